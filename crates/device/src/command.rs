@@ -1,0 +1,91 @@
+//! What a host may ask of a device, and what it gets back.
+
+use crate::health::{HealthLog, Identity};
+use nandscope_units::{Bytes, Lba, Nanos};
+use serde::{Deserialize, Serialize};
+
+/// What a command does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum CommandKind {
+    /// Read logical blocks.
+    Read,
+    /// Write logical blocks; with `fua` the completion means that the data is on the medium.
+    Write {
+        /// Force unit access.
+        fua: bool,
+    },
+    /// Everything completed before is on the medium when this completes.
+    Flush,
+    /// The blocks hold nothing of value any more (TRIM, discard, erase).
+    Discard,
+    /// What the device says it is; the answer stands in [`Completion::payload`].
+    Identify,
+    /// The health log (NVMe SMART log page 02h); the answer stands in [`Completion::payload`].
+    Health,
+}
+
+/// One command as the host's driver sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Command {
+    /// The caller's own number; it comes back in the completion and means nothing to the device.
+    pub tag: u64,
+    /// What to do.
+    pub kind: CommandKind,
+    /// First logical block.
+    pub lba: Lba,
+    /// How many logical blocks of 512 bytes; zero for flush, identify and health.
+    pub sectors: u32,
+}
+
+impl Command {
+    /// The bytes that the command covers.
+    pub const fn bytes(&self) -> Bytes {
+        Bytes(self.sectors as u64 * nandscope_units::SECTOR_BYTES)
+    }
+}
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Status {
+    /// Done.
+    Ok,
+    /// The range reaches beyond the device; nothing was done.
+    LbaOutOfRange,
+    /// A page could not be read: more raw bit errors than the ECC and all read retries can mend.
+    UncorrectableRead,
+    /// The device has used up its spare blocks and takes no more writes.
+    ReadOnly,
+    /// The host path passes no such command on (a reader without discard); nothing was done.
+    Unsupported,
+}
+
+/// A finished command.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Completion {
+    /// The tag of the command.
+    pub tag: u64,
+    /// How it ended.
+    pub status: Status,
+    /// When the host submitted it.
+    pub submitted: Nanos,
+    /// When the host saw the completion.
+    pub completed: Nanos,
+    /// What identify and health answer; nothing for the others.
+    pub payload: Option<Box<Payload>>,
+}
+
+impl Completion {
+    /// From submission to completion.
+    pub fn latency(&self) -> Nanos {
+        self.completed.saturating_sub(self.submitted)
+    }
+}
+
+/// The data that identify and health return.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Payload {
+    /// Answer to [`CommandKind::Identify`].
+    Identity(Identity),
+    /// Answer to [`CommandKind::Health`].
+    Health(HealthLog),
+}

@@ -1,0 +1,71 @@
+//! What an instrument may read from the outside of a device (power at the plug, temperatures) and
+//! what the simulated device knows of its own inside (counters of the flash translation layer).
+
+use nandscope_units::Bytes;
+use serde::{Deserialize, Serialize};
+
+/// A reading at one instant. Energy counts from the start of the device's life, so that the mean
+/// power between two readings is their difference over the time between them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Telemetry {
+    /// Energy drawn so far by device and host adapter (reader), joules.
+    pub energy_j: f64,
+    /// Temperature that SMART reports, degrees Celsius.
+    pub smart_temperature_c: f64,
+    /// Temperature of the case's surface, degrees Celsius.
+    pub surface_temperature_c: f64,
+    /// Share of full speed that thermal throttling leaves, 0 to 1; 1 is unthrottled.
+    pub throttle: f64,
+    /// Counters of the inside.
+    pub counters: Counters,
+}
+
+/// What happened inside, counted from the start of the device's life.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counters {
+    /// Read by the host.
+    pub host_read: Bytes,
+    /// Written by the host.
+    pub host_written: Bytes,
+    /// Discarded by the host.
+    pub host_discarded: Bytes,
+    /// Programmed into flash, all causes.
+    pub flash_programmed: Bytes,
+    /// Of these: moved by garbage collection.
+    pub collected: Bytes,
+    /// Of these: moved from SLC blocks to TLC/QLC blocks.
+    pub folded: Bytes,
+    /// Of these: moved by wear levelling and refresh.
+    pub refreshed: Bytes,
+    /// Of these: mapping table and other metadata.
+    pub metadata: Bytes,
+    /// Of these: padding of program units that a flush closed early.
+    pub padding: Bytes,
+    /// Erase blocks erased.
+    pub erases: u64,
+    /// Page reads from the array.
+    pub page_reads: u64,
+    /// Read retries.
+    pub read_retries: u64,
+    /// Reads that stayed uncorrectable.
+    pub uncorrectable_reads: u64,
+    /// Mapping-table look-ups that had to read flash (or host memory).
+    pub map_misses: u64,
+    /// Bytes of valid data in SLC blocks now.
+    pub slc_used: Bytes,
+    /// Bytes the SLC cache may hold now.
+    pub slc_limit: Bytes,
+    /// Free bytes in erased blocks now, at the native cell mode.
+    pub free: Bytes,
+}
+
+impl Counters {
+    /// Flash programs per host write, both in bytes, since the start; 1 where nothing was written.
+    pub fn write_amplification(&self) -> f64 {
+        if self.host_written == Bytes::ZERO {
+            1.0
+        } else {
+            self.flash_programmed.0 as f64 / self.host_written.0 as f64
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! The seam between the runner and whatever it measures. A simulated device in virtual time and a
+//! real one behind io_uring implement the same trait; the runner cannot tell which it drives.
+
+use nandscope_units::{Bytes, Nanos};
+use nandscope_workload::OpKind;
+use thiserror::Error;
+
+/// One operation, ready to go to a target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The runner's own number; it comes back in the [`Reply`].
+    pub tag: u32,
+    /// What to do.
+    pub kind: OpKind,
+    /// Where, in bytes from the start of the target; a multiple of 512.
+    pub offset: Bytes,
+    /// How much; a multiple of 512; zero for a flush.
+    pub length: u32,
+}
+
+/// How an operation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// All of it was done.
+    Done,
+    /// The target reported an error; the text is a static description such as `uncorrectable read`.
+    Failed(&'static str),
+    /// The target (or its host path) does not know the operation, such as a discard.
+    Unsupported,
+}
+
+/// A finished operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// The tag of the request.
+    pub tag: u32,
+    /// When it was handed to the target.
+    pub submitted: Nanos,
+    /// When it came back.
+    pub completed: Nanos,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+/// One reading of the instruments beside the I/O. Absent instruments are `None`, never zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Reading {
+    /// Energy drawn since some fixed instant, joules.
+    pub energy_j: Option<f64>,
+    /// Temperature the device reports (SMART), degrees Celsius.
+    pub device_temperature_c: Option<f64>,
+    /// Temperature of the device's surface, degrees Celsius.
+    pub surface_temperature_c: Option<f64>,
+    /// Share of full speed that thermal throttling leaves, 0 to 1.
+    pub throttle: Option<f64>,
+    /// Valid bytes in the SLC cache.
+    pub slc_used: Option<Bytes>,
+    /// Counters of the device's inside, where it gives any; differences are what matters.
+    pub counters: Option<nandscope_device::Counters>,
+}
+
+/// A target failed as a whole: it is gone, or it refused what the trait promises.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum TargetError {
+    /// The target vanished (removed, host controller reset).
+    #[error("the target is gone: {0}")]
+    Gone(String),
+    /// Anything else, in words for the user.
+    #[error("{0}")]
+    Other(String),
+}
+
+/// Something that takes operations and answers them, with a clock of its own.
+///
+/// All times are on the target's clock, which starts at zero when the target is opened. It is
+/// virtual for a simulated device and monotonic real time for a real one. Operations are given
+/// at the present; to do something later, the runner waits until then with [`Target::wait`].
+pub trait Target {
+    /// Present time on the target's clock.
+    fn now(&self) -> Nanos;
+
+    /// Addressable bytes.
+    fn capacity(&self) -> Bytes;
+
+    /// Hands over one operation at the present time.
+    ///
+    /// # Errors
+    /// Where the target as a whole has failed; an operation that fails by itself comes back as a [`Reply`].
+    fn submit(&mut self, request: Request) -> Result<(), TargetError>;
+
+    /// Waits until at least one operation is finished or the clock reaches `until`, whichever is
+    /// first, and appends finished ones to `replies` in the order of completion. It returns with
+    /// the clock at the instant of the earliest completion, so that a closed loop can answer at
+    /// once; several may complete at that instant. With nothing outstanding it sleeps until `until`;
+    /// with nothing outstanding and `until` at [`Nanos::MAX`] it returns at once.
+    ///
+    /// # Errors
+    /// Where the target as a whole has failed.
+    fn wait(&mut self, until: Nanos, replies: &mut Vec<Reply>) -> Result<(), TargetError>;
+
+    /// Reads the instruments at the present time. It must not disturb the I/O.
+    fn reading(&mut self) -> Reading;
+}

@@ -1,0 +1,8 @@
+//! What to do to a device: jobs in fio's grammar, access patterns, traces and file workloads.
+//! Nothing here knows what a device is, or does any I/O.
+
+mod op;
+mod source;
+
+pub use op::{Op, OpKind};
+pub use source::{DutyCycle, OpSource, Pacing, RateLimit, TimedOp};

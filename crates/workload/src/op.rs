@@ -1,0 +1,28 @@
+//! One operation of a workload.
+
+use nandscope_units::Bytes;
+use serde::{Deserialize, Serialize};
+
+/// What an operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum OpKind {
+    /// Read.
+    Read,
+    /// Write.
+    Write,
+    /// Discard the range.
+    Trim,
+    /// Make everything written so far durable (fsync, fdatasync, flush).
+    Flush,
+}
+
+/// One operation: what, where and how much. Offsets are absolute within the target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Op {
+    /// What to do.
+    pub kind: OpKind,
+    /// Where, in bytes from the start of the target.
+    pub offset: Bytes,
+    /// How many bytes; zero for a flush.
+    pub length: u32,
+}

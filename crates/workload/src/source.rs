@@ -1,0 +1,105 @@
+//! The seam between a workload and the runner: where operations come from, and how fast.
+
+use crate::Op;
+use nandscope_units::Nanos;
+use serde::{Deserialize, Serialize};
+
+/// An operation and, for a trace, when it is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimedOp {
+    /// What to do.
+    pub op: Op,
+    /// When, counted from the start of the thread: an open-loop source (a trace with its own
+    /// times). `None` means as soon as the pacing allows.
+    pub due: Option<Nanos>,
+}
+
+/// Where a thread's operations come from: a pattern of a job file, a trace, a folder copy.
+/// The same source with the same seed gives the same operations.
+pub trait OpSource {
+    /// The next operation, or `None` at the end of the work.
+    fn next_op(&mut self) -> Option<TimedOp>;
+
+    /// Starts the work over for a time-based job; the source continues its random sequence.
+    /// Sources that cannot start over do nothing, and then end.
+    fn restart(&mut self) {}
+
+    /// Bytes that the source will move in all, where it can tell; for progress only.
+    fn expected_bytes(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// How fast a thread goes: pacing, stop condition and queue depth are separate values that compose.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Pacing {
+    /// Operations outstanding at once, at least 1.
+    pub iodepth: u32,
+    /// Nothing is issued before this, from the start of the group.
+    pub start_delay: Nanos,
+    /// The first part of the run, which is not measured.
+    pub ramp_time: Nanos,
+    /// The run ends after this long (from the end of the ramp), even in mid-work.
+    pub runtime: Option<Nanos>,
+    /// The source starts over until `runtime` has passed.
+    pub time_based: bool,
+    /// The source is run this many times in all, at least 1.
+    pub loops: u32,
+    /// Pause after every `thinktime_blocks` operations (fio's `thinktime`): once they are complete, the thread waits.
+    pub thinktime: Nanos,
+    /// See `thinktime`; at least 1.
+    pub thinktime_blocks: u32,
+    /// Limit on reads.
+    pub read_limit: RateLimit,
+    /// Limit on writes.
+    pub write_limit: RateLimit,
+    /// Limit on trims.
+    pub trim_limit: RateLimit,
+    /// Bursts with idle time between them (an extension of ours).
+    pub duty_cycle: Option<DutyCycle>,
+    /// For sources with due times: at most this much idle time between two operations is kept
+    /// (an extension of ours; the application traces of AnandTech's suites cap it at 25 ms).
+    pub idle_cap: Option<Nanos>,
+}
+
+impl Default for Pacing {
+    fn default() -> Self {
+        Pacing {
+            iodepth: 1,
+            start_delay: Nanos::ZERO,
+            ramp_time: Nanos::ZERO,
+            runtime: None,
+            time_based: false,
+            loops: 1,
+            thinktime: Nanos::ZERO,
+            thinktime_blocks: 1,
+            read_limit: RateLimit::Unlimited,
+            write_limit: RateLimit::Unlimited,
+            trim_limit: RateLimit::Unlimited,
+            duty_cycle: None,
+            idle_cap: None,
+        }
+    }
+}
+
+/// An upper bound on one direction of one thread: an open-loop schedule from the start of the thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RateLimit {
+    /// As fast as it goes.
+    #[default]
+    Unlimited,
+    /// Bytes per second.
+    BytesPerSecond(u64),
+    /// Operations per second.
+    OpsPerSecond(u64),
+}
+
+/// Bursts of a given size that take a given share of the time; the rest is idle. A burst of
+/// 32 MB at 20 % that took 1 s is followed by 4 s of idle time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DutyCycle {
+    /// Bytes in one burst.
+    pub burst_bytes: u64,
+    /// Share of the time spent in bursts, percent, 1 to 100.
+    pub busy_percent: u32,
+}
