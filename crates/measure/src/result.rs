@@ -17,6 +17,7 @@ pub const FORMAT_VERSION: u32 = 1;
 
 /// A whole measurement: one or many steps on one target.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ResultDocument {
     /// Always [`FORMAT`].
     pub format: String,
@@ -52,6 +53,7 @@ pub struct ResultDocument {
 
 /// What was measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TargetInfo {
     /// As given on the command line, such as `sim:sm2708-250gb`.
     pub name: String,
@@ -80,6 +82,7 @@ pub struct TargetInfo {
 
 /// One way in which the device was attached.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ModeInfo {
     /// Short name, referred to by [`StepResult::mode`].
     pub name: String,
@@ -89,6 +92,7 @@ pub struct ModeInfo {
 
 /// One parameter of a device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Parameter {
     /// Section of the profile, such as `nand.tlc`.
     pub group: String,
@@ -103,6 +107,7 @@ pub struct Parameter {
 
 /// Wall-clock facts of the run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WallClock {
     /// RFC 3339 time at the start, where known.
     #[serde(default)]
@@ -114,6 +119,7 @@ pub struct WallClock {
 
 /// One step of a procedure: a job file run, a folder copied, a format, an idle time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StepResult {
     /// Unique within the document, fit for a file name, such as `sde-cdm-fresh`.
     pub id: String,
@@ -131,6 +137,9 @@ pub struct StepResult {
     pub start_s: f64,
     /// End on the target's clock, seconds.
     pub end_s: f64,
+    /// Why the step did not run to its end (an interruption, an error), where it did not.
+    #[serde(default)]
+    pub incomplete: Option<String>,
     /// The jobs that ran in this step, in order.
     #[serde(default)]
     pub jobs: Vec<JobResult>,
@@ -147,6 +156,7 @@ pub struct StepResult {
 
 /// One job, or one group of jobs reported together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct JobResult {
     /// Name of the job's section in its file.
     pub name: String,
@@ -156,6 +166,11 @@ pub struct JobResult {
     pub start_s: f64,
     /// Length of the measured part, seconds (a ramp is not measured).
     pub runtime_s: f64,
+    /// Of the runtime: pauses that the job itself asked for (think time, duty cycle), mean over
+    /// its threads, seconds. Bandwidth inside the bursts of a duty cycle is
+    /// `bytes / (runtime_s - idle_s)`.
+    #[serde(default)]
+    pub idle_s: f64,
     /// Reads, writes, trims and flushes, those that occurred.
     pub directions: Vec<DirectionResult>,
     /// Operations that failed, by reason.
@@ -165,6 +180,7 @@ pub struct JobResult {
 
 /// One kind of operation within a job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DirectionResult {
     /// `read`, `write`, `trim` or `flush`.
     pub kind: String,
@@ -178,10 +194,16 @@ pub struct DirectionResult {
     pub iops: f64,
     /// From the instant an operation was due to its completion.
     pub latency: Latency,
+    /// From the instant an operation was handed to the target to its completion, for jobs with a
+    /// schedule (a rate limit, a trace with its own times); without one it equals `latency` and
+    /// is left out.
+    #[serde(default)]
+    pub service: Option<Latency>,
 }
 
 /// A distribution of latencies.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Latency {
     /// Smallest, nanoseconds.
     pub min_ns: u64,
@@ -200,6 +222,7 @@ pub struct Latency {
 /// A quantity over time. `t_s[i]` is the end of interval i on the target's clock; `v[i]` the mean
 /// over the interval (a rate) or the value at its end (a state).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Series {
     /// What is measured: `read bandwidth`, `write bandwidth`, `read IOPS`, `write IOPS`,
     /// `read latency`, `write latency`, `power`, `device temperature`, `surface temperature`,
@@ -217,6 +240,7 @@ pub struct Series {
 
 /// A number that a reader looks for, with its unit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Figure {
     /// Stable name for programs, such as `sde.cdm.fresh.seq1m_q8t1.read`.
     pub id: String,
@@ -242,6 +266,7 @@ pub struct Figure {
 
 /// A published measurement of the real device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Published {
     /// Identifier of the fact in facts/published.toml.
     pub fact: String,
@@ -264,6 +289,7 @@ pub struct Published {
 
 /// A remark that bears on how far the numbers can be trusted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Notice {
     /// `info`, `warning` or `error`.
     pub level: String,
