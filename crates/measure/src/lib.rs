@@ -1,7 +1,20 @@
 //! Runs jobs on a target and writes down what happened.
 //!
-//! [`target`] is the seam to whatever is measured, `runner` drives jobs through it, `recorder`
-//! collects latencies and series, and [`result`] is the document in which all of it ends.
+//! The way of a measurement: [`runner`] drives threads of operations through a [`target`] (a
+//! simulated device in virtual time by [`sim`], test doubles in [`mock`]), [`recorder`] collects
+//! latencies and counts per interval, [`build`] makes the parts of the result document from
+//! them, and [`document`] keeps the [`result`] document in files. [`summary`] says the same to a
+//! terminal, in fio's words.
+//!
+//! This crate makes no charts and no judgements: what a number means is for others.
 
+pub mod build;
+pub mod document;
+pub mod histogram;
+pub mod mock;
+pub mod recorder;
 pub mod result;
+pub mod runner;
+pub mod sim;
+pub mod summary;
 pub mod target;

@@ -1,0 +1,318 @@
+//! Makes the parts of the result document from what a run gives back.
+//!
+//! Names and units of series and counters are fixed here and nowhere else.
+
+use crate::histogram::DEFAULT_PERCENTILES;
+use crate::recorder::{Direction, DirectionBin, DirectionRecord, Sample, Timeline};
+use crate::result::{DirectionResult, JobResult, Notice, ResultDocument, Series, StepResult};
+use crate::runner::{GroupOutcome, GroupRun};
+use crate::target::Reading;
+use nandscope_device::Counters;
+use nandscope_units::Nanos;
+use std::collections::BTreeMap;
+
+/// What a step is, beside its numbers; see the fields of [`StepResult`] of the same names.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StepMeta {
+    /// Unique within the document, fit for a file name.
+    pub id: String,
+    /// For people.
+    pub title: String,
+    /// The chapter of the report.
+    pub section: String,
+    /// How the device was attached, where there are several ways.
+    pub mode: Option<String>,
+    /// What was done, in a sentence or two.
+    pub description: String,
+}
+
+/// What a job is, beside its numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobMeta {
+    /// Name of the job's section in its file.
+    pub name: String,
+    /// The job as it was understood: option and value, in fio's names.
+    pub options: BTreeMap<String, String>,
+    /// Percentiles to list, ascending, in percent.
+    pub percentiles: Vec<f64>,
+}
+
+impl JobMeta {
+    /// A job with fio's default list of percentiles and no options.
+    pub fn new(name: impl Into<String>) -> Self {
+        JobMeta {
+            name: name.into(),
+            options: BTreeMap::new(),
+            percentiles: DEFAULT_PERCENTILES.to_vec(),
+        }
+    }
+}
+
+/// The step that a run was. `jobs[i]` describes the group that threads gave as `record` i; a
+/// group without a description is called `job i`.
+pub fn step_result(outcome: &GroupOutcome, meta: StepMeta, jobs: &[JobMeta]) -> StepResult {
+    let jobs = outcome.groups.iter().enumerate().map(|(i, group)| {
+        let unnamed;
+        let meta = match jobs.get(i) {
+            Some(meta) => meta,
+            None => {
+                unnamed = JobMeta::new(format!("job {i}"));
+                &unnamed
+            }
+        };
+        job_result(group, meta)
+    });
+    StepResult {
+        id: meta.id,
+        title: meta.title,
+        section: meta.section,
+        mode: meta.mode,
+        description: meta.description,
+        start_s: outcome.start.as_secs_f64(),
+        end_s: outcome.end.as_secs_f64(),
+        incomplete: outcome.ending.incomplete(),
+        jobs: jobs.collect(),
+        series: series(&outcome.timeline),
+        counters: counters(&outcome.first_reading, &outcome.last_reading),
+        figures: Vec::new(),
+    }
+}
+
+/// One group of threads as one job, as fio's `group_reporting` does.
+pub fn job_result(group: &GroupRun, meta: &JobMeta) -> JobResult {
+    let runtime = group.runtime();
+    JobResult {
+        name: meta.name.clone(),
+        options: meta.options.clone(),
+        start_s: group.start.as_secs_f64(),
+        runtime_s: runtime.as_secs_f64(),
+        idle_s: group.idle.as_secs_f64() / f64::from(group.threads.max(1)),
+        directions: group
+            .record
+            .present()
+            .map(|(direction, record)| {
+                direction_result(direction, record, runtime, &meta.percentiles)
+            })
+            .collect(),
+        errors: group
+            .errors
+            .iter()
+            .map(|(reason, count)| ((*reason).to_string(), *count))
+            .collect(),
+    }
+}
+
+fn direction_result(
+    direction: Direction,
+    record: &DirectionRecord,
+    runtime: Nanos,
+    percentiles: &[f64],
+) -> DirectionResult {
+    DirectionResult {
+        kind: direction.name().to_string(),
+        operations: record.operations,
+        bytes: record.bytes.0,
+        bandwidth_bytes_per_s: per_second(record.bytes.0 as f64, runtime),
+        iops: per_second(record.operations as f64, runtime),
+        latency: record.latency.summary(percentiles),
+        service: record.service.as_ref().map(|s| s.summary(percentiles)),
+    }
+}
+
+/// Adds a finished run to a document: the step, its notices (marked with the step), and whether
+/// the document is still complete.
+pub fn add_step(document: &mut ResultDocument, step: StepResult, notices: &[Notice]) {
+    document.notices.extend(notices.iter().map(|n| Notice {
+        step: Some(step.id.clone()),
+        ..n.clone()
+    }));
+    document.complete &= step.incomplete.is_none();
+    document.steps.push(step);
+}
+
+/// Per second of `time`; zero where no time passed.
+fn per_second(amount: f64, time: Nanos) -> f64 {
+    if time.is_zero() {
+        0.0
+    } else {
+        amount / time.as_secs_f64()
+    }
+}
+
+/// All series of a time line: bandwidth, IOPS, mean and largest latency of each kind of operation
+/// that occurred, then the instruments that were there. Bandwidth and IOPS have a value in every
+/// interval; a latency has none where nothing was completed, and such series are irregular.
+pub fn series(timeline: &Timeline) -> Vec<Series> {
+    let mut all = Vec::new();
+    for direction in Direction::ALL {
+        if timeline
+            .bins()
+            .iter()
+            .any(|b| b.direction(direction).operations > 0)
+        {
+            direction_series(timeline, direction, &mut all);
+        }
+    }
+    instrument_series(timeline, &mut all);
+    all
+}
+
+fn direction_series(timeline: &Timeline, direction: Direction, all: &mut Vec<Series>) {
+    let name = direction.name();
+    let mut add = |what: &str, unit: &str, value: &dyn Fn(&DirectionBin, Nanos) -> Option<f64>| {
+        let mut from = timeline.origin();
+        let points = timeline.bins().iter().enumerate().map(|(i, bin)| {
+            let end = timeline.end_of(i);
+            let length = end.saturating_sub(from);
+            from = end;
+            (end, value(bin.direction(direction), length))
+        });
+        all.push(collect(&format!("{name} {what}"), unit, timeline, points));
+    };
+    if direction != Direction::Flush {
+        add("bandwidth", "MB/s", &|bin, length| {
+            Some(per_second(bin.bytes as f64 / 1e6, length))
+        });
+    }
+    add("IOPS", "IOPS", &|bin, length| {
+        Some(per_second(bin.operations as f64, length))
+    });
+    add("latency", "µs", &|bin, _| {
+        (bin.operations > 0).then(|| bin.latency_sum_ns as f64 / bin.operations as f64 / 1e3)
+    });
+    add("latency max", "µs", &|bin, _| {
+        (bin.operations > 0).then(|| bin.latency_max_ns as f64 / 1e3)
+    });
+}
+
+/// A value of the interval between two readings, where both instruments were there.
+type Instrument = fn(&Sample, &Sample) -> Option<f64>;
+
+const INSTRUMENTS: [(&str, &str, Instrument); 6] = [
+    ("power", "W", |a, b| {
+        let joules = b.reading.energy_j? - a.reading.energy_j?;
+        Some(per_second(joules, b.at.saturating_sub(a.at)))
+    }),
+    ("device temperature", "°C", |_, b| {
+        b.reading.device_temperature_c
+    }),
+    ("surface temperature", "°C", |_, b| {
+        b.reading.surface_temperature_c
+    }),
+    ("throttle", "%", |_, b| Some(b.reading.throttle? * 100.0)),
+    ("SLC cache used", "GB", |_, b| {
+        Some(b.reading.slc_used?.as_gb())
+    }),
+    ("write amplification", "×", |a, b| {
+        let (a, b) = (a.reading.counters?, b.reading.counters?);
+        write_amplification(&a, &b)
+    }),
+];
+
+fn instrument_series(timeline: &Timeline, all: &mut Vec<Series>) {
+    for (name, unit, value) in INSTRUMENTS {
+        let points = timeline
+            .samples()
+            .windows(2)
+            .filter(|pair| pair[1].at > timeline.origin())
+            .map(|pair| (pair[1].at, value(&pair[0], &pair[1])));
+        let series = collect(name, unit, timeline, points);
+        if !series.v.is_empty() {
+            all.push(series);
+        }
+    }
+}
+
+/// Gathers the points that have a value. The interval is given as 0 (irregular) where one is
+/// missing or an instrument could not be read on time.
+fn collect(
+    name: &str,
+    unit: &str,
+    timeline: &Timeline,
+    points: impl Iterator<Item = (Nanos, Option<f64>)>,
+) -> Series {
+    let mut regular = true;
+    let (mut t_s, mut v) = (Vec::new(), Vec::new());
+    for (i, (end, value)) in points.enumerate() {
+        regular &= value.is_some() && end == timeline.end_of(i);
+        if let Some(value) = value {
+            t_s.push(end.as_secs_f64());
+            v.push(value);
+        }
+    }
+    let interval = timeline.interval().as_secs_f64();
+    Series {
+        name: name.to_string(),
+        unit: unit.to_string(),
+        interval_s: if regular { interval } else { 0.0 },
+        t_s,
+        v,
+    }
+}
+
+/// Bytes programmed per byte the host wrote between two readings; `None` where it wrote nothing.
+fn write_amplification(a: &Counters, b: &Counters) -> Option<f64> {
+    let host = b.host_written.0.saturating_sub(a.host_written.0);
+    let flash = b.flash_programmed.0.saturating_sub(a.flash_programmed.0);
+    (host > 0).then(|| flash as f64 / host as f64)
+}
+
+/// Differences of the device's counters over a run, by name with the unit in it; only those that
+/// the target has.
+pub fn counters(first: &Reading, last: &Reading) -> BTreeMap<String, f64> {
+    let mut all = BTreeMap::new();
+    if let (Some(a), Some(b)) = (first.energy_j, last.energy_j) {
+        all.insert("energy_j".to_string(), b - a);
+    }
+    let (Some(a), Some(b)) = (&first.counters, &last.counters) else {
+        return all;
+    };
+    for ((name, before), (_, after)) in counted(a).into_iter().zip(counted(b)) {
+        all.insert(name.to_string(), after.saturating_sub(before) as f64);
+    }
+    if let Some(factor) = write_amplification(a, b) {
+        all.insert("write_amplification".to_string(), factor);
+    }
+    all
+}
+
+/// The counters that only ever rise, by name. The pattern lists every field so that a new one
+/// cannot be forgotten.
+fn counted(counters: &Counters) -> [(&'static str, u64); 14] {
+    let Counters {
+        host_read,
+        host_written,
+        host_discarded,
+        flash_programmed,
+        collected,
+        folded,
+        refreshed,
+        metadata,
+        padding,
+        erases,
+        page_reads,
+        read_retries,
+        uncorrectable_reads,
+        map_misses,
+        // States, not counts: they stand in the series.
+        slc_used: _,
+        slc_limit: _,
+        free: _,
+    } = *counters;
+    [
+        ("host_read_bytes", host_read.0),
+        ("host_written_bytes", host_written.0),
+        ("host_discarded_bytes", host_discarded.0),
+        ("flash_programmed_bytes", flash_programmed.0),
+        ("collected_bytes", collected.0),
+        ("folded_bytes", folded.0),
+        ("refreshed_bytes", refreshed.0),
+        ("metadata_bytes", metadata.0),
+        ("padding_bytes", padding.0),
+        ("erases", erases),
+        ("page_reads", page_reads),
+        ("read_retries", read_retries),
+        ("uncorrectable_reads", uncorrectable_reads),
+        ("map_misses", map_misses),
+    ]
+}

@@ -1,0 +1,82 @@
+//! Finds numbers that JSON cannot hold, and says where they stand.
+
+use crate::result::{DirectionResult, Figure, JobResult, Latency, ResultDocument, StepResult};
+
+/// A number and the path of its field.
+type Named = (String, f64);
+
+/// The first number of the document that is not finite.
+pub(super) fn first_not_finite(document: &ResultDocument) -> Option<(String, f64)> {
+    let mut all = Vec::new();
+    if let Some(elapsed) = document.wall.elapsed_s {
+        keep(&mut all, "", "wall.elapsed_s", elapsed);
+    }
+    document.steps.iter().for_each(|s| step(s, &mut all));
+    document
+        .figures
+        .iter()
+        .for_each(|f| figure("", f, &mut all));
+    all.into_iter().next()
+}
+
+/// Only what is not finite is kept, so that nothing is formatted for the many numbers that are.
+fn keep(all: &mut Vec<Named>, path: &str, name: &str, value: f64) {
+    if !value.is_finite() {
+        all.push((format!("{path}{name}"), value));
+    }
+}
+
+fn step(s: &StepResult, all: &mut Vec<Named>) {
+    let path = format!("step `{}`: ", s.id);
+    keep(all, &path, "start_s", s.start_s);
+    keep(all, &path, "end_s", s.end_s);
+    for (name, &value) in &s.counters {
+        keep(all, &path, name, value);
+    }
+    for series in &s.series {
+        let path = format!("{path}series `{}`: ", series.name);
+        keep(all, &path, "interval_s", series.interval_s);
+        series.t_s.iter().for_each(|&v| keep(all, &path, "t_s", v));
+        series.v.iter().for_each(|&v| keep(all, &path, "v", v));
+    }
+    s.jobs.iter().for_each(|j| job(&path, j, all));
+    s.figures.iter().for_each(|f| figure(&path, f, all));
+}
+
+fn job(path: &str, j: &JobResult, all: &mut Vec<Named>) {
+    let path = format!("{path}job `{}`: ", j.name);
+    keep(all, &path, "start_s", j.start_s);
+    keep(all, &path, "runtime_s", j.runtime_s);
+    keep(all, &path, "idle_s", j.idle_s);
+    j.directions.iter().for_each(|d| direction(&path, d, all));
+}
+
+fn direction(path: &str, d: &DirectionResult, all: &mut Vec<Named>) {
+    let path = format!("{path}{}: ", d.kind);
+    keep(all, &path, "bandwidth_bytes_per_s", d.bandwidth_bytes_per_s);
+    keep(all, &path, "iops", d.iops);
+    latency(&path, &d.latency, all);
+    if let Some(service) = &d.service {
+        latency(&format!("{path}service "), service, all);
+    }
+}
+
+fn latency(path: &str, l: &Latency, all: &mut Vec<Named>) {
+    keep(all, path, "mean_ns", l.mean_ns);
+    keep(all, path, "stddev_ns", l.stddev_ns);
+    for &(percentile, _) in &l.percentiles {
+        keep(all, path, "percentiles", percentile);
+    }
+}
+
+fn figure(path: &str, f: &Figure, all: &mut Vec<Named>) {
+    let path = format!("{path}figure `{}`: ", f.id);
+    keep(all, &path, "value", f.value);
+    for value in [f.low, f.high].into_iter().flatten() {
+        keep(all, &path, "low or high", value);
+    }
+    if let Some(published) = &f.published {
+        keep(all, &path, "published value", published.value);
+        keep(all, &path, "tolerance", published.tolerance);
+    }
+}

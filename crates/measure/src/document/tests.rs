@@ -1,0 +1,182 @@
+use super::*;
+use crate::result::{Figure, JobResult, Series, StepResult, TargetInfo, WallClock};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+fn document() -> ResultDocument {
+    ResultDocument {
+        format: FORMAT.to_string(),
+        version: FORMAT_VERSION,
+        generator: "nandscope 0.1.0".into(),
+        procedure: "run".into(),
+        title: "A test".into(),
+        seed: u64::MAX,
+        target: TargetInfo::default(),
+        environment: BTreeMap::new(),
+        wall: WallClock::default(),
+        complete: true,
+        steps: vec![StepResult {
+            id: "one".into(),
+            series: vec![Series {
+                name: "power".into(),
+                t_s: vec![0.1, 0.2],
+                v: vec![1e-300, 12345.678901234567],
+                ..Series::default()
+            }],
+            jobs: vec![JobResult::default()],
+            ..StepResult::default()
+        }],
+        figures: vec![],
+        notices: vec![],
+    }
+}
+
+/// A folder of its own for each test, emptied first.
+fn folder(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("nandscope-{}-{name}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+#[test]
+fn a_file_reads_back_as_it_was_and_nothing_else_stays_behind() {
+    let folder = folder("roundtrip");
+    let path = folder.join("result.json");
+    std::fs::write(&path, "older").unwrap();
+    write(&path, &document()).unwrap();
+    assert_eq!(read(&path).unwrap(), document());
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn objects_span_lines_and_series_do_not() {
+    let text = to_json(&document()).unwrap();
+    assert!(text.contains("[0.1,0.2]"), "{text}");
+    assert!(text.starts_with("{\n \"format\": \"nandscope-result\",\n"));
+    assert!(text.ends_with("}\n"));
+    assert!(text.contains("\"environment\": {},"));
+}
+
+#[test]
+fn a_failed_write_leaves_the_older_file() {
+    let folder = folder("refused");
+    let path = folder.join("result.json");
+    std::fs::write(&path, "older").unwrap();
+    let mut bad = document();
+    bad.steps[0].series[0].v[1] = f64::NAN;
+    let error = write(&path, &bad).unwrap_err().to_string();
+    assert!(
+        error.starts_with("step `one`: series `power`: v is NaN"),
+        "{error}"
+    );
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "older");
+    let nowhere = folder.join("missing").join("result.json");
+    let error = write(&nowhere, &document()).unwrap_err().to_string();
+    assert!(error.starts_with("cannot create"), "{error}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn every_number_that_is_not_finite_is_named() {
+    type Change = fn(&mut ResultDocument);
+    let change: [(Change, &str); 5] = [
+        (|d| d.wall.elapsed_s = Some(f64::INFINITY), "wall.elapsed_s"),
+        (|d| d.steps[0].end_s = f64::NAN, "step `one`: end_s"),
+        (
+            |d| d.steps[0].jobs[0].runtime_s = f64::NAN,
+            "step `one`: job ``: runtime_s",
+        ),
+        (
+            |d| {
+                d.steps[0]
+                    .counters
+                    .insert("energy_j".into(), f64::NEG_INFINITY);
+            },
+            "step `one`: energy_j is -inf",
+        ),
+        (
+            |d| {
+                d.figures.push(Figure {
+                    id: "f".into(),
+                    value: f64::NAN,
+                    ..Figure::default()
+                });
+            },
+            "figure `f`: value",
+        ),
+    ];
+    for (change, expected) in change {
+        let mut d = document();
+        change(&mut d);
+        let error = to_json(&d).unwrap_err().to_string();
+        assert!(error.starts_with(expected), "{error}");
+    }
+}
+
+#[test]
+fn what_is_no_result_is_refused_in_words() {
+    let good = to_json(&document()).unwrap();
+    let newer = good.replace("\"version\": 1", "\"version\": 2");
+    let cases = [
+        ("", "r.json is not a nandscope result: the file is empty"),
+        ("hello", "r.json is not a nandscope result: expected value"),
+        (
+            "{\"jobs\": []}",
+            "r.json is not a nandscope result: it has no field `format`",
+        ),
+        (
+            "{\"format\": \"fio\"}",
+            "r.json is not a nandscope result: its format is `fio`",
+        ),
+        (&good[..good.len() / 2], "r.json is cut off at line"),
+        (
+            newer.as_str(),
+            "r.json is a result of version 2, written by `nandscope 0.1.0`",
+        ),
+        (
+            "{\"format\": \"nandscope-result\",\n\"version\": 1,\n\"seed\": \"x\"}",
+            "r.json, line",
+        ),
+    ];
+    for (text, expected) in cases {
+        let error = from_json(text, Path::new("r.json"))
+            .unwrap_err()
+            .to_string();
+        assert!(error.starts_with(expected), "{error}");
+    }
+}
+
+#[test]
+fn fields_that_a_newer_program_added_are_passed_over() {
+    let text = to_json(&document())
+        .unwrap()
+        .replacen("{\n", "{\n \"colour\": \"blue\",\n", 1);
+    assert_eq!(from_json(&text, Path::new("r")).unwrap(), document());
+}
+
+#[test]
+fn the_committed_schema_is_up_to_date() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/result.schema.json");
+    let schema = schemars::schema_for!(ResultDocument);
+    let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&path, &text).unwrap();
+    }
+    let committed = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        committed == text,
+        "docs/result.schema.json is out of date; run `UPDATE=1 cargo test -p nandscope-measure schema`"
+    );
+}
+
+proptest! {
+    #[test]
+    fn numbers_survive(v in prop::collection::vec(prop::num::f64::NORMAL | prop::num::f64::ZERO | prop::num::f64::SUBNORMAL, 0..20), seed in any::<u64>()) {
+        let mut d = document();
+        d.seed = seed;
+        d.steps[0].series[0].v = v;
+        prop_assert_eq!(from_json(&to_json(&d).unwrap(), Path::new("r")).unwrap(), d);
+    }
+}

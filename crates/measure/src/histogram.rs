@@ -1,0 +1,255 @@
+//! Distributions of latencies, and their text form.
+//!
+//! A [`Distribution`] keeps an HdrHistogram with fixed bounds beside exact sums, so that minimum,
+//! maximum, mean and standard deviation do not carry the histogram's rounding. It knows nothing
+//! of jobs or devices.
+
+use crate::result::Latency;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
+use nandscope_units::Nanos;
+use thiserror::Error;
+
+/// Smallest latency that is told apart, nanoseconds.
+pub const LOWEST_NS: u64 = 1;
+/// Largest latency that the histogram tells apart: one hour. Longer ones count as one hour in the
+/// percentiles, and in full in maximum and mean.
+pub const HIGHEST_NS: u64 = 3_600_000_000_000;
+/// Significant decimal digits of a percentile.
+pub const SIGNIFICANT_DIGITS: u8 = 3;
+
+/// The percentiles that fio prints by default.
+pub const DEFAULT_PERCENTILES: [f64; 17] = [
+    1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95,
+    99.99,
+];
+
+/// Why a histogram's text could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum HistogramError {
+    /// Not base64.
+    #[error("the histogram is not base64: {0}; the document was damaged or edited")]
+    Base64(String),
+    /// Base64, but no HdrHistogram V2.
+    #[error("the histogram is not in HdrHistogram's V2 encoding: {0}")]
+    Encoding(String),
+}
+
+/// Latencies as they come in, in nanoseconds.
+#[derive(Clone, Debug)]
+pub struct Distribution {
+    histogram: Histogram<u64>,
+    count: u64,
+    sum: u128,
+    sum_of_squares: u128,
+    min: u64,
+    max: u64,
+}
+
+impl Default for Distribution {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Distribution {
+    /// An empty distribution. It allocates its 270 KB once, here.
+    pub fn new() -> Self {
+        let mut histogram = Histogram::new_with_bounds(LOWEST_NS, HIGHEST_NS, SIGNIFICANT_DIGITS)
+            .unwrap_or_else(|_| {
+                // The bounds are constants that satisfy the library's rules (1 <= low, 2 * low <= high,
+                // digits <= 5); the tests below construct one.
+                unreachable!("the histogram's bounds are valid")
+            });
+        histogram.auto(false);
+        Distribution {
+            histogram,
+            count: 0,
+            sum: 0,
+            sum_of_squares: 0,
+            min: u64::MAX,
+            max: 0,
+        }
+    }
+
+    /// Counts one latency.
+    #[inline]
+    pub fn record(&mut self, latency: Nanos) {
+        let ns = latency.0;
+        self.histogram.saturating_record(ns);
+        self.count += 1;
+        self.sum += u128::from(ns);
+        let square = u128::from(ns) * u128::from(ns);
+        self.sum_of_squares = self.sum_of_squares.saturating_add(square);
+        self.min = self.min.min(ns);
+        self.max = self.max.max(ns);
+    }
+
+    /// How many latencies were counted.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Sum of all latencies, nanoseconds; exact.
+    pub fn sum_ns(&self) -> u128 {
+        self.sum
+    }
+
+    /// Largest latency; zero where there is none.
+    pub fn max(&self) -> Nanos {
+        Nanos(self.max)
+    }
+
+    /// Arithmetic mean in nanoseconds; zero where nothing was counted.
+    pub fn mean_ns(&self) -> f64 {
+        if self.count == 0 {
+            return 0.0;
+        }
+        self.sum as f64 / self.count as f64
+    }
+
+    /// Standard deviation (of the whole, divisor n) in nanoseconds; zero where nothing was counted.
+    ///
+    /// From exact integer sums: variance = (n Σx² - (Σx)²) / n², so nothing cancels away.
+    pub fn stddev_ns(&self) -> f64 {
+        let n = u128::from(self.count);
+        if n == 0 {
+            return 0.0;
+        }
+        let exact = n
+            .checked_mul(self.sum_of_squares)
+            .zip(self.sum.checked_mul(self.sum))
+            .map(|(a, b)| a.saturating_sub(b) as f64 / (n as f64 * n as f64));
+        let variance = exact.unwrap_or_else(|| {
+            let mean = self.mean_ns();
+            (self.sum_of_squares as f64 / n as f64 - mean * mean).max(0.0)
+        });
+        variance.sqrt()
+    }
+
+    /// The latency that `percentile` percent of the operations did not exceed, to three digits,
+    /// never beyond the exact maximum or below the exact minimum; zero where nothing was counted.
+    pub fn percentile(&self, percentile: f64) -> Nanos {
+        if self.count == 0 {
+            return Nanos::ZERO;
+        }
+        // 99.9 / 100 is a little more than 0.999, which would ask for the 1000th of 1000 values.
+        let quantile = percentile / 100.0 * (1.0 - 4.0 * f64::EPSILON);
+        let ns = self.histogram.value_at_quantile(quantile);
+        if ns >= HIGHEST_NS {
+            return Nanos(self.max);
+        }
+        Nanos(ns.clamp(self.min, self.max))
+    }
+
+    /// The form that stands in the result document.
+    pub fn summary(&self, percentiles: &[f64]) -> Latency {
+        if self.count == 0 {
+            return Latency::default();
+        }
+        Latency {
+            min_ns: self.min,
+            max_ns: self.max,
+            mean_ns: self.mean_ns(),
+            stddev_ns: self.stddev_ns(),
+            percentiles: percentiles
+                .iter()
+                .map(|&p| (p, self.percentile(p).0))
+                .collect(),
+            histogram: encode(&self.histogram),
+        }
+    }
+}
+
+/// HdrHistogram's V2 encoding (not deflated), in base64: what `hdrhistogram` libraries of every
+/// language read after decoding the base64.
+pub fn encode(histogram: &Histogram<u64>) -> String {
+    let mut bytes = Vec::new();
+    // Writing into memory fails only for a histogram of more than 2^32 bytes; ours is bounded at 270 KB.
+    match V2Serializer::new().serialize(histogram, &mut bytes) {
+        Ok(_) => STANDARD.encode(&bytes),
+        Err(error) => unreachable!("a bounded histogram always fits in memory: {error}"),
+    }
+}
+
+/// Reads what [`encode`] writes, so that percentiles beyond the stored list can be computed.
+///
+/// # Errors
+/// Where the text is not base64, or not an HdrHistogram.
+pub fn decode(text: &str) -> Result<Histogram<u64>, HistogramError> {
+    let bytes = STANDARD
+        .decode(text)
+        .map_err(|e| HistogramError::Base64(e.to_string()))?;
+    Deserializer::new()
+        .deserialize(&mut bytes.as_slice())
+        .map_err(|e| HistogramError::Encoding(e.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn closed_forms() {
+        let mut d = Distribution::new();
+        for ns in 1..=1000 {
+            d.record(Nanos(ns));
+        }
+        let s = d.summary(&DEFAULT_PERCENTILES);
+        assert_eq!((s.min_ns, s.max_ns), (1, 1000));
+        assert_eq!(s.mean_ns, 500.5);
+        // The variance of 1..=n is (n^2 - 1) / 12.
+        assert!((s.stddev_ns - (999_999.0f64 / 12.0).sqrt()).abs() < 1e-9);
+        assert_eq!(d.percentile(50.0), Nanos(500));
+        assert_eq!(d.percentile(99.9), Nanos(999));
+        assert_eq!(d.percentile(100.0), Nanos(1000));
+    }
+
+    #[test]
+    fn nothing_recorded_is_zero() {
+        assert_eq!(
+            Distribution::new().summary(&DEFAULT_PERCENTILES),
+            Latency::default()
+        );
+    }
+
+    #[test]
+    fn more_than_an_hour_keeps_its_maximum() {
+        let mut d = Distribution::new();
+        d.record(Nanos(5));
+        d.record(Nanos::MAX);
+        assert_eq!(d.max(), Nanos::MAX);
+        assert_eq!(d.percentile(100.0), Nanos::MAX);
+        assert_eq!(d.percentile(50.0), Nanos(5));
+    }
+
+    #[test]
+    fn refuses_damaged_text() {
+        assert!(matches!(decode("!!"), Err(HistogramError::Base64(_))));
+        assert!(matches!(
+            decode("aGVsbG8="),
+            Err(HistogramError::Encoding(_))
+        ));
+    }
+
+    proptest! {
+        #[test]
+        fn text_form_gives_the_same_histogram(values in prop::collection::vec(0u64..HIGHEST_NS, 1..200)) {
+            let mut d = Distribution::new();
+            for &v in &values {
+                d.record(Nanos(v));
+            }
+            let back = decode(&d.summary(&[50.0]).histogram).unwrap();
+            prop_assert_eq!(&back, &d.histogram);
+            prop_assert_eq!(back.len(), values.len() as u64);
+            let mut sorted = values.clone();
+            sorted.sort_unstable();
+            let median = sorted[(values.len() - 1) / 2] as f64;
+            let shown = d.percentile(50.0).0 as f64;
+            prop_assert!((shown - median).abs() <= median * 1e-3 + 1.0, "{} {}", shown, median);
+        }
+    }
+}

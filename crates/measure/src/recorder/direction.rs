@@ -1,0 +1,54 @@
+//! The kinds of operation that are recorded apart.
+
+use nandscope_workload::OpKind;
+
+/// A kind of operation, as an index into per-kind arrays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Direction {
+    /// Reads.
+    Read,
+    /// Writes.
+    Write,
+    /// Discards.
+    Trim,
+    /// Flushes.
+    Flush,
+}
+
+impl Direction {
+    /// How many there are.
+    pub const COUNT: usize = 4;
+    /// All of them, in the order in which results list them.
+    pub const ALL: [Direction; Self::COUNT] = [
+        Direction::Read,
+        Direction::Write,
+        Direction::Trim,
+        Direction::Flush,
+    ];
+
+    /// Place in an array of [`Direction::COUNT`].
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The name that stands in the result document.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Direction::Read => "read",
+            Direction::Write => "write",
+            Direction::Trim => "trim",
+            Direction::Flush => "flush",
+        }
+    }
+}
+
+impl From<OpKind> for Direction {
+    fn from(kind: OpKind) -> Self {
+        match kind {
+            OpKind::Read => Direction::Read,
+            OpKind::Write => Direction::Write,
+            OpKind::Trim => Direction::Trim,
+            OpKind::Flush => Direction::Flush,
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Writes down what happens during a run: every latency into a histogram per job group and kind
+//! of operation, and everything per interval into a [`Timeline`].
+//!
+//! It reads no clock and drives nothing: the runner tells it what was completed and when. What
+//! comes out is raw and exact; [`crate::build`] turns it into the result document.
+
+mod bins;
+mod direction;
+mod timeline;
+
+pub use bins::{Bin, DirectionBin, IntervalPlan, MAX_POINTS, merge_factor};
+pub use direction::Direction;
+pub use timeline::{Sample, Timeline};
+
+use crate::histogram::Distribution;
+use crate::target::Reading;
+use nandscope_units::{Bytes, Nanos};
+
+/// One finished operation as the recorder sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Finished {
+    /// Which kind of operation.
+    pub direction: Direction,
+    /// Bytes moved; zero for a flush.
+    pub bytes: u32,
+    /// When it was due: its place in the schedule of an open loop, else the instant of submission.
+    pub due: Nanos,
+    /// When the target was given it; `None` where that is the same as `due` by nature (a closed loop).
+    pub submitted: Option<Nanos>,
+    /// When it came back.
+    pub completed: Nanos,
+}
+
+/// Everything about one kind of operation of one group.
+#[derive(Clone, Debug, Default)]
+pub struct DirectionRecord {
+    /// Operations completed.
+    pub operations: u64,
+    /// Bytes moved.
+    pub bytes: Bytes,
+    /// From due to completed.
+    pub latency: Distribution,
+    /// From submitted to completed; only of operations with a schedule.
+    pub service: Option<Box<Distribution>>,
+}
+
+/// One group of threads that is reported as one job.
+#[derive(Clone, Debug, Default)]
+pub struct GroupRecord {
+    directions: [Option<Box<DirectionRecord>>; Direction::COUNT],
+}
+
+impl GroupRecord {
+    /// What was recorded for one kind of operation; `None` where none was completed.
+    pub fn direction(&self, direction: Direction) -> Option<&DirectionRecord> {
+        self.directions[direction.index()].as_deref()
+    }
+
+    /// The kinds that occurred, reads first.
+    pub fn present(&self) -> impl Iterator<Item = (Direction, &DirectionRecord)> {
+        Direction::ALL
+            .into_iter()
+            .filter_map(|d| self.direction(d).map(|r| (d, r)))
+    }
+}
+
+/// Collects a run. See the module's text.
+#[derive(Clone, Debug)]
+pub struct Recorder {
+    groups: Vec<GroupRecord>,
+    timeline: Timeline,
+}
+
+impl Recorder {
+    /// A recorder for `groups` groups whose first interval begins at `origin`.
+    pub fn new(groups: usize, origin: Nanos, plan: IntervalPlan) -> Self {
+        Recorder {
+            groups: (0..groups).map(|_| GroupRecord::default()).collect(),
+            timeline: Timeline::new(origin, plan),
+        }
+    }
+
+    /// Counts one finished operation. A `group` that does not exist is added.
+    #[inline]
+    pub fn record(&mut self, group: usize, op: &Finished) {
+        let latency = op.completed.saturating_sub(op.due);
+        self.timeline
+            .add(op.direction, op.bytes, latency, op.completed);
+        if group >= self.groups.len() {
+            self.groups.resize_with(group + 1, GroupRecord::default);
+        }
+        let record =
+            self.groups[group].directions[op.direction.index()].get_or_insert_with(Box::default);
+        record.operations += 1;
+        record.bytes += Bytes(u64::from(op.bytes));
+        record.latency.record(latency);
+        if let Some(submitted) = op.submitted {
+            record
+                .service
+                .get_or_insert_with(Box::default)
+                .record(op.completed.saturating_sub(submitted));
+        }
+    }
+
+    /// When the instruments should be read next.
+    pub fn next_sample(&self) -> Nanos {
+        self.timeline.next_sample()
+    }
+
+    /// Takes in a reading of the instruments.
+    pub fn sample(&mut self, at: Nanos, reading: Reading) {
+        self.timeline.sample(at, reading);
+    }
+
+    /// Ends the run at `end` and gives up what was collected.
+    pub fn finish(mut self, end: Nanos) -> (Vec<GroupRecord>, Timeline) {
+        self.timeline.finish(end);
+        (self.groups, self.timeline)
+    }
+}

@@ -1,0 +1,115 @@
+//! What a run gives back, and what it tells while it goes.
+
+use crate::recorder::{Direction, GroupRecord, Timeline};
+use crate::result::Notice;
+use crate::target::Reading;
+use nandscope_units::{Bytes, Nanos};
+use std::collections::BTreeMap;
+use thiserror::Error;
+
+/// A run that cannot be begun: the pacing of a thread contradicts itself.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("thread {thread} cannot run: {problem}")]
+pub struct RunError {
+    /// Number of the thread, from 0.
+    pub thread: usize,
+    /// What is wrong, and what to do.
+    pub problem: String,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Every thread came to the end of its work or its time.
+    Complete,
+    /// It was told to stop; operations in flight were waited for.
+    Interrupted,
+    /// A thread stopped at an error, or the target failed as a whole; in words.
+    Failed(String),
+}
+
+impl Ending {
+    /// Why the run is not complete; `None` where it is.
+    pub fn incomplete(&self) -> Option<String> {
+        match self {
+            Ending::Complete => None,
+            Ending::Interrupted => Some("interrupted before the end".to_string()),
+            Ending::Failed(why) => Some(why.clone()),
+        }
+    }
+}
+
+/// One job group of a run.
+#[derive(Clone, Debug, Default)]
+pub struct GroupRun {
+    /// Latencies and totals.
+    pub record: GroupRecord,
+    /// Where its measurement began: after start delay and ramp of its first thread.
+    pub start: Nanos,
+    /// When its last thread ended.
+    pub end: Nanos,
+    /// Pauses that the job itself asked for, summed over its threads.
+    pub idle: Nanos,
+    /// Number of threads.
+    pub threads: u32,
+    /// Failed operations by reason.
+    pub errors: BTreeMap<&'static str, u64>,
+    /// Operations that the target does not know, by kind.
+    pub unsupported: [u64; Direction::COUNT],
+}
+
+impl GroupRun {
+    /// Length of the measured part.
+    pub fn runtime(&self) -> Nanos {
+        self.end.saturating_sub(self.start)
+    }
+}
+
+/// What a run gives back, whole or partial.
+#[derive(Clone, Debug)]
+pub struct GroupOutcome {
+    /// When the run began, on the target's clock.
+    pub start: Nanos,
+    /// When it ended.
+    pub end: Nanos,
+    /// The groups by the number that threads gave as `record`.
+    pub groups: Vec<GroupRun>,
+    /// Counts per interval and what the instruments showed.
+    pub timeline: Timeline,
+    /// The instruments before the first operation.
+    pub first_reading: Reading,
+    /// The instruments after the last one.
+    pub last_reading: Reading,
+    /// How it ended.
+    pub ending: Ending,
+    /// What a reader must know to trust the numbers.
+    pub notices: Vec<Notice>,
+}
+
+/// How far a run has come.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Progress {
+    /// Time since the run began, on the target's clock.
+    pub elapsed: Nanos,
+    /// Operations completed, ramps included.
+    pub operations: u64,
+    /// Bytes moved, ramps included.
+    pub bytes: Bytes,
+    /// Estimated share of the run that is done, 0 to 1, where it can be told.
+    pub fraction: Option<f64>,
+}
+
+/// Something that wants to know how a run is going. It is called at most every 65,536 operations
+/// or second of the target's clock, whichever is first.
+pub trait Observer {
+    /// How far the run has come.
+    fn progress(&mut self, progress: &Progress);
+}
+
+/// An observer that does not look.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Silent;
+
+impl Observer for Silent {
+    fn progress(&mut self, _: &Progress) {}
+}

@@ -1,0 +1,142 @@
+//! When an operation is due: rate limits and the times of traces.
+//!
+//! A schedule is an open loop: it goes on whether or not the target keeps up, so that a stall
+//! makes operations late instead of making them disappear (coordinated omission). It neither
+//! waits nor issues anything.
+
+use nandscope_units::Nanos;
+use nandscope_workload::{OpKind, Pacing, RateLimit, TimedOp};
+
+const NANOS_PER_SECOND: u128 = 1_000_000_000;
+
+/// The schedule of one thread.
+#[derive(Clone, Debug)]
+pub(super) struct Schedule {
+    base: Nanos,
+    limits: [RateLimit; 3],
+    /// Bytes or operations scheduled so far, in the unit of the limit.
+    spent: [u64; 3],
+    idle_cap: Option<Nanos>,
+    /// The trace's own time of the operation before, and where it was put.
+    trace_raw: Nanos,
+    trace_due: Nanos,
+    last: Nanos,
+}
+
+impl Schedule {
+    /// A schedule that begins at `base`.
+    pub(super) fn new(pacing: &Pacing, base: Nanos) -> Self {
+        Schedule {
+            base,
+            limits: [pacing.read_limit, pacing.write_limit, pacing.trim_limit],
+            spent: [0; 3],
+            idle_cap: pacing.idle_cap,
+            trace_raw: Nanos::ZERO,
+            trace_due: base,
+            last: base,
+        }
+    }
+
+    /// When the next operation is due; `None` where nothing but the target's speed decides.
+    /// Operations stay in order: one that stands behind another is not due before it.
+    #[inline]
+    pub(super) fn due(&mut self, next: &TimedOp) -> Option<Nanos> {
+        let rated = self.rated(next);
+        let traced = next.due.map(|raw| self.traced(raw));
+        let due = rated.max(traced)?.max(self.last);
+        self.last = due;
+        Some(due)
+    }
+
+    /// The source has started over: a trace's times begin at zero again.
+    pub(super) fn restart(&mut self) {
+        self.trace_raw = Nanos::ZERO;
+    }
+
+    #[inline]
+    fn rated(&mut self, next: &TimedOp) -> Option<Nanos> {
+        let lane = match next.op.kind {
+            OpKind::Read => 0,
+            OpKind::Write => 1,
+            OpKind::Trim => 2,
+            OpKind::Flush => return None,
+        };
+        let (per_second, cost) = match self.limits[lane] {
+            RateLimit::Unlimited => return None,
+            RateLimit::BytesPerSecond(rate) => (rate, u64::from(next.op.length)),
+            RateLimit::OpsPerSecond(rate) => (rate, 1),
+        };
+        let spent = self.spent[lane];
+        self.spent[lane] = spent.saturating_add(cost);
+        // A rate of zero is refused before the run.
+        let after = u128::from(spent) * NANOS_PER_SECOND / u128::from(per_second.max(1));
+        Some(self.base + Nanos(u64::try_from(after).unwrap_or(u64::MAX)))
+    }
+
+    fn traced(&mut self, raw: Nanos) -> Nanos {
+        let mut gap = raw.saturating_sub(self.trace_raw);
+        if let Some(cap) = self.idle_cap {
+            gap = gap.min(cap);
+        }
+        self.trace_raw = raw.max(self.trace_raw);
+        self.trace_due += gap;
+        self.trace_due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nandscope_units::Bytes;
+    use nandscope_workload::Op;
+
+    fn op(kind: OpKind, length: u32, due: Option<u64>) -> TimedOp {
+        TimedOp {
+            op: Op {
+                kind,
+                offset: Bytes::ZERO,
+                length,
+            },
+            due: due.map(Nanos),
+        }
+    }
+
+    #[test]
+    fn no_limit_is_no_schedule() {
+        let mut s = Schedule::new(&Pacing::default(), Nanos(5));
+        assert_eq!(s.due(&op(OpKind::Read, 512, None)), None);
+    }
+
+    #[test]
+    fn bytes_per_second_without_drift() {
+        let pacing = Pacing {
+            write_limit: RateLimit::BytesPerSecond(3 * 4096),
+            ..Pacing::default()
+        };
+        let mut s = Schedule::new(&pacing, Nanos::from_secs(1));
+        let dues: Vec<u64> = (0..7)
+            .filter_map(|_| s.due(&op(OpKind::Write, 4096, None)))
+            .map(|n| n.0)
+            .collect();
+        assert_eq!(dues[3], 2_000_000_000);
+        assert_eq!(dues[6], 3_000_000_000);
+        assert_eq!(s.due(&op(OpKind::Flush, 0, None)), None);
+    }
+
+    #[test]
+    fn traces_keep_gaps_up_to_the_cap() {
+        let pacing = Pacing {
+            idle_cap: Some(Nanos(100)),
+            ..Pacing::default()
+        };
+        let mut s = Schedule::new(&pacing, Nanos(1000));
+        let raw = [0, 50, 5_000, 5_000, 5_030, 4_000, 4_010];
+        let dues: Vec<_> = raw
+            .iter()
+            .map(|&t| s.due(&op(OpKind::Read, 512, Some(t))).unwrap().0)
+            .collect();
+        assert_eq!(dues, [1000, 1050, 1150, 1150, 1180, 1180, 1180]);
+        s.restart();
+        assert_eq!(s.due(&op(OpKind::Read, 512, Some(20))), Some(Nanos(1200)));
+    }
+}

@@ -1,0 +1,273 @@
+//! A simulated device as a target: virtual time advances as far as the next completion, and
+//! nothing else passes time.
+//!
+//! [`VirtualDevice`] is the little that is asked of a device; it holds no model of its own. One
+//! [`Request`] is one [`Command`]: nothing is split or coalesced here.
+
+use crate::target::{Outcome, Reading, Reply, Request, Target, TargetError};
+use nandscope_device::{Command, CommandKind, Completion, Status, Telemetry};
+use nandscope_units::{Bytes, Lba, Nanos, SECTOR_BYTES};
+use nandscope_workload::OpKind;
+
+/// A device in virtual time, driven by the three calls of the simulator and read by its instruments.
+pub trait VirtualDevice {
+    /// Takes a command at `at`, which is not before any instant it was advanced to.
+    ///
+    /// # Errors
+    /// In words, where the device cannot take the command at all; a command that fails by itself
+    /// completes with a status.
+    fn submit(&mut self, command: Command, at: Nanos) -> Result<(), String>;
+
+    /// When something happens next by itself; `None` where nothing will without a new command.
+    fn next_event(&self) -> Option<Nanos>;
+
+    /// Lets time pass up to `until`, or to the first instant that has completions, which are
+    /// appended to `completions`; gives the instant reached.
+    fn advance(&mut self, until: Nanos, completions: &mut Vec<Completion>) -> Nanos;
+
+    /// Reads the instruments.
+    fn telemetry(&mut self, at: Nanos) -> Telemetry;
+
+    /// Addressable bytes.
+    fn capacity(&self) -> Bytes;
+}
+
+/// The target that drives a [`VirtualDevice`].
+#[derive(Debug)]
+pub struct SimTarget<D> {
+    device: D,
+    now: Nanos,
+    outstanding: u64,
+    completions: Vec<Completion>,
+}
+
+impl<D: VirtualDevice> SimTarget<D> {
+    /// A target over a device whose clock stands at zero.
+    pub fn new(device: D) -> Self {
+        Self::at(device, Nanos::ZERO)
+    }
+
+    /// A target over a device that has been driven up to `now` already.
+    pub fn at(device: D, now: Nanos) -> Self {
+        SimTarget {
+            device,
+            now,
+            outstanding: 0,
+            completions: Vec::new(),
+        }
+    }
+
+    /// The device.
+    pub fn device(&self) -> &D {
+        &self.device
+    }
+
+    /// The device, to change between runs what a run cannot (attach it otherwise, cut its power).
+    pub fn device_mut(&mut self) -> &mut D {
+        &mut self.device
+    }
+
+    /// Gives the device back, at the present of [`Target::now`].
+    pub fn into_device(self) -> D {
+        self.device
+    }
+
+    fn deliver(&mut self, replies: &mut Vec<Reply>) {
+        for completion in self.completions.drain(..) {
+            self.outstanding = self.outstanding.saturating_sub(1);
+            // Tags went in as u32; another value could only be a command that was not ours.
+            let Ok(tag) = u32::try_from(completion.tag) else {
+                continue;
+            };
+            replies.push(Reply {
+                tag,
+                submitted: completion.submitted,
+                completed: completion.completed,
+                outcome: outcome(completion.status),
+            });
+        }
+    }
+}
+
+impl<D: VirtualDevice> Target for SimTarget<D> {
+    fn now(&self) -> Nanos {
+        self.now
+    }
+
+    fn capacity(&self) -> Bytes {
+        self.device.capacity()
+    }
+
+    fn submit(&mut self, request: Request) -> Result<(), TargetError> {
+        let command = Command {
+            tag: u64::from(request.tag),
+            kind: match request.kind {
+                OpKind::Read => CommandKind::Read,
+                OpKind::Write => CommandKind::Write { fua: false },
+                OpKind::Trim => CommandKind::Discard,
+                OpKind::Flush => CommandKind::Flush,
+            },
+            lba: Lba::containing(request.offset),
+            sectors: request.length / SECTOR_BYTES as u32,
+        };
+        self.device
+            .submit(command, self.now)
+            .map_err(TargetError::Other)?;
+        self.outstanding += 1;
+        Ok(())
+    }
+
+    fn wait(&mut self, until: Nanos, replies: &mut Vec<Reply>) -> Result<(), TargetError> {
+        if self.outstanding == 0 && until == Nanos::MAX {
+            return Ok(());
+        }
+        loop {
+            if self.outstanding > 0 && self.device.next_event().is_none() {
+                return Err(TargetError::Other(format!(
+                    "the simulated device holds {} commands at {} but has nothing left to do; this is a bug of the model",
+                    self.outstanding, self.now
+                )));
+            }
+            let reached = self.device.advance(until, &mut self.completions);
+            if !self.completions.is_empty() {
+                self.now = self.now.max(reached);
+                self.deliver(replies);
+                return Ok(());
+            }
+            if reached >= until {
+                self.now = self.now.max(until);
+                return Ok(());
+            }
+            if reached <= self.now {
+                return Err(TargetError::Other(format!(
+                    "the simulated device does not advance beyond {} towards {until}; this is a bug of the model",
+                    self.now
+                )));
+            }
+            self.now = reached;
+        }
+    }
+
+    fn reading(&mut self) -> Reading {
+        let telemetry = self.device.telemetry(self.now);
+        Reading {
+            energy_j: Some(telemetry.energy_j),
+            device_temperature_c: Some(telemetry.smart_temperature_c),
+            surface_temperature_c: Some(telemetry.surface_temperature_c),
+            throttle: Some(telemetry.throttle),
+            slc_used: Some(telemetry.counters.slc_used),
+            counters: Some(telemetry.counters),
+        }
+    }
+}
+
+fn outcome(status: Status) -> Outcome {
+    match status {
+        Status::Ok => Outcome::Done,
+        Status::LbaOutOfRange => Outcome::Failed("the range reaches beyond the end of the target"),
+        Status::UncorrectableRead => Outcome::Failed("uncorrectable read"),
+        Status::ReadOnly => Outcome::Failed("the device has become read-only"),
+        Status::Unsupported => Outcome::Unsupported,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Answers every command 10 ns after it came, and loses trims.
+    #[derive(Default)]
+    struct Toy {
+        pending: Vec<Completion>,
+    }
+
+    impl VirtualDevice for Toy {
+        fn submit(&mut self, command: Command, at: Nanos) -> Result<(), String> {
+            if command.kind == CommandKind::Discard {
+                return Ok(());
+            }
+            self.pending.push(Completion {
+                tag: command.tag,
+                status: if command.lba == Lba(7) {
+                    Status::UncorrectableRead
+                } else {
+                    Status::Ok
+                },
+                submitted: at,
+                completed: at + Nanos(10),
+                payload: None,
+            });
+            Ok(())
+        }
+
+        fn next_event(&self) -> Option<Nanos> {
+            self.pending.first().map(|c| c.completed)
+        }
+
+        fn advance(&mut self, until: Nanos, completions: &mut Vec<Completion>) -> Nanos {
+            match self.next_event() {
+                Some(next) if next <= until => {
+                    while self.next_event() == Some(next) {
+                        completions.push(self.pending.remove(0));
+                    }
+                    next
+                }
+                _ => until,
+            }
+        }
+
+        fn telemetry(&mut self, at: Nanos) -> Telemetry {
+            Telemetry {
+                energy_j: at.as_secs_f64(),
+                ..Telemetry::default()
+            }
+        }
+
+        fn capacity(&self) -> Bytes {
+            Bytes::mib(1)
+        }
+    }
+
+    fn request(tag: u32, kind: OpKind, offset: u64) -> Request {
+        Request {
+            tag,
+            kind,
+            offset: Bytes(offset),
+            length: 512,
+        }
+    }
+
+    #[test]
+    fn stops_at_the_first_completion_and_at_the_given_time() {
+        let mut target = SimTarget::new(Toy::default());
+        let mut replies = Vec::new();
+        target.submit(request(1, OpKind::Read, 0)).unwrap();
+        target.wait(Nanos(4), &mut replies).unwrap();
+        assert_eq!((target.now(), replies.len()), (Nanos(4), 0));
+        target.submit(request(2, OpKind::Read, 7 * 512)).unwrap();
+        target.wait(Nanos::MAX, &mut replies).unwrap();
+        assert_eq!(target.now(), Nanos(10));
+        target.wait(Nanos::MAX, &mut replies).unwrap();
+        assert_eq!(target.now(), Nanos(14));
+        let seen: Vec<_> = replies.iter().map(|r| (r.tag, r.outcome)).collect();
+        assert_eq!(
+            seen,
+            [
+                (1, Outcome::Done),
+                (2, Outcome::Failed("uncorrectable read"))
+            ]
+        );
+        target.wait(Nanos::MAX, &mut replies).unwrap();
+        assert_eq!(target.now(), Nanos(14));
+        target.wait(Nanos(50), &mut replies).unwrap();
+        assert_eq!(target.now(), Nanos(50));
+    }
+
+    #[test]
+    fn a_lost_command_is_an_error_and_no_endless_wait() {
+        let mut target = SimTarget::new(Toy::default());
+        target.submit(request(1, OpKind::Trim, 0)).unwrap();
+        let error = target.wait(Nanos::MAX, &mut Vec::new()).unwrap_err();
+        assert!(error.to_string().contains("1 commands"), "{error}");
+    }
+}

@@ -1,0 +1,280 @@
+//! What a job did, as text for a terminal of 80 columns: fio's own layout, so that who reads fio
+//! reads this. No colour; the report crate makes better tables.
+
+use crate::result::{DirectionResult, JobResult, Latency, StepResult};
+use std::fmt::Write as _;
+
+/// Widest line.
+const COLUMNS: usize = 80;
+
+/// Every job of a step under its title, and why the step is incomplete, where it is.
+pub fn step_summary(step: &StepResult) -> String {
+    let mut text = String::new();
+    if !step.title.is_empty() {
+        line(&mut text, &step.title);
+    }
+    if let Some(why) = &step.incomplete {
+        line(&mut text, &format!("INCOMPLETE: {why}"));
+    }
+    for job in &step.jobs {
+        text.push_str(&job_summary(job));
+    }
+    text
+}
+
+/// One job: rate and size, latencies and percentiles of each kind of operation.
+pub fn job_summary(job: &JobResult) -> String {
+    let mut text = String::new();
+    let errors: u64 = job.errors.values().sum();
+    line(&mut text, &format!("{}: err={errors}", job.name));
+    for direction in &job.directions {
+        direction_summary(&mut text, job, direction);
+    }
+    if job.directions.is_empty() {
+        line(&mut text, "  nothing was measured");
+    }
+    for (reason, count) in &job.errors {
+        line(&mut text, &format!("  error: {count} x {reason}"));
+    }
+    text
+}
+
+fn direction_summary(text: &mut String, job: &JobResult, d: &DirectionResult) {
+    let milliseconds = (job.runtime_s * 1e3 + 0.5) as u64;
+    let iops = count(d.iops);
+    if d.kind == "flush" {
+        line(
+            text,
+            &format!("  flush: IOPS={iops} ({} operations)", d.operations),
+        );
+    } else {
+        line(
+            text,
+            &format!(
+                "  {}: IOPS={iops}, BW={}/s ({}/s)({}/{milliseconds}msec)",
+                d.kind,
+                bytes(d.bandwidth_bytes_per_s, Prefix::Binary),
+                bytes(d.bandwidth_bytes_per_s, Prefix::Decimal),
+                bytes(d.bytes as f64, Prefix::Binary),
+            ),
+        );
+    }
+    latency_summary(text, "lat", &d.latency);
+    if let Some(service) = &d.service {
+        latency_summary(text, "service", service);
+    }
+}
+
+fn latency_summary(text: &mut String, name: &str, l: &Latency) {
+    let (unit, scale) = unit_of(l.mean_ns);
+    let _ = writeln!(
+        text,
+        "    {name} ({unit}): min={}, max={}, avg={:.2}, stdev={:.2}",
+        scaled(l.min_ns, scale),
+        scaled(l.max_ns, scale),
+        l.mean_ns / scale as f64,
+        l.stddev_ns / scale as f64,
+    );
+    if l.percentiles.is_empty() {
+        return;
+    }
+    let _ = writeln!(text, "    {name} percentiles ({unit}):");
+    let widest = l.percentiles.iter().map(|&(_, ns)| scaled(ns, scale));
+    let width = widest.max().map_or(1, |n| n.to_string().len()).max(4);
+    let cells: Vec<String> = l
+        .percentiles
+        .iter()
+        .map(|&(p, ns)| format!("{p:5.2}th=[{:>width$}]", scaled(ns, scale)))
+        .collect();
+    // Five columns of margin, and a comma with a blank between two cells.
+    let cell = cells.iter().map(String::len).max().unwrap_or(1);
+    let per_line = ((COLUMNS - 7) / (cell + 2)).max(1);
+    let rows = cells.len().div_ceil(per_line);
+    for (i, row) in cells.chunks(per_line).enumerate() {
+        let comma = if i + 1 < rows { "," } else { "" };
+        let _ = writeln!(text, "     | {}{comma}", row.join(", "));
+    }
+}
+
+/// fio's unit of a latency: the largest in which the mean has more than four digits left of the point.
+fn unit_of(mean_ns: f64) -> (&'static str, u64) {
+    if mean_ns >= 1e7 {
+        ("msec", 1_000_000)
+    } else if mean_ns >= 1e4 {
+        ("usec", 1_000)
+    } else {
+        ("nsec", 1)
+    }
+}
+
+fn scaled(ns: u64, scale: u64) -> u64 {
+    ns.saturating_add(scale / 2) / scale
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Prefix {
+    Binary,
+    Decimal,
+}
+
+/// A count as fio shows it: `950`, `12.3k`, `1500k`.
+fn count(n: f64) -> String {
+    shorten(n, Prefix::Decimal, ["", "k", "M", "G", "T", "P"])
+}
+
+/// An amount of data as fio shows it: `48.0MiB`, `50.4MB`.
+fn bytes(n: f64, prefix: Prefix) -> String {
+    let units = match prefix {
+        Prefix::Binary => ["B", "KiB", "MiB", "GiB", "TiB", "PiB"],
+        Prefix::Decimal => ["B", "kB", "MB", "GB", "TB", "PB"],
+    };
+    shorten(n, prefix, units)
+}
+
+/// fio's `num2str` with four characters: the smallest unit in which the whole part fits, filled
+/// up with decimals (`9999`, `12.3k`, `123M`).
+fn shorten(n: f64, prefix: Prefix, units: [&str; 6]) -> String {
+    let step = if prefix == Prefix::Binary {
+        1024.0
+    } else {
+        1000.0
+    };
+    let mut value = n.max(0.0).round();
+    let mut unit = 0;
+    while value >= 10_000.0 && unit + 1 < units.len() {
+        value /= step;
+        unit += 1;
+    }
+    // Rounding up to the next digit takes a decimal away: 9.996 is 10.0.
+    let decimals = match value {
+        _ if unit == 0 => 0,
+        v if v < 9.995 => 2,
+        v if v < 99.95 => 1,
+        _ => 0,
+    };
+    format!("{value:.decimals$}{}", units[unit])
+}
+
+/// Writes a line; one that is too long goes on in the next, indented, broken between words.
+fn line(text: &mut String, content: &str) {
+    let indent = content.len() - content.trim_start().len();
+    let mut width = 0;
+    for (i, word) in content.trim_start().split(' ').enumerate() {
+        let length = word.chars().count();
+        if i == 0 {
+            text.push_str(&" ".repeat(indent));
+            width = indent;
+        } else if width + 1 + length > COLUMNS {
+            text.push('\n');
+            text.push_str(&" ".repeat(indent + 4));
+            width = indent + 4;
+        } else {
+            text.push(' ');
+            width += 1;
+        }
+        text.push_str(word);
+        width += length;
+    }
+    text.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_as_fio_prints_them() {
+        let cases = [
+            (0.0, "0"),
+            (950.0, "950"),
+            (9_999.0, "9999"),
+            (12_345.0, "12.3k"),
+            (86_800.0, "86.8k"),
+            (1_500_000.0, "1500k"),
+            (15_000_000.0, "15.0M"),
+        ];
+        for (n, text) in cases {
+            assert_eq!(count(n), text);
+        }
+        let mib = 1024.0 * 1024.0;
+        assert_eq!(bytes(48.0 * mib, Prefix::Binary), "48.0MiB");
+        assert_eq!(bytes(48.0 * mib, Prefix::Decimal), "50.3MB");
+        assert_eq!(bytes(1000.0 * mib, Prefix::Binary), "1000MiB");
+        assert_eq!(bytes(5921.0 * 1024.0, Prefix::Binary), "5921KiB");
+        assert_eq!(bytes(10.0 * 1024.0 * mib, Prefix::Binary), "10.0GiB");
+    }
+
+    #[test]
+    fn a_job_in_fios_words() {
+        let job = JobResult {
+            name: "rand".into(),
+            runtime_s: 20.833,
+            directions: vec![DirectionResult {
+                kind: "read".into(),
+                operations: 256_000,
+                bytes: 1000 << 20,
+                bandwidth_bytes_per_s: (1000u64 << 20) as f64 / 20.833,
+                iops: 256_000.0 / 20.833,
+                latency: Latency {
+                    min_ns: 52_000,
+                    max_ns: 4_110_000,
+                    mean_ns: 81_230.0,
+                    stddev_ns: 10_500.0,
+                    percentiles: crate::histogram::DEFAULT_PERCENTILES
+                        .iter()
+                        .map(|&p| (p, 60_000 + (p * 1000.0) as u64))
+                        .collect(),
+                    histogram: String::new(),
+                },
+                service: None,
+            }],
+            ..JobResult::default()
+        };
+        let expected = "\
+rand: err=0
+  read: IOPS=12.3k, BW=48.0MiB/s (50.3MB/s)(1000MiB/20833msec)
+    lat (usec): min=52, max=4110, avg=81.23, stdev=10.50
+    lat percentiles (usec):
+     |  1.00th=[  61],  5.00th=[  65], 10.00th=[  70], 20.00th=[  80],
+     | 30.00th=[  90], 40.00th=[ 100], 50.00th=[ 110], 60.00th=[ 120],
+     | 70.00th=[ 130], 80.00th=[ 140], 90.00th=[ 150], 95.00th=[ 155],
+     | 99.00th=[ 159], 99.50th=[ 160], 99.90th=[ 160], 99.95th=[ 160],
+     | 99.99th=[ 160]
+";
+        assert_eq!(job_summary(&job), expected);
+    }
+
+    #[test]
+    fn no_line_is_wider_than_the_terminal() {
+        let latency = Latency {
+            mean_ns: 9.0,
+            max_ns: u64::MAX,
+            percentiles: vec![(1.0, u64::MAX), (50.0, 1), (99.999, u64::MAX)],
+            ..Latency::default()
+        };
+        let step = StepResult {
+            title: "A step with a long title that goes on ".repeat(5),
+            incomplete: Some("thread 0 stopped at its first error: ".repeat(4)),
+            jobs: vec![JobResult {
+                name: "j".into(),
+                directions: vec![DirectionResult {
+                    kind: "write".into(),
+                    bandwidth_bytes_per_s: 1e15,
+                    iops: 1e15,
+                    bytes: u64::MAX,
+                    service: Some(latency.clone()),
+                    latency,
+                    ..DirectionResult::default()
+                }],
+                errors: [("uncorrectable read".to_string(), u64::MAX)].into(),
+                ..JobResult::default()
+            }],
+            ..StepResult::default()
+        };
+        let text = step_summary(&step);
+        assert!(text.contains("INCOMPLETE"));
+        for line in text.lines() {
+            assert!(line.chars().count() <= COLUMNS, "{line}");
+        }
+    }
+}
