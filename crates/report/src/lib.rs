@@ -1,1 +1,18 @@
-//! To come.
+//! Results for people. Everything here reads result documents alone, never a device, a job or a
+//! profile: [`html`] writes one self-contained page, [`svg`] draws each plot by itself, [`csv`]
+//! each series, [`terminal`] a summary that fits a screen, [`compare`] several documents side by
+//! side, and [`files`] puts pages, plots and tables into a folder.
+//!
+//! It computes nothing that a document does not hold, apart from the plain statistics that its
+//! verdict names.
+
+#[cfg(test)]
+mod blank;
+mod encode;
+mod error;
+pub mod html;
+mod names;
+mod number;
+mod view;
+
+pub use error::{ReportError, Result};

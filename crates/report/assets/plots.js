@@ -1,0 +1,253 @@
+/* Draws the plots of the page from the JSON beside each with uPlot. It knows nothing of the
+   report's chapters; the page tells it when something becomes visible. */
+var nandscope = (function () {
+  "use strict";
+  var FONT = "12px system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', Arial, sans-serif";
+  var NINES = [0, 0.30103, 1, 2, 3, 4, 5, 6];
+  var NINES_TEXT = ["0", "50", "90", "99", "99.9", "99.99", "99.999", "99.9999"];
+  var HEIGHT = 230;
+  var EAGER = 120;
+  var drawn = [];
+  var failures = [];
+
+  function css(name) { return getComputedStyle(document.documentElement).getPropertyValue(name).trim(); }
+
+  /* Three to four significant digits, as in the rest of the report. */
+  function short(v) {
+    if (v === null || v === undefined || !isFinite(v)) return "–";
+    var a = Math.abs(v);
+    if (a === 0) return "0";
+    if (a >= 1e15 || a < 0.00095) return v.toExponential(2);
+    var text = v.toFixed(a >= 99.95 ? 0 : a >= 9.995 ? 1 : a >= 0.0995 ? 2 : 4);
+    var parts = text.split(".");
+    if (parts[0].replace("-", "").length > 4) parts[0] = parts[0].replace(/\B(?=(\d{3})+$)/g, "\u202f");
+    return parts.join(".");
+  }
+  function withUnit(v, unit) { return unit === "×" ? short(v) + "×" : short(v) + "\u202f" + unit; }
+  function tick(v) { return v === null || v === undefined ? "" : String(+v.toPrecision(6)); }
+
+  function percentile(nines) {
+    var p = 100 * (1 - Math.pow(10, -nines));
+    return "p" + String(+p.toFixed(Math.max(0, Math.ceil(nines) - 1) + 1));
+  }
+
+  function places(xs) {
+    if (Array.isArray(xs)) return xs;
+    var out = new Array(xs.n);
+    for (var i = 0; i < xs.n; i++) out[i] = xs.from + xs.step * i;
+    return out;
+  }
+
+  /* In the data, null breaks a line; false means that only another line has a sample there. */
+  function column(v) {
+    for (var i = 0; i < v.length; i++) if (v[i] === false) v[i] = undefined;
+    return v;
+  }
+
+  function nearest(u, s, i) {
+    var data = u.data[s];
+    if (s === 0 || data[i] !== undefined) return i;
+    for (var d = 1; d < 400; d++) {
+      if (data[i - d] !== undefined && data[i - d] !== null) return i - d;
+      if (data[i + d] !== undefined && data[i + d] !== null) return i + d;
+    }
+    return i;
+  }
+
+  function yRange(unit) {
+    return function (u, min, max) {
+      if (min === null || max === null || !isFinite(min) || !isFinite(max)) return [0, 1];
+      var pad = Math.max((max - min) * 0.08, Math.abs(max) * 0.01, 1e-9);
+      if (unit === "°C") return [Math.floor(min - Math.max(pad, 1)), Math.ceil(max + Math.max(pad, 1))];
+      if (min >= 0) return [0, max > 0 ? max * 1.08 : 1];
+      return [min - pad, max + pad];
+    };
+  }
+
+  function axis(label, extra) {
+    var base = {
+      label: label, labelFont: "600 " + FONT, font: FONT, labelGap: 0,
+      stroke: css("--soft"), grid: { stroke: css("--grid"), width: 1 }, ticks: { stroke: css("--line"), width: 1, size: 5 }
+    };
+    for (var k in extra) base[k] = extra[k];
+    return base;
+  }
+
+  function options(spec, data, width, where) {
+    var log = spec.kind === "percentile";
+    var series = [{
+      label: log ? "Percentile" : "Time",
+      value: function (u, v) { return v === null || v === undefined ? "–" : log ? percentile(v) : withUnit(v, spec.xu); }
+    }];
+    spec.lines.forEach(function (line) {
+      series.push({
+        label: line.name, stroke: css("--c" + line.c), width: 1.6, dash: line.dash ? [7, 4] : undefined,
+        points: log ? { show: true, size: 6 } : { show: data[0].length < 24, size: 5 },
+        value: function (u, v) { return v === null || v === undefined ? "–" : withUnit(v, spec.yu); }
+      });
+    });
+    var y = { size: 58, labelSize: 20, values: function (u, ticks) { return ticks.map(tick); } };
+    var x = { size: 34, labelSize: 20, space: width < 480 ? 46 : 60, values: function (u, ticks) { return ticks.map(tick); } };
+    if (log) {
+      x.splits = function () { return NINES; };
+      x.values = function (u, ticks) {
+        var last = u.scales.x.max, narrow = u.width < 480;
+        return ticks.map(function (t) {
+          if (t > last + 1e-6 || (narrow && t === NINES[1])) return "";
+          return NINES_TEXT[NINES.indexOf(t)];
+        });
+      };
+    }
+    return {
+      width: width, height: HEIGHT + 34, series: series,
+      axes: [axis(spec.x, x), axis(spec.y, y)],
+      scales: { x: { time: false }, y: log ? { distr: 3, log: 10 } : { range: yRange(spec.yu) } },
+      padding: [10, 14, 0, 0],
+      cursor: {
+        sync: { key: spec.sync, setSeries: false, scales: ["x", null] },
+        drag: { x: true, y: false, setScale: true }, focus: { prox: -1 },
+        dataIdx: nearest, points: { size: 7 }
+      },
+      legend: { live: true, markers: { dash: function (u, i) { return u.series[i].dash ? "dashed" : "solid"; } } },
+      hooks: {
+        draw: [function (u) { marks(u, spec.marks); }],
+        setScale: [function (u, key) { if (key === "x") follow(u); }],
+        setCursor: [function (u) { place(u, spec.marks, where); }]
+      }
+    };
+  }
+
+  function marks(u, list) {
+    if (!list.length) return;
+    var ctx = u.ctx, box = u.bbox;
+    ctx.save();
+    ctx.strokeStyle = css("--soft");
+    ctx.globalAlpha = 0.55;
+    ctx.lineWidth = devicePixelRatio;
+    ctx.setLineDash([2 * devicePixelRatio, 4 * devicePixelRatio]);
+    list.forEach(function (m) {
+      var x = Math.round(u.valToPos(m.x, "x", true));
+      if (x < box.left || x > box.left + box.width) return;
+      ctx.beginPath(); ctx.moveTo(x, box.top); ctx.lineTo(x, box.top + box.height); ctx.stroke();
+    });
+    ctx.restore();
+  }
+
+  /* Names the step in which the cursor stands. */
+  function place(u, list, where) {
+    if (!list.length) return;
+    var i = u.cursor.idx, name = "";
+    if (i !== null && i !== undefined) {
+      var x = u.data[0][i];
+      list.forEach(function (m) { if (m.x <= x) name = m.name; });
+    }
+    where.textContent = name;
+  }
+
+  /* Plots of one step zoom together. Equal scales are left alone, which ends the echo. */
+  function follow(u) {
+    var min = u.scales.x.min, max = u.scales.x.max;
+    if (!u.ready || min === null || max === null) return;
+    drawn.forEach(function (area) {
+      var other = area.uplot;
+      if (!other || other === u || other.group !== u.group) return;
+      if (other.scales.x.min !== min || other.scales.x.max !== max) other.setScale("x", { min: min, max: max });
+    });
+  }
+
+  function draw(area, width) {
+    var figure = area.parentNode;
+    try {
+      if (!area.spec) {
+        area.spec = JSON.parse(figure.querySelector("script").textContent);
+        area.points = [places(area.spec.xs)].concat(area.spec.lines.map(function (l) { return column(l.v); }));
+      }
+      if (area.uplot) area.uplot.destroy();
+      var wide = width || area.clientWidth;
+      area.uplot = new uPlot(options(area.spec, area.points, wide, figure.querySelector(".plot-where")), area.points, area);
+      area.uplot.group = area.spec.sync;
+      area.uplot.ready = true;
+      area.wide = wide;
+      if (drawn.indexOf(area) < 0) drawn.push(area);
+    } catch (error) {
+      failures.push(figure.id + ": " + error);
+      area.textContent = "This plot could not be drawn: " + error;
+    }
+  }
+
+  function pending() {
+    return Array.prototype.filter.call(document.querySelectorAll(".plot-area"), function (a) { return !a.uplot && a.clientWidth > 0; });
+  }
+
+  /* A few milliseconds at a time, so that the page stays alive while many plots are drawn. */
+  function slices(list) {
+    var from = performance.now();
+    while (list.length && performance.now() - from < 14) { var a = list.shift(); if (!a.uplot && a.clientWidth > 0) draw(a); }
+    if (list.length) setTimeout(function () { slices(list); }, 0);
+  }
+
+  var onSight = "IntersectionObserver" in window ? new IntersectionObserver(function (entries) {
+    entries.forEach(function (e) {
+      if (e.isIntersecting && !e.target.uplot) { onSight.unobserve(e.target); draw(e.target); }
+    });
+  }, { rootMargin: "1200px" }) : null;
+
+  function show() {
+    var list = pending();
+    if (onSight && list.length > EAGER) list.splice(EAGER).forEach(function (a) { onSight.observe(a); });
+    slices(list);
+  }
+
+  function again(width) { drawn.slice().forEach(function (a) { if (width || a.clientWidth > 0) draw(a, width); }); }
+
+  function fit() {
+    drawn.forEach(function (a) {
+      var w = a.clientWidth;
+      if (w > 0 && Math.abs(w - a.wide) > 1) draw(a);
+    });
+  }
+
+  function key(event) {
+    var area = event.currentTarget, u = area.uplot;
+    if (!u) return;
+    var xs = u.data[0], min = u.scales.x.min, max = u.scales.x.max;
+    var i = u.cursor.idx === null || u.cursor.idx === undefined ? u.valToIdx(min) : u.cursor.idx;
+    var leap = event.shiftKey ? Math.max(10, Math.round(xs.length / 20)) : 1;
+    var middle = xs[i] >= min && xs[i] <= max ? xs[i] : (min + max) / 2;
+    var zoom = function (f) { u.setScale("x", { min: middle - (middle - min) * f, max: middle + (max - middle) * f }); };
+    if (event.key === "ArrowRight") i = Math.min(xs.length - 1, i + leap);
+    else if (event.key === "ArrowLeft") i = Math.max(0, i - leap);
+    else if (event.key === "+" || event.key === "=") { zoom(0.5); event.preventDefault(); return; }
+    else if (event.key === "-") { u.setScale("x", { min: Math.max(xs[0], middle - (middle - min) * 2), max: Math.min(xs[xs.length - 1], middle + (max - middle) * 2) }); event.preventDefault(); return; }
+    else if (event.key === "Escape") { u.setScale("x", { min: xs[0], max: xs[xs.length - 1] }); return; }
+    else return;
+    event.preventDefault();
+    u.setCursor({ left: u.valToPos(xs[i], "x"), top: u.over.clientHeight / 2 }, true, true);
+    say(area, i);
+  }
+
+  /* Reads the values at the cursor to those who do not see it. */
+  function say(area, i) {
+    var live = document.getElementById("live"), u = area.uplot, spec = area.spec;
+    var words = [spec.kind === "percentile" ? percentile(u.data[0][i]) : withUnit(u.data[0][i], spec.xu)];
+    spec.lines.forEach(function (line, s) { words.push(line.name + " " + withUnit(u.data[s + 1][nearest(u, s + 1, i)], spec.yu)); });
+    live.textContent = words.join(", ");
+  }
+
+  function start() {
+    var live = document.createElement("div");
+    live.id = "live"; live.className = "unseen"; live.setAttribute("aria-live", "polite");
+    document.body.appendChild(live);
+    document.querySelectorAll(".plot-area").forEach(function (a) { a.addEventListener("keydown", key); });
+    var timer = 0;
+    addEventListener("resize", function () { clearTimeout(timer); timer = setTimeout(fit, 80); });
+    show();
+  }
+
+  return {
+    start: start, show: show, again: again, fit: fit,
+    print: function (width) { pending().forEach(function (a) { draw(a, width); }); again(width); },
+    failures: failures,
+    idle: function () { return pending().length === 0; }
+  };
+})();

@@ -1,0 +1,135 @@
+//! The data of a plot as JSON for the page's script. The text can stand inside a `script` element:
+//! it holds no `<`, `>` or `&`, whatever the names in the document are.
+
+use crate::error::{ReportError, Result};
+use crate::number::round5;
+use crate::view::plot::{Kind, Plot};
+use crate::view::table::Cell;
+use serde_json::{Value, json};
+
+/// Encodes a plot.
+///
+/// # Errors
+/// Where the encoder refuses the data.
+pub fn plot(plot: &Plot) -> Result<String> {
+    let lines: Vec<Value> = plot
+        .lines
+        .iter()
+        .zip(&plot.table.columns)
+        .map(|(line, column)| {
+            json!({
+                "name": line.name,
+                "c": line.colour % 8,
+                "dash": line.dashed,
+                "v": column.iter().map(|c| cell(*c)).collect::<Vec<Value>>(),
+            })
+        })
+        .collect();
+    let marks: Vec<Value> = plot
+        .marks
+        .iter()
+        .map(|m| json!({ "x": number(m.x), "name": m.name }))
+        .collect();
+    let value = json!({
+        "kind": match plot.kind { Kind::Time => "time", Kind::Percentile => "percentile" },
+        "sync": plot.group,
+        "x": plot.x.label(),
+        "xu": plot.x.unit,
+        "y": plot.y.label(),
+        "yu": plot.y.unit,
+        "xs": places(&plot.table.xs),
+        "lines": lines,
+        "marks": marks,
+    });
+    let text = serde_json::to_string(&value).map_err(|source| ReportError::Encode {
+        plot: plot.id.clone(),
+        source,
+    })?;
+    Ok(for_script(&text))
+}
+
+/// Replaces what could end a `script` element or begin a comment in it. In JSON these signs stand
+/// in strings only, where their escapes mean the same.
+pub fn for_script(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c {
+            '<' => out.push_str("\\u003c"),
+            '>' => out.push_str("\\u003e"),
+            '&' => out.push_str("\\u0026"),
+            '\u{2028}' => out.push_str("\\u2028"),
+            '\u{2029}' => out.push_str("\\u2029"),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// A gap is `null` and breaks the line; where only another line has a sample it is `false`.
+fn cell(cell: Cell) -> Value {
+    match cell {
+        Cell::Value(v) => number(round5(v)),
+        Cell::Gap => Value::Null,
+        Cell::Absent => Value::Bool(false),
+    }
+}
+
+/// Evenly spaced places as start, step and count; others one by one.
+fn places(xs: &[f64]) -> Value {
+    if let (Some(first), Some(last), true) = (xs.first(), xs.last(), xs.len() > 8) {
+        let step = (last - first) / (xs.len() - 1) as f64;
+        let even = xs
+            .iter()
+            .enumerate()
+            .all(|(i, x)| (x - (first + step * i as f64)).abs() <= step.abs() * 1e-4);
+        if even {
+            return json!({ "from": number(*first), "step": step, "n": xs.len() });
+        }
+    }
+    xs.iter().map(|x| number(place(*x))).collect()
+}
+
+/// Nine significant digits: places must stay in order.
+fn place(x: f64) -> f64 {
+    format!("{x:.8e}").parse().unwrap_or(x)
+}
+
+/// Whole numbers without a point: a third of the text in long series.
+fn number(v: f64) -> Value {
+    if !v.is_finite() {
+        Value::Null
+    } else if v.abs() < 1e15 && libm::trunc(v) == v {
+        json!(v as i64)
+    } else {
+        json!(v)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_can_end_the_script() {
+        let text = for_script(&json!({ "name": "</script><!-- & \u{2028}" }).to_string());
+        assert!(!text.contains(['<', '>', '&', '\u{2028}']));
+        let back: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(back["name"], "</script><!-- & \u{2028}");
+    }
+
+    #[test]
+    fn even_places_are_short_and_uneven_ones_whole() {
+        let even: Vec<f64> = (1..=100).map(f64::from).collect();
+        assert_eq!(places(&even), json!({ "from": 1, "step": 1.0, "n": 100 }));
+        let uneven = [1.0, 2.0, 4.5];
+        assert_eq!(places(&uneven), json!([1, 2, 4.5]));
+    }
+
+    #[test]
+    fn cells() {
+        assert_eq!(cell(Cell::Value(400.0)).to_string(), "400");
+        assert_eq!(cell(Cell::Gap), Value::Null);
+        assert_eq!(cell(Cell::Absent), Value::Bool(false));
+        assert_eq!(cell(Cell::Value(f64::INFINITY)), Value::Null);
+    }
+}

@@ -1,0 +1,45 @@
+//! What can go wrong while results are written for people. It holds no recovery: the caller shows
+//! the message.
+
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// Why a report could not be made.
+#[derive(Debug, Error)]
+pub enum ReportError {
+    /// The page's template could not be filled in.
+    #[error("the report page could not be rendered: {0}")]
+    Template(#[from] askama::Error),
+    /// The data of a plot could not be encoded.
+    #[error("the data of plot `{plot}` could not be encoded: {source}")]
+    Encode {
+        /// Identifier of the plot.
+        plot: String,
+        /// What the encoder said.
+        source: serde_json::Error,
+    },
+    /// A static plot could not be drawn.
+    #[error("plot `{plot}` could not be drawn: {reason}")]
+    Draw {
+        /// Identifier of the plot.
+        plot: String,
+        /// What the drawing library said.
+        reason: String,
+    },
+    /// A file or folder could not be written.
+    #[error("{action} {} failed: {source}; check that the folder is writable and has space", path.display())]
+    Write {
+        /// What was tried, such as `writing`.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A comparison was asked for with fewer than two documents.
+    #[error("a comparison needs at least two result documents, {0} given")]
+    TooFewDocuments(usize),
+}
+
+/// Result of this crate's functions.
+pub type Result<T> = std::result::Result<T, ReportError>;

@@ -1,0 +1,234 @@
+//! The report as one HTML file: styles, scripts and data inside, nothing fetched. Every text of the
+//! document is escaped by the template; only the drawing, the plots' data and the page's own
+//! assets, none of which can hold foreign markup, are set in as they are.
+
+use crate::encode;
+use crate::error::Result;
+use crate::names::slug;
+use crate::number;
+use crate::view::bars::{self, BarChart};
+use crate::view::chapter::{self, Chapter};
+use crate::view::diagram::{self, Diagram};
+use crate::view::published::{self, PublishedRow};
+use crate::view::story::{self, Story};
+use askama::Template;
+use nandscope_measure::result::{Figure, Notice, Parameter, ResultDocument};
+
+/// Styles of the page, after those of the plotting library.
+pub(crate) const STYLE: &str = concat!(
+    include_str!("../assets/uplot/uPlot.min.css"),
+    include_str!("../assets/report.css")
+);
+/// The plotting library, then the page's own script.
+pub(crate) const SCRIPT: &str = concat!(
+    include_str!("../assets/uplot/uPlot.iife.min.js"),
+    "\n",
+    include_str!("../assets/plots.js"),
+    include_str!("../assets/page.js")
+);
+
+#[derive(Template)]
+#[template(path = "report.html")]
+struct Page<'a> {
+    document: &'a ResultDocument,
+    style: &'static str,
+    script: &'static str,
+    theme_script: &'static str,
+    capacity: String,
+    elapsed: Option<String>,
+    notices: Vec<NoticeView<'a>>,
+    story: Story,
+    key_charts: Vec<BarChart>,
+    mode_names: Vec<String>,
+    diagram: Option<Diagram>,
+    chapters: Vec<ChapterView>,
+    published: Vec<PublishedRow>,
+    verb: &'static str,
+    groups: Vec<(String, Vec<&'a Parameter>)>,
+    reduced: bool,
+}
+
+/// Sets the theme before the first paint, so that a dark page does not flash white.
+const THEME_SCRIPT: &str = include_str!("../assets/theme.js");
+
+struct NoticeView<'a> {
+    level: &'static str,
+    word: &'static str,
+    text: &'a str,
+    step: Option<(String, &'a str)>,
+}
+
+/// A chapter with the data of its plots encoded.
+struct ChapterView {
+    chapter: Chapter,
+    data: std::collections::BTreeMap<String, String>,
+}
+
+impl ChapterView {
+    /// Data of the plot with this identifier.
+    fn data(&self, id: &str) -> &str {
+        self.data.get(id).map_or("{}", String::as_str)
+    }
+
+    /// Heading of a part's tab.
+    fn tabs(&self) -> bool {
+        self.chapter.parts.len() > 1
+    }
+}
+
+/// Renders a document as one self-contained page. The same document gives the same text.
+///
+/// # Errors
+/// Where the template or the data of a plot cannot be written.
+pub fn render(document: &ResultDocument) -> Result<String> {
+    let chapters = chapter::all(document);
+    let reduced = chapters
+        .iter()
+        .flat_map(|c| &c.parts)
+        .flat_map(|p| p.course.iter().chain(p.steps.iter().flat_map(|s| &s.plots)))
+        .any(|p| p.reduced());
+    let mode_names: Vec<String> = story::modes(document).into_iter().flatten().collect();
+    let page = Page {
+        document,
+        style: STYLE,
+        script: SCRIPT,
+        theme_script: THEME_SCRIPT,
+        capacity: number::bytes(document.target.capacity_bytes),
+        elapsed: document.wall.elapsed_s.map(number::duration),
+        notices: notices(document),
+        story: story::of(document),
+        key_charts: key_charts(document, &mode_names),
+        diagram: diagram::of_target(&document.target),
+        chapters: chapters.into_iter().map(encoded).collect::<Result<_>>()?,
+        published: published::rows(document),
+        verb: published::verb(document),
+        groups: groups(&document.target.parameters),
+        mode_names,
+        reduced,
+    };
+    Ok(page.render()?)
+}
+
+fn encoded(chapter: Chapter) -> Result<ChapterView> {
+    let mut data = std::collections::BTreeMap::new();
+    for part in &chapter.parts {
+        for plot in part
+            .course
+            .iter()
+            .chain(part.steps.iter().flat_map(|s| &s.plots))
+        {
+            data.insert(plot.id.clone(), encode::plot(plot)?);
+        }
+    }
+    Ok(ChapterView { chapter, data })
+}
+
+/// Warnings before remarks, errors before warnings; an unfinished run is an error of its own.
+fn notices(document: &ResultDocument) -> Vec<NoticeView<'_>> {
+    let mut out: Vec<NoticeView> = document
+        .notices
+        .iter()
+        .map(|n| notice(document, n))
+        .collect();
+    if !document.complete {
+        out.push(NoticeView {
+            level: "error",
+            word: "Unfinished",
+            text: "The run did not come to its end; steps that are not shown were not measured.",
+            step: None,
+        });
+    }
+    out.sort_by_key(|n| {
+        ["error", "warning", "info"]
+            .iter()
+            .position(|l| *l == n.level)
+    });
+    out
+}
+
+fn notice<'a>(document: &'a ResultDocument, notice: &'a Notice) -> NoticeView<'a> {
+    let (level, word) = match notice.level.as_str() {
+        "error" => ("error", "Error"),
+        "warning" => ("warning", "Warning"),
+        _ => ("info", "Note"),
+    };
+    let step = notice
+        .step
+        .as_ref()
+        .and_then(|id| document.steps.iter().find(|s| s.id == *id))
+        .map(|s| (chapter::step_anchor(&s.id), s.title.as_str()));
+    NoticeView {
+        level,
+        word,
+        text: &notice.text,
+        step,
+    }
+}
+
+/// Figures of the whole document that do not stand in a chapter already.
+fn key_charts(document: &ResultDocument, modes: &[String]) -> Vec<BarChart> {
+    let in_steps: std::collections::BTreeSet<&str> = document
+        .steps
+        .iter()
+        .flat_map(|s| &s.figures)
+        .map(|f| f.id.as_str())
+        .collect();
+    let own: Vec<&Figure> = document
+        .figures
+        .iter()
+        .filter(|f| f.id.is_empty() || !in_steps.contains(f.id.as_str()))
+        .collect();
+    bars::of_figures("Key figures", &own, modes)
+}
+
+/// Parameters by group, in the order in which the groups first appear.
+fn groups(parameters: &[Parameter]) -> Vec<(String, Vec<&Parameter>)> {
+    let mut groups: Vec<(String, Vec<&Parameter>)> = Vec::new();
+    for p in parameters {
+        match groups.iter_mut().find(|g| g.0 == p.group) {
+            Some(group) => group.1.push(p),
+            None => groups.push((p.group.clone(), vec![p])),
+        }
+    }
+    groups
+}
+
+/// Element id that does not clash with those of chapters and steps.
+fn group_anchor(name: &str) -> String {
+    slug(&format!("parameters {name}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn assets_cannot_end_their_elements() {
+        assert!(!SCRIPT.to_ascii_lowercase().contains("</script"));
+        assert!(!THEME_SCRIPT.to_ascii_lowercase().contains("</script"));
+        assert!(!STYLE.to_ascii_lowercase().contains("</style"));
+    }
+
+    #[test]
+    fn assets_fetch_nothing() {
+        let own = [
+            include_str!("../assets/plots.js"),
+            include_str!("../assets/page.js"),
+            THEME_SCRIPT,
+            STYLE,
+        ];
+        for text in own {
+            for sign in [
+                "http://",
+                "https://",
+                "fetch(",
+                "XMLHttpRequest",
+                "import ",
+                "@import",
+                "url(",
+            ] {
+                assert!(!text.contains(sign), "{sign}");
+            }
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! Bar charts of figures: repeated figures with the range of their repeats, the same figure in
+//! several modes side by side, the published value where there is one. Positions are given in
+//! percent of the axis, so that the page needs no script for them.
+
+use crate::number::{short, tick_step, with_unit};
+use nandscope_measure::result::{Figure, StepResult};
+
+/// A chart: rows of bars over one axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BarChart {
+    /// Heading.
+    pub title: String,
+    /// Unit of the axis.
+    pub unit: String,
+    /// Rows, in the order of the document.
+    pub rows: Vec<BarRow>,
+    /// End of the axis, in the unit.
+    pub end: f64,
+    /// Ticks: place in percent, and text.
+    pub ticks: Vec<(String, String)>,
+}
+
+/// The bars of one label.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BarRow {
+    /// What the bars show.
+    pub label: String,
+    /// One for each mode.
+    pub bars: Vec<Bar>,
+}
+
+/// One bar.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bar {
+    /// Mode, where the figure has one.
+    pub mode: Option<String>,
+    /// Index of the mode in the document's list, for its colour and hatching.
+    pub mode_index: usize,
+    /// The value itself.
+    pub value: f64,
+    /// Value as text, with unit.
+    pub text: String,
+    /// Range of the repeats, low and high.
+    pub repeats: Option<(f64, f64)>,
+    /// Published value.
+    pub published: Option<f64>,
+    /// Length in percent.
+    pub length: String,
+    /// Start and length of the range of the repeats in percent.
+    pub whisker: Option<(String, String)>,
+    /// Place of the published value in percent.
+    pub published_at: Option<String>,
+}
+
+impl BarChart {
+    /// True where a bar shows repeats.
+    pub fn has_repeats(&self) -> bool {
+        self.rows
+            .iter()
+            .flat_map(|r| &r.bars)
+            .any(|b| b.whisker.is_some())
+    }
+
+    /// True where a bar has a published value beside it.
+    pub fn has_published(&self) -> bool {
+        self.rows
+            .iter()
+            .flat_map(|r| &r.bars)
+            .any(|b| b.published.is_some())
+    }
+}
+
+impl Bar {
+    /// Repeats and published value in words, for the line beside the value.
+    pub fn remark(&self) -> String {
+        let mut parts = Vec::new();
+        if let Some((low, high)) = self.repeats {
+            parts.push(format!("{} to {}", short(low), short(high)));
+        }
+        if let Some(published) = self.published {
+            parts.push(format!("published {}", short(published)));
+        }
+        parts.join(", ")
+    }
+}
+
+/// One figure of one step, on its way into a chart.
+struct Entry<'a> {
+    step: &'a str,
+    figure: &'a Figure,
+    mode: Option<&'a str>,
+}
+
+/// Charts of the figures that the steps of one chapter hold. Where steps have many figures, each
+/// step title is a chart; where many steps have the same one or two figures, each figure is.
+pub fn of_steps(steps: &[&StepResult], modes: &[String]) -> Vec<BarChart> {
+    let entries: Vec<Entry> = steps
+        .iter()
+        .flat_map(|step| {
+            step.figures.iter().map(|figure| Entry {
+                step: &step.title,
+                figure,
+                mode: figure.mode.as_deref().or(step.mode.as_deref()),
+            })
+        })
+        .filter(|e| e.figure.value.is_finite())
+        .collect();
+    let step_titles = distinct(entries.iter().map(|e| e.step));
+    let figure_titles = distinct(entries.iter().map(|e| e.figure.title.as_str()));
+    let by_figure = figure_titles.len() < step_titles.len();
+    let groups = if by_figure {
+        &figure_titles
+    } else {
+        &step_titles
+    };
+    let mut charts = Vec::new();
+    for group in groups {
+        let of_group = |e: &&Entry| {
+            *group
+                == if by_figure {
+                    e.figure.title.as_str()
+                } else {
+                    e.step
+                }
+        };
+        let members: Vec<&Entry> = entries.iter().filter(of_group).collect();
+        let units = distinct(members.iter().map(|e| e.figure.unit.as_str()));
+        for unit in &units {
+            let rows = rows(&members, unit, by_figure, modes);
+            charts.push(chart(group, unit, rows));
+        }
+    }
+    charts
+}
+
+/// A chart of figures that belong to no step.
+pub fn of_figures(title: &str, figures: &[&Figure], modes: &[String]) -> Vec<BarChart> {
+    let entries: Vec<Entry> = figures
+        .iter()
+        .filter(|f| f.value.is_finite())
+        .map(|figure| Entry {
+            step: title,
+            figure,
+            mode: figure.mode.as_deref(),
+        })
+        .collect();
+    let members: Vec<&Entry> = entries.iter().collect();
+    distinct(members.iter().map(|e| e.figure.unit.as_str()))
+        .iter()
+        .map(|unit| chart(title, unit, rows(&members, unit, false, modes)))
+        .collect()
+}
+
+fn distinct<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut out: Vec<&str> = Vec::new();
+    for text in texts {
+        if !out.contains(&text) {
+            out.push(text);
+        }
+    }
+    out
+}
+
+fn rows(members: &[&Entry], unit: &str, by_figure: bool, modes: &[String]) -> Vec<BarRow> {
+    let mut rows: Vec<BarRow> = Vec::new();
+    for e in members.iter().filter(|e| e.figure.unit == unit) {
+        let label = if by_figure { e.step } else { &e.figure.title };
+        let bar = bar(e.figure, e.mode, modes);
+        let place = rows.iter_mut().find(|r| {
+            r.label == label
+                && e.mode.is_some()
+                && r.bars.iter().all(|b| b.mode.as_deref() != e.mode)
+        });
+        match place {
+            Some(row) => row.bars.push(bar),
+            None => rows.push(BarRow {
+                label: label.to_string(),
+                bars: vec![bar],
+            }),
+        }
+    }
+    rows
+}
+
+fn bar(figure: &Figure, mode: Option<&str>, modes: &[String]) -> Bar {
+    let repeats = match (figure.low, figure.high) {
+        (Some(low), Some(high)) if low.is_finite() && high.is_finite() && low <= high => {
+            Some((low, high))
+        }
+        _ => None,
+    };
+    Bar {
+        mode: mode.map(str::to_string),
+        mode_index: modes
+            .iter()
+            .position(|m| Some(m.as_str()) == mode)
+            .unwrap_or(0),
+        value: figure.value,
+        text: with_unit(figure.value, &figure.unit),
+        repeats,
+        published: figure
+            .published
+            .as_ref()
+            .map(|p| p.value)
+            .filter(|v| v.is_finite()),
+        length: String::new(),
+        whisker: None,
+        published_at: None,
+    }
+}
+
+/// Lays the bars out over an axis that holds the longest of them.
+fn chart(title: &str, unit: &str, mut rows: Vec<BarRow>) -> BarChart {
+    let longest = rows
+        .iter()
+        .flat_map(|r| &r.bars)
+        .flat_map(|b| {
+            [
+                b.value,
+                b.repeats.map_or(0.0, |r| r.1),
+                b.published.unwrap_or(0.0),
+            ]
+        })
+        .fold(0.0, f64::max);
+    let step = tick_step(longest, 4);
+    let end = if longest > 0.0 {
+        libm::ceil(longest / step - 1e-9) * step
+    } else {
+        1.0
+    };
+    let percent = |v: f64| (v / end * 100.0).clamp(0.0, 100.0);
+    for bar in rows.iter_mut().flat_map(|r| &mut r.bars) {
+        bar.length = format!("{:.2}", percent(bar.value));
+        bar.whisker = bar.repeats.map(|(low, high)| {
+            (
+                format!("{:.2}", percent(low)),
+                format!("{:.2}", percent(high) - percent(low)),
+            )
+        });
+        bar.published_at = bar.published.map(|p| format!("{:.2}", percent(p)));
+    }
+    let count = libm::round(end / step) as usize;
+    let ticks = (0..=count.min(8))
+        .map(|i| {
+            (
+                format!("{:.2}", percent(i as f64 * step)),
+                axis_number(i as f64 * step),
+            )
+        })
+        .collect();
+    BarChart {
+        title: title.to_string(),
+        unit: unit.to_string(),
+        rows,
+        end,
+        ticks,
+    }
+}
+
+/// A round number without the digits that [`short`] would add.
+fn axis_number(value: f64) -> String {
+    let text = short(value);
+    if text.contains('.') && !text.contains('e') {
+        text.trim_end_matches('0').trim_end_matches('.').to_string()
+    } else {
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nandscope_measure::result::Published;
+
+    fn figure(title: &str, value: f64) -> Figure {
+        Figure {
+            title: title.into(),
+            value,
+            unit: "MB/s".into(),
+            ..Figure::default()
+        }
+    }
+
+    fn step(title: &str, mode: &str, figures: Vec<Figure>) -> StepResult {
+        StepResult {
+            title: title.into(),
+            mode: Some(mode.into()),
+            figures,
+            ..StepResult::default()
+        }
+    }
+
+    #[test]
+    fn modes_of_one_figure_stand_in_one_row() {
+        let a = step(
+            "fresh",
+            "E",
+            vec![figure("seq", 878.0), figure("rnd", 30.0)],
+        );
+        let b = step(
+            "fresh",
+            "U",
+            vec![figure("seq", 80.0), figure("rnd", f64::NAN)],
+        );
+        let charts = of_steps(&[&a, &b], &["E".into(), "U".into()]);
+        assert_eq!(charts.len(), 1);
+        assert_eq!(charts[0].rows.len(), 2);
+        assert_eq!(charts[0].rows[0].bars[1].mode_index, 1);
+        assert_eq!(charts[0].rows[1].bars.len(), 1);
+        assert_eq!(charts[0].end, 1000.0);
+        assert_eq!(charts[0].rows[0].bars[0].length, "87.80");
+    }
+
+    #[test]
+    fn many_steps_with_one_figure_are_rows_of_one_chart() {
+        let steps: Vec<StepResult> = (1..4)
+            .map(|i| step(&format!("pass {i}"), "E", vec![figure("copy", 100.0)]))
+            .collect();
+        let steps: Vec<&StepResult> = steps.iter().collect();
+        let charts = of_steps(&steps, &["E".into()]);
+        assert_eq!(charts.len(), 1);
+        assert_eq!(charts[0].title, "copy");
+        assert_eq!(charts[0].rows[2].label, "pass 3");
+    }
+
+    #[test]
+    fn repeats_and_published_values_are_placed_on_the_axis() {
+        let f = Figure {
+            low: Some(80.0),
+            high: Some(100.0),
+            published: Some(Published {
+                value: 50.0,
+                ..Published::default()
+            }),
+            ..figure("seq", 90.0)
+        };
+        let charts = of_figures("key", &[&f], &[]);
+        let bar = &charts[0].rows[0].bars[0];
+        assert_eq!(bar.whisker, Some(("80.00".into(), "20.00".into())));
+        assert_eq!(bar.published_at.as_deref(), Some("50.00"));
+        assert_eq!(bar.remark(), "80.0 to 100, published 50.0");
+    }
+
+    #[test]
+    fn nothing_but_zeros_still_has_an_axis() {
+        let charts = of_figures("key", &[&figure("none", 0.0)], &[]);
+        assert_eq!(charts[0].end, 1.0);
+        assert_eq!(charts[0].rows[0].bars[0].length, "0.00");
+    }
+}

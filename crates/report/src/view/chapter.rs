@@ -1,0 +1,367 @@
+//! How the steps of a document are laid out for a reader: chapters in the order in which they
+//! first appear, the figures of a chapter over all modes together, then mode by mode the course
+//! over time and the steps themselves.
+
+use super::bars::{self, BarChart};
+use super::plot::Plot;
+use super::{percentile, story, time};
+use crate::names::{Unique, slug};
+use crate::number;
+use nandscope_measure::result::{JobResult, ResultDocument, StepResult};
+
+/// Steps with plots that a mode's part of a chapter shows unfolded; more are folded, and their
+/// course over time is drawn in one piece above them.
+const UNFOLDED: usize = 3;
+/// Rows over all plots of a page; a page must stay light enough for a phone.
+const ROWS_OF_A_PAGE: usize = 180_000;
+/// Rows of one plot: about two for each pixel of a wide screen.
+const ROWS_OF_A_PLOT: usize = 2_400;
+
+/// A chapter of the report.
+#[derive(Clone, Debug)]
+pub struct Chapter {
+    /// Heading.
+    pub title: String,
+    /// Element id.
+    pub anchor: String,
+    /// Figures of all its steps.
+    pub charts: Vec<BarChart>,
+    /// Its steps, mode by mode.
+    pub parts: Vec<Part>,
+}
+
+/// The steps of one chapter in one mode.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// Name of the mode, or an empty text where the document has none.
+    pub mode: String,
+    /// Element id.
+    pub anchor: String,
+    /// Plots over all steps together, where there are many.
+    pub course: Vec<Plot>,
+    /// The steps.
+    pub steps: Vec<Step>,
+}
+
+/// One step as the page shows it.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// Heading.
+    pub title: String,
+    /// Element id.
+    pub anchor: String,
+    /// What was done.
+    pub description: String,
+    /// How long it took.
+    pub duration: String,
+    /// The most telling numbers in a line.
+    pub brief: String,
+    /// Shown unfolded.
+    pub open: bool,
+    /// Plots over time and over percentile.
+    pub plots: Vec<Plot>,
+    /// Table of jobs.
+    pub jobs: Vec<JobRow>,
+    /// Jobs as understood, each in a line of fio's options.
+    pub job_lines: Vec<(String, String)>,
+    /// Errors: job, reason, count.
+    pub errors: Vec<(String, String, String)>,
+    /// Differences of the device's counters.
+    pub counters: Vec<(String, String)>,
+}
+
+/// One direction of one job.
+#[derive(Clone, Debug)]
+pub struct JobRow {
+    /// Name of the job.
+    pub job: String,
+    /// `read`, `write`, `trim`, `flush`.
+    pub kind: String,
+    /// MB/s.
+    pub bandwidth: String,
+    /// Operations per second.
+    pub iops: String,
+    /// Mean, then p50, p99, p99.9 and the greatest latency.
+    pub latencies: [String; 5],
+}
+
+/// Lays a document out. Plots are reduced such that the page stays light.
+pub fn all(document: &ResultDocument) -> Vec<Chapter> {
+    let modes = story::modes(document);
+    let mode_names: Vec<String> = modes.iter().flatten().cloned().collect();
+    let mut titles: Vec<&str> = Vec::new();
+    for step in &document.steps {
+        if !titles.contains(&step.section.as_str()) {
+            titles.push(&step.section);
+        }
+    }
+    let mut names = Unique::default();
+    let mut chapters: Vec<Chapter> = titles
+        .into_iter()
+        .map(|title| {
+            let steps: Vec<&StepResult> = document
+                .steps
+                .iter()
+                .filter(|s| s.section == title)
+                .collect();
+            chapter(title, &steps, &modes, &mode_names, &mut names)
+        })
+        .collect();
+    reduce(&mut chapters);
+    chapters
+}
+
+fn chapter(
+    title: &str,
+    steps: &[&StepResult],
+    modes: &[Option<String>],
+    mode_names: &[String],
+    names: &mut Unique,
+) -> Chapter {
+    let shown = if title.is_empty() {
+        "Measurements"
+    } else {
+        title
+    };
+    let anchor = names.slug(&format!("chapter {shown}"));
+    let parts = modes
+        .iter()
+        .map(|mode| {
+            let of_mode: Vec<&StepResult> =
+                steps.iter().filter(|s| s.mode == *mode).copied().collect();
+            (mode, of_mode)
+        })
+        .filter(|(_, of_mode)| !of_mode.is_empty())
+        .map(|(mode, of_mode)| part(&anchor, mode.as_deref(), &of_mode, names))
+        .collect();
+    Chapter {
+        title: shown.to_string(),
+        charts: bars::of_steps(steps, mode_names),
+        parts,
+        anchor,
+    }
+}
+
+fn part(chapter: &str, mode: Option<&str>, steps: &[&StepResult], names: &mut Unique) -> Part {
+    let mode = mode.unwrap_or_default();
+    let anchor = names.slug(&format!("{chapter} {mode} part"));
+    let with_series = steps.iter().filter(|s| !s.series.is_empty()).count();
+    let many = with_series > UNFOLDED;
+    let course = if many {
+        time::of_course(&anchor, steps, names)
+    } else {
+        Vec::new()
+    };
+    Part {
+        mode: mode.to_string(),
+        course,
+        steps: steps.iter().map(|s| step(s, !many, names)).collect(),
+        anchor,
+    }
+}
+
+fn step(step: &StepResult, open: bool, names: &mut Unique) -> Step {
+    let mut plots = time::of_step(step, names);
+    plots.extend(percentile::of_step(step, names));
+    let counters = step
+        .counters
+        .iter()
+        .map(|(name, value)| (name.clone(), number::short(*value)))
+        .collect();
+    Step {
+        title: step.title.clone(),
+        anchor: names.slug(&format!("step {}", step.id)),
+        description: step.description.clone(),
+        duration: number::duration(step.end_s - step.start_s),
+        brief: brief(step),
+        open,
+        plots,
+        jobs: step.jobs.iter().flat_map(job_rows).collect(),
+        job_lines: step
+            .jobs
+            .iter()
+            .map(|j| (j.name.clone(), job_line(j)))
+            .collect(),
+        errors: step.jobs.iter().flat_map(errors).collect(),
+        counters,
+    }
+}
+
+/// Up to three figures of the step, or its jobs' bandwidth where it has none.
+fn brief(step: &StepResult) -> String {
+    let figures: Vec<String> = step
+        .figures
+        .iter()
+        .take(3)
+        .map(|f| format!("{} {}", f.title, number::with_unit(f.value, &f.unit)))
+        .collect();
+    if !figures.is_empty() {
+        return figures.join(" · ");
+    }
+    let jobs: Vec<String> = step
+        .jobs
+        .iter()
+        .flat_map(|j| &j.directions)
+        .take(3)
+        .map(|d| {
+            format!(
+                "{} {}",
+                d.kind,
+                number::with_unit(d.bandwidth_bytes_per_s / 1e6, "MB/s")
+            )
+        })
+        .collect();
+    jobs.join(" · ")
+}
+
+fn job_rows(job: &JobResult) -> Vec<JobRow> {
+    job.directions
+        .iter()
+        .map(|d| {
+            let at = |wanted: f64| {
+                d.latency
+                    .percentiles
+                    .iter()
+                    .find(|(p, _)| (p - wanted).abs() < 1e-9)
+                    .map_or("–".to_string(), |(_, ns)| number::latency(*ns as f64))
+            };
+            JobRow {
+                job: job.name.clone(),
+                kind: d.kind.clone(),
+                bandwidth: number::short(d.bandwidth_bytes_per_s / 1e6),
+                iops: number::short(d.iops),
+                latencies: [
+                    number::latency(d.latency.mean_ns),
+                    at(50.0),
+                    at(99.0),
+                    at(99.9),
+                    number::latency(d.latency.max_ns as f64),
+                ],
+            }
+        })
+        .collect()
+}
+
+fn job_line(job: &JobResult) -> String {
+    let options: Vec<String> = job
+        .options
+        .iter()
+        .map(|(key, value)| {
+            if value.is_empty() {
+                key.clone()
+            } else {
+                format!("{key}={value}")
+            }
+        })
+        .collect();
+    options.join(" ")
+}
+
+fn errors(job: &JobResult) -> Vec<(String, String, String)> {
+    job.errors
+        .iter()
+        .map(|(reason, n)| (job.name.clone(), reason.clone(), number::count(*n)))
+        .collect()
+}
+
+/// Shares the rows of the page among all plots.
+fn reduce(chapters: &mut [Chapter]) {
+    let plots: usize = chapters
+        .iter()
+        .flat_map(|c| &c.parts)
+        .map(|p| p.course.len() + p.steps.iter().map(|s| s.plots.len()).sum::<usize>())
+        .sum();
+    let rows = (ROWS_OF_A_PAGE / plots.max(1)).clamp(120, ROWS_OF_A_PLOT);
+    for part in chapters.iter_mut().flat_map(|c| &mut c.parts) {
+        for list in
+            std::iter::once(&mut part.course).chain(part.steps.iter_mut().map(|s| &mut s.plots))
+        {
+            *list = std::mem::take(list)
+                .into_iter()
+                .map(|p| p.reduce(rows))
+                .collect();
+        }
+    }
+}
+
+/// The plots of one step at full resolution, for files; the step's own names.
+pub fn plots_for_files(step: &StepResult, names: &mut Unique) -> Vec<Plot> {
+    let mut plots = time::of_step(step, names);
+    plots.extend(percentile::of_step(step, names));
+    plots
+        .into_iter()
+        .map(|p| p.reduce(ROWS_OF_A_PLOT))
+        .collect()
+}
+
+/// Element id of the step with this identifier, as far as it is not taken twice.
+pub fn step_anchor(id: &str) -> String {
+    slug(&format!("step {id}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nandscope_measure::result::Series;
+
+    fn document(steps: Vec<StepResult>) -> ResultDocument {
+        let mut document = crate::blank::document();
+        document.steps = steps;
+        document
+    }
+
+    fn step(section: &str, mode: &str, n: usize) -> StepResult {
+        StepResult {
+            id: format!("{section}-{mode}-{n}"),
+            section: section.into(),
+            mode: Some(mode.into()),
+            start_s: n as f64 * 10.0,
+            end_s: n as f64 * 10.0 + 5.0,
+            series: vec![Series {
+                name: "power".into(),
+                unit: "W".into(),
+                interval_s: 1.0,
+                t_s: vec![n as f64 * 10.0 + 1.0],
+                v: vec![1.0],
+            }],
+            ..StepResult::default()
+        }
+    }
+
+    #[test]
+    fn chapters_gather_their_steps_and_fold_where_there_are_many() {
+        let mut steps = vec![step("A", "E", 0), step("B", "E", 1), step("A", "U", 2)];
+        steps.extend((3..8).map(|n| step("B", "U", n)));
+        let chapters = all(&document(steps));
+        let titles: Vec<&str> = chapters.iter().map(|c| c.title.as_str()).collect();
+        assert_eq!(titles, ["A", "B"]);
+        assert_eq!(chapters[0].parts.len(), 2);
+        assert!(chapters[0].parts[0].steps[0].open);
+        let crowded = &chapters[1].parts[1];
+        assert!(crowded.steps.iter().all(|s| !s.open));
+        assert_eq!(crowded.course[0].marks.len(), 5);
+    }
+
+    #[test]
+    fn every_anchor_and_plot_is_named_once() {
+        let chapters = all(&document(vec![
+            step("A", "E", 0),
+            step("A", "E", 0),
+            step("A", "E", 0),
+        ]));
+        let mut ids: Vec<String> = chapters[0].parts[0]
+            .steps
+            .iter()
+            .flat_map(|s| {
+                s.plots
+                    .iter()
+                    .map(|p| p.id.clone())
+                    .chain([s.anchor.clone()])
+            })
+            .collect();
+        let n = ids.len();
+        ids.sort();
+        ids.dedup();
+        assert_eq!(ids.len(), n);
+    }
+}

@@ -1,0 +1,146 @@
+//! What a plot shows, apart from how it is drawn: axes with units, lines, marks, the sentence
+//! beneath. The page's script and the static SVG both draw from this; neither reads a result document.
+
+use super::table::{Samples, Table};
+
+/// What kind of axes a plot has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A quantity over time; both axes linear.
+    Time,
+    /// Latency over percentile: the horizontal axis counts nines (`-log10(1 - p)`), the vertical
+    /// one is logarithmic.
+    Percentile,
+}
+
+/// An axis: what it counts, and in which unit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Axis {
+    /// What is counted, with a capital.
+    pub name: String,
+    /// Its unit, as shown in brackets.
+    pub unit: String,
+}
+
+impl Axis {
+    /// `Bandwidth (MB/s)`.
+    pub fn label(&self) -> String {
+        format!("{} ({})", self.name, self.unit)
+    }
+}
+
+/// One line, and what a reader may know of it without seeing it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
+    /// As in the legend.
+    pub name: String,
+    /// Index into the palette.
+    pub colour: usize,
+    /// Dashed, so that two lines differ without colour.
+    pub dashed: bool,
+    /// Least of all values measured, before any reduction.
+    pub least: f64,
+    /// Arithmetic mean of them.
+    pub mean: f64,
+    /// Greatest of them.
+    pub greatest: f64,
+}
+
+/// A place on the horizontal axis with a name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mark {
+    /// Where.
+    pub x: f64,
+    /// What begins there.
+    pub name: String,
+}
+
+/// A whole plot.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plot {
+    /// Unique within a document, fit for a file name and an element id.
+    pub id: String,
+    /// Heading.
+    pub title: String,
+    /// See [`Kind`].
+    pub kind: Kind,
+    /// Plots with the same group share cursor and zoom.
+    pub group: String,
+    /// Horizontal axis.
+    pub x: Axis,
+    /// Vertical axis.
+    pub y: Axis,
+    /// Lines, one for each column of the table.
+    pub lines: Vec<Line>,
+    /// The values.
+    pub table: Table,
+    /// Rows before reduction; equal to the table's where there was none.
+    pub rows_measured: usize,
+    /// Places with a name.
+    pub marks: Vec<Mark>,
+}
+
+impl Plot {
+    /// True where fewer rows are shown than were measured.
+    pub fn reduced(&self) -> bool {
+        self.table.xs.len() < self.rows_measured
+    }
+
+    /// The same plot with at most about `rows` rows; see [`Table::reduce`].
+    pub fn reduce(mut self, rows: usize) -> Plot {
+        // The logarithmic plots have a handful of rows, and no peaks to keep.
+        if self.kind == Kind::Time {
+            self.table = self.table.reduce(rows);
+        }
+        self
+    }
+
+    /// What the plot says, in words, for those who do not see it.
+    pub fn summary(&self) -> String {
+        let lines: Vec<String> = self
+            .lines
+            .iter()
+            .map(|line| {
+                use crate::number::{short, with_unit};
+                format!(
+                    "{}: {} to {}, mean {}",
+                    line.name,
+                    short(line.least),
+                    with_unit(line.greatest, &self.y.unit),
+                    short(line.mean)
+                )
+            })
+            .collect();
+        lines.join("; ")
+    }
+
+    /// Least and greatest value of the vertical axis over all lines; `None` where nothing is to be drawn.
+    pub fn range(&self) -> Option<(f64, f64)> {
+        let values = || {
+            self.table
+                .columns
+                .iter()
+                .flatten()
+                .filter_map(|c| c.value())
+        };
+        let least = values().fold(f64::INFINITY, f64::min);
+        let greatest = values().fold(f64::NEG_INFINITY, f64::max);
+        (least <= greatest).then_some((least, greatest))
+    }
+}
+
+impl Line {
+    /// A line over samples, with its statistics.
+    pub fn over(name: &str, colour: usize, dashed: bool, samples: &Samples) -> Line {
+        let values = || samples.points.iter().map(|p| p.1).filter(|v| v.is_finite());
+        let n = values().count();
+        Line {
+            name: name.to_string(),
+            colour,
+            dashed,
+            least: values().fold(f64::INFINITY, f64::min),
+            mean: values().sum::<f64>() / n as f64,
+            greatest: values().fold(f64::NEG_INFINITY, f64::max),
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! The table of published against simulated (or measured) values: each figure with its published
+//! counterpart, the difference, whether it is met, and why not.
+
+use crate::number::with_unit;
+use nandscope_measure::result::{Figure, Published, ResultDocument};
+
+/// One row of the table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PublishedRow {
+    /// What was measured.
+    pub title: String,
+    /// In which mode; empty where there is none.
+    pub mode: String,
+    /// As published, with operator and unit.
+    pub published: String,
+    /// Allowed difference.
+    pub tolerance: String,
+    /// Value of the document, with unit.
+    pub value: String,
+    /// Difference, signed, in percent of the published value.
+    pub error: String,
+    /// Within the tolerance.
+    pub met: bool,
+    /// Reason where not met.
+    pub why: String,
+    /// Where it was published.
+    pub source: String,
+    /// Identifier of the fact.
+    pub fact: String,
+}
+
+/// Every figure once, in the order of the document: those of the whole, then those of the steps.
+/// A figure that stands in both places counts where it stands first.
+pub fn all_figures(document: &ResultDocument) -> Vec<&Figure> {
+    let mut seen = std::collections::BTreeSet::new();
+    let of_steps = document.steps.iter().flat_map(|s| &s.figures);
+    document
+        .figures
+        .iter()
+        .chain(of_steps)
+        .filter(|f| f.id.is_empty() || seen.insert((f.id.as_str(), f.mode.as_deref())))
+        .collect()
+}
+
+/// Rows of the table, in the order of the document.
+pub fn rows(document: &ResultDocument) -> Vec<PublishedRow> {
+    all_figures(document)
+        .into_iter()
+        .filter_map(|f| f.published.as_ref().map(|p| row(f, p)))
+        .collect()
+}
+
+/// How many published figures there are, and how many are met.
+pub fn score(document: &ResultDocument) -> (usize, usize) {
+    let all = all_figures(document);
+    let published = || all.iter().filter_map(|f| f.published.as_ref());
+    (published().filter(|p| p.met).count(), published().count())
+}
+
+fn row(figure: &Figure, published: &Published) -> PublishedRow {
+    PublishedRow {
+        title: figure.title.clone(),
+        mode: figure.mode.clone().unwrap_or_default(),
+        published: with_operator(published, &figure.unit),
+        tolerance: tolerance(published, &figure.unit),
+        value: with_unit(figure.value, &figure.unit),
+        error: error(figure.value, published.value),
+        met: published.met,
+        why: published.why.clone(),
+        source: published.source.clone(),
+        fact: published.fact.clone(),
+    }
+}
+
+fn with_operator(published: &Published, unit: &str) -> String {
+    let value = with_unit(published.value, unit);
+    match published.op.as_str() {
+        "~" => format!("about {value}"),
+        "<" => format!("below {value}"),
+        "<=" => format!("at most {value}"),
+        ">" => format!("above {value}"),
+        ">=" => format!("at least {value}"),
+        "range" => format!("middle of range {value}"),
+        _ => value,
+    }
+}
+
+fn tolerance(published: &Published, unit: &str) -> String {
+    match published.tolerance_kind.as_str() {
+        "absolute" => format!("± {}", with_unit(published.tolerance, unit)),
+        _ => format!("± {}", with_unit(published.tolerance * 100.0, "%")),
+    }
+}
+
+/// Signed difference in percent, or a dash where the published value is zero.
+pub fn error(value: f64, published: f64) -> String {
+    let share = (value - published) / published.abs() * 100.0;
+    if !share.is_finite() {
+        return "–".to_string();
+    }
+    let sign = if share >= 0.05 {
+        "+"
+    } else if share <= -0.05 {
+        "−"
+    } else {
+        ""
+    };
+    format!("{sign}{:.1}\u{202f}%", share.abs())
+}
+
+/// The word for what the document holds: a simulation is not a measurement.
+pub fn verb(document: &ResultDocument) -> &'static str {
+    if document.target.kind == "simulated" {
+        "simulated"
+    } else {
+        "measured"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_carry_their_sign() {
+        let cases = [
+            (878.0, 895.0, "−1.9\u{202f}%"),
+            (900.0, 895.0, "+0.6\u{202f}%"),
+            (895.0, 895.0, "0.0\u{202f}%"),
+            (1.0, 0.0, "–"),
+            (f64::NAN, 1.0, "–"),
+        ];
+        for (value, published, text) in cases {
+            assert_eq!(error(value, published), text);
+        }
+    }
+
+    #[test]
+    fn tolerances_and_operators_in_words() {
+        let p = Published {
+            value: 5.5,
+            op: "~".into(),
+            tolerance: 0.1,
+            tolerance_kind: "relative".into(),
+            ..Published::default()
+        };
+        assert_eq!(with_operator(&p, "GB"), "about 5.50\u{202f}GB");
+        assert_eq!(tolerance(&p, "GB"), "± 10.0\u{202f}%");
+        let p = Published {
+            tolerance: 2.0,
+            tolerance_kind: "absolute".into(),
+            op: "<".into(),
+            ..p
+        };
+        assert_eq!(with_operator(&p, "°C"), "below 5.50\u{202f}°C");
+        assert_eq!(tolerance(&p, "°C"), "± 2.00\u{202f}°C");
+    }
+}

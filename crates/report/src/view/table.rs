@@ -1,0 +1,245 @@
+//! Rows over a shared axis: the form in which several series with clocks of their own come
+//! together for one plot, and the reduction of many rows to as many as a screen shows. It knows
+//! nothing of units, colours or files.
+
+/// What a line has at one place of the axis.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Cell {
+    /// A value.
+    Value(f64),
+    /// Nothing was measured here: the line is broken.
+    Gap,
+    /// This line has no sample here, only another one has: the line passes.
+    Absent,
+}
+
+impl Cell {
+    /// The value, where there is one.
+    pub fn value(self) -> Option<f64> {
+        match self {
+            Cell::Value(v) => Some(v),
+            Cell::Gap | Cell::Absent => None,
+        }
+    }
+}
+
+/// A line before it is aligned: places and values, with the usual distance between places
+/// (zero where irregular: then no gap is seen).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Samples {
+    /// Place (finite, ascending) and value.
+    pub points: Vec<(f64, f64)>,
+    /// The usual distance between two places.
+    pub interval: f64,
+}
+
+impl Samples {
+    /// Takes what can be drawn of two lists: pairs with a finite place, in ascending order.
+    pub fn new(places: &[f64], values: &[f64], interval: f64) -> Self {
+        let mut points: Vec<(f64, f64)> = places
+            .iter()
+            .copied()
+            .zip(values.iter().copied())
+            .filter(|(x, _)| x.is_finite())
+            .collect();
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        Samples { points, interval }
+    }
+
+    /// Places at which the line must be broken because more than three intervals are missing.
+    fn breaks(&self) -> Vec<f64> {
+        if !(self.interval.is_finite() && self.interval > 0.0) {
+            return Vec::new();
+        }
+        self.points
+            .windows(2)
+            .filter(|w| w[1].0 - w[0].0 > 3.5 * self.interval)
+            .map(|w| w[0].0 + self.interval)
+            .collect()
+    }
+}
+
+/// Lines over a shared axis. Every column is as long as `xs`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Table {
+    /// Places, ascending.
+    pub xs: Vec<f64>,
+    /// One column for each line.
+    pub columns: Vec<Vec<Cell>>,
+}
+
+impl Table {
+    /// Brings lines together over the union of their places.
+    pub fn align(lines: &[Samples]) -> Self {
+        let mut xs: Vec<f64> = lines
+            .iter()
+            .flat_map(|line| line.points.iter().map(|p| p.0).chain(line.breaks()))
+            .collect();
+        xs.sort_by(f64::total_cmp);
+        xs.dedup();
+        let columns = lines.iter().map(|line| column(&xs, line)).collect();
+        Table { xs, columns }
+    }
+
+    /// At most about `most` rows: each bucket of rows becomes two, which hold the least and the
+    /// greatest value of every line in the order in which they came, so that no peak is lost.
+    pub fn reduce(&self, most: usize) -> Table {
+        if self.xs.len() <= most.max(4) {
+            return self.clone();
+        }
+        let per_bucket = self.xs.len().div_ceil((most / 2).max(2));
+        let mut out = Table {
+            xs: Vec::new(),
+            columns: vec![Vec::new(); self.columns.len()],
+        };
+        for (start, end) in self.buckets(per_bucket, most) {
+            let single = end - start == 1;
+            out.xs.push(self.xs[start]);
+            if !single {
+                out.xs.push(self.xs[end - 1]);
+            }
+            for (from, to) in self.columns.iter().zip(&mut out.columns) {
+                let (first, second) = extremes(&from[start..end]);
+                to.push(first);
+                if !single {
+                    to.push(second);
+                }
+            }
+        }
+        out
+    }
+
+    /// Bounds of the buckets. A row that breaks a line is a bucket of its own, or the break would
+    /// be lost beside values; not where breaks are so many that the bound would not hold.
+    fn buckets(&self, rows: usize, most: usize) -> Vec<(usize, usize)> {
+        let breaks: Vec<usize> = (0..self.xs.len())
+            .filter(|&i| self.columns.iter().any(|column| column[i] == Cell::Gap))
+            .collect();
+        let kept: &[usize] = if breaks.len() <= most / 8 {
+            &breaks
+        } else {
+            &[]
+        };
+        let mut bounds = Vec::new();
+        let mut start = 0;
+        let mut cut = |from: usize, to: usize| {
+            for s in (from..to).step_by(rows) {
+                bounds.push((s, (s + rows).min(to)));
+            }
+        };
+        for &at in kept {
+            cut(start, at);
+            cut(at, at + 1);
+            start = at + 1;
+        }
+        cut(start, self.xs.len());
+        bounds
+    }
+}
+
+fn column(xs: &[f64], line: &Samples) -> Vec<Cell> {
+    let mut cells = vec![Cell::Absent; xs.len()];
+    let place = |x: f64| xs.binary_search_by(|probe| probe.total_cmp(&x));
+    for x in line.breaks() {
+        if let Ok(i) = place(x) {
+            cells[i] = Cell::Gap;
+        }
+    }
+    for &(x, v) in &line.points {
+        if let Ok(i) = place(x) {
+            cells[i] = if v.is_finite() {
+                Cell::Value(v)
+            } else {
+                Cell::Gap
+            };
+        }
+    }
+    cells
+}
+
+/// Least and greatest of the values, in the order of their places.
+fn extremes(cells: &[Cell]) -> (Cell, Cell) {
+    let mut least: Option<(usize, f64)> = None;
+    let mut greatest: Option<(usize, f64)> = None;
+    for (i, cell) in cells.iter().enumerate() {
+        let Some(v) = cell.value() else { continue };
+        if least.is_none_or(|(_, l)| v < l) {
+            least = Some((i, v));
+        }
+        if greatest.is_none_or(|(_, g)| v > g) {
+            greatest = Some((i, v));
+        }
+    }
+    match (least, greatest) {
+        (Some((i, l)), Some((j, g))) if i <= j => (Cell::Value(l), Cell::Value(g)),
+        (Some((_, l)), Some((_, g))) => (Cell::Value(g), Cell::Value(l)),
+        _ if cells.contains(&Cell::Gap) => (Cell::Gap, Cell::Gap),
+        _ => (Cell::Absent, Cell::Absent),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn lines_with_clocks_of_their_own_share_the_axis() {
+        let a = Samples::new(&[1.0, 2.0, 3.0], &[10.0, 20.0, 30.0], 1.0);
+        let b = Samples::new(&[2.0, 2.5], &[5.0, f64::NAN], 0.5);
+        let table = Table::align(&[a, b]);
+        assert_eq!(table.xs, [1.0, 2.0, 2.5, 3.0]);
+        let v = Cell::Value;
+        assert_eq!(table.columns[0], [v(10.0), v(20.0), Cell::Absent, v(30.0)]);
+        assert_eq!(
+            table.columns[1],
+            [Cell::Absent, v(5.0), Cell::Gap, Cell::Absent]
+        );
+    }
+
+    #[test]
+    fn a_missing_stretch_breaks_the_line() {
+        let line = Samples::new(&[1.0, 2.0, 60.0], &[1.0, 1.0, 1.0], 1.0);
+        let table = Table::align(&[line]);
+        assert_eq!(table.xs, [1.0, 2.0, 3.0, 60.0]);
+        assert_eq!(table.columns[0][2], Cell::Gap);
+    }
+
+    #[test]
+    fn lists_of_different_length_and_disorder_are_taken() {
+        let line = Samples::new(&[3.0, f64::NAN, 1.0, 9.0], &[30.0, 0.0, 10.0], 0.0);
+        assert_eq!(line.points, [(1.0, 10.0), (3.0, 30.0)]);
+        assert_eq!(Table::align(&[]).xs.len(), 0);
+    }
+
+    #[test]
+    fn a_break_survives_reduction() {
+        let mut xs: Vec<f64> = (0..1000).map(f64::from).collect();
+        xs.extend((2000..3000).map(f64::from));
+        let values = vec![1.0; xs.len()];
+        let small = Table::align(&[Samples::new(&xs, &values, 1.0)]).reduce(100);
+        assert_eq!(
+            small.columns[0].iter().filter(|c| **c == Cell::Gap).count(),
+            1
+        );
+        assert!(small.xs.len() < 110);
+    }
+
+    proptest! {
+        #[test]
+        fn reduction_keeps_extremes_order_and_bound(
+            values in proptest::collection::vec(-1e6f64..1e6, 1..3000), most in 4usize..500
+        ) {
+            let xs: Vec<f64> = (0..values.len()).map(|i| i as f64).collect();
+            let whole = Table::align(&[Samples::new(&xs, &values, 1.0)]);
+            let small = whole.reduce(most);
+            prop_assert!(small.xs.len() <= most.max(4) + 2);
+            prop_assert!(small.xs.windows(2).all(|w| w[0] < w[1]));
+            prop_assert_eq!(small.columns[0].len(), small.xs.len());
+            let least = |t: &Table| t.columns[0].iter().filter_map(|c| c.value()).fold(f64::MAX, f64::min);
+            let most = |t: &Table| t.columns[0].iter().filter_map(|c| c.value()).fold(f64::MIN, f64::max);
+            prop_assert_eq!(least(&whole), least(&small));
+            prop_assert_eq!(most(&whole), most(&small));
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! Plots over time: which series of a step share a plot, in which order the plots stand, what
+//! their axes are called. Series with the same unit share a plot.
+
+use super::plot::{Axis, Kind, Line, Mark, Plot};
+use super::table::{Samples, Table};
+use crate::names::{Unique, capital, slug};
+use nandscope_measure::result::{Series, StepResult};
+
+/// Units in the order in which their plots stand; others follow.
+const ORDER: [&str; 8] = ["MB/s", "IOPS", "µs", "ms", "W", "°C", "%", "GB"];
+
+/// A series on its way into a plot: its name, unit and samples, times already relative to the origin.
+struct Track {
+    name: String,
+    unit: String,
+    samples: Samples,
+}
+
+/// Plots of everything the instruments saw during one step.
+pub fn of_step(step: &StepResult, names: &mut Unique) -> Vec<Plot> {
+    let tracks: Vec<Track> = step
+        .series
+        .iter()
+        .map(|s| track(s, step.start_s, s.interval_s))
+        .collect();
+    let length = step.end_s - step.start_s;
+    plots(
+        &tracks,
+        &slug(&step.id),
+        "since the start of the step",
+        length,
+        &[],
+        names,
+    )
+}
+
+/// Plots over several steps, one after another on the target's clock: the course of a whole
+/// chapter. Each step's start is marked with its title. Lines break where no step ran.
+pub fn of_course(id: &str, steps: &[&StepResult], names: &mut Unique) -> Vec<Plot> {
+    let origin = steps
+        .iter()
+        .map(|s| s.start_s)
+        .fold(f64::INFINITY, f64::min);
+    let end = steps
+        .iter()
+        .map(|s| s.end_s)
+        .fold(f64::NEG_INFINITY, f64::max);
+    let mut tracks: Vec<Track> = Vec::new();
+    for series in steps.iter().flat_map(|s| &s.series) {
+        let part = track(series, origin, series.interval_s);
+        match tracks
+            .iter_mut()
+            .find(|t| t.name == part.name && t.unit == part.unit)
+        {
+            Some(whole) => {
+                whole.samples.points.extend(part.samples.points);
+                whole.samples.interval = whole.samples.interval.max(part.samples.interval);
+            }
+            None => tracks.push(part),
+        }
+    }
+    for t in &mut tracks {
+        t.samples.points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    }
+    let marks: Vec<Mark> = steps
+        .iter()
+        .map(|s| Mark {
+            x: s.start_s - origin,
+            name: s.title.clone(),
+        })
+        .collect();
+    plots(
+        &tracks,
+        id,
+        "since the first step shown",
+        end - origin,
+        &marks,
+        names,
+    )
+}
+
+fn track(series: &Series, origin: f64, interval: f64) -> Track {
+    let places: Vec<f64> = series.t_s.iter().map(|t| t - origin).collect();
+    Track {
+        name: series.name.clone(),
+        unit: series.unit.clone(),
+        samples: Samples::new(&places, &series.v, interval),
+    }
+}
+
+fn plots(
+    tracks: &[Track],
+    group: &str,
+    since: &str,
+    length: f64,
+    marks: &[Mark],
+    names: &mut Unique,
+) -> Vec<Plot> {
+    let (divisor, unit) = time_unit(length);
+    let mut units: Vec<&str> = Vec::new();
+    for t in tracks.iter().filter(|t| has_values(t)) {
+        if !units.contains(&t.unit.as_str()) {
+            units.push(&t.unit);
+        }
+    }
+    units.sort_by_key(|u| ORDER.iter().position(|o| o == u).unwrap_or(ORDER.len()));
+    units
+        .into_iter()
+        .map(|y_unit| {
+            let members: Vec<&Track> = tracks
+                .iter()
+                .filter(|t| t.unit == y_unit && has_values(t))
+                .collect();
+            let name = common_name(&members);
+            let samples: Vec<Samples> = members
+                .iter()
+                .map(|t| scaled(&t.samples, divisor))
+                .collect();
+            let table = Table::align(&samples);
+            Plot {
+                id: names.slug(&format!("{group} {name}")),
+                title: capital(&name),
+                kind: Kind::Time,
+                group: group.to_string(),
+                x: Axis {
+                    name: format!("Time {since}"),
+                    unit: unit.to_string(),
+                },
+                y: Axis {
+                    name: capital(&name),
+                    unit: shown_unit(y_unit),
+                },
+                lines: lines(&members),
+                rows_measured: table.xs.len(),
+                table,
+                marks: marks
+                    .iter()
+                    .map(|m| Mark {
+                        x: m.x / divisor,
+                        name: m.name.clone(),
+                    })
+                    .collect(),
+            }
+        })
+        .collect()
+}
+
+fn has_values(track: &Track) -> bool {
+    track.samples.points.iter().any(|p| p.1.is_finite())
+}
+
+fn scaled(samples: &Samples, divisor: f64) -> Samples {
+    Samples {
+        points: samples
+            .points
+            .iter()
+            .map(|(x, v)| (x / divisor, *v))
+            .collect(),
+        interval: samples.interval / divisor,
+    }
+}
+
+fn lines(members: &[&Track]) -> Vec<Line> {
+    let mut lines: Vec<Line> = Vec::new();
+    for (i, t) in members.iter().enumerate() {
+        let colour = colour(&t.name, i);
+        lines.push(Line::over(&t.name, colour, i % 2 == 1, &t.samples));
+    }
+    lines
+}
+
+/// A quantity keeps its colour throughout a report.
+fn colour(name: &str, index: usize) -> usize {
+    match name {
+        n if n.starts_with("read") => 0,
+        n if n.starts_with("write") && n != "write amplification" => 1,
+        "power" => 2,
+        "device temperature" => 3,
+        "surface temperature" => 4,
+        "throttle" => 5,
+        "SLC cache used" => 6,
+        "write amplification" => 7,
+        _ => index % 8,
+    }
+}
+
+/// Divisor and unit of the time axis for a length in seconds.
+fn time_unit(length: f64) -> (f64, &'static str) {
+    match length {
+        l if l > 4.0 * 3600.0 => (3600.0, "h"),
+        l if l > 600.0 => (60.0, "min"),
+        l if l < 0.05 => (1e-3, "ms"),
+        _ => (1.0, "s"),
+    }
+}
+
+/// The unit as an axis shows it; a bare number is a ratio.
+fn shown_unit(unit: &str) -> String {
+    if unit.is_empty() {
+        "×".to_string()
+    } else {
+        unit.to_string()
+    }
+}
+
+/// The words in which the names of all members end (`read bandwidth`, `write bandwidth`:
+/// `bandwidth`), or all names where they have no word in common.
+fn common_name(members: &[&Track]) -> String {
+    let words: Vec<Vec<&str>> = members
+        .iter()
+        .map(|t| t.name.split_whitespace().collect())
+        .collect();
+    let Some(first) = words.first() else {
+        return String::new();
+    };
+    let shared = (0..first.len())
+        .take_while(|&n| {
+            words
+                .iter()
+                .all(|w| w.len() > n && w[w.len() - 1 - n] == first[first.len() - 1 - n])
+        })
+        .count();
+    if shared > 0 {
+        first[first.len() - shared..].join(" ")
+    } else {
+        let names: Vec<&str> = members.iter().map(|t| t.name.as_str()).collect();
+        names.join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn series(name: &str, unit: &str, t: &[f64], v: &[f64]) -> Series {
+        Series {
+            name: name.into(),
+            unit: unit.into(),
+            interval_s: 1.0,
+            t_s: t.into(),
+            v: v.into(),
+        }
+    }
+
+    #[test]
+    fn series_with_one_unit_share_a_plot_named_by_their_common_words() {
+        let step = StepResult {
+            id: "s".into(),
+            start_s: 100.0,
+            end_s: 103.0,
+            series: vec![
+                series("device temperature", "°C", &[101.0, 102.0], &[30.0, 31.0]),
+                series("surface temperature", "°C", &[101.0, 102.0], &[28.0, 29.0]),
+                series("write bandwidth", "MB/s", &[101.0, 102.0], &[400.0, 75.0]),
+                series("write amplification", "", &[102.0], &[1.5]),
+                series("power", "W", &[], &[]),
+            ],
+            ..StepResult::default()
+        };
+        let plots = of_step(&step, &mut Unique::default());
+        let labels: Vec<String> = plots.iter().map(|p| p.y.label()).collect();
+        assert_eq!(
+            labels,
+            [
+                "Write bandwidth (MB/s)",
+                "Temperature (°C)",
+                "Write amplification (×)"
+            ]
+        );
+        assert_eq!(plots[0].table.xs, [1.0, 2.0]);
+        assert_eq!(plots[0].x.label(), "Time since the start of the step (s)");
+        assert_eq!(plots[1].lines.len(), 2);
+        assert_eq!(
+            plots[0].summary(),
+            "write bandwidth: 75.0 to 400\u{202f}MB/s, mean 238"
+        );
+    }
+
+    #[test]
+    fn a_course_runs_over_its_steps_and_breaks_between_them() {
+        let step = |start: f64| StepResult {
+            title: format!("at {start}"),
+            start_s: start,
+            end_s: start + 2.0,
+            series: vec![series(
+                "power",
+                "W",
+                &[start + 1.0, start + 2.0],
+                &[1.0, 2.0],
+            )],
+            ..StepResult::default()
+        };
+        let (a, b) = (step(10.0), step(50.0));
+        let plots = of_course("c", &[&a, &b], &mut Unique::default());
+        assert_eq!(plots[0].table.xs, [1.0, 2.0, 3.0, 41.0, 42.0]);
+        assert_eq!(plots[0].marks[1].x, 40.0);
+        assert_eq!(plots[0].table.columns[0][2].value(), None);
+    }
+}
