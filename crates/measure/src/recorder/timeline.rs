@@ -150,7 +150,8 @@ impl Timeline {
             .copied()
             .chain(std::iter::once(std::mem::take(&mut self.current)))
             .collect();
-        self.interval = self.interval * factor as u64;
+        let old_interval = self.interval;
+        self.interval = old_interval * factor as u64;
         self.closed.clear();
         for chunk in all.chunks(factor) {
             let mut sum = Bin::default();
@@ -159,13 +160,15 @@ impl Timeline {
         }
         self.current = self.closed.pop().unwrap_or_default();
         self.current_end = self.origin + self.interval * (self.closed.len() as u64 + 1);
-        self.thin_samples();
+        self.thin_samples(old_interval, factor);
     }
 
-    /// Keeps the samples at and before the origin, and the last of every interval.
-    fn thin_samples(&mut self) {
-        let (origin, interval) = (self.origin, self.interval.0);
-        let interval_of = |s: &Sample| s.at.saturating_sub(origin).0.div_ceil(interval);
+    /// Keeps the samples at and before the origin, and the last of every `factor` intervals of
+    /// the old length. A sample that was taken late still belongs to the boundary before it.
+    fn thin_samples(&mut self, old_interval: Nanos, factor: usize) {
+        let origin = self.origin;
+        let boundary_of = |s: &Sample| s.at.saturating_sub(origin).0 / old_interval.0;
+        let interval_of = |s: &Sample| boundary_of(s).div_ceil(factor as u64);
         let mut kept: Vec<Sample> = Vec::with_capacity(self.samples.len());
         for &sample in &self.samples {
             match kept.last_mut() {
@@ -174,6 +177,14 @@ impl Timeline {
                 }
                 _ => kept.push(sample),
             }
+        }
+        // A last sample in mid-interval would be taken for one at the interval's end; the end is
+        // still to come.
+        if let Some(last) = kept.last()
+            && last.at > origin
+            && !boundary_of(last).is_multiple_of(factor as u64)
+        {
+            kept.pop();
         }
         self.samples = kept;
     }

@@ -1,0 +1,344 @@
+//! The loop of [`super`]: issues operations, waits for the target, books what comes back.
+
+use super::thread::{Step, ThreadState};
+use super::{Observer, OnError, Progress, Thread};
+use crate::recorder::{Direction, Finished, IntervalPlan, Recorder};
+use crate::target::{Outcome, Reading, Reply, Request, Target, TargetError};
+use nandscope_units::{Bytes, Nanos};
+use nandscope_workload::{Op, OpKind};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+/// Operations between two calls of the observer.
+const OBSERVE_EVERY_OPS: u64 = 65_536;
+/// Time on the target's clock between two calls of the observer; also the longest wait, so that a
+/// stop is heeded within a second of real time.
+const OBSERVE_EVERY: Nanos = Nanos::from_secs(1);
+/// Waits without any movement of the clock after which the target is taken for broken.
+const STANDSTILL: u32 = 1 << 24;
+/// Unsupported answers in a row after which a time-based thread has nothing to measure.
+const UNSUPPORTED_IN_A_ROW: u32 = 1024;
+
+/// An operation in flight.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    thread: u32,
+    kind: OpKind,
+    length: u32,
+    scheduled: bool,
+    offset: Bytes,
+    due: Nanos,
+}
+
+/// What is counted per group beside the recorder.
+#[derive(Clone, Debug, Default)]
+pub(super) struct GroupTally {
+    pub(super) errors: BTreeMap<&'static str, u64>,
+    pub(super) unsupported: [u64; Direction::COUNT],
+}
+
+pub(super) struct Run<'a, T: Target + ?Sized> {
+    pub(super) target: &'a mut T,
+    pub(super) threads: Vec<ThreadState>,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    pub(super) in_flight: u64,
+    wakes: BinaryHeap<Reverse<(Nanos, u32)>>,
+    live: usize,
+    pub(super) recorder: Recorder,
+    pub(super) tallies: Vec<GroupTally>,
+    capacity: Bytes,
+    pub(super) now: Nanos,
+    pub(super) start: Nanos,
+    pub(super) first_reading: Reading,
+    /// Told to stop.
+    interrupted: bool,
+    /// And there was work left.
+    pub(super) cut_short: bool,
+    pub(super) failures: Vec<String>,
+    operations: u64,
+    bytes: u64,
+    observed_at: (u64, Nanos),
+}
+
+impl<'a, T: Target + ?Sized> Run<'a, T> {
+    /// All threads at the start, on the target's present time.
+    pub(super) fn new(target: &'a mut T, threads: Vec<Thread>, plan: Option<IntervalPlan>) -> Self {
+        let start = target.now();
+        let groups = threads.iter().map(|t| t.record + 1).max().unwrap_or(0);
+        let threads: Vec<ThreadState> = threads
+            .into_iter()
+            .map(|t| ThreadState::new(t, start))
+            .collect();
+        let origin = threads.iter().map(ThreadState::measure_from).min();
+        let origin = origin.unwrap_or(start);
+        let plan = plan.unwrap_or_else(|| {
+            let longest = threads.iter().filter_map(ThreadState::deadline).max();
+            longest.map_or_else(IntervalPlan::default, |deadline| {
+                IntervalPlan::for_duration(deadline.saturating_sub(origin))
+            })
+        });
+        let mut recorder = Recorder::new(groups, origin, plan);
+        let first_reading = target.reading();
+        recorder.sample(start, first_reading);
+        Run {
+            capacity: target.capacity(),
+            live: threads.len(),
+            slots: Vec::new(),
+            free: Vec::new(),
+            in_flight: 0,
+            wakes: BinaryHeap::with_capacity(threads.len() + 1),
+            tallies: vec![GroupTally::default(); groups],
+            threads,
+            recorder,
+            now: start,
+            start,
+            first_reading,
+            interrupted: false,
+            cut_short: false,
+            failures: Vec::new(),
+            operations: 0,
+            bytes: 0,
+            observed_at: (0, start),
+            target,
+        }
+    }
+
+    /// The loop. It ends when every thread has; an error is one of the target as a whole.
+    pub(super) fn drive(
+        &mut self,
+        observer: &mut dyn Observer,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<(), TargetError> {
+        let mut replies: Vec<Reply> = Vec::new();
+        let mut next_sample = self.recorder.next_sample();
+        let mut standstill = 0u32;
+        for thread in 0..self.threads.len() {
+            self.pursue(thread)?;
+        }
+        while self.live > 0 {
+            if !self.interrupted && stop() {
+                self.interrupt()?;
+                continue;
+            }
+            let wake = self.wakes.peek().map_or(Nanos::MAX, |w| w.0.0);
+            let until = wake.min(next_sample).min(self.now + OBSERVE_EVERY);
+            self.target.wait(until, &mut replies)?;
+            let now = self.target.now();
+            standstill = if now == self.now { standstill + 1 } else { 0 };
+            if standstill > STANDSTILL {
+                return Err(TargetError::Other(format!(
+                    "the target's clock has stood still at {now} for {STANDSTILL} waits; the target answers without taking time, or not at all"
+                )));
+            }
+            self.now = now;
+            for reply in replies.drain(..) {
+                if let Some(thread) = self.settle(&reply) {
+                    self.pursue(thread)?;
+                }
+            }
+            while let Some(&Reverse((at, thread))) = self.wakes.peek()
+                && at <= now
+            {
+                self.wakes.pop();
+                let thread = thread as usize;
+                if self.threads[thread].wake == at {
+                    self.threads[thread].wake = Nanos::MAX;
+                }
+                self.pursue(thread)?;
+            }
+            if now >= next_sample {
+                // Merged intervals end later than the one that was waited for.
+                next_sample = self.recorder.next_sample();
+            }
+            if now >= next_sample {
+                let reading = self.target.reading();
+                self.recorder.sample(now, reading);
+                next_sample = self.recorder.next_sample();
+            }
+            self.observe(observer);
+        }
+        Ok(())
+    }
+
+    /// Lets a thread do all that it can at the present.
+    #[inline]
+    fn pursue(&mut self, number: usize) -> Result<(), TargetError> {
+        loop {
+            let thread = &mut self.threads[number];
+            match thread.next(self.now) {
+                Step::Issue { op, due, scheduled } => self.issue(number, op, due, scheduled)?,
+                Step::Sleep(until) => {
+                    if thread.wake != until {
+                        thread.wake = until;
+                        self.wakes.push(Reverse((until, number as u32)));
+                    }
+                    return Ok(());
+                }
+                Step::AwaitReply => return Ok(()),
+                Step::Finished => {
+                    if !thread.counted_out {
+                        thread.counted_out = true;
+                        self.live -= 1;
+                    }
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn issue(
+        &mut self,
+        number: usize,
+        op: Op,
+        due: Nanos,
+        scheduled: bool,
+    ) -> Result<(), TargetError> {
+        if let Some(fault) = fault(&op, self.capacity) {
+            self.refuse(number, &op, fault);
+            return Ok(());
+        }
+        let slot = Slot {
+            thread: number as u32,
+            kind: op.kind,
+            length: op.length,
+            scheduled,
+            offset: op.offset,
+            due,
+        };
+        let tag = match self.free.pop() {
+            Some(tag) => {
+                self.slots[tag as usize] = slot;
+                tag
+            }
+            None => {
+                self.slots.push(slot);
+                (self.slots.len() - 1) as u32
+            }
+        };
+        self.in_flight += 1;
+        self.target.submit(Request {
+            tag,
+            kind: op.kind,
+            offset: op.offset,
+            length: op.length,
+        })
+    }
+
+    /// Books a finished operation; gives the thread that may go on, or `None` for a tag that was never given out.
+    #[inline]
+    fn settle(&mut self, reply: &Reply) -> Option<usize> {
+        let slot = *self.slots.get(reply.tag as usize)?;
+        self.free.push(reply.tag);
+        self.in_flight -= 1;
+        let number = slot.thread as usize;
+        let thread = &mut self.threads[number];
+        match reply.outcome {
+            Outcome::Done => {
+                thread.replied(slot.kind, slot.length, reply.completed);
+                thread.unsupported_in_a_row = 0;
+                self.operations += 1;
+                self.bytes = self.bytes.saturating_add(u64::from(slot.length));
+                if thread.measures(reply.completed) {
+                    self.recorder.record(
+                        thread.group,
+                        &Finished {
+                            direction: slot.kind.into(),
+                            bytes: slot.length,
+                            due: slot.due,
+                            submitted: slot.scheduled.then_some(reply.submitted),
+                            completed: reply.completed,
+                        },
+                    );
+                }
+            }
+            Outcome::Failed(reason) => {
+                thread.replied(slot.kind, 0, reply.completed);
+                *self.tallies[thread.group].errors.entry(reason).or_default() += 1;
+                if thread.on_error == OnError::Stop {
+                    thread.cut(self.now);
+                    if thread.failed {
+                        return Some(number);
+                    }
+                    thread.failed = true;
+                    let text = failed(number, slot.kind, slot.offset, slot.length, reason);
+                    self.failures.push(text);
+                }
+            }
+            Outcome::Unsupported => {
+                thread.replied(slot.kind, 0, reply.completed);
+                let direction = Direction::from(slot.kind);
+                self.tallies[thread.group].unsupported[direction.index()] += 1;
+                thread.unsupported_in_a_row += 1;
+                if thread.time_based && thread.unsupported_in_a_row >= UNSUPPORTED_IN_A_ROW {
+                    thread.cut(self.now);
+                }
+            }
+        }
+        Some(number)
+    }
+
+    /// An operation that no target could do: the job is wrong, so its thread stops in any case.
+    fn refuse(&mut self, number: usize, op: &Op, fault: &'static str) {
+        let now = self.now;
+        let thread = &mut self.threads[number];
+        thread.replied(op.kind, 0, now);
+        *self.tallies[thread.group].errors.entry(fault).or_default() += 1;
+        thread.cut(now);
+        self.failures
+            .push(failed(number, op.kind, op.offset, op.length, fault));
+    }
+
+    fn interrupt(&mut self) -> Result<(), TargetError> {
+        self.interrupted = true;
+        for number in 0..self.threads.len() {
+            self.cut_short |= self.threads[number].cut(self.now);
+            self.pursue(number)?;
+        }
+        Ok(())
+    }
+
+    fn observe(&mut self, observer: &mut dyn Observer) {
+        let (operations, at) = self.observed_at;
+        if self.operations - operations < OBSERVE_EVERY_OPS
+            && self.now.saturating_sub(at) < OBSERVE_EVERY
+        {
+            return;
+        }
+        self.observed_at = (self.operations, self.now);
+        let shares: Option<Vec<f64>> = self.threads.iter().map(|t| t.fraction(self.now)).collect();
+        observer.progress(&Progress {
+            elapsed: self.now.saturating_sub(self.start),
+            operations: self.operations,
+            bytes: Bytes(self.bytes),
+            fraction: shares.map(|s| s.iter().sum::<f64>() / s.len().max(1) as f64),
+        });
+    }
+}
+
+fn failed(thread: usize, kind: OpKind, offset: Bytes, length: u32, reason: &str) -> String {
+    let kind = Direction::from(kind).name();
+    format!(
+        "thread {thread} stopped at its first error: {kind} of {length} bytes at byte {}: {reason}",
+        offset.0
+    )
+}
+
+/// What makes an operation impossible for any target of this capacity.
+#[inline]
+fn fault(op: &Op, capacity: Bytes) -> Option<&'static str> {
+    if op.kind == OpKind::Flush {
+        return None;
+    }
+    if op.length == 0 {
+        return Some("the length is zero");
+    }
+    if !(op.offset.0 | u64::from(op.length)).is_multiple_of(nandscope_units::SECTOR_BYTES) {
+        return Some("offset or length is not a multiple of 512 bytes");
+    }
+    if (op.offset + Bytes(u64::from(op.length))) > capacity {
+        return Some("the range reaches beyond the end of the target");
+    }
+    None
+}

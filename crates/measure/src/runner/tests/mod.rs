@@ -1,0 +1,108 @@
+//! The runner against targets whose answers have closed forms.
+
+mod ends;
+mod instruments;
+mod order;
+mod pacing;
+mod properties;
+
+use super::*;
+use crate::build::{JobMeta, StepMeta, step_result};
+use crate::mock::{MockTarget, NullTarget};
+use crate::recorder::{Direction, DirectionRecord};
+use crate::target::{Outcome, Reading, Reply, Request, TargetError};
+use nandscope_units::{Bytes, Nanos};
+use nandscope_workload::{DutyCycle, Op, OpKind, RateLimit, TimedOp};
+use std::cell::Cell;
+
+const CAPACITY: Bytes = Bytes::gib(1);
+
+/// A list of operations, one pass after the other.
+struct List {
+    ops: Vec<TimedOp>,
+    at: usize,
+    restarts: bool,
+}
+
+impl OpSource for List {
+    fn next_op(&mut self) -> Option<TimedOp> {
+        let op = self.ops.get(self.at).copied();
+        self.at += 1;
+        op
+    }
+
+    fn restart(&mut self) {
+        if self.restarts {
+            self.at = 0;
+        }
+    }
+
+    fn expected_bytes(&self) -> Option<u64> {
+        Some(self.ops.iter().map(|o| u64::from(o.op.length)).sum())
+    }
+}
+
+fn op(kind: OpKind) -> TimedOp {
+    TimedOp {
+        op: Op {
+            kind,
+            offset: Bytes(4096),
+            length: if kind == OpKind::Flush { 0 } else { 4096 },
+        },
+        due: None,
+    }
+}
+
+fn list(ops: Vec<TimedOp>) -> Box<dyn OpSource> {
+    Box::new(List {
+        ops,
+        at: 0,
+        restarts: true,
+    })
+}
+
+fn reads(n: usize) -> Box<dyn OpSource> {
+    list(vec![op(OpKind::Read); n])
+}
+
+fn depth(iodepth: u32) -> Pacing {
+    Pacing {
+        iodepth,
+        ..Pacing::default()
+    }
+}
+
+/// Runs without interruption, and checks what holds of every run: intervals add up to totals, and
+/// Little's law where all that was issued was measured.
+fn run<T: Target>(target: &mut T, threads: Vec<Thread>) -> GroupOutcome {
+    let outcome = run_group(target, threads, None, &mut Silent, &|| false).unwrap();
+    intervals_add_up(&outcome);
+    outcome
+}
+
+fn intervals_add_up(outcome: &GroupOutcome) {
+    for d in Direction::ALL {
+        let bins = outcome.timeline.bins().iter().map(|b| b.direction(d));
+        let sums = bins.fold((0, 0, 0), |s, b| {
+            (
+                s.0 + b.operations,
+                s.1 + b.bytes,
+                s.2 + u128::from(b.latency_sum_ns),
+            )
+        });
+        let totals = outcome.groups.iter().filter_map(|g| g.record.direction(d));
+        let totals = totals.fold((0, 0, 0), |s, r| {
+            assert_eq!(r.operations, r.latency.count());
+            (
+                s.0 + r.operations,
+                s.1 + r.bytes.0,
+                s.2 + r.latency.sum_ns(),
+            )
+        });
+        assert_eq!(sums, totals, "{d:?}");
+    }
+}
+
+fn only(outcome: &GroupOutcome, direction: Direction) -> &DirectionRecord {
+    outcome.groups[0].record.direction(direction).unwrap()
+}
