@@ -227,6 +227,17 @@ mod tests {
     }
 
     #[test]
+    fn the_text_begins_with_the_cookie_of_the_v2_encoding() {
+        // V2 without deflate: 0x1c849303 with 0x10 in the low byte for the word size, big-endian;
+        // then the length of the payload.
+        let mut d = Distribution::new();
+        d.record(Nanos(1));
+        let bytes = STANDARD.decode(encode(&d.histogram)).unwrap();
+        assert_eq!(bytes[..4], [0x1c, 0x84, 0x93, 0x13]);
+        assert_eq!(bytes[4..8], (bytes.len() as u32 - 40).to_be_bytes());
+    }
+
+    #[test]
     fn refuses_damaged_text() {
         assert!(matches!(decode("!!"), Err(HistogramError::Base64(_))));
         assert!(matches!(

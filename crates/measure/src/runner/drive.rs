@@ -231,7 +231,7 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
     fn settle(&mut self, reply: &Reply) -> Option<usize> {
         let slot = *self.slots.get(reply.tag as usize)?;
         self.free.push(reply.tag);
-        self.in_flight -= 1;
+        self.in_flight = self.in_flight.saturating_sub(1);
         let number = slot.thread as usize;
         let thread = &mut self.threads[number];
         match reply.outcome {

@@ -79,10 +79,18 @@ pub fn run_group<T: Target + ?Sized>(
     stop: &dyn Fn() -> bool,
 ) -> Result<GroupOutcome, RunError> {
     for (number, thread) in threads.iter().enumerate() {
-        thread::check(thread).map_err(|problem| RunError {
+        let refuse = |problem| RunError {
             thread: number,
             problem,
-        })?;
+        };
+        if thread.record >= threads.len() {
+            return Err(refuse(format!(
+                "it is to be recorded as group {}, but {} threads have at most as many groups; number groups from 0",
+                thread.record,
+                threads.len()
+            )));
+        }
+        thread::check(thread).map_err(refuse)?;
     }
     let mut run = Run::new(target, threads, plan);
     let failure = run.drive(observer, stop).err();

@@ -124,7 +124,7 @@ impl ThreadState {
             ramp_end: (!p.ramp_time.is_zero()).then_some(measure_from),
             deadline: p.runtime.map_or(Nanos::MAX, |r| measure_from + r),
             stop: None,
-            last_completion: start,
+            last_completion: Nanos::ZERO,
             bytes_done: 0,
             expected_bytes: cursor.expected_bytes(),
             cursor,
@@ -230,7 +230,7 @@ impl ThreadState {
         let end = match self.stop {
             Some(Stop::Time) => self.deadline.max(self.last_completion),
             Some(Stop::Cut(at)) => at.max(self.last_completion),
-            Some(Stop::Work) | None => self.last_completion,
+            Some(Stop::Work) | None => self.last_completion.max(self.start),
         };
         (end, self.pauses.idle(end))
     }

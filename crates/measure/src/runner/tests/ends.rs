@@ -29,6 +29,36 @@ fn an_interruption_keeps_what_was_measured() {
 }
 
 #[test]
+fn an_interruption_in_the_start_delay_ends_there() {
+    let mut target = MockTarget::new(CAPACITY, 1, Nanos(10));
+    let pacing = Pacing {
+        start_delay: Nanos::from_secs(100),
+        ..depth(1)
+    };
+    let calls = Cell::new(0);
+    let stop = || {
+        calls.set(calls.get() + 1);
+        calls.get() > 20
+    };
+    let threads = vec![Thread::new(reads(5), pacing, 0)];
+    let outcome = run_group(&mut target, threads, None, &mut Silent, &stop).unwrap();
+    assert_eq!(outcome.ending, Ending::Interrupted);
+    assert!(outcome.end < Nanos::from_secs(100));
+    assert_eq!(outcome.groups[0].runtime(), Nanos::ZERO);
+}
+
+#[test]
+fn a_stop_after_the_last_operation_was_issued_loses_nothing() {
+    let mut target = MockTarget::new(CAPACITY, 1, Nanos(10));
+    let issued_all = Cell::new(false);
+    let stop = || issued_all.replace(true);
+    let threads = vec![Thread::new(reads(5), depth(8), 0)];
+    let outcome = run_group(&mut target, threads, None, &mut Silent, &stop).unwrap();
+    assert_eq!(outcome.ending, Ending::Complete);
+    assert_eq!(only(&outcome, Direction::Read).operations, 5);
+}
+
+#[test]
 fn the_first_error_stops_a_thread_unless_it_is_to_go_on() {
     let target = || MockTarget::new(CAPACITY, 1, Nanos(10)).with_failures(10, "uncorrectable read");
     let outcome = run(&mut target(), vec![Thread::new(reads(100), depth(1), 0)]);
@@ -195,6 +225,15 @@ fn contradictions_are_refused_before_anything_is_issued() {
         assert_eq!(error.thread, 1);
         assert!(error.problem.contains(expected), "{error}");
     }
+    let far = vec![Thread::new(reads(1), depth(1), usize::MAX)];
+    let error = run_group(
+        &mut NullTarget::new(CAPACITY),
+        far,
+        None,
+        &mut Silent,
+        &|| false,
+    );
+    assert!(error.unwrap_err().problem.contains("number groups from 0"));
     let nothing = run(&mut NullTarget::new(CAPACITY), Vec::new());
     assert_eq!(nothing.ending, Ending::Complete);
 }

@@ -191,3 +191,33 @@ fn a_job_that_ends_in_its_ramp_says_so() {
     let step = step_result(&outcome, StepMeta::default(), &[]);
     assert!(step.jobs[0].directions.is_empty());
 }
+
+#[test]
+fn threads_of_a_group_are_one_job_and_groups_stand_apart() {
+    let mut target = MockTarget::new(CAPACITY, 4, Nanos::from_micros(100));
+    let writes = list(vec![op(OpKind::Write); 50]);
+    let late = Pacing {
+        start_delay: Nanos::from_millis(5),
+        ..depth(1)
+    };
+    let threads = vec![
+        Thread::new(reads(100), depth(1), 0),
+        Thread::new(writes, late, 1),
+        Thread::new(reads(200), depth(1), 0),
+    ];
+    let outcome = run(&mut target, threads);
+    let jobs = [JobMeta::new("readers")];
+    let step = step_result(&outcome, StepMeta::default(), &jobs);
+    let names: Vec<&str> = step.jobs.iter().map(|j| j.name.as_str()).collect();
+    assert_eq!(names, ["readers", "job 1"]);
+    let (readers, writer) = (&step.jobs[0], &step.jobs[1]);
+    assert_eq!((readers.runtime_s, writer.runtime_s), (0.02, 0.005));
+    assert_eq!(readers.directions[0].operations, 300);
+    assert_eq!(readers.directions[0].iops, 15_000.0);
+    assert_eq!(
+        (writer.start_s, writer.directions[0].iops),
+        (0.005, 10_000.0)
+    );
+    assert_eq!(writer.directions[0].bandwidth_bytes_per_s, 40_960_000.0);
+    assert_eq!(writer.directions[0].kind, "write");
+}

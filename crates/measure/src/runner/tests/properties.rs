@@ -46,7 +46,7 @@ fn random_job() -> impl Strategy<Value = RandomJob> {
         )
 }
 
-fn thread(job: &RandomJob) -> Thread {
+fn thread(job: &RandomJob, groups: usize) -> Thread {
     let pacing = Pacing {
         iodepth: job.depth,
         loops: job.loops,
@@ -60,7 +60,7 @@ fn thread(job: &RandomJob) -> Thread {
         ..Pacing::default()
     };
     let ops = job.ops.iter().map(|&k| op(k)).collect();
-    Thread::new(list(ops), pacing, job.group)
+    Thread::new(list(ops), pacing, job.group % groups)
 }
 
 proptest! {
@@ -72,7 +72,7 @@ proptest! {
     ) {
         let once = || {
             let mut target = MockTarget::new(CAPACITY, servers, Nanos(service));
-            let threads = jobs.iter().map(thread).collect();
+            let threads = jobs.iter().map(|job| thread(job, jobs.len())).collect();
             let plan = Some(IntervalPlan { interval: Nanos(700), max_points: 50 });
             run_group(&mut target, threads, plan, &mut Silent, &|| false).unwrap()
         };
