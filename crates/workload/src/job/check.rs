@@ -1,0 +1,103 @@
+//! What the options of one job must fulfil together, apart from the size of the target.
+
+use super::error::Problem;
+use super::model::{BlockSizes, Distribution, Extent, Job};
+
+/// Faults of a job with the option to which each belongs.
+pub(crate) fn check(job: &Job) -> Vec<(&'static str, Problem)> {
+    let mut faults = Vec::new();
+    time(job, &mut faults);
+    region(job, &mut faults);
+    pattern(job, &mut faults);
+    trace(job, &mut faults);
+    faults
+}
+
+type Faults = Vec<(&'static str, Problem)>;
+
+fn time(job: &Job, faults: &mut Faults) {
+    if job.pacing.time_based && job.pacing.runtime.is_none() {
+        faults.push((
+            "time_based",
+            Problem::new("`time_based` without `runtime`", "give a runtime"),
+        ));
+    }
+}
+
+fn region(job: &Job, faults: &mut Faults) {
+    for (key, extent) in [
+        ("size", job.size),
+        ("io_size", job.io_size),
+        ("offset", Some(job.offset)),
+        ("offset_increment", Some(job.offset_increment)),
+    ] {
+        if let Some(Extent::Bytes(bytes)) = extent
+            && !bytes.0.is_multiple_of(512)
+            && key.starts_with("offset")
+        {
+            faults.push((
+                key,
+                Problem::new(
+                    format!("`{key}={}` is no whole number of 512-byte sectors", bytes.0),
+                    "use a multiple of 512",
+                ),
+            ));
+        }
+    }
+    for (key, extent) in [("size", job.size), ("io_size", job.io_size)] {
+        if extent.is_some_and(|e| e.of(u64::MAX) == 0) {
+            faults.push((
+                key,
+                Problem::new(
+                    format!("`{key}` is nothing"),
+                    "give a size, or leave it out",
+                ),
+            ));
+        }
+    }
+}
+
+fn pattern(job: &Job, faults: &mut Faults) {
+    let ranges = job.bs.iter().any(|b| matches!(b, BlockSizes::Range { .. }));
+    let splits = job.bs.iter().any(|b| matches!(b, BlockSizes::Split(_)));
+    if ranges && splits {
+        faults.push((
+            "bssplit",
+            Problem::new(
+                "some directions have bsrange and others bssplit",
+                "use one of the two",
+            ),
+        ));
+    }
+    if job.rw.identical && !job.rw.random {
+        faults.push((
+            "rw_sequencer",
+            Problem::new(
+                "`rw_sequencer=identical` needs random offsets",
+                "use it with rw=randread:8 or the like",
+            ),
+        ));
+    }
+    let skewed = job.distribution != Distribution::Uniform;
+    if skewed && !job.rw.random {
+        faults.push((
+            "random_distribution",
+            Problem::new(
+                "`random_distribution` with sequential offsets",
+                "use a random rw, or remove it",
+            ),
+        ));
+    }
+}
+
+fn trace(job: &Job, faults: &mut Faults) {
+    if job.trace.as_ref().is_some_and(|t| t.path.is_empty()) {
+        faults.push((
+            "read_iolog",
+            Problem::new(
+                "options of a replay, but no `read_iolog`",
+                "name the trace with read_iolog",
+            ),
+        ));
+    }
+}

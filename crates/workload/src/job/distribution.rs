@@ -1,0 +1,148 @@
+//! The text of `random_distribution`, both ways. How the offsets are drawn is in [`crate::pattern`].
+
+use super::error::Problem;
+use super::model::{Distribution, Extent, Zone};
+use super::text::size_text;
+use super::value::Value;
+
+/// fio's own limit.
+const MAX_ZONES: usize = 256;
+
+pub(crate) fn parse(v: Value<'_>) -> Result<Distribution, Problem> {
+    let text = v.text()?;
+    let (word, rest) = match text.split_once(':') {
+        Some((word, rest)) => (word, Some(rest)),
+        None => (text, None),
+    };
+    if rest.is_some_and(|rest| rest.contains(',')) {
+        return Err(v.bad(
+            "different distributions by direction are not supported",
+            "give one for all, or split the job in two",
+        ));
+    }
+    match word {
+        "random" if rest.is_none() => Ok(Distribution::Uniform),
+        "zipf" => zipf(v, rest),
+        "pareto" => pareto(v, rest),
+        "normal" => {
+            let (deviation, centre) = shape(v, rest, 0.0, 0.0, 100.0)?;
+            Ok(Distribution::Normal { deviation, centre })
+        }
+        "zoned" => zones(v, rest, false),
+        "zoned_abs" => zones(v, rest, true),
+        _ => Err(v.bad(
+            "no such distribution",
+            "write random, zipf:theta, pareto:h, normal:deviation, zoned:… or zoned_abs:…",
+        )),
+    }
+}
+
+fn zipf(v: Value<'_>, rest: Option<&str>) -> Result<Distribution, Problem> {
+    let (theta, centre) = shape(v, rest, 1.1, 0.0, 100.0)?;
+    if theta == 1.0 || theta == 0.0 {
+        return Err(v.bad(
+            "fio takes no theta of 0 or 1",
+            "use 1.001, or random instead of 0",
+        ));
+    }
+    Ok(Distribution::Zipf { theta, centre })
+}
+
+fn pareto(v: Value<'_>, rest: Option<&str>) -> Result<Distribution, Problem> {
+    let (h, centre) = shape(v, rest, 0.2, 0.0, 1.0)?;
+    if h == 0.0 || h == 1.0 {
+        return Err(v.bad("h must lie between 0 and 1", "use 0.2 for 80/20"));
+    }
+    Ok(Distribution::Pareto { h, centre })
+}
+
+/// Reads `number[:centre]`.
+fn shape(
+    v: Value<'_>,
+    rest: Option<&str>,
+    default: f64,
+    low: f64,
+    high: f64,
+) -> Result<(f64, Option<f64>), Problem> {
+    let Some(rest) = rest else {
+        return Ok((default, None));
+    };
+    let (number, centre) = match rest.split_once(':') {
+        Some((number, centre)) => (number, Some(v.float(centre, 0.0, 1.0)?)),
+        None => (rest, None),
+    };
+    Ok((v.float(number, low, high)?, centre))
+}
+
+fn zones(v: Value<'_>, rest: Option<&str>, absolute: bool) -> Result<Distribution, Problem> {
+    let mut zones = Vec::new();
+    for part in rest.unwrap_or_default().split(':') {
+        let Some((access, size)) = part.split_once('/') else {
+            return Err(v.bad(
+                format!("zone `{part}` is not access/size"),
+                "write such as zoned:60/10:30/20:10/70",
+            ));
+        };
+        let access = v.number_of(access, 0, 100)? as u32;
+        let extent = if absolute {
+            Extent::Bytes(v.size_of(size)?)
+        } else {
+            Extent::Percent(v.number_of(size, 1, 100)? as u32)
+        };
+        zones.push(Zone { access, extent });
+    }
+    check_zones(v, &zones)?;
+    Ok(Distribution::Zoned(zones))
+}
+
+fn check_zones(v: Value<'_>, zones: &[Zone]) -> Result<(), Problem> {
+    let access: u64 = zones.iter().map(|z| u64::from(z.access)).sum();
+    if access != 100 {
+        return Err(v.bad(
+            format!("the shares of accesses sum to {access} percent"),
+            "make them sum to 100",
+        ));
+    }
+    let percent: u64 = zones
+        .iter()
+        .map(|z| match z.extent {
+            Extent::Percent(p) => u64::from(p),
+            Extent::Bytes(_) => 0,
+        })
+        .sum();
+    if percent > 100 {
+        return Err(v.bad(
+            format!("the zones take {percent} percent of the region"),
+            "make them take 100 at most",
+        ));
+    }
+    if zones.len() > MAX_ZONES {
+        return Err(v.bad("more than 256 zones", "join some of them"));
+    }
+    Ok(())
+}
+
+pub(crate) fn show(distribution: &Distribution) -> String {
+    let shape = |word: &str, number: f64, centre: Option<f64>| match centre {
+        Some(centre) => format!("{word}:{number}:{centre}"),
+        None => format!("{word}:{number}"),
+    };
+    match distribution {
+        Distribution::Uniform => "random".to_string(),
+        Distribution::Zipf { theta, centre } => shape("zipf", *theta, *centre),
+        Distribution::Pareto { h, centre } => shape("pareto", *h, *centre),
+        Distribution::Normal { deviation, centre } => shape("normal", *deviation, *centre),
+        Distribution::Zoned(zones) => {
+            let absolute = zones.iter().any(|z| matches!(z.extent, Extent::Bytes(_)));
+            let list: Vec<String> = zones
+                .iter()
+                .map(|z| match z.extent {
+                    Extent::Percent(p) => format!("{}/{p}", z.access),
+                    Extent::Bytes(b) => format!("{}/{}", z.access, size_text(b.0)),
+                })
+                .collect();
+            let word = if absolute { "zoned_abs" } else { "zoned" };
+            format!("{word}:{}", list.join(":"))
+        }
+    }
+}

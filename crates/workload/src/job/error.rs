@@ -1,0 +1,82 @@
+//! What is wrong with a job file: every fault with its place and what to do about it.
+//! How a fault is found is the business of the other modules.
+
+use std::fmt;
+use std::ops::Range;
+
+/// One fault of a job file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The file as the caller named it.
+    pub file: String,
+    /// Line, counted from 1; 0 where the fault belongs to no line (a job built by a program).
+    pub line: usize,
+    /// The bytes of the line concerned; empty where there is no line.
+    pub span: Range<usize>,
+    /// The option concerned; empty where the line holds none.
+    pub key: String,
+    /// What is wrong.
+    pub message: String,
+    /// What to do about it.
+    pub remedy: String,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.file)?;
+        if self.line > 0 {
+            write!(f, ":{}", self.line)?;
+        }
+        write!(f, ": {}", self.message)?;
+        if !self.remedy.is_empty() {
+            write!(f, "; {}", self.remedy)?;
+        }
+        Ok(())
+    }
+}
+
+/// Everything that is wrong with a job file, in the order of its lines; never empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobError {
+    /// The faults.
+    pub faults: Vec<Fault>,
+}
+
+impl fmt::Display for JobError {
+    /// One line for each fault.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, fault) in self.faults.iter().enumerate() {
+            if i > 0 {
+                f.write_str("\n")?;
+            }
+            write!(f, "{fault}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for JobError {}
+
+impl From<Fault> for JobError {
+    fn from(fault: Fault) -> Self {
+        JobError {
+            faults: vec![fault],
+        }
+    }
+}
+
+/// A fault whose place is not known yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Problem {
+    pub(crate) message: String,
+    pub(crate) remedy: String,
+}
+
+impl Problem {
+    pub(crate) fn new(message: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Problem {
+            message: message.into(),
+            remedy: remedy.into(),
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! A value for each direction that an option can be given for. Flushes have none.
+
+use crate::OpKind;
+
+/// One value each for reads, writes and trims.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PerKind<T> {
+    /// For reads.
+    pub read: T,
+    /// For writes.
+    pub write: T,
+    /// For trims.
+    pub trim: T,
+}
+
+impl<T: Clone> PerKind<T> {
+    /// The same value for all.
+    pub fn all(value: T) -> Self {
+        PerKind {
+            read: value.clone(),
+            write: value.clone(),
+            trim: value,
+        }
+    }
+}
+
+impl<T> PerKind<T> {
+    /// The value for a direction; a flush goes with the writes.
+    pub fn get(&self, kind: OpKind) -> &T {
+        match kind {
+            OpKind::Read => &self.read,
+            OpKind::Write | OpKind::Flush => &self.write,
+            OpKind::Trim => &self.trim,
+        }
+    }
+
+    /// The same, to change it.
+    pub fn get_mut(&mut self, kind: OpKind) -> &mut T {
+        match kind {
+            OpKind::Read => &mut self.read,
+            OpKind::Write | OpKind::Flush => &mut self.write,
+            OpKind::Trim => &mut self.trim,
+        }
+    }
+
+    /// Reads, writes, trims, in that order.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        [&self.read, &self.write, &self.trim].into_iter()
+    }
+}

@@ -1,0 +1,26 @@
+//! Jobs in fio's own file grammar: [`JobFile::parse`] reads them, [`Job::to_fio`] writes them.
+//! What fio 3.33 would do with an option is done here too, or the option is refused by name, file
+//! and line; docs/jobs.md has the tables. What operations follow from a job is in
+//! [`crate::pattern`].
+
+mod apply;
+mod catalogue;
+mod check;
+mod distribution;
+mod emit;
+mod error;
+mod file;
+mod kinds;
+mod lines;
+mod model;
+mod text;
+mod value;
+
+pub use catalogue::{ALIASES, INERT, Inert, REFUSED, SUPPORTED};
+pub use error::{Fault, JobError};
+pub use file::JobFile;
+pub use kinds::PerKind;
+pub use model::{
+    Access, BlockSizes, DEFAULT_PERCENTILES, Distribution, Extent, Job, Logs, Origin, Rw, TraceRef,
+    UnifiedRw, Verify, Zone,
+};

@@ -1,0 +1,371 @@
+//! A job as it was understood: every option in typed form. Reading and writing the text is done
+//! elsewhere; a program may as well build a job from [`Job::new`].
+
+use super::kinds::PerKind;
+use crate::{OpKind, Pacing};
+use nandscope_units::{Bytes, Nanos};
+use std::collections::BTreeMap;
+
+/// Percentiles that fio reports where the job names none.
+pub const DEFAULT_PERCENTILES: [f64; 17] = [
+    1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95,
+    99.99,
+];
+
+/// One job of a job file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Job {
+    /// Name of the section, or the option `name`.
+    pub name: String,
+    /// Place among the jobs of the file, from 0; jobs with the same options get different random
+    /// sequences by it.
+    pub ordinal: u32,
+    /// `description`.
+    pub description: Option<String>,
+    /// `rw`.
+    pub rw: Rw,
+    /// `bs`, `bsrange`, `bssplit`.
+    pub bs: PerKind<BlockSizes>,
+    /// `blockalign`; `None` is the smallest block size of the direction.
+    pub block_align: PerKind<Option<u32>>,
+    /// `size`; `None` is all that is left behind the offset.
+    pub size: Option<Extent>,
+    /// `io_size`: how much to move in all; a percentage is one of `size`. `None` is `size`.
+    pub io_size: Option<Extent>,
+    /// `offset`; a percentage is rounded up to whole blocks.
+    pub offset: Extent,
+    /// `offset_align`: what a percentage is rounded up to; `None` is the smallest block size.
+    pub offset_align: Option<u32>,
+    /// `offset_increment`: clone n starts n times this further on.
+    pub offset_increment: Extent,
+    /// `number_ios`: stop after this many reads, writes and trims.
+    pub number_ios: Option<u64>,
+    /// `rwmixread`, percent.
+    pub rwmix_read: u32,
+    /// `percentage_random`, percent.
+    pub percentage_random: PerKind<u32>,
+    /// `random_distribution`.
+    pub distribution: Distribution,
+    /// False with `norandommap`.
+    pub random_map: bool,
+    /// `randseed`; `None` takes the seed of the run.
+    pub rand_seed: Option<u64>,
+    /// `fsync`: flush after this many writes; 0 is never.
+    pub fsync: u64,
+    /// `fdatasync`: the same.
+    pub fdatasync: u64,
+    /// `end_fsync`: flush at the end of each run over the region.
+    pub end_fsync: bool,
+    /// `fsync_on_close`: flush at the end.
+    pub fsync_on_close: bool,
+    /// Queue depth, times, rates: `iodepth`, `runtime`, `rate`, `thinktime`, …
+    pub pacing: Pacing,
+    /// `numjobs`: clones that run at once, at least 1.
+    pub numjobs: u32,
+    /// `group_reporting`: clones are reported as one.
+    pub group_reporting: bool,
+    /// `new_group`: reports of this job and its successors are apart from those before.
+    pub new_group: bool,
+    /// `stonewall`: starts when the jobs before it have ended.
+    pub stonewall: bool,
+    /// Which logs to write.
+    pub logs: Logs,
+    /// `percentile_list`, ascending.
+    pub percentiles: Vec<f64>,
+    /// `unified_rw_reporting`.
+    pub unified_rw: UnifiedRw,
+    /// `verify` and `do_verify`.
+    pub verify: Verify,
+    /// `read_iolog`: replay a trace instead of the pattern.
+    pub trace: Option<TraceRef>,
+    /// `nandscope_fullness`: fill the device to this percentage before the job.
+    pub fullness_percent: Option<u32>,
+    /// Options that were accepted and change nothing, as written; see docs/jobs.md for the reasons.
+    pub inert: BTreeMap<String, String>,
+    /// Where the job stands.
+    pub origin: Origin,
+}
+
+impl Job {
+    /// A job with fio's defaults: sequential reads of 4 KiB over the whole target, one at a time.
+    pub fn new(name: impl Into<String>) -> Self {
+        Job {
+            name: name.into(),
+            ordinal: 0,
+            description: None,
+            rw: Rw::default(),
+            bs: PerKind::all(BlockSizes::Fixed(4096)),
+            block_align: PerKind::all(None),
+            size: None,
+            io_size: None,
+            offset: Extent::ZERO,
+            offset_align: None,
+            offset_increment: Extent::ZERO,
+            number_ios: None,
+            rwmix_read: 50,
+            percentage_random: PerKind::all(100),
+            distribution: Distribution::Uniform,
+            random_map: true,
+            rand_seed: None,
+            fsync: 0,
+            fdatasync: 0,
+            end_fsync: false,
+            fsync_on_close: false,
+            pacing: Pacing::default(),
+            numjobs: 1,
+            group_reporting: false,
+            new_group: false,
+            stonewall: false,
+            logs: Logs::default(),
+            percentiles: DEFAULT_PERCENTILES.to_vec(),
+            unified_rw: UnifiedRw::None,
+            verify: Verify::default(),
+            trace: None,
+            fullness_percent: None,
+            inert: BTreeMap::new(),
+            origin: Origin::default(),
+        }
+    }
+
+    /// The smallest block of any direction that occurs.
+    pub fn min_block(&self) -> u32 {
+        self.rw
+            .kinds()
+            .iter()
+            .map(|k| self.bs.get(*k).min())
+            .min()
+            .unwrap_or(4096)
+    }
+}
+
+/// Where a job was read from. Two jobs are equal wherever they stand.
+#[derive(Clone, Debug, Default)]
+pub struct Origin {
+    /// The file as the caller named it; empty for a job built by a program.
+    pub file: String,
+    /// The line of the section.
+    pub line: usize,
+    /// The line of each option that was given, by its main name, global ones included.
+    pub options: BTreeMap<String, usize>,
+}
+
+impl PartialEq for Origin {
+    fn eq(&self, _: &Origin) -> bool {
+        true
+    }
+}
+
+/// `rw`: what is done, and in which order of offsets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rw {
+    /// Directions.
+    pub access: Access,
+    /// Random offsets.
+    pub random: bool,
+    /// The number behind the colon: for random offsets, how many operations follow each one; for
+    /// sequential ones, bytes left out between two operations.
+    pub modifier: Option<u64>,
+    /// `rw_sequencer=identical`: the operations behind a random offset repeat it.
+    pub identical: bool,
+}
+
+impl Default for Rw {
+    fn default() -> Self {
+        Rw {
+            access: Access::Read,
+            random: false,
+            modifier: None,
+            identical: false,
+        }
+    }
+}
+
+impl Rw {
+    /// The directions that occur.
+    pub fn kinds(&self) -> &'static [OpKind] {
+        match self.access {
+            Access::Read => &[OpKind::Read],
+            Access::Write => &[OpKind::Write],
+            Access::Trim => &[OpKind::Trim],
+            Access::ReadWrite => &[OpKind::Read, OpKind::Write],
+            Access::TrimWrite => &[OpKind::Trim, OpKind::Write],
+        }
+    }
+}
+
+/// Directions of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Only reads.
+    Read,
+    /// Only writes.
+    Write,
+    /// Only trims.
+    Trim,
+    /// Reads and writes, mixed.
+    ReadWrite,
+    /// Each block is trimmed, then written.
+    TrimWrite,
+}
+
+/// Sizes of operations, in bytes; all multiples of 512.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BlockSizes {
+    /// All the same.
+    Fixed(u32),
+    /// Uniform from `min` to `max`, rounded down to multiples of `min`.
+    Range {
+        /// Smallest.
+        min: u32,
+        /// Largest.
+        max: u32,
+    },
+    /// Sizes with their shares in percent; the shares sum to 100.
+    Split(Vec<(u32, u32)>),
+}
+
+impl BlockSizes {
+    /// The smallest.
+    pub fn min(&self) -> u32 {
+        match self {
+            BlockSizes::Fixed(size) => *size,
+            BlockSizes::Range { min, .. } => *min,
+            BlockSizes::Split(parts) => parts.iter().map(|p| p.0).min().unwrap_or(512),
+        }
+    }
+}
+
+/// A size, or a share of something named where it is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// So many bytes.
+    Bytes(Bytes),
+    /// Percent, 0 to 100.
+    Percent(u32),
+}
+
+impl Extent {
+    /// No bytes.
+    pub const ZERO: Extent = Extent::Bytes(Bytes::ZERO);
+
+    /// In bytes, where a percentage is one of `whole`.
+    pub fn of(self, whole: u64) -> u64 {
+        match self {
+            Extent::Bytes(bytes) => bytes.0,
+            Extent::Percent(p) => (whole as u128 * p.min(100) as u128 / 100) as u64,
+        }
+    }
+}
+
+/// `random_distribution`: how often which part of the region is used.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Distribution {
+    /// All blocks alike.
+    Uniform,
+    /// The block of rank k is used in proportion to k^−theta.
+    Zipf {
+        /// Exponent, above 0 and not 1.
+        theta: f64,
+        /// Place of the most used block as a share of the region; `None` is a random one.
+        centre: Option<f64>,
+    },
+    /// Rank n·u^(ln h / ln(1−h)) for uniform u: the share h of the region gets the share 1−h of the accesses (h=0.2: 80/20).
+    Pareto {
+        /// Pareto power, between 0 and 1.
+        h: f64,
+        /// See `Zipf`.
+        centre: Option<f64>,
+    },
+    /// A bell round the centre.
+    Normal {
+        /// Standard deviation, percent of the region.
+        deviation: f64,
+        /// Place of the mean as a share of the region; `None` is the middle.
+        centre: Option<f64>,
+    },
+    /// Zones one behind the other, each with its share of the accesses.
+    Zoned(Vec<Zone>),
+}
+
+/// One zone of [`Distribution::Zoned`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Zone {
+    /// Percent of the accesses; those of all zones sum to 100.
+    pub access: u32,
+    /// How long the zone is; a percentage is one of the region.
+    pub extent: Extent,
+}
+
+/// Logs that the job asks for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Logs {
+    /// `write_bw_log`: prefix of the file name; empty takes the name of the job.
+    pub bandwidth: Option<String>,
+    /// `write_iops_log`.
+    pub iops: Option<String>,
+    /// `write_lat_log`.
+    pub latency: Option<String>,
+    /// `log_avg_msec`: mean over this time; zero is every operation.
+    pub interval: Nanos,
+}
+
+/// `unified_rw_reporting`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UnifiedRw {
+    /// Directions apart.
+    #[default]
+    None,
+    /// Directions together.
+    Mixed,
+    /// Both.
+    Both,
+}
+
+/// `verify` and its companion.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verify {
+    /// Name of the method, as fio calls it; `None` verifies nothing.
+    pub method: Option<String>,
+    /// `do_verify`: read back what was written.
+    pub read_back: bool,
+}
+
+impl Default for Verify {
+    fn default() -> Self {
+        Verify {
+            method: None,
+            read_back: true,
+        }
+    }
+}
+
+/// A trace to replay. Nothing here opens it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceRef {
+    /// `read_iolog`.
+    pub path: String,
+    /// `nandscope_trace_format`; `None` is by content.
+    pub format: Option<String>,
+    /// `replay_no_stall`: as fast as it goes, without the trace's own times.
+    pub no_stall: bool,
+    /// `replay_time_scale`, percent: 200 leaves half as much time between operations.
+    pub time_scale_percent: u32,
+    /// `replay_scale`: offsets are divided by this.
+    pub offset_divisor: u64,
+    /// `replay_align`: offsets are rounded down to this.
+    pub align: Option<u32>,
+}
+
+impl TraceRef {
+    /// A trace with fio's defaults.
+    pub fn new(path: impl Into<String>) -> Self {
+        TraceRef {
+            path: path.into(),
+            format: None,
+            no_stall: false,
+            time_scale_percent: 100,
+            offset_divisor: 1,
+            align: None,
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Reads the values of options: sizes, times, numbers, flags and lists by direction.
+//! Which option takes which is not known here.
+
+use super::error::Problem;
+use super::kinds::PerKind;
+use super::model::Extent;
+use nandscope_units::{Bytes, Nanos, SizeBase, parse_duration, parse_size};
+
+/// The value of an option together with what is needed to read it.
+#[derive(Clone, Copy)]
+pub(crate) struct Value<'a> {
+    pub(crate) key: &'a str,
+    /// `None` for a flag without `=`.
+    pub(crate) text: Option<&'a str>,
+    pub(crate) base: SizeBase,
+}
+
+impl<'a> Value<'a> {
+    /// The text; a bare option that needs a value is a fault.
+    pub(crate) fn text(&self) -> Result<&'a str, Problem> {
+        match self.text {
+            Some(text) if !text.is_empty() => Ok(text),
+            _ => Err(Problem::new(
+                format!("`{}` has no value", self.key),
+                format!("write `{}=value`", self.key),
+            )),
+        }
+    }
+
+    pub(crate) fn bad(&self, why: impl std::fmt::Display, remedy: impl Into<String>) -> Problem {
+        Problem::new(
+            format!("`{}={}`: {why}", self.key, self.text.unwrap_or_default()),
+            remedy,
+        )
+    }
+
+    /// A flag: nothing and 1 are yes, 0 is no.
+    pub(crate) fn flag(&self) -> Result<bool, Problem> {
+        match self.text {
+            None | Some("1" | "true") => Ok(true),
+            Some("0" | "false") => Ok(false),
+            Some(_) => Err(self.bad("neither 0 nor 1", "write 0 or 1")),
+        }
+    }
+
+    pub(crate) fn size_of(&self, text: &str) -> Result<Bytes, Problem> {
+        let lower = text.to_ascii_lowercase();
+        if self.base == SizeBase::Binary && lower.ends_with("ib") {
+            // fio turns the meaning round: with kb_base=1024 `4KiB` is 4000 bytes there.
+            return Err(self.bad(
+                format!("fio reads the unit of `{text}` as a power of 1000 while kb_base is 1024"),
+                "write it without `iB` (`4k` is 4096 bytes), or set `kb_base=1000`",
+            ));
+        }
+        if let Some(hex) = lower.strip_prefix("0x") {
+            return u64::from_str_radix(hex, 16)
+                .map(Bytes)
+                .map_err(|e| self.bad(e, "write a size such as 4k, 32m or 1g"));
+        }
+        parse_size(text, self.base).map_err(|e| {
+            self.bad(
+                e,
+                "write a size such as 4k, 32m or 1g (expressions are not supported)",
+            )
+        })
+    }
+
+    /// A size that one operation can have: 512 bytes to just below 4 GiB, whole sectors.
+    pub(crate) fn block(&self, text: &str) -> Result<u32, Problem> {
+        let bytes = self.size_of(text)?.0;
+        if bytes == 0 || !bytes.is_multiple_of(512) {
+            return Err(self.bad(
+                format!("{bytes} bytes are no whole number of 512-byte sectors"),
+                "use a multiple of 512",
+            ));
+        }
+        u32::try_from(bytes).map_err(|_| self.bad("4 GiB or more in one operation", "use less"))
+    }
+
+    /// A size, or a percentage with `%`.
+    pub(crate) fn extent(&self) -> Result<Extent, Problem> {
+        let text = self.text()?;
+        match text.strip_suffix('%') {
+            None => Ok(Extent::Bytes(self.size_of(text)?)),
+            Some(percent) => match percent.trim().parse::<u32>() {
+                Ok(p) if p <= 100 => Ok(Extent::Percent(p)),
+                _ => Err(self.bad("no percentage from 0 to 100", "write such as `80%`")),
+            },
+        }
+    }
+
+    /// A time; `unit_ns` is what a bare number counts. fio resolves microseconds.
+    pub(crate) fn time(&self, unit_ns: u64) -> Result<Nanos, Problem> {
+        let time = parse_duration(self.text()?, unit_ns)
+            .map_err(|e| self.bad(e, "write a time such as 30s, 200ms or 50us"))?;
+        if !time.0.is_multiple_of(1_000) {
+            return Err(self.bad("finer than a microsecond", "round it to microseconds"));
+        }
+        Ok(time)
+    }
+
+    pub(crate) fn number_of(&self, text: &str, low: u64, high: u64) -> Result<u64, Problem> {
+        let n = match text.bytes().all(|b| b.is_ascii_digit()) && !text.is_empty() {
+            true => text.parse::<u64>().ok(),
+            // fio's integers take size units as well: `number_ios=1m`.
+            false => self.size_of(text).ok().map(|b| b.0),
+        };
+        match n {
+            Some(n) if (low..=high).contains(&n) => Ok(n),
+            _ => Err(self.bad(
+                format!("`{text}` is no whole number from {low} to {high}"),
+                "write a number in that range",
+            )),
+        }
+    }
+
+    pub(crate) fn number(&self, low: u64, high: u64) -> Result<u64, Problem> {
+        self.number_of(self.text()?, low, high)
+    }
+
+    pub(crate) fn small(&self, low: u32, high: u32) -> Result<u32, Problem> {
+        Ok(self.number(low.into(), high.into())? as u32)
+    }
+
+    pub(crate) fn float(&self, text: &str, low: f64, high: f64) -> Result<f64, Problem> {
+        match text.parse::<f64>() {
+            Ok(x) if x >= low && x <= high => Ok(x),
+            _ => Err(self.bad(
+                format!("`{text}` is no number from {low} to {high}"),
+                "write a number in that range",
+            )),
+        }
+    }
+
+    /// Reads `read,write,trim` as fio does: one part is for all; of two the second is for writes
+    /// and trims; an empty part leaves what was set before.
+    pub(crate) fn by_kind<T>(
+        &self,
+        into: &mut PerKind<T>,
+        mut read: impl FnMut(&str) -> Result<T, Problem>,
+    ) -> Result<(), Problem>
+    where
+        T: Clone,
+    {
+        let parts: Vec<&str> = self.text()?.split(',').map(str::trim).collect();
+        let (r, w, t) = match parts[..] {
+            [all] => (all, all, all),
+            [r, rest] => (r, rest, rest),
+            [r, w, t] => (r, w, t),
+            _ => {
+                return Err(self.bad(
+                    "more than three parts",
+                    "give one value, or read,write,trim",
+                ));
+            }
+        };
+        for (text, place) in [
+            (r, &mut into.read),
+            (w, &mut into.write),
+            (t, &mut into.trim),
+        ] {
+            if !text.is_empty() {
+                *place = read(text)?;
+            }
+        }
+        Ok(())
+    }
+}

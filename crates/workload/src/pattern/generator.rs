@@ -1,0 +1,430 @@
+//! The operations of a job, one after the other: directions, offsets and sizes put together, with
+//! flushes between them. How fast they go and when a timed run ends is the runner's business.
+
+use super::region::fault;
+use super::{MAX_BLOCKS, Mix, Offsets, Random, RandomMap, Region, Sizes};
+use crate::job::{Access, BlockSizes, Distribution, Job, JobError, PerKind, Rw};
+use crate::{Op, OpKind, OpSource, TimedOp};
+use nandscope_units::Bytes;
+
+/// The operations of one clone of a job.
+///
+/// A run ends once `io_size` (or `size`, or `number_ios`) is reached or the region is used up;
+/// [`OpSource::restart`] begins the next. A time-based job never ends by itself. A pass over the
+/// region ends when a direction finds no further block: sequential offsets then begin anew, and
+/// the random map is cleared.
+#[derive(Clone, Debug)]
+pub struct Generator {
+    rw: Rw,
+    region: Region,
+    /// Bytes that a run may issue; `None` for a time-based job.
+    budget: Option<u64>,
+    /// Operations that a run may issue.
+    limit: Option<u64>,
+    /// A used-up region begins anew within the run.
+    renews: bool,
+    mix: Mix,
+    size_random: Random,
+    order_random: Random,
+    streams: PerKind<Stream>,
+    maps: Vec<RandomMap>,
+    flush: Flushes,
+    progress: Progress,
+    /// Write that follows the trim of the same block.
+    second: Option<Op>,
+}
+
+/// What a direction knows of its own.
+#[derive(Clone, Debug)]
+struct Stream {
+    sizes: Sizes,
+    offsets: Offsets,
+    random: Random,
+    align: u64,
+    random_percent: u32,
+    /// Index into the maps.
+    map: Option<usize>,
+    /// Start of the last operation and end of it, from the start of the region.
+    last: u64,
+    next: u64,
+}
+
+/// When to flush.
+#[derive(Clone, Debug)]
+struct Flushes {
+    every: [u64; 2],
+    at_end: bool,
+    due: bool,
+    writes: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Progress {
+    bytes: u64,
+    operations: u64,
+    /// Operations since the pass began: a pass without any must not be tried again.
+    in_pass: u64,
+    /// Operations until the next random offset (`rw=randread:8`).
+    in_sequence: u64,
+    exhausted: bool,
+    ended: bool,
+}
+
+impl Generator {
+    /// The operations of clone number `clone` (from 0) of `job` on a target of `capacity` bytes.
+    /// `seed` is that of the run; a job with `randseed` uses its own.
+    ///
+    /// # Errors
+    /// Where the job does not fit the target, replays a trace, or its map would not fit in memory.
+    pub fn new(job: &Job, clone: u32, capacity: Bytes, seed: u64) -> Result<Generator, JobError> {
+        if job.trace.is_some() {
+            return Err(fault(
+                job,
+                "read_iolog",
+                format!(
+                    "job `{}` replays a trace and has no pattern of its own",
+                    job.name
+                ),
+                "open the trace instead",
+            ));
+        }
+        check_sizes(job)?;
+        let region = Region::of(job, clone, capacity)?;
+        let zones = Offsets::absolute_bytes(&job.distribution);
+        if zones > region.length {
+            return Err(fault(
+                job,
+                "random_distribution",
+                format!(
+                    "the zones take {zones} bytes, but the region has {}",
+                    region.length
+                ),
+                "make the zones smaller or the region larger",
+            ));
+        }
+        let seed = job.rand_seed.unwrap_or(seed);
+        let place = [u64::from(job.ordinal), u64::from(clone)];
+        let random = |purpose: u64| Random::new(seed, &[place[0], place[1], purpose]);
+        let (maps, map_of) = maps(job, &region)?;
+        let stream = |kind: OpKind, purpose: u64| {
+            Stream::new(job, kind, &region, *map_of.get(kind), random(purpose))
+        };
+        let timed = job.pacing.time_based;
+        let writes = job.rw.kinds().contains(&OpKind::Write);
+        Ok(Generator {
+            rw: job.rw,
+            region,
+            budget: (!timed).then_some(region.budget),
+            limit: job.number_ios.filter(|_| !timed),
+            renews: timed || job.io_size.is_some(),
+            mix: Mix::new(job.rw.access, job.rwmix_read, random(0)),
+            size_random: random(1),
+            order_random: random(2),
+            streams: PerKind {
+                read: stream(OpKind::Read, 3),
+                write: stream(OpKind::Write, 4),
+                trim: stream(OpKind::Trim, 5),
+            },
+            maps,
+            flush: Flushes {
+                every: [job.fsync, job.fdatasync],
+                at_end: writes && (job.end_fsync || job.fsync_on_close),
+                due: false,
+                writes: 0,
+            },
+            progress: Progress::default(),
+            second: None,
+        })
+    }
+
+    fn reached_limit(&self) -> bool {
+        let p = &self.progress;
+        self.budget.is_some_and(|b| p.bytes >= b) || self.limit.is_some_and(|n| p.operations >= n)
+    }
+
+    /// Sequential offsets begin anew, and all blocks are free.
+    fn renew(&mut self) {
+        for map in &mut self.maps {
+            map.clear();
+        }
+        for kind in [OpKind::Read, OpKind::Write, OpKind::Trim] {
+            let stream = self.streams.get_mut(kind);
+            (stream.last, stream.next) = (0, 0);
+        }
+        self.progress.in_pass = 0;
+        self.progress.exhausted = false;
+    }
+
+    /// Places an operation; where the region is used up it begins anew if the job allows it.
+    fn place(&mut self, kind: OpKind) -> Option<(u64, u32)> {
+        if let Some(found) = self.try_place(kind) {
+            return Some(found);
+        }
+        self.progress.exhausted = true;
+        if !self.renews || self.progress.in_pass == 0 {
+            return None;
+        }
+        self.renew();
+        self.try_place(kind)
+    }
+
+    #[inline]
+    fn try_place(&mut self, kind: OpKind) -> Option<(u64, u32)> {
+        let (offset, fresh) = self.offset(kind)?;
+        let length = self.region.length;
+        let stream = self.streams.get_mut(kind);
+        let room = length.checked_sub(offset)?;
+        let mut size = stream.sizes.draw(room, &mut self.size_random)?;
+        if let Some(map) = stream.map.and_then(|i| self.maps.get_mut(i)) {
+            let (block, want) = (
+                offset / stream.align,
+                u64::from(size).div_ceil(stream.align),
+            );
+            if fresh {
+                // Blocks behind this one may be used: the operation is cut short, as in fio.
+                let got = map.take(block, want);
+                if got < want {
+                    size = (got * stream.align) as u32;
+                }
+            } else {
+                map.cover(block, want);
+            }
+        }
+        stream.last = offset;
+        stream.next = offset + u64::from(size);
+        Some((offset, size))
+    }
+
+    /// The next offset from the start of the region, and whether it is a random one.
+    #[inline]
+    fn offset(&mut self, kind: OpKind) -> Option<(u64, bool)> {
+        let stream = self.streams.get_mut(kind);
+        if !self.rw.random {
+            return stream
+                .in_order(self.region.length, self.rw.modifier.unwrap_or(0))
+                .map(|offset| (offset, false));
+        }
+        if let Some(repeat) = self.rw.modifier.filter(|n| *n > 1) {
+            let place = self.progress.in_sequence;
+            self.progress.in_sequence = (place + 1) % repeat;
+            if place > 0 {
+                if self.rw.identical {
+                    return Some((stream.last, false));
+                }
+                if let Some(offset) = stream.in_order(self.region.length, 0) {
+                    return Some((offset, false));
+                }
+            }
+        } else if stream.random_percent < 100
+            && !self.order_random.percent(stream.random_percent)
+            && let Some(offset) = stream.in_order(self.region.length, 0)
+        {
+            return Some((offset, false));
+        }
+        let mut block = stream.offsets.draw(&mut stream.random);
+        if let Some(map) = stream.map.and_then(|i| self.maps.get(i)) {
+            block = map.next_free(block)?;
+        }
+        Some((block * stream.align, true))
+    }
+
+    #[inline]
+    fn count(&mut self, kind: OpKind, length: u32) {
+        let p = &mut self.progress;
+        p.operations += 1;
+        p.in_pass += 1;
+        // A job of trims and writes counts what it writes.
+        if !(kind == OpKind::Trim && self.rw.access == Access::TrimWrite) {
+            p.bytes += u64::from(length);
+        }
+        if kind == OpKind::Write {
+            let f = &mut self.flush;
+            f.writes += 1;
+            f.due = f
+                .every
+                .iter()
+                .any(|n| *n > 0 && f.writes.is_multiple_of(*n));
+        }
+    }
+
+    fn end(&mut self) -> Option<TimedOp> {
+        let flush = self.flush.at_end && !self.progress.ended;
+        self.progress.ended = true;
+        flush.then(|| untimed(OpKind::Flush, 0, 0))
+    }
+}
+
+impl Stream {
+    fn new(
+        job: &Job,
+        kind: OpKind,
+        region: &Region,
+        map: Option<usize>,
+        mut random: Random,
+    ) -> Self {
+        let sizes = Sizes::new(job.bs.get(kind));
+        let min = u64::from(sizes.min());
+        let align = job.block_align.get(kind).map_or(min, u64::from).max(1);
+        // As in fio: the last block is the last whose smallest operation fits.
+        let usable = region.length.saturating_sub(min.saturating_sub(align));
+        Stream {
+            offsets: Offsets::new(&job.distribution, usable / align, align, &mut random),
+            sizes,
+            random,
+            align,
+            random_percent: *job.percentage_random.get(kind),
+            map,
+            last: 0,
+            next: 0,
+        }
+    }
+
+    /// Behind the last operation and `skip` bytes more; `None` where nothing fits there.
+    #[inline]
+    fn in_order(&self, length: u64, skip: u64) -> Option<u64> {
+        let skip = if self.next == 0 { 0 } else { skip };
+        let offset = self.next.checked_add(skip)?;
+        let end = offset.checked_add(u64::from(self.sizes.min()))?;
+        (end <= length).then_some(offset)
+    }
+}
+
+impl OpSource for Generator {
+    #[inline]
+    fn next_op(&mut self) -> Option<TimedOp> {
+        if let Some(op) = self.second.take() {
+            self.count(op.kind, op.length);
+            return Some(TimedOp { op, due: None });
+        }
+        if self.progress.ended || self.reached_limit() {
+            return self.end();
+        }
+        if self.flush.due {
+            self.flush.due = false;
+            return Some(untimed(OpKind::Flush, 0, 0));
+        }
+        let kind = self.mix.next_kind();
+        let Some((offset, length)) = self.place(kind) else {
+            return self.end();
+        };
+        let timed = untimed(kind, self.region.start + offset, length);
+        if self.rw.access == Access::TrimWrite {
+            self.second = Some(Op {
+                kind: OpKind::Write,
+                ..timed.op
+            });
+        }
+        self.count(kind, length);
+        Some(timed)
+    }
+
+    fn restart(&mut self) {
+        // What stopped by its budget goes on where it was; what used the region up begins anew.
+        if self.progress.exhausted || self.maps.iter().any(|m| m.free() == 0) {
+            self.renew();
+        } else {
+            let length = self.region.length;
+            let skip = if self.rw.random {
+                0
+            } else {
+                self.rw.modifier.unwrap_or(0)
+            };
+            let kinds = self.rw.kinds();
+            if !self.rw.random
+                && kinds
+                    .iter()
+                    .all(|k| self.streams.get(*k).in_order(length, skip).is_none())
+            {
+                self.renew();
+            }
+        }
+        self.second = None;
+        self.progress.bytes = 0;
+        self.progress.operations = 0;
+        self.progress.ended = false;
+    }
+
+    fn expected_bytes(&self) -> Option<u64> {
+        self.budget
+    }
+}
+
+fn untimed(kind: OpKind, offset: u64, length: u32) -> TimedOp {
+    TimedOp {
+        op: Op {
+            kind,
+            offset: Bytes(offset),
+            length,
+        },
+        due: None,
+    }
+}
+
+/// Sizes of a job built by a program are checked here; those of a file were checked as it was read.
+fn check_sizes(job: &Job) -> Result<(), JobError> {
+    for kind in job.rw.kinds() {
+        let right = |n: &u32| *n > 0 && n.is_multiple_of(512);
+        let fine = match job.bs.get(*kind) {
+            BlockSizes::Fixed(size) => right(size),
+            BlockSizes::Range { min, max } => right(min) && right(max) && min <= max,
+            BlockSizes::Split(parts) => {
+                !parts.is_empty() && parts.iter().all(|(size, _)| right(size))
+            }
+        };
+        let aligned = job.block_align.get(*kind).as_ref().is_none_or(right);
+        if !fine || !aligned {
+            return Err(fault(
+                job,
+                "bs",
+                format!("the block sizes of job `{}` are no whole sectors", job.name),
+                "use multiples of 512",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The maps of a job and which direction uses which: directions with the same smallest block share
+/// one, so that a block is either read or written in a pass; others have their own.
+fn maps(job: &Job, region: &Region) -> Result<(Vec<RandomMap>, PerKind<Option<usize>>), JobError> {
+    let mut maps = Vec::new();
+    let mut of = PerKind::all(None);
+    let wanted = job.rw.random && job.random_map && job.distribution == Distribution::Uniform;
+    if !wanted {
+        return Ok((maps, of));
+    }
+    let mut units: Vec<u64> = Vec::new();
+    for kind in job.rw.kinds() {
+        let unit = u64::from(job.bs.get(*kind).min());
+        if job
+            .block_align
+            .get(*kind)
+            .is_some_and(|a| u64::from(a) != unit)
+        {
+            // Blocks that overlap, or have gaps between them, cannot be covered exactly once.
+            continue;
+        }
+        let index = match units.iter().position(|u| *u == unit) {
+            Some(index) => index,
+            None => {
+                let blocks = region.length / unit;
+                if blocks > MAX_BLOCKS {
+                    return Err(fault(
+                        job,
+                        "norandommap",
+                        format!(
+                            "a random map of {blocks} blocks would take {} MiB",
+                            blocks >> 23
+                        ),
+                        "set norandommap, or use larger blocks",
+                    ));
+                }
+                units.push(unit);
+                maps.push(RandomMap::new(blocks));
+                maps.len() - 1
+            }
+        };
+        *of.get_mut(*kind) = Some(index);
+    }
+    Ok((maps, of))
+}

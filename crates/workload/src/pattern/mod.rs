@@ -1,0 +1,20 @@
+//! From a job to its operations: [`Generator`] puts together the parts of this module, each of
+//! which chooses one thing. No part knows what time it is or how a device answers.
+
+mod generator;
+mod map;
+mod mix;
+mod offsets;
+mod random;
+mod region;
+mod sizes;
+mod skew;
+
+pub use generator::Generator;
+pub use map::{MAX_BLOCKS, RandomMap};
+pub use mix::Mix;
+pub use offsets::Offsets;
+pub use random::Random;
+pub use region::Region;
+pub use sizes::Sizes;
+pub use skew::{Normal, Pareto, Scatter, Zipf};

@@ -1,0 +1,104 @@
+//! Random offsets of one direction: which block of the region, by the job's distribution.
+
+use super::{Normal, Pareto, Random, Scatter, Zipf};
+use crate::job::{Distribution, Extent};
+
+/// Chooses blocks of a region.
+#[derive(Clone, Debug)]
+pub struct Offsets {
+    blocks: u64,
+    choice: Choice,
+}
+
+#[derive(Clone, Debug)]
+enum Choice {
+    Uniform,
+    Zipf(Zipf, Scatter),
+    Pareto(Pareto, Scatter),
+    Normal(Normal),
+    Zones(Vec<Span>),
+}
+
+/// A zone in blocks, and the percentage of accesses that falls into it or one before it.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    below: u64,
+    first: u64,
+    blocks: u64,
+}
+
+impl Offsets {
+    /// For a region of `blocks` blocks of `align` bytes; `random` places the hottest block where
+    /// the job does not.
+    pub fn new(distribution: &Distribution, blocks: u64, align: u64, random: &mut Random) -> Self {
+        let blocks = blocks.max(1);
+        let mut scatter = |centre: Option<f64>| {
+            let first = match centre {
+                Some(share) => (share.clamp(0.0, 1.0) * (blocks - 1) as f64) as u64,
+                None => random.below(blocks),
+            };
+            Scatter::new(blocks, first)
+        };
+        let choice = match distribution {
+            Distribution::Uniform => Choice::Uniform,
+            Distribution::Zipf { theta, centre } => {
+                Choice::Zipf(Zipf::new(blocks, *theta), scatter(*centre))
+            }
+            Distribution::Pareto { h, centre } => {
+                Choice::Pareto(Pareto::new(blocks, *h), scatter(*centre))
+            }
+            Distribution::Normal { deviation, centre } => Choice::Normal(Normal::new(
+                blocks,
+                centre.unwrap_or(0.5),
+                (deviation / 100.0).clamp(0.0, 1.0),
+            )),
+            Distribution::Zoned(zones) => {
+                let mut spans = Vec::with_capacity(zones.len());
+                let (mut below, mut end) = (0, 0);
+                for zone in zones {
+                    let first = end / align;
+                    end += zone.extent.of(blocks * align);
+                    let last = (end / align).min(blocks);
+                    below += u64::from(zone.access);
+                    spans.push(Span {
+                        below,
+                        first: first.min(blocks - 1),
+                        blocks: last.saturating_sub(first).max(1),
+                    });
+                }
+                Choice::Zones(spans)
+            }
+        };
+        Offsets { blocks, choice }
+    }
+
+    /// Bytes that zones of absolute size take; zero for other distributions.
+    pub fn absolute_bytes(distribution: &Distribution) -> u64 {
+        match distribution {
+            Distribution::Zoned(zones) => zones
+                .iter()
+                .map(|z| match z.extent {
+                    Extent::Bytes(bytes) => bytes.0,
+                    Extent::Percent(_) => 0,
+                })
+                .fold(0, u64::saturating_add),
+            _ => 0,
+        }
+    }
+
+    /// A block, below the number of blocks.
+    #[inline]
+    pub fn draw(&self, random: &mut Random) -> u64 {
+        match &self.choice {
+            Choice::Uniform => random.below(self.blocks),
+            Choice::Zipf(zipf, scatter) => scatter.block(zipf.rank(random)),
+            Choice::Pareto(pareto, scatter) => scatter.block(pareto.rank(random)),
+            Choice::Normal(normal) => normal.block(random),
+            Choice::Zones(spans) => {
+                let v = random.below(100);
+                let span = spans.iter().find(|s| v < s.below);
+                span.map_or(0, |s| s.first + random.below(s.blocks))
+            }
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! How long the next operation is.
+
+use super::Random;
+use crate::job::BlockSizes;
+
+/// Draws sizes as a job gives them.
+#[derive(Clone, Debug)]
+pub struct Sizes {
+    sizes: BlockSizes,
+    min: u32,
+}
+
+impl Sizes {
+    /// For the sizes of one direction.
+    pub fn new(sizes: &BlockSizes) -> Self {
+        Sizes {
+            sizes: sizes.clone(),
+            min: sizes.min(),
+        }
+    }
+
+    /// The smallest size.
+    pub fn min(&self) -> u32 {
+        self.min
+    }
+
+    /// A size that fits in `room` bytes; `None` where not even the smallest does. What does not
+    /// fit is drawn again, as fio does it, and the smallest is taken where nothing fits for long.
+    #[inline]
+    pub fn draw(&self, room: u64, random: &mut Random) -> Option<u32> {
+        const TRIES: u32 = 64;
+        if room < u64::from(self.min) {
+            return None;
+        }
+        if let BlockSizes::Fixed(size) = self.sizes {
+            return Some(size);
+        }
+        for _ in 0..TRIES {
+            let size = self.once(random);
+            if u64::from(size) <= room {
+                return Some(size);
+            }
+        }
+        Some(self.min)
+    }
+
+    fn once(&self, random: &mut Random) -> u32 {
+        match &self.sizes {
+            BlockSizes::Fixed(size) => *size,
+            BlockSizes::Range { min, max } => {
+                // As in fio: uniform from 1 to the largest, rounded down to multiples of the
+                // smallest, and never below it.
+                let size = random.below(u64::from(*max)) as u32 + 1;
+                let min = (*min).max(1);
+                (size.max(min) / min * min).min(*max)
+            }
+            BlockSizes::Split(parts) => {
+                let mut left = random.below(100);
+                for (size, share) in parts {
+                    let share = u64::from(*share);
+                    if left < share {
+                        return *size;
+                    }
+                    left -= share;
+                }
+                self.min
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keeps_the_shares_of_a_split() {
+        let sizes = Sizes::new(&BlockSizes::Split(vec![
+            (4096, 60),
+            (65_536, 30),
+            (512, 10),
+        ]));
+        let mut random = Random::new(1, &[]);
+        let mut counts = [0u32; 3];
+        for _ in 0..100_000 {
+            match sizes.draw(u64::MAX, &mut random) {
+                Some(4096) => counts[0] += 1,
+                Some(65_536) => counts[1] += 1,
+                Some(512) => counts[2] += 1,
+                other => panic!("{other:?}"),
+            }
+        }
+        for (count, share) in counts.iter().zip([0.6, 0.3, 0.1]) {
+            assert!((f64::from(*count) / 1e5 - share).abs() < 0.01, "{counts:?}");
+        }
+    }
+
+    #[test]
+    fn a_range_has_multiples_of_its_smallest() {
+        let sizes = Sizes::new(&BlockSizes::Range {
+            min: 4096,
+            max: 16_384,
+        });
+        let mut random = Random::new(1, &[]);
+        let mut seen = std::collections::BTreeSet::new();
+        for _ in 0..10_000 {
+            seen.insert(sizes.draw(u64::MAX, &mut random));
+        }
+        assert_eq!(
+            seen,
+            [4096, 8192, 12_288, 16_384].map(Some).into_iter().collect()
+        );
+    }
+
+    #[test]
+    fn takes_only_what_fits() {
+        let sizes = Sizes::new(&BlockSizes::Split(vec![(4096, 1), (65_536, 99)]));
+        let mut random = Random::new(1, &[]);
+        assert!((0..1000).all(|_| sizes.draw(10_000, &mut random) == Some(4096)));
+        assert_eq!(sizes.draw(4095, &mut random), None);
+    }
+}

@@ -1,0 +1,435 @@
+//! The grammar of job files: what is understood, what is refused and how the refusal reads.
+
+use nandscope_units::{Bytes, Nanos};
+use nandscope_workload::job::{Access, BlockSizes, Distribution, Extent, Job, JobFile, PerKind};
+use nandscope_workload::{DutyCycle, RateLimit};
+use proptest::prelude::*;
+
+fn job(options: &str) -> Job {
+    let text = format!("[job]\n{options}\n");
+    match JobFile::parse("job.fio", &text) {
+        Ok(mut file) => file.jobs.remove(0),
+        Err(error) => panic!("{text}\n{error}"),
+    }
+}
+
+fn refusal(text: &str) -> String {
+    match JobFile::parse("job.fio", text) {
+        Ok(file) => panic!("taken: {file:?}"),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn access_words() {
+    use Access::*;
+    let cases = [
+        ("read", Read, false),
+        ("write", Write, false),
+        ("trim", Trim, false),
+        ("rw", ReadWrite, false),
+        ("readwrite", ReadWrite, false),
+        ("trimwrite", TrimWrite, false),
+        ("randread", Read, true),
+        ("randwrite", Write, true),
+        ("randtrim", Trim, true),
+        ("randrw", ReadWrite, true),
+        ("randtrimwrite", TrimWrite, true),
+    ];
+    for (word, access, random) in cases {
+        for key in ["rw", "readwrite"] {
+            let job = job(&format!("{key}={word}"));
+            assert_eq!((job.rw.access, job.rw.random), (access, random), "{word}");
+        }
+    }
+    assert_eq!(job("rw=randread:8").rw.modifier, Some(8));
+    assert_eq!(job("rw=read:8k").rw.modifier, Some(8192));
+}
+
+#[test]
+fn sizes_by_direction() {
+    let cases = [
+        ("bs=4k", [4096, 4096, 4096]),
+        ("bs=8k,32k", [8192, 32_768, 32_768]),
+        ("bs=8k,32k,", [8192, 32_768, 4096]),
+        ("bs=,8k", [4096, 8192, 8192]),
+        ("bs=,8k,", [4096, 8192, 4096]),
+        ("bs=1k,2k,512", [1024, 2048, 512]),
+        ("blocksize=0x1000", [4096, 4096, 4096]),
+        ("bs=4KB", [4096, 4096, 4096]),
+        ("kb_base=1000\nbs=64KiB", [65_536; 3]),
+        ("bs=512KB\nkb_base=1000", [512_000; 3]),
+    ];
+    for (text, [r, w, t]) in cases {
+        let fixed = BlockSizes::Fixed;
+        let expected = PerKind {
+            read: fixed(r),
+            write: fixed(w),
+            trim: fixed(t),
+        };
+        assert_eq!(job(text).bs, expected, "{text}");
+    }
+}
+
+#[test]
+fn splits_and_ranges() {
+    let cases: &[(&str, BlockSizes)] = &[
+        (
+            "bssplit=4k/60:64k/40",
+            BlockSizes::Split(vec![(4096, 60), (65_536, 40)]),
+        ),
+        (
+            "bssplit=4k/50:8k/",
+            BlockSizes::Split(vec![(4096, 50), (8192, 50)]),
+        ),
+        (
+            "bssplit=4k:8k:16k",
+            BlockSizes::Split(vec![(4096, 33), (8192, 33), (16_384, 34)]),
+        ),
+        ("bssplit=4k/100", BlockSizes::Fixed(4096)),
+        (
+            "bsrange=4k-16k",
+            BlockSizes::Range {
+                min: 4096,
+                max: 16_384,
+            },
+        ),
+        ("bsrange=4k-4k", BlockSizes::Fixed(4096)),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(&job(text).bs.read, expected, "{text}");
+        assert_eq!(&job(text).bs.trim, expected, "{text}");
+    }
+}
+
+#[test]
+fn regions() {
+    let bytes = |n| Extent::Bytes(Bytes(n));
+    let j = job("size=1g\nio_size=2g\noffset=10%\noffset_increment=1m\noffset_align=64k");
+    assert_eq!(j.size, Some(bytes(1 << 30)));
+    assert_eq!(j.io_size, Some(bytes(2 << 30)));
+    assert_eq!(j.offset, Extent::Percent(10));
+    assert_eq!(j.offset_increment, bytes(1 << 20));
+    assert_eq!(j.offset_align, Some(65_536));
+    assert_eq!(job("size=100%").size, Some(Extent::Percent(100)));
+    assert_eq!(job("number_ios=1k").number_ios, Some(1024));
+}
+
+#[test]
+fn pace() {
+    let p = job(
+        "iodepth=32\nruntime=1m\ntime_based\nramp_time=1500ms\nstartdelay=2\nloops=3\nthinktime=50\n\
+         thinktime_blocks=4\nrate=1m,500k,\nrate_iops=,,10\nnandscope_duty_cycle=32m:20\n\
+         nandscope_idle_cap=25ms",
+    )
+    .pacing;
+    assert_eq!((p.iodepth, p.loops, p.thinktime_blocks), (32, 3, 4));
+    assert_eq!(p.runtime, Some(Nanos::from_secs(60)));
+    assert!(p.time_based);
+    assert_eq!(p.ramp_time, Nanos::from_millis(1500));
+    assert_eq!(p.start_delay, Nanos::from_secs(2));
+    assert_eq!(p.thinktime, Nanos::from_micros(50));
+    assert_eq!(p.read_limit, RateLimit::BytesPerSecond(1 << 20));
+    assert_eq!(p.write_limit, RateLimit::BytesPerSecond(500 << 10));
+    assert_eq!(p.trim_limit, RateLimit::OpsPerSecond(10));
+    let duty = DutyCycle {
+        burst_bytes: 32 << 20,
+        busy_percent: 20,
+    };
+    assert_eq!(p.duty_cycle, Some(duty));
+    assert_eq!(p.idle_cap, Some(Nanos::from_millis(25)));
+}
+
+#[test]
+fn distributions() {
+    let cases = [
+        ("random", Distribution::Uniform),
+        (
+            "zipf:1.2",
+            Distribution::Zipf {
+                theta: 1.2,
+                centre: None,
+            },
+        ),
+        (
+            "zipf:0.9:0.25",
+            Distribution::Zipf {
+                theta: 0.9,
+                centre: Some(0.25),
+            },
+        ),
+        (
+            "pareto",
+            Distribution::Pareto {
+                h: 0.2,
+                centre: None,
+            },
+        ),
+        (
+            "normal:5",
+            Distribution::Normal {
+                deviation: 5.0,
+                centre: None,
+            },
+        ),
+    ];
+    for (text, expected) in cases {
+        let job = job(&format!("rw=randread\nrandom_distribution={text}"));
+        assert_eq!(job.distribution, expected, "{text}");
+    }
+    for text in ["zoned:60/10:30/20:10/70", "zoned_abs:90/1m:10/1g"] {
+        let job = job(&format!("rw=randread\nrandom_distribution={text}"));
+        assert!(matches!(job.distribution, Distribution::Zoned(_)), "{text}");
+    }
+}
+
+#[test]
+fn global_sections_hold_for_later_jobs() {
+    let text = "; a file\n[global]\nbs=8k # eight\nrw=randread\n\n[a]\n[b]\nbs=,16k\n[global]\niodepth=4\n[c]\nrw=write\n";
+    let file = JobFile::parse("f", text).expect("valid");
+    let names: Vec<_> = file.jobs.iter().map(|j| j.name.as_str()).collect();
+    assert_eq!(names, ["a", "b", "c"]);
+    assert_eq!(file.jobs[0].bs.read, BlockSizes::Fixed(8192));
+    assert_eq!(file.jobs[1].bs.read, BlockSizes::Fixed(8192));
+    assert_eq!(file.jobs[1].bs.write, BlockSizes::Fixed(16_384));
+    let depths: Vec<_> = file.jobs.iter().map(|j| j.pacing.iodepth).collect();
+    assert_eq!(depths, [1, 1, 4]);
+    assert_eq!(file.jobs[2].rw.access, Access::Write);
+    assert!(file.jobs[2].rw.random == false);
+    assert_eq!(file.jobs[1].origin.options["rw"], 4);
+    assert_eq!(file.jobs[1].origin.options["bs"], 8);
+}
+
+#[test]
+fn stonewalls_part_the_groups() {
+    let text = "[a]\n[b]\n[c]\nstonewall\n[d]\n[e]\nwait_for_previous=1\n";
+    let file = JobFile::parse("f", text).expect("valid");
+    let sizes: Vec<_> = file.groups().iter().map(|g| g.len()).collect();
+    assert_eq!(sizes, [2, 2, 1]);
+    let walled = JobFile::parse("f", "[a]\nstonewall\n").expect("valid");
+    assert_eq!(walled.groups().len(), 1, "no empty group in front");
+}
+
+#[test]
+fn messages_name_line_and_remedy() {
+    let cases = [
+        (
+            "[a]\niodpeth=4\n",
+            "job.fio:2: unknown option `iodpeth`; did you mean `iodepth`?",
+        ),
+        (
+            "[a]\n\n; x\nrw=raed\n",
+            "job.fio:4: `rw=raed`: no such access; write read, write, trim, rw, trimwrite, or the same with `rand` before it",
+        ),
+        (
+            "bs=4k\n[a]\n",
+            "job.fio:1: option `bs` stands before the first section; put `[global]` or `[name of the job]` above it",
+        ),
+        (
+            "[a]\nsize=${SIZE}\n",
+            "job.fio:2: `size=${SIZE}`: environment variables are not supported; write the value itself, so that the job means the same everywhere",
+        ),
+        (
+            "include x.fio\n[a]\n",
+            "job.fio:1: `include` is not supported; put the included text into this file",
+        ),
+        (
+            "[a]\nbs=4k\nblocksize=8k\n",
+            "job.fio:3: `blocksize` was given before in line 2; keep one of them",
+        ),
+        (
+            "[a]\nsteadystate=iops:1%\n",
+            "job.fio:2: option `steadystate` of fio is not supported; use the steady-state suite",
+        ),
+        (
+            "[a]\ndirect=0\n",
+            "job.fio:2: `direct=0`: not honoured: the page cache is always bypassed; remove it, or write `direct=1`",
+        ),
+        (
+            "[a]\ntime_based\n",
+            "job.fio:2: `time_based` without `runtime`; give a runtime",
+        ),
+        (
+            "",
+            "job.fio: the file holds no job; add a section `[name]` with its options",
+        ),
+        (
+            "[a\n",
+            "job.fio:1: the section name is not closed; write `[name]` alone on the line",
+        ),
+        (
+            "[globalx]\n",
+            "job.fio:1: fio takes `[globalx]` for another `[global]` section; rename the job, or write `[global]`",
+        ),
+        ("[a]\nbs\n", "job.fio:2: `bs` has no value; write `bs=value`"),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(refusal(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn refuses_values_that_mean_nothing() {
+    let cases = [
+        "bs=4KiB", "bs=1000", "bs=0", "bs=4g", "bs=1k,2k,3k,4k", "bs=4x", "bs=(4*1024)", "bssplit=4k/60:8k/50",
+        "bssplit=4k/60:8k/30", "bsrange=8k-4k", "bs_unaligned=1", "ba=1000", "size=110%", "size=0", "io_size=0%",
+        "offset=100", "offset=-1", "iodepth=0", "iodepth=x", "numjobs=0", "loops=0", "rwmixread=101", "runtime=5x",
+        "runtime=10ns", "thinktime_blocks=0", "percentage_random=101", "rate=1m\nrate_iops=5", "rw=read:-4k",
+        "rw=randread\nrandom_distribution=zipf:1.0", "rw=randread\nrandom_distribution=zipf:x",
+        "rw=randread\nrandom_distribution=zipf:NaN", "rw=randread\nrandom_distribution=pareto:1",
+        "rw=randread\nrandom_distribution=zoned:50/50", "rw=randread\nrandom_distribution=zoned:100/101",
+        "rw=randread\nrandom_distribution=bell:1", "random_distribution=zipf:1.2", "rw_sequencer=identical",
+        "percentile_list=50:101", "percentile_list=a", "verify=pattern", "kb_base=1001", "sync=1", "buffered=1",
+        "zero_buffers=1", "rate_process=poisson", "iodepth_batch=4", "startdelay=1-5", "replay_no_stall=1",
+        "read_iolog=a:b", "nandscope_duty_cycle=32m", "nandscope_duty_cycle=32m:0", "nandscope_fullness=101%",
+        "nandscope_unknown=1", "hipri", "=4", "time_based=2", "size=$pagesize",
+    ];
+    for options in cases {
+        let message = refusal(&format!("[job]\n{options}\n"));
+        let first = message.lines().next().unwrap_or_default();
+        assert!(first.starts_with("job.fio:"), "{options}: {message}");
+        assert!(first.contains("; "), "{options}: no remedy in {message}");
+    }
+}
+
+#[test]
+fn all_faults_are_reported_at_once() {
+    let text = "x=1\n[global]\nbs=x\n[a]\niodepth=0\nfoo=2\n[b]\nrw=qq\n";
+    let error = JobFile::parse("job.fio", text).expect_err("five faults");
+    let lines: Vec<_> = error.faults.iter().map(|f| f.line).collect();
+    assert_eq!(lines, [1, 3, 5, 6, 8]);
+    let keys: Vec<_> = error.faults.iter().map(|f| f.key.as_str()).collect();
+    assert_eq!(keys, ["x", "bs", "iodepth", "foo", "rw"]);
+}
+
+#[test]
+fn the_span_covers_the_assignment() {
+    let text = "[a]\n   foo = 1   # comment\n";
+    let error = JobFile::parse("job.fio", text).expect_err("unknown");
+    let fault = &error.faults[0];
+    let line = text.lines().nth(fault.line - 1).expect("there");
+    assert_eq!(&line[fault.span.clone()], "foo = 1");
+}
+
+#[test]
+fn traces_are_named_but_not_opened() {
+    let job = job("read_iolog=trace.log\nreplay_no_stall=1\nreplay_time_scale=200\nnandscope_trace_format=blktrace");
+    let trace = job.trace.expect("a trace");
+    assert_eq!(trace.path, "trace.log");
+    assert_eq!(trace.format.as_deref(), Some("blktrace"));
+    assert!(trace.no_stall);
+    assert_eq!(trace.time_scale_percent, 200);
+}
+
+#[test]
+fn inert_options_are_kept() {
+    let job = job("ioengine=libaio\nthread\ndirect=1\nfilename=/dev/null");
+    assert_eq!(job.inert["ioengine"], "libaio");
+    assert_eq!(job.inert["thread"], "1");
+    assert_eq!(job.options()["filename"], "/dev/null");
+}
+
+/// Options of which any choice makes a valid job, except where two exclude each other.
+const CHOICES: &[&[&str]] = &[
+    &["rw=read", "rw=randrw", "rw=randread:8", "rw=write:64k", "rw=trimwrite", "rw=randtrim"],
+    &["bs=4k", "bs=8k,16k", "bs=512,1k,2k", "bssplit=4k/60:64k/40", "bsrange=4k-64k", "bssplit=4k/20:8k/,16k/100"],
+    &["ba=4k", "ba=,8k", "ba=8k,,512"],
+    &["size=1g", "size=50%", "size=12345"],
+    &["io_size=3g", "io_size=10%"],
+    &["offset=1m", "offset=25%"],
+    &["offset_increment=1g", "offset_increment=5%"],
+    &["iodepth=1", "iodepth=256"],
+    &["numjobs=4"],
+    &["group_reporting", "group_reporting=0"],
+    &["runtime=30", "runtime=1500ms", "runtime=10us"],
+    &["ramp_time=5s"],
+    &["startdelay=3"],
+    &["stonewall"],
+    &["loops=5"],
+    &["thinktime=100", "thinktime=3ms"],
+    &["thinktime_blocks=7"],
+    &["rate=1m", "rate=1m,2m", "rate=,500k,", "rate=0"],
+    &["rwmixread=70", "rwmixwrite=100"],
+    &["percentage_random=50", "percentage_random=10,20,30"],
+    &["norandommap", "norandommap=0"],
+    &["randseed=42"],
+    &["fsync=32", "fsync=0"],
+    &["fdatasync=8"],
+    &["end_fsync=1"],
+    &["fsync_on_close=1"],
+    &["number_ios=1000"],
+    &["write_bw_log", "write_bw_log=prefix"],
+    &["write_iops_log=x"],
+    &["write_lat_log"],
+    &["log_avg_msec=500"],
+    &["percentile_list=50:99:99.9", "percentile_list=99.99:1"],
+    &["verify=crc32c", "verify=0"],
+    &["do_verify=0"],
+    &["description=a b c"],
+    &["unified_rw_reporting=both", "unified_rw_reporting=1"],
+    &["ioengine=io_uring"],
+    &["direct=1"],
+    &["read_iolog=a.log"],
+    &["nandscope_duty_cycle=32m:20"],
+    &["nandscope_fullness=80%"],
+    &["nandscope_idle_cap=25ms"],
+];
+
+fn section() -> impl Strategy<Value = String> {
+    let picks: Vec<_> = CHOICES
+        .iter()
+        .map(|choice| prop::option::of(prop::sample::select(choice.to_vec())))
+        .collect();
+    picks.prop_map(|lines| {
+        let lines: Vec<&str> = lines.into_iter().flatten().collect();
+        lines.join("\n") + "\n"
+    })
+}
+
+fn file() -> impl Strategy<Value = String> {
+    (section(), section(), section())
+        .prop_map(|(g, a, b)| format!("[global]\n{g}[first job]\n{a}[second]\n{b}"))
+}
+
+proptest! {
+    #[test]
+    fn writing_and_reading_again_gives_the_same(text in file()) {
+        // A global rate and a job's, or bsrange and bssplit, may exclude each other.
+        if let Ok(file) = JobFile::parse("job.fio", &text) {
+            let again = JobFile::parse("again.fio", &file.to_fio());
+            prop_assert_eq!(again, Ok(file));
+        }
+    }
+
+    #[test]
+    fn one_section_reads_back(options in section()) {
+        let text = format!("[job]\n{options}");
+        let file = JobFile::parse("job.fio", &text).expect("valid by construction");
+        let again = JobFile::parse("again.fio", &file.jobs[0].to_fio());
+        prop_assert_eq!(again, Ok(file));
+    }
+
+    #[test]
+    fn no_text_makes_it_panic(text in any::<String>()) {
+        let _ = JobFile::parse("x", &text);
+    }
+
+    #[test]
+    fn no_section_makes_it_panic(lines in prop::collection::vec("[a-z_]{1,12}=?[-0-9a-zµ.:/%,$ ]{0,12}", 0..20)) {
+        let _ = JobFile::parse("x", &format!("[a]\n{}\n", lines.join("\n")));
+    }
+
+    #[test]
+    fn no_damage_makes_it_panic(text in file(), place: prop::sample::Index, with in any::<char>()) {
+        let mut chars: Vec<char> = text.chars().collect();
+        let at = place.index(chars.len());
+        chars[at] = with;
+        let damaged: String = chars.into_iter().collect();
+        if let Err(error) = JobFile::parse("x", &damaged) {
+            for fault in &error.faults {
+                let line = damaged.lines().nth(fault.line.max(1) - 1).unwrap_or_default();
+                prop_assert!(line.get(fault.span.clone()).is_some(), "{:?}", fault);
+            }
+        }
+    }
+}
