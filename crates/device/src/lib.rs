@@ -1,8 +1,27 @@
 //! A flash device as a pure state machine over virtual time.
+//!
+//! A [`Device`] is made from a [`Profile`](profile::Profile) and a [`HostProfile`](profile::HostProfile)
+//! and driven through three calls: [`Device::submit`], [`Device::next_event`], [`Device::advance`].
+//! It does no I/O, reads no clock, starts no thread and has no global state: the same profile,
+//! host, seed and commands give the same completions, bit for bit. What the stored data is, it does
+//! not know; contents belong to whoever serves the device to programs.
+
 pub mod command;
+mod device;
+mod events;
+mod ftl;
+mod geometry;
 pub mod health;
+pub mod link;
+mod nand;
+pub mod profile;
+mod random;
+mod readahead;
+mod reliability;
 pub mod telemetry;
+mod thermal;
 
 pub use command::{Command, CommandKind, Completion, Payload, Status};
+pub use device::{Device, Fill, SnapshotError, SubmitError};
 pub use health::{HealthLog, Identity};
 pub use telemetry::{Counters, Telemetry};

@@ -1,0 +1,475 @@
+//! The device: commands in, completions out, in virtual time. It ties host path, controller,
+//! translation and flash together through one queue of events; `reads`, `writes` and `background`
+//! hold its three kinds of work, `meter` power and heat.
+//!
+//! Invariants: the clock never goes back; every submitted command completes exactly once; two
+//! devices made from the same profile, host and seed and given the same commands at the same
+//! times give the same completions.
+
+mod background;
+mod meter;
+mod precondition;
+mod reads;
+mod report;
+mod snapshot;
+mod writes;
+
+pub use precondition::Fill;
+pub use snapshot::SnapshotError;
+
+use crate::command::{Command, CommandKind, Completion, Status};
+use crate::events::{Event, EventQueue};
+use crate::ftl::log::{Log, PageRun, ProgramUnit};
+use crate::geometry::Geometry;
+use crate::nand::{Array, ArrayTimes, Owner, Progress};
+use crate::profile::host::{Chain, HostProfile};
+use crate::profile::schema::{Acknowledge, ControllerSection, DeviceSection, Profile};
+use crate::random::Random;
+use crate::readahead::ReadAhead;
+use crate::reliability::Reliability;
+use crate::thermal::Thermal;
+use background::Background;
+use meter::Meter;
+use nandscope_units::{Bytes, Nanos, SECTOR_BYTES};
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use thiserror::Error;
+use writes::Writes;
+
+/// A command came at a time that the device cannot take it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum SubmitError {
+    /// Before the device's present time.
+    #[error("the command is for {at}, and the device is at {now} already")]
+    InThePast {
+        /// Time asked for.
+        at: Nanos,
+        /// Present time of the device.
+        now: Nanos,
+    },
+    /// Something happens in the device before that time: advance it first.
+    #[error("the command is for {at}, and the device has an event at {event} before it: advance it first")]
+    EventBefore {
+        /// Time asked for.
+        at: Nanos,
+        /// Time of the event.
+        event: Nanos,
+    },
+}
+
+/// Interface and host path in use.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Attachment {
+    chain: Chain,
+    acknowledge: Acknowledge,
+    active_w: f64,
+    idle_w: f64,
+    link_j_per_byte: f64,
+}
+
+/// A command on its way through the device.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Pending {
+    command: Command,
+    submitted: Nanos,
+    status: Status,
+    /// First logical unit and number of units.
+    first: u32,
+    units: u32,
+    /// Flash operations, segments and fetches that it waits for.
+    waits: u32,
+    /// Units of a write for which the buffer has no place yet, and those whose data has not come.
+    to_admit: u32,
+    to_arrive: u32,
+    /// End of its last transfer on the link.
+    link_done: Nanos,
+}
+
+/// A simulated flash device.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Device {
+    identity: DeviceSection,
+    serial: String,
+    controller: ControllerSection,
+    attachment: Attachment,
+    now: Nanos,
+    events: EventQueue,
+    array: Array,
+    log: Log,
+    reliability: Reliability,
+    random: Random,
+    read_ahead: ReadAhead,
+    map_fetch: Option<Nanos>,
+    pending: Vec<Pending>,
+    free_pending: Vec<u32>,
+    outstanding: u32,
+    /// Commands beyond the queue depth of the host path.
+    host_queue: VecDeque<u32>,
+    cores: Vec<Nanos>,
+    link_in: Nanos,
+    link_out: Nanos,
+    writes: Writes,
+    background: Background,
+    meter: Meter,
+    thermal: Thermal,
+    counters: report::HostCounters,
+    #[serde(skip)]
+    scratch: Scratch,
+    #[serde(skip)]
+    done: Vec<Completion>,
+}
+
+/// Buffers that are used again and again, so that the hot path allocates nothing.
+#[derive(Clone, Debug, Default)]
+struct Scratch {
+    runs: Vec<(Option<PageRun>, u32)>,
+    fetch: Vec<PageRun>,
+    full: Vec<ProgramUnit>,
+}
+
+impl Device {
+    /// A device fresh from the factory, attached to a host.
+    ///
+    /// # Errors
+    /// A message for people where host and device have no link in common.
+    pub fn new(profile: &Profile, host: &HostProfile, seed: u64) -> Result<Self, String> {
+        let geometry = Geometry::new(profile);
+        let mut random = Random::new(seed);
+        let log = Log::new(profile, geometry.clone(), &mut random);
+        let attachment = attach(profile, host)?;
+        let buffer_units = (u64::from(profile.controller.write_buffer_kib) * 1024 / u64::from(geometry.unit_bytes)) as u32;
+        let ahead_units = profile.controller.read_ahead_kib * 1024 / geometry.unit_bytes;
+        let mut device = Device {
+            identity: profile.device.clone(),
+            serial: format!("NS{:010X}", random.next() >> 24),
+            controller: profile.controller.clone(),
+            now: Nanos::ZERO,
+            events: EventQueue::default(),
+            array: Array::new(ArrayTimes::new(&profile.nand), geometry.channels, geometry.dies),
+            reliability: Reliability::new(&profile.nand.reliability, geometry.native.cycles, geometry.slc.cycles),
+            read_ahead: ReadAhead::new(ahead_units),
+            map_fetch: profile.ftl.map.host_memory_us.map(Nanos::from_micros_f64),
+            pending: Vec::new(),
+            free_pending: Vec::new(),
+            outstanding: 0,
+            host_queue: VecDeque::new(),
+            cores: vec![Nanos::ZERO; profile.controller.cores as usize],
+            link_in: Nanos::ZERO,
+            link_out: Nanos::ZERO,
+            writes: Writes::new(buffer_units),
+            background: Background::new(&profile.ftl),
+            meter: Meter::new(&profile.power),
+            thermal: Thermal::new(&profile.thermal, &profile.power),
+            counters: report::HostCounters::default(),
+            scratch: Scratch::default(),
+            done: Vec::new(),
+            attachment,
+            log,
+            random,
+        };
+        device.apply_attachment(profile, host)?;
+        Ok(device)
+    }
+
+    /// Moves the device to another host (takes the card out of one reader and puts it into another).
+    /// What is outstanding completes first; the device is powered off and on.
+    ///
+    /// # Errors
+    /// A message for people where host and device have no link in common.
+    pub fn attach(&mut self, profile: &Profile, host: &HostProfile) -> Result<(), String> {
+        let mut dropped = Vec::new();
+        while self.outstanding > 0 {
+            self.advance(Nanos::MAX, &mut dropped);
+        }
+        self.flush_for_power_off();
+        self.apply_attachment(profile, host)
+    }
+
+    fn apply_attachment(&mut self, profile: &Profile, host: &HostProfile) -> Result<(), String> {
+        self.attachment = attach(profile, host)?;
+        let links: Vec<&str> = profile.interface.iter().map(|i| i.link.as_str()).collect();
+        let (index, _) = host.attach(&links)?;
+        self.array.set_active_dies(profile.interface[index].active_dies);
+        Ok(())
+    }
+
+    /// Present time of the device.
+    pub fn now(&self) -> Nanos {
+        self.now
+    }
+
+    /// Addressable capacity.
+    pub fn capacity(&self) -> Bytes {
+        Bytes(self.identity.capacity_bytes)
+    }
+
+    /// The host path in words, stage by stage.
+    pub fn path(&self) -> &[String] {
+        &self.attachment.chain.path
+    }
+
+    /// Hands a command over at time `at`. Any number may be outstanding; those beyond the queue
+    /// depth of the host path wait there.
+    ///
+    /// # Errors
+    /// Where `at` is before the present, or before something that happens in the device.
+    pub fn submit(&mut self, command: Command, at: Nanos) -> Result<(), SubmitError> {
+        if at < self.now {
+            return Err(SubmitError::InThePast { at, now: self.now });
+        }
+        if let Some(event) = self.events.next_time()
+            && event < at
+        {
+            return Err(SubmitError::EventBefore { at, event });
+        }
+        self.pass_time(at);
+        let index = self.new_pending(command, at);
+        if changes_data(command.kind) {
+            self.writes.outstanding += 1;
+            self.wake_from_idle();
+        }
+        if self.outstanding < self.attachment.chain.queue_depth {
+            self.start(index);
+        } else {
+            self.host_queue.push_back(index);
+        }
+        Ok(())
+    }
+
+    /// Time of the next thing that happens in the device, if any is planned.
+    pub fn next_event(&self) -> Option<Nanos> {
+        self.events.next_time()
+    }
+
+    /// Lets time pass until `until`, or until the first instant at which commands complete;
+    /// appends their completions and returns the time reached. With `until` at [`Nanos::MAX`] and
+    /// nothing planned the clock stays.
+    pub fn advance(&mut self, until: Nanos, completions: &mut Vec<Completion>) -> Nanos {
+        while let Some(at) = self.events.next_time() {
+            if at > until || (!self.done.is_empty() && at > self.now) {
+                break;
+            }
+            self.pass_time(at);
+            let Some((_, event)) = self.events.pop() else { break };
+            self.handle(event);
+        }
+        if self.done.is_empty() && until != Nanos::MAX {
+            self.pass_time(until);
+        }
+        completions.append(&mut self.done);
+        self.now
+    }
+
+    fn handle(&mut self, event: Event) {
+        match event {
+            Event::Firmware(index) => self.on_firmware(index),
+            Event::DataIn(transfer) => self.on_data_in(transfer),
+            Event::Array(die) => {
+                let progress = self.array.on_array(die, self.now, &mut self.events);
+                self.on_progress(progress);
+            }
+            Event::Bus(op) => {
+                let progress = self.array.on_bus(op, self.now, &mut self.events);
+                self.on_progress(progress);
+            }
+            Event::MapFetched(index) => self.on_wait_over(index),
+            Event::Complete(index) => self.on_complete(index),
+            Event::Idle => self.on_idle(),
+        }
+    }
+
+    fn on_progress(&mut self, progress: Option<Progress>) {
+        let owner = match progress {
+            None => return,
+            Some(Progress::Transferred(owner)) => {
+                if let Owner::HostProgram { host_units, .. } = owner {
+                    self.on_host_transferred(host_units);
+                }
+                return;
+            }
+            Some(Progress::Finished(owner)) => owner,
+        };
+        match owner {
+            Owner::HostRead { command, bytes } => self.on_host_read(command, bytes),
+            Owner::MapRead { command } | Owner::MergeRead { command } => self.on_wait_over(command),
+            Owner::ReadAhead { segment } => self.on_read_ahead(segment),
+            Owner::HostProgram { sequence, superblock, host_units } => self.on_host_programmed(sequence, superblock, host_units),
+            Owner::RelocationRead { job } => self.on_relocation_read(job),
+            Owner::RelocationProgram { job } => self.on_relocation_programmed(job),
+            Owner::Erase { superblock } => self.on_erase(superblock),
+        }
+        if self.array.outstanding() == 0 {
+            self.note_busy();
+        }
+    }
+
+    // ---- commands ------------------------------------------------------------------------------
+
+    fn new_pending(&mut self, command: Command, at: Nanos) -> u32 {
+        let unit = u64::from(self.log.geometry.unit_bytes);
+        let start = command.lba.offset().0;
+        let end = start.saturating_add(command.bytes().0);
+        let in_range = end <= self.identity.capacity_bytes;
+        let (first, units) = if in_range && end > start {
+            ((start / unit) as u32, (end.div_ceil(unit) - start / unit) as u32)
+        } else {
+            (0, 0)
+        };
+        let pending = Pending {
+            command,
+            submitted: at,
+            status: if in_range { Status::Ok } else { Status::LbaOutOfRange },
+            first,
+            units,
+            waits: 0,
+            to_admit: 0,
+            to_arrive: 0,
+            link_done: at,
+        };
+        if let Some(index) = self.free_pending.pop() {
+            self.pending[index as usize] = pending;
+            return index;
+        }
+        self.pending.push(pending);
+        self.pending.len() as u32 - 1
+    }
+
+    /// The command leaves the host: stages of the path, then a core of the firmware.
+    fn start(&mut self, index: u32) {
+        self.outstanding += 1;
+        self.note_busy();
+        let p = &self.pending[index as usize];
+        let us = match p.command.kind {
+            CommandKind::Write { .. } => self.controller.write_us,
+            _ => self.controller.read_us,
+        };
+        let more = u64::from(p.units.saturating_sub(1).min(4096)) * self.controller.per_unit_ns;
+        let normal = (us * 1e3) as u64 + more;
+        let time = Nanos((normal as f64 / self.thermal.clock()) as u64);
+        let arrival = self.now + self.attachment.chain.command;
+        // All commands take equally long to arrive, so cores are given out in order.
+        let core = (0..self.cores.len()).min_by_key(|c| self.cores[*c]).unwrap_or(0);
+        let done = self.cores[core].max(arrival) + time;
+        self.cores[core] = done;
+        self.events.push(done, Event::Firmware(index));
+    }
+
+    fn on_firmware(&mut self, index: u32) {
+        let p = &self.pending[index as usize];
+        if p.status != Status::Ok {
+            return self.complete_at(index, self.now);
+        }
+        match p.command.kind {
+            CommandKind::Read => self.begin_read(index),
+            CommandKind::Write { .. } => self.begin_write(index),
+            CommandKind::Flush => self.begin_flush(index),
+            CommandKind::Discard => self.begin_discard(index),
+            CommandKind::Identify | CommandKind::Health => self.complete_at(index, self.now),
+        }
+    }
+
+    /// Something that a command waited for has come.
+    fn on_wait_over(&mut self, index: u32) {
+        let p = &mut self.pending[index as usize];
+        p.waits -= 1;
+        if p.waits > 0 {
+            return;
+        }
+        match p.command.kind {
+            CommandKind::Read => self.dispatch_read(index),
+            _ => self.write_may_complete(index),
+        }
+    }
+
+    /// The device is done with a command at `at`; the host sees it after the path back.
+    fn complete_at(&mut self, index: u32, at: Nanos) {
+        self.events.push(at + self.attachment.chain.completion, Event::Complete(index));
+    }
+
+    fn on_complete(&mut self, index: u32) {
+        let p = &self.pending[index as usize];
+        let completion = Completion {
+            tag: p.command.tag,
+            status: p.status,
+            submitted: p.submitted,
+            completed: self.now,
+            payload: self.payload(p.command.kind),
+        };
+        let kind = p.command.kind;
+        self.count_completion(index);
+        self.done.push(completion);
+        self.free_pending.push(index);
+        self.outstanding -= 1;
+        if let Some(next) = self.host_queue.pop_front() {
+            self.start(next);
+        }
+        if self.outstanding == 0 {
+            self.note_busy();
+        }
+        if changes_data(kind) {
+            self.writes.outstanding -= 1;
+            if self.writes.outstanding == 0 {
+                self.plan_idle();
+            }
+        }
+    }
+
+    /// Books the link towards the host for `bytes`, not before `ready`; returns the end.
+    fn send(&mut self, bytes: u64, ready: Nanos) -> Nanos {
+        let end = self.link_out.max(ready) + link_time(bytes, self.attachment.chain.rate.0);
+        self.link_out = end;
+        if self.attachment.chain.half_duplex {
+            self.link_in = end;
+        }
+        self.meter.count_link(bytes);
+        end
+    }
+
+    /// Books the link from the host for `bytes`, not before `ready`; returns the end.
+    fn receive(&mut self, bytes: u64, ready: Nanos) -> Nanos {
+        let end = self.link_in.max(ready) + link_time(bytes, self.attachment.chain.rate.0);
+        self.link_in = end;
+        if self.attachment.chain.half_duplex {
+            self.link_out = end;
+        }
+        self.meter.count_link(bytes);
+        end
+    }
+
+    fn unit_bytes(&self) -> u64 {
+        u64::from(self.log.geometry.unit_bytes)
+    }
+
+    /// Bytes of the command that lie in units `first..first + units`.
+    fn bytes_in(&self, index: u32, first: u32, units: u32) -> u64 {
+        let p = &self.pending[index as usize];
+        let start = p.command.lba.0 * SECTOR_BYTES;
+        let end = start + p.command.bytes().0;
+        let from = (u64::from(first) * self.unit_bytes()).max(start);
+        let to = (u64::from(first + units) * self.unit_bytes()).min(end);
+        to.saturating_sub(from)
+    }
+}
+
+fn attach(profile: &Profile, host: &HostProfile) -> Result<Attachment, String> {
+    let links: Vec<&str> = profile.interface.iter().map(|i| i.link.as_str()).collect();
+    let (index, chain) = host.attach(&links)?;
+    let interface = &profile.interface[index];
+    Ok(Attachment {
+        chain,
+        acknowledge: interface.acknowledge,
+        active_w: interface.active_mw / 1e3,
+        idle_w: interface.idle_mw / 1e3,
+        link_j_per_byte: interface.link_pj_per_byte * 1e-12,
+    })
+}
+
+/// Whether background work waits for the end of such commands.
+const fn changes_data(kind: CommandKind) -> bool {
+    matches!(kind, CommandKind::Write { .. } | CommandKind::Discard)
+}
+
+/// Time for `bytes` (below 2^33) at a rate in bytes per second, rounded to the nearest ns.
+fn link_time(bytes: u64, rate: u64) -> Nanos {
+    Nanos((bytes * 1_000_000_000 + rate / 2) / rate.max(1))
+}

@@ -1,0 +1,117 @@
+//! Starting states without the time they take: a device that is filled, or has been written to at
+//! random for long. The bookkeeping is the same as in a timed run; only the clock, the queues and
+//! the heat are left out.
+
+use super::Device;
+use crate::random::Random;
+
+/// How a range is filled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fill {
+    /// In ascending order.
+    Sequential,
+    /// Every unit once, in random order.
+    Random {
+        /// The order follows from it.
+        seed: u64,
+    },
+}
+
+impl Device {
+    /// Fills the first `share` (0 to 1) of the capacity at once, and lets folding and collection
+    /// finish as they would in a long idle time. Must be called while nothing is outstanding.
+    /// Returns false where something is.
+    pub fn precondition(&mut self, share: f64, fill: Fill) -> bool {
+        let units = (f64::from(self.log.geometry.user_units) * share.clamp(0.0, 1.0)) as u32;
+        match fill {
+            Fill::Sequential => self.write_instantly((0..units).map(|u| (u, 1)), units),
+            Fill::Random { seed } => {
+                let order = Shuffle::new(units, seed);
+                self.write_instantly((0..units).map(|i| (order.at(i), 1)), units)
+            }
+        }
+    }
+
+    /// Overwrites `count` units drawn uniformly from the whole capacity, at once. With several
+    /// times the capacity this is the steady state of random writes.
+    /// Must be called while nothing is outstanding. Returns false where something is.
+    pub fn overwrite_randomly(&mut self, count: u64, seed: u64) -> bool {
+        let user_units = u64::from(self.log.geometry.user_units);
+        let mut random = Random::new(seed);
+        self.write_instantly((0..count).map(|_| (random.below(user_units) as u32, 1)), 0)
+    }
+
+    fn write_instantly(&mut self, units: impl Iterator<Item = (u32, u32)>, _count: u32) -> bool {
+        if self.outstanding > 0 || self.array.outstanding() > 0 {
+            return false;
+        }
+        let now = self.now;
+        let mut full = std::mem::take(&mut self.scratch.full);
+        for (unit, n) in units {
+            if !self.log.write(unit, n, now, &mut full) {
+                break;
+            }
+            if !full.is_empty() {
+                for unit in full.drain(..) {
+                    self.log.program_done(unit.superblock);
+                }
+                self.log.settle_instantly(now, false);
+            }
+        }
+        if let Some(unit) = self.log.close_host_unit(now) {
+            self.log.program_done(unit.superblock);
+        }
+        self.scratch.full = full;
+        self.log.settle_instantly(now, true);
+        true
+    }
+}
+
+/// A permutation of `0..n` without a table: a bijection of the next power of two, walked until
+/// it falls into the range.
+struct Shuffle {
+    n: u32,
+    mask: u32,
+    bits: u32,
+    keys: [u32; 4],
+}
+
+impl Shuffle {
+    fn new(n: u32, seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let bits = (32 - n.saturating_sub(1).leading_zeros()).max(2);
+        let mask = if bits == 32 { u32::MAX } else { (1 << bits) - 1 };
+        let keys = std::array::from_fn(|_| random.next() as u32);
+        Shuffle { n, mask, bits, keys }
+    }
+
+    fn at(&self, i: u32) -> u32 {
+        let mut x = i;
+        loop {
+            for key in self.keys {
+                x = x.wrapping_add(key) & self.mask;
+                x = x.wrapping_mul(0x9e37_79b1 | 1) & self.mask;
+                x ^= x >> (self.bits / 2);
+            }
+            if x < self.n {
+                return x;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shuffle_meets_everything_once() {
+        for n in [1, 2, 3, 100, 1000, 65_537] {
+            let shuffle = Shuffle::new(n, 7);
+            let mut seen = vec![false; n as usize];
+            for i in 0..n {
+                assert!(!std::mem::replace(&mut seen[shuffle.at(i) as usize], true));
+            }
+        }
+    }
+}

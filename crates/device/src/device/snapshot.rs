@@ -1,0 +1,76 @@
+//! A used device as bytes, to be kept and continued: a header with a version, then everything the
+//! device is, then a checksum.
+
+use super::Device;
+use thiserror::Error;
+
+const MAGIC: &[u8; 8] = b"NSDEVICE";
+/// Rises whenever the state of the device changes its form; older snapshots are refused by name.
+const VERSION: u32 = 1;
+const HEADER: usize = 12;
+const CHECKSUM: usize = 8;
+
+/// Why a snapshot cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SnapshotError {
+    /// It does not begin like one.
+    #[error("this is no device snapshot")]
+    NotASnapshot,
+    /// Another version wrote it.
+    #[error("the snapshot has version {found}; this build reads version {VERSION}: make it anew")]
+    Version {
+        /// Version found.
+        found: u32,
+    },
+    /// Bytes are missing or changed.
+    #[error("the snapshot is damaged (its checksum does not match)")]
+    Damaged,
+    /// The content does not describe a device.
+    #[error("the snapshot cannot be read: {0}")]
+    Content(String),
+}
+
+impl Device {
+    /// The whole state as bytes.
+    ///
+    /// # Errors
+    /// Where the state cannot be written out, which would be a fault of this program.
+    pub fn save(&self) -> Result<Vec<u8>, SnapshotError> {
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend(VERSION.to_le_bytes());
+        let mut bytes = postcard::to_extend(self, bytes).map_err(|e| SnapshotError::Content(e.to_string()))?;
+        let sum = checksum(&bytes);
+        bytes.extend(sum.to_le_bytes());
+        Ok(bytes)
+    }
+
+    /// The device that [`Device::save`] wrote.
+    ///
+    /// # Errors
+    /// Where the bytes are no snapshot, of another version, or damaged.
+    pub fn load(bytes: &[u8]) -> Result<Self, SnapshotError> {
+        if bytes.len() < HEADER + CHECKSUM || &bytes[..8] != MAGIC {
+            return Err(SnapshotError::NotASnapshot);
+        }
+        let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        if word(8) != VERSION {
+            return Err(SnapshotError::Version { found: word(8) });
+        }
+        let (content, sum) = bytes.split_at(bytes.len() - CHECKSUM);
+        if checksum(content).to_le_bytes() != sum {
+            return Err(SnapshotError::Damaged);
+        }
+        postcard::from_bytes(&content[HEADER..]).map_err(|e| SnapshotError::Content(e.to_string()))
+    }
+}
+
+/// FNV-1a over eight bytes at a time: it finds damage, not forgery.
+fn checksum(bytes: &[u8]) -> u64 {
+    let mut sum = 0xcbf2_9ce4_8422_2325u64;
+    for chunk in bytes.chunks(8) {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        sum = (sum ^ u64::from_le_bytes(word)).wrapping_mul(0x0000_0100_0000_01b3);
+    }
+    sum
+}

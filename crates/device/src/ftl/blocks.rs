@@ -1,0 +1,172 @@
+//! States and wear of superblocks: free, open, closed, being collected, being erased, retired.
+//! Factory bad blocks are replaced within their plane, so that superblocks are made of good
+//! blocks; as many superblocks are lost as the worst plane has bad blocks.
+
+use crate::geometry::Geometry;
+use crate::random::Random;
+use nandscope_units::Nanos;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// Where a superblock is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum State {
+    Free,
+    Open,
+    Closed,
+    Collecting,
+    Erasing,
+    Retired,
+}
+
+/// One superblock.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Superblock {
+    pub(crate) state: State,
+    pub(crate) slc: bool,
+    /// Units that hold valid data.
+    pub(crate) valid: u32,
+    /// Erase cycles, and those of them that ended in SLC mode.
+    pub(crate) erases: u32,
+    /// Page reads since the last erase.
+    pub(crate) reads: u32,
+    /// Programs that are not done yet.
+    pub(crate) programs_pending: u32,
+    /// Relocation jobs that still hold data from here.
+    pub(crate) moves_pending: u32,
+    /// Order of closing.
+    pub(crate) closed_order: u64,
+    /// When it was closed, for the retention of its data.
+    pub(crate) closed_at: Nanos,
+    /// Until so many reads and this time no read needs a look at the error rate.
+    pub(crate) safe_reads: u32,
+    /// See `safe_reads`.
+    pub(crate) safe_until: Nanos,
+}
+
+/// All superblocks.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Superblocks {
+    all: Vec<Superblock>,
+    /// Free ones, the least worn first.
+    free: BTreeSet<(u32, u32)>,
+    /// Good blocks that are left to replace one that fails, in the plane that has the fewest.
+    spare_blocks: u32,
+    initial_spare_blocks: u32,
+    retired: u32,
+    erases: u64,
+}
+
+impl Superblocks {
+    /// Draws factory bad blocks and builds superblocks from the good ones.
+    pub(crate) fn new(geometry: &Geometry, bad_percent: f64, random: &mut Random) -> Self {
+        let planes = geometry.dies * geometry.planes;
+        let threshold = (bad_percent / 100.0 * 18_446_744_073_709_551_615.0) as u64;
+        // A part with fewer valid blocks than its data sheet's minimum does not leave the factory.
+        let least = geometry.expected_good_superblocks(bad_percent);
+        let good_in_plane = |random: &mut Random| {
+            let good = (0..geometry.blocks_per_plane).filter(|_| bad_percent <= 0.0 || random.next() >= threshold).count();
+            (good as u32).max(least)
+        };
+        let good: Vec<u32> = (0..planes).map(|_| good_in_plane(random)).collect();
+        let usable = least;
+        let fresh = Superblock {
+            state: State::Free,
+            slc: false,
+            valid: 0,
+            erases: 0,
+            reads: 0,
+            programs_pending: 0,
+            moves_pending: 0,
+            closed_order: 0,
+            closed_at: Nanos::ZERO,
+            safe_reads: 0,
+            safe_until: Nanos::ZERO,
+        };
+        // Every plane keeps its surplus of good blocks for blocks that fail in use.
+        let spare = good.iter().map(|g| g - usable).min().unwrap_or(0);
+        Superblocks {
+            all: vec![fresh; usable as usize],
+            free: (0..usable).map(|i| (0, i)).collect(),
+            spare_blocks: spare,
+            initial_spare_blocks: spare,
+            retired: 0,
+            erases: 0,
+        }
+    }
+
+    pub(crate) fn len(&self) -> u32 {
+        self.all.len() as u32
+    }
+
+    pub(crate) fn get(&self, superblock: u32) -> &Superblock {
+        &self.all[superblock as usize]
+    }
+
+    pub(crate) fn get_mut(&mut self, superblock: u32) -> &mut Superblock {
+        &mut self.all[superblock as usize]
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Superblock)> {
+        self.all.iter().enumerate().map(|(i, s)| (i as u32, s))
+    }
+
+    pub(crate) fn free_count(&self) -> u32 {
+        self.free.len() as u32
+    }
+
+    pub(crate) fn retired(&self) -> u32 {
+        self.retired
+    }
+
+    pub(crate) fn total_erases(&self) -> u64 {
+        self.erases
+    }
+
+    /// Spare blocks that are left, percent of those at the start.
+    pub(crate) fn spare_percent(&self) -> u8 {
+        if self.initial_spare_blocks == 0 {
+            return if self.retired == 0 { 100 } else { 0 };
+        }
+        (self.spare_blocks * 100 / self.initial_spare_blocks) as u8
+    }
+
+    /// Takes the least worn free superblock.
+    pub(crate) fn open(&mut self, slc: bool) -> Option<u32> {
+        let (_, superblock) = self.free.pop_first()?;
+        let block = &mut self.all[superblock as usize];
+        debug_assert_eq!((block.state, block.valid), (State::Free, 0));
+        block.state = State::Open;
+        block.slc = slc;
+        Some(superblock)
+    }
+
+    /// An erase is over: one block of the superblock failed, or none.
+    pub(crate) fn erased(&mut self, superblock: u32, block_failed: bool) {
+        self.erases += 1;
+        if block_failed {
+            if self.spare_blocks == 0 {
+                self.retired += 1;
+                self.all[superblock as usize].state = State::Retired;
+                return;
+            }
+            self.spare_blocks -= 1;
+        }
+        let block = &mut self.all[superblock as usize];
+        debug_assert_eq!(block.state, State::Erasing);
+        block.state = State::Free;
+        block.erases += 1;
+        block.reads = 0;
+        block.safe_reads = 0;
+        block.safe_until = Nanos::ZERO;
+        self.free.insert((block.erases, superblock));
+    }
+
+    /// Erase cycles: least, mean and most of all superblocks that are in use.
+    pub(crate) fn wear(&self) -> (u32, f64, u32) {
+        let used = || self.all.iter().filter(|b| b.state != State::Retired).map(|b| b.erases);
+        let count = used().count().max(1);
+        let sum: u64 = used().map(u64::from).sum();
+        (used().min().unwrap_or(0), sum as f64 / count as f64, used().max().unwrap_or(0))
+    }
+}

@@ -1,0 +1,95 @@
+//! The part of the mapping table that is at hand where the whole does not fit: pages of the map
+//! in a window, replaced by the clock algorithm (second chance). A page that was changed must be
+//! written back when it goes.
+
+use serde::{Deserialize, Serialize};
+
+const ABSENT: u32 = u32::MAX;
+
+/// What a look-up in the window finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lookup {
+    /// At hand.
+    Hit,
+    /// Fetched now; a changed page may have had to go.
+    Miss {
+        /// Map page that must be written back.
+        write_back: Option<u32>,
+    },
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Slot {
+    page: u32,
+    referenced: bool,
+    changed: bool,
+}
+
+/// Pages of the map that are at hand.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Window {
+    slots: Vec<Slot>,
+    slot_of: Vec<u32>,
+    hand: usize,
+}
+
+impl Window {
+    /// A window of `slots` pages over a map of `pages`.
+    pub(crate) fn new(slots: u32, pages: u32) -> Self {
+        let empty = Slot { page: ABSENT, referenced: false, changed: false };
+        Window { slots: vec![empty; slots.max(1) as usize], slot_of: vec![ABSENT; pages as usize], hand: 0 }
+    }
+
+    /// Looks a page up and fetches it where it is absent; `change` marks it as changed.
+    pub(crate) fn touch(&mut self, page: u32, change: bool) -> Lookup {
+        let slot = self.slot_of[page as usize];
+        if slot != ABSENT {
+            let slot = &mut self.slots[slot as usize];
+            slot.referenced = true;
+            slot.changed |= change;
+            return Lookup::Hit;
+        }
+        let free = self.sweep();
+        let old = std::mem::replace(&mut self.slots[free], Slot { page, referenced: true, changed: change });
+        if old.page != ABSENT {
+            self.slot_of[old.page as usize] = ABSENT;
+        }
+        self.slot_of[page as usize] = free as u32;
+        Lookup::Miss { write_back: (old.page != ABSENT && old.changed).then_some(old.page) }
+    }
+
+    /// Power failed: nothing is at hand.
+    pub(crate) fn clear(&mut self) {
+        let pages = self.slot_of.len() as u32;
+        *self = Window::new(self.slots.len() as u32, pages);
+    }
+
+    fn sweep(&mut self) -> usize {
+        loop {
+            let at = self.hand;
+            self.hand = (self.hand + 1) % self.slots.len();
+            let slot = &mut self.slots[at];
+            if slot.page == ABSENT || !slot.referenced {
+                return at;
+            }
+            slot.referenced = false;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn holds_what_fits_and_writes_back_what_changed() {
+        let mut window = Window::new(2, 10);
+        assert_eq!(window.touch(1, true), Lookup::Miss { write_back: None });
+        assert_eq!(window.touch(2, false), Lookup::Miss { write_back: None });
+        assert_eq!(window.touch(1, false), Lookup::Hit);
+        assert_eq!(window.touch(3, false), Lookup::Miss { write_back: Some(1) });
+        assert_eq!(window.touch(4, false), Lookup::Miss { write_back: None });
+        window.clear();
+        assert_eq!(window.touch(4, false), Lookup::Miss { write_back: None });
+    }
+}

@@ -1,0 +1,425 @@
+//! Scheduling of dies and channels.
+//!
+//! A die serves one array operation at a time. Without cache commands its page register is taken
+//! until the transfer is over; with them the next array operation overlaps the transfer. A
+//! channel serves transfers in the order in which they were asked for. Programs and erases take a
+//! token of the power budget, so that no more dies than allowed draw program current at once.
+
+use super::op::{FlashOp, OpClass, Progress};
+use crate::events::{Event, EventQueue};
+use crate::profile::schema::NandSection;
+use nandscope_units::Nanos;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+const NONE: u32 = u32::MAX;
+
+/// Host reads that may overtake a waiting program before it gets its turn.
+const OVERTAKES_MAX: u32 = 32;
+
+/// Times that a program or erase may be suspended, so that it comes to its end.
+const SUSPENDS_MAX: u32 = 8;
+
+/// What the array needs to know of the part.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ArrayTimes {
+    picos_per_byte: u64,
+    overhead_ns: u64,
+    cache_read: bool,
+    cache_program: bool,
+    suspend: Option<Nanos>,
+    read_mw: u64,
+    program_mw: u64,
+    erase_mw: u64,
+    bus_pj_per_byte: f64,
+}
+
+impl ArrayTimes {
+    pub(crate) fn new(nand: &NandSection) -> Self {
+        ArrayTimes {
+            picos_per_byte: (1e6 / nand.bus_mt_per_s + 0.5) as u64,
+            overhead_ns: nand.bus_overhead_ns,
+            cache_read: nand.cache_read,
+            cache_program: nand.cache_program,
+            suspend: nand.suspend.then(|| Nanos::from_micros_f64(nand.suspend_us)),
+            read_mw: (nand.energy.read_mw + 0.5) as u64,
+            program_mw: (nand.energy.program_mw + 0.5) as u64,
+            erase_mw: (nand.energy.erase_mw + 0.5) as u64,
+            bus_pj_per_byte: nand.energy.bus_pj_per_byte,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct Queue {
+    head: u32,
+    tail: u32,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Die {
+    urgent: Queue,
+    normal: Queue,
+    /// Operation in the array, or [`NONE`].
+    array: u32,
+    array_until: Nanos,
+    /// Page register taken by a transfer that the next operation must wait for.
+    register: u32,
+    /// End of the last transfer out of this die.
+    bus_until: Nanos,
+    /// Program or erase next in turn: taken from its queue, its data on the way or in the die.
+    staged: u32,
+    staged_ready: bool,
+    suspended: u32,
+    suspended_left: Nanos,
+    suspends: u32,
+    overtakes: u32,
+    waits_for_power: bool,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Slot {
+    op: FlashOp,
+    next: u32,
+}
+
+/// All dies and channels.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Array {
+    times: ArrayTimes,
+    dies: Vec<Die>,
+    channel_free: Vec<Nanos>,
+    slots: Vec<Slot>,
+    free_slot: u32,
+    outstanding: u32,
+    active_dies_max: u32,
+    active_dies: u32,
+    power_queue: VecDeque<u32>,
+    /// Transfers take this many 1024ths of their normal time (thermal throttling).
+    slowdown: u64,
+    energy_pj: u64,
+    bus_bytes: u64,
+    page_reads: u64,
+}
+
+impl Array {
+    pub(crate) fn new(times: ArrayTimes, channels: u32, dies: u32) -> Self {
+        let empty = Queue { head: NONE, tail: NONE };
+        let die = Die {
+            urgent: empty,
+            normal: empty,
+            array: NONE,
+            array_until: Nanos::ZERO,
+            register: NONE,
+            bus_until: Nanos::ZERO,
+            staged: NONE,
+            staged_ready: false,
+            suspended: NONE,
+            suspended_left: Nanos::ZERO,
+            suspends: 0,
+            overtakes: 0,
+            waits_for_power: false,
+        };
+        Array {
+            times,
+            dies: vec![die; dies as usize],
+            channel_free: vec![Nanos::ZERO; channels as usize],
+            slots: Vec::new(),
+            free_slot: NONE,
+            outstanding: 0,
+            active_dies_max: dies,
+            active_dies: 0,
+            power_queue: VecDeque::new(),
+            slowdown: 1024,
+            energy_pj: 0,
+            bus_bytes: 0,
+            page_reads: 0,
+        }
+    }
+
+    /// How many dies may program or erase at once.
+    pub(crate) fn set_active_dies(&mut self, most: u32) {
+        self.active_dies_max = most.max(1);
+    }
+
+    /// Share of the clock that throttling leaves, 0 to 1.
+    pub(crate) fn set_clock(&mut self, share: f64) {
+        self.slowdown = (1024.0 / share.max(0.001) + 0.5) as u64;
+    }
+
+    /// Operations that are queued or under way.
+    pub(crate) fn outstanding(&self) -> u32 {
+        self.outstanding
+    }
+
+    /// Energy of arrays and channels so far, joules.
+    pub(crate) fn energy_j(&self) -> f64 {
+        self.energy_pj as f64 * 1e-12 + self.bus_bytes as f64 * self.times.bus_pj_per_byte * 1e-12
+    }
+
+    /// Bytes that went over the channels so far.
+    pub(crate) fn bus_bytes(&self) -> u64 {
+        self.bus_bytes
+    }
+
+    /// Page reads so far.
+    pub(crate) fn page_reads(&self) -> u64 {
+        self.page_reads
+    }
+
+    /// Puts an operation into the queue of its die.
+    pub(crate) fn submit(&mut self, op: FlashOp, now: Nanos, events: &mut EventQueue) {
+        let slot = self.allocate(op);
+        self.outstanding += 1;
+        self.enqueue(slot);
+        let die = op.die as usize;
+        if self.is_idle(die) {
+            self.start_next(die, now, events);
+        } else if op.urgent && self.may_suspend(die) {
+            self.suspend(die, now, events);
+        } else if op.class == OpClass::Program {
+            self.stage_behind(die, now, events);
+        }
+    }
+
+    /// The array of a die is done. Stale events (of an operation since suspended) do nothing.
+    pub(crate) fn on_array(&mut self, die: u32, now: Nanos, events: &mut EventQueue) -> Option<Progress> {
+        let d = die as usize;
+        let index = self.dies[d].array;
+        if index == NONE || self.dies[d].array_until != now {
+            return None;
+        }
+        self.dies[d].array = NONE;
+        let op = self.slots[index as usize].op;
+        match op.class {
+            OpClass::Read => {
+                let until = self.transfer(op, now);
+                events.push(until, Event::Bus(index));
+                self.dies[d].bus_until = until;
+                if !self.times.cache_read {
+                    self.dies[d].register = index;
+                    return None;
+                }
+                self.start_next(d, now, events);
+                None
+            }
+            OpClass::Program | OpClass::Erase => {
+                self.release_power(now, events);
+                self.dies[d].suspends = 0;
+                let finished = self.finish(index);
+                self.start_next(d, now, events);
+                Some(finished)
+            }
+        }
+    }
+
+    /// A transfer is done.
+    pub(crate) fn on_bus(&mut self, index: u32, now: Nanos, events: &mut EventQueue) -> Option<Progress> {
+        let op = self.slots[index as usize].op;
+        let d = op.die as usize;
+        if op.class == OpClass::Program {
+            self.dies[d].staged_ready = true;
+            if self.is_idle(d) {
+                self.start_next(d, now, events);
+            }
+            return Some(Progress::Transferred(op.owner));
+        }
+        let finished = self.finish(index);
+        if self.dies[d].register == index {
+            self.dies[d].register = NONE;
+            self.start_next(d, now, events);
+        }
+        Some(finished)
+    }
+
+    fn is_idle(&self, die: usize) -> bool {
+        self.dies[die].array == NONE && self.dies[die].register == NONE
+    }
+
+    fn start_next(&mut self, die: usize, now: Nanos, events: &mut EventQueue) {
+        debug_assert!(self.is_idle(die));
+        let work_waits = self.dies[die].normal.head != NONE || self.dies[die].staged != NONE || self.dies[die].suspended != NONE;
+        if self.dies[die].urgent.head != NONE && !(work_waits && self.dies[die].overtakes >= OVERTAKES_MAX) {
+            let index = self.pop(die, true);
+            self.dies[die].overtakes += 1;
+            return self.start_read(die, index, Nanos::ZERO, now, events);
+        }
+        if self.dies[die].suspended != NONE {
+            return self.resume(die, now, events);
+        }
+        if self.dies[die].staged == NONE {
+            self.stage(die, now, events);
+        }
+        if self.dies[die].staged != NONE {
+            if self.dies[die].staged_ready {
+                self.start_staged(die, now, events);
+            }
+        } else if self.dies[die].normal.head != NONE {
+            let index = self.pop(die, false);
+            self.start_read(die, index, Nanos::ZERO, now, events);
+        } else if self.dies[die].urgent.head != NONE {
+            let index = self.pop(die, true);
+            self.start_read(die, index, Nanos::ZERO, now, events);
+        }
+    }
+
+    fn start_read(&mut self, die: usize, index: u32, lead: Nanos, now: Nanos, events: &mut EventQueue) {
+        let op = self.slots[index as usize].op;
+        self.page_reads += 1;
+        self.energy_pj += u64::from(op.array_ns) * self.times.read_mw;
+        // The array's data can leave the page register only when the previous transfer is over.
+        let until = (now + lead + Nanos(u64::from(op.array_ns))).max(self.dies[die].bus_until);
+        self.occupy(die, index, until, events);
+    }
+
+    /// Takes the program or erase at the head of the queue and begins to move its data to the die.
+    fn stage(&mut self, die: usize, now: Nanos, events: &mut EventQueue) {
+        let head = self.dies[die].normal.head;
+        if head == NONE || self.slots[head as usize].op.class == OpClass::Read {
+            return;
+        }
+        let index = self.pop(die, false);
+        let op = self.slots[index as usize].op;
+        self.dies[die].staged = index;
+        self.dies[die].staged_ready = op.class == OpClass::Erase;
+        if op.class == OpClass::Program {
+            let until = self.transfer(op, now);
+            events.push(until, Event::Bus(index));
+        }
+    }
+
+    /// With cache programming, the next program's data may come while the array is busy with a program.
+    fn stage_behind(&mut self, die: usize, now: Nanos, events: &mut EventQueue) {
+        let busy = self.dies[die].array;
+        let head = self.dies[die].normal.head;
+        if self.times.cache_program
+            && self.dies[die].staged == NONE
+            && busy != NONE
+            && self.slots[busy as usize].op.class == OpClass::Program
+            && head != NONE
+            && self.slots[head as usize].op.class == OpClass::Program
+        {
+            self.stage(die, now, events);
+        }
+    }
+
+    fn start_staged(&mut self, die: usize, now: Nanos, events: &mut EventQueue) {
+        if self.active_dies >= self.active_dies_max {
+            if !self.dies[die].waits_for_power {
+                self.dies[die].waits_for_power = true;
+                self.power_queue.push_back(die as u32);
+            }
+            return;
+        }
+        self.active_dies += 1;
+        let index = self.dies[die].staged;
+        self.dies[die].staged = NONE;
+        self.dies[die].staged_ready = false;
+        self.dies[die].overtakes = 0;
+        let op = self.slots[index as usize].op;
+        let mw = if op.class == OpClass::Erase { self.times.erase_mw } else { self.times.program_mw };
+        self.energy_pj += u64::from(op.array_ns) * mw;
+        self.occupy(die, index, now + Nanos(u64::from(op.array_ns)), events);
+        self.stage_behind(die, now, events);
+    }
+
+    fn release_power(&mut self, now: Nanos, events: &mut EventQueue) {
+        self.active_dies -= 1;
+        if let Some(die) = self.power_queue.pop_front() {
+            let d = die as usize;
+            self.dies[d].waits_for_power = false;
+            if self.is_idle(d) {
+                self.start_next(d, now, events);
+            }
+        }
+    }
+
+    fn may_suspend(&self, die: usize) -> bool {
+        let d = &self.dies[die];
+        self.times.suspend.is_some()
+            && d.array != NONE
+            && d.suspended == NONE
+            && d.suspends < SUSPENDS_MAX
+            && self.slots[d.array as usize].op.class != OpClass::Read
+    }
+
+    fn suspend(&mut self, die: usize, now: Nanos, events: &mut EventQueue) {
+        let lead = self.times.suspend.unwrap_or(Nanos::ZERO);
+        let d = &mut self.dies[die];
+        d.suspended = d.array;
+        d.suspended_left = d.array_until.saturating_sub(now);
+        d.suspends += 1;
+        d.array = NONE;
+        let index = self.pop(die, true);
+        self.start_read(die, index, lead, now, events);
+    }
+
+    fn resume(&mut self, die: usize, now: Nanos, events: &mut EventQueue) {
+        let lead = self.times.suspend.unwrap_or(Nanos::ZERO);
+        let d = &mut self.dies[die];
+        let index = std::mem::replace(&mut d.suspended, NONE);
+        d.overtakes = 0;
+        let until = now + lead + d.suspended_left;
+        self.occupy(die, index, until, events);
+    }
+
+    fn occupy(&mut self, die: usize, index: u32, until: Nanos, events: &mut EventQueue) {
+        self.dies[die].array = index;
+        self.dies[die].array_until = until;
+        events.push(until, Event::Array(die as u32));
+    }
+
+    /// Books the channel from the moment it is free; returns the end of the transfer.
+    fn transfer(&mut self, op: FlashOp, now: Nanos) -> Nanos {
+        let channel = op.die as usize % self.channel_free.len();
+        let data_ns = (u64::from(op.bus_bytes) * self.times.picos_per_byte + 500) / 1000;
+        let normal = data_ns + u64::from(op.transfers) * self.times.overhead_ns;
+        let until = self.channel_free[channel].max(now) + Nanos(normal * self.slowdown / 1024);
+        self.channel_free[channel] = until;
+        self.bus_bytes += u64::from(op.bus_bytes);
+        until
+    }
+
+    fn allocate(&mut self, op: FlashOp) -> u32 {
+        if self.free_slot == NONE {
+            self.slots.push(Slot { op, next: NONE });
+            return self.slots.len() as u32 - 1;
+        }
+        let index = self.free_slot;
+        self.free_slot = self.slots[index as usize].next;
+        self.slots[index as usize] = Slot { op, next: NONE };
+        index
+    }
+
+    fn finish(&mut self, index: u32) -> Progress {
+        self.outstanding -= 1;
+        let owner = self.slots[index as usize].op.owner;
+        self.slots[index as usize].next = self.free_slot;
+        self.free_slot = index;
+        Progress::Finished(owner)
+    }
+
+    fn enqueue(&mut self, index: u32) {
+        let op = self.slots[index as usize].op;
+        let die = &mut self.dies[op.die as usize];
+        let queue = if op.urgent { &mut die.urgent } else { &mut die.normal };
+        if queue.tail == NONE {
+            queue.head = index;
+        } else {
+            self.slots[queue.tail as usize].next = index;
+        }
+        queue.tail = index;
+    }
+
+    /// Takes the head of a queue that is not empty.
+    fn pop(&mut self, die: usize, urgent: bool) -> u32 {
+        let queue = if urgent { &mut self.dies[die].urgent } else { &mut self.dies[die].normal };
+        let index = queue.head;
+        queue.head = self.slots[index as usize].next;
+        if queue.head == NONE {
+            queue.tail = NONE;
+        }
+        self.slots[index as usize].next = NONE;
+        index
+    }
+}

@@ -1,0 +1,60 @@
+//! One operation of a die, and whose it is.
+
+use serde::{Deserialize, Serialize};
+
+/// What a die does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum OpClass {
+    /// Array read, then transfer to the controller.
+    Read,
+    /// Transfer to the die, then array program.
+    Program,
+    /// Array erase on all planes.
+    Erase,
+}
+
+/// Who waits for an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Owner {
+    /// A host read: command, bytes for the link.
+    HostRead { command: u32, bytes: u32 },
+    /// A part of the map that a command needs.
+    MapRead { command: u32 },
+    /// Old data that a write of less than a mapping unit needs.
+    MergeRead { command: u32 },
+    /// Read-ahead: number of the segment.
+    ReadAhead { segment: u32 },
+    /// A program of the host stream: its sequence number, superblock and places in the write buffer.
+    HostProgram { sequence: u32, superblock: u32, host_units: u32 },
+    /// A read for relocation: index of the job.
+    RelocationRead { job: u32 },
+    /// The program of a relocation job.
+    RelocationProgram { job: u32 },
+    /// Part of the erase of a superblock.
+    Erase { superblock: u32 },
+}
+
+/// An operation as it is handed to the array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FlashOp {
+    pub(crate) class: OpClass,
+    /// In the queue of host reads, before programs and background reads.
+    pub(crate) urgent: bool,
+    pub(crate) die: u32,
+    /// Time of the array.
+    pub(crate) array_ns: u32,
+    /// Bytes over the channel.
+    pub(crate) bus_bytes: u32,
+    /// Page transfers, each with its command overhead.
+    pub(crate) transfers: u32,
+    pub(crate) owner: Owner,
+}
+
+/// How far an operation has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// The die has the data of a program.
+    Transferred(Owner),
+    /// Done.
+    Finished(Owner),
+}

@@ -1,0 +1,280 @@
+//! What must hold between the values of a device profile. Faults are collected, not only the
+//! first one; each names its key and what to do.
+
+use super::error::Located;
+use super::schema::{Cell, MapLocation, Profile};
+use crate::geometry::Geometry;
+use crate::link::link_mode;
+
+struct Faults(Vec<Located>);
+
+impl Faults {
+    fn add(&mut self, key: &str, message: String, remedy: &str) {
+        self.0.push(Located { key: key.to_string(), message, remedy: remedy.to_string() });
+    }
+
+    fn range(&mut self, key: &str, value: f64, least: f64, most: f64) {
+        if !(least..=most).contains(&value) {
+            self.add(key, format!("{value} is out of range"), &format!("give a number from {least} to {most}"));
+        }
+    }
+
+    fn count(&mut self, key: &str, value: u32, least: u32, most: u32) {
+        self.range(key, f64::from(value), f64::from(least), f64::from(most));
+    }
+}
+
+pub(super) fn check(profile: &Profile) -> Vec<Located> {
+    let mut faults = Faults(Vec::new());
+    if profile.format != super::FORMAT {
+        faults.add("format", format!("format {} is not known", profile.format), "this build reads format 1");
+    }
+    nand(profile, &mut faults);
+    arrays(profile, &mut faults);
+    reliability(profile, &mut faults);
+    ftl(profile, &mut faults);
+    controller(profile, &mut faults);
+    heat(profile, &mut faults);
+    interfaces(profile, &mut faults);
+    if faults.0.is_empty() {
+        capacity(profile, &mut faults);
+    }
+    faults.0
+}
+
+fn nand(profile: &Profile, faults: &mut Faults) {
+    let nand = &profile.nand;
+    faults.count("nand.channels", nand.channels, 1, 64);
+    faults.count("nand.dies_per_channel", nand.dies_per_channel, 1, 64);
+    faults.count("nand.planes", nand.planes, 1, 16);
+    faults.count("nand.blocks_per_plane", nand.blocks_per_plane, 4, 1 << 20);
+    faults.count("nand.word_lines", nand.word_lines, 1, 1 << 14);
+    faults.count("nand.page_kib", nand.page_kib, 1, 128);
+    faults.range("nand.bus_mt_per_s", nand.bus_mt_per_s, 1.0, 10_000.0);
+    faults.range("nand.bus_overhead_ns", nand.bus_overhead_ns as f64, 0.0, 1e6);
+    faults.range("nand.suspend_us", nand.suspend_us, 0.0, 10_000.0);
+    faults.range("nand.factory_bad_percent", nand.factory_bad_percent, 0.0, 50.0);
+    for (key, value) in [
+        ("nand.energy.read_mw", nand.energy.read_mw),
+        ("nand.energy.program_mw", nand.energy.program_mw),
+        ("nand.energy.erase_mw", nand.energy.erase_mw),
+        ("nand.energy.bus_pj_per_byte", nand.energy.bus_pj_per_byte),
+    ] {
+        faults.range(key, value, 0.0, 1e5);
+    }
+}
+
+fn arrays(profile: &Profile, faults: &mut Faults) {
+    let nand = &profile.nand;
+    let mut sections = vec![("nand.slc", &nand.slc, 1)];
+    match (&nand.native, nand.cell) {
+        (Some(native), cell) if cell != Cell::Slc => sections.push(("nand.native", native, cell.bits())),
+        (None, Cell::Slc) => {}
+        (Some(_), _) => faults.add(
+            "nand.native",
+            "the cells are SLC, so there is no other mode".to_string(),
+            "remove this table, or set nand.cell",
+        ),
+        (None, cell) => faults.add(
+            "nand",
+            format!("there are no array times for {cell:?} blocks"),
+            "add a table [nand.native]",
+        ),
+    }
+    for (key, array, bits) in sections {
+        if array.read_us.len() != bits as usize {
+            faults.add(
+                &format!("{key}.read_us"),
+                format!("{} times for {bits} pages of a word line", array.read_us.len()),
+                "give one time per bit of the cell",
+            );
+        }
+        if array.program_us.len() != 1 && array.program_us.len() != bits as usize {
+            faults.add(
+                &format!("{key}.program_us"),
+                format!("{} times for {bits} pages of a word line", array.program_us.len()),
+                "give one time for the whole word line, or one per bit of the cell",
+            );
+        }
+        for value in array.read_us.iter().chain(&array.program_us).chain([&array.erase_us]) {
+            faults.range(key, *value, 0.0, 1e6);
+        }
+        faults.count(&format!("{key}.cycles"), array.cycles, 1, u32::MAX);
+    }
+}
+
+fn reliability(profile: &Profile, faults: &mut Faults) {
+    let r = &profile.nand.reliability;
+    faults.range("nand.reliability.rber_fresh", r.rber_fresh, 0.0, 0.1);
+    faults.range("nand.reliability.rber_rated", r.rber_rated, r.rber_fresh, 0.1);
+    faults.range("nand.reliability.wear_exponent", r.wear_exponent, 0.1, 10.0);
+    faults.range("nand.reliability.retention_factor_year", r.retention_factor_year, 1.0, 1e4);
+    faults.range("nand.reliability.disturb_per_100k_reads", r.disturb_per_100k_reads, 0.0, 0.1);
+    faults.count("nand.reliability.codeword_bytes", r.codeword_bytes, 512, 16_384);
+    faults.count("nand.reliability.correctable_bits", r.correctable_bits, 1, 4096);
+    faults.count("nand.reliability.retries", r.retries, 0, 64);
+}
+
+fn ftl(profile: &Profile, faults: &mut Faults) {
+    let ftl = &profile.ftl;
+    let page_bytes = profile.nand.page_kib.saturating_mul(1024);
+    let unit = ftl.mapping_unit_bytes;
+    if unit < 512 || !unit.is_power_of_two() || page_bytes % unit.max(1) != 0 {
+        faults.add(
+            "ftl.mapping_unit_bytes",
+            format!("{unit} bytes do not divide a page of {page_bytes} bytes into whole units"),
+            "use a power of two from 512 up to the page size",
+        );
+    }
+    faults.count("ftl.collection_start", ftl.collection_start, 2, 1 << 16);
+    faults.count("ftl.relocation_units", ftl.relocation_units, 1, 1024);
+    match (ftl.map.location, ftl.map.window_kib) {
+        (MapLocation::Dram, Some(_)) => faults.add(
+            "ftl.map.window_kib",
+            "the whole map is in DRAM, so there is no window".to_string(),
+            "remove the key, or set location to `window` or `host-memory`",
+        ),
+        (MapLocation::Window | MapLocation::HostMemory, None) => faults.add(
+            "ftl.map",
+            "the size of the window is missing".to_string(),
+            "add window_kib",
+        ),
+        (_, Some(kib)) => faults.count("ftl.map.window_kib", kib, 8, 1 << 22),
+        _ => {}
+    }
+    match (ftl.map.location, ftl.map.host_memory_us) {
+        (MapLocation::HostMemory, None) => {
+            faults.add("ftl.map", "the time of a fetch is missing".to_string(), "add host_memory_us");
+        }
+        (MapLocation::HostMemory, Some(us)) => faults.range("ftl.map.host_memory_us", us, 0.0, 1e4),
+        (_, Some(_)) => faults.add(
+            "ftl.map.host_memory_us",
+            "the map is not in host memory".to_string(),
+            "remove the key, or set location to `host-memory`",
+        ),
+        _ => {}
+    }
+    if let Some(slc) = &ftl.slc_cache {
+        if profile.nand.cell == Cell::Slc {
+            faults.add("ftl.slc_cache", "all blocks are SLC already".to_string(), "remove this table");
+        }
+        faults.range("ftl.slc_cache.static_gb", slc.static_gb, 0.0, 1e5);
+        faults.range("ftl.slc_cache.dynamic_gb", slc.dynamic_gb, 0.0, 1e5);
+        faults.range("ftl.slc_cache.lends_spare_percent", slc.lends_spare_percent, 0.0, 90.0);
+        faults.range("ftl.slc_cache.fold_after_ms", slc.fold_after_ms, 0.0, 1e7);
+    }
+}
+
+fn controller(profile: &Profile, faults: &mut Faults) {
+    let c = &profile.controller;
+    faults.count("controller.cores", c.cores, 1, 64);
+    faults.range("controller.read_us", c.read_us, 0.0, 1e6);
+    faults.range("controller.write_us", c.write_us, 0.0, 1e6);
+    faults.range("controller.per_unit_ns", c.per_unit_ns as f64, 0.0, 1e9);
+    faults.range("controller.decode_us", c.decode_us, 0.0, 1e4);
+    faults.range("controller.boot_ms", c.boot_ms, 0.0, 1e6);
+    faults.count("controller.read_ahead_kib", c.read_ahead_kib, 0, 1 << 16);
+    let program_kib = profile.nand.page_kib * profile.nand.planes * pages_per_program(profile);
+    let least = program_kib * if profile.ftl.relocation_shares_buffer { 2 } else { 1 };
+    if c.write_buffer_kib < least || c.write_buffer_kib > 1 << 24 {
+        faults.add(
+            "controller.write_buffer_kib",
+            format!("{} KiB cannot hold what is programmed at once ({program_kib} KiB on all planes of a die)", c.write_buffer_kib),
+            &format!("give at least {least} KiB"),
+        );
+    }
+}
+
+/// Pages of a word line that one program covers on each plane.
+fn pages_per_program(profile: &Profile) -> u32 {
+    match &profile.nand.native {
+        Some(native) if native.program_us.len() == 1 => profile.nand.cell.bits(),
+        _ => 1,
+    }
+}
+
+fn heat(profile: &Profile, faults: &mut Faults) {
+    let t = &profile.thermal;
+    faults.range("power.controller_share", profile.power.controller_share, 0.0, 1.0);
+    faults.range("power.data_path_pj_per_byte", profile.power.data_path_pj_per_byte, 0.0, 1e5);
+    faults.range("thermal.ambient_c", t.ambient_c, -60.0, 120.0);
+    for (key, value) in [
+        ("thermal.controller_to_case_k_per_w", t.controller_to_case_k_per_w),
+        ("thermal.case_to_ambient_k_per_w", t.case_to_ambient_k_per_w),
+        ("thermal.controller_j_per_k", t.controller_j_per_k),
+        ("thermal.case_j_per_k", t.case_j_per_k),
+    ] {
+        faults.range(key, value, 0.01, 1e4);
+    }
+    let tau = t.controller_j_per_k * t.controller_to_case_k_per_w;
+    if tau < 0.5 {
+        faults.add(
+            "thermal.controller_j_per_k",
+            format!("the controller would follow its power within {tau:.2} s, faster than the thermal model steps (0.1 s)"),
+            "give a heat capacity and a resistance whose product is at least 0.5 s",
+        );
+    }
+    faults.range("thermal.throttle_clock", t.throttle_clock, 0.01, 1.0);
+    if t.throttle_full_c <= t.throttle_start_c {
+        faults.add(
+            "thermal.throttle_full_c",
+            format!("{} °C is not above throttle_start_c ({} °C)", t.throttle_full_c, t.throttle_start_c),
+            "give the temperature of the strongest throttling, above the one where it begins",
+        );
+    }
+}
+
+fn interfaces(profile: &Profile, faults: &mut Faults) {
+    if profile.interface.is_empty() {
+        faults.add("interface", "there is no interface".to_string(), "add a table [[interface]]");
+    }
+    for (i, interface) in profile.interface.iter().enumerate() {
+        if let Err(e) = link_mode(&interface.link) {
+            faults.add(&format!("interface.{i}.link"), e.to_string(), "correct the name");
+        }
+        faults.count(&format!("interface.{i}.active_dies"), interface.active_dies, 1, 1 << 12);
+        for (key, value) in [
+            ("active_mw", interface.active_mw),
+            ("idle_mw", interface.idle_mw),
+            ("link_pj_per_byte", interface.link_pj_per_byte),
+        ] {
+            faults.range(&format!("interface.{i}.{key}"), value, 0.0, 1e6);
+        }
+    }
+}
+
+fn capacity(profile: &Profile, faults: &mut Faults) {
+    let geometry = Geometry::new(profile);
+    let bytes = profile.device.capacity_bytes;
+    if bytes == 0 || bytes % u64::from(profile.ftl.mapping_unit_bytes) != 0 {
+        faults.add(
+            "device.capacity_bytes",
+            format!("{bytes} is not a whole number of mapping units"),
+            "give a positive multiple of ftl.mapping_unit_bytes",
+        );
+        return;
+    }
+    let good = u64::from(geometry.expected_good_superblocks(profile.nand.factory_bad_percent));
+    let raw_units = good * u64::from(geometry.native.superblock_units);
+    if raw_units >= u64::from(u32::MAX) {
+        faults.add(
+            "nand.blocks_per_plane",
+            format!("{raw_units} mapping units are more than the map can number (2^32)"),
+            "use a larger ftl.mapping_unit_bytes or fewer blocks",
+        );
+        return;
+    }
+    let needed = geometry.needed_superblocks(profile);
+    if good < needed {
+        let unit = u64::from(profile.ftl.mapping_unit_bytes);
+        faults.add(
+            "device.capacity_bytes",
+            format!(
+                "{bytes} bytes do not fit: the flash gives {good} good superblocks of {} bytes, and {needed} are needed with \
+                 spare blocks for collection, static SLC cache and map",
+                u64::from(geometry.native.superblock_units) * unit
+            ),
+            "lower the capacity, add blocks, or lower factory_bad_percent, slc_cache.static_gb or collection_start",
+        );
+    }
+}

@@ -1,0 +1,65 @@
+//! The profiles that are built into nandscope, from the folder `profiles/`.
+
+use super::{HostProfile, Profile, ProfileError, parse_host, parse_profile};
+
+/// A built-in profile.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// Its name, as in `sim:NAME`.
+    pub name: &'static str,
+    /// Its file, relative to the repository.
+    pub file: &'static str,
+    /// Its text.
+    pub text: &'static str,
+}
+
+macro_rules! entry {
+    ($folder:literal, $name:literal) => {
+        Entry {
+            name: $name,
+            file: concat!($folder, $name, ".toml"),
+            text: include_str!(concat!("../../../../", $folder, $name, ".toml")),
+        }
+    };
+}
+
+/// Devices, in alphabetical order.
+pub const DEVICES: &[Entry] = &[
+    entry!("profiles/", "reference-nvme-64gb"),
+    entry!("profiles/", "sm2708-250gb"),
+];
+
+/// Hosts, in alphabetical order.
+pub const HOSTS: &[Entry] = &[
+    entry!("profiles/hosts/", "direct"),
+    entry!("profiles/hosts/", "lexar-sr2"),
+    entry!("profiles/hosts/", "rtl9211ds"),
+];
+
+/// The built-in device of that name.
+pub fn device(name: &str) -> Option<&'static Entry> {
+    DEVICES.iter().find(|e| e.name == name)
+}
+
+/// The built-in host of that name.
+pub fn host(name: &str) -> Option<&'static Entry> {
+    HOSTS.iter().find(|e| e.name == name)
+}
+
+impl Entry {
+    /// Reads the entry as a device.
+    ///
+    /// # Errors
+    /// As [`parse_profile`]; the library's own tests see to it that there are none.
+    pub fn profile(&self) -> Result<Profile, Vec<ProfileError>> {
+        parse_profile(self.file, self.text)
+    }
+
+    /// Reads the entry as a host.
+    ///
+    /// # Errors
+    /// As [`parse_host`].
+    pub fn host_profile(&self) -> Result<HostProfile, Vec<ProfileError>> {
+        parse_host(self.file, self.text)
+    }
+}

@@ -1,0 +1,359 @@
+//! The text form of a device profile (`profiles/*.toml`), key by key. Every quantity carries its
+//! unit in its name. What the numbers must satisfy together is checked in `check`, not here.
+
+use serde::{Deserialize, Serialize};
+
+/// A device profile as it stands in its file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// Version of this format; 1.
+    pub format: u32,
+    /// Who the device is.
+    pub device: DeviceSection,
+    /// Flash chips.
+    pub nand: NandSection,
+    /// Flash translation layer.
+    pub ftl: FtlSection,
+    /// Controller.
+    pub controller: ControllerSection,
+    /// Power of the device itself (flash operations apart).
+    pub power: PowerSection,
+    /// Thermal network and throttling.
+    pub thermal: ThermalSection,
+    /// Ways to attach it, the best first.
+    pub interface: Vec<InterfaceSection>,
+    /// How a review attaches it.
+    #[serde(default)]
+    pub review: Vec<ReviewMode>,
+}
+
+/// Who the device is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DeviceSection {
+    /// Short name, equal to the file's name.
+    pub name: String,
+    /// For people.
+    pub title: String,
+    /// A paragraph: what it is and what the profile can and cannot show.
+    pub description: String,
+    /// Model name as the device reports it.
+    pub model: String,
+    /// Firmware revision as the device reports it.
+    pub firmware: String,
+    /// Addressable bytes.
+    pub capacity_bytes: u64,
+    /// Documents that the numbers come from.
+    pub sources: Vec<String>,
+}
+
+/// Number of bits in a cell as a block is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Cell {
+    /// One bit.
+    Slc,
+    /// Two bits.
+    Mlc,
+    /// Three bits.
+    Tlc,
+    /// Four bits.
+    Qlc,
+}
+
+impl Cell {
+    /// Bits per cell, 1 to 4.
+    pub const fn bits(self) -> u32 {
+        match self {
+            Cell::Slc => 1,
+            Cell::Mlc => 2,
+            Cell::Tlc => 3,
+            Cell::Qlc => 4,
+        }
+    }
+}
+
+/// Flash chips and the buses to them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NandSection {
+    /// Part or generation.
+    pub part: String,
+    /// Cell mode of blocks that are not used as SLC.
+    pub cell: Cell,
+    /// Buses between controller and chips.
+    pub channels: u32,
+    /// Dies on each bus.
+    pub dies_per_channel: u32,
+    /// Planes of a die, which work together on one command.
+    pub planes: u32,
+    /// Erase blocks of a plane.
+    pub blocks_per_plane: u32,
+    /// Word lines of an erase block: pages per block is this times bits per cell.
+    pub word_lines: u32,
+    /// Data bytes of a page on one plane, in KiB.
+    pub page_kib: u32,
+    /// Transfers per second on a channel, in MT/s; a transfer is one byte.
+    pub bus_mt_per_s: f64,
+    /// Command and address cycles before each page transfer, ns.
+    pub bus_overhead_ns: u64,
+    /// The next page is read from the array while the previous one is on the bus.
+    pub cache_read: bool,
+    /// The next page goes to the die while the previous one is being programmed.
+    pub cache_program: bool,
+    /// A read may suspend a program or an erase.
+    pub suspend: bool,
+    /// Time to suspend, and again to resume, µs.
+    pub suspend_us: f64,
+    /// Share of blocks that leave the factory bad, percent.
+    pub factory_bad_percent: f64,
+    /// Array times of blocks used as SLC.
+    pub slc: ArraySection,
+    /// Array times of blocks in the native cell mode (left out where that is SLC).
+    pub native: Option<ArraySection>,
+    /// Energy.
+    pub energy: EnergySection,
+    /// Errors and their correction.
+    pub reliability: ReliabilitySection,
+}
+
+/// Times of one cell mode.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ArraySection {
+    /// Array read time (tR) of each page of a word line, µs: one number per bit of the cell.
+    pub read_us: Vec<f64>,
+    /// Program time (tPROG), µs: one number where all pages of a word line are programmed in
+    /// one go, one per bit where page by page.
+    pub program_us: Vec<f64>,
+    /// Erase time (tBERS), µs.
+    pub erase_us: f64,
+    /// Program/erase cycles for which the part is rated.
+    pub cycles: u32,
+}
+
+/// Energy of flash operations.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EnergySection {
+    /// Power of a die while its array reads, mW.
+    pub read_mw: f64,
+    /// Power of a die while its array programs, mW.
+    pub program_mw: f64,
+    /// Power of a die while its array erases, mW.
+    pub erase_mw: f64,
+    /// Energy of a byte on a channel, both ends, pJ.
+    pub bus_pj_per_byte: f64,
+}
+
+/// Raw bit errors and what corrects them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReliabilitySection {
+    /// Raw bit error rate of a fresh block in its native mode.
+    pub rber_fresh: f64,
+    /// Raw bit error rate at the rated number of cycles, without retention.
+    pub rber_rated: f64,
+    /// Exponent of the growth with cycles.
+    pub wear_exponent: f64,
+    /// Factor on the error rate after one year at 40 °C at rated cycles.
+    pub retention_factor_year: f64,
+    /// Raw bit error rate added by 100,000 reads of a block.
+    pub disturb_per_100k_reads: f64,
+    /// Codeword of the ECC, bytes of data.
+    pub codeword_bytes: u32,
+    /// Raw bit errors that can be corrected in a codeword.
+    pub correctable_bits: u32,
+    /// Read retries before a page is given up; each halves the raw bit error rate.
+    pub retries: u32,
+}
+
+/// Flash translation layer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FtlSection {
+    /// Grain of the logical-to-physical map, bytes.
+    pub mapping_unit_bytes: u32,
+    /// How garbage collection picks its victim.
+    pub collection: CollectionPolicy,
+    /// Free superblocks at which garbage collection begins.
+    pub collection_start: u32,
+    /// Units that garbage collection and folding move at once (buffers set aside for it).
+    pub relocation_units: u32,
+    /// Relocation takes its buffers out of the write buffer.
+    pub relocation_shares_buffer: bool,
+    /// Wear levelling moves the least worn block when it lags the mean by this many cycles; 0 is off.
+    pub wear_spread_cycles: u32,
+    /// A block is rewritten after this many reads; 0 is off.
+    pub refresh_reads: u32,
+    /// Host map entries per page of the mapping journal; 0 keeps no journal.
+    pub journal_entries: u32,
+    /// Where the mapping table is.
+    pub map: MapSection,
+    /// SLC cache; left out where there is none.
+    pub slc_cache: Option<SlcCacheSection>,
+}
+
+/// How garbage collection picks its victim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CollectionPolicy {
+    /// The superblock with the least valid data.
+    Greedy,
+    /// The superblock written longest ago.
+    Fifo,
+    /// Most (1 − u)·age / 2u, u being the share of valid data (Rosenblum and Ousterhout 1992).
+    CostBenefit,
+}
+
+/// Where the mapping table is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MapSection {
+    /// `dram`, `host-memory` or `window`.
+    pub location: MapLocation,
+    /// Bytes of map held near the controller, KiB (not for `dram`).
+    pub window_kib: Option<u32>,
+    /// Time to fetch a part of the map from host memory, µs (only `host-memory`).
+    pub host_memory_us: Option<f64>,
+}
+
+/// Where the mapping table is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MapLocation {
+    /// All of it in DRAM of the device.
+    Dram,
+    /// In flash, a window of it in memory lent by the host.
+    HostMemory,
+    /// In flash, a window of it in the controller's own memory.
+    Window,
+}
+
+/// SLC cache.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SlcCacheSection {
+    /// Bytes that are always there (taken from the over-provisioning), GB.
+    pub static_gb: f64,
+    /// Bytes that come on top while there is unmapped capacity to borrow, at most, GB.
+    pub dynamic_gb: f64,
+    /// Share of the over-provisioning that cached data may take up, percent, before folding is
+    /// forced in the foreground. New SLC blocks are opened only while none of it is taken.
+    pub lends_spare_percent: f64,
+    /// Folding in the background begins this long after the last host write, ms; reads do not stop it.
+    pub fold_after_ms: f64,
+    /// In the foreground, folding and host writes share the controller in turns instead of overlapping.
+    pub fold_blocks_host: bool,
+}
+
+/// Controller.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ControllerSection {
+    /// Processor cores that handle host commands.
+    pub cores: u32,
+    /// Firmware time of a read command, µs.
+    pub read_us: f64,
+    /// Firmware time of a write command, µs.
+    pub write_us: f64,
+    /// Firmware time of each further mapping unit of a command, ns.
+    pub per_unit_ns: u64,
+    /// ECC decoding time of a page after its transfer, µs.
+    pub decode_us: f64,
+    /// Write buffer, KiB.
+    pub write_buffer_kib: u32,
+    /// When a place in the write buffer is free again.
+    pub buffer_release: BufferRelease,
+    /// Capacitors keep the write buffer alive when power fails: flush needs no program.
+    pub power_fail_hold_up: bool,
+    /// Read-ahead of sequential reads, KiB; 0 is off.
+    pub read_ahead_kib: u32,
+    /// Time to become ready after power-on, ms.
+    pub boot_ms: f64,
+}
+
+/// When a place in the write buffer is free again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BufferRelease {
+    /// When the page is programmed: the data can be written elsewhere if the program fails.
+    Programmed,
+    /// When the page register of the die has it.
+    Transferred,
+}
+
+/// Power of the device itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PowerSection {
+    /// Share of the device's heat that arises in the controller (the rest is in the flash), 0 to 1.
+    pub controller_share: f64,
+    /// Energy of error correction and data movement in the controller, pJ per byte over the flash bus.
+    pub data_path_pj_per_byte: f64,
+}
+
+/// Lumped thermal network: controller – case – ambient.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ThermalSection {
+    /// Ambient temperature, °C.
+    pub ambient_c: f64,
+    /// Resistance from the controller (where SMART measures) to the case, K/W.
+    pub controller_to_case_k_per_w: f64,
+    /// Resistance from the case to the ambient, K/W.
+    pub case_to_ambient_k_per_w: f64,
+    /// Heat capacity of the controller and its package, J/K.
+    pub controller_j_per_k: f64,
+    /// Heat capacity of the rest of the device, J/K.
+    pub case_j_per_k: f64,
+    /// Temperature at which throttling begins, °C.
+    pub throttle_start_c: f64,
+    /// Temperature at which it is strongest, °C.
+    pub throttle_full_c: f64,
+    /// Share of the clock that is left at the strongest throttling, 0 to 1.
+    pub throttle_clock: f64,
+    /// NVMe warning composite temperature, °C.
+    pub warning_c: f64,
+    /// NVMe critical composite temperature, °C.
+    pub critical_c: f64,
+}
+
+/// One way to attach the device.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InterfaceSection {
+    /// Name of the link mode, such as `pcie-3.0-x1` or `sd-sdr104`.
+    pub link: String,
+    /// Write commands are acknowledged when the data is in the buffer, or when it is programmed.
+    pub acknowledge: Acknowledge,
+    /// Dies that may program or erase at once within the power this interface allows.
+    pub active_dies: u32,
+    /// Power while commands are outstanding or background work runs, flash operations apart, mW.
+    pub active_mw: f64,
+    /// Power while idle, mW.
+    pub idle_mw: f64,
+    /// Energy of a byte on the link, device side, pJ.
+    pub link_pj_per_byte: f64,
+}
+
+/// When a write command is acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Acknowledge {
+    /// When its data is in the write buffer.
+    Buffered,
+    /// When all program units that it filled are programmed; the rest stays in the buffer.
+    Programmed,
+}
+
+/// How a review attaches the device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReviewMode {
+    /// Name for the report, such as `SD Express`.
+    pub mode: String,
+    /// Host profile, such as `rtl9211ds`.
+    pub host: String,
+}

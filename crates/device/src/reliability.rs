@@ -1,0 +1,152 @@
+//! Raw bit errors of a block, and whether the ECC can correct them.
+//!
+//! The raw bit error rate (RBER) grows with program/erase cycles as a power law, with the time
+//! since programming logarithmically, and linearly with reads since the erase; the forms follow
+//! Cai, Ghose, Haratsch, Luo and Mutlu, "Error characterization, mitigation, and recovery in
+//! flash-memory-based solid-state drives" (Proc. IEEE 105, 2017). A codeword fails where a Poisson
+//! number of errors exceeds what the ECC corrects; each read retry, with adjusted thresholds,
+//! halves the rate. SLC blocks have a tenth of the errors of native ones. Differences between
+//! pages of a word line, between blocks, and with temperature are left out.
+
+use crate::ftl::blocks::Superblock;
+use crate::profile::schema::ReliabilitySection;
+use crate::random::Random;
+use nandscope_units::Nanos;
+use serde::{Deserialize, Serialize};
+
+const SLC_SHARE: f64 = 0.1;
+const YEAR_S: f64 = 365.25 * 86_400.0;
+/// Retention begins to show after about an hour; the logarithm needs an origin.
+const RETENTION_ORIGIN_S: f64 = 3_600.0;
+/// Below this chance of a retry per page, reads are not drawn at all.
+const NEGLIGIBLE: f64 = 1e-9;
+
+/// What came of reading a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ReadVerdict {
+    /// Further array reads that were needed.
+    pub(crate) retries: u32,
+    /// The data is lost.
+    pub(crate) uncorrectable: bool,
+}
+
+/// The error model of a part.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Reliability {
+    section: ReliabilitySection,
+    rated_cycles: f64,
+    rated_cycles_slc: f64,
+}
+
+impl Reliability {
+    pub(crate) fn new(section: &ReliabilitySection, cycles: u32, cycles_slc: u32) -> Self {
+        Reliability {
+            section: section.clone(),
+            rated_cycles: f64::from(cycles.max(1)),
+            rated_cycles_slc: f64::from(cycles_slc.max(1)),
+        }
+    }
+
+    /// Raw bit error rate of a block's data at `now`.
+    pub(crate) fn rber(&self, block: &Superblock, now: Nanos) -> f64 {
+        let s = &self.section;
+        let rated = if block.slc { self.rated_cycles_slc } else { self.rated_cycles };
+        let worn = libm::pow(f64::from(block.erases) / rated, s.wear_exponent);
+        let base = s.rber_fresh + (s.rber_rated - s.rber_fresh) * worn;
+        let age_s = now.saturating_sub(block.closed_at).as_secs_f64();
+        let span = libm::log(1.0 + YEAR_S / RETENTION_ORIGIN_S);
+        let aged = (s.retention_factor_year - 1.0) * worn.min(4.0) * libm::log(1.0 + age_s / RETENTION_ORIGIN_S) / span;
+        let disturbed = s.disturb_per_100k_reads * f64::from(block.reads) / 100_000.0;
+        let rber = base * (1.0 + aged) + disturbed;
+        (if block.slc { rber * SLC_SHARE } else { rber }).min(0.5)
+    }
+
+    /// Chance that a codeword has more errors than can be corrected.
+    pub(crate) fn codeword_failure(&self, rber: f64) -> f64 {
+        let lambda = rber * f64::from(self.section.codeword_bytes) * 8.0;
+        poisson_above(f64::from(self.section.correctable_bits), lambda)
+    }
+
+    /// Reads a page: draws whether retries were needed. Most reads of healthy blocks are decided
+    /// without a look, by limits that are kept with the block.
+    #[inline]
+    pub(crate) fn read(&self, block: &mut Superblock, bytes: u32, now: Nanos, random: &mut Random) -> ReadVerdict {
+        block.reads = block.reads.saturating_add(1);
+        if block.reads < block.safe_reads && now < block.safe_until {
+            return ReadVerdict { retries: 0, uncorrectable: false };
+        }
+        self.read_slowly(block, bytes, now, random)
+    }
+
+    fn read_slowly(&self, block: &mut Superblock, bytes: u32, now: Nanos, random: &mut Random) -> ReadVerdict {
+        let codewords = f64::from(bytes.div_ceil(self.section.codeword_bytes));
+        let rber = self.rber(block, now);
+        if codewords * self.codeword_failure(rber * 1.05) < NEGLIGIBLE {
+            // The rate changes by far less than 5 % over this many reads and this time.
+            block.safe_reads = block.reads.saturating_add(1_000);
+            block.safe_until = now + Nanos::from_secs(60);
+            return ReadVerdict { retries: 0, uncorrectable: false };
+        }
+        let mut rate = rber;
+        for retries in 0..=self.section.retries {
+            let fails = 1.0 - libm::pow(1.0 - self.codeword_failure(rate).min(1.0), codewords);
+            if random.unit() >= fails {
+                return ReadVerdict { retries, uncorrectable: false };
+            }
+            rate /= 2.0;
+        }
+        ReadVerdict { retries: self.section.retries, uncorrectable: true }
+    }
+
+    /// Whether one of the blocks of a superblock fails in an erase. Within the rated cycles the
+    /// chance is one in ten million per block (data sheets promise fewer than 2 % grown bad blocks
+    /// over 3,000 cycles, about 7 in a million; most of them late); beyond, it grows with the
+    /// eighth power of the cycles.
+    pub(crate) fn erase_fails(&self, block: &Superblock, blocks: u32, random: &mut Random) -> bool {
+        let rated = if block.slc { self.rated_cycles_slc } else { self.rated_cycles };
+        let share = f64::from(block.erases) / rated;
+        let chance = 1e-7 * libm::pow(share.max(1.0), 8.0) * f64::from(blocks);
+        random.unit() < chance
+    }
+}
+
+/// Chance that a Poisson variable of mean `lambda` exceeds `limit`.
+fn poisson_above(limit: f64, lambda: f64) -> f64 {
+    if lambda <= 0.0 {
+        return 0.0;
+    }
+    if lambda > 0.8 * limit {
+        // Normal approximation with continuity correction, where the tail is not small.
+        let z = (limit + 0.5 - lambda) / libm::sqrt(lambda);
+        return 0.5 * libm::erfc(z / std::f64::consts::SQRT_2);
+    }
+    let first = limit + 1.0;
+    let ln_first = first * libm::log(lambda) - lambda - libm::lgamma(first + 1.0);
+    // The terms above fall at least as fast as a geometric series.
+    (libm::exp(ln_first) / (1.0 - lambda / (first + 1.0))).min(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn poisson_above_exactly(limit: u32, lambda: f64) -> f64 {
+        let mut term = libm::exp(-lambda);
+        let mut below = term;
+        for k in 1..=limit {
+            term *= lambda / f64::from(k);
+            below += term;
+        }
+        1.0 - below
+    }
+
+    #[test]
+    fn the_tail_agrees_with_the_sum() {
+        for (limit, lambda) in [(4, 1.0), (10, 5.0), (72, 40.0), (72, 60.0), (72, 90.0)] {
+            let exact = poisson_above_exactly(limit, lambda);
+            let got = poisson_above(f64::from(limit), lambda);
+            assert!((got / exact - 1.0).abs() < 0.12, "{limit} {lambda}: {got} {exact}");
+        }
+        assert_eq!(poisson_above(10.0, 0.0), 0.0);
+    }
+}

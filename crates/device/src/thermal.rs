@@ -1,0 +1,127 @@
+//! Heat: a network of two lumps (controller, case) to the ambient, stepped in fixed intervals;
+//! throttling follows the controller's temperature with the delay of one interval of firmware.
+//!
+//! Left out: the flash's own temperature (it is taken to be the case's), airflow, the reader's
+//! heat, the dependence of leakage on temperature.
+
+use crate::profile::schema::{PowerSection, ThermalSection};
+use nandscope_units::Nanos;
+use serde::{Deserialize, Serialize};
+
+/// Interval of the thermal model.
+pub(crate) const STEP: Nanos = Nanos(100_000_000);
+/// Interval at which the firmware sets the throttle.
+const FIRMWARE_STEPS: u32 = 10;
+
+/// State of the thermal model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Thermal {
+    section: ThermalSection,
+    controller_share: f64,
+    controller_c: f64,
+    case_c: f64,
+    clock: f64,
+    steps: u32,
+    warning_steps: u64,
+    critical_steps: u64,
+}
+
+impl Thermal {
+    pub(crate) fn new(section: &ThermalSection, power: &PowerSection) -> Self {
+        Thermal {
+            section: section.clone(),
+            controller_share: power.controller_share,
+            controller_c: section.ambient_c,
+            case_c: section.ambient_c,
+            clock: 1.0,
+            steps: 0,
+            warning_steps: 0,
+            critical_steps: 0,
+        }
+    }
+
+    /// Advances by one [`STEP`] at a mean power of the device in watts. Explicit Euler: the
+    /// profile's check keeps the step well below the time constants.
+    pub(crate) fn step(&mut self, device_w: f64) {
+        let s = &self.section;
+        let dt = STEP.as_secs_f64();
+        let to_case_w = (self.controller_c - self.case_c) / s.controller_to_case_k_per_w;
+        let to_ambient_w = (self.case_c - s.ambient_c) / s.case_to_ambient_k_per_w;
+        let controller_w = device_w * self.controller_share;
+        self.controller_c += (controller_w - to_case_w) * dt / s.controller_j_per_k;
+        self.case_c += (device_w - controller_w + to_case_w - to_ambient_w) * dt / s.case_j_per_k;
+        self.warning_steps += u64::from(self.controller_c >= s.warning_c);
+        self.critical_steps += u64::from(self.controller_c >= s.critical_c);
+        self.steps += 1;
+        if self.steps >= FIRMWARE_STEPS {
+            self.steps = 0;
+            self.clock = self.clock_for(self.controller_c);
+        }
+    }
+
+    fn clock_for(&self, celsius: f64) -> f64 {
+        let s = &self.section;
+        let hot = (celsius - s.throttle_start_c) / (s.throttle_full_c - s.throttle_start_c);
+        1.0 - hot.clamp(0.0, 1.0) * (1.0 - s.throttle_clock)
+    }
+
+    /// Share of the clock that throttling leaves.
+    pub(crate) fn clock(&self) -> f64 {
+        self.clock
+    }
+
+    /// Temperature at the controller, which SMART reports.
+    pub(crate) fn controller_c(&self) -> f64 {
+        self.controller_c
+    }
+
+    /// Temperature of the surface.
+    pub(crate) fn case_c(&self) -> f64 {
+        self.case_c
+    }
+
+    /// Time above the warning and the critical temperature.
+    pub(crate) fn time_above(&self) -> (Nanos, Nanos) {
+        (STEP * self.warning_steps, STEP * self.critical_steps)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn thermal() -> Thermal {
+        let section = ThermalSection {
+            ambient_c: 25.0,
+            controller_to_case_k_per_w: 4.0,
+            case_to_ambient_k_per_w: 30.0,
+            controller_j_per_k: 1.0,
+            case_j_per_k: 5.0,
+            throttle_start_c: 90.0,
+            throttle_full_c: 100.0,
+            throttle_clock: 0.25,
+            warning_c: 95.0,
+            critical_c: 110.0,
+        };
+        Thermal::new(&section, &PowerSection { controller_share: 0.5, data_path_pj_per_byte: 0.0 })
+    }
+
+    #[test]
+    fn the_steady_state_is_that_of_the_network() {
+        let mut thermal = thermal();
+        for _ in 0..20_000 {
+            thermal.step(2.0);
+        }
+        assert!((thermal.case_c() - 85.0).abs() < 0.01, "{}", thermal.case_c());
+        assert!((thermal.controller_c() - 89.0).abs() < 0.01, "{}", thermal.controller_c());
+        assert_eq!(thermal.clock(), 1.0);
+    }
+
+    #[test]
+    fn throttling_is_proportional_between_its_limits() {
+        let thermal = thermal();
+        assert_eq!(thermal.clock_for(80.0), 1.0);
+        assert_eq!(thermal.clock_for(95.0), 0.625);
+        assert_eq!(thermal.clock_for(140.0), 0.25);
+    }
+}
