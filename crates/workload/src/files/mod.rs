@@ -1,0 +1,23 @@
+//! File workloads: folders of files copied to a card, read back, deleted, and the card formatted,
+//! as the block operations that an exFAT file system makes of them.
+//!
+//! A [`FolderSpec`] says what a folder holds in numbers; [`FileTree`] is a made-up folder that
+//! holds exactly that; [`ExfatLayout`] places it on a card; [`CopyJob`] turns the placed tree into
+//! one [`ExtentSource`] per thread. Nothing here writes real files or file-system structures: it
+//! is about where the operations go, not what is in them.
+
+mod copy;
+mod delete;
+mod exfat;
+mod extents;
+mod format;
+mod spec;
+mod tree;
+
+pub use copy::{CopyJob, CopyOptions, Direction};
+pub use delete::DeletePlan;
+pub use exfat::{DirectoryPlace, ExfatLayout, FilePlace, LayoutError, PlacedTree, cluster_bytes};
+pub use extents::{Extent, ExtentSource};
+pub use format::FormatPlan;
+pub use spec::{FolderSpec, SpecError, das_suite};
+pub use tree::{File, FileTree, Folder};

@@ -1,0 +1,107 @@
+//! What can be wrong with a trace, or with its replay. Each message says where and what to do.
+
+use nandscope_units::Bytes;
+use thiserror::Error;
+
+/// Why a trace could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum TraceError {
+    /// A line or field that cannot be read.
+    #[error("{file}:{line}: {what}")]
+    Line {
+        /// The name of the file.
+        file: String,
+        /// The line, from 1.
+        line: u64,
+        /// What is wrong, and what was expected.
+        what: String,
+    },
+    /// A record is earlier than the one before it.
+    #[error(
+        "{file}:{line}: time goes backwards by {back_ns} ns; sort the file by time, or ask for sorting when it is read"
+    )]
+    Backwards {
+        /// The name of the file.
+        file: String,
+        /// The line, from 1.
+        line: u64,
+        /// By how much, nanoseconds.
+        back_ns: u64,
+    },
+    /// The file mixes several devices and none was chosen.
+    #[error(
+        "{file}:{line}: device {second} appears beside device {first}; choose the device to read"
+    )]
+    Devices {
+        /// The name of the file.
+        file: String,
+        /// The line, from 1.
+        line: u64,
+        /// The device of the first record.
+        first: String,
+        /// The other one.
+        second: String,
+    },
+    /// Nothing in the file is a request that was asked for.
+    #[error("{file}: holds no request ({seen}); is it really {format}?")]
+    Empty {
+        /// The name of the file.
+        file: String,
+        /// The format as which it was read.
+        format: &'static str,
+        /// What was seen instead.
+        seen: String,
+    },
+    /// A `.nstrace` file that is damaged or of another version.
+    #[error("{file}: {what}")]
+    Binary {
+        /// The name of the file.
+        file: String,
+        /// What is wrong.
+        what: String,
+    },
+    /// No known format fits.
+    #[error(
+        "{file}: is in no known trace format; known are fio iolog (2, 3), blkparse text, MSR Cambridge CSV, Alibaba CSV, nstrace"
+    )]
+    UnknownFormat {
+        /// The name of the file.
+        file: String,
+    },
+}
+
+/// Why a trace cannot be replayed on a device.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ReplayError {
+    /// A request reaches beyond the device.
+    #[error(
+        "record {record} of the trace ends at byte {end}, beyond the device of {capacity}; use fit=scale or fit=wrap, or a larger device"
+    )]
+    Beyond {
+        /// The record, from 1.
+        record: u64,
+        /// The first byte behind it.
+        end: u64,
+        /// The size of the device.
+        capacity: Bytes,
+    },
+    /// The trace touches more than the device holds.
+    #[error(
+        "the trace touches {footprint} in all, the device holds {capacity}; use fit=wrap, or a larger device"
+    )]
+    Footprint {
+        /// Bytes touched at least once, in blocks of 4 KiB.
+        footprint: Bytes,
+        /// The size of the device.
+        capacity: Bytes,
+    },
+    /// An open loop needs times.
+    #[error("the trace carries no times; replay it in a closed loop")]
+    Untimed,
+    /// The speed is zero, negative or not a number.
+    #[error("the replay speed must be a number above zero")]
+    Speed,
+    /// The device has no room for even one block of 4 KiB.
+    #[error("the device of {0} is smaller than one block of 4 KiB")]
+    TooSmall(Bytes),
+}

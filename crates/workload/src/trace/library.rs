@@ -1,0 +1,122 @@
+//! The recorded traces that come with the program. What they hold, and how they were made, stands
+//! in `traces/README.md`; `scripts/record-traces.sh` makes them anew.
+
+use super::{Header, Trace, TraceError, nstrace};
+
+/// A trace of the library, still packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NamedTrace {
+    /// The name on the command line.
+    pub name: &'static str,
+    /// A line for people.
+    pub title: &'static str,
+    /// What was done, in a sentence or two.
+    pub description: &'static str,
+    /// The `.nstrace` file.
+    pub bytes: &'static [u8],
+}
+
+impl NamedTrace {
+    /// Unpacks the trace. It takes milliseconds; keep the result.
+    ///
+    /// # Errors
+    /// Where the file is damaged, which for an unmodified program cannot be.
+    pub fn load(&self) -> Result<(Header, Trace), TraceError> {
+        nstrace::read(self.name, self.bytes)
+    }
+}
+
+macro_rules! recorded {
+    ($name:literal, $title:literal, $description:literal) => {
+        NamedTrace {
+            name: $name,
+            title: $title,
+            description: $description,
+            bytes: include_bytes!(concat!("../../../../traces/", $name, ".nstrace")),
+        }
+    };
+}
+
+static LIBRARY: [NamedTrace; 5] = [
+    recorded!(
+        "browser-start",
+        "Starting Chromium cold, then once more",
+        "Chromium with its libraries, fonts and a new profile on the device opens a local page and \
+         saves a picture of it; then the same with everything in memory."
+    ),
+    recorded!(
+        "database",
+        "SQLite under load, write-ahead log, full synchronisation",
+        "3,500 transactions of inserts and updates on a table of 400,000 customers, each made durable \
+         by an fsync, with look-ups by key between them."
+    ),
+    recorded!(
+        "package-install",
+        "Installing packages with dpkg",
+        "dpkg unpacks and configures twelve Debian packages from archives on the same device, with \
+         its own fsyncs."
+    ),
+    recorded!(
+        "photo-import",
+        "Copying photos in and making thumbnails",
+        "150 photos of 4 to 8 MB are copied onto the device; then 60 of them are read back and \
+         scaled down."
+    ),
+    recorded!(
+        "source-build",
+        "Unpacking and building a source tree with cargo",
+        "The archives of this project's own dependencies are unpacked and a program is built on \
+         them, sources, temporary files and results on the same device."
+    ),
+];
+
+/// The recorded traces, in the order of their names.
+pub fn library() -> &'static [NamedTrace] {
+    &LIBRARY
+}
+
+/// The trace of a name.
+pub fn find(name: &str) -> Option<&'static NamedTrace> {
+    LIBRARY.iter().find(|t| t.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::OpKind;
+
+    #[test]
+    fn every_trace_loads_and_is_what_it_says() {
+        for named in library() {
+            let (header, trace) = named.load().unwrap();
+            assert_eq!(
+                (header.name.as_str(), header.title.as_str()),
+                (named.name, named.title)
+            );
+            let count = trace.records().len();
+            assert!(
+                (500..=60_000).contains(&count),
+                "{}: {count} records",
+                named.name
+            );
+            assert!(trace.is_timed() && trace.duration().as_secs_f64() < 90.0);
+            let capacity = trace.capacity().expect("the recorder writes it");
+            assert!(trace.extent() <= capacity, "{}", named.name);
+            for kind in [OpKind::Read, OpKind::Write, OpKind::Flush] {
+                assert!(trace.total(kind).0 > 0, "{}: no {kind:?}", named.name);
+            }
+            let aligned = |r: &crate::trace::Record| {
+                r.offset.0.is_multiple_of(512) && r.length.is_multiple_of(512)
+            };
+            assert!(trace.records().iter().all(aligned), "{}", named.name);
+        }
+    }
+
+    #[test]
+    fn the_library_stays_small() {
+        let bytes: usize = library().iter().map(|t| t.bytes.len()).sum();
+        assert!(bytes <= 3_000_000, "{bytes} bytes");
+        assert_eq!(find("database").map(|t| t.name), Some("database"));
+        assert_eq!(find("no-such"), None);
+    }
+}

@@ -1,0 +1,145 @@
+//! Recorded block traces: read them from the formats of others, keep them compactly, replay them.
+//!
+//! A [`Trace`] is a list of requests with times. It is read from fio's I/O logs, blkparse's text,
+//! the MSR Cambridge and Alibaba block traces, or our own compact file ([`nstrace`](Header)), and
+//! becomes an [`OpSource`](crate::OpSource) with [`Replay`]. [`library()`] holds recordings of real
+//! programs. This module does no I/O: it is given the bytes of a file and the name to put into errors.
+
+mod alibaba;
+mod blkparse;
+mod builder;
+mod error;
+mod fit;
+mod format;
+mod iolog;
+mod library;
+mod lines;
+mod msr;
+mod nstrace;
+mod replay;
+
+#[cfg(test)]
+mod tests;
+
+pub use blkparse::BlockEvent;
+pub use error::{ReplayError, TraceError};
+pub use fit::Fit;
+pub use format::{Format, Order, ParseOptions, ParseReport};
+pub use library::{NamedTrace, find, library};
+pub use nstrace::{Header, read as read_nstrace, write as write_nstrace};
+pub use replay::{Replay, ReplayOptions, Timing};
+
+use crate::OpKind;
+use nandscope_units::{Bytes, Nanos};
+
+/// One request of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Record {
+    /// When it was made, from the first record of the trace.
+    pub time: Nanos,
+    /// Where, in bytes from the start of the recorded device; zero for a flush.
+    pub offset: Bytes,
+    /// How many bytes; zero for a flush, never zero otherwise.
+    pub length: u32,
+    /// What it does.
+    pub kind: OpKind,
+}
+
+impl Record {
+    /// The first byte behind the request; saturates at 2^64.
+    pub const fn end(&self) -> u64 {
+        self.offset.0.saturating_add(self.length as u64)
+    }
+}
+
+/// A list of requests in the order of time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trace {
+    records: Vec<Record>,
+    timed: bool,
+    capacity: Option<Bytes>,
+}
+
+impl Trace {
+    /// A trace from records in the order of time. `timed` is false where the source had no times
+    /// (an iolog of version 2 without `wait`): such a trace can be replayed in a closed loop only.
+    /// `capacity` is the size of the recorded device, where it is known.
+    ///
+    /// Times are counted from the first record; records out of order are put in order, equal
+    /// times keeping their sequence.
+    pub fn new(mut records: Vec<Record>, timed: bool, capacity: Option<Bytes>) -> Self {
+        if !records.is_sorted_by_key(|r| r.time) {
+            records.sort_by_key(|r| r.time);
+        }
+        let start = records.first().map_or(Nanos::ZERO, |r| r.time);
+        for record in &mut records {
+            record.time = record.time.saturating_sub(start);
+        }
+        Trace {
+            records,
+            timed,
+            capacity,
+        }
+    }
+
+    /// Reads a trace with the default [`ParseOptions`]. `name` is what errors call the file.
+    ///
+    /// # Errors
+    /// Where a line or field cannot be read, time goes backwards, several devices are mixed, or
+    /// there is no request at all. Errors name the file and the line.
+    pub fn parse(
+        format: Format,
+        name: &str,
+        bytes: &[u8],
+    ) -> Result<(Trace, ParseReport), TraceError> {
+        Self::parse_with(format, name, bytes, &ParseOptions::default())
+    }
+
+    /// Reads a trace with options of your own.
+    ///
+    /// # Errors
+    /// As [`Trace::parse`].
+    pub fn parse_with(
+        format: Format,
+        name: &str,
+        bytes: &[u8],
+        options: &ParseOptions,
+    ) -> Result<(Trace, ParseReport), TraceError> {
+        format::parse(format, name, bytes, options)
+    }
+
+    /// The requests, in the order of time.
+    pub fn records(&self) -> &[Record] {
+        &self.records
+    }
+
+    /// Whether the records carry times that mean something.
+    pub const fn is_timed(&self) -> bool {
+        self.timed
+    }
+
+    /// The size of the recorded device, where the file says it.
+    pub const fn capacity(&self) -> Option<Bytes> {
+        self.capacity
+    }
+
+    /// From the first request to the last.
+    pub fn duration(&self) -> Nanos {
+        self.records.last().map_or(Nanos::ZERO, |r| r.time)
+    }
+
+    /// The first byte behind all requests: the smallest device that holds them unmoved.
+    pub fn extent(&self) -> Bytes {
+        Bytes(self.records.iter().map(Record::end).max().unwrap_or(0))
+    }
+
+    /// Requests of one kind, and the bytes that they cover.
+    pub fn total(&self, kind: OpKind) -> (u64, Bytes) {
+        self.records
+            .iter()
+            .filter(|r| r.kind == kind)
+            .fold((0, Bytes::ZERO), |(n, bytes), r| {
+                (n + 1, bytes + Bytes(u64::from(r.length)))
+            })
+    }
+}
