@@ -195,7 +195,7 @@ fn global_sections_hold_for_later_jobs() {
     let depths: Vec<_> = file.jobs.iter().map(|j| j.pacing.iodepth).collect();
     assert_eq!(depths, [1, 1, 4]);
     assert_eq!(file.jobs[2].rw.access, Access::Write);
-    assert!(file.jobs[2].rw.random == false);
+    assert!(!file.jobs[2].rw.random);
     assert_eq!(file.jobs[1].origin.options["rw"], 4);
     assert_eq!(file.jobs[1].origin.options["bs"], 8);
 }
@@ -261,7 +261,10 @@ fn messages_name_line_and_remedy() {
             "[globalx]\n",
             "job.fio:1: fio takes `[globalx]` for another `[global]` section; rename the job, or write `[global]`",
         ),
-        ("[a]\nbs\n", "job.fio:2: `bs` has no value; write `bs=value`"),
+        (
+            "[a]\nbs\n",
+            "job.fio:2: `bs` has no value; write `bs=value`",
+        ),
     ];
     for (text, expected) in cases {
         assert_eq!(refusal(text), expected, "{text}");
@@ -271,18 +274,63 @@ fn messages_name_line_and_remedy() {
 #[test]
 fn refuses_values_that_mean_nothing() {
     let cases = [
-        "bs=4KiB", "bs=1000", "bs=0", "bs=4g", "bs=1k,2k,3k,4k", "bs=4x", "bs=(4*1024)", "bssplit=4k/60:8k/50",
-        "bssplit=4k/60:8k/30", "bsrange=8k-4k", "bs_unaligned=1", "ba=1000", "size=110%", "size=0", "io_size=0%",
-        "offset=100", "offset=-1", "iodepth=0", "iodepth=x", "numjobs=0", "loops=0", "rwmixread=101", "runtime=5x",
-        "runtime=10ns", "thinktime_blocks=0", "percentage_random=101", "rate=1m\nrate_iops=5", "rw=read:-4k",
-        "rw=randread\nrandom_distribution=zipf:1.0", "rw=randread\nrandom_distribution=zipf:x",
-        "rw=randread\nrandom_distribution=zipf:NaN", "rw=randread\nrandom_distribution=pareto:1",
-        "rw=randread\nrandom_distribution=zoned:50/50", "rw=randread\nrandom_distribution=zoned:100/101",
-        "rw=randread\nrandom_distribution=bell:1", "random_distribution=zipf:1.2", "rw_sequencer=identical",
-        "percentile_list=50:101", "percentile_list=a", "verify=pattern", "kb_base=1001", "sync=1", "buffered=1",
-        "zero_buffers=1", "rate_process=poisson", "iodepth_batch=4", "startdelay=1-5", "replay_no_stall=1",
-        "read_iolog=a:b", "nandscope_duty_cycle=32m", "nandscope_duty_cycle=32m:0", "nandscope_fullness=101%",
-        "nandscope_unknown=1", "hipri", "=4", "time_based=2", "size=$pagesize",
+        "bs=4KiB",
+        "bs=1000",
+        "bs=0",
+        "bs=4g",
+        "bs=1k,2k,3k,4k",
+        "bs=4x",
+        "bs=(4*1024)",
+        "bssplit=4k/60:8k/50",
+        "bssplit=4k/60:8k/30",
+        "bsrange=8k-4k",
+        "bs_unaligned=1",
+        "ba=1000",
+        "size=110%",
+        "size=0",
+        "io_size=0%",
+        "offset=100",
+        "offset=-1",
+        "iodepth=0",
+        "iodepth=x",
+        "numjobs=0",
+        "loops=0",
+        "rwmixread=101",
+        "runtime=5x",
+        "runtime=10ns",
+        "thinktime_blocks=0",
+        "percentage_random=101",
+        "rate=1m\nrate_iops=5",
+        "rw=read:-4k",
+        "rw=randread\nrandom_distribution=zipf:1.0",
+        "rw=randread\nrandom_distribution=zipf:x",
+        "rw=randread\nrandom_distribution=zipf:NaN",
+        "rw=randread\nrandom_distribution=pareto:1",
+        "rw=randread\nrandom_distribution=zoned:50/50",
+        "rw=randread\nrandom_distribution=zoned:100/101",
+        "rw=randread\nrandom_distribution=bell:1",
+        "random_distribution=zipf:1.2",
+        "rw_sequencer=identical",
+        "percentile_list=50:101",
+        "percentile_list=a",
+        "verify=pattern",
+        "kb_base=1001",
+        "sync=1",
+        "buffered=1",
+        "zero_buffers=1",
+        "rate_process=poisson",
+        "iodepth_batch=4",
+        "startdelay=1-5",
+        "replay_no_stall=1",
+        "read_iolog=a:b",
+        "nandscope_duty_cycle=32m",
+        "nandscope_duty_cycle=32m:0",
+        "nandscope_fullness=101%",
+        "nandscope_unknown=1",
+        "hipri",
+        "=4",
+        "time_based=2",
+        "size=$pagesize",
     ];
     for options in cases {
         let message = refusal(&format!("[job]\n{options}\n"));
@@ -313,7 +361,9 @@ fn the_span_covers_the_assignment() {
 
 #[test]
 fn traces_are_named_but_not_opened() {
-    let job = job("read_iolog=trace.log\nreplay_no_stall=1\nreplay_time_scale=200\nnandscope_trace_format=blktrace");
+    let job = job(
+        "read_iolog=trace.log\nreplay_no_stall=1\nreplay_time_scale=200\nnandscope_trace_format=blktrace",
+    );
     let trace = job.trace.expect("a trace");
     assert_eq!(trace.path, "trace.log");
     assert_eq!(trace.format.as_deref(), Some("blktrace"));
@@ -331,8 +381,22 @@ fn inert_options_are_kept() {
 
 /// Options of which any choice makes a valid job, except where two exclude each other.
 const CHOICES: &[&[&str]] = &[
-    &["rw=read", "rw=randrw", "rw=randread:8", "rw=write:64k", "rw=trimwrite", "rw=randtrim"],
-    &["bs=4k", "bs=8k,16k", "bs=512,1k,2k", "bssplit=4k/60:64k/40", "bsrange=4k-64k", "bssplit=4k/20:8k/,16k/100"],
+    &[
+        "rw=read",
+        "rw=randrw",
+        "rw=randread:8",
+        "rw=write:64k",
+        "rw=trimwrite",
+        "rw=randtrim",
+    ],
+    &[
+        "bs=4k",
+        "bs=8k,16k",
+        "bs=512,1k,2k",
+        "bssplit=4k/60:64k/40",
+        "bsrange=4k-64k",
+        "bssplit=4k/20:8k/,16k/100",
+    ],
     &["ba=4k", "ba=,8k", "ba=8k,,512"],
     &["size=1g", "size=50%", "size=12345"],
     &["io_size=3g", "io_size=10%"],

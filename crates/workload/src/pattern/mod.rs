@@ -7,6 +7,7 @@ mod mix;
 mod offsets;
 mod random;
 mod region;
+mod setup;
 mod sizes;
 mod skew;
 

@@ -1,6 +1,6 @@
 //! Where on the target a clone of a job works: sizes and percentages become bytes here.
 
-use crate::job::{Fault, Job, JobError};
+use crate::job::{Extent, Fault, Job, JobError};
 use nandscope_units::Bytes;
 
 /// A clone's part of the target.
@@ -39,11 +39,12 @@ impl Region {
         let rest = capacity - start;
         let length = match job.size {
             None => rest,
-            Some(size @ crate::job::Extent::Percent(p)) if p < 100 => {
-                let part = size.of(rest);
+            // fio takes a percentage of the whole target, and cuts it at the end.
+            Some(size @ Extent::Percent(_)) => {
+                let part = size.of(capacity).min(rest);
                 part - part % block
             }
-            Some(size) => size.of(rest),
+            Some(Extent::Bytes(bytes)) => bytes.0,
         };
         if length > rest {
             return Err(fault(
@@ -81,7 +82,7 @@ impl Region {
 fn start(job: &Job, clone: u32, capacity: u64, block: u64) -> u128 {
     let increment = u128::from(clone) * u128::from(job.offset_increment.of(capacity));
     let offset = u128::from(job.offset.of(capacity)) + increment;
-    let percent = |e| matches!(e, crate::job::Extent::Percent(_));
+    let percent = |e| matches!(e, Extent::Percent(_));
     if !percent(job.offset) && !percent(job.offset_increment) {
         return offset;
     }
