@@ -26,6 +26,18 @@ var nandscope = (function () {
   function withUnit(v, unit) { return unit === "×" ? short(v) + "×" : short(v) + "\u202f" + unit; }
   function tick(v) { return v === null || v === undefined ? "" : String(+v.toPrecision(6)); }
 
+  /* Powers of ten on a logarithmic axis: long ones as powers, or they would not fit. */
+  function power(v) {
+    if (v === null || v === undefined) return "";
+    var e = Math.round(Math.log10(v));
+    if (e < 4) return String(+v.toPrecision(3));
+    var mantissa = +(v / Math.pow(10, e)).toPrecision(2);
+    var digits = String(e).replace(/\d/g, function (d) { return "⁰¹²³⁴⁵⁶⁷⁸⁹"[d]; });
+    return (mantissa === 1 ? "" : mantissa + "·") + "10" + digits;
+  }
+
+  function seen(area) { return area.clientWidth > 0 && (!area.checkVisibility || area.checkVisibility()); }
+
   function percentile(nines) {
     var p = 100 * (1 - Math.pow(10, -nines));
     return "p" + String(+p.toFixed(Math.max(0, Math.ceil(nines) - 1) + 1));
@@ -89,6 +101,7 @@ var nandscope = (function () {
     var y = { size: 58, labelSize: 20, values: function (u, ticks) { return ticks.map(tick); } };
     var x = { size: 34, labelSize: 20, space: width < 480 ? 46 : 60, values: function (u, ticks) { return ticks.map(tick); } };
     if (log) {
+      y.values = function (u, ticks) { return ticks.map(power); };
       x.splits = function () { return NINES; };
       x.values = function (u, ticks) {
         var last = u.scales.x.max, narrow = u.width < 480;
@@ -102,7 +115,7 @@ var nandscope = (function () {
       width: width, height: HEIGHT + 34, series: series,
       axes: [axis(spec.x, x), axis(spec.y, y)],
       scales: { x: { time: false }, y: log ? { distr: 3, log: 10 } : { range: yRange(spec.yu) } },
-      padding: [10, 14, 0, 0],
+      padding: [10, log ? 24 : 16, 0, 0],
       cursor: {
         sync: { key: spec.sync, setSeries: false, scales: ["x", null] },
         drag: { x: true, y: false, setScale: true }, focus: { prox: -1 },
@@ -168,6 +181,7 @@ var nandscope = (function () {
       area.uplot.group = area.spec.sync;
       area.uplot.ready = true;
       area.wide = wide;
+      area.theme = css("--bg");
       if (drawn.indexOf(area) < 0) drawn.push(area);
     } catch (error) {
       failures.push(figure.id + ": " + error);
@@ -176,13 +190,13 @@ var nandscope = (function () {
   }
 
   function pending() {
-    return Array.prototype.filter.call(document.querySelectorAll(".plot-area"), function (a) { return !a.uplot && a.clientWidth > 0; });
+    return Array.prototype.filter.call(document.querySelectorAll(".plot-area"), function (a) { return !a.uplot && seen(a); });
   }
 
   /* A few milliseconds at a time, so that the page stays alive while many plots are drawn. */
   function slices(list) {
     var from = performance.now();
-    while (list.length && performance.now() - from < 14) { var a = list.shift(); if (!a.uplot && a.clientWidth > 0) draw(a); }
+    while (list.length && performance.now() - from < 14) { var a = list.shift(); if (!a.uplot && seen(a)) draw(a); }
     if (list.length) setTimeout(function () { slices(list); }, 0);
   }
 
@@ -198,12 +212,12 @@ var nandscope = (function () {
     slices(list);
   }
 
-  function again(width) { drawn.slice().forEach(function (a) { if (width || a.clientWidth > 0) draw(a, width); }); }
+  function again(width) { drawn.slice().forEach(function (a) { if (seen(a)) draw(a, width); }); }
 
   function fit() {
     drawn.forEach(function (a) {
       var w = a.clientWidth;
-      if (w > 0 && Math.abs(w - a.wide) > 1) draw(a);
+      if (seen(a) && (Math.abs(w - a.wide) > 1 || a.theme !== css("--bg"))) draw(a);
     });
   }
 
@@ -247,7 +261,7 @@ var nandscope = (function () {
   return {
     start: start, show: show, again: again, fit: fit,
     print: function (width) { pending().forEach(function (a) { draw(a, width); }); again(width); },
-    failures: failures,
+    failures: failures, seen: seen,
     idle: function () { return pending().length === 0; }
   };
 })();

@@ -39,7 +39,6 @@ struct Page<'a> {
     notices: Vec<NoticeView<'a>>,
     story: Story,
     key_charts: Vec<BarChart>,
-    mode_names: Vec<String>,
     diagram: Option<Diagram>,
     chapters: Vec<ChapterView>,
     published: Vec<PublishedRow>,
@@ -103,7 +102,6 @@ pub fn render(document: &ResultDocument) -> Result<String> {
         published: published::rows(document),
         verb: published::verb(document),
         groups: groups(&document.target.parameters),
-        mode_names,
         reduced,
     };
     Ok(page.render()?)
@@ -130,6 +128,16 @@ fn notices(document: &ResultDocument) -> Vec<NoticeView<'_>> {
         .iter()
         .map(|n| notice(document, n))
         .collect();
+    for step in &document.steps {
+        if let Some(reason) = &step.incomplete {
+            out.push(NoticeView {
+                level: "error",
+                word: "Unfinished step",
+                text: reason,
+                step: Some((chapter::step_anchor(&step.id), step.title.as_str())),
+            });
+        }
+    }
     if !document.complete {
         out.push(NoticeView {
             level: "error",

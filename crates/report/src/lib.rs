@@ -8,11 +8,18 @@
 
 #[cfg(test)]
 mod blank;
+pub mod compare;
+pub mod csv;
 mod encode;
 mod error;
+pub mod files;
 pub mod html;
 mod names;
 mod number;
+mod sparkline;
+mod svg;
+pub mod terminal;
 mod view;
 
+pub use files::write_all;
 pub use error::{ReportError, Result};

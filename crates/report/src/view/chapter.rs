@@ -12,8 +12,11 @@ use nandscope_measure::result::{JobResult, ResultDocument, StepResult};
 /// Steps with plots that a mode's part of a chapter shows unfolded; more are folded, and their
 /// course over time is drawn in one piece above them.
 const UNFOLDED: usize = 3;
-/// Rows over all plots of a page; a page must stay light enough for a phone.
-const ROWS_OF_A_PAGE: usize = 180_000;
+/// Values over all plots of a page, at about eight bytes each: a page must stay light enough for
+/// a phone.
+const VALUES_OF_A_PAGE: usize = 600_000;
+/// Rows that a plot keeps however many there are.
+const FEWEST_ROWS: usize = 100;
 /// Rows of one plot: about two for each pixel of a wide screen.
 const ROWS_OF_A_PLOT: usize = 2_400;
 
@@ -264,22 +267,23 @@ fn errors(job: &JobResult) -> Vec<(String, String, String)> {
         .collect()
 }
 
-/// Shares the rows of the page among all plots.
+/// Reduces the longest plots until the page holds no more values than it may.
 fn reduce(chapters: &mut [Chapter]) {
-    let plots: usize = chapters
+    let sizes: Vec<(usize, usize)> = chapters
         .iter()
         .flat_map(|c| &c.parts)
-        .map(|p| p.course.len() + p.steps.iter().map(|s| s.plots.len()).sum::<usize>())
-        .sum();
-    let rows = (ROWS_OF_A_PAGE / plots.max(1)).clamp(120, ROWS_OF_A_PLOT);
+        .flat_map(|p| p.course.iter().chain(p.steps.iter().flat_map(|s| &s.plots)))
+        .map(|p| (p.table.xs.len(), p.lines.len() + 1))
+        .collect();
+    let values = |rows: usize| sizes.iter().map(|(n, columns)| rows.min(*n) * columns).sum::<usize>();
+    let mut rows = ROWS_OF_A_PLOT;
+    while rows > FEWEST_ROWS && values(rows) > VALUES_OF_A_PAGE {
+        rows = (rows * 4 / 5).max(FEWEST_ROWS);
+    }
     for part in chapters.iter_mut().flat_map(|c| &mut c.parts) {
-        for list in
-            std::iter::once(&mut part.course).chain(part.steps.iter_mut().map(|s| &mut s.plots))
-        {
-            *list = std::mem::take(list)
-                .into_iter()
-                .map(|p| p.reduce(rows))
-                .collect();
+        let of_steps = part.steps.iter_mut().map(|s| &mut s.plots);
+        for list in std::iter::once(&mut part.course).chain(of_steps) {
+            *list = std::mem::take(list).into_iter().map(|p| p.reduce(rows)).collect();
         }
     }
 }

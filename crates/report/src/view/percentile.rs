@@ -61,8 +61,7 @@ fn plot(step: &StepResult, title: &str, lines: &[(&str, &Samples)], names: &mut 
         kind: Kind::Percentile,
         group: format!("{}-latency", slug(&step.id)),
         x: Axis {
-            name: "Share of operations that were faster".into(),
-            unit: "percentile, %".into(),
+            name: "Percentile".into(), unit: "%".into(),
         },
         y: Axis {
             name: "Latency".into(),

@@ -2,6 +2,7 @@
 //! beneath. The page's script and the static SVG both draw from this; neither reads a result document.
 
 use super::table::{Samples, Table};
+use crate::number::{latency, short, with_unit};
 
 /// What kind of axes a plot has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,6 +87,11 @@ impl Plot {
         self.table.xs.len() < self.rows_measured
     }
 
+    /// True where the plot is over time.
+    pub fn is_time(&self) -> bool {
+        self.kind == Kind::Time
+    }
+
     /// The same plot with at most about `rows` rows; see [`Table::reduce`].
     pub fn reduce(mut self, rows: usize) -> Plot {
         // The logarithmic plots have a handful of rows, and no peaks to keep.
@@ -97,21 +103,22 @@ impl Plot {
 
     /// What the plot says, in words, for those who do not see it.
     pub fn summary(&self) -> String {
-        let lines: Vec<String> = self
-            .lines
-            .iter()
-            .map(|line| {
-                use crate::number::{short, with_unit};
-                format!(
-                    "{}: {} to {}, mean {}",
-                    line.name,
-                    short(line.least),
-                    with_unit(line.greatest, &self.y.unit),
-                    short(line.mean)
-                )
-            })
-            .collect();
+        let lines: Vec<String> = self.lines.iter().map(|line| self.line_in_words(line)).collect();
         lines.join("; ")
+    }
+
+    fn line_in_words(&self, line: &Line) -> String {
+        if self.kind == Kind::Percentile {
+            let (least, greatest) = (latency(line.least * 1e3), latency(line.greatest * 1e3));
+            return format!("{}: {least} to {greatest}", line.name);
+        }
+        format!(
+            "{}: {} to {}, mean {}",
+            line.name,
+            short(line.least),
+            with_unit(line.greatest, &self.y.unit),
+            short(line.mean)
+        )
     }
 
     /// Least and greatest value of the vertical axis over all lines; `None` where nothing is to be drawn.

@@ -173,10 +173,17 @@ fn course_in_words(course: &WriteCourse) -> String {
              with a fast write cache of about that size; plan long writes with the lower figure.",
             with_unit(gb, "GB"),
         ),
-        _ => format!(
-            "Written to without pause, it starts at {burst} and averages {sustained} in the last \
-             quarter of {all}: {share} of its start, with no lasting drop."
-        ),
+        _ => {
+            let end = if course.sustained_mb_s >= 0.9 * course.burst_mb_s {
+                ", with no lasting drop"
+            } else {
+                ""
+            };
+            format!(
+                "Written to without pause, it starts at {burst} and averages {sustained} in the last \
+                 quarter of {all}: {share} of its start{end}."
+            )
+        }
     }
 }
 

@@ -27,7 +27,7 @@ pub fn of_step(step: &StepResult, names: &mut Unique) -> Vec<Plot> {
     plots(
         &tracks,
         &slug(&step.id),
-        "since the start of the step",
+        "since start of step",
         length,
         &[],
         names,
@@ -72,7 +72,7 @@ pub fn of_course(id: &str, steps: &[&StepResult], names: &mut Unique) -> Vec<Plo
     plots(
         &tracks,
         id,
-        "since the first step shown",
+        "since start of first step",
         end - origin,
         &marks,
         names,
@@ -268,7 +268,7 @@ mod tests {
             ]
         );
         assert_eq!(plots[0].table.xs, [1.0, 2.0]);
-        assert_eq!(plots[0].x.label(), "Time since the start of the step (s)");
+        assert_eq!(plots[0].x.label(), "Time since start of step (s)");
         assert_eq!(plots[1].lines.len(), 2);
         assert_eq!(
             plots[0].summary(),

@@ -1,0 +1,260 @@
+#!/usr/bin/env python3
+"""Looks at a report as readers do, in a headless Chromium, and fails where something is wrong.
+
+    check_report.py REPORT.html OUTPUT_FOLDER [--browser CHROMIUM]
+
+At 1280 and 390 px, light and dark: no script errors, no requests, nothing wider than the screen,
+no text on other text, enough contrast, every plot drawn with a unit on each axis. Then hover,
+zoom, keyboard, tabs, folding, theme, and printing. Screenshots and the printed page go to the
+output folder. Exit status 0 where all is well, 1 with a list of faults otherwise.
+"""
+
+import argparse
+import base64
+import os
+import sys
+import time
+
+from devtools import Browser, BrowserError
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SCREENS = {"desktop": (1280, 900, 1, False), "phone": (390, 844, 2, True)}
+# A screenshot higher than this is more than the browser's surface can hold; it is cut into parts.
+PART = 6000
+# Plots that are tried with the pointer; more would show the same again.
+TRIED = 6
+
+
+class Check:
+    """One report in one browser, and what was found wrong."""
+
+    def __init__(self, browser, url, out):
+        self.browser = browser
+        self.url = url
+        self.out = out
+        self.faults = []
+
+    def note(self, where, faults):
+        for fault in faults:
+            line = f"{where}: {fault}"
+            if line not in self.faults:
+                self.faults.append(line)
+
+    def open(self, screen, dark):
+        width, height, scale, mobile = SCREENS[screen]
+        call = self.browser.call
+        call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale, mobile=mobile)
+        call("Emulation.setEmulatedMedia", media="", features=[
+            {"name": "prefers-color-scheme", "value": "dark" if dark else "light"},
+        ])
+        call("Page.navigate", url="about:blank")
+        call("Page.navigate", url=self.url)
+        self.browser.wait("document.readyState === 'complete' && !!window.nandscope", "loading the report")
+        with open(os.path.join(HERE, "page_checks.js"), encoding="utf-8") as file:
+            self.browser.run(file.read() + ";0")
+        self.settle()
+
+    def settle(self):
+        """Draws what waits to come into sight, and lets the page come to rest."""
+        self.browser.run("""(async () => {
+            for (let y = 0; y < document.documentElement.scrollHeight; y += 800) {
+                scrollTo({ top: y, behavior: "instant" });
+                await new Promise(r => setTimeout(r, 15));
+            }
+            scrollTo({ top: 0, behavior: "instant" });
+            return true;
+        })()""", timeout=300)
+        self.browser.wait("nandscope.idle()", "drawing the plots")
+        time.sleep(0.3)
+
+    def picture(self, name):
+        size = self.browser.call("Page.getLayoutMetrics")["cssContentSize"]
+        height = int(size["height"])
+        parts = range(0, height, PART)
+        for i, top in enumerate(parts):
+            clip = {"x": 0, "y": top, "width": size["width"], "height": min(PART, height - top), "scale": 1}
+            shot = self.browser.call("Page.captureScreenshot", format="png", captureBeyondViewport=True, clip=clip)
+            suffix = f"-{i + 1}" if len(parts) > 1 else ""
+            self.write(f"{name}{suffix}.png", shot["data"])
+
+    def write(self, name, data):
+        with open(os.path.join(self.out, name), "wb") as file:
+            file.write(base64.b64decode(data))
+
+    def look(self, screen, state):
+        """Everything that can be seen without touching the page."""
+        width = SCREENS[screen][0]
+        where = f"{screen}, {state}"
+        run = self.browser.run
+        self.note(where, run(f"reportChecks.sideways({width})"))
+        self.note(where, run("reportChecks.overlaps()"))
+        self.note(where, run("reportChecks.contrast()"))
+        self.note(where, run("reportChecks.plots()"))
+
+    def mouse(self, kind, x, y, **more):
+        self.browser.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)
+
+    def touch_plots(self, screen):
+        """Hover, zoom by dragging, reset by double click, on some of the plots."""
+        count = self.browser.run("reportChecks.count()")
+        step = max(1, count // TRIED)
+        for i in range(0, count, step):
+            at = self.browser.run(f"reportChecks.aim({i})")
+            self.mouse("mouseMoved", at["x"] - 8, at["y"])
+            self.mouse("mouseMoved", at["x"], at["y"])
+            time.sleep(0.15)
+            seen = self.browser.run(f"reportChecks.read({i})")
+            where = f"{screen}, {seen['id']}"
+            shown = [v for v in seen["values"] if any(c.isdigit() for c in v)]
+            if not shown:
+                self.note(where, [f"hovering shows no value: {seen['values']}"])
+            elif not all(v.endswith(seen["unit"]) for v in shown):
+                self.note(where, [f"a value has no unit: {shown}, expected {seen['unit']}"])
+            if not seen["together"]:
+                self.note(where, ["the plots of the step do not share the cursor"])
+            self.zoom(i, at, seen, where)
+
+    def zoom(self, i, at, before, where):
+        self.drag(at["left"] + at["width"] * 0.3, at["left"] + at["width"] * 0.6, at["y"])
+        time.sleep(0.2)
+        after = self.browser.run(f"reportChecks.read({i})")
+        whole, part = before["max"] - before["min"], after["max"] - after["min"]
+        if not part < whole * 0.7:
+            self.note(where, [f"dragging does not zoom: {whole:g} became {part:g}"])
+        if max(after["zoomed"]) - min(after["zoomed"]) > 1e-6 * whole:
+            self.note(where, [f"the plots of the step do not zoom together: {after['zoomed']}"])
+        for clicks in (1, 2):
+            self.mouse("mousePressed", at["x"], at["y"], button="left", clickCount=clicks)
+            self.mouse("mouseReleased", at["x"], at["y"], button="left", clickCount=clicks)
+        time.sleep(0.2)
+        reset = self.browser.run(f"reportChecks.read({i})")
+        if abs((reset["max"] - reset["min"]) - whole) > 0.02 * whole:
+            self.note(where, ["double click does not reset the zoom"])
+
+    def drag(self, start, end, y):
+        self.mouse("mouseMoved", start, y)
+        self.mouse("mousePressed", start, y, button="left", clickCount=1)
+        for k in range(1, 6):
+            self.mouse("mouseMoved", start + (end - start) * k / 5, y, button="left", buttons=1)
+        self.mouse("mouseReleased", end, y, button="left", clickCount=1)
+
+    def keyboard(self):
+        if not self.browser.run("reportChecks.count()"):
+            return
+        self.browser.run("document.querySelectorAll('.plot-area')[0].focus(); 0")
+        self.browser.run("""['ArrowRight', 'ArrowRight'].forEach(key =>
+            [...document.querySelectorAll('.plot-area')].find(a => a.uplot).dispatchEvent(new KeyboardEvent('keydown', { key })))""")
+        if not any(c.isdigit() for c in self.browser.run("document.getElementById('live').textContent")):
+            self.note("keyboard", ["arrow keys in a plot read out no values"])
+
+    def theme(self):
+        ground = "getComputedStyle(document.body).backgroundColor"
+        click = "document.getElementById('theme').click(); 0"
+        first = self.browser.run(ground)
+        self.browser.run(click)
+        second = self.browser.run(ground)
+        self.settle()
+        self.note("after the theme was changed", self.browser.run("reportChecks.plots()"))
+        self.browser.run(click)
+        if first == second or self.browser.run(ground) != first:
+            self.note("theme", [f"the button does not switch: {first}, {second}, {self.browser.run(ground)}"])
+        self.browser.run("localStorage.clear(); 0")
+
+    def tabs(self, screen):
+        count = self.browser.run("document.querySelectorAll('[role=tab]').length")
+        for i in range(count):
+            self.browser.run(f"document.querySelectorAll('[role=tab]')[{i}].click(); 0")
+            hidden = self.browser.run(
+                "(() => { const t = document.querySelectorAll('[role=tab]')[%d];"
+                "return document.getElementById(t.getAttribute('aria-controls')).hidden; })()" % i
+            )
+            if hidden:
+                self.note("tabs", [f"tab {i} does not show its part"])
+        self.settle()
+        self.look(screen, "last tab of each chapter")
+
+    def printing(self):
+        pdf = self.browser.call("Page.printToPDF", timeout=300, printBackground=False, preferCSSPageSize=True,
+                                paperWidth=8.27, paperHeight=11.69)
+        self.write("report.pdf", pdf["data"])
+        if len(pdf["data"]) < 20_000:
+            self.note("print", ["the printed page is nearly empty"])
+        if self.browser.run("'print' in document.documentElement.dataset"):
+            self.note("print", ["the page stays in its printed form"])
+
+    def reports(self):
+        """Errors and requests that the page caused, from the browser's own events."""
+        for event in self.browser.events:
+            method, parameters = event["method"], event["params"]
+            if method == "Runtime.exceptionThrown":
+                details = parameters["exceptionDetails"]
+                self.note("script", [details.get("exception", {}).get("description", details["text"])])
+            elif method == "Runtime.consoleAPICalled" and parameters["type"] in ("error", "warning"):
+                self.note("console", [" ".join(str(a.get("value", "")) for a in parameters["args"])])
+            elif method == "Log.entryAdded" and parameters["entry"]["level"] in ("error", "warning"):
+                # The check itself reads the canvases back, of which the browser warns.
+                if "getImageData" in parameters["entry"]["text"]:
+                    continue
+                self.note("log", [parameters["entry"]["text"]])
+            elif method == "Network.requestWillBeSent":
+                url = parameters["request"]["url"]
+                if url.split("#")[0] != self.url and not url.startswith(("data:", "about:")):
+                    self.note("network", [f"the page asks for {url}"])
+
+    def whole(self):
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.browser.call(f"{domain}.enable")
+        for screen in SCREENS:
+            for dark in (False, True):
+                state = "dark" if dark else "light"
+                self.open(screen, dark)
+                self.look(screen, state)
+                self.picture(f"{screen}-{state}")
+                if dark:
+                    continue
+                self.note(screen, self.browser.run("reportChecks.structure()"))
+                self.touch_plots(screen)
+                if screen == "desktop":
+                    self.keyboard()
+                    self.theme()
+                    self.printing()
+                self.tabs(screen)
+                self.browser.run("document.getElementById('fold').click(); 0")
+                self.settle()
+                self.look(screen, "unfolded")
+        self.reports()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("report")
+    parser.add_argument("out")
+    parser.add_argument("--browser", help="path of Chromium, where it is not on the search path")
+    arguments = parser.parse_args()
+    path = os.path.abspath(arguments.report)
+    if not os.path.isfile(path):
+        print(f"{path}: there is no such file", file=sys.stderr)
+        return 1
+    os.makedirs(arguments.out, exist_ok=True)
+    browser = None
+    try:
+        browser = Browser(arguments.browser)
+        check = Check(browser, "file://" + path, arguments.out)
+        check.whole()
+    except BrowserError as error:
+        print(f"{path}: the check could not be finished: {error}", file=sys.stderr)
+        return 1
+    finally:
+        if browser:
+            browser.close()
+    for fault in check.faults:
+        print(fault, file=sys.stderr)
+    if check.faults:
+        print(f"{path}: {len(check.faults)} faults; screenshots are in {arguments.out}", file=sys.stderr)
+        return 1
+    print(f"{path}: no faults; screenshots are in {arguments.out}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

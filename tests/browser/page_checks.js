@@ -1,0 +1,173 @@
+/* Run inside the page by check_report.py. Each function gives a list of faults in words. */
+window.reportChecks = (function () {
+  "use strict";
+  function name(el) {
+    var text = (el.textContent || "").trim().replace(/\s+/g, " ").slice(0, 40);
+    var within = el.closest("[id]");
+    return "<" + el.tagName.toLowerCase() + (el.className && el.className.baseVal === undefined ? "." + String(el.className).trim().replace(/\s+/g, ".") : "") + ">" +
+      (text ? " “" + text + "”" : "") + (within ? " in #" + within.id : "");
+  }
+  function visible(el) {
+    var r = el.getBoundingClientRect(), s = getComputedStyle(el);
+    return r.width > 1 && r.height > 1 && el.checkVisibility() && s.visibility !== "hidden" && s.display !== "none" && !el.closest(".unseen") && s.clipPath === "none";
+  }
+  /* The boxes that an element's own text takes, line by line. */
+  function textBoxes(el) {
+    if (getComputedStyle(el).textOverflow === "ellipsis") return [el.getBoundingClientRect()];
+    var range = document.createRange();
+    range.selectNodeContents(el);
+    return Array.prototype.filter.call(range.getClientRects(), function (r) { return r.width > 1 && r.height > 1; });
+  }
+  function cross(a, b) {
+    var w = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+    var h = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+    return w > 1.5 && h > 3;
+  }
+
+  function sideways(width) {
+    var faults = [];
+    var wide = Math.max(document.documentElement.scrollWidth, document.body.scrollWidth);
+    if (wide > width) faults.push("the page is " + wide + " px wide on a screen of " + width + " px");
+    document.querySelectorAll("main *, footer *, header *").forEach(function (el) {
+      if (!visible(el) || el.closest(".scroll, .plot-area, svg, .skip")) return;
+      var r = el.getBoundingClientRect();
+      if (r.right > width + 1 || r.left < -1) faults.push(name(el) + " reaches to " + Math.round(r.right) + " px on a screen of " + width + " px");
+    });
+    return faults.slice(0, 10);
+  }
+
+  /* Containers whose children must not lie on each other. */
+  var CONTAINERS = [".bar-in", ".tile", ".facts > div", ".chain ol", ".bars-bar", ".bars-row", ".bars figcaption", ".bars-ticks", ".bars-axis",
+    ".bars-key", ".step > summary", ".tabs", ".toc ol", ".plot", ".plot-head", ".masthead", "thead tr", "tbody tr", ".u-legend tbody", "footer dl", ".tiles", ".charts"];
+  function overlaps() {
+    var faults = [];
+    CONTAINERS.forEach(function (selector) {
+      document.querySelectorAll(selector).forEach(function (box) {
+        if (!visible(box)) return;
+        var children = Array.prototype.filter.call(box.children, visible);
+        for (var i = 0; i < children.length; i++) for (var j = i + 1; j < children.length; j++) {
+          if (children[i].closest(".plot-area") && selector === ".plot") continue;
+          var a = textBoxes(children[i]), b = textBoxes(children[j]);
+          if (a.some(function (x) { return b.some(function (y) { return cross(x, y); }); }))
+            faults.push("text of " + name(children[i]) + " lies on " + name(children[j]));
+        }
+      });
+    });
+    document.querySelectorAll(".bars-axis").forEach(function (axis) {
+      var unit = axis.querySelector(".bars-axis-unit");
+      if (!unit || !visible(unit)) return;
+      axis.querySelectorAll(".bars-ticks span").forEach(function (tick) {
+        if (visible(tick) && cross(tick.getBoundingClientRect(), unit.getBoundingClientRect())) faults.push("tick " + name(tick) + " lies on the unit of its axis");
+      });
+    });
+    document.querySelectorAll(".tile span, .bars-value, .bars-mode, .step-brief, .tabs button").forEach(function (el) {
+      if (visible(el) && el.scrollWidth > el.clientWidth + 1 && getComputedStyle(el).display !== "inline") faults.push(name(el) + " is cut off");
+    });
+    return faults.slice(0, 10);
+  }
+
+  function areas() { return Array.prototype.filter.call(document.querySelectorAll(".plot-area"), nandscope.seen); }
+
+  function plots() {
+    var faults = nandscope.failures.slice();
+    areas().forEach(function (area) {
+      var u = area.uplot, id = area.parentNode.id;
+      if (!u) { faults.push(id + " is not drawn"); return; }
+      u.axes.forEach(function (axis, i) {
+        if (!/\S.*\(.+\)$/.test(axis.label || "")) faults.push(id + ": axis " + i + " has no label with a unit: " + axis.label);
+      });
+      if (Math.abs(u.width - area.clientWidth) > 2) faults.push(id + " is " + u.width + " px wide in a box of " + area.clientWidth + " px");
+      faults = faults.concat(blank(u, id), ticks(u, id));
+    });
+    return faults.slice(0, 10);
+  }
+
+  /* Counts coloured pixels inside the axes: grid and text are grey, lines are not. */
+  function blank(u, id) {
+    var box = u.bbox, data = u.ctx.getImageData(box.left, box.top, box.width, box.height).data, coloured = 0;
+    for (var i = 0; i < data.length; i += 4) {
+      var most = Math.max(data[i], data[i + 1], data[i + 2]), least = Math.min(data[i], data[i + 1], data[i + 2]);
+      if (data[i + 3] > 60 && most - least > 40) coloured++;
+    }
+    return coloured < 20 ? [id + " shows no line (" + coloured + " coloured pixels)"] : [];
+  }
+
+  function ticks(u, id) {
+    var faults = [], ratio = devicePixelRatio;
+    u.ctx.save();
+    u.axes.forEach(function (axis) {
+      u.ctx.font = axis.labelFont[0];
+      var room = (axis.scale === "x" ? u.bbox.width : u.bbox.height) + 60 * ratio;
+      if (u.ctx.measureText(axis.label).width > room) faults.push(id + ": label " + axis.label + " is cut off");
+      if (!axis._splits || !axis._values) { faults.push(id + ": ticks of " + axis.label + " cannot be read"); return; }
+      u.ctx.font = axis.font[0];
+      var shown = axis._splits.map(function (v, i) {
+        return { at: u.valToPos(v, axis.scale), text: axis._values[i] === null ? "" : String(axis._values[i] || "") };
+      }).filter(function (t) { return t.text !== ""; }).sort(function (a, b) { return a.at - b.at; });
+      if (shown.length < 2) faults.push(id + ": axis " + axis.label + " has fewer than two ticks");
+      for (var i = 1; i < shown.length; i++) {
+        var room = shown[i].at - shown[i - 1].at;
+        var need = axis.scale === "x" ? (u.ctx.measureText(shown[i].text).width + u.ctx.measureText(shown[i - 1].text).width) / 2 / ratio + 3 : 11;
+        if (room < need) faults.push(id + ": ticks " + shown[i - 1].text + " and " + shown[i].text + " of " + axis.label + " lie on each other");
+      }
+      if (axis.scale !== "x") shown.forEach(function (t) {
+        if (u.ctx.measureText(t.text).width / ratio > 58 - 8) faults.push(id + ": tick " + t.text + " of " + axis.label + " is cut off");
+      });
+    });
+    u.ctx.restore();
+    return faults;
+  }
+
+  /* Where the pointer must go to read a plot: the middle of its field, in the window. */
+  function aim(i) {
+    var area = areas()[i];
+    area.scrollIntoView({ block: "center", behavior: "instant" });
+    var r = area.uplot.over.getBoundingClientRect();
+    return { x: r.left + r.width * 0.5, y: r.top + r.height * 0.5, left: r.left, width: r.width };
+  }
+  function read(i) {
+    var area = areas()[i], u = area.uplot;
+    var values = Array.prototype.map.call(area.querySelectorAll(".u-legend .u-series:not(:first-child) .u-value"), function (v) { return v.textContent; });
+    var group = areas().filter(function (a) { return a.uplot && a.uplot.group === u.group; });
+    return { id: area.parentNode.id, values: values, unit: area.spec.yu, min: u.scales.x.min, max: u.scales.x.max,
+      together: group.every(function (a) { return a.uplot.cursor.idx !== null && a.uplot.cursor.idx !== undefined; }),
+      zoomed: group.map(function (a) { return a.uplot.scales.x.max - a.uplot.scales.x.min; }) };
+  }
+
+  /* Text and ground of the elements that carry meaning, as contrast ratios (WCAG 2). */
+  function contrast() {
+    var canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+    canvas.canvas.width = canvas.canvas.height = 1;
+    function rgba(c) { canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = c; canvas.fillRect(0, 0, 1, 1); return canvas.getImageData(0, 0, 1, 1).data; }
+    function light(c) {
+      return [0.2126, 0.7152, 0.0722].reduce(function (sum, w, i) { var v = c[i] / 255; return sum + w * (v <= 0.03928 ? v / 12.92 : Math.pow((v + 0.055) / 1.055, 2.4)); }, 0);
+    }
+    var faults = [], seen = {};
+    document.querySelectorAll("main p, main li, main td, main th, main dd, main dt, main span, main small, main a, figcaption, footer dd, .toc a, button, h1, h2, h4, h5").forEach(function (el) {
+      if (!visible(el) || !textBoxes(el).length || el.closest(".plot-area, svg")) return;
+      var ground = el;
+      while (ground && rgba(getComputedStyle(ground).backgroundColor)[3] < 250) ground = ground.parentElement;
+      var b = getComputedStyle(ground || document.body).backgroundColor, f = getComputedStyle(el).color;
+      if (seen[f + b]) return;
+      seen[f + b] = true;
+      var one = light(rgba(f)), two = light(rgba(b)), ratio = (Math.max(one, two) + 0.05) / (Math.min(one, two) + 0.05);
+      if (ratio < 4.5) faults.push(name(el) + ": contrast " + ratio.toFixed(2) + " of " + f + " on " + b + " is below 4.5");
+    });
+    return faults.slice(0, 10);
+  }
+
+  function structure() {
+    var faults = [], last = 0, ids = {};
+    document.querySelectorAll("h1, h2, h3, h4, h5").forEach(function (h) {
+      var level = +h.tagName[1];
+      if (level > last + 1) faults.push("heading " + name(h) + " skips a level after h" + last);
+      last = level;
+    });
+    if (document.querySelectorAll("h1").length !== 1) faults.push("there is not exactly one h1");
+    document.querySelectorAll("[id]").forEach(function (el) { if (ids[el.id]) faults.push("id " + el.id + " is given twice"); ids[el.id] = true; });
+    document.querySelectorAll("a[href^='#']").forEach(function (a) { if (!document.getElementById(decodeURIComponent(a.hash.slice(1)))) faults.push("link " + a.hash + " leads nowhere"); });
+    return faults.slice(0, 10);
+  }
+
+  return { sideways: sideways, overlaps: overlaps, plots: plots, aim: aim, read: read, count: function () { return areas().length; }, contrast: contrast, structure: structure };
+})();
