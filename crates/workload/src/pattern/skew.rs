@@ -3,6 +3,9 @@
 
 use super::Random;
 
+/// Draws are repeated at most so often: parameters that are no numbers must not hang a program.
+const MAX_TRIES: u32 = 10_000;
+
 /// Zipf's law: rank k (from 0) in proportion to (k+1)^−theta, exactly, by rejection-inversion
 /// (W. Hörmann, G. Derflinger 1996). Unlike the method that fio uses (J. Gray et al. 1994) it
 /// needs no sum over all blocks and is no approximation.
@@ -31,7 +34,7 @@ impl Zipf {
 
     /// A rank, 0 the most frequent.
     pub fn rank(&self, random: &mut Random) -> u64 {
-        loop {
+        for _ in 0..MAX_TRIES {
             let u = self.low + random.unit() * (self.high - self.low);
             let x = inverse(u, self.theta);
             let k = (x + 0.5).floor().clamp(1.0, self.n);
@@ -40,6 +43,7 @@ impl Zipf {
                 return k as u64 - 1;
             }
         }
+        0
     }
 }
 
@@ -107,23 +111,22 @@ impl Normal {
         let n = n.max(1);
         Normal {
             n,
-            mean: mean * n as f64,
+            // The middle of a block, so that even a tiny deviation falls inside.
+            mean: mean * (n - 1) as f64 + 0.5,
             deviation: deviation * n as f64,
         }
     }
 
-    /// A block. What falls outside of the region is drawn again; the chance of falling inside is
-    /// at least a third for the deviations that a job can have, so that this ends.
+    /// A block. What falls outside of the region is drawn again; at least a third falls inside for
+    /// the deviations that a job can have.
     pub fn block(&self, random: &mut Random) -> u64 {
-        loop {
+        for _ in 0..MAX_TRIES {
             let x = self.mean + self.deviation * standard_normal(random);
-            if self.deviation == 0.0 {
-                return (self.mean as u64).min(self.n - 1);
-            }
             if x >= 0.0 && x < self.n as f64 {
                 return x as u64;
             }
         }
+        (self.mean as u64).min(self.n - 1)
     }
 }
 
@@ -260,6 +263,19 @@ mod tests {
             let normal = Normal::new(17, mean, deviation);
             let mut random = Random::new(5, &[]);
             assert!((0..1000).all(|_| normal.block(&mut random) < 17));
+        }
+    }
+
+    #[test]
+    fn extreme_parameters_end() {
+        let mut random = Random::new(6, &[]);
+        for n in [1, 2, 1 << 40] {
+            for x in [1e-300, 1e-9, 0.999_999_9, 1.0, 50.0, 100.0, 1e300, f64::NAN] {
+                assert!(Zipf::new(n, x).rank(&mut random) < n);
+                assert!(Pareto::new(n, x).rank(&mut random) < n);
+                assert!(Normal::new(n, 1.0, x).block(&mut random) < n);
+                assert!(Normal::new(n, x, 0.1).block(&mut random) < n);
+            }
         }
     }
 
