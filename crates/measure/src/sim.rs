@@ -5,7 +5,7 @@
 //! [`Request`] is one [`Command`]: nothing is split or coalesced here.
 
 use crate::target::{Outcome, Reading, Reply, Request, Target, TargetError};
-use nandscope_device::{Command, CommandKind, Completion, Status, Telemetry};
+use nandscope_device::{Command, CommandKind, Completion, Device, Status, Telemetry};
 use nandscope_units::{Bytes, Lba, Nanos, SECTOR_BYTES};
 use nandscope_workload::OpKind;
 
@@ -32,9 +32,32 @@ pub trait VirtualDevice {
     fn capacity(&self) -> Bytes;
 }
 
+impl VirtualDevice for Device {
+    fn submit(&mut self, command: Command, at: Nanos) -> Result<(), String> {
+        Device::submit(self, command, at).map_err(|e| e.to_string())
+    }
+
+    fn next_event(&self) -> Option<Nanos> {
+        Device::next_event(self)
+    }
+
+    fn advance(&mut self, until: Nanos, completions: &mut Vec<Completion>) -> Nanos {
+        Device::advance(self, until, completions)
+    }
+
+    /// The device keeps its own present, which a target never runs ahead of.
+    fn telemetry(&mut self, _at: Nanos) -> Telemetry {
+        Device::telemetry(self)
+    }
+
+    fn capacity(&self) -> Bytes {
+        Device::capacity(self)
+    }
+}
+
 /// The target that drives a [`VirtualDevice`].
 #[derive(Debug)]
-pub struct SimTarget<D> {
+pub struct SimTarget<D = Device> {
     device: D,
     now: Nanos,
     outstanding: u64,
@@ -226,6 +249,61 @@ mod tests {
         fn capacity(&self) -> Bytes {
             Bytes::mib(1)
         }
+    }
+
+    /// The text of a step on a fresh reference device.
+    fn simulated_step(seed: u64) -> String {
+        use crate::build::{StepMeta, step_result};
+        use crate::runner::{Ending, Silent, Thread, run_group};
+        use nandscope_device::profile::library;
+        use nandscope_workload::{Op, OpSource, Pacing, TimedOp};
+
+        /// Writes 64 MiB, then reads every third of its blocks.
+        struct WriteThenRead(u64);
+        impl OpSource for WriteThenRead {
+            fn next_op(&mut self) -> Option<TimedOp> {
+                let (kind, block) = match self.0 {
+                    0..1024 => (OpKind::Write, self.0),
+                    1024 => (OpKind::Flush, 0),
+                    1025..1400 => (OpKind::Read, (self.0 * 3) % 1024),
+                    _ => return None,
+                };
+                self.0 += 1;
+                let length = if kind == OpKind::Flush { 0 } else { 65_536 };
+                let offset = Bytes(block * 65_536);
+                let op = Op {
+                    kind,
+                    offset,
+                    length,
+                };
+                Some(TimedOp { op, due: None })
+            }
+        }
+
+        let profile = library::device("reference-nvme-64gb").unwrap();
+        let host = library::host("direct").unwrap();
+        let profile = profile.profile().unwrap();
+        let device = Device::new(&profile, &host.host_profile().unwrap(), seed).unwrap();
+        let mut target = SimTarget::new(device);
+        let pacing = Pacing {
+            iodepth: 8,
+            ..Pacing::default()
+        };
+        let threads = vec![Thread::new(Box::new(WriteThenRead(0)), pacing, 0)];
+        let outcome = run_group(&mut target, threads, None, &mut Silent, &|| false).unwrap();
+        assert_eq!(outcome.ending, Ending::Complete);
+        let step = step_result(&outcome, StepMeta::default(), &[]);
+        let kinds = step.jobs[0].directions.iter();
+        let operations: Vec<_> = kinds.map(|d| (d.kind.as_str(), d.operations)).collect();
+        assert_eq!(operations, [("read", 375), ("write", 1024), ("flush", 1)]);
+        assert_eq!(step.counters["host_written_bytes"], 67_108_864.0);
+        assert!(step.counters["flash_programmed_bytes"] >= 67_108_864.0);
+        serde_json::to_string(&step).unwrap()
+    }
+
+    #[test]
+    fn the_simulated_device_gives_the_same_step_twice() {
+        assert_eq!(simulated_step(7), simulated_step(7));
     }
 
     fn request(tag: u32, kind: OpKind, offset: u64) -> Request {

@@ -171,6 +171,65 @@ fn the_committed_schema_is_up_to_date() {
     );
 }
 
+/// Names of the properties of a type whose schema mentions a floating-point number.
+fn float_fields(schema: &serde_json::Value) -> Vec<String> {
+    fn mentions_number(value: &serde_json::Value) -> bool {
+        match value {
+            serde_json::Value::String(text) => text == "number",
+            serde_json::Value::Array(all) => all.iter().any(mentions_number),
+            serde_json::Value::Object(all) => all
+                .iter()
+                .any(|(key, value)| key != "description" && mentions_number(value)),
+            _ => false,
+        }
+    }
+    let root = ("ResultDocument", &schema["properties"]);
+    let definitions = schema["$defs"].as_object().unwrap();
+    let types = definitions
+        .iter()
+        .map(|(name, definition)| (name.as_str(), &definition["properties"]));
+    std::iter::once(root)
+        .chain(types)
+        .flat_map(|(name, properties)| {
+            let fields = properties.as_object().into_iter().flatten();
+            fields
+                .filter(|(_, property)| mentions_number(property))
+                .map(move |(field, _)| format!("{name}.{field}"))
+        })
+        .collect()
+}
+
+#[test]
+fn every_floating_point_field_is_looked_at() {
+    let schema = schemars::schema_for!(ResultDocument).to_value();
+    let mut found = float_fields(&schema);
+    found.sort();
+    // A field that is new here must be added to `finite.rs` first.
+    let looked_at = [
+        "DirectionResult.bandwidth_bytes_per_s",
+        "DirectionResult.iops",
+        "Figure.high",
+        "Figure.low",
+        "Figure.value",
+        "JobResult.idle_s",
+        "JobResult.runtime_s",
+        "JobResult.start_s",
+        "Latency.mean_ns",
+        "Latency.percentiles",
+        "Latency.stddev_ns",
+        "Published.tolerance",
+        "Published.value",
+        "Series.interval_s",
+        "Series.t_s",
+        "Series.v",
+        "StepResult.counters",
+        "StepResult.end_s",
+        "StepResult.start_s",
+        "WallClock.elapsed_s",
+    ];
+    assert_eq!(found, looked_at);
+}
+
 proptest! {
     #[test]
     fn numbers_survive(v in prop::collection::vec(prop::num::f64::NORMAL | prop::num::f64::ZERO | prop::num::f64::SUBNORMAL, 0..20), seed in any::<u64>()) {
