@@ -99,7 +99,7 @@ as_blkparse() {
                printf "%6s %3d %8d %14.9f %5d  D %3s %s[%s]\n", $2, $3, NR, $1 - t0, $4, $5, s, name }'
 }
 
-record() { # NAME TITLE DESCRIPTION: prepare_NAME and run_NAME with _ for -
+record() { # NAME TITLE: runs prepare_NAME and run_NAME with _ for -
     local name=$1 function=${1//-/_}
     echo "== $name"
     fresh_fs
@@ -232,7 +232,6 @@ prepare_photo_import() {
     for i in $(seq 10); do
         ffmpeg -v error -y -f lavfi -i "testsrc2=s=4000x3000:d=1,noise=alls=$((12 + 3 * i)):all_seed=$i" -frames:v 1 -q:v 3 "$STUFF/photos/$i.jpg"
     done
-    ls -l "$STUFF/photos" | awk '{print $5}' | paste -sd' '
 }
 run_photo_import() {
     local i

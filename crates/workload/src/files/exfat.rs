@@ -6,7 +6,6 @@
 //! carry the NoFatChain flag, so the FAT is not written for them. Fragmentation and the reuse of
 //! freed clusters are not modelled.
 
-use super::{FileTree, Folder};
 use nandscope_units::Bytes;
 use thiserror::Error;
 
@@ -15,9 +14,7 @@ pub(super) const BOOT_REGION_BYTES: u64 = 12 * 512;
 /// The up-case table that the specification recommends (7.2.5), compressed.
 pub(super) const UPCASE_BYTES: u64 = 5836;
 /// Bytes of one directory entry.
-const ENTRY_BYTES: u64 = 32;
-/// Name units in one file-name entry (7.7).
-const UNITS_PER_ENTRY: u64 = 15;
+pub(super) const ENTRY_BYTES: u64 = 32;
 /// Volume label, allocation bitmap and up-case table stand first in the root directory.
 const ROOT_FIXED_BYTES: u64 = 3 * ENTRY_BYTES;
 /// The first cluster has the number 2; the FAT has entries for 0 and 1 all the same.
@@ -40,6 +37,9 @@ pub enum LayoutError {
         /// What is left.
         free: Bytes,
     },
+    /// The root directory is one cluster.
+    #[error("the root directory has no room for another folder; place fewer trees on one card")]
+    RootFull,
 }
 
 /// Microsoft's default cluster size for exFAT: 4 KiB up to 256 MB, 32 KiB up to 32 GB, 128 KiB
@@ -81,47 +81,7 @@ pub struct ExfatLayout {
     /// Entries already in the root directory, bytes.
     root_used: u64,
     /// The first free cluster, from 0 at the start of the heap.
-    next_free: u64,
-}
-
-/// Where a file lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct FilePlace {
-    /// Its folder in the tree.
-    pub folder: u32,
-    /// Its first byte; a cluster boundary.
-    pub start: u64,
-    /// Its size.
-    pub bytes: u64,
-    /// Its directory entries: the first byte, and how many.
-    pub entries: (u64, u64),
-}
-
-/// Where a folder lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct DirectoryPlace {
-    /// Its first byte; a cluster boundary.
-    pub start: u64,
-    /// Its clusters, bytes.
-    pub allocated: u64,
-    /// The entries in it, bytes.
-    pub used: u64,
-    /// Its own entries in its parent: the first byte, and how many.
-    pub entries: (u64, u64),
-}
-
-/// A tree on a card.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct PlacedTree {
-    /// The folders, as in the tree.
-    pub directories: Vec<DirectoryPlace>,
-    /// The files, as in the tree.
-    pub files: Vec<FilePlace>,
-}
-
-/// Bytes of the entries of a name: one file entry, one stream extension, the name itself.
-fn entry_set_bytes(name_units: u32) -> u64 {
-    (2 + u64::from(name_units).div_ceil(UNITS_PER_ENTRY)) * ENTRY_BYTES
+    pub(super) next_free: u64,
 }
 
 impl ExfatLayout {
@@ -215,124 +175,30 @@ impl ExfatLayout {
         self.clusters.div_ceil(8)
     }
 
+    /// What is free in the root directory, bytes.
+    pub(super) const fn root_free(&self) -> u64 {
+        self.root_bytes - self.root_used
+    }
+
+    /// Takes entries in the root directory: where, and how many bytes. The caller has seen that
+    /// there is room.
+    pub(super) const fn root_entries(&mut self, bytes: u64) -> (u64, u64) {
+        let at = self.root + self.root_used;
+        self.root_used += bytes;
+        (at, bytes)
+    }
+
     /// The bytes of the bitmap that hold the bits of a range of the heap: the first, and how many.
     pub(super) fn bitmap_of(&self, start: u64, bytes: u64) -> (u64, u64) {
         let first = start.saturating_sub(self.heap) / self.cluster;
         let last = (start + bytes.max(1) - 1).saturating_sub(self.heap) / self.cluster;
         (self.heap + first / 8, last / 8 - first / 8 + 1)
     }
-
-    /// Allocates the tree behind what is on the card already. The card is unchanged on an error.
-    ///
-    /// # Errors
-    /// Where it does not fit, or the root directory (one cluster) is full.
-    pub fn place(&mut self, tree: &FileTree) -> Result<PlacedTree, LayoutError> {
-        let used = directory_sizes(tree);
-        let whole = |bytes: u64| bytes.max(1).div_ceil(self.cluster);
-        let sizes = tree
-            .files()
-            .iter()
-            .map(|f| f.bytes)
-            .chain(used.iter().copied());
-        let needed: u64 = sizes.map(whole).sum();
-        let top_entries = tree.folders().first().map_or(0, entries_of);
-        if needed > self.clusters - self.next_free || self.root_used + top_entries > self.root_bytes
-        {
-            return Err(LayoutError::CardFull {
-                needed: Bytes(needed.saturating_mul(self.cluster)),
-                free: self.free(),
-            });
-        }
-        let mut placer = Placer {
-            heap: self.heap,
-            cluster: self.cluster,
-            next: self.next_free,
-        };
-        // The next free entry of each folder.
-        let mut entry: Vec<u64> = Vec::with_capacity(used.len());
-        let mut directories: Vec<DirectoryPlace> = Vec::with_capacity(used.len());
-        let mut files = Vec::with_capacity(tree.files().len());
-        let mut rest = tree.files();
-        for ((folder, &used), number) in tree.folders().iter().zip(&used).zip(0u32..) {
-            let (start, allocated) = placer.take(used);
-            let entries = entries_of(folder);
-            let slot = match folder.parent {
-                Some(parent) => &mut entry[parent as usize],
-                None => &mut self.root_used,
-            };
-            let at = *slot
-                + if folder.parent.is_none() {
-                    self.root
-                } else {
-                    0
-                };
-            *slot += entries;
-            entry.push(start);
-            directories.push(DirectoryPlace {
-                start,
-                allocated,
-                used,
-                entries: (at, entries),
-            });
-            let here = rest.partition_point(|f| f.folder <= number);
-            for file in &rest[..here] {
-                let bytes = entry_set_bytes(file.name_units);
-                let at = &mut entry[number as usize];
-                files.push(FilePlace {
-                    folder: number,
-                    start: placer.take(file.bytes).0,
-                    bytes: file.bytes,
-                    entries: (*at, bytes),
-                });
-                *at += bytes;
-            }
-            rest = &rest[here..];
-        }
-        self.next_free = placer.next;
-        Ok(PlacedTree { directories, files })
-    }
-}
-
-fn entries_of(folder: &Folder) -> u64 {
-    entry_set_bytes(folder.name_units)
-}
-
-/// Bytes of the entries in each folder.
-fn directory_sizes(tree: &FileTree) -> Vec<u64> {
-    let mut used = vec![0; tree.folders().len()];
-    for folder in tree.folders() {
-        if let Some(parent) = folder.parent {
-            used[parent as usize] += entries_of(folder);
-        }
-    }
-    for file in tree.files() {
-        used[file.folder as usize] += entry_set_bytes(file.name_units);
-    }
-    used
-}
-
-/// Takes clusters in a row.
-struct Placer {
-    heap: u64,
-    cluster: u64,
-    next: u64,
-}
-
-impl Placer {
-    /// Start and length in bytes of the clusters for this much; one cluster at least.
-    fn take(&mut self, bytes: u64) -> (u64, u64) {
-        let clusters = bytes.max(1).div_ceil(self.cluster);
-        let start = self.heap + self.next * self.cluster;
-        self.next += clusters;
-        (start, clusters * self.cluster)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::{FolderSpec, das_suite};
-    use proptest::prelude::*;
 
     #[test]
     fn cluster_sizes_are_microsofts() {
@@ -360,39 +226,6 @@ mod tests {
         assert_eq!(layout.free(), Bytes((976_306 - 3) * (128 << 10)));
     }
 
-    /// Everything the tree takes on the card, as (start, length).
-    fn taken(tree: &PlacedTree, cluster: u64) -> Vec<(u64, u64)> {
-        let files = tree
-            .files
-            .iter()
-            .map(|f| (f.start, f.bytes.next_multiple_of(cluster)));
-        let mut all: Vec<_> = files
-            .chain(tree.directories.iter().map(|d| (d.start, d.allocated)))
-            .collect();
-        all.sort_unstable();
-        all
-    }
-
-    #[test]
-    fn the_das_suite_fits_a_card_of_128_gb() {
-        let mut layout = ExfatLayout::new(Bytes(128_000_000_000)).unwrap();
-        let mut all = Vec::new();
-        for spec in das_suite() {
-            let tree = layout.place(&FileTree::generate(&spec).unwrap()).unwrap();
-            all.extend(taken(&tree, layout.cluster()));
-        }
-        assert!(all.windows(2).all(|w| w[0].0 + w[0].1 <= w[1].0));
-        let full = layout.clone();
-        let again = layout
-            .place(&FileTree::generate(&das_suite()[3]).unwrap())
-            .and_then(|_| layout.place(&FileTree::generate(&das_suite()[0]).unwrap()));
-        assert!(
-            matches!(again, Err(LayoutError::CardFull { .. })),
-            "{again:?}"
-        );
-        assert!(full.free().0 > 30_000_000_000);
-    }
-
     #[test]
     fn a_small_card_is_refused() {
         assert!(matches!(
@@ -400,33 +233,5 @@ mod tests {
             Err(LayoutError::CardTooSmall(_))
         ));
         assert!(ExfatLayout::new(Bytes(64_000_000)).is_ok());
-    }
-
-    proptest! {
-        #[test]
-        fn nothing_overlaps_and_all_is_in_bounds(
-            files in 1..300u32, folders in 1..60u32, extra in 0..2_000_000_000u64, seed: u64,
-            capacity in 4_000_000_000..2_000_000_000_000u64,
-        ) {
-            let spec = FolderSpec { seed, ..FolderSpec::new("x", Bytes(u64::from(files) + extra), files, folders) };
-            let mut layout = ExfatLayout::new(Bytes(capacity)).unwrap();
-            let before = layout.free();
-            let tree = layout.place(&FileTree::generate(&spec).unwrap()).unwrap();
-            let all = taken(&tree, layout.cluster());
-            prop_assert!(all.iter().all(|&(start, _)| (start - layout.heap()).is_multiple_of(layout.cluster())));
-            prop_assert!(all.windows(2).all(|w| w[0].0 + w[0].1 <= w[1].0));
-            prop_assert!(all.iter().all(|&(start, length)| start >= layout.root().0 + layout.root().1 && start + length <= capacity));
-            prop_assert_eq!(all.iter().map(|a| a.1).sum::<u64>(), before.0 - layout.free().0);
-            // Entries lie within the directory of the parent, one behind another.
-            let mut entries: Vec<_> = tree.files.iter().map(|f| f.entries).chain(tree.directories.iter().map(|d| d.entries)).collect();
-            entries.sort_unstable();
-            prop_assert!(entries.windows(2).all(|w| w[0].0 + w[0].1 <= w[1].0));
-            for file in &tree.files {
-                let home = tree.directories[file.folder as usize];
-                prop_assert!(file.entries.0 >= home.start && file.entries.0 + file.entries.1 <= home.start + home.used);
-            }
-            let (at, n) = layout.bitmap_of(all[0].0, all[0].1);
-            prop_assert!(at >= layout.bitmap().0 && at + n <= layout.bitmap().0 + layout.bitmap().1);
-        }
     }
 }

@@ -11,13 +11,15 @@ mod delete;
 mod exfat;
 mod extents;
 mod format;
+mod placement;
 mod spec;
 mod tree;
 
 pub use copy::{CopyJob, CopyOptions, Direction};
 pub use delete::DeletePlan;
-pub use exfat::{DirectoryPlace, ExfatLayout, FilePlace, LayoutError, PlacedTree, cluster_bytes};
+pub use exfat::{ExfatLayout, LayoutError, cluster_bytes};
 pub use extents::{Extent, ExtentSource};
 pub use format::FormatPlan;
+pub use placement::{DirectoryPlace, FilePlace, PlacedTree};
 pub use spec::{FolderSpec, SpecError, das_suite};
 pub use tree::{File, FileTree, Folder};

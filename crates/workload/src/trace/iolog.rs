@@ -85,7 +85,7 @@ fn parse_line(
     let fields: Vec<&str> = fields.collect();
     let (file, action, range) = match fields[..] {
         [file, action] => (file, action, None),
-        [file, action, offset] => (file, action, Some((offset, "0"))),
+        [file, "wait", time] => (file, "wait", Some((time, "0"))),
         [file, action, offset, length] => (file, action, Some((offset, length))),
         _ => return Err(line.error("expected `file action` or `file action offset length`")),
     };

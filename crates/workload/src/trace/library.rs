@@ -83,7 +83,9 @@ pub fn find(name: &str) -> Option<&'static NamedTrace> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::OpKind;
+    use crate::trace::{Fit, Replay, ReplayOptions};
+    use crate::{OpKind, OpSource};
+    use nandscope_units::Bytes;
 
     #[test]
     fn every_trace_loads_and_is_what_it_says() {
@@ -118,5 +120,32 @@ mod tests {
         assert!(bytes <= 3_000_000, "{bytes} bytes");
         assert_eq!(find("database").map(|t| t.name), Some("database"));
         assert_eq!(find("no-such"), None);
+    }
+
+    #[test]
+    fn every_trace_fits_a_small_card_and_a_large_one() {
+        for named in library() {
+            let (_, trace) = named.load().unwrap();
+            for capacity in [Bytes(4_000_000_000), Bytes(512_000_000_000)] {
+                let options = ReplayOptions {
+                    fit: Fit::Scale,
+                    ..ReplayOptions::default()
+                };
+                let mut replay = Replay::new(&trace, &options, capacity).unwrap();
+                let mut last = 0;
+                while let Some(timed) = replay.next_op() {
+                    let end = timed.op.offset.0 + u64::from(timed.op.length);
+                    assert!(end <= capacity.0, "{}", named.name);
+                    last = last.max(end);
+                }
+                // Spread as it was: not huddled at the start of the large card.
+                let share = trace.extent().0 as f64 / 8_589_934_592.0;
+                assert!(
+                    last as f64 > 0.8 * share * capacity.0 as f64,
+                    "{}",
+                    named.name
+                );
+            }
+        }
     }
 }

@@ -222,6 +222,11 @@ fn errors_name_the_line_and_say_what() {
         ),
         (
             Format::FioIolog,
+            format!("{v2}/a add\n/a read 0\n"),
+            "t:3: expected `file action` or `file action offset length`",
+        ),
+        (
+            Format::FioIolog,
             format!("{v2}/a add\n/a read\n"),
             "t:3: `read` needs an offset and a length",
         ),
