@@ -18,6 +18,8 @@ pub(crate) enum Event {
     Bus(u32),
     /// A part of the map has come from host memory: command.
     MapFetched(u32),
+    /// Firmware has handled the units of a relocation job.
+    Relocated(u32),
     /// The host sees the completion: command.
     Complete(u32),
     /// The device has been idle long enough for background work.
@@ -34,6 +36,7 @@ impl Event {
             Event::MapFetched(i) => (4, i),
             Event::Complete(i) => (5, i),
             Event::Idle => (6, 0),
+            Event::Relocated(i) => (7, i),
         };
         kind << 28 | index
     }
@@ -47,7 +50,8 @@ impl Event {
             3 => Event::Bus(index),
             4 => Event::MapFetched(index),
             5 => Event::Complete(index),
-            _ => Event::Idle,
+            6 => Event::Idle,
+            _ => Event::Relocated(index),
         }
     }
 }
@@ -62,7 +66,10 @@ pub(crate) struct EventQueue {
 impl EventQueue {
     pub(crate) fn push(&mut self, at: Nanos, event: Event) {
         self.sequence = self.sequence.wrapping_add(1);
-        self.heap.push(Reverse((at.0, u64::from(self.sequence) << 32 | u64::from(event.pack()))));
+        self.heap.push(Reverse((
+            at.0,
+            u64::from(self.sequence) << 32 | u64::from(event.pack()),
+        )));
     }
 
     pub(crate) fn next_time(&self) -> Option<Nanos> {
@@ -70,7 +77,9 @@ impl EventQueue {
     }
 
     pub(crate) fn pop(&mut self) -> Option<(Nanos, Event)> {
-        self.heap.pop().map(|Reverse((at, word))| (Nanos(at), Event::unpack(word as u32)))
+        self.heap
+            .pop()
+            .map(|Reverse((at, word))| (Nanos(at), Event::unpack(word as u32)))
     }
 }
 

@@ -85,9 +85,16 @@ impl Geometry {
         let stripe_units = units_per_page.saturating_mul(nand.planes);
         let dies = nand.channels * nand.dies_per_channel;
         let mode = |array: &ArraySection, cell: Cell| {
-            let pages_per_program = if array.program_us.len() == 1 { cell.bits() } else { 1 };
+            let pages_per_program = if array.program_us.len() == 1 {
+                cell.bits()
+            } else {
+                1
+            };
             let program_units = stripe_units.saturating_mul(pages_per_program);
-            let programs = nand.word_lines.saturating_mul(dies).saturating_mul(cell.bits() / pages_per_program);
+            let programs = nand
+                .word_lines
+                .saturating_mul(dies)
+                .saturating_mul(cell.bits() / pages_per_program);
             ModeGeometry {
                 bits: cell.bits(),
                 program_units,
@@ -100,8 +107,12 @@ impl Geometry {
             }
         };
         let slc = mode(&nand.slc, Cell::Slc);
-        let native = nand.native.as_ref().map_or_else(|| slc.clone(), |array| mode(array, nand.cell));
-        let units = profile.device.capacity_bytes / u64::from(profile.ftl.mapping_unit_bytes.max(1));
+        let native = nand
+            .native
+            .as_ref()
+            .map_or_else(|| slc.clone(), |array| mode(array, nand.cell));
+        let units =
+            profile.device.capacity_bytes / u64::from(profile.ftl.mapping_unit_bytes.max(1));
         Geometry {
             channels: nand.channels,
             dies,
@@ -132,14 +143,23 @@ impl Geometry {
     /// Logical units behind the host's: pages of the map (where it lives in flash) and of its journal.
     pub fn metadata_units(&self, map_in_flash: bool, journal: bool) -> u32 {
         let entries_per_unit = self.unit_bytes / 4;
-        let map = if map_in_flash { self.user_units.div_ceil(entries_per_unit) } else { 0 };
-        map + if journal { JOURNAL_UNITS.min(self.native.superblock_units) } else { 0 }
+        let map = if map_in_flash {
+            self.user_units.div_ceil(entries_per_unit)
+        } else {
+            0
+        };
+        map + if journal {
+            JOURNAL_UNITS.min(self.native.superblock_units)
+        } else {
+            0
+        }
     }
 
     /// Superblocks that the profile's capacity needs, spare for collection, open blocks and static SLC cache included.
     pub fn needed_superblocks(&self, profile: &Profile) -> u64 {
         let map_in_flash = profile.ftl.map.location != crate::profile::schema::MapLocation::Dram;
-        let logical = u64::from(self.user_units) + u64::from(self.metadata_units(map_in_flash, profile.ftl.journal_entries > 0));
+        let logical = u64::from(self.user_units)
+            + u64::from(self.metadata_units(map_in_flash, profile.ftl.journal_entries > 0));
         let static_gb = profile.ftl.slc_cache.as_ref().map_or(0.0, |s| s.static_gb);
         logical.div_ceil(u64::from(self.native.superblock_units.max(1)))
             + u64::from(profile.ftl.collection_start)
@@ -150,7 +170,11 @@ impl Geometry {
     /// SLC superblocks that hold so many GB.
     pub fn slc_superblocks_for(&self, gb: f64) -> u32 {
         let bytes = f64::from(self.slc.superblock_units) * f64::from(self.unit_bytes);
-        if bytes <= 0.0 { 0 } else { (gb * 1e9 / bytes + 0.999_999) as u32 }
+        if bytes <= 0.0 {
+            0
+        } else {
+            (gb * 1e9 / bytes + 0.999_999) as u32
+        }
     }
 
     /// The number of the mapping unit at `offset` of a superblock.
@@ -165,10 +189,19 @@ impl Geometry {
 
     /// Where a mapping unit lies, given the mode of its superblock.
     pub fn place(&self, superblock: u32, offset: u32, slc: bool) -> Place {
-        let program_units = if slc { self.slc.program_units } else { self.native.program_units };
+        let program_units = if slc {
+            self.slc.program_units
+        } else {
+            self.native.program_units
+        };
         let program = offset / program_units;
         let stripe = (offset - program * program_units) / self.stripe_units;
-        Place { superblock, program, die: program % self.dies, stripe }
+        Place {
+            superblock,
+            program,
+            die: program % self.dies,
+            stripe,
+        }
     }
 
     /// Array time to read one page: `stripe` within program unit `program`.
@@ -179,7 +212,11 @@ impl Geometry {
             return mode.read_ns[0];
         }
         let per_program = mode.program_units / self.stripe_units;
-        let page = if per_program == pages { stripe } else { (program / self.dies) % pages };
+        let page = if per_program == pages {
+            stripe
+        } else {
+            (program / self.dies) % pages
+        };
         mode.read_ns[page as usize]
     }
 

@@ -35,7 +35,10 @@ impl Protocol {
 
     /// Whether data flows one way at a time.
     pub const fn half_duplex(self) -> bool {
-        matches!(self, Protocol::Ahci | Protocol::Sd | Protocol::Mmc | Protocol::UsbBot)
+        matches!(
+            self,
+            Protocol::Ahci | Protocol::Sd | Protocol::Mmc | Protocol::UsbBot
+        )
     }
 }
 
@@ -68,7 +71,10 @@ const KNOWN: &str = "pcie-<1.0|2.0|3.0|4.0|5.0>-x<1|2|4|8|16>, sata-<1.5|3|6>, s
 /// # Errors
 /// Where no mode has that name.
 pub fn link_mode(name: &str) -> Result<LinkMode, UnknownLink> {
-    let unknown = || UnknownLink { name: name.to_string(), known: KNOWN };
+    let unknown = || UnknownLink {
+        name: name.to_string(),
+        known: KNOWN,
+    };
     let (family, rest) = name.split_once('-').ok_or_else(unknown)?;
     let (protocol, mb_per_s) = match family {
         "pcie" => pcie(rest).ok_or_else(unknown)?,
@@ -79,7 +85,11 @@ pub fn link_mode(name: &str) -> Result<LinkMode, UnknownLink> {
         "usb" => usb(rest).ok_or_else(unknown)?,
         _ => return Err(unknown()),
     };
-    Ok(LinkMode { name: name.to_string(), protocol, rate: Rate::from_mb_per_s(mb_per_s) })
+    Ok(LinkMode {
+        name: name.to_string(),
+        protocol,
+        rate: Rate::from_mb_per_s(mb_per_s),
+    })
 }
 
 /// PCIe: signalling rate × lanes × line coding (8b/10b up to 2.0, 128b/130b after) × share of
@@ -91,7 +101,10 @@ pub fn link_mode(name: &str) -> Result<LinkMode, UnknownLink> {
 /// 0.8 × 128/(128+26) × …, which is the 78 to 79 % that was measured.
 fn pcie(rest: &str) -> Option<(Protocol, f64)> {
     let (generation, lanes) = rest.split_once("-x")?;
-    let lanes: u32 = lanes.parse().ok().filter(|n| matches!(n, 1 | 2 | 4 | 8 | 16))?;
+    let lanes: u32 = lanes
+        .parse()
+        .ok()
+        .filter(|n| matches!(n, 1 | 2 | 4 | 8 | 16))?;
     let (giga_transfers, coding, payload) = match generation {
         "1.0" => (2.5, 0.8, 128.0),
         "2.0" => (5.0, 0.8, 128.0),
@@ -101,7 +114,10 @@ fn pcie(rest: &str) -> Option<(Protocol, f64)> {
         _ => return None,
     };
     let raw_mb_per_s = giga_transfers * 1000.0 / 8.0 * f64::from(lanes) * coding;
-    Some((Protocol::Nvme, raw_mb_per_s * payload / (payload + 26.0) * 0.997))
+    Some((
+        Protocol::Nvme,
+        raw_mb_per_s * payload / (payload + 26.0) * 0.997,
+    ))
 }
 
 /// SATA: 8b/10b coding, and frames of 8 KiB with a 4-byte header, CRC and primitives; the rest is
@@ -196,7 +212,14 @@ mod tests {
 
     #[test]
     fn unknown_names_are_refused_with_what_is_known() {
-        for name in ["", "pcie", "pcie-6.0-x4", "pcie-3.0-x3", "sd-warp", "usb-3.2-gen2"] {
+        for name in [
+            "",
+            "pcie",
+            "pcie-6.0-x4",
+            "pcie-3.0-x3",
+            "sd-warp",
+            "usb-3.2-gen2",
+        ] {
             let error = link_mode(name).expect_err(name);
             assert!(error.to_string().contains("pcie-<"));
         }

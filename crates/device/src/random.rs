@@ -20,7 +20,9 @@ impl Random {
             z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
             z ^ (z >> 31)
         };
-        Random { state: [word(), word(), word(), word()] }
+        Random {
+            state: [word(), word(), word(), word()],
+        }
     }
 
     /// 64 random bits.

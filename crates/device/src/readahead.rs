@@ -43,22 +43,41 @@ pub(crate) struct ReadAhead {
 
 impl ReadAhead {
     pub(crate) fn new(window_units: u32) -> Self {
-        ReadAhead { window: window_units, ..ReadAhead::default() }
+        ReadAhead {
+            window: window_units,
+            ..ReadAhead::default()
+        }
     }
 
     /// A read of `units` from `unit` arrives: what of it is at hand? Segments before its end are dropped.
     pub(crate) fn take(&mut self, unit: u32, units: u32, command: u32) -> Covered {
         if self.window == 0 {
-            return Covered { ready: 0, coming: 0, waits: 0 };
+            return Covered {
+                ready: 0,
+                coming: 0,
+                waits: 0,
+            };
         }
-        self.streak = if unit == self.next_expected { self.streak + 1 } else { 0 };
+        self.streak = if unit == self.next_expected {
+            self.streak + 1
+        } else {
+            0
+        };
         self.next_expected = unit + units;
         if self.streak == 0 || unit < self.start || unit >= self.end {
             self.drop_all();
-            return Covered { ready: 0, coming: 0, waits: 0 };
+            return Covered {
+                ready: 0,
+                coming: 0,
+                waits: 0,
+            };
         }
         let wanted_end = (unit + units).min(self.end);
-        let mut covered = Covered { ready: 0, coming: 0, waits: 0 };
+        let mut covered = Covered {
+            ready: 0,
+            coming: 0,
+            waits: 0,
+        };
         let mut at = self.start;
         for segment in &mut self.segments {
             let (from, to) = (at.max(unit), (at + segment.units).min(wanted_end));
@@ -87,7 +106,11 @@ impl ReadAhead {
             // Segments of an older stream that commands still wait for.
             return None;
         }
-        let from = if self.segments.is_empty() { unit_end } else { self.end };
+        let from = if self.segments.is_empty() {
+            unit_end
+        } else {
+            self.end
+        };
         let until = unit_end.saturating_add(self.window).min(user_units);
         (from < until).then(|| (from, until - from))
     }
@@ -99,7 +122,11 @@ impl ReadAhead {
             self.end = unit;
         }
         self.end += units;
-        self.segments.push_back(Segment { units, ready, waiters: Vec::new() });
+        self.segments.push_back(Segment {
+            units,
+            ready,
+            waiters: Vec::new(),
+        });
         self.first.wrapping_add(self.segments.len() as u32 - 1)
     }
 
@@ -166,9 +193,23 @@ mod tests {
         let first = ahead.push(16, 32, false);
         let second = ahead.push(48, 32, true);
         assert_eq!(ahead.wanted(16, 1000), None);
-        assert_eq!(ahead.take(16, 8, 3), Covered { ready: 0, coming: 8, waits: 1 });
+        assert_eq!(
+            ahead.take(16, 8, 3),
+            Covered {
+                ready: 0,
+                coming: 8,
+                waits: 1
+            }
+        );
         assert_eq!(ahead.arrived(first), [(3, 8)]);
-        assert_eq!(ahead.take(24, 40, 4), Covered { ready: 40, coming: 0, waits: 0 });
+        assert_eq!(
+            ahead.take(24, 40, 4),
+            Covered {
+                ready: 40,
+                coming: 0,
+                waits: 0
+            }
+        );
         assert!(ahead.arrived(second).is_empty());
         ahead.take(500, 8, 5);
         assert_eq!(ahead.wanted(508, 1000), None);

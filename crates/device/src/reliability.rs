@@ -50,12 +50,19 @@ impl Reliability {
     /// Raw bit error rate of a block's data at `now`.
     pub(crate) fn rber(&self, block: &Superblock, now: Nanos) -> f64 {
         let s = &self.section;
-        let rated = if block.slc { self.rated_cycles_slc } else { self.rated_cycles };
+        let rated = if block.slc {
+            self.rated_cycles_slc
+        } else {
+            self.rated_cycles
+        };
         let worn = libm::pow(f64::from(block.erases) / rated, s.wear_exponent);
         let base = s.rber_fresh + (s.rber_rated - s.rber_fresh) * worn;
         let age_s = now.saturating_sub(block.closed_at).as_secs_f64();
         let span = libm::log(1.0 + YEAR_S / RETENTION_ORIGIN_S);
-        let aged = (s.retention_factor_year - 1.0) * worn.min(4.0) * libm::log(1.0 + age_s / RETENTION_ORIGIN_S) / span;
+        let aged = (s.retention_factor_year - 1.0)
+            * worn.min(4.0)
+            * libm::log(1.0 + age_s / RETENTION_ORIGIN_S)
+            / span;
         let disturbed = s.disturb_per_100k_reads * f64::from(block.reads) / 100_000.0;
         let rber = base * (1.0 + aged) + disturbed;
         (if block.slc { rber * SLC_SHARE } else { rber }).min(0.5)
@@ -70,32 +77,56 @@ impl Reliability {
     /// Reads a page: draws whether retries were needed. Most reads of healthy blocks are decided
     /// without a look, by limits that are kept with the block.
     #[inline]
-    pub(crate) fn read(&self, block: &mut Superblock, bytes: u32, now: Nanos, random: &mut Random) -> ReadVerdict {
+    pub(crate) fn read(
+        &self,
+        block: &mut Superblock,
+        bytes: u32,
+        now: Nanos,
+        random: &mut Random,
+    ) -> ReadVerdict {
         block.reads = block.reads.saturating_add(1);
         if block.reads < block.safe_reads && now < block.safe_until {
-            return ReadVerdict { retries: 0, uncorrectable: false };
+            return ReadVerdict {
+                retries: 0,
+                uncorrectable: false,
+            };
         }
         self.read_slowly(block, bytes, now, random)
     }
 
-    fn read_slowly(&self, block: &mut Superblock, bytes: u32, now: Nanos, random: &mut Random) -> ReadVerdict {
+    fn read_slowly(
+        &self,
+        block: &mut Superblock,
+        bytes: u32,
+        now: Nanos,
+        random: &mut Random,
+    ) -> ReadVerdict {
         let codewords = f64::from(bytes.div_ceil(self.section.codeword_bytes));
         let rber = self.rber(block, now);
         if codewords * self.codeword_failure(rber * 1.05) < NEGLIGIBLE {
             // The rate changes by far less than 5 % over this many reads and this time.
             block.safe_reads = block.reads.saturating_add(1_000);
             block.safe_until = now + Nanos::from_secs(60);
-            return ReadVerdict { retries: 0, uncorrectable: false };
+            return ReadVerdict {
+                retries: 0,
+                uncorrectable: false,
+            };
         }
         let mut rate = rber;
         for retries in 0..=self.section.retries {
             let fails = 1.0 - libm::pow(1.0 - self.codeword_failure(rate).min(1.0), codewords);
             if random.unit() >= fails {
-                return ReadVerdict { retries, uncorrectable: false };
+                return ReadVerdict {
+                    retries,
+                    uncorrectable: false,
+                };
             }
             rate /= 2.0;
         }
-        ReadVerdict { retries: self.section.retries, uncorrectable: true }
+        ReadVerdict {
+            retries: self.section.retries,
+            uncorrectable: true,
+        }
     }
 
     /// Whether one of the blocks of a superblock fails in an erase. Within the rated cycles the
@@ -103,7 +134,11 @@ impl Reliability {
     /// over 3,000 cycles, about 7 in a million; most of them late); beyond, it grows with the
     /// eighth power of the cycles.
     pub(crate) fn erase_fails(&self, block: &Superblock, blocks: u32, random: &mut Random) -> bool {
-        let rated = if block.slc { self.rated_cycles_slc } else { self.rated_cycles };
+        let rated = if block.slc {
+            self.rated_cycles_slc
+        } else {
+            self.rated_cycles
+        };
         let share = f64::from(block.erases) / rated;
         let chance = 1e-7 * libm::pow(share.max(1.0), 8.0) * f64::from(blocks);
         random.unit() < chance
@@ -145,7 +180,10 @@ mod tests {
         for (limit, lambda) in [(4, 1.0), (10, 5.0), (72, 40.0), (72, 60.0), (72, 90.0)] {
             let exact = poisson_above_exactly(limit, lambda);
             let got = poisson_above(f64::from(limit), lambda);
-            assert!((got / exact - 1.0).abs() < 0.12, "{limit} {lambda}: {got} {exact}");
+            assert!(
+                (got / exact - 1.0).abs() < 0.12,
+                "{limit} {lambda}: {got} {exact}"
+            );
         }
         assert_eq!(poisson_above(10.0, 0.0), 0.0);
     }

@@ -103,7 +103,13 @@ mod tests {
             warning_c: 95.0,
             critical_c: 110.0,
         };
-        Thermal::new(&section, &PowerSection { controller_share: 0.5, data_path_pj_per_byte: 0.0 })
+        Thermal::new(
+            &section,
+            &PowerSection {
+                controller_share: 0.5,
+                data_path_pj_per_byte: 0.0,
+            },
+        )
     }
 
     #[test]
@@ -112,8 +118,16 @@ mod tests {
         for _ in 0..20_000 {
             thermal.step(2.0);
         }
-        assert!((thermal.case_c() - 85.0).abs() < 0.01, "{}", thermal.case_c());
-        assert!((thermal.controller_c() - 89.0).abs() < 0.01, "{}", thermal.controller_c());
+        assert!(
+            (thermal.case_c() - 85.0).abs() < 0.01,
+            "{}",
+            thermal.case_c()
+        );
+        assert!(
+            (thermal.controller_c() - 89.0).abs() < 0.01,
+            "{}",
+            thermal.controller_c()
+        );
         assert_eq!(thermal.clock(), 1.0);
     }
 

@@ -67,11 +67,18 @@ impl Background {
     }
 
     pub(super) fn wants_refresh(&self, reads: u32, retries: u32) -> bool {
-        retries > 2 || (self.refresh_reads > 0 && reads >= self.refresh_reads && reads.is_multiple_of(self.refresh_reads))
+        retries > 2
+            || (self.refresh_reads > 0
+                && reads >= self.refresh_reads
+                && reads.is_multiple_of(self.refresh_reads))
     }
 
     pub(super) fn is_in_flight(&self, superblock: u32, program: u32) -> bool {
-        self.jobs.iter().any(|j| j.active && j.unit.is_some_and(|u| u.superblock == superblock && u.program == program))
+        self.jobs.iter().any(|j| {
+            j.active
+                && j.unit
+                    .is_some_and(|u| u.superblock == superblock && u.program == program)
+        })
     }
 
     pub(super) fn working(&self) -> bool {
@@ -118,11 +125,14 @@ impl Device {
     /// Starts as many relocation jobs as there are buffers and reasons for.
     pub(super) fn pump(&mut self) {
         while self.may_relocate() {
-            let Some(victim) = self.log.current_victim(self.now, self.background.idle) else { break };
+            let Some(victim) = self.log.current_victim(self.now, self.background.idle) else {
+                break;
+            };
             let job = self.filling_job();
             let mut reads: Vec<PageRun> = std::mem::take(&mut self.scratch.fetch);
             let (moved, full, exhausted) = self.log.relocate(self.now, &mut reads);
-            self.background.jobs[job as usize].grants += u64::from(moved) * victim.yield_per_move / 1024;
+            self.background.jobs[job as usize].grants +=
+                u64::from(moved) * victim.yield_per_move / 1024;
             for run in reads.drain(..) {
                 if self.is_buffered(&run) {
                     continue;
@@ -157,8 +167,10 @@ impl Device {
         let wanted = self.log.needs_relocation()
             || self.log.has_refresh()
             || (b.idle && (self.log.has_slc_data() || self.log.relocating()));
-        let turn = !(b.takes_turns && b.paced && self.writes.credit > 0);
-        let room = filling || !b.shares_buffer || self.writes.room() >= self.log.geometry.native.program_units;
+        let turn = b.idle || !(b.takes_turns && self.log.host_is_paced() && self.writes.credit > 0);
+        let room = filling
+            || !b.shares_buffer
+            || self.writes.room() >= self.log.geometry.native.program_units;
         wanted && (filling || turn) && room
     }
 
@@ -167,8 +179,16 @@ impl Device {
             return job;
         }
         // One more slot than may be active was allocated, so that one is free.
-        let job = self.background.jobs.iter().position(|j| !j.active).unwrap_or(0) as u32;
-        self.background.jobs[job as usize] = Job { active: true, ..Job::default() };
+        let job = self
+            .background
+            .jobs
+            .iter()
+            .position(|j| !j.active)
+            .unwrap_or(0) as u32;
+        self.background.jobs[job as usize] = Job {
+            active: true,
+            ..Job::default()
+        };
         self.background.active += 1;
         self.background.filling = Some(job);
         if self.background.shares_buffer {
@@ -187,7 +207,9 @@ impl Device {
 
     /// Nothing more is to be moved now: what has been gathered is padded and programmed.
     fn finish_filling_job(&mut self) {
-        let Some(job) = self.background.filling else { return };
+        let Some(job) = self.background.filling else {
+            return;
+        };
         match self.log.close_relocation_unit(self.now) {
             Some(unit) => self.close_job(job, unit),
             None => {
@@ -205,8 +227,27 @@ impl Device {
     fn program_ready_jobs(&mut self) {
         while let Some(&job) = self.background.order.front() {
             let j = &self.background.jobs[job as usize];
-            let (Some(unit), 0) = (j.unit, j.reads) else { break };
+            let (Some(_), 0) = (j.unit, j.reads) else {
+                break;
+            };
             self.background.order.pop_front();
+            self.handle_moved_units(job);
+        }
+    }
+
+    /// The firmware checks and updates the map for every unit that was moved, on one of its cores.
+    fn handle_moved_units(&mut self, job: u32) {
+        let per_unit_ns = self.controller.relocate_unit_us * 1e3 / self.clock();
+        let units = f64::from(self.log.geometry.native.program_units);
+        if per_unit_ns == 0.0 {
+            return self.on_relocation_handled(job);
+        }
+        let done = self.book_core(self.now, Nanos((per_unit_ns * units) as u64));
+        self.events.push(done, Event::Relocated(job));
+    }
+
+    pub(super) fn on_relocation_handled(&mut self, job: u32) {
+        if let Some(unit) = self.background.jobs[job as usize].unit {
             self.submit_program(unit, Owner::RelocationProgram { job });
         }
     }
@@ -224,7 +265,10 @@ impl Device {
         let finished = std::mem::take(&mut self.background.jobs[job as usize]);
         self.background.active -= 1;
         if self.background.shares_buffer {
-            self.writes.used = self.writes.used.saturating_sub(self.log.geometry.native.program_units);
+            self.writes.used = self
+                .writes
+                .used
+                .saturating_sub(self.log.geometry.native.program_units);
         }
         let most = i64::from(self.log.geometry.native.superblock_units);
         self.writes.credit = (self.writes.credit + finished.grants as i64).min(most);
@@ -264,9 +308,17 @@ impl Device {
             return;
         }
         let blocks = self.log.geometry.dies * self.log.geometry.planes;
-        let failed = self.reliability.erase_fails(self.log.blocks.get(superblock), blocks, &mut self.random);
+        let failed =
+            self.reliability
+                .erase_fails(self.log.blocks.get(superblock), blocks, &mut self.random);
         self.log.erased(superblock, failed);
-        if self.background.wear_spread > 0 && self.log.blocks.total_erases().is_multiple_of(WEAR_CHECK_ERASES) {
+        if self.background.wear_spread > 0
+            && self
+                .log
+                .blocks
+                .total_erases()
+                .is_multiple_of(WEAR_CHECK_ERASES)
+        {
             self.log.level_wear(self.background.wear_spread);
         }
         self.pump();
@@ -278,7 +330,8 @@ impl Device {
     /// The last outstanding write is done.
     pub(super) fn plan_idle(&mut self) {
         self.background.idle_since = Some(self.now);
-        self.events.push(self.now + self.background.idle_delay, Event::Idle);
+        self.events
+            .push(self.now + self.background.idle_delay, Event::Idle);
     }
 
     /// The host writes again.
@@ -288,7 +341,10 @@ impl Device {
     }
 
     pub(super) fn on_idle(&mut self) {
-        let waited = self.background.idle_since.is_some_and(|s| self.now.saturating_sub(s) >= self.background.idle_delay);
+        let waited = self
+            .background
+            .idle_since
+            .is_some_and(|s| self.now.saturating_sub(s) >= self.background.idle_delay);
         if waited {
             self.background.idle = true;
             self.pump();

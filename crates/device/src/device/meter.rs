@@ -53,7 +53,8 @@ impl Device {
 
     /// The device has begun or ended to be active.
     pub(super) fn note_busy(&mut self) {
-        let busy = self.outstanding > 0 || self.array.outstanding() > 0 || self.background.working();
+        let busy =
+            self.outstanding > 0 || self.array.outstanding() > 0 || self.background.working();
         match (busy, self.meter.busy_since) {
             (true, None) => self.meter.busy_since = Some(self.now),
             (false, Some(since)) => {
@@ -84,7 +85,8 @@ impl Device {
             + (array_j - m.array_j_before)
             + (bus_bytes - m.bus_bytes_before) as f64 * m.data_path_j_per_byte
             + link_bytes * a.link_j_per_byte;
-        let host_j = a.chain.active_w * busy_s + a.chain.idle_w * idle_s + link_bytes * a.chain.j_per_byte;
+        let host_j =
+            a.chain.active_w * busy_s + a.chain.idle_w * idle_s + link_bytes * a.chain.j_per_byte;
         m.array_j_before = array_j;
         m.bus_bytes_before = bus_bytes;
         m.energy_j += device_j + host_j;
@@ -92,7 +94,7 @@ impl Device {
         let before = self.thermal.clock();
         self.thermal.step(device_j / STEP.as_secs_f64());
         if self.thermal.clock() != before {
-            self.array.set_clock(self.thermal.clock());
+            self.array.set_clock(self.clock());
         }
     }
 }

@@ -48,7 +48,9 @@ pub enum SubmitError {
         now: Nanos,
     },
     /// Something happens in the device before that time: advance it first.
-    #[error("the command is for {at}, and the device has an event at {event} before it: advance it first")]
+    #[error(
+        "the command is for {at}, and the device has an event at {event} before it: advance it first"
+    )]
     EventBefore {
         /// Time asked for.
         at: Nanos,
@@ -62,6 +64,7 @@ pub enum SubmitError {
 struct Attachment {
     chain: Chain,
     acknowledge: Acknowledge,
+    clock_share: f64,
     active_w: f64,
     idle_w: f64,
     link_j_per_byte: f64,
@@ -137,7 +140,8 @@ impl Device {
         let mut random = Random::new(seed);
         let log = Log::new(profile, geometry.clone(), &mut random);
         let attachment = attach(profile, host)?;
-        let buffer_units = (u64::from(profile.controller.write_buffer_kib) * 1024 / u64::from(geometry.unit_bytes)) as u32;
+        let buffer_units = (u64::from(profile.controller.write_buffer_kib) * 1024
+            / u64::from(geometry.unit_bytes)) as u32;
         let ahead_units = profile.controller.read_ahead_kib * 1024 / geometry.unit_bytes;
         let mut device = Device {
             identity: profile.device.clone(),
@@ -145,8 +149,16 @@ impl Device {
             controller: profile.controller.clone(),
             now: Nanos::ZERO,
             events: EventQueue::default(),
-            array: Array::new(ArrayTimes::new(&profile.nand), geometry.channels, geometry.dies),
-            reliability: Reliability::new(&profile.nand.reliability, geometry.native.cycles, geometry.slc.cycles),
+            array: Array::new(
+                ArrayTimes::new(&profile.nand),
+                geometry.channels,
+                geometry.dies,
+            ),
+            reliability: Reliability::new(
+                &profile.nand.reliability,
+                geometry.native.cycles,
+                geometry.slc.cycles,
+            ),
             read_ahead: ReadAhead::new(ahead_units),
             map_fetch: profile.ftl.map.host_memory_us.map(Nanos::from_micros_f64),
             pending: Vec::new(),
@@ -189,7 +201,9 @@ impl Device {
         self.attachment = attach(profile, host)?;
         let links: Vec<&str> = profile.interface.iter().map(|i| i.link.as_str()).collect();
         let (index, _) = host.attach(&links)?;
-        self.array.set_active_dies(profile.interface[index].active_dies);
+        self.array
+            .set_active_dies(profile.interface[index].active_dies);
+        self.array.set_clock(self.clock());
         Ok(())
     }
 
@@ -250,7 +264,9 @@ impl Device {
                 break;
             }
             self.pass_time(at);
-            let Some((_, event)) = self.events.pop() else { break };
+            let Some((_, event)) = self.events.pop() else {
+                break;
+            };
             self.handle(event);
         }
         if self.done.is_empty() && until != Nanos::MAX {
@@ -273,6 +289,7 @@ impl Device {
                 self.on_progress(progress);
             }
             Event::MapFetched(index) => self.on_wait_over(index),
+            Event::Relocated(job) => self.on_relocation_handled(job),
             Event::Complete(index) => self.on_complete(index),
             Event::Idle => self.on_idle(),
         }
@@ -293,7 +310,11 @@ impl Device {
             Owner::HostRead { command, bytes } => self.on_host_read(command, bytes),
             Owner::MapRead { command } | Owner::MergeRead { command } => self.on_wait_over(command),
             Owner::ReadAhead { segment } => self.on_read_ahead(segment),
-            Owner::HostProgram { sequence, superblock, host_units } => self.on_host_programmed(sequence, superblock, host_units),
+            Owner::HostProgram {
+                sequence,
+                superblock,
+                host_units,
+            } => self.on_host_programmed(sequence, superblock, host_units),
             Owner::RelocationRead { job } => self.on_relocation_read(job),
             Owner::RelocationProgram { job } => self.on_relocation_programmed(job),
             Owner::Erase { superblock } => self.on_erase(superblock),
@@ -311,14 +332,21 @@ impl Device {
         let end = start.saturating_add(command.bytes().0);
         let in_range = end <= self.identity.capacity_bytes;
         let (first, units) = if in_range && end > start {
-            ((start / unit) as u32, (end.div_ceil(unit) - start / unit) as u32)
+            (
+                (start / unit) as u32,
+                (end.div_ceil(unit) - start / unit) as u32,
+            )
         } else {
             (0, 0)
         };
         let pending = Pending {
             command,
             submitted: at,
-            status: if in_range { Status::Ok } else { Status::LbaOutOfRange },
+            status: if in_range {
+                Status::Ok
+            } else {
+                Status::LbaOutOfRange
+            },
             first,
             units,
             waits: 0,
@@ -345,13 +373,21 @@ impl Device {
         };
         let more = u64::from(p.units.saturating_sub(1).min(4096)) * self.controller.per_unit_ns;
         let normal = (us * 1e3) as u64 + more;
-        let time = Nanos((normal as f64 / self.thermal.clock()) as u64);
+        let time = Nanos((normal as f64 / self.clock()) as u64);
         let arrival = self.now + self.attachment.chain.command;
         // All commands take equally long to arrive, so cores are given out in order.
-        let core = (0..self.cores.len()).min_by_key(|c| self.cores[*c]).unwrap_or(0);
-        let done = self.cores[core].max(arrival) + time;
-        self.cores[core] = done;
+        let done = self.book_core(arrival, time);
         self.events.push(done, Event::Firmware(index));
+    }
+
+    /// Books the core that is free first, not before `from`; returns the end.
+    fn book_core(&mut self, from: Nanos, time: Nanos) -> Nanos {
+        let core = (0..self.cores.len())
+            .min_by_key(|c| self.cores[*c])
+            .unwrap_or(0);
+        let done = self.cores[core].max(from) + time;
+        self.cores[core] = done;
+        done
     }
 
     fn on_firmware(&mut self, index: u32) {
@@ -383,7 +419,10 @@ impl Device {
 
     /// The device is done with a command at `at`; the host sees it after the path back.
     fn complete_at(&mut self, index: u32, at: Nanos) {
-        self.events.push(at + self.attachment.chain.completion, Event::Complete(index));
+        self.events.push(
+            at + self.attachment.chain.completion,
+            Event::Complete(index),
+        );
     }
 
     fn on_complete(&mut self, index: u32) {
@@ -436,6 +475,11 @@ impl Device {
         end
     }
 
+    /// Share of the full clock that interface and throttling leave.
+    fn clock(&self) -> f64 {
+        self.attachment.clock_share * self.thermal.clock()
+    }
+
     fn unit_bytes(&self) -> u64 {
         u64::from(self.log.geometry.unit_bytes)
     }
@@ -458,6 +502,7 @@ fn attach(profile: &Profile, host: &HostProfile) -> Result<Attachment, String> {
     Ok(Attachment {
         chain,
         acknowledge: interface.acknowledge,
+        clock_share: interface.clock_share,
         active_w: interface.active_mw / 1e3,
         idle_w: interface.idle_mw / 1e3,
         link_j_per_byte: interface.link_pj_per_byte * 1e-12,

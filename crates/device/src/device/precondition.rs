@@ -3,6 +3,7 @@
 //! the heat are left out.
 
 use super::Device;
+use crate::ftl::log::Programmed;
 use crate::random::Random;
 
 /// How a range is filled.
@@ -24,10 +25,10 @@ impl Device {
     pub fn precondition(&mut self, share: f64, fill: Fill) -> bool {
         let units = (f64::from(self.log.geometry.user_units) * share.clamp(0.0, 1.0)) as u32;
         match fill {
-            Fill::Sequential => self.write_instantly((0..units).map(|u| (u, 1)), units),
+            Fill::Sequential => self.write_instantly(0..units),
             Fill::Random { seed } => {
                 let order = Shuffle::new(units, seed);
-                self.write_instantly((0..units).map(|i| (order.at(i), 1)), units)
+                self.write_instantly((0..units).map(|i| order.at(i)))
             }
         }
     }
@@ -38,17 +39,17 @@ impl Device {
     pub fn overwrite_randomly(&mut self, count: u64, seed: u64) -> bool {
         let user_units = u64::from(self.log.geometry.user_units);
         let mut random = Random::new(seed);
-        self.write_instantly((0..count).map(|_| (random.below(user_units) as u32, 1)), 0)
+        self.write_instantly((0..count).map(|_| random.below(user_units) as u32))
     }
 
-    fn write_instantly(&mut self, units: impl Iterator<Item = (u32, u32)>, _count: u32) -> bool {
+    fn write_instantly(&mut self, units: impl Iterator<Item = u32>) -> bool {
         if self.outstanding > 0 || self.array.outstanding() > 0 {
             return false;
         }
         let now = self.now;
         let mut full = std::mem::take(&mut self.scratch.full);
-        for (unit, n) in units {
-            if !self.log.write(unit, n, now, &mut full) {
+        for unit in units {
+            if !self.log.write(unit, 1, now, &mut full) {
                 break;
             }
             if !full.is_empty() {
@@ -63,6 +64,8 @@ impl Device {
         }
         self.scratch.full = full;
         self.log.settle_instantly(now, true);
+        // Counters tell of what hosts did; this was nobody's doing.
+        self.log.programmed = Programmed::default();
         true
     }
 }
@@ -80,9 +83,18 @@ impl Shuffle {
     fn new(n: u32, seed: u64) -> Self {
         let mut random = Random::new(seed);
         let bits = (32 - n.saturating_sub(1).leading_zeros()).max(2);
-        let mask = if bits == 32 { u32::MAX } else { (1 << bits) - 1 };
+        let mask = if bits == 32 {
+            u32::MAX
+        } else {
+            (1 << bits) - 1
+        };
         let keys = std::array::from_fn(|_| random.next() as u32);
-        Shuffle { n, mask, bits, keys }
+        Shuffle {
+            n,
+            mask,
+            bits,
+            keys,
+        }
     }
 
     fn at(&self, i: u32) -> u32 {

@@ -17,7 +17,9 @@ impl Device {
         }
         let mut full = std::mem::take(&mut self.scratch.full);
         let mut fetch = std::mem::take(&mut self.scratch.fetch);
-        let misses = self.log.touch_for_read(first, units, self.now, &mut full, &mut fetch);
+        let misses = self
+            .log
+            .touch_for_read(first, units, self.now, &mut full, &mut fetch);
         self.counters.map_misses += u64::from(misses);
         for unit in full.drain(..) {
             self.submit_host_program(unit);
@@ -52,13 +54,22 @@ impl Device {
         }
         let behind = covered.ready + covered.coming;
         let mut runs = std::mem::take(&mut self.scratch.runs);
-        self.log.runs(first + behind, units - behind, |run, n| runs.push((run, n)));
+        self.log
+            .runs(first + behind, units - behind, |run, n| runs.push((run, n)));
         let mut at = first + behind;
         for (run, n) in runs.drain(..) {
             match run {
                 Some(run) if !self.is_buffered(&run) => {
                     let bytes = self.bytes_in(index, at, n) as u32;
-                    self.submit_read(run, true, Owner::HostRead { command: index, bytes }, Some(index));
+                    self.submit_read(
+                        run,
+                        true,
+                        Owner::HostRead {
+                            command: index,
+                            bytes,
+                        },
+                        Some(index),
+                    );
                     waits += 1;
                 }
                 // Nothing is stored there, or it is still in the write buffer: no flash read.
@@ -108,7 +119,9 @@ impl Device {
 
     fn extend_read_ahead(&mut self, end: u32) {
         let user_units = self.log.geometry.user_units;
-        let Some((from, units)) = self.read_ahead.wanted(end, user_units) else { return };
+        let Some((from, units)) = self.read_ahead.wanted(end, user_units) else {
+            return;
+        };
         let mut runs = std::mem::take(&mut self.scratch.runs);
         self.log.runs(from, units, |run, n| runs.push((run, n)));
         let mut at = from;
@@ -135,10 +148,18 @@ impl Device {
     }
 
     /// Hands one array read over, with the retries that its block's errors ask for.
-    pub(super) fn submit_read(&mut self, run: PageRun, urgent: bool, owner: Owner, command: Option<u32>) {
+    pub(super) fn submit_read(
+        &mut self,
+        run: PageRun,
+        urgent: bool,
+        owner: Owner,
+        command: Option<u32>,
+    ) {
         let bytes = run.units * self.log.geometry.unit_bytes;
         let block = self.log.blocks.get_mut(run.superblock);
-        let verdict = self.reliability.read(block, bytes, self.now, &mut self.random);
+        let verdict = self
+            .reliability
+            .read(block, bytes, self.now, &mut self.random);
         let reads = block.reads;
         if verdict.retries > 0 {
             self.counters.read_retries += u64::from(verdict.retries);
@@ -165,6 +186,6 @@ impl Device {
     }
 
     fn decode_time(&self) -> Nanos {
-        Nanos((self.controller.decode_us * 1e3 / self.thermal.clock()) as u64)
+        Nanos((self.controller.decode_us * 1e3 / self.clock()) as u64)
     }
 }

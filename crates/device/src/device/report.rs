@@ -122,7 +122,8 @@ impl Device {
             refreshed: of(p.refreshed),
             metadata: of(p.metadata),
             padding: of(p.padding),
-            erases: self.log.blocks.total_erases() * u64::from(self.log.geometry.dies * self.log.geometry.planes),
+            erases: self.log.blocks.total_erases()
+                * u64::from(self.log.geometry.dies * self.log.geometry.planes),
             page_reads: self.array.page_reads(),
             read_retries: self.counters.read_retries,
             uncorrectable_reads: self.counters.uncorrectable_reads,

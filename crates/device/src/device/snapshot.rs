@@ -38,7 +38,8 @@ impl Device {
     pub fn save(&self) -> Result<Vec<u8>, SnapshotError> {
         let mut bytes = MAGIC.to_vec();
         bytes.extend(VERSION.to_le_bytes());
-        let mut bytes = postcard::to_extend(self, bytes).map_err(|e| SnapshotError::Content(e.to_string()))?;
+        let mut bytes =
+            postcard::to_extend(self, bytes).map_err(|e| SnapshotError::Content(e.to_string()))?;
         let sum = checksum(&bytes);
         bytes.extend(sum.to_le_bytes());
         Ok(bytes)
@@ -52,7 +53,9 @@ impl Device {
         if bytes.len() < HEADER + CHECKSUM || &bytes[..8] != MAGIC {
             return Err(SnapshotError::NotASnapshot);
         }
-        let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        let word = |at: usize| {
+            u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+        };
         if word(8) != VERSION {
             return Err(SnapshotError::Version { found: word(8) });
         }

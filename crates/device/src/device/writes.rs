@@ -66,7 +66,9 @@ impl Writes {
     }
 
     pub(super) fn is_in_flight(&self, superblock: u32, program: u32) -> bool {
-        self.in_flight.iter().any(|f| !f.done && f.superblock == superblock && f.program == program)
+        self.in_flight
+            .iter()
+            .any(|f| !f.done && f.superblock == superblock && f.program == program)
     }
 
     fn next_sequence(&self) -> u32 {
@@ -107,7 +109,10 @@ impl Device {
         let p = &self.pending[index as usize];
         let (first, last) = (p.first, p.first + p.units - 1);
         let partial = |unit: u32| self.bytes_in(index, unit, 1) < self.unit_bytes();
-        let mut edges = [partial(first).then_some(first), (last != first && partial(last)).then_some(last)];
+        let mut edges = [
+            partial(first).then_some(first),
+            (last != first && partial(last)).then_some(last),
+        ];
         let mut runs = std::mem::take(&mut self.scratch.runs);
         for unit in edges.iter_mut().filter_map(Option::take) {
             self.log.runs(unit, 1, |run, n| runs.push((run, n)));
@@ -141,13 +146,21 @@ impl Device {
                 self.writes.admission.pop_front();
             }
             let end = self.receive(bytes, self.now);
-            let transfer = self.writes.transfer(Transfer { command: index, first, units: chunk });
+            let transfer = self.writes.transfer(Transfer {
+                command: index,
+                first,
+                units: chunk,
+            });
             self.events.push(end, Event::DataIn(transfer));
         }
     }
 
     pub(super) fn on_data_in(&mut self, transfer: u32) {
-        let Transfer { command, first, units } = self.writes.transfers[transfer as usize];
+        let Transfer {
+            command,
+            first,
+            units,
+        } = self.writes.transfers[transfer as usize];
         self.writes.free_transfers.push(transfer);
         let mut full = std::mem::take(&mut self.scratch.full);
         if !self.log.write(first, units, self.now, &mut full) {
@@ -227,8 +240,16 @@ impl Device {
 
     pub(super) fn submit_host_program(&mut self, unit: ProgramUnit) {
         let sequence = self.writes.next_sequence();
-        self.writes.in_flight.push_back(InFlight { superblock: unit.superblock, program: unit.program, done: false });
-        let owner = Owner::HostProgram { sequence, superblock: unit.superblock, host_units: unit.host_units };
+        self.writes.in_flight.push_back(InFlight {
+            superblock: unit.superblock,
+            program: unit.program,
+            done: false,
+        });
+        let owner = Owner::HostProgram {
+            sequence,
+            superblock: unit.superblock,
+            host_units: unit.host_units,
+        };
         self.submit_program(unit, owner);
     }
 

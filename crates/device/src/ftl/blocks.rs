@@ -65,7 +65,9 @@ impl Superblocks {
         // A part with fewer valid blocks than its data sheet's minimum does not leave the factory.
         let least = geometry.expected_good_superblocks(bad_percent);
         let good_in_plane = |random: &mut Random| {
-            let good = (0..geometry.blocks_per_plane).filter(|_| bad_percent <= 0.0 || random.next() >= threshold).count();
+            let good = (0..geometry.blocks_per_plane)
+                .filter(|_| bad_percent <= 0.0 || random.next() >= threshold)
+                .count();
             (good as u32).max(least)
         };
         let good: Vec<u32> = (0..planes).map(|_| good_in_plane(random)).collect();
@@ -164,9 +166,18 @@ impl Superblocks {
 
     /// Erase cycles: least, mean and most of all superblocks that are in use.
     pub(crate) fn wear(&self) -> (u32, f64, u32) {
-        let used = || self.all.iter().filter(|b| b.state != State::Retired).map(|b| b.erases);
+        let used = || {
+            self.all
+                .iter()
+                .filter(|b| b.state != State::Retired)
+                .map(|b| b.erases)
+        };
         let count = used().count().max(1);
         let sum: u64 = used().map(u64::from).sum();
-        (used().min().unwrap_or(0), sum as f64 / count as f64, used().max().unwrap_or(0))
+        (
+            used().min().unwrap_or(0),
+            sum as f64 / count as f64,
+            used().max().unwrap_or(0),
+        )
     }
 }

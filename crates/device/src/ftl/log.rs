@@ -134,21 +134,30 @@ impl Log {
         let journal = profile.ftl.journal_entries > 0;
         let metadata = geometry.metadata_units(map_in_flash, journal);
         let logical = geometry.user_units + metadata;
-        let journal_units = if journal { JOURNAL_UNITS.min(geometry.native.superblock_units) } else { 0 };
+        let journal_units = if journal {
+            JOURNAL_UNITS.min(geometry.native.superblock_units)
+        } else {
+            0
+        };
         let entries_per_unit = geometry.unit_bytes / 4;
         let map_pages = geometry.user_units.div_ceil(entries_per_unit);
         let window = profile.ftl.map.window_kib.map(|kib| {
-            let slots = (u64::from(kib) * 1024 / u64::from(geometry.unit_bytes)).min(u64::from(map_pages));
+            let slots =
+                (u64::from(kib) * 1024 / u64::from(geometry.unit_bytes)).min(u64::from(map_pages));
             Window::new(slots as u32, map_pages)
         });
         let superblocks = blocks.len();
         let native_units = geometry.native.superblock_units;
         let spare = superblocks.saturating_sub(logical.div_ceil(native_units));
-        let slc = profile.ftl.slc_cache.as_ref().map_or(SlcPolicy::default(), |s| SlcPolicy {
-            fixed: geometry.slc_superblocks_for(s.static_gb),
-            most: geometry.slc_superblocks_for(s.static_gb + s.dynamic_gb),
-            lent: (f64::from(spare) * s.lends_spare_percent / 100.0) as u32,
-        });
+        let slc = profile
+            .ftl
+            .slc_cache
+            .as_ref()
+            .map_or(SlcPolicy::default(), |s| SlcPolicy {
+                fixed: geometry.slc_superblocks_for(s.static_gb),
+                most: geometry.slc_superblocks_for(s.static_gb + s.dynamic_gb),
+                lent: (f64::from(spare) * s.lends_spare_percent / 100.0) as u32,
+            });
         Log {
             map: Map::new(logical, superblocks * native_units),
             victims: Victims::new(superblocks, native_units),
@@ -181,7 +190,13 @@ impl Log {
 
     /// Appends `count` logical units from `first`; full program units go to `full`. Returns false
     /// where the device has no block left to write to.
-    pub(crate) fn write(&mut self, first: u32, count: u32, now: Nanos, full: &mut Vec<ProgramUnit>) -> bool {
+    pub(crate) fn write(
+        &mut self,
+        first: u32,
+        count: u32,
+        now: Nanos,
+        full: &mut Vec<ProgramUnit>,
+    ) -> bool {
         for logical in first..first + count {
             if !self.append_host(logical, true, now, full) {
                 return false;
@@ -193,7 +208,13 @@ impl Log {
     }
 
     /// Forgets `count` logical units from `first`.
-    pub(crate) fn discard(&mut self, first: u32, count: u32, now: Nanos, full: &mut Vec<ProgramUnit>) -> u32 {
+    pub(crate) fn discard(
+        &mut self,
+        first: u32,
+        count: u32,
+        now: Nanos,
+        full: &mut Vec<ProgramUnit>,
+    ) -> u32 {
         let mut gone = 0;
         for logical in first..first + count {
             let old = self.map.unmap(logical);
@@ -216,12 +237,20 @@ impl Log {
         unit
     }
 
-    fn append_host(&mut self, logical: u32, host_data: bool, now: Nanos, full: &mut Vec<ProgramUnit>) -> bool {
+    fn append_host(
+        &mut self,
+        logical: u32,
+        host_data: bool,
+        now: Nanos,
+        full: &mut Vec<ProgramUnit>,
+    ) -> bool {
         if self.host.is_none() && !self.open_host() {
             return false;
         }
         // The stream was opened right above where there was none.
-        let Some(mut stream) = self.host.take() else { return false };
+        let Some(mut stream) = self.host.take() else {
+            return false;
+        };
         stream.host_units += u32::from(host_data);
         if let Some(unit) = self.append(&mut stream, logical) {
             full.push(unit);
@@ -240,7 +269,11 @@ impl Log {
         stream.next += 1;
         stream.filling += 1;
         let program_units = self.geometry.mode(stream.slc).program_units;
-        if stream.next % program_units == 0 { self.take_unit(stream) } else { None }
+        if stream.next % program_units == 0 {
+            self.take_unit(stream)
+        } else {
+            None
+        }
     }
 
     fn close_unit(&mut self, stream: &mut Stream) -> Option<ProgramUnit> {
@@ -261,7 +294,13 @@ impl Log {
         let host_units = std::mem::take(&mut stream.host_units);
         self.blocks.get_mut(stream.superblock).programs_pending += 1;
         let die = program % self.geometry.dies;
-        Some(ProgramUnit { superblock: stream.superblock, program, die, slc: stream.slc, host_units })
+        Some(ProgramUnit {
+            superblock: stream.superblock,
+            program,
+            die,
+            slc: stream.slc,
+            host_units,
+        })
     }
 
     fn keep_or_close(&mut self, stream: Stream, now: Nanos) -> Option<Stream> {
@@ -286,9 +325,17 @@ impl Log {
 
     fn open_host(&mut self) -> bool {
         let slc = self.slc_may_grow();
-        let Some(superblock) = self.blocks.open(slc) else { return false };
+        let Some(superblock) = self.blocks.open(slc) else {
+            return false;
+        };
         self.slc_count += u32::from(slc);
-        self.host = Some(Stream { superblock, next: 0, slc, filling: 0, host_units: 0 });
+        self.host = Some(Stream {
+            superblock,
+            next: 0,
+            slc,
+            filling: 0,
+            host_units: 0,
+        });
         true
     }
 
@@ -341,8 +388,16 @@ impl Log {
         misses
     }
 
-    fn touch_map(&mut self, page: u32, change: bool, now: Nanos, full: &mut Vec<ProgramUnit>) -> bool {
-        let Some(window) = self.window.as_mut() else { return false };
+    fn touch_map(
+        &mut self,
+        page: u32,
+        change: bool,
+        now: Nanos,
+        full: &mut Vec<ProgramUnit>,
+    ) -> bool {
+        let Some(window) = self.window.as_mut() else {
+            return false;
+        };
         match window.touch(page, change) {
             Lookup::Hit => false,
             Lookup::Miss { write_back } => {
@@ -380,9 +435,21 @@ impl Log {
             while n < most && self.map.lookup(first + i + n) == ppa + n {
                 n += 1;
             }
-            let planes = (offset % g.stripe_units + n - 1) / g.units_per_page - offset % g.stripe_units / g.units_per_page + 1;
+            let planes = (offset % g.stripe_units + n - 1) / g.units_per_page
+                - offset % g.stripe_units / g.units_per_page
+                + 1;
             let array_ns = g.read_ns(slc, place.program, place.stripe);
-            each(Some(PageRun { superblock, program: place.program, die: place.die, array_ns, units: n, planes }), n);
+            each(
+                Some(PageRun {
+                    superblock,
+                    program: place.program,
+                    die: place.die,
+                    array_ns,
+                    units: n,
+                    planes,
+                }),
+                n,
+            );
             i += n;
         }
     }
@@ -392,7 +459,9 @@ impl Log {
     /// Free superblocks at or below which the SLC cache may not grow: over-provisioning is never
     /// borrowed, beyond the part of it that is the static cache.
     fn slc_floor(&self) -> u32 {
-        self.spare.saturating_sub(self.slc.fixed).max(self.collection_start + OPEN_SUPERBLOCKS as u32)
+        self.spare
+            .saturating_sub(self.slc.fixed)
+            .max(self.collection_start + OPEN_SUPERBLOCKS as u32)
     }
 
     fn slc_may_grow(&self) -> bool {
@@ -405,14 +474,22 @@ impl Log {
     /// Dynamic cache must give blocks back: the unmapped capacity that it borrowed is being used,
     /// and of the over-provisioning as much as it may lend.
     fn must_fold(&self) -> bool {
-        let least = (self.collection_start + OPEN_SUPERBLOCKS as u32).max(self.slc_floor().saturating_sub(self.slc.lent));
-        self.slc_count > self.slc.fixed && self.blocks.free_count() <= least && !self.slc_closed.is_empty()
+        let least = (self.collection_start + OPEN_SUPERBLOCKS as u32)
+            .max(self.slc_floor().saturating_sub(self.slc.lent));
+        self.slc_count > self.slc.fixed
+            && self.blocks.free_count() <= least
+            && !self.slc_closed.is_empty()
     }
 
     /// Units of valid data in SLC superblocks.
     pub(crate) fn slc_used_units(&self) -> u64 {
         let open = self.host.filter(|s| s.slc).map(|s| s.superblock);
-        self.slc_closed.iter().copied().chain(open).map(|s| u64::from(self.blocks.get(s).valid)).sum()
+        self.slc_closed
+            .iter()
+            .copied()
+            .chain(open)
+            .map(|s| u64::from(self.blocks.get(s).valid))
+            .sum()
     }
 
     /// Units that the SLC cache may hold at present.
@@ -437,7 +514,8 @@ impl Log {
 
     /// Space must be made while the host writes.
     pub(crate) fn needs_relocation(&self) -> bool {
-        self.blocks.free_count() + self.dead.len() as u32 <= self.collection_level() || self.must_fold()
+        self.blocks.free_count() + self.dead.len() as u32 <= self.collection_level()
+            || self.must_fold()
     }
 
     /// Host writes may go on only as fast as relocation makes room.
@@ -448,12 +526,18 @@ impl Log {
     /// What a host unit takes from the free space, in native units.
     pub(crate) fn cost_of_host_unit(&self) -> u64 {
         let slc = self.host.is_some_and(|s| s.slc);
-        u64::from(if slc { self.geometry.native.superblock_units / self.geometry.slc.superblock_units } else { 1 })
+        u64::from(if slc {
+            self.geometry.native.superblock_units / self.geometry.slc.superblock_units
+        } else {
+            1
+        })
     }
 
     /// Superblocks whose wear or reads ask for a rewrite.
     pub(crate) fn ask_refresh(&mut self, superblock: u32) {
-        if self.blocks.get(superblock).state == State::Closed && !self.refresh_queue.contains(&superblock) {
+        if self.blocks.get(superblock).state == State::Closed
+            && !self.refresh_queue.contains(&superblock)
+        {
             self.refresh_queue.push_back(superblock);
         }
     }
@@ -494,13 +578,14 @@ impl Log {
     }
 
     fn choose_victim(&mut self, now: Nanos, idle: bool) -> Option<Victim> {
-        let (superblock, cause) = if self.must_fold() || (idle && !self.needs_relocation() && self.has_slc_data()) {
-            (self.slc_closed.pop_front()?, Cause::Fold)
-        } else if self.needs_relocation() {
-            self.collection_victim(now)?
-        } else {
-            (self.refresh_victim()?, Cause::Refresh)
-        };
+        let (superblock, cause) =
+            if self.must_fold() || (idle && !self.needs_relocation() && self.has_slc_data()) {
+                (self.slc_closed.pop_front()?, Cause::Fold)
+            } else if self.needs_relocation() {
+                self.collection_victim(now)?
+            } else {
+                (self.refresh_victim()?, Cause::Refresh)
+            };
         self.victims.remove(superblock);
         let block = self.blocks.get_mut(superblock);
         block.state = State::Collecting;
@@ -528,12 +613,17 @@ impl Log {
 
     /// SLC data goes first: folding three or four SLC superblocks frees more than it takes.
     fn collection_victim(&mut self, now: Nanos) -> Option<(u32, Cause)> {
-        if self.slc_count > self.slc.fixed && let Some(superblock) = self.slc_closed.pop_front() {
+        if self.slc_count > self.slc.fixed
+            && let Some(superblock) = self.slc_closed.pop_front()
+        {
             return Some((superblock, Cause::Fold));
         }
         let victim = match self.policy {
             CollectionPolicy::Greedy => self.victims.least(),
-            CollectionPolicy::Fifo => self.victims.iter().min_by_key(|s| self.blocks.get(*s).closed_order),
+            CollectionPolicy::Fifo => self
+                .victims
+                .iter()
+                .min_by_key(|s| self.blocks.get(*s).closed_order),
             CollectionPolicy::CostBenefit => self.best_cost_benefit(now),
         };
         match victim {
@@ -568,12 +658,16 @@ impl Log {
         now: Nanos,
         read: &mut Vec<PageRun>,
     ) -> (u32, Option<ProgramUnit>, bool) {
-        let Some(mut victim) = self.victim.take() else { return (0, None, true) };
+        let Some(mut victim) = self.victim.take() else {
+            return (0, None, true);
+        };
         let mut moved = 0;
         let mut last: Option<(Ppa, PageRun)> = None;
         let mut full = None;
         while full.is_none() {
-            let Some(ppa) = self.map.next_valid(victim.cursor, victim.end) else { break };
+            let Some(ppa) = self.map.next_valid(victim.cursor, victim.end) else {
+                break;
+            };
             victim.cursor = ppa + 1;
             if !self.append_relocated(ppa, now, &mut full) {
                 break;
@@ -592,10 +686,20 @@ impl Log {
 
     fn append_relocated(&mut self, from: Ppa, now: Nanos, full: &mut Option<ProgramUnit>) -> bool {
         if self.relocation.is_none() {
-            let Some(superblock) = self.blocks.open(false) else { return false };
-            self.relocation = Some(Stream { superblock, next: 0, slc: false, filling: 0, host_units: 0 });
+            let Some(superblock) = self.blocks.open(false) else {
+                return false;
+            };
+            self.relocation = Some(Stream {
+                superblock,
+                next: 0,
+                slc: false,
+                filling: 0,
+                host_units: 0,
+            });
         }
-        let Some(mut stream) = self.relocation.take() else { return false };
+        let Some(mut stream) = self.relocation.take() else {
+            return false;
+        };
         *full = self.append(&mut stream, self.map.owner(from));
         self.relocation = self.keep_or_close(stream, now);
         true
@@ -612,7 +716,10 @@ impl Log {
         let g = &self.geometry;
         let offset = ppa - superblock * g.native.superblock_units;
         if let Some((previous, mut run)) = last {
-            if previous / g.stripe_units == ppa / g.stripe_units && run.superblock == superblock && offset % g.stripe_units != 0 {
+            if previous / g.stripe_units == ppa / g.stripe_units
+                && run.superblock == superblock
+                && offset % g.stripe_units != 0
+            {
                 run.units += 1;
                 run.planes = run.planes.max(run.units.div_ceil(g.units_per_page));
                 return (ppa, run);
@@ -622,7 +729,17 @@ impl Log {
         let slc = self.blocks.get(superblock).slc;
         let place = g.place(superblock, offset, slc);
         let array_ns = g.read_ns(slc, place.program, place.stripe);
-        (ppa, PageRun { superblock, program: place.program, die: place.die, array_ns, units: 1, planes: 1 })
+        (
+            ppa,
+            PageRun {
+                superblock,
+                program: place.program,
+                die: place.die,
+                array_ns,
+                units: 1,
+                planes: 1,
+            },
+        )
     }
 
     /// Closes the relocation stream's program unit with padding.
@@ -682,7 +799,10 @@ impl Log {
 
     /// A superblock that can be erased now, its programs being done.
     pub(crate) fn take_dead(&mut self) -> Option<u32> {
-        let ready = self.dead.iter().position(|s| self.blocks.get(*s).programs_pending == 0)?;
+        let ready = self
+            .dead
+            .iter()
+            .position(|s| self.blocks.get(*s).programs_pending == 0)?;
         Some(self.dead.swap_remove(ready))
     }
 
@@ -697,14 +817,19 @@ impl Log {
     /// The program unit is still being filled: its data is in the write buffer.
     pub(crate) fn is_filling(&self, superblock: u32, program: u32) -> bool {
         [self.host, self.relocation].into_iter().flatten().any(|s| {
-            s.superblock == superblock && s.filling > 0 && s.next / self.geometry.mode(s.slc).program_units == program
+            s.superblock == superblock
+                && s.filling > 0
+                && s.next / self.geometry.mode(s.slc).program_units == program
         })
     }
 
     /// Native units that can be written without any relocation.
     pub(crate) fn free_units(&self) -> u64 {
-        let open = self.host.map_or(0, |s| self.geometry.mode(s.slc).superblock_units - s.next);
-        u64::from(self.blocks.free_count()) * u64::from(self.geometry.native.superblock_units) + u64::from(open)
+        let open = self
+            .host
+            .map_or(0, |s| self.geometry.mode(s.slc).superblock_units - s.next);
+        u64::from(self.blocks.free_count()) * u64::from(self.geometry.native.superblock_units)
+            + u64::from(open)
     }
 
     /// Whether the device can still take writes: enough blocks are left to collect with.
@@ -718,10 +843,13 @@ impl Log {
         let mut reads = Vec::new();
         loop {
             self.erase_dead_instantly();
-            if !(self.needs_relocation() || idle && (self.has_slc_data() || self.victim.is_some())) {
+            if !(self.needs_relocation() || idle && (self.has_slc_data() || self.victim.is_some()))
+            {
                 break;
             }
-            let Some(victim) = self.current_victim(now, idle) else { break };
+            let Some(victim) = self.current_victim(now, idle) else {
+                break;
+            };
             reads.clear();
             let (_, full, exhausted) = self.relocate(now, &mut reads);
             if let Some(unit) = full {

@@ -101,6 +101,9 @@ mod tests {
         assert_eq!(map.next_valid(0, 300), Some(200));
         assert_eq!(map.next_valid(0, 200), None);
         assert_eq!(map.unmap(7), 200);
-        assert_eq!((map.lookup(7), map.mapped(), map.next_valid(0, 300)), (UNMAPPED, 0, None));
+        assert_eq!(
+            (map.lookup(7), map.mapped(), map.next_valid(0, 300)),
+            (UNMAPPED, 0, None)
+        );
     }
 }

@@ -27,7 +27,14 @@ impl Victims {
     pub(crate) fn new(superblocks: u32, units: u32) -> Self {
         Victims {
             heads: vec![NONE; units as usize + 1],
-            links: vec![Links { previous: NONE, next: NONE, count: NONE }; superblocks as usize],
+            links: vec![
+                Links {
+                    previous: NONE,
+                    next: NONE,
+                    count: NONE
+                };
+                superblocks as usize
+            ],
             lowest: units,
             members: 0,
         }
@@ -39,13 +46,21 @@ impl Victims {
         if head != NONE {
             self.links[head as usize].previous = superblock;
         }
-        self.links[superblock as usize] = Links { previous: NONE, next: head, count: valid };
+        self.links[superblock as usize] = Links {
+            previous: NONE,
+            next: head,
+            count: valid,
+        };
         self.lowest = self.lowest.min(valid);
         self.members += 1;
     }
 
     pub(crate) fn remove(&mut self, superblock: u32) {
-        let Links { previous, next, count } = self.links[superblock as usize];
+        let Links {
+            previous,
+            next,
+            count,
+        } = self.links[superblock as usize];
         if count == NONE {
             return;
         }
@@ -84,7 +99,11 @@ impl Victims {
 
     /// All members.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        self.links.iter().enumerate().filter(|(_, l)| l.count != NONE).map(|(i, _)| i as u32)
+        self.links
+            .iter()
+            .enumerate()
+            .filter(|(_, l)| l.count != NONE)
+            .map(|(i, _)| i as u32)
     }
 }
 

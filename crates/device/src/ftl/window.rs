@@ -36,8 +36,16 @@ pub(crate) struct Window {
 impl Window {
     /// A window of `slots` pages over a map of `pages`.
     pub(crate) fn new(slots: u32, pages: u32) -> Self {
-        let empty = Slot { page: ABSENT, referenced: false, changed: false };
-        Window { slots: vec![empty; slots.max(1) as usize], slot_of: vec![ABSENT; pages as usize], hand: 0 }
+        let empty = Slot {
+            page: ABSENT,
+            referenced: false,
+            changed: false,
+        };
+        Window {
+            slots: vec![empty; slots.max(1) as usize],
+            slot_of: vec![ABSENT; pages as usize],
+            hand: 0,
+        }
     }
 
     /// Looks a page up and fetches it where it is absent; `change` marks it as changed.
@@ -50,12 +58,21 @@ impl Window {
             return Lookup::Hit;
         }
         let free = self.sweep();
-        let old = std::mem::replace(&mut self.slots[free], Slot { page, referenced: true, changed: change });
+        let old = std::mem::replace(
+            &mut self.slots[free],
+            Slot {
+                page,
+                referenced: true,
+                changed: change,
+            },
+        );
         if old.page != ABSENT {
             self.slot_of[old.page as usize] = ABSENT;
         }
         self.slot_of[page as usize] = free as u32;
-        Lookup::Miss { write_back: (old.page != ABSENT && old.changed).then_some(old.page) }
+        Lookup::Miss {
+            write_back: (old.page != ABSENT && old.changed).then_some(old.page),
+        }
     }
 
     /// Power failed: nothing is at hand.
@@ -87,7 +104,12 @@ mod tests {
         assert_eq!(window.touch(1, true), Lookup::Miss { write_back: None });
         assert_eq!(window.touch(2, false), Lookup::Miss { write_back: None });
         assert_eq!(window.touch(1, false), Lookup::Hit);
-        assert_eq!(window.touch(3, false), Lookup::Miss { write_back: Some(1) });
+        assert_eq!(
+            window.touch(3, false),
+            Lookup::Miss {
+                write_back: Some(1)
+            }
+        );
         assert_eq!(window.touch(4, false), Lookup::Miss { write_back: None });
         window.clear();
         assert_eq!(window.touch(4, false), Lookup::Miss { write_back: None });

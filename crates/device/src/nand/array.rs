@@ -41,7 +41,9 @@ impl ArrayTimes {
             overhead_ns: nand.bus_overhead_ns,
             cache_read: nand.cache_read,
             cache_program: nand.cache_program,
-            suspend: nand.suspend.then(|| Nanos::from_micros_f64(nand.suspend_us)),
+            suspend: nand
+                .suspend
+                .then(|| Nanos::from_micros_f64(nand.suspend_us)),
             read_mw: (nand.energy.read_mw + 0.5) as u64,
             program_mw: (nand.energy.program_mw + 0.5) as u64,
             erase_mw: (nand.energy.erase_mw + 0.5) as u64,
@@ -104,7 +106,10 @@ pub(crate) struct Array {
 
 impl Array {
     pub(crate) fn new(times: ArrayTimes, channels: u32, dies: u32) -> Self {
-        let empty = Queue { head: NONE, tail: NONE };
+        let empty = Queue {
+            head: NONE,
+            tail: NONE,
+        };
         let die = Die {
             urgent: empty,
             normal: empty,
@@ -183,7 +188,12 @@ impl Array {
     }
 
     /// The array of a die is done. Stale events (of an operation since suspended) do nothing.
-    pub(crate) fn on_array(&mut self, die: u32, now: Nanos, events: &mut EventQueue) -> Option<Progress> {
+    pub(crate) fn on_array(
+        &mut self,
+        die: u32,
+        now: Nanos,
+        events: &mut EventQueue,
+    ) -> Option<Progress> {
         let d = die as usize;
         let index = self.dies[d].array;
         if index == NONE || self.dies[d].array_until != now {
@@ -214,7 +224,12 @@ impl Array {
     }
 
     /// A transfer is done.
-    pub(crate) fn on_bus(&mut self, index: u32, now: Nanos, events: &mut EventQueue) -> Option<Progress> {
+    pub(crate) fn on_bus(
+        &mut self,
+        index: u32,
+        now: Nanos,
+        events: &mut EventQueue,
+    ) -> Option<Progress> {
         let op = self.slots[index as usize].op;
         let d = op.die as usize;
         if op.class == OpClass::Program {
@@ -238,8 +253,12 @@ impl Array {
 
     fn start_next(&mut self, die: usize, now: Nanos, events: &mut EventQueue) {
         debug_assert!(self.is_idle(die));
-        let work_waits = self.dies[die].normal.head != NONE || self.dies[die].staged != NONE || self.dies[die].suspended != NONE;
-        if self.dies[die].urgent.head != NONE && !(work_waits && self.dies[die].overtakes >= OVERTAKES_MAX) {
+        let work_waits = self.dies[die].normal.head != NONE
+            || self.dies[die].staged != NONE
+            || self.dies[die].suspended != NONE;
+        if self.dies[die].urgent.head != NONE
+            && !(work_waits && self.dies[die].overtakes >= OVERTAKES_MAX)
+        {
             let index = self.pop(die, true);
             self.dies[die].overtakes += 1;
             return self.start_read(die, index, Nanos::ZERO, now, events);
@@ -263,7 +282,14 @@ impl Array {
         }
     }
 
-    fn start_read(&mut self, die: usize, index: u32, lead: Nanos, now: Nanos, events: &mut EventQueue) {
+    fn start_read(
+        &mut self,
+        die: usize,
+        index: u32,
+        lead: Nanos,
+        now: Nanos,
+        events: &mut EventQueue,
+    ) {
         let op = self.slots[index as usize].op;
         self.page_reads += 1;
         self.energy_pj += u64::from(op.array_ns) * self.times.read_mw;
@@ -317,7 +343,11 @@ impl Array {
         self.dies[die].staged_ready = false;
         self.dies[die].overtakes = 0;
         let op = self.slots[index as usize].op;
-        let mw = if op.class == OpClass::Erase { self.times.erase_mw } else { self.times.program_mw };
+        let mw = if op.class == OpClass::Erase {
+            self.times.erase_mw
+        } else {
+            self.times.program_mw
+        };
         self.energy_pj += u64::from(op.array_ns) * mw;
         self.occupy(die, index, now + Nanos(u64::from(op.array_ns)), events);
         self.stage_behind(die, now, events);
@@ -325,7 +355,11 @@ impl Array {
 
     fn release_power(&mut self, now: Nanos, events: &mut EventQueue) {
         self.active_dies -= 1;
-        if let Some(die) = self.power_queue.pop_front() {
+        // A die that reads now, or has had its turn since it queued, does not use the token up.
+        while self.active_dies < self.active_dies_max {
+            let Some(die) = self.power_queue.pop_front() else {
+                break;
+            };
             let d = die as usize;
             self.dies[d].waits_for_power = false;
             if self.is_idle(d) {
@@ -402,7 +436,11 @@ impl Array {
     fn enqueue(&mut self, index: u32) {
         let op = self.slots[index as usize].op;
         let die = &mut self.dies[op.die as usize];
-        let queue = if op.urgent { &mut die.urgent } else { &mut die.normal };
+        let queue = if op.urgent {
+            &mut die.urgent
+        } else {
+            &mut die.normal
+        };
         if queue.tail == NONE {
             queue.head = index;
         } else {
@@ -413,7 +451,11 @@ impl Array {
 
     /// Takes the head of a queue that is not empty.
     fn pop(&mut self, die: usize, urgent: bool) -> u32 {
-        let queue = if urgent { &mut self.dies[die].urgent } else { &mut self.dies[die].normal };
+        let queue = if urgent {
+            &mut self.dies[die].urgent
+        } else {
+            &mut self.dies[die].normal
+        };
         let index = queue.head;
         queue.head = self.slots[index as usize].next;
         if queue.head == NONE {

@@ -25,7 +25,11 @@ pub(crate) enum Owner {
     /// Read-ahead: number of the segment.
     ReadAhead { segment: u32 },
     /// A program of the host stream: its sequence number, superblock and places in the write buffer.
-    HostProgram { sequence: u32, superblock: u32, host_units: u32 },
+    HostProgram {
+        sequence: u32,
+        superblock: u32,
+        host_units: u32,
+    },
     /// A read for relocation: index of the job.
     RelocationRead { job: u32 },
     /// The program of a relocation job.

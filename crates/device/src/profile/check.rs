@@ -10,12 +10,20 @@ struct Faults(Vec<Located>);
 
 impl Faults {
     fn add(&mut self, key: &str, message: String, remedy: &str) {
-        self.0.push(Located { key: key.to_string(), message, remedy: remedy.to_string() });
+        self.0.push(Located {
+            key: key.to_string(),
+            message,
+            remedy: remedy.to_string(),
+        });
     }
 
     fn range(&mut self, key: &str, value: f64, least: f64, most: f64) {
         if !(least..=most).contains(&value) {
-            self.add(key, format!("{value} is out of range"), &format!("give a number from {least} to {most}"));
+            self.add(
+                key,
+                format!("{value} is out of range"),
+                &format!("give a number from {least} to {most}"),
+            );
         }
     }
 
@@ -27,7 +35,11 @@ impl Faults {
 pub(super) fn check(profile: &Profile) -> Vec<Located> {
     let mut faults = Faults(Vec::new());
     if profile.format != super::FORMAT {
-        faults.add("format", format!("format {} is not known", profile.format), "this build reads format 1");
+        faults.add(
+            "format",
+            format!("format {} is not known", profile.format),
+            "this build reads format 1",
+        );
     }
     nand(profile, &mut faults);
     arrays(profile, &mut faults);
@@ -51,9 +63,19 @@ fn nand(profile: &Profile, faults: &mut Faults) {
     faults.count("nand.word_lines", nand.word_lines, 1, 1 << 14);
     faults.count("nand.page_kib", nand.page_kib, 1, 128);
     faults.range("nand.bus_mt_per_s", nand.bus_mt_per_s, 1.0, 10_000.0);
-    faults.range("nand.bus_overhead_ns", nand.bus_overhead_ns as f64, 0.0, 1e6);
+    faults.range(
+        "nand.bus_overhead_ns",
+        nand.bus_overhead_ns as f64,
+        0.0,
+        1e6,
+    );
     faults.range("nand.suspend_us", nand.suspend_us, 0.0, 10_000.0);
-    faults.range("nand.factory_bad_percent", nand.factory_bad_percent, 0.0, 50.0);
+    faults.range(
+        "nand.factory_bad_percent",
+        nand.factory_bad_percent,
+        0.0,
+        50.0,
+    );
     for (key, value) in [
         ("nand.energy.read_mw", nand.energy.read_mw),
         ("nand.energy.program_mw", nand.energy.program_mw),
@@ -68,7 +90,9 @@ fn arrays(profile: &Profile, faults: &mut Faults) {
     let nand = &profile.nand;
     let mut sections = vec![("nand.slc", &nand.slc, 1)];
     match (&nand.native, nand.cell) {
-        (Some(native), cell) if cell != Cell::Slc => sections.push(("nand.native", native, cell.bits())),
+        (Some(native), cell) if cell != Cell::Slc => {
+            sections.push(("nand.native", native, cell.bits()))
+        }
         (None, Cell::Slc) => {}
         (Some(_), _) => faults.add(
             "nand.native",
@@ -85,18 +109,29 @@ fn arrays(profile: &Profile, faults: &mut Faults) {
         if array.read_us.len() != bits as usize {
             faults.add(
                 &format!("{key}.read_us"),
-                format!("{} times for {bits} pages of a word line", array.read_us.len()),
+                format!(
+                    "{} times for {bits} pages of a word line",
+                    array.read_us.len()
+                ),
                 "give one time per bit of the cell",
             );
         }
         if array.program_us.len() != 1 && array.program_us.len() != bits as usize {
             faults.add(
                 &format!("{key}.program_us"),
-                format!("{} times for {bits} pages of a word line", array.program_us.len()),
+                format!(
+                    "{} times for {bits} pages of a word line",
+                    array.program_us.len()
+                ),
                 "give one time for the whole word line, or one per bit of the cell",
             );
         }
-        for value in array.read_us.iter().chain(&array.program_us).chain([&array.erase_us]) {
+        for value in array
+            .read_us
+            .iter()
+            .chain(&array.program_us)
+            .chain([&array.erase_us])
+        {
             faults.range(key, *value, 0.0, 1e6);
         }
         faults.count(&format!("{key}.cycles"), array.cycles, 1, u32::MAX);
@@ -106,12 +141,37 @@ fn arrays(profile: &Profile, faults: &mut Faults) {
 fn reliability(profile: &Profile, faults: &mut Faults) {
     let r = &profile.nand.reliability;
     faults.range("nand.reliability.rber_fresh", r.rber_fresh, 0.0, 0.1);
-    faults.range("nand.reliability.rber_rated", r.rber_rated, r.rber_fresh, 0.1);
+    faults.range(
+        "nand.reliability.rber_rated",
+        r.rber_rated,
+        r.rber_fresh,
+        0.1,
+    );
     faults.range("nand.reliability.wear_exponent", r.wear_exponent, 0.1, 10.0);
-    faults.range("nand.reliability.retention_factor_year", r.retention_factor_year, 1.0, 1e4);
-    faults.range("nand.reliability.disturb_per_100k_reads", r.disturb_per_100k_reads, 0.0, 0.1);
-    faults.count("nand.reliability.codeword_bytes", r.codeword_bytes, 512, 16_384);
-    faults.count("nand.reliability.correctable_bits", r.correctable_bits, 1, 4096);
+    faults.range(
+        "nand.reliability.retention_factor_year",
+        r.retention_factor_year,
+        1.0,
+        1e4,
+    );
+    faults.range(
+        "nand.reliability.disturb_per_100k_reads",
+        r.disturb_per_100k_reads,
+        0.0,
+        0.1,
+    );
+    faults.count(
+        "nand.reliability.codeword_bytes",
+        r.codeword_bytes,
+        512,
+        16_384,
+    );
+    faults.count(
+        "nand.reliability.correctable_bits",
+        r.correctable_bits,
+        1,
+        4096,
+    );
     faults.count("nand.reliability.retries", r.retries, 0, 64);
 }
 
@@ -144,7 +204,11 @@ fn ftl(profile: &Profile, faults: &mut Faults) {
     }
     match (ftl.map.location, ftl.map.host_memory_us) {
         (MapLocation::HostMemory, None) => {
-            faults.add("ftl.map", "the time of a fetch is missing".to_string(), "add host_memory_us");
+            faults.add(
+                "ftl.map",
+                "the time of a fetch is missing".to_string(),
+                "add host_memory_us",
+            );
         }
         (MapLocation::HostMemory, Some(us)) => faults.range("ftl.map.host_memory_us", us, 0.0, 1e4),
         (_, Some(_)) => faults.add(
@@ -156,11 +220,20 @@ fn ftl(profile: &Profile, faults: &mut Faults) {
     }
     if let Some(slc) = &ftl.slc_cache {
         if profile.nand.cell == Cell::Slc {
-            faults.add("ftl.slc_cache", "all blocks are SLC already".to_string(), "remove this table");
+            faults.add(
+                "ftl.slc_cache",
+                "all blocks are SLC already".to_string(),
+                "remove this table",
+            );
         }
         faults.range("ftl.slc_cache.static_gb", slc.static_gb, 0.0, 1e5);
         faults.range("ftl.slc_cache.dynamic_gb", slc.dynamic_gb, 0.0, 1e5);
-        faults.range("ftl.slc_cache.lends_spare_percent", slc.lends_spare_percent, 0.0, 90.0);
+        faults.range(
+            "ftl.slc_cache.lends_spare_percent",
+            slc.lends_spare_percent,
+            0.0,
+            90.0,
+        );
         faults.range("ftl.slc_cache.fold_after_ms", slc.fold_after_ms, 0.0, 1e7);
     }
 }
@@ -171,11 +244,17 @@ fn controller(profile: &Profile, faults: &mut Faults) {
     faults.range("controller.read_us", c.read_us, 0.0, 1e6);
     faults.range("controller.write_us", c.write_us, 0.0, 1e6);
     faults.range("controller.per_unit_ns", c.per_unit_ns as f64, 0.0, 1e9);
+    faults.range("controller.relocate_unit_us", c.relocate_unit_us, 0.0, 1e5);
     faults.range("controller.decode_us", c.decode_us, 0.0, 1e4);
     faults.range("controller.boot_ms", c.boot_ms, 0.0, 1e6);
     faults.count("controller.read_ahead_kib", c.read_ahead_kib, 0, 1 << 16);
     let program_kib = profile.nand.page_kib * profile.nand.planes * pages_per_program(profile);
-    let least = program_kib * if profile.ftl.relocation_shares_buffer { 2 } else { 1 };
+    let least = program_kib
+        * if profile.ftl.relocation_shares_buffer {
+            2
+        } else {
+            1
+        };
     if c.write_buffer_kib < least || c.write_buffer_kib > 1 << 24 {
         faults.add(
             "controller.write_buffer_kib",
@@ -195,11 +274,24 @@ fn pages_per_program(profile: &Profile) -> u32 {
 
 fn heat(profile: &Profile, faults: &mut Faults) {
     let t = &profile.thermal;
-    faults.range("power.controller_share", profile.power.controller_share, 0.0, 1.0);
-    faults.range("power.data_path_pj_per_byte", profile.power.data_path_pj_per_byte, 0.0, 1e5);
+    faults.range(
+        "power.controller_share",
+        profile.power.controller_share,
+        0.0,
+        1.0,
+    );
+    faults.range(
+        "power.data_path_pj_per_byte",
+        profile.power.data_path_pj_per_byte,
+        0.0,
+        1e5,
+    );
     faults.range("thermal.ambient_c", t.ambient_c, -60.0, 120.0);
     for (key, value) in [
-        ("thermal.controller_to_case_k_per_w", t.controller_to_case_k_per_w),
+        (
+            "thermal.controller_to_case_k_per_w",
+            t.controller_to_case_k_per_w,
+        ),
         ("thermal.case_to_ambient_k_per_w", t.case_to_ambient_k_per_w),
         ("thermal.controller_j_per_k", t.controller_j_per_k),
         ("thermal.case_j_per_k", t.case_j_per_k),
@@ -218,7 +310,10 @@ fn heat(profile: &Profile, faults: &mut Faults) {
     if t.throttle_full_c <= t.throttle_start_c {
         faults.add(
             "thermal.throttle_full_c",
-            format!("{} °C is not above throttle_start_c ({} °C)", t.throttle_full_c, t.throttle_start_c),
+            format!(
+                "{} °C is not above throttle_start_c ({} °C)",
+                t.throttle_full_c, t.throttle_start_c
+            ),
             "give the temperature of the strongest throttling, above the one where it begins",
         );
     }
@@ -226,13 +321,32 @@ fn heat(profile: &Profile, faults: &mut Faults) {
 
 fn interfaces(profile: &Profile, faults: &mut Faults) {
     if profile.interface.is_empty() {
-        faults.add("interface", "there is no interface".to_string(), "add a table [[interface]]");
+        faults.add(
+            "interface",
+            "there is no interface".to_string(),
+            "add a table [[interface]]",
+        );
     }
     for (i, interface) in profile.interface.iter().enumerate() {
         if let Err(e) = link_mode(&interface.link) {
-            faults.add(&format!("interface.{i}.link"), e.to_string(), "correct the name");
+            faults.add(
+                &format!("interface.{i}.link"),
+                e.to_string(),
+                "correct the name",
+            );
         }
-        faults.count(&format!("interface.{i}.active_dies"), interface.active_dies, 1, 1 << 12);
+        faults.count(
+            &format!("interface.{i}.active_dies"),
+            interface.active_dies,
+            1,
+            1 << 12,
+        );
+        faults.range(
+            &format!("interface.{i}.clock_share"),
+            interface.clock_share,
+            0.01,
+            1.0,
+        );
         for (key, value) in [
             ("active_mw", interface.active_mw),
             ("idle_mw", interface.idle_mw),

@@ -81,7 +81,12 @@ impl ProfileError {
 }
 
 fn line_of(text: &str, offset: usize) -> usize {
-    1 + text.as_bytes().iter().take(offset).filter(|b| **b == b'\n').count()
+    1 + text
+        .as_bytes()
+        .iter()
+        .take(offset)
+        .filter(|b| **b == b'\n')
+        .count()
 }
 
 /// Finds the value of a dotted key; where the last part is absent, the table that should hold it.

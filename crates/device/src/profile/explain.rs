@@ -26,7 +26,12 @@ pub fn explain(text: &str) -> Vec<Explained> {
         if let Some((key, value)) = open_list.as_mut() {
             value.push_str(trimmed);
             if trimmed.ends_with(']') {
-                rows.push(Explained { table: table.clone(), key: key.clone(), value: value.clone(), remark: above.clone() });
+                rows.push(Explained {
+                    table: table.clone(),
+                    key: key.clone(),
+                    value: value.clone(),
+                    remark: above.clone(),
+                });
                 above.clear();
                 open_list = None;
             }
@@ -38,7 +43,12 @@ pub fn explain(text: &str) -> Vec<Explained> {
             }
             above.push_str(remark.trim());
         } else if trimmed.starts_with('[') {
-            table = trimmed.split(']').next().unwrap_or_default().trim_start_matches('[').to_string();
+            table = trimmed
+                .split(']')
+                .next()
+                .unwrap_or_default()
+                .trim_start_matches('[')
+                .to_string();
             above.clear();
         } else if let Some((key, rest)) = trimmed.split_once('=') {
             let (value, remark) = split_remark(rest.trim());
@@ -46,8 +56,17 @@ pub fn explain(text: &str) -> Vec<Explained> {
                 open_list = Some((key.trim().to_string(), value.to_string()));
                 continue;
             }
-            let remark = if remark.is_empty() { std::mem::take(&mut above) } else { remark.to_string() };
-            rows.push(Explained { table: table.clone(), key: key.trim().to_string(), value: value.to_string(), remark });
+            let remark = if remark.is_empty() {
+                std::mem::take(&mut above)
+            } else {
+                remark.to_string()
+            };
+            rows.push(Explained {
+                table: table.clone(),
+                key: key.trim().to_string(),
+                value: value.to_string(),
+                remark,
+            });
             above.clear();
         } else {
             above.clear();
@@ -77,7 +96,17 @@ mod tests {
     fn finds_values_and_their_remarks() {
         let text = "# a\nformat = 1 # version\n[nand.slc]\n# from the\n# data sheet\nread_us = [25]\nname = \"a # b\"\n[[interface]]\nlist = [\n \"x\",\n]\n";
         let rows = explain(text);
-        let found: Vec<_> = rows.iter().map(|r| (r.table.as_str(), r.key.as_str(), r.value.as_str(), r.remark.as_str())).collect();
+        let found: Vec<_> = rows
+            .iter()
+            .map(|r| {
+                (
+                    r.table.as_str(),
+                    r.key.as_str(),
+                    r.value.as_str(),
+                    r.remark.as_str(),
+                )
+            })
+            .collect();
         assert_eq!(
             found,
             [

@@ -139,7 +139,9 @@ impl HostProfile {
                 None => stage.name.clone(),
             });
         }
-        chain.path.push(format!("{} link ({})", chain.link.name, chain.link.rate));
+        chain
+            .path
+            .push(format!("{} link ({})", chain.link.name, chain.link.rate));
         chain
     }
 }
@@ -147,13 +149,25 @@ impl HostProfile {
 pub(super) fn check(host: &HostProfile) -> Vec<Located> {
     let mut faults = Vec::new();
     let mut fault = |key: String, message: String, remedy: &str| {
-        faults.push(Located { key, message, remedy: remedy.to_string() });
+        faults.push(Located {
+            key,
+            message,
+            remedy: remedy.to_string(),
+        });
     };
     if host.format != super::FORMAT {
-        fault("format".into(), format!("format {} is not known", host.format), "this build reads format 1");
+        fault(
+            "format".into(),
+            format!("format {} is not known", host.format),
+            "this build reads format 1",
+        );
     }
     if host.host.links.is_empty() {
-        fault("host.links".into(), "there is no link to a device".into(), "name at least one link mode");
+        fault(
+            "host.links".into(),
+            "there is no link to a device".into(),
+            "name at least one link mode",
+        );
     }
     for (i, name) in host.host.links.iter().enumerate() {
         if let Err(e) = link_mode(name) {
@@ -172,7 +186,11 @@ pub(super) fn check(host: &HostProfile) -> Vec<Located> {
             ("pj_per_byte", stage.pj_per_byte, 1e6),
         ] {
             if !(0.0..=most).contains(&value) {
-                fault(format!("stage.{i}.{key}"), format!("{value} is out of range"), "give a number from 0 to 1e6");
+                fault(
+                    format!("stage.{i}.{key}"),
+                    format!("{value} is out of range"),
+                    "give a number from 0 to 1e6",
+                );
             }
         }
     }

@@ -46,9 +46,17 @@ fn deserialize<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, Vec<Pro
     toml::from_str(text).map_err(|e| vec![ProfileError::syntax(file, text, &e)])
 }
 
-fn finish<T>(file: &str, text: &str, value: T, faults: Vec<Located>) -> Result<T, Vec<ProfileError>> {
+fn finish<T>(
+    file: &str,
+    text: &str,
+    value: T,
+    faults: Vec<Located>,
+) -> Result<T, Vec<ProfileError>> {
     if faults.is_empty() {
         return Ok(value);
     }
-    Err(faults.into_iter().map(|fault| ProfileError::at_key(file, text, fault)).collect())
+    Err(faults
+        .into_iter()
+        .map(|fault| ProfileError::at_key(file, text, fault))
+        .collect())
 }

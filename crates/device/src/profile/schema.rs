@@ -260,6 +260,8 @@ pub struct ControllerSection {
     pub write_us: f64,
     /// Firmware time of each further mapping unit of a command, ns.
     pub per_unit_ns: u64,
+    /// Firmware time to check and update the map for each unit that relocation moves, µs.
+    pub relocate_unit_us: f64,
     /// ECC decoding time of a page after its transfer, µs.
     pub decode_us: f64,
     /// Write buffer, KiB.
@@ -330,6 +332,8 @@ pub struct InterfaceSection {
     pub acknowledge: Acknowledge,
     /// Dies that may program or erase at once within the power this interface allows.
     pub active_dies: u32,
+    /// Share of the full clock of firmware, ECC and flash buses within that power, 0 to 1.
+    pub clock_share: f64,
     /// Power while commands are outstanding or background work runs, flash operations apart, mW.
     pub active_mw: f64,
     /// Power while idle, mW.
