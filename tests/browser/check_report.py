@@ -174,6 +174,14 @@ class Check:
         self.look(screen, "last tab of each chapter")
 
     def printing(self):
+        missing = self.browser.run("""(() => {
+            dispatchEvent(new Event('beforeprint'));
+            const steps = [...document.querySelectorAll('.plot-area')].filter(a => !a.closest('details.step:not([open])'));
+            const missing = steps.filter(a => !a.uplot).map(a => a.parentNode.id);
+            dispatchEvent(new Event('afterprint'));
+            return missing;
+        })()""")
+        self.note("print", [f"{plot} would not be printed" for plot in missing[:5]])
         pdf = self.browser.call("Page.printToPDF", timeout=300, printBackground=False, preferCSSPageSize=True,
                                 paperWidth=8.27, paperHeight=11.69)
         self.write("report.pdf", pdf["data"])

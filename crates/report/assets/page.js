@@ -75,16 +75,21 @@
     var box = document.querySelector(".toc details");
     var links = Array.prototype.slice.call(document.querySelectorAll(".toc a"));
     if (matchMedia("(max-width: 1000px)").matches) box.open = false;
-    if (!("IntersectionObserver" in window)) return;
-    var observer = new IntersectionObserver(function (entries) {
-      entries.forEach(function (e) {
-        if (!e.isIntersecting) return;
-        links.forEach(function (a) {
-          if (a.hash === "#" + e.target.id) a.setAttribute("aria-current", "true"); else a.removeAttribute("aria-current");
-        });
+    var sections = links.map(function (a) { return document.getElementById(a.hash.slice(1)); });
+    function mark() {
+      var current = 0;
+      sections.forEach(function (s, i) { if (s && s.getBoundingClientRect().top < 140) current = i; });
+      links.forEach(function (a, i) {
+        if (i === current) a.setAttribute("aria-current", "true"); else a.removeAttribute("aria-current");
       });
-    }, { rootMargin: "-70px 0px -75% 0px" });
-    links.forEach(function (a) { var s = document.getElementById(a.hash.slice(1)); if (s) observer.observe(s); });
+    }
+    var waiting = false;
+    addEventListener("scroll", function () {
+      if (waiting) return;
+      waiting = true;
+      requestAnimationFrame(function () { waiting = false; mark(); });
+    }, { passive: true });
+    mark();
   }
 
   addEventListener("beforeprint", function () { root.dataset.print = "yes"; nandscope.print(PRINT_WIDTH); });

@@ -48,7 +48,9 @@ impl Row {
     }
 
     fn ratio_text(&self, i: usize) -> String {
-        self.ratio(i).map(|r| format!("{}×", short(r))).unwrap_or_default()
+        self.ratio(i)
+            .map(|r| format!("{}×", short(r)))
+            .unwrap_or_default()
     }
 }
 
@@ -68,7 +70,11 @@ pub fn rows(documents: &[&ResultDocument]) -> Result<Vec<Row>> {
             if figure.id.is_empty() || !figure.value.is_finite() {
                 continue;
             }
-            let key = (figure.id.as_str(), figure.mode.as_deref(), figure.unit.as_str());
+            let key = (
+                figure.id.as_str(),
+                figure.mode.as_deref(),
+                figure.unit.as_str(),
+            );
             let place = *places.entry(key).or_insert_with(|| {
                 rows.push(row(figure, documents.len()));
                 rows.len() - 1
@@ -87,7 +93,11 @@ fn row(figure: &Figure, documents: usize) -> Row {
         Some(mode) => format!("{}, {mode}", figure.title),
         None => figure.title.clone(),
     };
-    Row { title, unit: figure.unit.clone(), values: vec![None; documents] }
+    Row {
+        title,
+        unit: figure.unit.clone(),
+        values: vec![None; documents],
+    }
 }
 
 #[derive(Template)]
@@ -103,7 +113,11 @@ struct Page<'a> {
 /// # Errors
 /// Where there are fewer than two documents, or the template cannot be filled in.
 pub fn html(documents: &[&ResultDocument]) -> Result<String> {
-    let page = Page { documents, rows: rows(documents)?, style: crate::html::STYLE };
+    let page = Page {
+        documents,
+        rows: rows(documents)?,
+        style: crate::html::STYLE,
+    };
     Ok(page.render()?)
 }
 
@@ -116,7 +130,12 @@ pub fn text(documents: &[&ResultDocument], options: &Options) -> Result<String> 
     let rows = rows(documents)?;
     let mut out = String::new();
     for (i, document) in documents.iter().enumerate() {
-        let line = format!("{}: {} ({})\n", letter(i), document.title, document.target.name);
+        let line = format!(
+            "{}: {} ({})\n",
+            letter(i),
+            document.title,
+            document.target.name
+        );
         out.push_str(&line);
     }
     if rows.is_empty() {
@@ -131,7 +150,11 @@ pub fn text(documents: &[&ResultDocument], options: &Options) -> Result<String> 
         let mut cells = vec![Cell::new(&row.title)];
         cells.extend((0..documents.len()).map(|i| {
             let ratio = row.ratio_text(i);
-            let text = if ratio.is_empty() { row.cell(i) } else { format!("{} ({ratio})", row.cell(i)) };
+            let text = if ratio.is_empty() {
+                row.cell(i)
+            } else {
+                format!("{} ({ratio})", row.cell(i))
+            };
             Cell::new(text).set_alignment(CellAlignment::Right)
         }));
         table.add_row(cells);
@@ -170,7 +193,14 @@ mod tests {
 
     #[test]
     fn shared_figures_with_their_ratio() {
-        let a = document("a", &[("read", 100.0, "MB/s"), ("only", 1.0, "W"), ("odd", 1.0, "W")]);
+        let a = document(
+            "a",
+            &[
+                ("read", 100.0, "MB/s"),
+                ("only", 1.0, "W"),
+                ("odd", 1.0, "W"),
+            ],
+        );
         let b = document("b", &[("read", 250.0, "MB/s"), ("odd", 1.0, "mW")]);
         let c = document("c", &[("read", 50.0, "MB/s")]);
         let rows = rows(&[&a, &b, &c]).unwrap();
@@ -188,12 +218,23 @@ mod tests {
     fn one_document_is_not_a_comparison() {
         let a = document("a", &[]);
         assert!(matches!(rows(&[&a]), Err(ReportError::TooFewDocuments(1))));
-        assert!(text(&[&a, &a], &Options::default()).unwrap().contains("share no figure"));
+        assert!(
+            text(&[&a, &a], &Options::default())
+                .unwrap()
+                .contains("share no figure")
+        );
     }
 
     #[test]
     fn a_ratio_to_zero_is_left_out() {
-        let row = Row { title: String::new(), unit: String::new(), values: vec![Some(0.0), Some(1.0), None] };
-        assert_eq!((row.ratio(1), row.ratio(2), row.ratio(9)), (None, None, None));
+        let row = Row {
+            title: String::new(),
+            unit: String::new(),
+            values: vec![Some(0.0), Some(1.0), None],
+        };
+        assert_eq!(
+            (row.ratio(1), row.ratio(2), row.ratio(9)),
+            (None, None, None)
+        );
     }
 }

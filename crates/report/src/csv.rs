@@ -24,7 +24,11 @@ pub fn of_series(series: &Series) -> String {
 
 /// The shortest text that reads back as the same number.
 fn number(v: f64) -> String {
-    if v.is_finite() { v.to_string() } else { String::new() }
+    if v.is_finite() {
+        v.to_string()
+    } else {
+        String::new()
+    }
 }
 
 /// Quoted where a comma, a quote or a line break stands in it; a leading sign that a spreadsheet

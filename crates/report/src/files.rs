@@ -25,7 +25,10 @@ pub fn write_all(document: &ResultDocument, dir: &Path) -> Result<Vec<PathBuf>> 
         for plot in chapter::plots_for_files(step, &mut plot_names) {
             make(&plots)?;
             let path = plots.join(format!("{}.svg", plot.id));
-            write(&path, &svg::plot(&plot, &format!("{}: {}", heading(step), plot.title))?)?;
+            write(
+                &path,
+                &svg::plot(&plot, &format!("{}: {}", heading(step), plot.title))?,
+            )?;
             written.push(path);
         }
         for series in &step.series {
@@ -61,7 +64,11 @@ fn make(dir: &Path) -> Result<()> {
 /// Where the system refuses one of these; the temporary file is then removed.
 pub fn write(path: &Path, text: &str) -> Result<()> {
     let fault = |action: &'static str| {
-        move |source: std::io::Error| ReportError::Write { action, path: path.to_path_buf(), source }
+        move |source: std::io::Error| ReportError::Write {
+            action,
+            path: path.to_path_buf(),
+            source,
+        }
     };
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(format!(".{}.tmp", std::process::id()));

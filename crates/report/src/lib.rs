@@ -21,5 +21,5 @@ mod svg;
 pub mod terminal;
 mod view;
 
-pub use files::write_all;
 pub use error::{ReportError, Result};
+pub use files::write_all;

@@ -21,19 +21,30 @@ pub fn draw(times: &[f64], values: &[f64], width: usize, ascii: bool) -> String 
 }
 
 fn means(times: &[f64], values: &[f64], width: usize) -> Vec<Option<f64>> {
-    let pairs = || times.iter().zip(values).filter(|(t, v)| t.is_finite() && v.is_finite());
+    let pairs = || {
+        times
+            .iter()
+            .zip(values)
+            .filter(|(t, v)| t.is_finite() && v.is_finite())
+    };
     let first = pairs().map(|p| *p.0).fold(f64::INFINITY, f64::min);
     let last = pairs().map(|p| *p.0).fold(f64::NEG_INFINITY, f64::max);
     let mut sums = vec![(0.0, 0usize); width];
     for (t, v) in pairs() {
-        let share = if last > first { (t - first) / (last - first) } else { 0.0 };
+        let share = if last > first {
+            (t - first) / (last - first)
+        } else {
+            0.0
+        };
         let place = ((share * width as f64) as usize).min(width.saturating_sub(1));
         if let Some(sum) = sums.get_mut(place) {
             sum.0 += v;
             sum.1 += 1;
         }
     }
-    sums.into_iter().map(|(sum, n)| (n > 0).then(|| sum / n as f64)).collect()
+    sums.into_iter()
+        .map(|(sum, n)| (n > 0).then(|| sum / n as f64))
+        .collect()
 }
 
 #[cfg(test)]

@@ -73,7 +73,13 @@ fn draw(plot: &Plot, heading: &str, text: &mut String) -> DrawResult {
         .x_labels(if log { 8 } else { 10 })
         .y_labels(ticks)
         .x_label_formatter(&|x| if log { percentile(*x) } else { plain(*x) })
-        .y_label_formatter(&|y| if log { plain(libm::pow(10.0, *y)) } else { plain(*y) })
+        .y_label_formatter(&|y| {
+            if log {
+                plain(libm::pow(10.0, *y))
+            } else {
+                plain(*y)
+            }
+        })
         .draw()?;
     for (line, column) in plot.lines.iter().zip(&plot.table.columns) {
         let style = COLOURS[line.colour % 8].stroke_width(2);
@@ -91,7 +97,10 @@ fn draw(plot: &Plot, heading: &str, text: &mut String) -> DrawResult {
 }
 
 fn font(size: i32, h: HPos) -> TextStyle<'static> {
-    ("sans-serif", size).into_font().color(&INK).pos(Pos::new(h, VPos::Top))
+    ("sans-serif", size)
+        .into_font()
+        .color(&INK)
+        .pos(Pos::new(h, VPos::Top))
 }
 
 /// Three names to a line beneath the plot, each behind a piece of its line.
@@ -102,9 +111,16 @@ fn draw_legend<DB: DrawingBackend>(
     for (i, line) in plot.lines.iter().enumerate() {
         let (x, y) = (78 + (i as i32 % 3) * 290, (i as i32 / 3) * LEGEND_LINE);
         let style = COLOURS[line.colour % 8].stroke_width(3);
-        let pieces: &[(i32, i32)] = if line.dashed { &[(0, 9), (15, 24)] } else { &[(0, 24)] };
+        let pieces: &[(i32, i32)] = if line.dashed {
+            &[(0, 9), (15, 24)]
+        } else {
+            &[(0, 24)]
+        };
         for (from, to) in pieces {
-            area.draw(&PathElement::new(vec![(x + from, y + 9), (x + to, y + 9)], style))?;
+            area.draw(&PathElement::new(
+                vec![(x + from, y + 9), (x + to, y + 9)],
+                style,
+            ))?;
         }
         let name: String = line.name.chars().take(38).collect();
         area.draw_text(&name, &font(14, HPos::Left), (x + 32, y + 2))?;
@@ -133,8 +149,16 @@ fn runs(xs: &[f64], column: &[Cell], log: bool) -> Vec<Vec<(f64, f64)>> {
 fn x_range(plot: &Plot) -> (f64, f64) {
     let first = plot.table.xs.first().copied().unwrap_or(0.0);
     let last = plot.table.xs.last().copied().unwrap_or(1.0);
-    let start = if plot.kind == Kind::Percentile { 0.0 } else { first };
-    if last > start { (start, last) } else { (start, start + 1.0) }
+    let start = if plot.kind == Kind::Percentile {
+        0.0
+    } else {
+        first
+    };
+    if last > start {
+        (start, last)
+    } else {
+        (start, start + 1.0)
+    }
 }
 
 /// From zero for quantities that are a rate, with room around temperatures, whole decades on a
@@ -150,8 +174,16 @@ fn y_range(plot: &Plot, least: f64, greatest: f64) -> (f64, f64) {
         return (libm::floor(least - 1.0), libm::ceil(greatest + 1.0));
     }
     let high = libm::ceil(greatest * 1.02 / step) * step;
-    let low = if least < 0.0 { libm::floor(least / step) * step } else { 0.0 };
-    if high > low { (low, high) } else { (low, low + 1.0) }
+    let low = if least < 0.0 {
+        libm::floor(least / step) * step
+    } else {
+        0.0
+    };
+    if high > low {
+        (low, high)
+    } else {
+        (low, low + 1.0)
+    }
 }
 
 fn percentile(nines: f64) -> String {
@@ -185,6 +217,7 @@ mod tests {
     fn step() -> StepResult {
         StepResult {
             id: "s".into(),
+            end_s: 30.0,
             series: vec![Series {
                 name: "<b>\"write\" & bandwidth".into(),
                 unit: "MB/s".into(),
@@ -223,12 +256,21 @@ mod tests {
     fn latencies_stand_over_percentiles() {
         let plots = latencies::of_step(&step(), &mut Unique::default());
         let text = plot(&plots[0], "A").unwrap();
-        assert!(text.contains("Latency (µs)") && text.contains("99.9"), "{text}");
+        assert!(
+            text.contains("Latency (µs)") && text.contains("99.9"),
+            "{text}"
+        );
     }
 
     #[test]
     fn ticks() {
-        for (nines, shown) in [(0.0, "0"), (1.0, "90"), (2.0, "99"), (3.0, "99.9"), (4.0, "99.99")] {
+        for (nines, shown) in [
+            (0.0, "0"),
+            (1.0, "90"),
+            (2.0, "99"),
+            (3.0, "99.9"),
+            (4.0, "99.99"),
+        ] {
             assert_eq!(percentile(nines), shown);
         }
         assert_eq!(plain(0.5), "0.5");

@@ -5,14 +5,15 @@
 use crate::number::{bytes, duration, short, with_unit};
 use crate::sparkline;
 use crate::view::{published, story};
-use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, TableComponent, presets};
 use nandscope_measure::result::{Figure, ResultDocument, Series, StepResult};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// Rows of key figures that fit a screen beside the rest.
-const MOST_FIGURES: usize = 14;
+const MOST_FIGURES: usize = 12;
 /// Courses that are drawn.
-const MOST_COURSES: usize = 6;
+const MOST_COURSES: usize = 4;
 
 /// How the summary is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +26,10 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Options { width: 80, ascii: false }
+        Options {
+            width: 80,
+            ascii: false,
+        }
     }
 }
 
@@ -35,7 +39,13 @@ pub fn summary(document: &ResultDocument, options: &Options) -> String {
     let mut out = String::new();
     paragraph(&mut out, &document.title, "", width);
     let target = &document.target;
-    let device = format!("{}, {} ({}, {})", target.model, bytes(target.capacity_bytes), target.name, target.kind);
+    let device = format!(
+        "{}, {} ({}, {})",
+        target.model,
+        bytes(target.capacity_bytes),
+        target.name,
+        target.kind
+    );
     paragraph(&mut out, &device, "", width);
     notices(&mut out, document, width);
     out.push('\n');
@@ -52,7 +62,11 @@ pub fn summary(document: &ResultDocument, options: &Options) -> String {
 /// Text fit for a terminal; shared with the comparison.
 pub(crate) fn clean(text: &str, options: &Options) -> String {
     let printable = printable(text);
-    if options.ascii { ascii(&printable) } else { printable }
+    if options.ascii {
+        ascii(&printable)
+    } else {
+        printable
+    }
 }
 
 fn notices(out: &mut String, document: &ResultDocument, width: usize) {
@@ -71,7 +85,11 @@ fn notices(out: &mut String, document: &ResultDocument, width: usize) {
 fn figures(out: &mut String, document: &ResultDocument, options: &Options, width: usize) {
     let mut chosen: Vec<&Figure> = document.figures.iter().collect();
     for figure in published::all_figures(document) {
-        if figure.published.is_some() && !chosen.iter().any(|f| f.id == figure.id && f.mode == figure.mode) {
+        if figure.published.is_some()
+            && !chosen
+                .iter()
+                .any(|f| f.id == figure.id && f.mode == figure.mode)
+        {
             chosen.push(figure);
         }
     }
@@ -105,7 +123,11 @@ fn row(figure: &Figure, ascii: bool) -> Vec<Cell> {
                 (true, true) => "met",
                 (false, true) => "NOT MET",
             };
-            (short(p.value), published::error(figure.value, p.value), mark)
+            (
+                short(p.value),
+                published::error(figure.value, p.value),
+                mark,
+            )
         }
         None => (String::new(), String::new(), ""),
     };
@@ -121,7 +143,14 @@ fn row(figure: &Figure, ascii: bool) -> Vec<Cell> {
 /// A table of the width; shared with the comparison.
 pub(crate) fn table(width: usize, ascii: bool) -> Table {
     let mut table = Table::new();
-    table.load_preset(if ascii { presets::ASCII_MARKDOWN } else { presets::UTF8_HORIZONTAL_ONLY });
+    table.load_preset(if ascii {
+        presets::ASCII_MARKDOWN
+    } else {
+        presets::UTF8_HORIZONTAL_ONLY
+    });
+    // Lines between rows would cost half the screen.
+    table.remove_style(TableComponent::HorizontalLines);
+    table.remove_style(TableComponent::MiddleIntersections);
     table.set_content_arrangement(ContentArrangement::Dynamic);
     table.set_width(width.min(usize::from(u16::MAX)) as u16);
     table
@@ -136,14 +165,26 @@ fn courses(out: &mut String, document: &ResultDocument, options: &Options, width
         .filter(|(_, s)| s.name.ends_with("bandwidth") && s.v.len() >= 8)
         .collect();
     all.sort_by(|a, b| (b.0.end_s - b.0.start_s).total_cmp(&(a.0.end_s - a.0.start_s)));
+    // One of each kind in each mode says more than the same thing again.
+    let mut seen = BTreeSet::new();
+    all.retain(|(step, series)| seen.insert((step.mode.clone(), series.name.clone())));
     all.truncate(MOST_COURSES);
     if all.is_empty() {
         return;
     }
     out.push('\n');
     for (step, series) in all {
-        let mode = step.mode.as_ref().map(|m| format!(", {m}")).unwrap_or_default();
-        let greatest = series.v.iter().copied().filter(|v| v.is_finite()).fold(0.0, f64::max);
+        let mode = step
+            .mode
+            .as_ref()
+            .map(|m| format!(", {m}"))
+            .unwrap_or_default();
+        let greatest = series
+            .v
+            .iter()
+            .copied()
+            .filter(|v| v.is_finite())
+            .fold(0.0, f64::max);
         let text = format!(
             "{}{mode}: {} over {}, up to {}",
             step.title,
@@ -229,7 +270,10 @@ mod tests {
             ..Figure::default()
         });
         let text = summary(&document, &Options::default());
-        assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");
+        assert!(
+            !text.chars().any(|c| c.is_control() && c != '\n'),
+            "{text:?}"
+        );
         assert!(text.contains("?[31mred?"));
     }
 

@@ -275,7 +275,12 @@ fn reduce(chapters: &mut [Chapter]) {
         .flat_map(|p| p.course.iter().chain(p.steps.iter().flat_map(|s| &s.plots)))
         .map(|p| (p.table.xs.len(), p.lines.len() + 1))
         .collect();
-    let values = |rows: usize| sizes.iter().map(|(n, columns)| rows.min(*n) * columns).sum::<usize>();
+    let values = |rows: usize| {
+        sizes
+            .iter()
+            .map(|(n, columns)| rows.min(*n) * columns)
+            .sum::<usize>()
+    };
     let mut rows = ROWS_OF_A_PLOT;
     while rows > FEWEST_ROWS && values(rows) > VALUES_OF_A_PAGE {
         rows = (rows * 4 / 5).max(FEWEST_ROWS);
@@ -283,7 +288,10 @@ fn reduce(chapters: &mut [Chapter]) {
     for part in chapters.iter_mut().flat_map(|c| &mut c.parts) {
         let of_steps = part.steps.iter_mut().map(|s| &mut s.plots);
         for list in std::iter::once(&mut part.course).chain(of_steps) {
-            *list = std::mem::take(list).into_iter().map(|p| p.reduce(rows)).collect();
+            *list = std::mem::take(list)
+                .into_iter()
+                .map(|p| p.reduce(rows))
+                .collect();
         }
     }
 }

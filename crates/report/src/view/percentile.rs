@@ -61,7 +61,8 @@ fn plot(step: &StepResult, title: &str, lines: &[(&str, &Samples)], names: &mut 
         kind: Kind::Percentile,
         group: format!("{}-latency", slug(&step.id)),
         x: Axis {
-            name: "Percentile".into(), unit: "%".into(),
+            name: "Percentile".into(),
+            unit: "%".into(),
         },
         y: Axis {
             name: "Latency".into(),

@@ -103,7 +103,11 @@ impl Plot {
 
     /// What the plot says, in words, for those who do not see it.
     pub fn summary(&self) -> String {
-        let lines: Vec<String> = self.lines.iter().map(|line| self.line_in_words(line)).collect();
+        let lines: Vec<String> = self
+            .lines
+            .iter()
+            .map(|line| self.line_in_words(line))
+            .collect();
         lines.join("; ")
     }
 

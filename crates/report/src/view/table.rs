@@ -113,7 +113,10 @@ impl Table {
     /// be lost beside values; not where breaks are so many that the bound would not hold.
     fn buckets(&self, rows: usize, most: usize) -> Vec<(usize, usize)> {
         let breaks: Vec<usize> = (0..self.xs.len())
-            .filter(|&i| self.columns.iter().any(|column| column[i] == Cell::Gap))
+            .filter(|&i| {
+                let begins = |c: &Vec<Cell>| c[i] == Cell::Gap && (i == 0 || c[i - 1] != Cell::Gap);
+                self.columns.iter().any(begins)
+            })
             .collect();
         let kept: &[usize] = if breaks.len() <= most / 8 {
             &breaks
@@ -152,6 +155,12 @@ fn column(xs: &[f64], line: &Samples) -> Vec<Cell> {
             } else {
                 Cell::Gap
             };
+        }
+    }
+    // A break lasts until the next value, however many places other lines have in between.
+    for i in 1..cells.len() {
+        if cells[i] == Cell::Absent && cells[i - 1] == Cell::Gap {
+            cells[i] = Cell::Gap;
         }
     }
     cells
@@ -193,7 +202,7 @@ mod tests {
         assert_eq!(table.columns[0], [v(10.0), v(20.0), Cell::Absent, v(30.0)]);
         assert_eq!(
             table.columns[1],
-            [Cell::Absent, v(5.0), Cell::Gap, Cell::Absent]
+            [Cell::Absent, v(5.0), Cell::Gap, Cell::Gap]
         );
     }
 
@@ -203,6 +212,15 @@ mod tests {
         let table = Table::align(&[line]);
         assert_eq!(table.xs, [1.0, 2.0, 3.0, 60.0]);
         assert_eq!(table.columns[0][2], Cell::Gap);
+    }
+
+    #[test]
+    fn a_break_is_not_passed_over_where_another_line_has_samples() {
+        let broken = Samples::new(&[1.0, 2.0, 60.0], &[1.0, 1.0, 1.0], 1.0);
+        let whole: Vec<f64> = (1..=60).map(f64::from).collect();
+        let table = Table::align(&[broken, Samples::new(&whole, &whole, 1.0)]);
+        assert!(table.columns[0][2..59].iter().all(|c| *c == Cell::Gap));
+        assert_eq!(table.columns[0][59], Cell::Value(1.0));
     }
 
     #[test]

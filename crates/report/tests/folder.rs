@@ -1,0 +1,101 @@
+//! The report as files: names, contents, no leftovers, nothing outside the folder.
+
+mod fixture;
+
+use nandscope_report::{files, write_all};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// A folder of its own for one test, removed when the test ends.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path =
+            std::env::temp_dir().join(format!("nandscope-report-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn all_files(dir: &Path) -> BTreeSet<PathBuf> {
+    let mut found = BTreeSet::new();
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.append(&mut all_files(&path));
+        } else {
+            found.insert(path);
+        }
+    }
+    found
+}
+
+#[test]
+fn writes_what_it_says_and_nothing_else() {
+    let folder = Folder::new("all");
+    let document = fixture::document();
+    let written: BTreeSet<PathBuf> = write_all(&document, &folder.0)
+        .unwrap()
+        .into_iter()
+        .collect();
+    assert_eq!(written, all_files(&folder.0));
+    let series: usize = document.steps.iter().map(|s| s.series.len()).sum();
+    let tables = written
+        .iter()
+        .filter(|p| p.extension().is_some_and(|e| e == "csv"))
+        .count();
+    assert_eq!(tables, series);
+    let table =
+        std::fs::read_to_string(folder.0.join("csv/sde-across-write-write-bandwidth.csv")).unwrap();
+    assert!(table.starts_with("time (s),write bandwidth (MB/s)\r\n"));
+    assert_eq!(table.lines().count(), 2001);
+    let plot =
+        std::fs::read_to_string(folder.0.join("plots/sde-across-write-temperature.svg")).unwrap();
+    for text in [
+        "Temperature (°C)",
+        "Time since start of step (min)",
+        "surface temperature",
+        "SD Express",
+    ] {
+        assert!(plot.contains(text), "{text}");
+    }
+}
+
+#[test]
+fn names_of_steps_cannot_leave_the_folder() {
+    let folder = Folder::new("hostile");
+    let inside = folder.0.join("inside");
+    let mut document = fixture::document();
+    document.steps.truncate(3);
+    for step in &mut document.steps {
+        step.id = "../../../x/\0..".into();
+        step.series
+            .iter_mut()
+            .for_each(|s| s.name = "/etc/passwd".into());
+    }
+    let written: BTreeSet<PathBuf> = write_all(&document, &inside).unwrap().into_iter().collect();
+    assert_eq!(written, all_files(&folder.0));
+}
+
+#[test]
+fn a_file_is_replaced_whole_and_a_failure_names_it() {
+    let folder = Folder::new("replace");
+    let path = folder.0.join("a.txt");
+    files::write(&path, "old").unwrap();
+    files::write(&path, "new").unwrap();
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "new");
+    assert_eq!(all_files(&folder.0).len(), 1);
+    let missing = folder.0.join("missing/a.txt");
+    let error = files::write(&missing, "x").unwrap_err().to_string();
+    assert!(
+        error.contains("missing/a.txt") && error.contains("writable"),
+        "{error}"
+    );
+}
