@@ -13,7 +13,7 @@ impl Folder {
     fn new(name: &str) -> Self {
         let path =
             std::env::temp_dir().join(format!("nandscope-report-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
+        std::fs::create_dir_all(&path).expect("the temporary folder is writable");
         Folder(path)
     }
 }
@@ -26,8 +26,8 @@ impl Drop for Folder {
 
 fn all_files(dir: &Path) -> BTreeSet<PathBuf> {
     let mut found = BTreeSet::new();
-    for entry in std::fs::read_dir(dir).unwrap() {
-        let path = entry.unwrap().path();
+    for entry in std::fs::read_dir(dir).expect("the folder was written") {
+        let path = entry.expect("the folder can be read").path();
         if path.is_dir() {
             found.append(&mut all_files(&path));
         } else {

@@ -7,6 +7,9 @@ use nandscope_measure::result::{Series, StepResult};
 const SHORTEST_S: f64 = 20.0;
 /// Fewer samples than this are no course.
 const FEWEST: usize = 20;
+/// Samples that are averaged: enough to pass over a single odd one, few enough to see a cache
+/// that lasts only some samples.
+const WINDOW: usize = 3;
 /// Below this share of the speed at the start the device has slowed down.
 const SLOWED: f64 = 0.6;
 
@@ -47,10 +50,9 @@ pub fn of_series(series: &Series) -> Option<WriteCourse> {
     if samples.len() < FEWEST || total_s < SHORTEST_S {
         return None;
     }
-    let window = (samples.len() / 200).max(3);
     let means: Vec<f64> = samples
-        .windows(window)
-        .map(|w| w.iter().map(|s| s.0).sum::<f64>() / window as f64)
+        .windows(WINDOW)
+        .map(|w| w.iter().map(|s| s.0).sum::<f64>() / WINDOW as f64)
         .collect();
     let early = (means.len() / 10).max(1);
     let burst = means[..early].iter().copied().fold(0.0, f64::max);
@@ -58,7 +60,7 @@ pub fn of_series(series: &Series) -> Option<WriteCourse> {
     Some(WriteCourse {
         burst_mb_s: burst,
         sustained_mb_s: last_quarter(&samples, total_s),
-        fast_gb: knee(&means, burst).map(|i| written(&samples[..i + window / 2])),
+        fast_gb: knee(&means, burst).map(|i| written(&samples[..i])),
         written_gb: written(&samples),
     })
 }
@@ -96,13 +98,22 @@ fn last_quarter(samples: &[(f64, f64)], total_s: f64) -> f64 {
     if time > 0.0 { sum / time } else { 0.0 }
 }
 
-/// First window that is slow, where the fast windows behind it are less than a quarter.
+/// How many samples the fast part at the start holds: it ends with the last fast window before
+/// which at least three in four were fast, so that neither a short stall within it nor a short
+/// recovery long after it moves its end. `None` where nothing of weight follows.
 fn knee(means: &[f64], burst: f64) -> Option<usize> {
-    let slow = |m: &f64| *m < SLOWED * burst;
-    let first = means.iter().position(slow)?;
-    let behind = &means[first..];
-    let fast = behind.iter().filter(|m| !slow(m)).count();
-    (fast * 4 < behind.len()).then_some(first)
+    let mut fast = 0;
+    let mut last = None;
+    for (i, mean) in means.iter().enumerate() {
+        if *mean >= SLOWED * burst {
+            fast += 1;
+            if fast * 4 >= (i + 1) * 3 {
+                last = Some(i);
+            }
+        }
+    }
+    let end = last? + WINDOW.div_ceil(2);
+    (means.len().saturating_sub(end) * 10 > means.len()).then_some(end)
 }
 
 #[cfg(test)]
@@ -130,6 +141,27 @@ mod tests {
         assert!((course.fast_gb.unwrap() - 5.625).abs() < 0.5, "{course:?}");
         assert!((course.written_gb - (5.625 + 7.5 + 6.0)).abs() < 1e-9);
         assert!(course.slows());
+    }
+
+    #[test]
+    fn a_stall_within_the_fast_part_and_a_late_recovery_do_not_move_its_end() {
+        let mut v = vec![375.0; 100];
+        v[20] = 1.0;
+        v[21] = 1.0;
+        v.extend(vec![75.0; 400]);
+        v.extend(vec![375.0; 10]);
+        v.extend(vec![75.0; 100]);
+        let course = of_series(&series(v)).unwrap();
+        assert!((course.fast_gb.unwrap() - 36.75).abs() < 0.5, "{course:?}");
+    }
+
+    #[test]
+    fn a_cache_of_five_samples_is_seen() {
+        let mut v = vec![375.0; 5];
+        v.extend(vec![75.0; 1995]);
+        let course = of_series(&series(v)).unwrap();
+        assert!((course.burst_mb_s - 375.0).abs() < 1e-9);
+        assert!((course.fast_gb.unwrap() - 1.875).abs() < 0.08, "{course:?}");
     }
 
     #[test]

@@ -80,6 +80,7 @@ pub fn of_course(id: &str, steps: &[&StepResult], names: &mut Unique) -> Vec<Plo
 }
 
 fn track(series: &Series, origin: f64, interval: f64) -> Track {
+    let origin = if origin.is_finite() { origin } else { 0.0 };
     let places: Vec<f64> = series.t_s.iter().map(|t| t - origin).collect();
     Track {
         name: series.name.clone(),
