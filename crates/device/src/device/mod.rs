@@ -6,6 +6,7 @@
 //! devices made from the same profile, host and seed and given the same commands at the same
 //! times give the same completions.
 
+mod audit;
 mod background;
 mod meter;
 mod precondition;

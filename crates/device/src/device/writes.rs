@@ -71,6 +71,11 @@ impl Writes {
             .any(|f| !f.done && f.superblock == superblock && f.program == program)
     }
 
+    /// Programs of the host stream that are not done.
+    pub(super) fn programs_in_flight(&self) -> usize {
+        self.in_flight.len()
+    }
+
     fn next_sequence(&self) -> u32 {
         self.base.wrapping_add(self.in_flight.len() as u32)
     }

@@ -117,6 +117,11 @@ impl Superblocks {
         self.free.len() as u32
     }
 
+    /// Free superblocks with the cycles under which they are listed.
+    pub(crate) fn free_list(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        self.free.iter().copied()
+    }
+
     pub(crate) fn retired(&self) -> u32 {
         self.retired
     }

@@ -4,6 +4,8 @@
 //!
 //! The log says *what* must be read, programmed and erased; *when* is the device's affair.
 
+mod audit;
+
 use super::blocks::{State, Superblocks};
 use super::map::Map;
 use super::victims::Victims;

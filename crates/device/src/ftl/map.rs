@@ -62,7 +62,11 @@ impl Map {
         self.inverse[ppa as usize]
     }
 
-    #[cfg(test)]
+    /// Logical units, mapped or not.
+    pub(crate) fn logical_units(&self) -> u32 {
+        self.forward.len() as u32
+    }
+
     pub(crate) fn is_valid(&self, ppa: Ppa) -> bool {
         self.valid[ppa as usize / 64] >> (ppa % 64) & 1 == 1
     }

@@ -97,6 +97,12 @@ impl Victims {
         Some(self.heads[self.lowest as usize])
     }
 
+    /// The count under which a superblock is listed, if it is.
+    pub(crate) fn listed_under(&self, superblock: u32) -> Option<u32> {
+        let count = self.links[superblock as usize].count;
+        (count != NONE).then_some(count)
+    }
+
     /// All members.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.links
