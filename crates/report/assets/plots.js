@@ -5,7 +5,8 @@ var nandscope = (function () {
   var FONT = "12px system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', Arial, sans-serif";
   var NINES = [0, 0.30103, 1, 2, 3, 4, 5, 6];
   var NINES_TEXT = ["0", "50", "90", "99", "99.9", "99.99", "99.999", "99.9999"];
-  var HEIGHT = 230;
+  var HEIGHT = 264;
+  var PRINTED_HEIGHT = 216;
   var EAGER = 120;
   var drawn = [];
   var failures = [];
@@ -85,7 +86,7 @@ var nandscope = (function () {
     return base;
   }
 
-  function options(spec, data, width, where) {
+  function options(spec, data, width, height, where) {
     var log = spec.kind === "percentile";
     var series = [{
       label: log ? "Percentile" : "Time",
@@ -112,7 +113,7 @@ var nandscope = (function () {
       };
     }
     return {
-      width: width, height: HEIGHT + 34, series: series,
+      width: width, height: height, series: series,
       axes: [axis(spec.x, x), axis(spec.y, y)],
       scales: { x: { time: false }, y: log ? { distr: 3, log: 10 } : { range: yRange(spec.yu) } },
       padding: [10, log ? 24 : 16, 0, 0],
@@ -177,7 +178,7 @@ var nandscope = (function () {
       }
       if (area.uplot) area.uplot.destroy();
       var wide = width || area.clientWidth;
-      area.uplot = new uPlot(options(area.spec, area.points, wide, figure.querySelector(".plot-where")), area.points, area);
+      area.uplot = new uPlot(options(area.spec, area.points, wide, width ? PRINTED_HEIGHT : HEIGHT, figure.querySelector(".plot-where")), area.points, area);
       area.uplot.group = area.spec.sync;
       area.uplot.ready = true;
       area.wide = wide;

@@ -7,7 +7,7 @@ use crate::terminal::{self, Options};
 use crate::view::published;
 use askama::Template;
 use comfy_table::{Cell, CellAlignment};
-use nandscope_measure::result::{Figure, ResultDocument};
+use nandscope_measure::result::ResultDocument;
 use std::collections::BTreeMap;
 
 /// One figure over all documents.
@@ -66,7 +66,8 @@ pub fn rows(documents: &[&ResultDocument]) -> Result<Vec<Row>> {
     let mut places: BTreeMap<(&str, Option<&str>, &str), usize> = BTreeMap::new();
     let mut rows: Vec<Row> = Vec::new();
     for (i, document) in documents.iter().enumerate() {
-        for figure in published::all_figures(document) {
+        for placed in published::all_figures(document) {
+            let figure = placed.figure;
             if figure.id.is_empty() || !figure.value.is_finite() {
                 continue;
             }
@@ -76,7 +77,7 @@ pub fn rows(documents: &[&ResultDocument]) -> Result<Vec<Row>> {
                 figure.unit.as_str(),
             );
             let place = *places.entry(key).or_insert_with(|| {
-                rows.push(row(figure, documents.len()));
+                rows.push(row(&placed, documents.len()));
                 rows.len() - 1
             });
             if let Some(cell) = rows.get_mut(place).and_then(|r| r.values.get_mut(i)) {
@@ -88,14 +89,10 @@ pub fn rows(documents: &[&ResultDocument]) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-fn row(figure: &Figure, documents: usize) -> Row {
-    let title = match &figure.mode {
-        Some(mode) => format!("{}, {mode}", figure.title),
-        None => figure.title.clone(),
-    };
+fn row(placed: &published::Placed, documents: usize) -> Row {
     Row {
-        title,
-        unit: figure.unit.clone(),
+        title: placed.title_with_mode(),
+        unit: placed.figure.unit.clone(),
         values: vec![None; documents],
     }
 }
@@ -174,6 +171,7 @@ fn letter(i: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nandscope_measure::result::Figure;
 
     fn document(title: &str, figures: &[(&str, f64, &str)]) -> ResultDocument {
         let mut document = crate::blank::document();

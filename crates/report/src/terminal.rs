@@ -4,9 +4,10 @@
 
 use crate::number::{bytes, duration, short, with_unit};
 use crate::sparkline;
-use crate::view::{published, story};
+use crate::view::published::{self, Placed};
+use crate::view::story;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, TableComponent, presets};
-use nandscope_measure::result::{Figure, ResultDocument, Series, StepResult};
+use nandscope_measure::result::{ResultDocument, Series, StepResult};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
@@ -83,25 +84,19 @@ fn notices(out: &mut String, document: &ResultDocument, width: usize) {
 
 /// Figures with a published value first, as those are what a reader compares; then the document's own.
 fn figures(out: &mut String, document: &ResultDocument, options: &Options, width: usize) {
-    let mut chosen: Vec<&Figure> = document.figures.iter().collect();
-    for figure in published::all_figures(document) {
-        if figure.published.is_some()
-            && !chosen
-                .iter()
-                .any(|f| f.id == figure.id && f.mode == figure.mode)
-        {
-            chosen.push(figure);
-        }
-    }
-    chosen.sort_by_key(|f| f.published.is_none());
+    let mut chosen: Vec<Placed> = published::all_figures(document)
+        .into_iter()
+        .filter(|p| p.step.is_none() || p.figure.published.is_some())
+        .collect();
+    chosen.sort_by_key(|p| p.figure.published.is_none());
     if chosen.is_empty() {
         return;
     }
     let left = chosen.len().saturating_sub(MOST_FIGURES);
     let mut table = table(width, options.ascii);
     table.set_header(["Figure", "Value", "Published", "Error", ""]);
-    for figure in chosen.iter().take(MOST_FIGURES) {
-        table.add_row(row(figure, options.ascii));
+    for placed in chosen.iter().take(MOST_FIGURES) {
+        table.add_row(row(placed, options.ascii));
     }
     let _ = writeln!(out, "\n{table}");
     if left > 0 {
@@ -109,11 +104,8 @@ fn figures(out: &mut String, document: &ResultDocument, options: &Options, width
     }
 }
 
-fn row(figure: &Figure, ascii: bool) -> Vec<Cell> {
-    let title = match &figure.mode {
-        Some(mode) => format!("{}, {mode}", figure.title),
-        None => figure.title.clone(),
-    };
+fn row(placed: &Placed, ascii: bool) -> Vec<Cell> {
+    let (figure, title) = (placed.figure, placed.title_with_mode());
     let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
     let (published, error, mark) = match &figure.published {
         Some(p) => {
@@ -250,6 +242,7 @@ fn ascii(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nandscope_measure::result::Figure;
 
     #[test]
     fn wraps_between_words() {

@@ -86,6 +86,15 @@ pub struct JobRow {
     pub iops: String,
     /// Mean, then p50, p99, p99.9 and the greatest latency.
     pub latencies: [String; 5],
+    /// Mean time from being handed over to completion, where it was recorded apart from latency.
+    pub service: Option<String>,
+}
+
+impl Step {
+    /// True where a job has service times apart from its latencies.
+    pub fn has_service(&self) -> bool {
+        self.jobs.iter().any(|j| j.service.is_some())
+    }
 }
 
 /// Lays a document out. Plots are reduced such that the page stays light.
@@ -240,6 +249,7 @@ fn job_rows(job: &JobResult) -> Vec<JobRow> {
                     at(99.9),
                     number::latency(d.latency.max_ns as f64),
                 ],
+                service: d.service.as_ref().map(|s| number::latency(s.mean_ns)),
             }
         })
         .collect()

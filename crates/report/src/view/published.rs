@@ -29,16 +29,53 @@ pub struct PublishedRow {
     pub fact: String,
 }
 
+/// A figure and the title of the step it belongs to, where it belongs to one.
+#[derive(Clone, Copy, Debug)]
+pub struct Placed<'a> {
+    /// Title of the step.
+    pub step: Option<&'a str>,
+    /// The figure.
+    pub figure: &'a Figure,
+}
+
+impl Placed<'_> {
+    /// Title that stands for itself: the same figure may occur in several steps.
+    pub fn title(&self) -> String {
+        match self.step {
+            Some(step) if !step.is_empty() && !self.figure.title.contains(step) => {
+                format!("{step}: {}", self.figure.title)
+            }
+            _ => self.figure.title.clone(),
+        }
+    }
+
+    /// The same with the mode behind it.
+    pub fn title_with_mode(&self) -> String {
+        match &self.figure.mode {
+            Some(mode) => format!("{}, {mode}", self.title()),
+            None => self.title(),
+        }
+    }
+}
+
 /// Every figure once, in the order of the document: those of the whole, then those of the steps.
 /// A figure that stands in both places counts where it stands first.
-pub fn all_figures(document: &ResultDocument) -> Vec<&Figure> {
+pub fn all_figures(document: &ResultDocument) -> Vec<Placed<'_>> {
     let mut seen = std::collections::BTreeSet::new();
-    let of_steps = document.steps.iter().flat_map(|s| &s.figures);
-    document
+    let own = document
         .figures
         .iter()
-        .chain(of_steps)
-        .filter(|f| f.id.is_empty() || seen.insert((f.id.as_str(), f.mode.as_deref())))
+        .map(|figure| Placed { step: None, figure });
+    let of_steps = document.steps.iter().flat_map(|s| {
+        s.figures.iter().map(|figure| Placed {
+            step: Some(s.title.as_str()),
+            figure,
+        })
+    });
+    own.chain(of_steps)
+        .filter(|p| {
+            p.figure.id.is_empty() || seen.insert((p.figure.id.as_str(), p.figure.mode.as_deref()))
+        })
         .collect()
 }
 
@@ -46,20 +83,21 @@ pub fn all_figures(document: &ResultDocument) -> Vec<&Figure> {
 pub fn rows(document: &ResultDocument) -> Vec<PublishedRow> {
     all_figures(document)
         .into_iter()
-        .filter_map(|f| f.published.as_ref().map(|p| row(f, p)))
+        .filter_map(|f| f.figure.published.as_ref().map(|p| row(&f, p)))
         .collect()
 }
 
 /// How many published figures there are, and how many are met.
 pub fn score(document: &ResultDocument) -> (usize, usize) {
     let all = all_figures(document);
-    let published = || all.iter().filter_map(|f| f.published.as_ref());
+    let published = || all.iter().filter_map(|f| f.figure.published.as_ref());
     (published().filter(|p| p.met).count(), published().count())
 }
 
-fn row(figure: &Figure, published: &Published) -> PublishedRow {
+fn row(placed: &Placed, published: &Published) -> PublishedRow {
+    let figure = placed.figure;
     PublishedRow {
-        title: figure.title.clone(),
+        title: placed.title(),
         mode: figure.mode.clone().unwrap_or_default(),
         published: with_operator(published, &figure.unit),
         tolerance: tolerance(published, &figure.unit),
@@ -133,6 +171,25 @@ mod tests {
         for (value, published, text) in cases {
             assert_eq!(error(value, published), text);
         }
+    }
+
+    #[test]
+    fn a_figure_of_a_step_is_named_after_it() {
+        let figure = Figure {
+            title: "SEQ1M read".into(),
+            mode: Some("UHS-I".into()),
+            ..Figure::default()
+        };
+        let placed = |step| Placed {
+            step,
+            figure: &figure,
+        };
+        assert_eq!(
+            placed(Some("used")).title_with_mode(),
+            "used: SEQ1M read, UHS-I"
+        );
+        assert_eq!(placed(Some("SEQ1M")).title(), "SEQ1M read");
+        assert_eq!(placed(None).title(), "SEQ1M read");
     }
 
     #[test]

@@ -131,21 +131,18 @@ fn speed(
     if let Some((course, title)) = longest_write(steps) {
         sentences.push(course_in_words(&course));
         let share = with_unit(course.sustained_mb_s / course.burst_mb_s * 100.0, "%");
-        story.tiles.push(tile(
-            label("Write, at first"),
-            course.burst_mb_s,
-            "MB/s",
-            title,
-        ));
+        story
+            .tiles
+            .push(tile(label("Burst write"), course.burst_mb_s, "MB/s", title));
         let note = format!("{share} of the start; last quarter of the longest write");
         story.tiles.push(tile(
-            label("Write, for good"),
+            label("Sustained write"),
             course.sustained_mb_s,
             "MB/s",
             note,
         ));
         if let (true, Some(gb)) = (course.slows(), course.fast_gb) {
-            let note = "written before the speed falls".to_string();
+            let note = "written before the speed falls; fits a cache".to_string();
             story.tiles.push(tile(label("Fast part"), gb, "GB", note));
         }
     } else if let Some((mb_s, job)) = write {
