@@ -1,1 +1,23 @@
-//! To come.
+//! The laboratory's procedures. [`review`] puts a device through a whole card review, step by
+//! step, and ends with one result document; [`facts`] holds that document against published
+//! measurements of the real device.
+//!
+//! Procedures know how a test is done (which jobs, in which order, with which pauses) and what is
+//! read off it; they know nothing of how a device works, and draw nothing.
+
+mod applications;
+mod crystaldiskmark;
+pub mod facts;
+mod figures;
+mod folders;
+mod formatting;
+mod jobs;
+pub mod plateaus;
+pub mod review;
+mod sequential;
+mod session;
+pub mod spec;
+
+pub use review::{ReviewObserver, ReviewOptions, Unobserved, review};
+pub use session::SuiteError;
+pub use spec::SimSpec;

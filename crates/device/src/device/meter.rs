@@ -67,34 +67,51 @@ impl Device {
 
     fn step_meter(&mut self) {
         let end = self.meter.next_step;
+        let drawn = self.drawn_since_step(end);
         let m = &mut self.meter;
-        if let Some(since) = m.busy_since {
-            m.busy_in_step += end.saturating_sub(since);
-            m.busy_since = Some(end);
-        }
-        let busy_s = m.busy_in_step.as_secs_f64();
-        let idle_s = STEP.saturating_sub(m.busy_in_step).as_secs_f64();
-        m.busy_total += m.busy_in_step;
+        m.energy_j += drawn.device_j + drawn.host_j;
+        m.busy_total += drawn.busy;
         m.busy_in_step = Nanos::ZERO;
-        let link_bytes = std::mem::take(&mut m.link_bytes) as f64;
-        let array_j = self.array.energy_j();
-        let bus_bytes = self.array.bus_bytes();
-        let a = &self.attachment;
-        let device_j = a.active_w * busy_s
-            + a.idle_w * idle_s
-            + (array_j - m.array_j_before)
-            + (bus_bytes - m.bus_bytes_before) as f64 * m.data_path_j_per_byte
-            + link_bytes * a.link_j_per_byte;
-        let host_j =
-            a.chain.active_w * busy_s + a.chain.idle_w * idle_s + link_bytes * a.chain.j_per_byte;
-        m.array_j_before = array_j;
-        m.bus_bytes_before = bus_bytes;
-        m.energy_j += device_j + host_j;
+        m.busy_since = m.busy_since.map(|_| end);
+        m.link_bytes = 0;
+        m.array_j_before = self.array.energy_j();
+        m.bus_bytes_before = self.array.bus_bytes();
         m.next_step = end + STEP;
         let before = self.thermal.clock();
-        self.thermal.step(device_j / STEP.as_secs_f64());
+        self.thermal.step(drawn.device_j / STEP.as_secs_f64());
         if self.thermal.clock() != before {
             self.array.set_clock(self.clock());
         }
     }
+
+    /// Energy drawn up to the present, joules.
+    pub(super) fn energy_j(&self) -> f64 {
+        let drawn = self.drawn_since_step(self.now);
+        self.meter.energy_j + drawn.device_j + drawn.host_j
+    }
+
+    /// What has been drawn from the end of the last whole step to `end`.
+    fn drawn_since_step(&self, end: Nanos) -> Drawn {
+        let m = &self.meter;
+        let busy = m.busy_in_step + m.busy_since.map_or(Nanos::ZERO, |since| end.saturating_sub(since));
+        let passed = (end + STEP).saturating_sub(m.next_step);
+        let (busy_s, idle_s) = (busy.as_secs_f64(), passed.saturating_sub(busy).as_secs_f64());
+        let link_bytes = m.link_bytes as f64;
+        let bus_bytes = (self.array.bus_bytes() - m.bus_bytes_before) as f64;
+        let a = &self.attachment;
+        let device_j = a.active_w * busy_s
+            + a.idle_w * idle_s
+            + (self.array.energy_j() - m.array_j_before)
+            + bus_bytes * m.data_path_j_per_byte
+            + link_bytes * a.link_j_per_byte;
+        let host_j = a.chain.active_w * busy_s + a.chain.idle_w * idle_s + link_bytes * a.chain.j_per_byte;
+        Drawn { busy, device_j, host_j }
+    }
+}
+
+/// Energy of a stretch of time, and how long the device was active in it.
+struct Drawn {
+    busy: Nanos,
+    device_j: f64,
+    host_j: f64,
 }

@@ -95,11 +95,11 @@ impl Device {
         }
     }
 
-    /// A reading of power, temperatures and counters at the present time. Energy and heat are
-    /// those of the last whole step of 100 ms.
+    /// A reading of power, temperatures and counters at the present time. Heat is that of
+    /// the last whole step of 100 ms.
     pub fn telemetry(&self) -> Telemetry {
         Telemetry {
-            energy_j: self.meter.energy_j,
+            energy_j: self.energy_j(),
             smart_temperature_c: self.thermal.controller_c(),
             surface_temperature_c: self.thermal.case_c(),
             throttle: self.thermal.clock(),

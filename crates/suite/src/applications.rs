@@ -1,0 +1,55 @@
+//! Replay of recorded application traces, scaled to the device, as fast as the device answers:
+//! eight requests outstanding, flushes waited for. What a person would have to wait for.
+
+use crate::session::{Flow, Phase, Pick, SECOND, Session, SuiteError, slug};
+use nandscope_measure::build::JobMeta;
+use nandscope_measure::runner::Thread;
+use nandscope_measure::target::Target;
+use nandscope_workload::Pacing;
+use nandscope_workload::trace::{Fit, NamedTrace, Replay, ReplayOptions, Timing, library};
+
+const DEPTH: u32 = 8;
+
+/// Replays all traces of the library.
+pub(crate) fn run<T: Target>(session: &mut Session<'_, T>) -> Result<Flow, SuiteError> {
+    for trace in library() {
+        session.begin_step(
+            &format!("trace-{}", slug(trace.name)),
+            &format!("Application trace: {}", trace.title),
+            "Application traces",
+            format!("{} Replayed as fast as the device answers, {DEPTH} requests at a time, spread over the device.", trace.description),
+            1,
+        );
+        let flow = one(session, trace);
+        session.end_step();
+        if flow? == Flow::Stop {
+            return Ok(Flow::Stop);
+        }
+    }
+    Ok(Flow::Continue)
+}
+
+fn one<T: Target>(session: &mut Session<'_, T>, trace: &NamedTrace) -> Result<Flow, SuiteError> {
+    let fault = |problem: String| SuiteError::Step { step: trace.title.to_string(), problem };
+    let (_, records) = trace.load().map_err(|e| fault(e.to_string()))?;
+    let options = ReplayOptions { timing: Timing::ClosedLoop, fit: Fit::Scale };
+    let replay = Replay::new(&records, &options, session.capacity()).map_err(|e| fault(e.to_string()))?;
+    let pacing = Pacing { iodepth: DEPTH, ..Pacing::default() };
+    let threads = vec![Thread::new(Box::new(replay), pacing, 0)];
+    let phase = Phase { threads, jobs: vec![JobMeta::new(trace.name)], interval: SECOND };
+    if session.run(phase)? == Flow::Stop {
+        return Ok(Flow::Stop);
+    }
+    let Some(job) = session.current().and_then(|s| s.jobs.last()) else { return Ok(Flow::Stop) };
+    let bytes: u64 = job.directions.iter().map(|d| d.bytes).sum();
+    let operations: u64 = job.directions.iter().map(|d| d.operations).sum();
+    let latency_ns: f64 = job.directions.iter().map(|d| d.latency.mean_ns * d.operations as f64).sum();
+    let mb = bytes as f64 / 1e6 / job.runtime_s.max(1e-9);
+    let mean_us = latency_ns / (operations as f64).max(1.0) / 1e3;
+    let seconds = job.runtime_s;
+    let id = slug(trace.name);
+    session.figure(&format!("traces.{id}.bandwidth"), &format!("{}, bandwidth", trace.title), "MB/s", &[mb], Pick::Mean);
+    session.figure(&format!("traces.{id}.latency"), &format!("{}, mean latency", trace.title), "µs", &[mean_us], Pick::Mean);
+    session.figure(&format!("traces.{id}.time"), &format!("{}, time", trace.title), "s", &[seconds], Pick::Mean);
+    Ok(Flow::Continue)
+}

@@ -1,0 +1,162 @@
+//! Published measurements as tests. `facts/published.toml` says what was measured on real devices
+//! and by whom; `facts/checks.toml` says which figure of a review stands for which fact, and how
+//! close it must come. [`publish`] puts the comparison into a result document, [`table`] makes the
+//! table of docs/validation.md from it.
+
+use crate::session::SuiteError;
+use nandscope_measure::result::{Figure, Published, ResultDocument};
+use serde::Deserialize;
+use std::fmt::Write;
+
+const PUBLISHED: &str = include_str!("../../../facts/published.toml");
+const CHECKS: &str = include_str!("../../../facts/checks.toml");
+
+#[derive(Debug, Deserialize)]
+struct Facts {
+    fact: Vec<Fact>,
+}
+
+/// One published statement; fields that are not used here are for readers of the file.
+#[derive(Debug, Deserialize)]
+struct Fact {
+    id: String,
+    source: String,
+    quantity: String,
+    value: toml::Value,
+    op: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Checks {
+    check: Vec<Check>,
+}
+
+/// Which figure stands for which fact.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Check {
+    device: String,
+    fact: String,
+    figure: String,
+    tolerance: f64,
+    #[serde(default = "relative")]
+    kind: String,
+    /// Where the figure is known to miss the fact: why.
+    #[serde(default)]
+    why: String,
+}
+
+fn relative() -> String {
+    "relative".to_string()
+}
+
+/// Puts published values beside the figures of a review of `device`, in the document and its steps.
+///
+/// # Errors
+/// Where the built-in facts or checks cannot be read or do not fit together.
+pub fn publish(document: &mut ResultDocument, device: &str) -> Result<(), SuiteError> {
+    let fault = |what: &str, e: String| SuiteError::Facts(format!("facts/{what}: {e}"));
+    let facts: Facts = toml::from_str(PUBLISHED).map_err(|e| fault("published.toml", e.to_string()))?;
+    let checks: Checks = toml::from_str(CHECKS).map_err(|e| fault("checks.toml", e.to_string()))?;
+    for check in checks.check.iter().filter(|c| c.device == device) {
+        let fact = facts
+            .fact
+            .iter()
+            .find(|f| f.id == check.fact)
+            .ok_or_else(|| fault("checks.toml", format!("there is no fact `{}`", check.fact)))?;
+        let value = number(&fact.value)
+            .ok_or_else(|| fault("checks.toml", format!("fact `{}` is no number: {}", check.fact, fact.quantity)))?;
+        for figure in figures_mut(document).filter(|f| f.id == check.figure) {
+            figure.published = Some(compare(figure.value, value, fact, check));
+        }
+    }
+    Ok(())
+}
+
+fn figures_mut(document: &mut ResultDocument) -> impl Iterator<Item = &mut Figure> {
+    document.steps.iter_mut().flat_map(|s| s.figures.iter_mut()).chain(document.figures.iter_mut())
+}
+
+fn number(value: &toml::Value) -> Option<f64> {
+    match value {
+        toml::Value::Integer(n) => Some(*n as f64),
+        toml::Value::Float(x) => Some(*x),
+        toml::Value::Boolean(b) => Some(if *b { 1.0 } else { 0.0 }),
+        _ => None,
+    }
+}
+
+fn compare(measured: f64, value: f64, fact: &Fact, check: &Check) -> Published {
+    let margin = if check.kind == "relative" { check.tolerance * value.abs() } else { check.tolerance };
+    let met = match fact.op.as_str() {
+        "<" | "<=" if check.tolerance == 0.0 => measured <= value,
+        ">" | ">=" if check.tolerance == 0.0 => measured >= value,
+        _ => (measured - value).abs() <= margin,
+    };
+    Published {
+        fact: fact.id.clone(),
+        value,
+        op: fact.op.clone(),
+        tolerance: check.tolerance,
+        tolerance_kind: check.kind.clone(),
+        met,
+        why: if met { String::new() } else { check.why.clone() },
+        source: fact.source.clone(),
+    }
+}
+
+/// One row of the validation table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// The figure, with the published value.
+    pub figure: Figure,
+    /// The published value.
+    pub published: Published,
+}
+
+impl Row {
+    /// Difference from the published value, in percent of it; `None` where that is zero.
+    pub fn error_percent(&self) -> Option<f64> {
+        let published = self.published.value;
+        (published != 0.0).then(|| (self.figure.value / published - 1.0) * 100.0)
+    }
+}
+
+/// The figures of a document that stand for published facts, in the order of the document.
+pub fn rows(document: &ResultDocument) -> Vec<Row> {
+    let figures = document.steps.iter().flat_map(|s| &s.figures).chain(&document.figures);
+    figures.filter_map(|f| f.published.clone().map(|published| Row { figure: f.clone(), published })).collect()
+}
+
+/// The validation table in Markdown.
+pub fn table(rows: &[Row]) -> String {
+    let mut text = String::from("| fact | what | published | simulated | error | tolerance | met |\n|---|---|---|---|---|---|---|\n");
+    for row in rows {
+        let (figure, p) = (&row.figure, &row.published);
+        let mode = figure.mode.as_deref().map(|m| format!("{m}: ")).unwrap_or_default();
+        let op = if p.op == "=" { String::new() } else { format!("{} ", p.op) };
+        let error = row.error_percent().map_or("–".to_string(), |e| format!("{e:+.1} %"));
+        let tolerance = match (p.tolerance_kind.as_str(), p.tolerance) {
+            (_, 0.0) => "as printed".to_string(),
+            ("relative", t) => format!("{:.0} %", t * 100.0),
+            (_, t) => format!("{t} {}", figure.unit),
+        };
+        let met = if p.met { "yes".to_string() } else { format!("no: {}", p.why) };
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "| {} | {mode}{} | {op}{} {u} | {} {u} | {error} | {tolerance} | {met} |",
+            p.fact,
+            figure.title,
+            short(p.value),
+            short(figure.value),
+            u = figure.unit
+        );
+    }
+    text
+}
+
+fn short(value: f64) -> String {
+    let digits = if value.abs() >= 100.0 || value == value.trunc() { 0 } else if value.abs() >= 10.0 { 1 } else { 2 };
+    format!("{value:.digits$}")
+}

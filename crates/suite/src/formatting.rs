@@ -1,0 +1,36 @@
+//! Formatting: a quick format to exFAT, with the whole device discarded where the host's path
+//! passes discards on. What it restores shows in the test that follows.
+
+use crate::folders::single;
+use crate::session::{Flow, Session, SuiteError};
+use nandscope_measure::target::Target;
+use nandscope_units::Nanos;
+use nandscope_workload::files::{ExfatLayout, FormatPlan};
+
+/// Time that the device is left alone after a format.
+const SETTLE: Nanos = Nanos::from_secs(30);
+
+/// Formats the device.
+pub(crate) fn run<T: Target>(session: &mut Session<'_, T>, id: &str, title: &str) -> Result<Flow, SuiteError> {
+    let layout = ExfatLayout::new(session.capacity())
+        .map_err(|e| SuiteError::Step { step: title.to_string(), problem: e.to_string() })?;
+    session.begin_step(
+        id,
+        title,
+        "Formatting",
+        "A quick format to exFAT: the whole device is discarded where the path to it passes discards on, then the structures of an empty file system are written; 30 s of idle time."
+            .to_string(),
+        2,
+    );
+    let flow = match session.run(single(Box::new(FormatPlan::default().source(&layout)), "format")) {
+        Ok(Flow::Continue) => session.idle(SETTLE),
+        other => other,
+    };
+    session.end_step();
+    flow
+}
+
+/// Where a test file on a freshly formatted device begins.
+pub(crate) fn first_file_offset<T: Target>(session: &Session<'_, T>) -> u64 {
+    ExfatLayout::new(session.capacity()).map_or(0, |layout| layout.heap().next_multiple_of(1 << 20))
+}

@@ -1,0 +1,139 @@
+//! Plateaus of a bandwidth curve: the stretches over which it stays about the same, such as inside
+//! an SLC cache and behind it.
+//!
+//! Binary segmentation on the logarithm of the bandwidth: a stretch is split where the split
+//! explains most of its variance, as long as the two sides differ by a quarter or more; then
+//! neighbours that differ by less are joined again. A stretch that is noise all over stays whole.
+
+/// A stretch of about constant bandwidth.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Plateau {
+    /// Data moved before it, GB (10^9 bytes).
+    pub start_gb: f64,
+    /// Data moved at its end, GB.
+    pub end_gb: f64,
+    /// Median bandwidth in it, MB/s.
+    pub mb_per_s: f64,
+}
+
+/// Least ratio between neighbouring plateaus.
+const RATIO: f64 = 1.25;
+/// Points that a plateau has at least.
+const POINTS_MIN: usize = 6;
+/// Plateaus that are looked for at most.
+const PLATEAUS_MAX: usize = 8;
+
+/// Finds the plateaus of a curve: `v[i]` MB/s is the mean over the interval that ends at `t_s[i]`
+/// seconds; the first interval begins at `start_s`.
+pub fn plateaus(start_s: f64, t_s: &[f64], v: &[f64]) -> Vec<Plateau> {
+    let n = t_s.len().min(v.len());
+    if n == 0 {
+        return Vec::new();
+    }
+    let logs: Vec<f64> = v[..n].iter().map(|mb| libm::log(mb.max(1e-3))).collect();
+    let mut cuts = vec![0, n];
+    while cuts.len() <= PLATEAUS_MAX {
+        let best = cuts.windows(2).filter_map(|w| best_split(&logs, w[0], w[1])).max_by(|a, b| a.1.total_cmp(&b.1));
+        let Some((at, _)) = best else { break };
+        cuts.push(at);
+        cuts.sort_unstable();
+    }
+    join_alike(&logs, &mut cuts);
+    let moved = cumulative_gb(start_s, &t_s[..n], &v[..n]);
+    cuts.windows(2)
+        .map(|w| Plateau { start_gb: moved[w[0]], end_gb: moved[w[1]], mb_per_s: libm::exp(median(&logs[w[0]..w[1]])) })
+        .collect()
+}
+
+/// The split of `from..to` that explains most variance, if the sides differ enough.
+fn best_split(logs: &[f64], from: usize, to: usize) -> Option<(usize, f64)> {
+    if to - from < 2 * POINTS_MIN {
+        return None;
+    }
+    let total: f64 = logs[from..to].iter().sum();
+    let count = (to - from) as f64;
+    let mut left = 0.0;
+    let mut best: Option<(usize, f64)> = None;
+    for at in from + 1..to {
+        left += logs[at - 1];
+        let (n, m) = ((at - from) as f64, (to - at) as f64);
+        if at - from < POINTS_MIN || to - at < POINTS_MIN {
+            continue;
+        }
+        let difference = left / n - (total - left) / m;
+        let gain = difference * difference * n * m / count;
+        if best.is_none_or(|(_, g)| gain > g) {
+            best = Some((at, gain));
+        }
+    }
+    best.filter(|(at, _)| (median(&logs[from..*at]) - median(&logs[*at..to])).abs() >= libm::log(RATIO))
+}
+
+fn join_alike(logs: &[f64], cuts: &mut Vec<usize>) {
+    loop {
+        let alike = (1..cuts.len() - 1).find(|i| {
+            let (a, b) = (median(&logs[cuts[i - 1]..cuts[*i]]), median(&logs[cuts[*i]..cuts[i + 1]]));
+            (a - b).abs() < libm::log(RATIO)
+        });
+        match alike {
+            Some(i) => cuts.remove(i),
+            None => return,
+        };
+    }
+}
+
+fn cumulative_gb(start_s: f64, t_s: &[f64], v: &[f64]) -> Vec<f64> {
+    let mut moved = vec![0.0];
+    let (mut before, mut sum) = (start_s, 0.0);
+    for (t, mb) in t_s.iter().zip(v) {
+        sum += (t - before).max(0.0) * mb / 1e3;
+        before = *t;
+        moved.push(sum);
+    }
+    moved
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let mid = sorted.len() / 2;
+    match sorted.len() {
+        0 => 0.0,
+        n if n % 2 == 1 => sorted[mid],
+        _ => (sorted[mid - 1] + sorted[mid]) / 2.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn curve(parts: &[(usize, f64)]) -> (Vec<f64>, Vec<f64>) {
+        let mut v = Vec::new();
+        for (n, mb) in parts {
+            for i in 0..*n {
+                // A ripple of a few percent.
+                v.push(mb * (1.0 + 0.03 * ((i * 7 % 5) as f64 - 2.0) / 2.0));
+            }
+        }
+        ((1..=v.len()).map(|i| i as f64).collect(), v)
+    }
+
+    #[test]
+    fn finds_three_regions_where_they_are() {
+        let (t, v) = curve(&[(13, 400.0), (3000, 72.0), (150, 32.0)]);
+        let found = plateaus(0.0, &t, &v);
+        let speeds: Vec<f64> = found.iter().map(|p| p.mb_per_s.round()).collect();
+        assert_eq!(speeds, [400.0, 72.0, 32.0]);
+        assert!((found[0].end_gb - 5.2).abs() < 0.05, "{:?}", found[0]);
+        assert!((found[1].end_gb - 221.2).abs() < 0.5, "{:?}", found[1]);
+    }
+
+    #[test]
+    fn leaves_a_flat_curve_whole_and_takes_an_empty_one() {
+        let (t, v) = curve(&[(500, 90.0)]);
+        assert_eq!(plateaus(0.0, &t, &v).len(), 1);
+        assert!(plateaus(0.0, &[], &[]).is_empty());
+        assert_eq!(plateaus(0.0, &[1.0], &[5.0]).len(), 1);
+    }
+}

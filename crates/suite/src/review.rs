@@ -1,0 +1,220 @@
+//! The card review, in the order in which it was published: CrystalDiskMark fresh; sequential
+//! write and read across the device; format; folder copies and application traces; sequential
+//! again, CrystalDiskMark again; format; CrystalDiskMark refreshed. All of it in every mode in
+//! which the device is attached, on one and the same device, with power and temperature beside it.
+
+use crate::crystaldiskmark as cdm;
+use crate::session::{Flow, Session, SuiteError, Watcher};
+use crate::spec::{Mode, SimSpec};
+use crate::{applications, facts, figures, folders, formatting, sequential};
+use nandscope_device::Device;
+use nandscope_measure::result::{FORMAT, FORMAT_VERSION, Notice, ResultDocument, WallClock};
+use nandscope_measure::sim::SimTarget;
+use nandscope_measure::target::Target;
+use nandscope_units::Nanos;
+use nandscope_workload::files::das_suite;
+use nandscope_workload::trace::library;
+
+/// What the user may choose.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReviewOptions {
+    /// Only these modes, by name (without regard to case); all where empty.
+    pub modes: Vec<String>,
+    /// Every random choice follows from it.
+    pub seed: u64,
+    /// A tenth of the data and one pass instead of three.
+    pub quick: bool,
+}
+
+/// Learns how a review is going.
+pub trait ReviewObserver {
+    /// Share of the whole review that is done (0 to 1), the mode and step under way, and the time
+    /// on the target's clock.
+    fn progress(&mut self, fraction: f64, mode: &str, step: &str, at: Nanos);
+}
+
+/// An observer that does not look.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unobserved;
+
+impl ReviewObserver for Unobserved {
+    fn progress(&mut self, _: f64, _: &str, _: &str, _: Nanos) {}
+}
+
+/// A stage of the procedure; its weight is its share of the work, roughly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    CrystalDiskMark(&'static str),
+    Sequential(&'static str),
+    Format(&'static str, &'static str),
+    Folders,
+    Traces,
+}
+
+const STAGES: [(Stage, u32); 9] = [
+    (Stage::CrystalDiskMark("fresh"), 8),
+    (Stage::Sequential("fresh"), 25),
+    (Stage::Format("format-before-copying", "Format before copying"), 1),
+    (Stage::Folders, 40),
+    (Stage::Traces, 2),
+    (Stage::Sequential("used"), 25),
+    (Stage::CrystalDiskMark("used"), 8),
+    (Stage::Format("format", "Format"), 1),
+    (Stage::CrystalDiskMark("refreshed"), 8),
+];
+
+impl Stage {
+    fn title(self) -> String {
+        match self {
+            Stage::CrystalDiskMark(state) => format!("CrystalDiskMark, {state}"),
+            Stage::Sequential(state) => format!("sequential across the device, {state}"),
+            Stage::Format(_, title) => title.to_lowercase(),
+            Stage::Folders => "folder copies".to_string(),
+            Stage::Traces => "application traces".to_string(),
+        }
+    }
+
+    /// Steps in the result document.
+    fn steps(self) -> u32 {
+        match self {
+            Stage::CrystalDiskMark(_) | Stage::Format(..) => 1,
+            Stage::Sequential(_) => 2,
+            Stage::Folders => das_suite().len() as u32,
+            Stage::Traces => library().len() as u32,
+        }
+    }
+
+    fn run<T: Target>(self, session: &mut Session<'_, T>, quick: bool) -> Result<Flow, SuiteError> {
+        match self {
+            Stage::CrystalDiskMark(state) => {
+                let extent = if quick { cdm::Extent::QUICK } else { cdm::Extent::FULL };
+                let offset = formatting::first_file_offset(session);
+                cdm::run(session, state, offset, extent)
+            }
+            Stage::Sequential(state) => sequential::run(session, state, if quick { 10 } else { 100 }),
+            Stage::Format(id, title) => formatting::run(session, id, title),
+            Stage::Folders => folders::run(session, if quick { folders::Extent::QUICK } else { folders::Extent::FULL }),
+            Stage::Traces => applications::run(session),
+        }
+    }
+}
+
+/// Reviews a simulated device in virtual time. `stop` is asked often; when it answers true, what
+/// has been measured is returned, marked as incomplete.
+///
+/// # Errors
+/// Where the device cannot be made or attached, an unknown mode is asked for, or a step cannot be
+/// done on the device at all.
+pub fn review(
+    spec: &SimSpec,
+    options: &ReviewOptions,
+    observer: &mut dyn ReviewObserver,
+    stop: &dyn Fn() -> bool,
+) -> Result<ResultDocument, SuiteError> {
+    let modes = chosen_modes(spec, options)?;
+    let first = modes.first().ok_or_else(|| SuiteError::Target("there is no mode to review".to_string()))?;
+    let mut device = Device::new(&spec.profile, &first.host, options.seed).map_err(SuiteError::Target)?;
+    let mut document = blank(spec, options);
+    let count = modes.len();
+    for (number, mode) in modes.into_iter().enumerate() {
+        if number > 0 {
+            device.attach(&spec.profile, &mode.host).map_err(SuiteError::Target)?;
+        }
+        document.target.modes.push(SimSpec::mode_info(mode, device.path()));
+        let now = device.now();
+        let mut watcher = StageWatcher { observer, mode: mode.name.clone(), step: String::new(), base: 0.0, share: 0.0, steps: (0, 1), outer: (number, count) };
+        let mut session =
+            Session::new(SimTarget::at(device, now), options.seed, &mut document, Some(mode.name.clone()), stop, &mut watcher);
+        let flow = all_stages(&mut session, options.quick);
+        device = session.target.into_device();
+        figures::add(&mut document, Some(&mode.name));
+        if flow? == Flow::Stop {
+            document.complete = false;
+            break;
+        }
+    }
+    facts::publish(&mut document, &spec.profile.device.name)?;
+    Ok(document)
+}
+
+fn all_stages<T: Target>(session: &mut Session<'_, T>, quick: bool) -> Result<Flow, SuiteError> {
+    let total: u32 = STAGES.iter().map(|(_, weight)| weight).sum();
+    let mut done = 0;
+    for (stage, weight) in STAGES {
+        let share = |weight: u32| f64::from(weight) / f64::from(total);
+        session.note_stage(&stage.title(), share(done), share(weight), stage.steps());
+        if stage.run(session, quick)? == Flow::Stop {
+            return Ok(Flow::Stop);
+        }
+        done += weight;
+    }
+    Ok(Flow::Continue)
+}
+
+fn chosen_modes<'a>(spec: &'a SimSpec, options: &ReviewOptions) -> Result<Vec<&'a Mode>, SuiteError> {
+    let mut chosen: Vec<&Mode> = Vec::new();
+    for name in &options.modes {
+        let found = spec.modes.iter().find(|m| m.name.eq_ignore_ascii_case(name));
+        let known = || spec.modes.iter().map(|m| format!("`{}`", m.name)).collect::<Vec<_>>().join(", ");
+        chosen.push(found.ok_or_else(|| SuiteError::Target(format!("`{name}` is no mode of {}; it has {}", spec.name, known())))?);
+    }
+    Ok(if chosen.is_empty() { spec.modes.iter().collect() } else { chosen })
+}
+
+fn blank(spec: &SimSpec, options: &ReviewOptions) -> ResultDocument {
+    let mut notices = Vec::new();
+    if options.quick {
+        notices.push(Notice {
+            level: "warning".to_string(),
+            text: "Quick review: a tenth of the device and of the folders, one pass, short runs. Regions behind the cache may not be reached.".to_string(),
+            step: None,
+        });
+    }
+    ResultDocument {
+        format: FORMAT.to_string(),
+        version: FORMAT_VERSION,
+        generator: concat!("nandscope ", env!("CARGO_PKG_VERSION")).to_string(),
+        procedure: "card review".to_string(),
+        title: spec.profile.device.title.clone(),
+        seed: options.seed,
+        target: spec.target_info(),
+        environment: Default::default(),
+        wall: WallClock::default(),
+        complete: true,
+        steps: Vec::new(),
+        figures: Vec::new(),
+        notices,
+    }
+}
+
+/// Turns progress within a stage into progress of the whole review.
+struct StageWatcher<'a> {
+    observer: &'a mut dyn ReviewObserver,
+    mode: String,
+    step: String,
+    base: f64,
+    share: f64,
+    /// Steps of the stage that are done, and all of them.
+    steps: (u32, u32),
+    /// Number of the mode, and of all modes.
+    outer: (usize, usize),
+}
+
+impl Watcher for StageWatcher<'_> {
+    fn stage(&mut self, title: &str, base: f64, share: f64, steps: u32) {
+        (self.step, self.base, self.share) = (title.to_string(), base, share);
+        self.steps = (0, steps.max(1));
+    }
+
+    fn step_done(&mut self) {
+        self.steps.0 += 1;
+    }
+
+    fn phase_progress(&mut self, fraction: f64, at: Nanos) {
+        let (number, count) = self.outer;
+        let (done, steps) = self.steps;
+        let of_stage = (f64::from(done) + fraction.clamp(0.0, 1.0)) / f64::from(steps);
+        let within = self.base + self.share * of_stage.min(1.0);
+        self.observer.progress((number as f64 + within) / count as f64, &self.mode, &self.step, at);
+    }
+}

@@ -1,0 +1,100 @@
+//! A sequential write over the whole device, then a sequential read of it, as fio does it with
+//! 128 KiB and one command at a time: where the cache ends, what comes behind it, and what the
+//! write leaves behind for the read.
+
+use crate::jobs::phase;
+use crate::plateaus::{Plateau, plateaus};
+use crate::session::{Flow, Pick, Session, SuiteError};
+use nandscope_measure::result::{Series, StepResult};
+use nandscope_measure::target::Target;
+
+/// Time at the start and at the end of the read whose mean is reported.
+const EDGE_S: f64 = 10.0;
+
+/// Runs both in the state that `state` names, over the first `percent` of the device.
+pub(crate) fn run<T: Target>(session: &mut Session<'_, T>, state: &str, percent: u32) -> Result<Flow, SuiteError> {
+    let section = "Sequential across the device";
+    let part = if percent == 100 { "the whole device".to_string() } else { format!("the first {percent} % of the device") };
+    let how = "in blocks of 128 KiB, one command at a time (fio, iodepth 1)";
+    let write_title = format!("fio sequential write, {state}");
+    session.begin_step(&format!("fio-write-{state}"), &write_title, section, format!("A write over {part} {how}."), 1);
+    let text = format!("[seq-write]\nrw=write\nbs=128k\niodepth=1\nsize={percent}%\n");
+    let phase_write = phase(&write_title, &text, session.capacity(), session.seed)?;
+    let flow = session.run(phase_write);
+    write_figures(session, state);
+    session.end_step();
+    if flow? == Flow::Stop {
+        return Ok(Flow::Stop);
+    }
+    let read_title = format!("fio sequential read, {state}");
+    session.begin_step(
+        &format!("fio-read-{state}"),
+        &read_title,
+        section,
+        format!("A read over {part} {how}, right after the write: what the device still has to do behind it shows at the start."),
+        1,
+    );
+    let text = format!("[seq-read]\nrw=read\nbs=128k\niodepth=1\nsize={percent}%\n");
+    let phase_read = phase(&read_title, &text, session.capacity(), session.seed)?;
+    let flow = session.run(phase_read);
+    read_figures(session, state);
+    session.end_step();
+    flow
+}
+
+fn write_figures<T: Target>(session: &mut Session<'_, T>, state: &str) {
+    let Some(bandwidth) = session.current().and_then(|s| series(s, "write bandwidth")).cloned() else { return };
+    let start_s = session.current().map_or(0.0, |s| s.start_s);
+    mean_figure(session, state, "write");
+    let found = plateaus(start_s, &bandwidth.t_s, &bandwidth.v);
+    for (i, plateau) in found.iter().enumerate() {
+        plateau_figures(session, state, i + 1, plateau);
+    }
+    extremes(session, state, "write", &bandwidth);
+}
+
+fn plateau_figures<T: Target>(session: &mut Session<'_, T>, state: &str, number: usize, plateau: &Plateau) {
+    let id = format!("fio.{state}.write.plateau-{number}");
+    let title = format!("Sequential write, {state}, region {number}");
+    session.figure(&id, &title, "MB/s", &[plateau.mb_per_s], Pick::Mean);
+    session.figure(&format!("{id}.end"), &format!("{title}, ends at"), "GB", &[plateau.end_gb], Pick::Mean);
+}
+
+fn read_figures<T: Target>(session: &mut Session<'_, T>, state: &str) {
+    let Some(bandwidth) = session.current().and_then(|s| series(s, "read bandwidth")).cloned() else { return };
+    let start_s = session.current().map_or(0.0, |s| s.start_s);
+    mean_figure(session, state, "read");
+    let (Some(&last), true) = (bandwidth.t_s.last(), bandwidth.v.len() > 2) else { return };
+    let mean_between = |from: f64, to: f64| {
+        let values = bandwidth.t_s.iter().zip(&bandwidth.v).filter(|(t, _)| **t > from && **t <= to).map(|(_, v)| *v);
+        let values: Vec<f64> = values.collect();
+        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    };
+    let edge = EDGE_S.min((last - start_s) / 4.0);
+    // The last interval is cut short by the end of the run.
+    let last_whole = bandwidth.t_s[bandwidth.t_s.len() - 2];
+    if let Some(v) = mean_between(start_s, start_s + edge) {
+        session.figure(&format!("fio.{state}.read.start"), &format!("Sequential read, {state}, at its start"), "MB/s", &[v], Pick::Mean);
+    }
+    if let Some(v) = mean_between(last_whole - edge, last_whole) {
+        session.figure(&format!("fio.{state}.read.end"), &format!("Sequential read, {state}, at its end"), "MB/s", &[v], Pick::Mean);
+    }
+}
+
+fn mean_figure<T: Target>(session: &mut Session<'_, T>, state: &str, direction: &str) {
+    let result = session.current().and_then(|s| s.jobs.last()).and_then(|j| j.directions.iter().find(|d| d.kind == direction));
+    if let Some(mb) = result.map(|d| d.bandwidth_bytes_per_s / 1e6) {
+        session.figure(&format!("fio.{state}.{direction}"), &format!("Sequential {direction}, {state}, mean"), "MB/s", &[mb], Pick::Mean);
+    }
+}
+
+fn extremes<T: Target>(session: &mut Session<'_, T>, state: &str, direction: &str, bandwidth: &Series) {
+    let whole = &bandwidth.v[..bandwidth.v.len().saturating_sub(1)];
+    let (Some(low), Some(high)) = (whole.iter().copied().reduce(f64::min), whole.iter().copied().reduce(f64::max)) else { return };
+    session.figure(&format!("fio.{state}.{direction}.low"), &format!("Sequential {direction}, {state}, slowest interval"), "MB/s", &[low], Pick::Mean);
+    session.figure(&format!("fio.{state}.{direction}.high"), &format!("Sequential {direction}, {state}, fastest interval"), "MB/s", &[high], Pick::Mean);
+}
+
+fn series<'a>(step: &'a StepResult, name: &str) -> Option<&'a Series> {
+    step.series.iter().find(|s| s.name == name)
+}

@@ -1,0 +1,281 @@
+//! One target on its way through a procedure: runs phases, joins them into steps, tells how far it
+//! has come, and stops when it is told to.
+
+use nandscope_measure::build::{self, JobMeta, StepMeta};
+use nandscope_measure::recorder::IntervalPlan;
+use nandscope_measure::result::{Figure, Notice, ResultDocument, Series, StepResult};
+use nandscope_measure::runner::{Ending, Observer, Progress, Thread, run_group};
+use nandscope_measure::target::Target;
+use nandscope_units::{Bytes, Nanos};
+use nandscope_workload::{Op, OpKind, OpSource, Pacing, TimedOp};
+use thiserror::Error;
+
+/// Why a procedure could not be carried out.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SuiteError {
+    /// The target cannot be made or attached.
+    #[error("{0}")]
+    Target(String),
+    /// A step cannot be done on this target, such as a test file that does not fit.
+    #[error("{step}: {problem}")]
+    Step {
+        /// Its title.
+        step: String,
+        /// What is wrong, and what to do.
+        problem: String,
+    },
+    /// The facts or the checks cannot be read.
+    #[error("{0}")]
+    Facts(String),
+}
+
+/// Whether the procedure goes on after a phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Flow {
+    Continue,
+    Stop,
+}
+
+/// One run of the runner within a step.
+pub(crate) struct Phase {
+    pub(crate) threads: Vec<Thread>,
+    /// Jobs in the order of the threads' record groups.
+    pub(crate) jobs: Vec<JobMeta>,
+    /// Interval of the series.
+    pub(crate) interval: Nanos,
+}
+
+/// How the whole procedure learns of progress within a phase.
+pub(crate) trait Watcher {
+    /// A stage of `steps` steps begins: `base` is the share of the procedure that lies before it,
+    /// `share` its own.
+    fn stage(&mut self, title: &str, base: f64, share: f64, steps: u32);
+    /// A step of the stage is over.
+    fn step_done(&mut self);
+    /// Share of the present step that is done.
+    fn phase_progress(&mut self, fraction: f64, at: Nanos);
+}
+
+/// A step under way.
+pub(crate) struct Session<'a, T: Target> {
+    pub(crate) target: T,
+    pub(crate) seed: u64,
+    document: &'a mut ResultDocument,
+    mode: Option<String>,
+    stop: &'a dyn Fn() -> bool,
+    watcher: &'a mut dyn Watcher,
+    step: Option<StepResult>,
+    notices: Vec<Notice>,
+    /// Phases of the step that are done, and that there are in all.
+    done: u32,
+    phases: u32,
+}
+
+impl<'a, T: Target> Session<'a, T> {
+    pub(crate) fn new(
+        target: T,
+        seed: u64,
+        document: &'a mut ResultDocument,
+        mode: Option<String>,
+        stop: &'a dyn Fn() -> bool,
+        watcher: &'a mut dyn Watcher,
+    ) -> Self {
+        Session { target, seed, document, mode, stop, watcher, step: None, notices: Vec::new(), done: 0, phases: 1 }
+    }
+
+    pub(crate) fn capacity(&self) -> Bytes {
+        self.target.capacity()
+    }
+
+    /// Says which stage of the procedure begins; see [`Watcher::stage`].
+    pub(crate) fn note_stage(&mut self, title: &str, base: f64, share: f64, steps: u32) {
+        self.watcher.stage(title, base, share, steps);
+        self.watcher.phase_progress(0.0, self.target.now());
+    }
+
+    /// Begins a step of `phases` phases; what ran before has been ended by [`Session::end_step`].
+    pub(crate) fn begin_step(&mut self, id: &str, title: &str, section: &str, description: String, phases: u32) {
+        let now = self.target.now().as_secs_f64();
+        let prefix = self.mode.as_deref().map(|m| format!("{}-", slug(m))).unwrap_or_default();
+        self.done = 0;
+        self.phases = phases.max(1);
+        self.step = Some(StepResult {
+            id: format!("{prefix}{id}"),
+            title: title.to_string(),
+            section: section.to_string(),
+            mode: self.mode.clone(),
+            description,
+            start_s: now,
+            end_s: now,
+            ..StepResult::default()
+        });
+    }
+
+    /// Runs one phase and joins it to the step.
+    pub(crate) fn run(&mut self, phase: Phase) -> Result<Flow, SuiteError> {
+        let Some(mut step) = self.step.take() else { return Ok(Flow::Stop) };
+        let part = self.run_part(phase, &step.title)?;
+        let flow = if part.incomplete.is_some() { Flow::Stop } else { Flow::Continue };
+        join(&mut step, part);
+        self.step = Some(step);
+        Ok(flow)
+    }
+
+    /// Leaves the target alone for a while, with the instruments on.
+    pub(crate) fn idle(&mut self, time: Nanos) -> Result<Flow, SuiteError> {
+        let Some(mut step) = self.step.take() else { return Ok(Flow::Stop) };
+        let pacing = Pacing { start_delay: time, ..Pacing::default() };
+        let threads = vec![Thread::new(Box::new(OneFlush(false)), pacing, 0)];
+        let phase = Phase { threads, jobs: vec![JobMeta::new("idle")], interval: SECOND };
+        let mut part = self.run_part(phase, &step.title)?;
+        part.jobs.clear();
+        part.series.retain(|s| !s.name.starts_with("flush"));
+        let flow = if part.incomplete.is_some() { Flow::Stop } else { Flow::Continue };
+        join(&mut step, part);
+        self.step = Some(step);
+        Ok(flow)
+    }
+
+    fn run_part(&mut self, phase: Phase, title: &str) -> Result<StepResult, SuiteError> {
+        let plan = Some(IntervalPlan::with_interval(phase.interval));
+        let mut observer = Relay { watcher: self.watcher, done: self.done, phases: self.phases, start: self.target.now() };
+        let outcome = run_group(&mut self.target, phase.threads, plan, &mut observer, self.stop)
+            .map_err(|e| SuiteError::Step { step: title.to_string(), problem: e.to_string() })?;
+        self.done += 1;
+        self.watcher.phase_progress(f64::from(self.done) / f64::from(self.phases), outcome.end);
+        if let Ending::Failed(why) = &outcome.ending {
+            self.notices.push(Notice { level: "error".to_string(), text: why.clone(), step: None });
+        }
+        for notice in &outcome.notices {
+            if !self.notices.contains(notice) {
+                self.notices.push(notice.clone());
+            }
+        }
+        Ok(build::step_result(&outcome, StepMeta::default(), &phase.jobs))
+    }
+
+    /// Adds a figure to the step under way. `id` gets the mode and the step's place in front.
+    pub(crate) fn figure(&mut self, id: &str, title: &str, unit: &str, values: &[f64], pick: Pick) {
+        let Some(step) = self.step.as_mut() else { return };
+        let Some(value) = pick.of(values) else { return };
+        let several = values.len() > 1;
+        step.figures.push(Figure {
+            id: figure_id(self.mode.as_deref(), id),
+            title: title.to_string(),
+            mode: self.mode.clone(),
+            value,
+            unit: unit.to_string(),
+            low: several.then(|| values.iter().copied().fold(f64::INFINITY, f64::min)),
+            high: several.then(|| values.iter().copied().fold(f64::NEG_INFINITY, f64::max)),
+            published: None,
+        });
+    }
+
+    /// The step under way.
+    pub(crate) fn current(&self) -> Option<&StepResult> {
+        self.step.as_ref()
+    }
+
+    /// Ends the step and adds it to the document.
+    pub(crate) fn end_step(&mut self) {
+        let notices = std::mem::take(&mut self.notices);
+        if let Some(step) = self.step.take() {
+            build::add_step(self.document, step, &notices);
+            self.watcher.step_done();
+        }
+    }
+}
+
+/// The interval of the series in a review: what a power meter on the bus resolves.
+pub(crate) const SECOND: Nanos = Nanos::from_secs(1);
+
+/// Which of several values is the score.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pick {
+    Best,
+    Mean,
+}
+
+impl Pick {
+    fn of(self, values: &[f64]) -> Option<f64> {
+        match self {
+            Pick::Best => values.iter().copied().reduce(f64::max),
+            Pick::Mean => (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64),
+        }
+    }
+}
+
+/// The identifier of a figure: mode, then what it is.
+pub(crate) fn figure_id(mode: Option<&str>, id: &str) -> String {
+    mode.map_or_else(|| id.to_string(), |m| format!("{}.{id}", slug(m)))
+}
+
+/// Lower case, digits and hyphens.
+pub(crate) fn slug(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        if c.is_ascii_alphanumeric() {
+            out.push(c.to_ascii_lowercase());
+        } else if !out.is_empty() && !out.ends_with('-') {
+            out.push('-');
+        }
+    }
+    out.trim_end_matches('-').to_string()
+}
+
+struct Relay<'a> {
+    watcher: &'a mut dyn Watcher,
+    done: u32,
+    phases: u32,
+    start: Nanos,
+}
+
+impl Observer for Relay<'_> {
+    fn progress(&mut self, progress: &Progress) {
+        let within = progress.fraction.unwrap_or(0.0).clamp(0.0, 1.0);
+        let fraction = (f64::from(self.done) + within) / f64::from(self.phases);
+        self.watcher.phase_progress(fraction, self.start + progress.elapsed);
+    }
+}
+
+/// A single flush, by which an idle phase ends.
+struct OneFlush(bool);
+
+impl OpSource for OneFlush {
+    fn next_op(&mut self) -> Option<TimedOp> {
+        let op = Op { kind: OpKind::Flush, offset: Bytes::ZERO, length: 0 };
+        (!std::mem::replace(&mut self.0, true)).then_some(TimedOp { op, due: None })
+    }
+}
+
+/// Adds a part to a step: jobs behind jobs, series behind series of the same name.
+fn join(step: &mut StepResult, part: StepResult) {
+    step.end_s = part.end_s;
+    step.jobs.extend(part.jobs);
+    step.incomplete = part.incomplete;
+    for (name, value) in part.counters {
+        if name != "write_amplification" {
+            *step.counters.entry(name).or_insert(0.0) += value;
+        }
+    }
+    if let (Some(flash), Some(host)) = (step.counters.get("flash_programmed_bytes"), step.counters.get("host_written_bytes"))
+        && *host > 0.0
+    {
+        let factor = flash / host;
+        step.counters.insert("write_amplification".to_string(), factor);
+    }
+    for series in part.series {
+        match step.series.iter_mut().find(|s| s.name == series.name) {
+            Some(known) => append(known, series),
+            None => step.series.push(series),
+        }
+    }
+}
+
+fn append(known: &mut Series, more: Series) {
+    // The last interval of a phase is cut short, so the joined series is not regular.
+    known.interval_s = 0.0;
+    known.t_s.extend(more.t_s);
+    known.v.extend(more.v);
+}

@@ -1,0 +1,98 @@
+//! A simulated device as a procedure is told of it: its profile and the hosts it is attached to.
+
+use crate::session::SuiteError;
+use nandscope_device::profile::{HostProfile, Profile, explain, library};
+use nandscope_measure::result::{ModeInfo, Parameter, TargetInfo};
+use sha2::{Digest, Sha256};
+
+/// One way to attach the device.
+#[derive(Clone, Debug)]
+pub struct Mode {
+    /// Name for the report, such as `SD Express`.
+    pub name: String,
+    /// The host.
+    pub host: HostProfile,
+}
+
+/// A simulated device and the ways to attach it.
+#[derive(Clone, Debug)]
+pub struct SimSpec {
+    /// As the user named it, such as `sim:sm2708-250gb`.
+    pub name: String,
+    /// Text of the profile, for its hash and its remarks.
+    pub text: String,
+    /// The profile.
+    pub profile: Profile,
+    /// Ways to attach it, in the order of the review.
+    pub modes: Vec<Mode>,
+}
+
+impl SimSpec {
+    /// A device of the given profile with the modes that its profile names; a profile that names
+    /// none is attached directly.
+    ///
+    /// # Errors
+    /// Where the profile names a host that is not in the library.
+    pub fn new(name: &str, text: &str, profile: Profile) -> Result<Self, SuiteError> {
+        let mut modes = Vec::new();
+        for review in &profile.review {
+            modes.push(Mode { name: review.mode.clone(), host: library_host(&review.host)? });
+        }
+        if modes.is_empty() {
+            modes.push(Mode { name: "Direct".to_string(), host: library_host("direct")? });
+        }
+        Ok(SimSpec { name: name.to_string(), text: text.to_string(), profile, modes })
+    }
+
+    /// The device of that name in the library.
+    ///
+    /// # Errors
+    /// Where there is none, or it cannot be read.
+    pub fn library(name: &str) -> Result<Self, SuiteError> {
+        let entry = library::device(name)
+            .ok_or_else(|| SuiteError::Target(format!("there is no device `{name}` in the library; `nandscope devices` lists it")))?;
+        let profile = entry.profile().map_err(|faults| SuiteError::Target(first(&faults)))?;
+        SimSpec::new(&format!("sim:{name}"), entry.text, profile)
+    }
+
+    /// What a result document says of the device.
+    pub fn target_info(&self) -> TargetInfo {
+        let device = &self.profile.device;
+        TargetInfo {
+            name: self.name.clone(),
+            kind: "simulated".to_string(),
+            model: device.title.clone(),
+            capacity_bytes: device.capacity_bytes,
+            description: device.description.clone(),
+            profile_sha256: Some(hex(&Sha256::digest(self.text.as_bytes()))),
+            parameters: parameters(&self.text),
+            sources: device.sources.clone(),
+            modes: Vec::new(),
+        }
+    }
+
+    /// What a result document says of one way to attach it.
+    pub fn mode_info(mode: &Mode, path: &[String]) -> ModeInfo {
+        ModeInfo { name: mode.name.clone(), path: path.to_vec() }
+    }
+}
+
+fn library_host(name: &str) -> Result<HostProfile, SuiteError> {
+    let entry = library::host(name)
+        .ok_or_else(|| SuiteError::Target(format!("there is no host `{name}` in the library; `nandscope devices hosts` lists it")))?;
+    entry.host_profile().map_err(|faults| SuiteError::Target(first(&faults)))
+}
+
+fn first<E: ToString>(faults: &[E]) -> String {
+    faults.first().map_or_else(String::new, ToString::to_string)
+}
+
+/// Rows for the report's table of parameters: all but names and descriptions.
+fn parameters(text: &str) -> Vec<Parameter> {
+    let rows = explain(text).into_iter().filter(|row| !row.table.is_empty() && row.table != "device" && row.table != "review");
+    rows.map(|row| Parameter { group: row.table, name: row.key, value: row.value, reason: row.remark }).collect()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
