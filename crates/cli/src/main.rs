@@ -1,1 +1,91 @@
-fn main() {}
+//! The command `nandscope`. This file knows the list of commands and nothing of what they do:
+//! a command is a module with `Arguments` and `run`, one line in the list below, and its `mod`.
+
+mod compare;
+mod completions;
+mod console;
+mod devices;
+mod failure;
+mod fault;
+mod input;
+mod interrupt;
+mod job;
+mod output;
+mod picture;
+mod report;
+mod run;
+mod target;
+mod trace;
+
+use clap::{Parser, Subcommand};
+use console::Console;
+use failure::{Exit, Failure};
+use std::process::ExitCode;
+
+const EXAMPLES: &str = "\
+Examples:
+  nandscope devices                                     the simulated devices
+  nandscope devices show sm2708-250gb                   every number of one, with its reason
+  nandscope run jobs/rand-read.fio sim:sm2708-250gb     run a job file of fio's
+  nandscope run job.fio sim:./my.toml -o result.json    on a device of your own; keep the result
+  nandscope report result.json -o report/               one page of HTML, plots, tables
+  nandscope compare a.json b.json                       figures side by side
+
+Exit codes:
+  0 done; 1 measured, but not to the end or with errors; 2 wrong usage or input;
+  3 a file cannot be found, read or written; 4 a fault of nandscope; 130 interrupted.
+  docs/exit-codes.md says what is left behind in each case.";
+
+/// An open laboratory for flash storage: measure a device, simulate one, compare them.
+#[derive(Debug, Parser)]
+#[command(name = "nandscope", version, after_help = EXAMPLES, arg_required_else_help = true)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// Makes the list of commands, and the way from each to its module.
+macro_rules! commands {
+    ($($(#[$about:meta])* $name:ident => $module:ident,)*) => {
+        #[derive(Debug, Subcommand)]
+        enum Command {
+            $($(#[$about])* $name($module::Arguments),)*
+        }
+
+        impl Command {
+            fn run(self, console: &Console) -> Result<Exit, Failure> {
+                match self {
+                    $(Command::$name(arguments) => $module::run(arguments, console),)*
+                }
+            }
+        }
+    };
+}
+
+commands! {
+    /// List the simulated devices and hosts, or explain one
+    Devices => devices,
+    /// Run a job file on a target
+    Run => run,
+    /// Check or show job files, or write them for fio
+    Job => job,
+    /// Make a report of a stored result
+    Report => report,
+    /// Put the figures of stored results side by side
+    Compare => compare,
+    /// Look at traces
+    Trace => trace,
+    /// Write the completions of a shell
+    Completions => completions,
+}
+
+fn main() -> ExitCode {
+    let console = Console::detect();
+    match CommandLine::parse().command.run(&console) {
+        Ok(exit) => exit.into(),
+        Err(failure) => {
+            console.complain(&failure);
+            failure.exit.into()
+        }
+    }
+}

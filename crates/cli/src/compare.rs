@@ -1,0 +1,41 @@
+//! `nandscope compare`: the figures of stored results side by side.
+
+use crate::console::Console;
+use crate::failure::{Exit, Failure};
+use crate::{input, output};
+use clap::Args;
+use nandscope_report::{compare, terminal};
+use std::path::PathBuf;
+
+/// Arguments of `nandscope compare`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  nandscope compare before.json after.json --html change.html")]
+pub struct Arguments {
+    /// Stored results; the first is what the others are compared with
+    #[arg(required = true, num_args = 2.., value_name = "RESULT.json")]
+    results: Vec<PathBuf>,
+    /// Write the comparison as a page as well
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+}
+
+/// Prints the comparison.
+///
+/// # Errors
+/// Where a result cannot be read or the page cannot be written.
+pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
+    let documents = arguments.results.iter().map(|path| input::result(path));
+    let documents = documents.collect::<Result<Vec<_>, _>>()?;
+    let documents: Vec<_> = documents.iter().collect();
+    let options = terminal::Options {
+        width: console.width,
+        ..Default::default()
+    };
+    let text = compare::text(&documents, &options).map_err(|e| output::report_failure(&e))?;
+    if let Some(path) = &arguments.html {
+        let page = compare::html(&documents).map_err(|e| output::report_failure(&e))?;
+        output::write(path, page.as_bytes())?;
+    }
+    console.print(&text)?;
+    Ok(Exit::Done)
+}

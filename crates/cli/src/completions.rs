@@ -1,0 +1,28 @@
+//! `nandscope completions`: what a shell needs to complete our commands.
+
+use crate::CommandLine;
+use crate::console::Console;
+use crate::failure::{Exit, Failure};
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+
+/// Arguments of `nandscope completions`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  nandscope completions bash > /etc/bash_completion.d/nandscope")]
+pub struct Arguments {
+    /// For which shell
+    shell: Shell,
+}
+
+/// Writes the completions to standard output.
+///
+/// # Errors
+/// Where standard output cannot be written.
+pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
+    let mut bytes = Vec::new();
+    let mut command = CommandLine::command();
+    clap_complete::generate(arguments.shell, &mut command, "nandscope", &mut bytes);
+    let text = String::from_utf8_lossy(&bytes);
+    console.print(&text)?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,156 @@
+//! `nandscope devices`: the library of simulated devices and hosts, and every number of one.
+
+use crate::console::{Console, lines_of};
+use crate::failure::{Exit, Failure};
+use crate::{picture, target};
+use clap::{Args, Subcommand};
+use nandscope_device::profile::{Explained, HostProfile, Profile, explain, library};
+use nandscope_units::Bytes;
+
+/// Arguments of `nandscope devices`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  nandscope devices\n  nandscope devices show sm2708-250gb\n  nandscope devices show ./my-card.toml"
+)]
+pub struct Arguments {
+    #[command(subcommand)]
+    action: Option<Action>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Explain a device or a host: every key with its value and the reason
+    Show {
+        /// A name from the library, or a file
+        #[arg(value_name = "NAME|FILE")]
+        profile: String,
+    },
+    /// List the hosts to which devices can be attached
+    Hosts,
+}
+
+/// Runs one of the actions; without one, lists the devices.
+///
+/// # Errors
+/// Where a profile cannot be read or has faults.
+pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
+    let text = match arguments.action {
+        None => list(console)?,
+        Some(Action::Hosts) => hosts(console)?,
+        Some(Action::Show { profile }) => show(&profile, console)?,
+    };
+    console.print(&text)?;
+    Ok(Exit::Done)
+}
+
+fn list(console: &Console) -> Result<String, Failure> {
+    let mut table = console.table(&["NAME", "TITLE", "CAPACITY", "INTERFACES"]);
+    for entry in library::DEVICES {
+        let profile = target::device_source(entry.name, console)?.profile;
+        table.add_row([
+            entry.name.to_string(),
+            profile.device.title.clone(),
+            format!("{:.0} GB", Bytes(profile.device.capacity_bytes).as_gb()),
+            links(&profile),
+        ]);
+    }
+    Ok(format!(
+        "{}\n`nandscope devices show NAME` explains one; `nandscope run JOB sim:NAME` measures it.\n",
+        lines_of(&table)
+    ))
+}
+
+fn links(profile: &Profile) -> String {
+    let links: Vec<_> = profile.interface.iter().map(|i| i.link.as_str()).collect();
+    links.join(", ")
+}
+
+fn hosts(console: &Console) -> Result<String, Failure> {
+    let mut table = console.table(&["NAME", "TITLE", "LINKS"]);
+    for entry in library::HOSTS {
+        let host = target::host_source(entry.name, console)?.profile.host;
+        table.add_row([entry.name.to_string(), host.title, host.links.join(", ")]);
+    }
+    Ok(format!(
+        "{}\n`nandscope run JOB TARGET --host NAME` attaches a device to one.\n",
+        lines_of(&table)
+    ))
+}
+
+/// A host where the name is one of a host's, a device otherwise.
+fn show(name: &str, console: &Console) -> Result<String, Failure> {
+    if library::device(name).is_none() && library::host(name).is_some() {
+        let source = target::host_source(name, console)?;
+        return Ok(show_host(&source.profile, &source.text, console));
+    }
+    let source = target::device_source(name, console)?;
+    Ok(show_device(&source.profile, &source.text, console))
+}
+
+fn show_device(profile: &Profile, text: &str, console: &Console) -> String {
+    let about = &profile.device;
+    let mut out = format!("{}\n\n", about.title);
+    out.push_str(&console.paragraph(&about.description, "  "));
+    out.push_str(&format!("\n{}", picture::of(profile)));
+    out.push_str(&sources(&about.sources, console));
+    out.push_str(&keys(text, "device", console));
+    out
+}
+
+fn show_host(profile: &HostProfile, text: &str, console: &Console) -> String {
+    let about = &profile.host;
+    let mut out = format!("{}\n\n", about.title);
+    out.push_str(&console.paragraph(&about.description, "  "));
+    let stages: Vec<_> = profile.stage.iter().map(|s| s.name.as_str()).collect();
+    let chain = format!("program → {} → device", stages.join(" → "));
+    out.push_str(&format!("\n{}", console.paragraph(&chain, "  ")));
+    out.push_str(&sources(&about.sources, console));
+    out.push_str(&keys(text, "host", console));
+    out
+}
+
+fn sources(sources: &[String], console: &Console) -> String {
+    let mut out = String::from("\nSources\n");
+    for source in sources {
+        out.push_str(&console.paragraph(source, "  "));
+    }
+    out
+}
+
+/// Keys grouped by table; those that stand in words above are left out.
+fn keys(text: &str, said_above: &str, console: &Console) -> String {
+    let rows = explain(text);
+    let mut out = String::new();
+    for group in rows.chunk_by(|a, b| a.table == b.table && !repeats(a, b)) {
+        let Some(first) = group.first() else { continue };
+        let mut table = console.table(&[]);
+        for row in group.iter().filter(|r| !is_said(r, said_above)) {
+            table.add_row([
+                format!("  {}", row.key),
+                row.value.clone(),
+                row.remark.clone(),
+            ]);
+        }
+        if table.row_count() > 0 {
+            let title = if first.table.is_empty() {
+                "file"
+            } else {
+                &first.table
+            };
+            out.push_str(&format!("\n[{title}]\n{}", lines_of(&table)));
+        }
+    }
+    out
+}
+
+fn is_said(row: &Explained, table: &str) -> bool {
+    row.table == table && matches!(row.key.as_str(), "title" | "description" | "sources")
+}
+
+/// The next table of an array of tables begins with the key that the last one began with.
+fn repeats(before: &Explained, next: &Explained) -> bool {
+    matches!(
+        (next.table.as_str(), next.key.as_str()),
+        ("interface", "link") | ("review", "mode") | ("stage", "name")
+    ) && before.key != next.key
+}

@@ -1,0 +1,86 @@
+//! How a command ends when it does not end well: one message for people and an exit code. What
+//! was wrong is found elsewhere; docs/exit-codes.md explains the codes.
+
+use std::fmt::Display;
+use std::process::ExitCode;
+
+/// How the program ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// What was asked for is done.
+    Done,
+    /// It was measured, but not to the end, or operations failed.
+    Partial,
+    /// The command line or a file that was given is wrong.
+    Usage,
+    /// The system says no: not found, no permission, no space.
+    File,
+    /// A fault of nandscope itself.
+    Internal,
+    /// Interrupted; what was measured until then is kept.
+    Interrupted,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        ExitCode::from(match exit {
+            Exit::Done => 0,
+            Exit::Partial => 1,
+            Exit::Usage => 2,
+            Exit::File => 3,
+            Exit::Internal => 4,
+            Exit::Interrupted => 130,
+        })
+    }
+}
+
+/// Why a command did not do what it was asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The exit code.
+    pub exit: Exit,
+    /// What to say; empty where nobody listens any more.
+    pub text: String,
+    /// The text shows the place in the source already and stands for itself.
+    pub rendered: bool,
+}
+
+impl Failure {
+    /// A failure with a message of what, where and what to do.
+    pub fn new(exit: Exit, text: impl Display) -> Self {
+        Failure {
+            exit,
+            text: text.to_string(),
+            rendered: false,
+        }
+    }
+
+    /// Wrong usage or input.
+    pub fn usage(text: impl Display) -> Self {
+        Self::new(Exit::Usage, text)
+    }
+
+    /// The system says no.
+    pub fn file(text: impl Display) -> Self {
+        Self::new(Exit::File, text)
+    }
+
+    /// A fault of the program.
+    pub fn internal(text: impl Display) -> Self {
+        Self::new(Exit::Internal, text)
+    }
+
+    /// A message that shows the lines of the source itself.
+    pub fn shown(text: String) -> Self {
+        Failure {
+            exit: Exit::Usage,
+            text,
+            rendered: true,
+        }
+    }
+
+    /// The reader of our output went away (`nandscope … | head`): nothing went wrong.
+    pub fn nobody_listens() -> Self {
+        Self::new(Exit::Done, "")
+    }
+}

@@ -1,0 +1,124 @@
+//! `nandscope job`: job files checked, shown as they were understood, or written for fio. Nothing
+//! is run here.
+
+use crate::console::Console;
+use crate::failure::{Exit, Failure};
+use crate::{fault, input};
+use clap::{Args, Subcommand};
+use nandscope_workload::job::{Job, JobFile};
+use std::path::{Path, PathBuf};
+
+/// Arguments of `nandscope job`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Check job files; all faults are shown with line and remedy
+    Check {
+        /// Job files
+        #[arg(required = true, value_name = "JOB.fio")]
+        files: Vec<PathBuf>,
+    },
+    /// Show the jobs of a file as they were understood, group after group
+    Show {
+        /// Job file
+        #[arg(value_name = "JOB.fio")]
+        file: PathBuf,
+    },
+    /// Write the jobs of a file such that fio takes them
+    EmitFio {
+        /// Job file
+        #[arg(value_name = "JOB.fio")]
+        file: PathBuf,
+    },
+}
+
+/// Runs one of the actions.
+///
+/// # Errors
+/// Where a file cannot be read or holds faults.
+pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
+    match arguments.action {
+        Action::Check { files } => check(&files, console),
+        Action::Show { file } => console.print(&show(&read(&file, console)?.0)),
+        Action::EmitFio { file } => console.print(&read(&file, console)?.0.to_fio()),
+    }?;
+    Ok(Exit::Done)
+}
+
+/// The jobs of a file, and its text.
+///
+/// # Errors
+/// Where the file cannot be read, or with all faults at their places.
+pub fn read(path: &Path, console: &Console) -> Result<(JobFile, String), Failure> {
+    let text = input::text(path, "the job file")?;
+    match JobFile::parse(&path.display().to_string(), &text) {
+        Ok(jobs) => Ok((jobs, text)),
+        Err(error) => Err(fault::of_job(console, &text, &error)),
+    }
+}
+
+/// Every file is looked at, so that all faults are known after one run.
+fn check(files: &[PathBuf], console: &Console) -> Result<(), Failure> {
+    let mut worst = None;
+    for path in files {
+        match read(path, console) {
+            Ok((jobs, _)) => {
+                let groups = jobs.groups().len();
+                let line = format!(
+                    "{}: {}, {}\n",
+                    path.display(),
+                    count(jobs.jobs.len(), "job"),
+                    count(groups, "group")
+                );
+                console.print(&line)?;
+            }
+            Err(failure) => {
+                if let Some(before) = worst.replace(failure) {
+                    console.complain(&before);
+                }
+            }
+        }
+    }
+    worst.map_or(Ok(()), Err)
+}
+
+fn count(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+fn show(jobs: &JobFile) -> String {
+    let mut text = String::new();
+    for (number, group) in (1..).zip(jobs.groups()) {
+        text.push_str(&format!("group {number}: {}\n", together(group)));
+        for job in group {
+            text.push_str(&format!("  [{}]", job.name));
+            if job.numjobs > 1 {
+                text.push_str(&format!(" × {}", job.numjobs));
+            }
+            text.push('\n');
+            for (key, value) in job.options() {
+                let inert = if job.inert.contains_key(&key) {
+                    "   (taken, without effect)"
+                } else {
+                    ""
+                };
+                text.push_str(format!("    {key} = {value}").trim_end());
+                text.push_str(&format!("{inert}\n"));
+            }
+        }
+    }
+    text
+}
+
+fn together(group: &[Job]) -> String {
+    let threads: u64 = group.iter().map(|j| u64::from(j.numjobs)).sum();
+    match threads {
+        1 => "one thread".to_string(),
+        n => format!("{n} threads at once"),
+    }
+}

@@ -1,0 +1,108 @@
+//! Writing files: whether it will work is found out before hours are spent measuring, and a file
+//! appears whole or not at all.
+
+use crate::failure::Failure;
+use nandscope_measure::document::DocumentError;
+use nandscope_report::ReportError;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+const REMEDY: &str =
+    "check that the folder exists, that you may write there, and that it has space";
+
+/// Makes sure that `path` can be written later: its folder takes a file now.
+///
+/// # Errors
+/// Where it does not, or `path` is a folder itself.
+pub fn check_file(path: &Path) -> Result<(), Failure> {
+    if path.is_dir() {
+        return Err(Failure::file(format!(
+            "cannot write {}: it is a folder; name a file in it",
+            path.display()
+        )));
+    }
+    if path.file_name().is_none() {
+        return Err(Failure::file(format!(
+            "cannot write {}: this is no file name",
+            path.display()
+        )));
+    }
+    try_folder(folder_of(path)).map_err(|e| refuse(path, &e))
+}
+
+/// Makes sure that files can be written into `folder` later, which is made where it is missing.
+///
+/// # Errors
+/// Where they cannot.
+pub fn check_folder(folder: &Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(folder)
+        .and_then(|()| try_folder(folder))
+        .map_err(|e| refuse(folder, &e))
+}
+
+fn try_folder(folder: &Path) -> io::Result<()> {
+    let trial = folder.join(format!(".nandscope.{}.trial", std::process::id()));
+    let written = File::create(&trial).and_then(|mut file| file.write_all(&[0; 512]));
+    if trial.exists() {
+        std::fs::remove_file(&trial)?;
+    }
+    written
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+fn refuse(path: &Path, error: &io::Error) -> Failure {
+    Failure::file(format!(
+        "cannot write {}: {error}; {REMEDY}",
+        path.display()
+    ))
+}
+
+/// Writes a file such that it is the old one or the new one at any time.
+///
+/// # Errors
+/// Where the system refuses; nothing of the attempt is left behind.
+pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let partial = partial_of(path);
+    let done = File::create(&partial)
+        .and_then(|mut file| {
+            file.write_all(bytes)?;
+            file.sync_all()
+        })
+        .and_then(|()| std::fs::rename(&partial, path));
+    done.map_err(|e| {
+        // The first error is the one to tell of.
+        let _ = std::fs::remove_file(&partial);
+        refuse(path, &e)
+    })
+}
+
+fn partial_of(path: &Path) -> PathBuf {
+    let mut name = std::ffi::OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(format!(".{}.partial", std::process::id()));
+    path.with_file_name(name)
+}
+
+/// A document that could not be written.
+pub fn document_failure(error: &DocumentError) -> Failure {
+    match error {
+        DocumentError::Io { .. } => Failure::file(format!("{error}; {REMEDY}")),
+        _ => Failure::internal(error),
+    }
+}
+
+/// A report that could not be written.
+pub fn report_failure(error: &ReportError) -> Failure {
+    match error {
+        ReportError::Write { .. } => Failure::file(error),
+        ReportError::TooFewDocuments(_) => Failure::usage(error),
+        _ => Failure::internal(error),
+    }
+}

@@ -1,0 +1,383 @@
+//! The logs that jobs ask for (`write_bw_log`, `write_iops_log`, `write_lat_log`), in fio's format
+//! as with `log_offset=1`: `time (ms), value, direction, block size, offset, priority`.
+//!
+//! The runner keeps no single operations, so they are watched on both sides of it: a [`Watched`]
+//! source notes what a thread pulls, a [`WatchedTarget`] notes what is submitted and when it
+//! comes back. What is pulled last is nearly always what is submitted next; where operations wait
+//! for their time, the thread whose oldest operation is the same is taken. Only where two threads
+//! wait with the very same operation their entries may be swapped.
+
+use nandscope_measure::target::{Outcome, Reading, Reply, Request, Target, TargetError};
+use nandscope_units::{Bytes, Nanos};
+use nandscope_workload::job::Logs;
+use nandscope_workload::{OpKind, OpSource, TimedOp};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+
+type Operation = (OpKind, Bytes, u32);
+
+/// One finished operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Entry {
+    at: Nanos,
+    latency: Nanos,
+    operation: Operation,
+}
+
+/// Operations of one kind that finished within one interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Window {
+    operations: u64,
+    bytes: u64,
+    latency_ns: u128,
+}
+
+/// What is known of one thread.
+#[derive(Debug, Default)]
+struct ThreadLog {
+    logs: Logs,
+    /// Number among all threads of the job file, from 1, as in fio's file names.
+    number: usize,
+    name: String,
+    pulled: VecDeque<Operation>,
+    /// Nothing before this instant is logged: start of the group, delay and ramp.
+    from: Nanos,
+    begin: Nanos,
+    entries: Vec<Entry>,
+    windows: BTreeMap<(u64, u8), Window>,
+}
+
+/// The threads of a group, watched.
+#[derive(Debug, Default)]
+pub struct Watch {
+    threads: Vec<ThreadLog>,
+    last: usize,
+}
+
+/// Shared between sources and target of one run, which takes place on one thread.
+pub type SharedWatch = Rc<RefCell<Watch>>;
+
+impl Watch {
+    /// Watches one more thread; gives its place.
+    pub fn add(
+        &mut self,
+        name: &str,
+        number: usize,
+        logs: &Logs,
+        begin: Nanos,
+        unmeasured: Nanos,
+    ) -> usize {
+        self.threads.push(ThreadLog {
+            logs: logs.clone(),
+            number,
+            name: name.to_string(),
+            begin,
+            from: begin + unmeasured,
+            ..ThreadLog::default()
+        });
+        self.threads.len() - 1
+    }
+
+    fn pulled(&mut self, thread: usize, operation: Operation) {
+        self.threads[thread].pulled.push_back(operation);
+        self.last = thread;
+    }
+
+    /// The thread to which a submitted operation belongs.
+    fn owner(&mut self, operation: Operation) -> Option<usize> {
+        let matches = |t: &ThreadLog| t.pulled.front() == Some(&operation);
+        let last = self.threads.get(self.last).filter(|t| matches(t));
+        let owner = match last {
+            Some(_) => Some(self.last),
+            None => self.threads.iter().position(matches),
+        }?;
+        self.threads[owner].pulled.pop_front();
+        Some(owner)
+    }
+
+    fn finished(&mut self, thread: usize, operation: Operation, reply: &Reply) {
+        let log = &mut self.threads[thread];
+        if reply.completed < log.from || reply.outcome != Outcome::Done {
+            return;
+        }
+        let at = reply.completed.saturating_sub(log.begin);
+        let latency = reply.completed.saturating_sub(reply.submitted);
+        let Some(direction) = direction(operation.0) else {
+            return;
+        };
+        if log.logs.interval.is_zero() {
+            log.entries.push(Entry {
+                at,
+                latency,
+                operation,
+            });
+            return;
+        }
+        let key = (at.0 / log.logs.interval.0, direction);
+        let window = log.windows.entry(key).or_default();
+        window.operations += 1;
+        window.bytes += u64::from(operation.2);
+        window.latency_ns += u128::from(latency.0);
+    }
+
+    /// Name and text of every log that was asked for.
+    pub fn files(&self) -> Vec<(String, String)> {
+        let mut files = Vec::new();
+        for thread in &self.threads {
+            for (prefix, kinds) in [
+                (&thread.logs.bandwidth, &[("bw", Value::Bandwidth)][..]),
+                (&thread.logs.iops, &[("iops", Value::Iops)]),
+                (
+                    &thread.logs.latency,
+                    // Virtual submission takes no time: all latency is completion latency.
+                    &[("lat", Value::Latency), ("clat", Value::Latency)],
+                ),
+            ] {
+                let Some(prefix) = prefix else { continue };
+                let prefix = if prefix.is_empty() {
+                    &thread.name
+                } else {
+                    prefix
+                };
+                for (suffix, value) in kinds {
+                    let name = format!("{prefix}_{suffix}.{}.log", thread.number);
+                    files.push((name, thread.text(*value)));
+                }
+            }
+        }
+        files
+    }
+}
+
+/// fio's numbers of directions; it logs no flushes.
+fn direction(kind: OpKind) -> Option<u8> {
+    match kind {
+        OpKind::Read => Some(0),
+        OpKind::Write => Some(1),
+        OpKind::Trim => Some(2),
+        OpKind::Flush => None,
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Value {
+    /// KiB per second.
+    Bandwidth,
+    /// Operations per second; 1 for a single operation.
+    Iops,
+    /// Nanoseconds.
+    Latency,
+}
+
+impl Value {
+    fn of_entry(self, entry: &Entry) -> u64 {
+        match self {
+            Value::Bandwidth => per_second(u64::from(entry.operation.2), entry.latency) / 1024,
+            Value::Iops => 1,
+            Value::Latency => entry.latency.0,
+        }
+    }
+
+    fn of_window(self, window: &Window, interval: Nanos) -> u64 {
+        match self {
+            Value::Bandwidth => per_second(window.bytes, interval) / 1024,
+            Value::Iops => per_second(window.operations, interval),
+            Value::Latency => (window.latency_ns / u128::from(window.operations.max(1))) as u64,
+        }
+    }
+}
+
+fn per_second(amount: u64, time: Nanos) -> u64 {
+    let rate = u128::from(amount) * 1_000_000_000 / u128::from(time.0.max(1));
+    u64::try_from(rate).unwrap_or(u64::MAX)
+}
+
+impl ThreadLog {
+    fn text(&self, value: Value) -> String {
+        let mut text = String::new();
+        for entry in &self.entries {
+            let (kind, offset, length) = entry.operation;
+            text.push_str(&format!(
+                "{}, {}, {}, {length}, {}, 0\n",
+                entry.at.0 / 1_000_000,
+                value.of_entry(entry),
+                direction(kind).unwrap_or_default(),
+                offset.0
+            ));
+        }
+        // As in fio, block size and offset of a mean are 0, and its time is the end of the interval.
+        for ((index, direction), window) in &self.windows {
+            let end = (index + 1).saturating_mul(self.logs.interval.0) / 1_000_000;
+            let value = value.of_window(window, self.logs.interval);
+            text.push_str(&format!("{end}, {value}, {direction}, 0, 0, 0\n"));
+        }
+        text
+    }
+}
+
+/// A source that is watched.
+pub struct Watched {
+    /// What is watched.
+    pub source: Box<dyn OpSource>,
+    /// Who watches.
+    pub watch: SharedWatch,
+    /// The thread's place there.
+    pub thread: usize,
+}
+
+impl OpSource for Watched {
+    fn next_op(&mut self) -> Option<TimedOp> {
+        let next = self.source.next_op()?;
+        let operation = (next.op.kind, next.op.offset, next.op.length);
+        self.watch.borrow_mut().pulled(self.thread, operation);
+        Some(next)
+    }
+
+    fn restart(&mut self) {
+        self.source.restart();
+    }
+
+    fn expected_bytes(&self) -> Option<u64> {
+        self.source.expected_bytes()
+    }
+}
+
+/// A target that is watched.
+pub struct WatchedTarget<'a, T> {
+    /// What is watched.
+    target: &'a mut T,
+    watch: SharedWatch,
+    in_flight: Vec<Option<(usize, Operation)>>,
+}
+
+impl<'a, T: Target> WatchedTarget<'a, T> {
+    /// Watches `target`.
+    pub fn new(target: &'a mut T, watch: SharedWatch) -> Self {
+        WatchedTarget {
+            target,
+            watch,
+            in_flight: Vec::new(),
+        }
+    }
+}
+
+impl<T: Target> Target for WatchedTarget<'_, T> {
+    fn now(&self) -> Nanos {
+        self.target.now()
+    }
+
+    fn capacity(&self) -> Bytes {
+        self.target.capacity()
+    }
+
+    fn submit(&mut self, request: Request) -> Result<(), TargetError> {
+        let operation = (request.kind, request.offset, request.length);
+        let owner = self.watch.borrow_mut().owner(operation);
+        let tag = request.tag as usize;
+        if tag >= self.in_flight.len() {
+            self.in_flight.resize(tag + 1, None);
+        }
+        self.in_flight[tag] = owner.map(|thread| (thread, operation));
+        self.target.submit(request)
+    }
+
+    fn wait(&mut self, until: Nanos, replies: &mut Vec<Reply>) -> Result<(), TargetError> {
+        let before = replies.len();
+        let done = self.target.wait(until, replies);
+        let mut watch = self.watch.borrow_mut();
+        for reply in &replies[before..] {
+            let slot = self.in_flight.get_mut(reply.tag as usize);
+            if let Some((thread, operation)) = slot.and_then(Option::take) {
+                watch.finished(thread, operation, reply);
+            }
+        }
+        done
+    }
+
+    fn reading(&mut self) -> Reading {
+        self.target.reading()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn watch(logs: Logs) -> Watch {
+        let mut watch = Watch::default();
+        watch.add("a", 1, &logs, Nanos::from_secs(5), Nanos::from_secs(1));
+        watch.add("b", 2, &Logs::default(), Nanos::from_secs(5), Nanos::ZERO);
+        watch
+    }
+
+    fn reply(from_ms: u64, to_ms: u64) -> Reply {
+        Reply {
+            tag: 0,
+            submitted: Nanos::from_millis(from_ms),
+            completed: Nanos::from_millis(to_ms),
+            outcome: Outcome::Done,
+        }
+    }
+
+    const WRITE: Operation = (OpKind::Write, Bytes(8192), 4096);
+
+    #[test]
+    fn every_operation_in_fios_format() {
+        let mut watch = watch(Logs {
+            bandwidth: Some("x".into()),
+            latency: Some(String::new()),
+            ..Logs::default()
+        });
+        watch.finished(0, WRITE, &reply(5_000, 5_500));
+        watch.finished(0, WRITE, &reply(6_000, 6_002));
+        let files = watch.files();
+        assert_eq!(
+            files,
+            [
+                ("x_bw.1.log".into(), "1002, 2000, 1, 4096, 8192, 0\n".into()),
+                (
+                    "a_lat.1.log".into(),
+                    "1002, 2000000, 1, 4096, 8192, 0\n".into()
+                ),
+                (
+                    "a_clat.1.log".into(),
+                    "1002, 2000000, 1, 4096, 8192, 0\n".to_string()
+                ),
+            ]
+        );
+    }
+
+    #[test]
+    fn means_over_intervals() {
+        let mut watch = watch(Logs {
+            iops: Some("x".into()),
+            interval: Nanos::from_millis(500),
+            ..Logs::default()
+        });
+        for at in [6_100, 6_200, 6_400, 6_900] {
+            watch.finished(0, WRITE, &reply(at - 2, at));
+        }
+        let files = watch.files();
+        assert_eq!(
+            files,
+            [(
+                "x_iops.1.log".to_string(),
+                "1500, 6, 1, 0, 0, 0\n2000, 2, 1, 0, 0, 0\n".to_string()
+            )]
+        );
+    }
+
+    #[test]
+    fn operations_find_their_threads() {
+        let mut watch = watch(Logs::default());
+        let read = (OpKind::Read, Bytes(0), 512);
+        watch.pulled(0, WRITE);
+        watch.pulled(1, read);
+        watch.pulled(1, WRITE);
+        assert_eq!(watch.owner(WRITE), Some(0));
+        assert_eq!(watch.owner(read), Some(1));
+        assert_eq!(watch.owner(WRITE), Some(1));
+        assert_eq!(watch.owner(WRITE), None);
+    }
+}

@@ -1,0 +1,65 @@
+//! The progress of a run on standard error, where that is a terminal; nothing otherwise.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use nandscope_measure::runner::{Observer, Progress};
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+const STEPS: u64 = 1000;
+/// An estimate of the time left before this is a guess.
+const SETTLED: Duration = Duration::from_secs(1);
+
+/// A line that is drawn over and over.
+pub struct Line {
+    bar: ProgressBar,
+    began: Instant,
+}
+
+impl Line {
+    /// A line for one group of jobs; it stays invisible where nobody would see it.
+    pub fn new(title: &str) -> Self {
+        let target = if std::io::stderr().is_terminal() {
+            ProgressDrawTarget::stderr_with_hz(10)
+        } else {
+            ProgressDrawTarget::hidden()
+        };
+        let bar = ProgressBar::with_draw_target(Some(STEPS), target);
+        let style = ProgressStyle::with_template("{prefix} {bar:24} {percent:>3} % {msg}");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        bar.set_prefix(title.to_string());
+        Line {
+            bar,
+            began: Instant::now(),
+        }
+    }
+
+    /// Says what goes on where there is no share to show.
+    pub fn say(&self, what: &str) {
+        self.bar.set_message(what.to_string());
+        self.bar.tick();
+    }
+
+    /// Takes the line away.
+    pub fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+impl Observer for Line {
+    fn progress(&mut self, progress: &Progress) {
+        let mut text = format!(
+            "{} virtual, {:.1} GB",
+            progress.elapsed,
+            progress.bytes.as_gb()
+        );
+        if let Some(fraction) = progress.fraction {
+            self.bar.set_position((fraction * STEPS as f64) as u64);
+            let elapsed = self.began.elapsed();
+            if elapsed > SETTLED && fraction > 0.01 {
+                let left = elapsed.as_secs_f64() * (1.0 - fraction) / fraction;
+                text.push_str(&format!(", {left:.0} s left"));
+            }
+        }
+        self.bar.set_message(text);
+    }
+}

@@ -1,0 +1,275 @@
+//! A run that is going on: group after group on the target, the result so far, and what is kept
+//! of it at the end, however it ended.
+
+use super::figures;
+use super::logs::{SharedWatch, WatchedTarget};
+use super::plan::{self, Plan, Setting};
+use super::progress::Line;
+use super::{Arguments, wants_logs};
+use crate::console::Console;
+use crate::failure::{Exit, Failure};
+use crate::interrupt::Interrupt;
+use crate::output;
+use crate::target::{Kept, Precondition, Simulated};
+use nandscope_device::Device;
+use nandscope_measure::build::{StepMeta, add_step, step_result};
+use nandscope_measure::result::{FORMAT, FORMAT_VERSION, Notice, ResultDocument, WallClock};
+use nandscope_measure::runner::{Ending, GroupOutcome, run_group};
+use nandscope_measure::sim::SimTarget;
+use nandscope_measure::target::Target;
+use nandscope_measure::{document, summary};
+use nandscope_workload::job::{Job, JobFile};
+use std::time::{Instant, SystemTime};
+
+/// See the module's text.
+pub struct Session {
+    target: SimTarget<Device>,
+    simulated: Simulated,
+    document: ResultDocument,
+    interrupt: Interrupt,
+    ending: Ending,
+    logs: Vec<(String, String)>,
+    began: Instant,
+}
+
+impl Session {
+    /// The device in its state before the run.
+    ///
+    /// # Errors
+    /// Where the device cannot be brought into that state.
+    pub fn new(
+        arguments: &Arguments,
+        simulated: Simulated,
+        mut device: Device,
+        interrupt: Interrupt,
+    ) -> Result<Self, Failure> {
+        let mut document = empty(arguments, &simulated, &device);
+        let began = Instant::now();
+        let line = Line::new("prepare");
+        line.say("the device is being filled");
+        let prepared = arguments.precondition.apply(&mut device, arguments.seed);
+        line.clear();
+        prepared.map_err(Failure::internal)?;
+        if let Some(state) = arguments.precondition.describe() {
+            note(
+                &mut document,
+                format!("before the run the device was {state}"),
+            );
+        }
+        let now = device.now();
+        Ok(Session {
+            target: SimTarget::at(device, now),
+            simulated,
+            document,
+            interrupt,
+            ending: Ending::Complete,
+            logs: Vec::new(),
+            began,
+        })
+    }
+
+    /// Runs the groups one after the other, until the last or one that does not come to its end.
+    ///
+    /// # Errors
+    /// Where a group cannot be begun.
+    pub fn run(&mut self, jobs: &JobFile, setting: &Setting<'_>) -> Result<(), Failure> {
+        let groups = jobs.groups();
+        let mut first_thread = 1;
+        for (index, group) in groups.iter().enumerate() {
+            self.fill(group, setting)?;
+            let title = match groups.len() {
+                1 => "run".to_string(),
+                n => format!("group {} of {n}", index + 1),
+            };
+            first_thread += self.run_group(index, group, setting, first_thread, &title)?;
+            if self.ending != Ending::Complete {
+                let left = groups.len() - index - 1;
+                if left > 0 {
+                    note(
+                        &mut self.document,
+                        format!("{left} further groups were not begun"),
+                    );
+                }
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// `nandscope_fullness`: the device is filled before the group of the job.
+    fn fill(&mut self, group: &[Job], setting: &Setting<'_>) -> Result<(), Failure> {
+        let Some(percent) = group.iter().filter_map(|j| j.fullness_percent).max() else {
+            return Ok(());
+        };
+        if percent > 0 {
+            let state = Precondition::Sequential(f64::from(percent));
+            state
+                .apply(self.target.device_mut(), setting.seed)
+                .map_err(Failure::internal)?;
+            let names: Vec<_> = group.iter().map(|j| j.name.as_str()).collect();
+            let text = format!(
+                "before {} the device was filled to {percent} % in order",
+                names.join(", ")
+            );
+            note(&mut self.document, text);
+        }
+        Ok(())
+    }
+
+    /// Runs one group; gives the number of its threads.
+    fn run_group(
+        &mut self,
+        index: usize,
+        group: &[Job],
+        setting: &Setting<'_>,
+        first_thread: usize,
+        title: &str,
+    ) -> Result<usize, Failure> {
+        let watch = group.iter().any(wants_logs).then(SharedWatch::default);
+        let watching = watch.as_ref().map(|w| (w, self.target.now()));
+        let plan = plan::of_group(group, setting, first_thread, watching)?;
+        let threads = plan.threads.len();
+        let mut line = Line::new(title);
+        let interrupt = self.interrupt.clone();
+        let stop = move || interrupt.asked();
+        let outcome = match &watch {
+            None => run_group(&mut self.target, plan.threads, None, &mut line, &stop),
+            Some(watch) => {
+                let mut target = WatchedTarget::new(&mut self.target, watch.clone());
+                run_group(&mut target, plan.threads, None, &mut line, &stop)
+            }
+        };
+        line.clear();
+        let outcome = outcome.map_err(Failure::usage)?;
+        if let Some(watch) = watch {
+            self.logs.extend(watch.borrow().files());
+        }
+        let plan = Plan {
+            threads: Vec::new(),
+            ..plan
+        };
+        self.keep(index, group, &outcome, &plan);
+        self.ending = outcome.ending;
+        Ok(threads)
+    }
+
+    fn keep(&mut self, index: usize, group: &[Job], outcome: &GroupOutcome, plan: &Plan) {
+        let names: Vec<_> = group.iter().map(|j| j.name.as_str()).collect();
+        let described: Vec<_> = group.iter().filter_map(|j| j.description.clone()).collect();
+        let meta = StepMeta {
+            id: format!("group-{}", index + 1),
+            title: names.join(", "),
+            section: "Jobs".to_string(),
+            mode: None,
+            description: described.join(" "),
+        };
+        let mut step = step_result(outcome, meta, &plan.jobs);
+        figures::add(&mut step);
+        let mut notices = outcome.notices.clone();
+        notices.extend(plan.notices.iter().map(|text| Notice {
+            level: "info".to_string(),
+            text: text.clone(),
+            step: None,
+        }));
+        add_step(&mut self.document, step, &notices);
+    }
+
+    /// Keeps what is to be kept, prints the summary, and says how it ended.
+    ///
+    /// # Errors
+    /// Where something cannot be written.
+    pub fn finish(mut self, arguments: &Arguments, console: &Console) -> Result<Exit, Failure> {
+        self.document.complete &= self.ending == Ending::Complete;
+        self.document.wall.elapsed_s = Some(self.began.elapsed().as_secs_f64());
+        // The summary comes last: a pipe that closes early must not cost the result.
+        let kept = self.write(arguments);
+        let mut text = String::new();
+        for step in &self.document.steps {
+            text.push_str(&summary::step_summary(step));
+        }
+        for notice in &self.document.notices {
+            text.push_str(&console.paragraph(&format!("{}: {}", notice.level, notice.text), ""));
+        }
+        console.print(&text)?;
+        for line in kept? {
+            console.note(&line);
+        }
+        match &self.ending {
+            Ending::Complete if has_errors(&self.document) => Ok(Exit::Partial),
+            Ending::Complete => Ok(Exit::Done),
+            Ending::Failed(why) => Err(Failure::new(Exit::Partial, why)),
+            Ending::Interrupted => {
+                let what = match &arguments.output {
+                    Some(path) => format!("the partial result is kept in {}", path.display()),
+                    None => "the partial result is printed above; with -o FILE it is kept".into(),
+                };
+                Err(Failure::new(
+                    Exit::Interrupted,
+                    format!("interrupted; {what}"),
+                ))
+            }
+        }
+    }
+
+    /// Writes result, logs and device; gives what to say of them.
+    fn write(&self, arguments: &Arguments) -> Result<Vec<String>, Failure> {
+        let mut said = Vec::new();
+        if let Some(path) = &arguments.output {
+            document::write(path, &self.document).map_err(|e| output::document_failure(&e))?;
+            said.push(format!("result: {}", path.display()));
+        }
+        for (name, text) in &self.logs {
+            let path = arguments.log_dir.join(name);
+            output::write(&path, text.as_bytes())?;
+            said.push(format!("log: {}", path.display()));
+        }
+        if let Some(path) = &arguments.save {
+            let bytes =
+                Kept::write(&self.simulated, self.target.device()).map_err(Failure::internal)?;
+            output::write(path, &bytes)?;
+            said.push(format!("device: {}", path.display()));
+        }
+        Ok(said)
+    }
+}
+
+fn has_errors(document: &ResultDocument) -> bool {
+    let jobs = document.steps.iter().flat_map(|s| &s.jobs);
+    jobs.into_iter().any(|j| !j.errors.is_empty())
+}
+
+fn note(document: &mut ResultDocument, text: String) {
+    document.notices.push(Notice {
+        level: "info".to_string(),
+        text,
+        step: None,
+    });
+}
+
+fn empty(arguments: &Arguments, simulated: &Simulated, device: &Device) -> ResultDocument {
+    let target = simulated.info(device);
+    let file = arguments.job.file_name().unwrap_or_default();
+    let started = humantime::format_rfc3339_seconds(SystemTime::now());
+    ResultDocument {
+        format: FORMAT.to_string(),
+        version: FORMAT_VERSION,
+        generator: concat!("nandscope ", env!("CARGO_PKG_VERSION")).to_string(),
+        procedure: "run".to_string(),
+        title: format!(
+            "{} on {}",
+            file.to_string_lossy(),
+            simulated.device_source.profile.device.title
+        ),
+        seed: arguments.seed,
+        target,
+        environment: Default::default(),
+        wall: WallClock {
+            started: Some(started.to_string()),
+            elapsed_s: None,
+        },
+        complete: true,
+        steps: Vec::new(),
+        figures: Vec::new(),
+        notices: Vec::new(),
+    }
+}

@@ -1,0 +1,242 @@
+//! Targets as they are named on the command line, `sim:…`: which profile, which host, which
+//! device. What a device does is the business of the device crate.
+
+mod fill;
+mod kept;
+
+pub use fill::Precondition;
+pub use kept::Kept;
+
+use crate::console::Console;
+use crate::failure::Failure;
+use crate::{fault, input};
+use nandscope_device::Device;
+use nandscope_device::profile::{
+    HostProfile, Profile, explain, library, parse_host, parse_profile,
+};
+use nandscope_measure::result::{ModeInfo, Parameter, TargetInfo};
+use sha2::{Digest, Sha256};
+use std::path::Path;
+
+/// How targets are named, for messages.
+const FORMS: &str = "sim:NAME (see `nandscope devices`), sim:./FILE.toml, sim:saved:FILE";
+/// The host where none is named.
+const DEFAULT_HOST: &str = "direct";
+
+/// A profile with its text.
+#[derive(Clone, Debug)]
+pub struct Source<P> {
+    /// File or place in the library, for messages.
+    pub file: String,
+    /// The text as it was read.
+    pub text: String,
+    /// What it says.
+    pub profile: P,
+}
+
+/// What a simulated device is, beside the device itself.
+#[derive(Clone, Debug)]
+pub struct Simulated {
+    /// As it was named.
+    pub name: String,
+    /// The device's profile.
+    pub device_source: Source<Profile>,
+    /// The host it is attached to.
+    pub host_source: Source<HostProfile>,
+}
+
+/// Opens the target of that name. `host` is the name or file of a host profile; a kept device
+/// stays with its own where none is named.
+///
+/// # Errors
+/// Where there is no such device or host, a profile has faults, or the two do not fit together.
+pub fn open(
+    name: &str,
+    host: Option<&str>,
+    seed: u64,
+    console: &Console,
+) -> Result<(Simulated, Device), Failure> {
+    let Some(place) = name.strip_prefix("sim:") else {
+        return Err(Failure::usage(format!(
+            "`{name}` is no target; simulated devices are named {FORMS}; real devices are not driven yet"
+        )));
+    };
+    if let Some(file) = place.strip_prefix("saved:") {
+        return reopen(name, Path::new(file), host, console);
+    }
+    let device_source = device_source(place, console)?;
+    let host_source = host_source(host.unwrap_or(DEFAULT_HOST), console)?;
+    let device = Device::new(&device_source.profile, &host_source.profile, seed).map_err(|e| {
+        Failure::usage(format!(
+            "{name}: {e}; `nandscope devices hosts` lists hosts"
+        ))
+    })?;
+    let simulated = Simulated {
+        name: name.to_string(),
+        device_source,
+        host_source,
+    };
+    Ok((simulated, device))
+}
+
+fn reopen(
+    name: &str,
+    file: &Path,
+    host: Option<&str>,
+    console: &Console,
+) -> Result<(Simulated, Device), Failure> {
+    let bytes = input::bytes(file, "the kept device")?;
+    let refuse = |what: String| Failure::usage(format!("{}: {what}", file.display()));
+    let (kept, mut device) = Kept::read(&bytes).map_err(refuse)?;
+    let device_source = parse_device(kept.profile_file, kept.profile, console)?;
+    let host_source = match host {
+        None => parse_host_text(kept.host_file, kept.host, console)?,
+        Some(host) => {
+            let source = host_source(host, console)?;
+            device
+                .attach(&device_source.profile, &source.profile)
+                .map_err(refuse)?;
+            source
+        }
+    };
+    let simulated = Simulated {
+        name: name.to_string(),
+        device_source,
+        host_source,
+    };
+    Ok((simulated, device))
+}
+
+/// The profile of a device by name or file (anything with a `/` or ending in `.toml`).
+///
+/// # Errors
+/// Where there is none, or it has faults.
+pub fn device_source(place: &str, console: &Console) -> Result<Source<Profile>, Failure> {
+    if is_file(place) {
+        let text = input::text(Path::new(place), "the device profile")?;
+        return parse_device(place.to_string(), text, console);
+    }
+    match library::device(place) {
+        Some(entry) => parse_device(entry.file.to_string(), entry.text.to_string(), console),
+        None => Err(unknown("device", place, library::DEVICES)),
+    }
+}
+
+/// The profile of a host by name or file.
+///
+/// # Errors
+/// Where there is none, or it has faults.
+pub fn host_source(place: &str, console: &Console) -> Result<Source<HostProfile>, Failure> {
+    if is_file(place) {
+        let text = input::text(Path::new(place), "the host profile")?;
+        return parse_host_text(place.to_string(), text, console);
+    }
+    match library::host(place) {
+        Some(entry) => parse_host_text(entry.file.to_string(), entry.text.to_string(), console),
+        None => Err(unknown("host", place, library::HOSTS)),
+    }
+}
+
+fn is_file(place: &str) -> bool {
+    place.contains('/') || place.ends_with(".toml")
+}
+
+fn unknown(what: &str, place: &str, entries: &[library::Entry]) -> Failure {
+    let names: Vec<_> = entries.iter().map(|e| e.name).collect();
+    Failure::usage(format!(
+        "there is no {what} `{place}` in the library, which has {}; for a file write ./{place}.toml",
+        names.join(", ")
+    ))
+}
+
+fn parse_device(file: String, text: String, console: &Console) -> Result<Source<Profile>, Failure> {
+    match parse_profile(&file, &text) {
+        Ok(profile) => Ok(Source {
+            file,
+            text,
+            profile,
+        }),
+        Err(faults) => Err(fault::of_profile(console, &text, &faults)),
+    }
+}
+
+fn parse_host_text(
+    file: String,
+    text: String,
+    console: &Console,
+) -> Result<Source<HostProfile>, Failure> {
+    match parse_host(&file, &text) {
+        Ok(profile) => Ok(Source {
+            file,
+            text,
+            profile,
+        }),
+        Err(faults) => Err(fault::of_profile(console, &text, &faults)),
+    }
+}
+
+impl Simulated {
+    /// What the result document says of the target.
+    pub fn info(&self, device: &Device) -> TargetInfo {
+        let about = &self.device_source.profile.device;
+        let parameter = |row: nandscope_device::profile::Explained| Parameter {
+            group: row.table,
+            name: row.key,
+            value: row.value,
+            reason: row.remark,
+        };
+        TargetInfo {
+            name: self.name.clone(),
+            kind: "simulated".to_string(),
+            model: about.model.clone(),
+            capacity_bytes: device.capacity().0,
+            description: about.description.clone(),
+            profile_sha256: Some(sha256(&self.device_source.text)),
+            parameters: explain(&self.device_source.text)
+                .into_iter()
+                .map(parameter)
+                .collect(),
+            sources: about.sources.clone(),
+            modes: vec![ModeInfo {
+                name: self.host_source.profile.host.title.clone(),
+                path: device.path().to_vec(),
+            }],
+        }
+    }
+}
+
+fn sha256(text: &str) -> String {
+    let digest = Sha256::digest(text.as_bytes());
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digests_are_hexadecimal() {
+        // FIPS 180-4, the message "abc".
+        assert_eq!(
+            sha256("abc"),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        );
+    }
+
+    #[test]
+    fn names_that_are_no_target() {
+        let console = Console {
+            width: 80,
+            colour: false,
+        };
+        for (name, part) in [
+            ("/dev/sdb", "is no target"),
+            ("sim:nothing", "there is no device `nothing`"),
+            ("sim:./nothing.toml", "cannot read the device profile"),
+            ("sim:saved:nothing", "cannot read the kept device"),
+        ] {
+            let failure = open(name, None, 1, &console).unwrap_err();
+            assert!(failure.text.contains(part), "{}", failure.text);
+        }
+    }
+}

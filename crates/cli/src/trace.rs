@@ -1,0 +1,126 @@
+//! `nandscope trace`: what is in a trace, and which ones come with the program.
+
+use crate::console::{Console, lines_of};
+use crate::failure::{Exit, Failure};
+use crate::input;
+use clap::{Args, Subcommand};
+use nandscope_workload::OpKind;
+use nandscope_workload::trace::{Format, NamedTrace, ParseReport, Trace, find, library};
+use std::path::Path;
+
+/// Arguments of `nandscope trace`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// List the recorded traces that come with nandscope
+    List,
+    /// Say what is in a trace
+    Info {
+        /// A trace file, or the name of one from the list
+        #[arg(value_name = "FILE|NAME")]
+        trace: String,
+    },
+}
+
+/// Runs one of the actions.
+///
+/// # Errors
+/// Where a trace cannot be read.
+pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
+    match arguments.action {
+        Action::List => console.print(&list(console)),
+        Action::Info { trace } => console.print(&info(&trace)?),
+    }?;
+    Ok(Exit::Done)
+}
+
+fn list(console: &Console) -> String {
+    let mut table = console.table(&["NAME", "TITLE"]);
+    for trace in library() {
+        table.add_row([trace.name, trace.title]);
+    }
+    format!(
+        "{}\nA job replays one with `read_iolog=NAME`.\n",
+        lines_of(&table)
+    )
+}
+
+/// The trace of the library, where there is no file of that name.
+pub fn named(name: &str) -> Option<&'static NamedTrace> {
+    (!Path::new(name).exists()).then(|| find(name)).flatten()
+}
+
+fn info(name: &str) -> Result<String, Failure> {
+    if let Some(named) = named(name) {
+        let (_, trace) = named.load().map_err(Failure::internal)?;
+        return Ok(format!(
+            "{}\n{}\n{}",
+            named.title,
+            named.description,
+            contents(&trace)
+        ));
+    }
+    let path = Path::new(name);
+    if !path.exists() {
+        let names: Vec<_> = library().iter().map(|t| t.name).collect();
+        return Err(Failure::file(format!(
+            "{name} is neither a file nor a trace of the library ({})",
+            names.join(", ")
+        )));
+    }
+    let bytes = input::bytes(path, "the trace")?;
+    let format = Format::detect_or_error(name, &bytes).map_err(Failure::usage)?;
+    let (trace, report) = Trace::parse(format, name, &bytes).map_err(Failure::usage)?;
+    Ok(format!(
+        "{name}: {}\n{}{}",
+        format.title(),
+        contents(&trace),
+        passed_over(&report)
+    ))
+}
+
+fn contents(trace: &Trace) -> String {
+    let mut text = format!("  requests  {}\n", trace.records().len());
+    for (name, kind) in [
+        ("reads", OpKind::Read),
+        ("writes", OpKind::Write),
+        ("trims", OpKind::Trim),
+        ("flushes", OpKind::Flush),
+    ] {
+        let (count, bytes) = trace.total(kind);
+        if count > 0 {
+            let size = if kind == OpKind::Flush {
+                String::new()
+            } else {
+                format!(", {bytes}")
+            };
+            text.push_str(&format!("  {name:<8}  {count}{size}\n"));
+        }
+    }
+    if trace.is_timed() {
+        text.push_str(&format!("  duration  {}\n", trace.duration()));
+    } else {
+        text.push_str("  duration  no times: it can be replayed in a closed loop only\n");
+    }
+    text.push_str(&format!("  reaches   {}\n", trace.extent()));
+    if let Some(capacity) = trace.capacity() {
+        text.push_str(&format!("  recorded on a device of {capacity}\n"));
+    }
+    text
+}
+
+fn passed_over(report: &ParseReport) -> String {
+    let mut text = String::new();
+    for (what, count) in &report.passed_over {
+        text.push_str(&format!("  passed over: {count} × {what}\n"));
+    }
+    for (what, count) in &report.notes {
+        text.push_str(&format!("  note: {count} × {what}\n"));
+    }
+    text
+}
