@@ -1,6 +1,9 @@
-//! A closed loop around a device: so many commands outstanding, the next one at each completion.
+//! A closed loop around a device: so many commands outstanding, the next one at each completion;
+//! and plain profiles in which every time but the one under test is zero.
 
 #![allow(dead_code)]
+
+pub mod plain;
 
 use nandscope_device::profile::{HostProfile, Profile, library};
 use nandscope_device::{Command, CommandKind, Completion, Device, Status};
@@ -47,6 +50,13 @@ pub fn device(profile: &Profile, host_name: &str) -> Device {
     Device::new(profile, &host(host_name), 1).expect("attaches")
 }
 
+/// A device on a host that has just this link and adds nothing.
+pub fn device_on(profile: &Profile, link: &str) -> Device {
+    let mut host = host("direct");
+    host.host.links = vec![link.to_string()];
+    Device::new(profile, &host, 1).expect("attaches")
+}
+
 pub fn read(tag: u64, offset: u64, length: u32) -> Command {
     Command {
         tag,
@@ -65,7 +75,65 @@ pub fn write(tag: u64, offset: u64, length: u32) -> Command {
     }
 }
 
-/// Keeps `depth` commands outstanding until `next` has no more, then waits for the rest.
+/// A command without a range.
+pub fn bare(tag: u64, kind: CommandKind) -> Command {
+    Command {
+        tag,
+        kind,
+        lba: Lba(0),
+        sectors: 0,
+    }
+}
+
+pub fn discard(tag: u64, offset: u64, length: u64) -> Command {
+    Command {
+        tag,
+        kind: CommandKind::Discard,
+        lba: Lba::containing(Bytes(offset)),
+        sectors: (length / 512) as u32,
+    }
+}
+
+/// One command by itself, whatever comes of it.
+pub fn one(device: &mut Device, command: Command) -> Completion {
+    let now = device.now();
+    device.submit(command, now).expect("in order");
+    let mut completions = Vec::new();
+    device.advance(Nanos::MAX, &mut completions);
+    assert_eq!(completions.len(), 1, "{command:?}");
+    assert_eq!(completions[0].tag, command.tag);
+    completions.remove(0)
+}
+
+/// Lets time pass with nothing to do; background work goes on.
+pub fn rest(device: &mut Device, time: Nanos) {
+    let until = device.now() + time;
+    let mut completions = Vec::new();
+    while device.now() < until {
+        device.advance(until, &mut completions);
+    }
+    assert!(completions.is_empty(), "nothing was asked for");
+}
+
+/// The invariants of the bookkeeping hold.
+pub fn sound(device: &Device) {
+    if let Err(fault) = device.audit() {
+        panic!("at {}: {fault}", device.now());
+    }
+}
+
+/// `got` is within `share` of `expected`.
+#[track_caller]
+pub fn near(what: &str, got: f64, expected: f64, share: f64) {
+    assert!(
+        (got / expected - 1.0).abs() <= share,
+        "{what}: got {got}, expected {expected} within {:.2} %",
+        share * 100.0
+    );
+}
+
+/// Keeps `depth` commands outstanding until `next` has no more, then waits for the rest. Checks
+/// Little's law exactly: the sum of the latencies is the integral of the number outstanding.
 pub fn closed_loop(
     device: &mut Device,
     depth: u32,
@@ -81,9 +149,10 @@ pub fn closed_loop(
         latency_min: Nanos::MAX,
     };
     let mut issued = 0;
-    let mut outstanding = 0;
+    let mut outstanding = 0u32;
     let mut sizes = std::collections::HashMap::new();
     let mut completions: Vec<Completion> = Vec::new();
+    let mut outstanding_ns: u128 = 0;
     loop {
         while outstanding < depth {
             let Some(mut command) = next(issued) else {
@@ -100,7 +169,9 @@ pub fn closed_loop(
             break;
         }
         completions.clear();
+        let before = device.now();
         device.advance(Nanos::MAX, &mut completions);
+        outstanding_ns += u128::from(outstanding) * u128::from((device.now() - before).0);
         assert!(
             !completions.is_empty(),
             "the device stopped with {outstanding} commands outstanding at {}",
@@ -117,6 +188,15 @@ pub fn closed_loop(
         }
     }
     run.elapsed = device.now() - start;
+    assert_eq!(
+        outstanding_ns,
+        u128::from(run.latency_sum.0),
+        "Little's law: the integral of the number outstanding is the sum of the latencies"
+    );
+    assert!(
+        sizes.is_empty() && run.operations == issued,
+        "every command completes once"
+    );
     run
 }
 

@@ -1,0 +1,303 @@
+//! Time against closed forms: what a die, a channel, the link and their number must give, and the
+//! reference point of a closed queueing network.
+
+mod support;
+
+use nandscope_device::profile::Profile;
+use nandscope_device::{Device, Fill};
+use nandscope_units::Nanos;
+use support::plain::{FAST_LINK, Flash, attach, link_ns};
+use support::{Draw, Run, closed_loop, device, near, one, read, sound, write};
+
+/// The reference point: 64 dies behind 8 channels, 50 µs in the array, 5.12 µs for 4 KiB.
+fn reference_point() -> Flash {
+    Flash {
+        channels: 8,
+        dies_per_channel: 8,
+        planes: 1,
+        blocks: 20,
+        pages_per_block: 64,
+        page_kib: 4,
+        mt_per_s: 800.0,
+        read_us: 50.0,
+        program_us: 200.0,
+    }
+}
+
+fn filled(p: &Profile, fill: Fill) -> Device {
+    let mut d = device(p, "direct");
+    assert!(d.precondition(1.0, fill), "nothing is outstanding");
+    sound(&d);
+    d
+}
+
+fn random_reads(d: &mut Device, depth: u32, count: u64) -> Run {
+    let units = d.capacity().0 / 4096;
+    let mut draw = Draw(depth.into());
+    closed_loop(d, depth, |i| {
+        (i < count).then(|| read(i, draw.below(units) * 4096, 4096))
+    })
+}
+
+fn sequential_reads(d: &mut Device, depth: u32, length: u32, count: u64) -> Run {
+    let places = d.capacity().0 / u64::from(length);
+    closed_loop(d, depth, |i| {
+        (i < count).then(|| read(i, i % places * u64::from(length), length))
+    })
+}
+
+fn sequential_writes(d: &mut Device, depth: u32, length: u32, count: u64) -> Run {
+    let places = d.capacity().0 / u64::from(length);
+    closed_loop(d, depth, |i| {
+        (i < count).then(|| write(i, i % places * u64::from(length), length))
+    })
+}
+
+#[test]
+fn one_read_takes_array_bus_and_link_to_the_nanosecond() {
+    let mut d = filled(&reference_point().profile(6), Fill::Random { seed: 3 });
+    let run = random_reads(&mut d, 1, 1000);
+    // No link is infinitely fast: its 72 ns come on top of 55.12 µs, exactly.
+    let expected = Nanos(50_000 + 5_120 + link_ns(FAST_LINK, 4096));
+    assert_eq!((run.latency_min, run.latency_max), (expected, expected));
+    assert_eq!(link_ns(FAST_LINK, 4096), 72);
+}
+
+#[test]
+fn the_reference_point_at_depth() {
+    // Figures of independent simulations of the same network: a closed loop over 64 stations of
+    // 50 µs and 8 of 5.12 µs, deterministic service, first come first served. With cache reads a
+    // die goes on while its page is on the bus; without, it waits for the end of the transfer.
+    let cases = [
+        (true, 32, 460_000.0, 69.5),
+        (true, 256, 1_120_000.0, 229.0),
+        (false, 32, 439_100.0, 72.85),
+        (false, 256, 1_009_500.0, 252.5),
+    ];
+    let link_us = link_ns(FAST_LINK, 4096) as f64 / 1e3;
+    for (cache_read, depth, iops, latency_us) in cases {
+        let mut p = reference_point().profile(6);
+        p.nand.cache_read = cache_read;
+        let mut d = filled(&p, Fill::Random { seed: 3 });
+        let run = random_reads(&mut d, depth, 150_000);
+        let without_link_us = run.mean_latency_us() - link_us;
+        near("latency", without_link_us, latency_us, 0.02);
+        // The loop without the link's time would turn faster by the same share.
+        let without_link_iops = run.iops() * run.mean_latency_us() / without_link_us;
+        near("IOPS", without_link_iops, iops, 0.02);
+        let in_flight = run.iops() * run.mean_latency_us() / 1e6;
+        near("X·R = Q", in_flight, depth.into(), 0.005);
+    }
+}
+
+#[test]
+fn dies_alone_stay_between_the_balanced_network_and_the_bounds() {
+    // With a channel per die and a bus of 10 GT/s the dies are the only stations. Deterministic service does
+    // no worse than the exponential service of the balanced network, X = Q/(Q+D−1)·D/S, and no
+    // better than min(Q/S, D/S).
+    let flash = Flash {
+        channels: 16,
+        dies_per_channel: 1,
+        mt_per_s: 10_000.0,
+        ..reference_point()
+    };
+    let service_s = (50_000.0 + 409.6) / 1e9;
+    for depth in [1u32, 4, 16, 64, 256] {
+        let mut d = filled(&flash.profile(6), Fill::Random { seed: 5 });
+        let x = random_reads(&mut d, depth, 60_000).iops();
+        let (q, dies) = (f64::from(depth), 16.0);
+        let balanced = q / (q + dies - 1.0) * dies / service_s;
+        let most = q.min(dies) / service_s;
+        assert!(x >= 0.99 * balanced, "QD{depth}: {x} < {balanced}");
+        assert!(x <= 1.001 * most, "QD{depth}: {x} > {most}");
+        assert!(x <= 1.25 * balanced, "QD{depth}: {x} far above {balanced}");
+    }
+}
+
+#[test]
+fn read_speed_grows_with_the_number_of_dies_and_planes() {
+    // A page of 16 KiB every 115 µs is 142 MB/s; with cache reads the bus hides behind the array.
+    // The parallel speed-up is the number of dies: none of them stays idle. Two planes double it.
+    for (channels, per_channel, planes) in [(1, 1, 1), (1, 2, 1), (4, 1, 1), (4, 4, 1), (1, 1, 2)] {
+        let flash = Flash {
+            channels,
+            dies_per_channel: per_channel,
+            planes,
+            blocks: 24,
+            pages_per_block: 128,
+            page_kib: 16,
+            mt_per_s: 10_000.0,
+            read_us: 115.0,
+            program_us: 200.0,
+        };
+        let mut p = flash.profile(6);
+        p.nand.cache_read = true;
+        let mut d = filled(&p, Fill::Sequential);
+        let dies = channels * per_channel;
+        let run = sequential_reads(&mut d, 4 * dies, 16_384 * planes, 4_000);
+        let expected = f64::from(dies * planes) * 16_384.0 / 115.0;
+        near(
+            &format!("{dies} dies, {planes} planes"),
+            run.mb_per_s(),
+            expected,
+            0.02,
+        );
+    }
+}
+
+/// Which part limits, and what it gives in MB/s.
+fn bounds() -> Vec<(&'static str, Flash, &'static str, f64, f64)> {
+    let base = Flash {
+        channels: 2,
+        dies_per_channel: 4,
+        planes: 1,
+        blocks: 32,
+        pages_per_block: 128,
+        page_kib: 16,
+        mt_per_s: 4000.0,
+        read_us: 100.0,
+        program_us: 400.0,
+    };
+    let page = 16_384.0;
+    let bus_us = |mt: f64| page / mt;
+    vec![
+        (
+            // Nothing overlaps within a die: the array, then the bus.
+            "dies",
+            base,
+            FAST_LINK,
+            8.0 * page / (100.0 + bus_us(4000.0)),
+            8.0 * page / (400.0 + bus_us(4000.0)),
+        ),
+        (
+            "buses",
+            Flash {
+                mt_per_s: 100.0,
+                read_us: 20.0,
+                program_us: 50.0,
+                ..base
+            },
+            FAST_LINK,
+            200.0,
+            200.0,
+        ),
+        (
+            "link",
+            Flash {
+                read_us: 20.0,
+                program_us: 50.0,
+                ..base
+            },
+            "pcie-1.0-x1",
+            250.0 * 128.0 / 154.0 * 0.997,
+            250.0 * 128.0 / 154.0 * 0.997,
+        ),
+    ]
+}
+
+#[test]
+fn the_slowest_part_sets_the_speed_of_reads() {
+    for (part, flash, link, expected, _) in bounds() {
+        let mut p = flash.profile(6);
+        attach(&mut p, link);
+        let mut d = support::device_on(&p, link);
+        assert!(d.precondition(1.0, Fill::Sequential));
+        let run = sequential_reads(&mut d, 64, 65_536, 2_000);
+        near(part, run.mb_per_s(), expected, 0.02);
+    }
+}
+
+#[test]
+fn the_slowest_part_sets_the_speed_of_writes() {
+    for (part, flash, link, _, expected) in bounds() {
+        let mut p = flash.profile(6);
+        attach(&mut p, link);
+        p.controller.write_buffer_kib = 1024;
+        let mut d = support::device_on(&p, link);
+        // The first 16 MiB only fill the buffer and the dies.
+        let places = d.capacity().0 / 65_536;
+        sequential_writes(&mut d, 64, 65_536, places / 4);
+        let run = closed_loop(&mut d, 64, |i| {
+            (i < places / 2).then(|| write(i, (places / 4 + i) * 65_536, 65_536))
+        });
+        near(part, run.mb_per_s(), expected, 0.02);
+    }
+}
+
+#[test]
+fn cache_programs_hide_the_bus_behind_the_array() {
+    let flash = bounds()[0].1;
+    let mut p = flash.profile(6);
+    p.nand.cache_program = true;
+    p.controller.write_buffer_kib = 1024;
+    let mut d = device(&p, "direct");
+    sequential_writes(&mut d, 64, 65_536, 100);
+    let run = sequential_writes(&mut d, 64, 65_536, 500);
+    near(
+        "cache program",
+        run.mb_per_s(),
+        8.0 * 16_384.0 / 400.0,
+        0.02,
+    );
+}
+
+#[test]
+fn a_buffered_write_takes_firmware_and_link_alone() {
+    let mut p = reference_point().profile(6);
+    p.controller.write_us = 7.0;
+    p.controller.per_unit_ns = 100;
+    let mut d = device(&p, "direct");
+    let c = one(&mut d, write(1, 0, 16_384));
+    // Data comes in parts of a page (4 KiB), each rounded to a nanosecond.
+    let expected = 7_000 + 3 * 100 + 4 * link_ns(FAST_LINK, 4096);
+    assert_eq!(c.latency(), Nanos(expected));
+}
+
+#[test]
+fn firmware_cores_bound_the_rate_of_commands() {
+    for cores in [1u32, 2, 4] {
+        let mut p = reference_point().profile(6);
+        p.controller.cores = cores;
+        p.controller.read_us = 10.0;
+        // Reads of what was never written need no flash.
+        let mut d = device(&p, "direct");
+        let run = random_reads(&mut d, 64, 20_000);
+        near("IOPS", run.iops(), f64::from(cores) * 1e5, 0.01);
+    }
+}
+
+#[test]
+fn a_read_waits_for_a_program_unless_it_may_suspend_it() {
+    // One die: a program of 1 ms is under way when a read comes 100 µs into it.
+    let flash = Flash {
+        channels: 1,
+        dies_per_channel: 1,
+        planes: 1,
+        blocks: 64,
+        pages_per_block: 64,
+        page_kib: 4,
+        mt_per_s: 1000.0,
+        read_us: 50.0,
+        program_us: 1000.0,
+    };
+    let tail = 4_096 + link_ns(FAST_LINK, 4096);
+    for (suspend, expected) in [
+        // The rest of the program (its transfer and link time before it), then the read.
+        (false, 1_000_000 - 100_000 + 50_000 + tail),
+        (true, 20_000 + 50_000 + tail),
+    ] {
+        let mut p = flash.profile(8);
+        p.nand.suspend = suspend;
+        p.nand.suspend_us = 20.0;
+        let mut d = device(&p, "direct");
+        assert!(d.precondition(0.5, Fill::Sequential));
+        one(&mut d, write(1, 40 * 4096, 4096));
+        // The program begins 4,096 ns after the acknowledgement.
+        support::rest(&mut d, Nanos(4_096 + 100_000));
+        let c = one(&mut d, read(2, 0, 4096));
+        assert_eq!(c.latency(), Nanos(expected), "suspend {suspend}");
+        // A second read right behind finds the program resumed, and stops it again.
+        support::rest(&mut d, Nanos::from_millis(5));
+        sound(&d);
+    }
+}

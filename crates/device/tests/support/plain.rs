@@ -1,0 +1,97 @@
+//! Profiles in which every time, error and policy but the one under test is zero, so that closed
+//! forms hold exactly. They begin as the library's reference profile and are changed as values.
+
+use nandscope_device::profile::Profile;
+use nandscope_device::profile::schema::{Cell, InterfaceSection};
+
+/// Flash in plain numbers: SLC cells, so that a page is a program unit on each plane.
+#[derive(Clone, Copy, Debug)]
+pub struct Flash {
+    pub channels: u32,
+    pub dies_per_channel: u32,
+    pub planes: u32,
+    pub blocks: u32,
+    pub pages_per_block: u32,
+    pub page_kib: u32,
+    pub mt_per_s: f64,
+    pub read_us: f64,
+    pub program_us: f64,
+}
+
+/// A fast link, whose transfer of 4 KiB takes 72 ns.
+pub const FAST_LINK: &str = "pcie-5.0-x16";
+
+impl Flash {
+    pub fn superblock_bytes(&self) -> u64 {
+        u64::from(self.channels * self.dies_per_channel * self.planes)
+            * u64::from(self.pages_per_block)
+            * u64::from(self.page_kib)
+            * 1024
+    }
+
+    /// Everything beyond the flash is without delay, limit, error and policy; the capacity leaves
+    /// `spare` superblocks.
+    pub fn profile(&self, spare: u32) -> Profile {
+        let mut p = super::profile("reference-nvme-64gb");
+        p.nand.cell = Cell::Slc;
+        p.nand.native = None;
+        p.nand.channels = self.channels;
+        p.nand.dies_per_channel = self.dies_per_channel;
+        p.nand.planes = self.planes;
+        p.nand.blocks_per_plane = self.blocks;
+        p.nand.word_lines = self.pages_per_block;
+        p.nand.page_kib = self.page_kib;
+        p.nand.bus_mt_per_s = self.mt_per_s;
+        p.nand.bus_overhead_ns = 0;
+        p.nand.cache_read = false;
+        p.nand.cache_program = false;
+        p.nand.suspend = false;
+        p.nand.slc.read_us = vec![self.read_us];
+        p.nand.slc.program_us = vec![self.program_us];
+        p.nand.slc.erase_us = 1000.0;
+        p.nand.slc.cycles = 1_000_000;
+        no_errors(&mut p);
+        p.ftl.journal_entries = 0;
+        p.ftl.wear_spread_cycles = 0;
+        p.ftl.refresh_reads = 0;
+        p.ftl.collection_start = 2;
+        p.device.capacity_bytes = u64::from(self.blocks - spare) * self.superblock_bytes();
+        no_firmware_time(&mut p);
+        p.controller.write_buffer_kib = 64 * 1024;
+        p.controller.read_ahead_kib = 0;
+        attach(&mut p, FAST_LINK);
+        p
+    }
+}
+
+pub fn no_errors(p: &mut Profile) {
+    p.nand.reliability.rber_fresh = 0.0;
+    p.nand.reliability.rber_rated = 0.0;
+    p.nand.reliability.disturb_per_100k_reads = 0.0;
+}
+
+pub fn no_firmware_time(p: &mut Profile) {
+    p.controller.cores = 1;
+    p.controller.read_us = 0.0;
+    p.controller.write_us = 0.0;
+    p.controller.per_unit_ns = 0;
+    p.controller.relocate_unit_us = 0.0;
+    p.controller.decode_us = 0.0;
+}
+
+/// Gives the profile one interface, on `link`.
+pub fn attach(p: &mut Profile, link: &str) {
+    let interface = InterfaceSection {
+        link: link.to_string(),
+        active_dies: 4096,
+        clock_share: 1.0,
+        ..p.interface[0].clone()
+    };
+    p.interface = vec![interface];
+}
+
+/// Time of `bytes` on a link, as the model rounds it.
+pub fn link_ns(link: &str, bytes: u64) -> u64 {
+    let rate = nandscope_device::link::link_mode(link).expect(link).rate.0;
+    (bytes * 1_000_000_000 + rate / 2) / rate
+}
