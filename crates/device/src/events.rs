@@ -3,7 +3,7 @@
 use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 /// What happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,30 +56,91 @@ impl Event {
     }
 }
 
+/// Kinds that mostly come in order of time, each with a lane of its own.
+const LANES: usize = 3;
+/// Behind every event.
+const NEVER: u128 = u128::MAX;
+
 /// Events in order of time.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+///
+/// An event is one number: time, then sequence, then what happens. What firmware finishes, what
+/// the link delivers and what the host is told follow one another in time nearly always, so
+/// these kinds wait in plain queues, and only what overtakes goes into the heap with the rest.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct EventQueue {
-    heap: BinaryHeap<Reverse<(u64, u64)>>,
+    lanes: [VecDeque<u128>; LANES],
+    heap: BinaryHeap<Reverse<u128>>,
+    /// The first of every lane, and of the heap.
+    first: [u128; LANES + 1],
     sequence: u32,
+}
+
+impl Default for EventQueue {
+    fn default() -> Self {
+        EventQueue {
+            lanes: std::array::from_fn(|_| VecDeque::new()),
+            heap: BinaryHeap::new(),
+            first: [NEVER; LANES + 1],
+            sequence: 0,
+        }
+    }
 }
 
 impl EventQueue {
     pub(crate) fn push(&mut self, at: Nanos, event: Event) {
         self.sequence = self.sequence.wrapping_add(1);
-        self.heap.push(Reverse((
-            at.0,
-            u64::from(self.sequence) << 32 | u64::from(event.pack()),
-        )));
+        let key =
+            u128::from(at.0) << 64 | u128::from(self.sequence) << 32 | u128::from(event.pack());
+        let lane = match event {
+            Event::Firmware(_) => 0,
+            Event::DataIn(_) => 1,
+            Event::Complete(_) => 2,
+            _ => LANES,
+        };
+        if let Some(queue) = self.lanes.get_mut(lane)
+            && queue.back().is_none_or(|last| *last < key)
+        {
+            queue.push_back(key);
+            self.first[lane] = self.first[lane].min(key);
+        } else {
+            self.heap.push(Reverse(key));
+            self.first[LANES] = self.first[LANES].min(key);
+        }
     }
 
     pub(crate) fn next_time(&self) -> Option<Nanos> {
-        self.heap.peek().map(|Reverse((at, _))| Nanos(*at))
+        let (_, key) = self.earliest();
+        (key != NEVER).then_some(Nanos((key >> 64) as u64))
     }
 
     pub(crate) fn pop(&mut self) -> Option<(Nanos, Event)> {
-        self.heap
-            .pop()
-            .map(|Reverse((at, word))| (Nanos(at), Event::unpack(word as u32)))
+        let (lane, key) = self.earliest();
+        if key == NEVER {
+            return None;
+        }
+        self.first[lane] = match self.lanes.get_mut(lane) {
+            Some(queue) => {
+                queue.pop_front();
+                queue.front().copied()
+            }
+            None => {
+                self.heap.pop();
+                self.heap.peek().map(|Reverse(key)| *key)
+            }
+        }
+        .unwrap_or(NEVER);
+        Some((Nanos((key >> 64) as u64), Event::unpack(key as u32)))
+    }
+
+    #[inline]
+    fn earliest(&self) -> (usize, u128) {
+        let mut best = (0, self.first[0]);
+        for (lane, key) in self.first.iter().enumerate().skip(1) {
+            if *key < best.1 {
+                best = (lane, *key);
+            }
+        }
+        best
     }
 }
 
@@ -98,5 +159,33 @@ mod tests {
         assert_eq!(queue.next_time(), Some(Nanos(20)));
         assert_eq!(queue.pop(), Some((Nanos(20), Event::Idle)));
         assert_eq!(queue.pop(), None);
+    }
+
+    #[test]
+    fn whatever_the_kind_the_order_is_that_of_a_sorted_list() {
+        let mut state = 1u64;
+        let mut queue = EventQueue::default();
+        let mut model: Vec<(u64, u32, Event)> = Vec::new();
+        for n in 0..20_000u32 {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            let at = state >> 58;
+            if state >> 40 & 3 == 0 {
+                let first = model.iter().min_by_key(|e| (e.0, e.1)).copied();
+                assert_eq!(queue.next_time(), first.map(|e| Nanos(e.0)));
+                assert_eq!(queue.pop(), first.map(|e| (Nanos(e.0), e.2)));
+                model.retain(|e| Some(e.1) != first.map(|f| f.1));
+                continue;
+            }
+            let event = match state >> 50 & 3 {
+                0 => Event::Firmware(n),
+                1 => Event::DataIn(n),
+                2 => Event::Complete(n),
+                _ => Event::Array(n),
+            };
+            queue.push(Nanos(at), event);
+            model.push((at, n, event));
+        }
     }
 }

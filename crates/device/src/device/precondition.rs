@@ -6,6 +6,9 @@ use super::Device;
 use crate::ftl::log::Programmed;
 use crate::random::Random;
 
+/// Units whose map entries are fetched from memory at once.
+const BATCH: usize = 32;
+
 /// How a range is filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fill {
@@ -48,15 +51,27 @@ impl Device {
         }
         let now = self.now;
         let mut full = std::mem::take(&mut self.scratch.full);
-        for unit in units {
-            if !self.log.write(unit, 1, now, &mut full) {
-                break;
+        let mut units = units.peekable();
+        let mut batch = [0; BATCH];
+        'filling: while units.peek().is_some() {
+            let mut n = 0;
+            while n < BATCH
+                && let Some(unit) = units.next()
+            {
+                batch[n] = unit;
+                n += 1;
             }
-            if !full.is_empty() {
-                for unit in full.drain(..) {
-                    self.log.program_done(unit.superblock);
+            self.log.map.warm(&batch[..n]);
+            for unit in &batch[..n] {
+                if !self.log.write(*unit, 1, now, &mut full) {
+                    break 'filling;
                 }
-                self.log.settle_instantly(now, false);
+                if !full.is_empty() {
+                    for unit in full.drain(..) {
+                        self.log.program_done(unit.superblock);
+                    }
+                    self.log.settle_instantly(now, false);
+                }
             }
         }
         if let Some(unit) = self.log.close_host_unit(now) {

@@ -199,11 +199,14 @@ impl Log {
         now: Nanos,
         full: &mut Vec<ProgramUnit>,
     ) -> bool {
-        for logical in first..first + count {
-            if !self.append_host(logical, true, now, full) {
+        let mut at = first;
+        while at < first + count {
+            let appended = self.append_host(at, first + count - at, true, now, full);
+            if appended == 0 {
                 return false;
             }
-            self.programmed.host += 1;
+            self.programmed.host += u64::from(appended);
+            at += appended;
         }
         self.note_map_change(first, count, now, full);
         true
@@ -221,7 +224,7 @@ impl Log {
         for logical in first..first + count {
             let old = self.map.unmap(logical);
             if old != UNMAPPED {
-                self.invalidated(old);
+                self.invalidated(self.geometry.superblock_of(old), 1);
                 gone += 1;
             }
         }
@@ -239,39 +242,68 @@ impl Log {
         unit
     }
 
+    /// Appends what fits of `count` logical units from `first` into the program unit that is being
+    /// filled; returns how many, zero where no block is left.
     fn append_host(
         &mut self,
-        logical: u32,
+        first: u32,
+        count: u32,
         host_data: bool,
         now: Nanos,
         full: &mut Vec<ProgramUnit>,
-    ) -> bool {
+    ) -> u32 {
         if self.host.is_none() && !self.open_host() {
-            return false;
+            return 0;
         }
         // The stream was opened right above where there was none.
         let Some(mut stream) = self.host.take() else {
-            return false;
+            return 0;
         };
-        stream.host_units += u32::from(host_data);
-        if let Some(unit) = self.append(&mut stream, logical) {
-            full.push(unit);
-        }
+        let fitting = count.min(self.room(&stream));
+        stream.host_units += if host_data { fitting } else { 0 };
+        self.append(&mut stream, first, fitting);
+        full.extend(self.take_full_unit(&mut stream));
         self.host = self.keep_or_close(stream, now);
-        true
+        fitting
     }
 
-    fn append(&mut self, stream: &mut Stream, logical: u32) -> Option<ProgramUnit> {
+    /// Units that fit into the program unit that is being filled.
+    fn room(&self, stream: &Stream) -> u32 {
+        self.geometry.mode(stream.slc).program_units - stream.filling
+    }
+
+    /// Appends logical units that fit. Invalid units of one superblock are booked together.
+    fn append(&mut self, stream: &mut Stream, first: u32, count: u32) {
         let ppa = self.geometry.ppa(stream.superblock, stream.next);
-        let old = self.map.point(logical, ppa);
-        self.blocks.get_mut(stream.superblock).valid += 1;
-        if old != UNMAPPED {
-            self.invalidated(old);
+        let superblock_units = self.geometry.native.superblock_units;
+        let (mut lost, mut lost_from, mut lost_units) = (0, 0, 0);
+        for i in 0..count {
+            let old = self.map.point(first + i, ppa + i);
+            if old == UNMAPPED {
+                continue;
+            }
+            if lost_units == 0 || old.wrapping_sub(lost_from) >= superblock_units {
+                self.invalidated(lost, lost_units);
+                lost = self.geometry.superblock_of(old);
+                lost_from = self.geometry.ppa(lost, 0);
+                lost_units = 0;
+            }
+            lost_units += 1;
         }
-        stream.next += 1;
-        stream.filling += 1;
-        let program_units = self.geometry.mode(stream.slc).program_units;
-        if stream.next % program_units == 0 {
+        self.invalidated(lost, lost_units);
+        self.advance_stream(stream, ppa, count);
+    }
+
+    /// Units were put at the end of a stream, from `ppa`.
+    fn advance_stream(&mut self, stream: &mut Stream, ppa: Ppa, count: u32) {
+        self.map.mark_valid(ppa, count);
+        self.blocks.get_mut(stream.superblock).valid += count;
+        stream.next += count;
+        stream.filling += count;
+    }
+
+    fn take_full_unit(&mut self, stream: &mut Stream) -> Option<ProgramUnit> {
+        if self.room(stream) == 0 {
             self.take_unit(stream)
         } else {
             None
@@ -361,9 +393,7 @@ impl Log {
     }
 
     fn write_metadata(&mut self, logical: u32, now: Nanos, full: &mut Vec<ProgramUnit>) {
-        if self.append_host(logical, false, now, full) {
-            self.programmed.metadata += 1;
-        }
+        self.programmed.metadata += u64::from(self.append_host(logical, 1, false, now, full));
     }
 
     /// Looks up the map pages of a range for reading. Pages that must be fetched from flash are
@@ -652,9 +682,9 @@ impl Log {
         best.map(|(_, s)| s)
     }
 
-    /// Moves up to `most` valid units out of the current victim into the relocation stream.
-    /// `read` gets the array reads, in order. Returns the units moved, the program unit that
-    /// became full (moving stops there), and whether the victim is exhausted.
+    /// Moves valid units out of the current victim into the relocation stream, until a program unit
+    /// is full. `read` gets the array reads, in order. Returns the units moved, the program unit
+    /// that became full, and whether the victim is exhausted.
     pub(crate) fn relocate(
         &mut self,
         now: Nanos,
@@ -663,21 +693,14 @@ impl Log {
         let Some(mut victim) = self.victim.take() else {
             return (0, None, true);
         };
-        let mut moved = 0;
-        let mut last: Option<(Ppa, PageRun)> = None;
         let mut full = None;
-        while full.is_none() {
-            let Some(ppa) = self.map.next_valid(victim.cursor, victim.end) else {
-                break;
-            };
-            victim.cursor = ppa + 1;
-            if !self.append_relocated(ppa, now, &mut full) {
-                break;
-            }
-            moved += 1;
-            last = Some(self.extend_read(last, ppa, victim.superblock, read));
+        let mut moved = 0;
+        let some_valid = self.map.next_valid(victim.cursor, victim.end).is_some();
+        if some_valid && let Some(mut stream) = self.relocation_stream() {
+            moved = self.move_units(&mut victim, &mut stream, read);
+            full = self.take_full_unit(&mut stream);
+            self.relocation = self.keep_or_close(stream, now);
         }
-        read.extend(last.map(|(_, run)| run));
         self.count_moved(victim.cause, moved);
         let exhausted = self.map.next_valid(victim.cursor, victim.end).is_none();
         if !exhausted {
@@ -686,62 +709,77 @@ impl Log {
         (moved, full, exhausted)
     }
 
-    fn append_relocated(&mut self, from: Ppa, now: Nanos, full: &mut Option<ProgramUnit>) -> bool {
-        if self.relocation.is_none() {
-            let Some(superblock) = self.blocks.open(false) else {
-                return false;
-            };
-            self.relocation = Some(Stream {
-                superblock,
-                next: 0,
-                slc: false,
-                filling: 0,
-                host_units: 0,
-            });
+    /// The open stream of relocation, taken out of the log, or a new one; `None` where no block is left.
+    fn relocation_stream(&mut self) -> Option<Stream> {
+        if let Some(stream) = self.relocation.take() {
+            return Some(stream);
         }
-        let Some(mut stream) = self.relocation.take() else {
-            return false;
-        };
-        *full = self.append(&mut stream, self.map.owner(from));
-        self.relocation = self.keep_or_close(stream, now);
-        true
+        let superblock = self.blocks.open(false)?;
+        Some(Stream {
+            superblock,
+            next: 0,
+            slc: false,
+            filling: 0,
+            host_units: 0,
+        })
     }
 
-    /// Joins neighbouring units of a page into one array read.
-    fn extend_read(
-        &self,
-        last: Option<(Ppa, PageRun)>,
-        ppa: Ppa,
-        superblock: u32,
+    /// Fills the stream's program unit from the victim; returns the units moved.
+    fn move_units(
+        &mut self,
+        victim: &mut Victim,
+        stream: &mut Stream,
         read: &mut Vec<PageRun>,
-    ) -> (Ppa, PageRun) {
-        let g = &self.geometry;
-        let offset = ppa - superblock * g.native.superblock_units;
-        if let Some((previous, mut run)) = last {
-            if previous / g.stripe_units == ppa / g.stripe_units
-                && run.superblock == superblock
-                && offset % g.stripe_units != 0
-            {
-                run.units += 1;
-                run.planes = run.planes.max(run.units.div_ceil(g.units_per_page));
-                return (ppa, run);
+    ) -> u32 {
+        let to = self.geometry.ppa(stream.superblock, stream.next);
+        let most = self.room(stream);
+        let mut moved = 0;
+        // The run that is being joined, and where its page ends.
+        let mut joining: Option<(Ppa, PageRun)> = None;
+        while moved < most {
+            let Some(from) = self.map.next_valid(victim.cursor, victim.end) else {
+                break;
+            };
+            victim.cursor = from + 1;
+            self.map.move_unit(from, to + moved);
+            moved += 1;
+            match &mut joining {
+                Some((page_end, run)) if from < *page_end => run.units += 1,
+                _ => {
+                    read.extend(joining.map(|(_, run)| self.joined(run)));
+                    joining = Some(self.first_of_page(from, victim.superblock));
+                }
             }
-            read.push(run);
         }
+        read.extend(joining.map(|(_, run)| self.joined(run)));
+        // A victim is neither open nor listed: nothing else follows from what it loses.
+        self.blocks.get_mut(victim.superblock).valid -= moved;
+        self.advance_stream(stream, to, moved);
+        moved
+    }
+
+    /// An array read of one unit, to be joined by others of its page, and where that page ends.
+    fn first_of_page(&self, ppa: Ppa, superblock: u32) -> (Ppa, PageRun) {
+        let g = &self.geometry;
+        let offset = ppa - g.ppa(superblock, 0);
         let slc = self.blocks.get(superblock).slc;
         let place = g.place(superblock, offset, slc);
-        let array_ns = g.read_ns(slc, place.program, place.stripe);
-        (
-            ppa,
-            PageRun {
-                superblock,
-                program: place.program,
-                die: place.die,
-                array_ns,
-                units: 1,
-                planes: 1,
-            },
-        )
+        let run = PageRun {
+            superblock,
+            program: place.program,
+            die: place.die,
+            array_ns: g.read_ns(slc, place.program, place.stripe),
+            units: 1,
+            planes: 1,
+        };
+        (ppa - offset % g.stripe_units + g.stripe_units, run)
+    }
+
+    fn joined(&self, run: PageRun) -> PageRun {
+        PageRun {
+            planes: run.units.div_ceil(self.geometry.units_per_page),
+            ..run
+        }
     }
 
     /// Closes the relocation stream's program unit with padding.
@@ -763,15 +801,18 @@ impl Log {
 
     // ---- life of a superblock ------------------------------------------------------------------
 
+    /// `units` of a superblock hold no valid data any more.
     #[inline]
-    fn invalidated(&mut self, ppa: Ppa) {
-        let superblock = self.geometry.superblock_of(ppa);
+    fn invalidated(&mut self, superblock: u32, units: u32) {
+        if units == 0 {
+            return;
+        }
         let block = self.blocks.get_mut(superblock);
-        block.valid -= 1;
+        block.valid -= units;
         let (valid, state, slc) = (block.valid, block.state, block.slc);
         if state == State::Closed {
             if !slc {
-                self.victims.decrement(superblock);
+                self.victims.reduce(superblock, units);
             }
             if valid == 0 {
                 self.bury(superblock);

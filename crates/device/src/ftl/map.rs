@@ -1,5 +1,8 @@
 //! Both directions of the mapping, and which physical units hold valid data. Four bytes per
 //! logical unit, four and one bit per physical one.
+//!
+//! A place is kept as its complement, so that zero means unmapped: the table of a fresh device is
+//! zeroed memory, which the system hands out page by page as it is written to.
 
 use crate::geometry::{Ppa, UNMAPPED};
 use serde::{Deserialize, Serialize};
@@ -7,6 +10,7 @@ use serde::{Deserialize, Serialize};
 /// Logical-to-physical map, its inverse, and the validity of every physical unit.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Map {
+    /// Complements of places.
     forward: Vec<Ppa>,
     inverse: Vec<u32>,
     valid: Vec<u64>,
@@ -16,7 +20,7 @@ pub(crate) struct Map {
 impl Map {
     pub(crate) fn new(logical_units: u32, physical_units: u32) -> Self {
         Map {
-            forward: vec![UNMAPPED; logical_units as usize],
+            forward: vec![!UNMAPPED; logical_units as usize],
             inverse: vec![0; physical_units as usize],
             valid: vec![0; physical_units.div_ceil(64) as usize],
             mapped: 0,
@@ -30,26 +34,59 @@ impl Map {
 
     #[inline]
     pub(crate) fn lookup(&self, logical: u32) -> Ppa {
-        self.forward[logical as usize]
+        !self.forward[logical as usize]
     }
 
-    /// Points a logical unit at a new place; returns the old one.
+    /// Points a logical unit at a new place, which [`Map::mark_valid`] must be told of; returns the old one.
     #[inline]
     pub(crate) fn point(&mut self, logical: u32, ppa: Ppa) -> Ppa {
-        let old = std::mem::replace(&mut self.forward[logical as usize], ppa);
+        let old = !std::mem::replace(&mut self.forward[logical as usize], !ppa);
         if old == UNMAPPED {
             self.mapped += 1;
         } else {
             self.clear(old);
         }
         self.inverse[ppa as usize] = logical;
-        self.valid[ppa as usize / 64] |= 1 << (ppa % 64);
         old
+    }
+
+    /// Points the owner of a valid place at another place, which [`Map::mark_valid`] must be told
+    /// of. Nothing is looked up in the forward table, so that many moves wait for memory at once.
+    #[inline]
+    pub(crate) fn move_unit(&mut self, from: Ppa, to: Ppa) {
+        let logical = self.inverse[from as usize];
+        self.forward[logical as usize] = !to;
+        self.inverse[to as usize] = logical;
+        self.clear(from);
+    }
+
+    /// `count` places from `first` hold valid data now.
+    #[inline]
+    pub(crate) fn mark_valid(&mut self, first: Ppa, count: u32) {
+        let mut at = first;
+        let end = first + count;
+        while at < end {
+            let n = (64 - at % 64).min(end - at);
+            self.valid[at as usize / 64] |= (u64::MAX >> (64 - n)) << (at % 64);
+            at += n;
+        }
+    }
+
+    /// Reads what is going to be needed for these logical units, so that a row of accesses to
+    /// memory that is not in any cache overlaps and each is at hand when its turn comes.
+    #[inline]
+    pub(crate) fn warm(&self, units: &[u32]) {
+        let mut sum = 0u64;
+        for unit in units {
+            let ppa = self.lookup(*unit);
+            sum ^= self.valid.get(ppa as usize / 64).copied().unwrap_or(0);
+        }
+        std::hint::black_box(sum);
     }
 
     /// Forgets a logical unit; returns where it was.
     pub(crate) fn unmap(&mut self, logical: u32) -> Ppa {
-        let old = std::mem::replace(&mut self.forward[logical as usize], UNMAPPED);
+        let old = !std::mem::replace(&mut self.forward[logical as usize], !UNMAPPED);
         if old != UNMAPPED {
             self.mapped -= 1;
             self.clear(old);
@@ -99,7 +136,9 @@ mod tests {
     fn the_two_directions_agree() {
         let mut map = Map::new(100, 300);
         assert_eq!(map.point(7, 130), UNMAPPED);
+        map.mark_valid(130, 1);
         assert_eq!(map.point(7, 200), 130);
+        map.mark_valid(200, 1);
         assert_eq!((map.lookup(7), map.owner(200), map.mapped()), (200, 7, 1));
         assert!(map.is_valid(200) && !map.is_valid(130));
         assert_eq!(map.next_valid(0, 300), Some(200));
@@ -109,5 +148,35 @@ mod tests {
             (map.lookup(7), map.mapped(), map.next_valid(0, 300)),
             (UNMAPPED, 0, None)
         );
+    }
+
+    #[test]
+    fn a_moved_unit_is_found_at_its_new_place() {
+        let mut map = Map::new(10, 300);
+        map.point(3, 60);
+        map.mark_valid(60, 1);
+        map.move_unit(60, 190);
+        map.mark_valid(190, 1);
+        assert_eq!((map.lookup(3), map.owner(190), map.mapped()), (190, 3, 1));
+        assert_eq!(map.next_valid(0, 300), Some(190));
+    }
+
+    #[test]
+    fn ranges_are_marked_across_words() {
+        for (first, count) in [
+            (0, 0),
+            (0, 64),
+            (3, 1),
+            (60, 8),
+            (63, 130),
+            (64, 64),
+            (127, 2),
+        ] {
+            let mut map = Map::new(1, 300);
+            map.mark_valid(first, count);
+            for ppa in 0..300 {
+                assert_eq!(map.is_valid(ppa), (first..first + count).contains(&ppa));
+            }
+        }
     }
 }

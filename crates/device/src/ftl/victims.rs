@@ -76,13 +76,13 @@ impl Victims {
         self.members -= 1;
     }
 
-    /// One unit of a listed superblock has become invalid; others are left alone.
+    /// Units of a listed superblock have become invalid; superblocks not listed are left alone.
     #[inline]
-    pub(crate) fn decrement(&mut self, superblock: u32) {
+    pub(crate) fn reduce(&mut self, superblock: u32, units: u32) {
         let count = self.links[superblock as usize].count;
         if count != NONE {
             self.remove(superblock);
-            self.insert(superblock, count - 1);
+            self.insert(superblock, count - units);
         }
     }
 
@@ -127,7 +127,7 @@ mod tests {
                 match model[superblock as usize] {
                     None => { victims.insert(superblock, count); model[superblock as usize] = Some(count); }
                     Some(0) => { victims.remove(superblock); model[superblock as usize] = None; }
-                    Some(n) => { victims.decrement(superblock); model[superblock as usize] = Some(n - 1); }
+                    Some(n) => { let by = 1 + n / 3; victims.reduce(superblock, by); model[superblock as usize] = Some(n - by); }
                 }
                 let least = victims.least().map(|s| model[s as usize]);
                 prop_assert_eq!(least.flatten(), model.iter().flatten().min().copied());
