@@ -13,9 +13,11 @@ mod job;
 mod output;
 mod picture;
 mod report;
+mod review;
 mod run;
 mod target;
 mod trace;
+mod validate;
 
 use clap::{Parser, Subcommand};
 use console::Console;
@@ -24,6 +26,7 @@ use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
 Examples:
+  nandscope review sim:sm2708-250gb                     a whole review; the report is one page
   nandscope devices                                     the simulated devices
   nandscope devices show sm2708-250gb                   every number of one, with its reason
   nandscope run jobs/rand-read.fio sim:sm2708-250gb     run a job file of fio's
@@ -63,6 +66,8 @@ macro_rules! commands {
 }
 
 commands! {
+    /// Put a device through a whole review and write the report
+    Review => review,
     /// List the simulated devices and hosts, or explain one
     Devices => devices,
     /// Run a job file on a target
@@ -75,6 +80,8 @@ commands! {
     Compare => compare,
     /// Look at traces
     Trace => trace,
+    /// Hold the simulated devices against published measurements
+    Validate => validate,
     /// Write the completions of a shell
     Completions => completions,
 }

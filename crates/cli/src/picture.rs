@@ -46,12 +46,12 @@ fn in_words(profile: &Profile) -> String {
     let raw = Bytes(planes * u64::from(nand.blocks_per_plane) * block);
     let user = Bytes(profile.device.capacity_bytes);
     format!(
-        "  [■] one die, ■ one plane of {} blocks × {pages} pages × {} KiB ({})\n  {dies} dies hold {:.1} GB, of which the host sees {:.1} GB ({:.1} % over-provisioning)\n",
+        "  [■] one die, ■ one plane of {} blocks × {pages} pages × {} KiB ({})\n  {dies} {} {}, the host sees {user}: {:.1} % over-provisioning\n",
         nand.blocks_per_plane,
         nand.page_kib,
         cell(nand.cell),
-        raw.as_gb(),
-        user.as_gb(),
+        if dies == 1 { "die holds" } else { "dies hold" },
+        raw,
         (raw.as_gb() / user.as_gb() - 1.0) * 100.0,
     )
 }

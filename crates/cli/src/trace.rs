@@ -34,7 +34,7 @@ enum Action {
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     match arguments.action {
         Action::List => console.print(&list(console)),
-        Action::Info { trace } => console.print(&info(&trace)?),
+        Action::Info { trace } => console.print(&info(&trace, console)?),
     }?;
     Ok(Exit::Done)
 }
@@ -55,13 +55,13 @@ pub fn named(name: &str) -> Option<&'static NamedTrace> {
     (!Path::new(name).exists()).then(|| find(name)).flatten()
 }
 
-fn info(name: &str) -> Result<String, Failure> {
+fn info(name: &str, console: &Console) -> Result<String, Failure> {
     if let Some(named) = named(name) {
         let (_, trace) = named.load().map_err(Failure::internal)?;
         return Ok(format!(
-            "{}\n{}\n{}",
+            "{}\n{}{}",
             named.title,
-            named.description,
+            console.paragraph(named.description, "  "),
             contents(&trace)
         ));
     }

@@ -239,7 +239,7 @@ fn collect(
         regular &= value.is_some() && end.0.abs_diff(timeline.end_of(i).0) <= tolerance;
         if let Some(value) = value {
             t_s.push(end.as_secs_f64());
-            v.push(value);
+            v.push(significant(value));
         }
     }
     let interval = timeline.interval().as_secs_f64();
@@ -250,6 +250,11 @@ fn collect(
         t_s,
         v,
     }
+}
+
+/// Six significant digits: no instrument has more, and a long document would be half noise.
+fn significant(value: f64) -> f64 {
+    format!("{value:.5e}").parse().unwrap_or(value)
 }
 
 /// Bytes programmed per byte the host wrote between two readings; `None` where it wrote nothing.

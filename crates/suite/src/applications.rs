@@ -30,26 +30,64 @@ pub(crate) fn run<T: Target>(session: &mut Session<'_, T>) -> Result<Flow, Suite
 }
 
 fn one<T: Target>(session: &mut Session<'_, T>, trace: &NamedTrace) -> Result<Flow, SuiteError> {
-    let fault = |problem: String| SuiteError::Step { step: trace.title.to_string(), problem };
+    let fault = |problem: String| SuiteError::Step {
+        step: trace.title.to_string(),
+        problem,
+    };
     let (_, records) = trace.load().map_err(|e| fault(e.to_string()))?;
-    let options = ReplayOptions { timing: Timing::ClosedLoop, fit: Fit::Scale };
-    let replay = Replay::new(&records, &options, session.capacity()).map_err(|e| fault(e.to_string()))?;
-    let pacing = Pacing { iodepth: DEPTH, ..Pacing::default() };
+    let options = ReplayOptions {
+        timing: Timing::ClosedLoop,
+        fit: Fit::Scale,
+    };
+    let replay =
+        Replay::new(&records, &options, session.capacity()).map_err(|e| fault(e.to_string()))?;
+    let pacing = Pacing {
+        iodepth: DEPTH,
+        ..Pacing::default()
+    };
     let threads = vec![Thread::new(Box::new(replay), pacing, 0)];
-    let phase = Phase { threads, jobs: vec![JobMeta::new(trace.name)], interval: SECOND };
+    let phase = Phase {
+        threads,
+        jobs: vec![JobMeta::new(trace.name)],
+        interval: SECOND,
+    };
     if session.run(phase)? == Flow::Stop {
         return Ok(Flow::Stop);
     }
-    let Some(job) = session.current().and_then(|s| s.jobs.last()) else { return Ok(Flow::Stop) };
+    let Some(job) = session.current().and_then(|s| s.jobs.last()) else {
+        return Ok(Flow::Stop);
+    };
     let bytes: u64 = job.directions.iter().map(|d| d.bytes).sum();
     let operations: u64 = job.directions.iter().map(|d| d.operations).sum();
-    let latency_ns: f64 = job.directions.iter().map(|d| d.latency.mean_ns * d.operations as f64).sum();
+    let latency_ns: f64 = job
+        .directions
+        .iter()
+        .map(|d| d.latency.mean_ns * d.operations as f64)
+        .sum();
     let mb = bytes as f64 / 1e6 / job.runtime_s.max(1e-9);
     let mean_us = latency_ns / (operations as f64).max(1.0) / 1e3;
     let seconds = job.runtime_s;
     let id = slug(trace.name);
-    session.figure(&format!("traces.{id}.bandwidth"), &format!("{}, bandwidth", trace.title), "MB/s", &[mb], Pick::Mean);
-    session.figure(&format!("traces.{id}.latency"), &format!("{}, mean latency", trace.title), "µs", &[mean_us], Pick::Mean);
-    session.figure(&format!("traces.{id}.time"), &format!("{}, time", trace.title), "s", &[seconds], Pick::Mean);
+    session.figure(
+        &format!("traces.{id}.bandwidth"),
+        &format!("{}, bandwidth", trace.title),
+        "MB/s",
+        &[mb],
+        Pick::Mean,
+    );
+    session.figure(
+        &format!("traces.{id}.latency"),
+        &format!("{}, mean latency", trace.title),
+        "µs",
+        &[mean_us],
+        Pick::Mean,
+    );
+    session.figure(
+        &format!("traces.{id}.time"),
+        &format!("{}, time", trace.title),
+        "s",
+        &[seconds],
+        Pick::Mean,
+    );
     Ok(Flow::Continue)
 }

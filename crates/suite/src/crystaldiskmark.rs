@@ -17,10 +17,34 @@ struct Row {
 }
 
 const ROWS: [Row; 4] = [
-    Row { name: "SEQ1M Q8T1", slug: "seq1m-q8t1", block: "1m", depth: 8, random: false },
-    Row { name: "SEQ1M Q1T1", slug: "seq1m-q1t1", block: "1m", depth: 1, random: false },
-    Row { name: "RND4K Q32T1", slug: "rnd4k-q32t1", block: "4k", depth: 32, random: true },
-    Row { name: "RND4K Q1T1", slug: "rnd4k-q1t1", block: "4k", depth: 1, random: true },
+    Row {
+        name: "SEQ1M Q8T1",
+        slug: "seq1m-q8t1",
+        block: "1m",
+        depth: 8,
+        random: false,
+    },
+    Row {
+        name: "SEQ1M Q1T1",
+        slug: "seq1m-q1t1",
+        block: "1m",
+        depth: 1,
+        random: false,
+    },
+    Row {
+        name: "RND4K Q32T1",
+        slug: "rnd4k-q32t1",
+        block: "4k",
+        depth: 32,
+        random: true,
+    },
+    Row {
+        name: "RND4K Q1T1",
+        slug: "rnd4k-q1t1",
+        block: "4k",
+        depth: 1,
+        random: true,
+    },
 ];
 
 /// How long and how often.
@@ -32,13 +56,26 @@ pub(crate) struct Extent {
 }
 
 impl Extent {
-    pub(crate) const FULL: Extent = Extent { runs: 5, run_s: 5, pause: Nanos::from_secs(5) };
-    pub(crate) const QUICK: Extent = Extent { runs: 2, run_s: 1, pause: Nanos::from_secs(1) };
+    pub(crate) const FULL: Extent = Extent {
+        runs: 5,
+        run_s: 5,
+        pause: Nanos::from_secs(5),
+    };
+    pub(crate) const QUICK: Extent = Extent {
+        runs: 2,
+        run_s: 1,
+        pause: Nanos::from_secs(1),
+    };
 }
 
 /// Runs the profile in the state that `state` names (`fresh`, `used`, `refreshed`), on a test file
 /// that begins at `offset`.
-pub(crate) fn run<T: Target>(session: &mut Session<'_, T>, state: &str, offset: u64, extent: Extent) -> Result<Flow, SuiteError> {
+pub(crate) fn run<T: Target>(
+    session: &mut Session<'_, T>,
+    state: &str,
+    offset: u64,
+    extent: Extent,
+) -> Result<Flow, SuiteError> {
     let file_mib = 1024.min(session.capacity().0.saturating_sub(offset) >> 20);
     let phases = 1 + 8 * 2 * (extent.runs + 1);
     session.begin_step(
@@ -58,7 +95,13 @@ pub(crate) fn run<T: Target>(session: &mut Session<'_, T>, state: &str, offset: 
     flow
 }
 
-fn all_rows<T: Target>(session: &mut Session<'_, T>, state: &str, offset: u64, file_mib: u64, extent: Extent) -> Result<Flow, SuiteError> {
+fn all_rows<T: Target>(
+    session: &mut Session<'_, T>,
+    state: &str,
+    offset: u64,
+    file_mib: u64,
+    extent: Extent,
+) -> Result<Flow, SuiteError> {
     let file = format!("size={file_mib}m\noffset={offset}\nrandrepeat=1\n");
     let make = format!("[make test file]\nrw=write\nbs=1m\niodepth=8\n{file}");
     if run_one(session, &make)? == Flow::Stop {
@@ -83,13 +126,21 @@ fn one_row<T: Target>(
     extent: Extent,
 ) -> Result<Flow, SuiteError> {
     let direction = if write { "write" } else { "read" };
-    let rw = if row.random { format!("rand{direction}\nnorandommap=1") } else { direction.to_string() };
+    let rw = if row.random {
+        format!("rand{direction}\nnorandommap=1")
+    } else {
+        direction.to_string()
+    };
     let (mut scores, mut latencies) = (Vec::new(), Vec::new());
     for run in 0..=extent.runs {
         if session.idle(extent.pause)? == Flow::Stop {
             return Ok(Flow::Stop);
         }
-        let name = if run == 0 { "warm-up".to_string() } else { format!("run {run}") };
+        let name = if run == 0 {
+            "warm-up".to_string()
+        } else {
+            format!("run {run}")
+        };
         let text = format!(
             "[{} {direction}, {name}]\nrw={rw}\nbs={}\niodepth={}\nruntime={}\ntime_based=1\n{file}",
             row.name, row.block, row.depth, extent.run_s
@@ -98,18 +149,38 @@ fn one_row<T: Target>(
             return Ok(Flow::Stop);
         }
         let job = session.current().and_then(|s| s.jobs.last());
-        if run > 0 && let Some(result) = job.and_then(|j| j.directions.first()) {
+        if run > 0
+            && let Some(result) = job.and_then(|j| j.directions.first())
+        {
             scores.push(result.bandwidth_bytes_per_s / 1e6);
             latencies.push(result.latency.mean_ns / 1e3);
         }
     }
     let id = format!("cdm.{state}.{}.{direction}", row.slug);
-    session.figure(&id, &format!("{} {direction}, {state}", row.name), "MB/s", &scores, Pick::Best);
+    session.figure(
+        &id,
+        &format!("{} {direction}, {state}", row.name),
+        "MB/s",
+        &scores,
+        Pick::Best,
+    );
     if row.random {
         let iops: Vec<f64> = scores.iter().map(|mb| mb * 1e6 / 4096.0).collect();
-        session.figure(&format!("{id}.iops"), &format!("{} {direction}, {state}, operations", row.name), "IOPS", &iops, Pick::Best);
+        session.figure(
+            &format!("{id}.iops"),
+            &format!("{} {direction}, {state}, operations", row.name),
+            "IOPS",
+            &iops,
+            Pick::Best,
+        );
     }
-    session.figure(&format!("{id}.latency"), &format!("{} {direction}, {state}, mean latency", row.name), "µs", &latencies, Pick::Mean);
+    session.figure(
+        &format!("{id}.latency"),
+        &format!("{} {direction}, {state}, mean latency", row.name),
+        "µs",
+        &latencies,
+        Pick::Mean,
+    );
     Ok(Flow::Continue)
 }
 

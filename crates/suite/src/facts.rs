@@ -50,13 +50,27 @@ fn relative() -> String {
     "relative".to_string()
 }
 
+/// Devices of the library for which there are checks, in alphabetical order.
+///
+/// # Errors
+/// Where the built-in checks cannot be read.
+pub fn devices() -> Result<Vec<String>, SuiteError> {
+    let checks: Checks =
+        toml::from_str(CHECKS).map_err(|e| SuiteError::Facts(format!("facts/checks.toml: {e}")))?;
+    let mut names: Vec<String> = checks.check.into_iter().map(|c| c.device).collect();
+    names.sort_unstable();
+    names.dedup();
+    Ok(names)
+}
+
 /// Puts published values beside the figures of a review of `device`, in the document and its steps.
 ///
 /// # Errors
 /// Where the built-in facts or checks cannot be read or do not fit together.
 pub fn publish(document: &mut ResultDocument, device: &str) -> Result<(), SuiteError> {
     let fault = |what: &str, e: String| SuiteError::Facts(format!("facts/{what}: {e}"));
-    let facts: Facts = toml::from_str(PUBLISHED).map_err(|e| fault("published.toml", e.to_string()))?;
+    let facts: Facts =
+        toml::from_str(PUBLISHED).map_err(|e| fault("published.toml", e.to_string()))?;
     let checks: Checks = toml::from_str(CHECKS).map_err(|e| fault("checks.toml", e.to_string()))?;
     for check in checks.check.iter().filter(|c| c.device == device) {
         let fact = facts
@@ -64,8 +78,12 @@ pub fn publish(document: &mut ResultDocument, device: &str) -> Result<(), SuiteE
             .iter()
             .find(|f| f.id == check.fact)
             .ok_or_else(|| fault("checks.toml", format!("there is no fact `{}`", check.fact)))?;
-        let value = number(&fact.value)
-            .ok_or_else(|| fault("checks.toml", format!("fact `{}` is no number: {}", check.fact, fact.quantity)))?;
+        let value = number(&fact.value).ok_or_else(|| {
+            fault(
+                "checks.toml",
+                format!("fact `{}` is no number: {}", check.fact, fact.quantity),
+            )
+        })?;
         for figure in figures_mut(document).filter(|f| f.id == check.figure) {
             figure.published = Some(compare(figure.value, value, fact, check));
         }
@@ -74,7 +92,11 @@ pub fn publish(document: &mut ResultDocument, device: &str) -> Result<(), SuiteE
 }
 
 fn figures_mut(document: &mut ResultDocument) -> impl Iterator<Item = &mut Figure> {
-    document.steps.iter_mut().flat_map(|s| s.figures.iter_mut()).chain(document.figures.iter_mut())
+    document
+        .steps
+        .iter_mut()
+        .flat_map(|s| s.figures.iter_mut())
+        .chain(document.figures.iter_mut())
 }
 
 fn number(value: &toml::Value) -> Option<f64> {
@@ -87,7 +109,11 @@ fn number(value: &toml::Value) -> Option<f64> {
 }
 
 fn compare(measured: f64, value: f64, fact: &Fact, check: &Check) -> Published {
-    let margin = if check.kind == "relative" { check.tolerance * value.abs() } else { check.tolerance };
+    let margin = if check.kind == "relative" {
+        check.tolerance * value.abs()
+    } else {
+        check.tolerance
+    };
     let met = match fact.op.as_str() {
         "<" | "<=" if check.tolerance == 0.0 => measured <= value,
         ">" | ">=" if check.tolerance == 0.0 => measured >= value,
@@ -100,7 +126,11 @@ fn compare(measured: f64, value: f64, fact: &Fact, check: &Check) -> Published {
         tolerance: check.tolerance,
         tolerance_kind: check.kind.clone(),
         met,
-        why: if met { String::new() } else { check.why.clone() },
+        why: if met {
+            String::new()
+        } else {
+            check.why.clone()
+        },
         source: fact.source.clone(),
     }
 }
@@ -124,24 +154,51 @@ impl Row {
 
 /// The figures of a document that stand for published facts, in the order of the document.
 pub fn rows(document: &ResultDocument) -> Vec<Row> {
-    let figures = document.steps.iter().flat_map(|s| &s.figures).chain(&document.figures);
-    figures.filter_map(|f| f.published.clone().map(|published| Row { figure: f.clone(), published })).collect()
+    let figures = document
+        .steps
+        .iter()
+        .flat_map(|s| &s.figures)
+        .chain(&document.figures);
+    figures
+        .filter_map(|f| {
+            f.published.clone().map(|published| Row {
+                figure: f.clone(),
+                published,
+            })
+        })
+        .collect()
 }
 
 /// The validation table in Markdown.
 pub fn table(rows: &[Row]) -> String {
-    let mut text = String::from("| fact | what | published | simulated | error | tolerance | met |\n|---|---|---|---|---|---|---|\n");
+    let mut text = String::from(
+        "| fact | what | published | simulated | error | tolerance | met |\n|---|---|---|---|---|---|---|\n",
+    );
     for row in rows {
         let (figure, p) = (&row.figure, &row.published);
-        let mode = figure.mode.as_deref().map(|m| format!("{m}: ")).unwrap_or_default();
-        let op = if p.op == "=" { String::new() } else { format!("{} ", p.op) };
-        let error = row.error_percent().map_or("–".to_string(), |e| format!("{e:+.1} %"));
+        let mode = figure
+            .mode
+            .as_deref()
+            .map(|m| format!("{m}: "))
+            .unwrap_or_default();
+        let op = if p.op == "=" {
+            String::new()
+        } else {
+            format!("{} ", p.op)
+        };
+        let error = row
+            .error_percent()
+            .map_or("–".to_string(), |e| format!("{e:+.1} %"));
         let tolerance = match (p.tolerance_kind.as_str(), p.tolerance) {
             (_, 0.0) => "as printed".to_string(),
             ("relative", t) => format!("{:.0} %", t * 100.0),
             (_, t) => format!("{t} {}", figure.unit),
         };
-        let met = if p.met { "yes".to_string() } else { format!("no: {}", p.why) };
+        let met = if p.met {
+            "yes".to_string()
+        } else {
+            format!("no: {}", p.why)
+        };
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
@@ -157,6 +214,12 @@ pub fn table(rows: &[Row]) -> String {
 }
 
 fn short(value: f64) -> String {
-    let digits = if value.abs() >= 100.0 || value == value.trunc() { 0 } else if value.abs() >= 10.0 { 1 } else { 2 };
+    let digits = if value.abs() >= 100.0 || value == value.trunc() {
+        0
+    } else if value.abs() >= 10.0 {
+        1
+    } else {
+        2
+    };
     format!("{value:.digits$}")
 }

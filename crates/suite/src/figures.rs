@@ -11,22 +11,55 @@ const METER_INTERVAL_S: f64 = 0.5;
 
 /// Adds the figures of one mode to the document.
 pub(crate) fn add(document: &mut ResultDocument, mode: Option<&str>) {
-    let steps: Vec<&StepResult> = document.steps.iter().filter(|s| s.mode.as_deref() == mode).collect();
+    let steps: Vec<&StepResult> = document
+        .steps
+        .iter()
+        .filter(|s| s.mode.as_deref() == mode)
+        .collect();
     let mut figures = Vec::new();
     power(&steps, mode, &mut figures);
     for (series, id, title) in [
-        ("device temperature", "temperature.device.max", "Highest temperature that the device reports"),
-        ("surface temperature", "temperature.surface.max", "Highest temperature of the surface"),
+        (
+            "device temperature",
+            "temperature.device.max",
+            "Highest temperature that the device reports",
+        ),
+        (
+            "surface temperature",
+            "temperature.surface.max",
+            "Highest temperature of the surface",
+        ),
     ] {
         let highest = points(&steps, series).map(|(_, v)| v).reduce(f64::max);
         figures.extend(highest.map(|v| figure(mode, id, title, "°C", v)));
     }
     let throttled = points(&steps, "throttle").map(|(_, v)| v).reduce(f64::min);
-    figures.extend(throttled.map(|v| figure(mode, "throttle.min", "Least share of full speed under thermal throttling", "%", v)));
+    figures.extend(throttled.map(|v| {
+        figure(
+            mode,
+            "throttle.min",
+            "Least share of full speed under thermal throttling",
+            "%",
+            v,
+        )
+    }));
     formatting(&steps, mode, &mut figures);
     let lows = ["fresh", "used"].map(|state| figure_id(mode, &format!("fio.{state}.write.low")));
-    let lowest = steps.iter().flat_map(|s| &s.figures).filter(|f| lows.contains(&f.id)).map(|f| f.value).reduce(f64::min);
-    figures.extend(lowest.map(|v| figure(mode, "fio.write.low", "Sequential write across the device, slowest interval", "MB/s", v)));
+    let lowest = steps
+        .iter()
+        .flat_map(|s| &s.figures)
+        .filter(|f| lows.contains(&f.id))
+        .map(|f| f.value)
+        .reduce(f64::min);
+    figures.extend(lowest.map(|v| {
+        figure(
+            mode,
+            "fio.write.low",
+            "Sequential write across the device, slowest interval",
+            "MB/s",
+            v,
+        )
+    }));
     document.figures.extend(figures);
 }
 
@@ -43,24 +76,52 @@ fn power(steps: &[&StepResult], mode: Option<&str>, figures: &mut Vec<Figure>) {
     }
     if time_s > 0.0 && most >= least {
         figures.push(figure(mode, "power.min", "Power, lowest", "W", least));
-        figures.push(figure(mode, "power.mean", "Power, mean over the procedure", "W", energy_j / time_s));
+        figures.push(figure(
+            mode,
+            "power.mean",
+            "Power, mean over the procedure",
+            "W",
+            energy_j / time_s,
+        ));
         figures.push(figure(mode, "power.peak", "Power, highest", "W", most));
-        figures.push(figure(mode, "energy", "Energy over the procedure", "kJ", energy_j / 1e3));
+        figures.push(figure(
+            mode,
+            "energy",
+            "Energy over the procedure",
+            "kJ",
+            energy_j / 1e3,
+        ));
     }
 }
 
 fn formatting(steps: &[&StepResult], mode: Option<&str>, figures: &mut Vec<Figure>) {
     let of = |state: &str| {
         let id = figure_id(mode, &format!("cdm.{state}.seq1m-q8t1.write"));
-        steps.iter().flat_map(|s| &s.figures).find(|f| f.id == id).map(|f| f.value)
+        steps
+            .iter()
+            .flat_map(|s| &s.figures)
+            .find(|f| f.id == id)
+            .map(|f| f.value)
     };
     if let (Some(used), Some(refreshed)) = (of("used"), of("refreshed"))
         && used > 0.0
     {
         let gain = refreshed / used;
-        figures.push(figure(mode, "format.gain", "Sequential write after formatting, against before", "×", gain));
+        figures.push(figure(
+            mode,
+            "format.gain",
+            "Sequential write after formatting, against before",
+            "×",
+            gain,
+        ));
         let restored = if gain >= RESTORED { 1.0 } else { 0.0 };
-        figures.push(figure(mode, "format.restores", "Formatting restores performance (1 yes, 0 no)", "", restored));
+        figures.push(figure(
+            mode,
+            "format.restores",
+            "Formatting restores performance (1 yes, 0 no)",
+            "",
+            restored,
+        ));
     }
 }
 
@@ -69,11 +130,14 @@ fn points<'a>(steps: &'a [&'a StepResult], name: &'a str) -> impl Iterator<Item 
     steps.iter().flat_map(move |step| {
         let series: Option<&Series> = step.series.iter().find(|s| s.name == name);
         let mut before = step.start_s;
-        series.into_iter().flat_map(|s| s.t_s.iter().zip(&s.v)).map(move |(t, v)| {
-            let length = t - before;
-            before = *t;
-            (length, *v)
-        })
+        series
+            .into_iter()
+            .flat_map(|s| s.t_s.iter().zip(&s.v))
+            .map(move |(t, v)| {
+                let length = t - before;
+                before = *t;
+                (length, *v)
+            })
     })
 }
 

@@ -11,9 +11,15 @@ use nandscope_workload::files::{ExfatLayout, FormatPlan};
 const SETTLE: Nanos = Nanos::from_secs(30);
 
 /// Formats the device.
-pub(crate) fn run<T: Target>(session: &mut Session<'_, T>, id: &str, title: &str) -> Result<Flow, SuiteError> {
-    let layout = ExfatLayout::new(session.capacity())
-        .map_err(|e| SuiteError::Step { step: title.to_string(), problem: e.to_string() })?;
+pub(crate) fn run<T: Target>(
+    session: &mut Session<'_, T>,
+    id: &str,
+    title: &str,
+) -> Result<Flow, SuiteError> {
+    let layout = ExfatLayout::new(session.capacity()).map_err(|e| SuiteError::Step {
+        step: title.to_string(),
+        problem: e.to_string(),
+    })?;
     session.begin_step(
         id,
         title,
@@ -22,7 +28,10 @@ pub(crate) fn run<T: Target>(session: &mut Session<'_, T>, id: &str, title: &str
             .to_string(),
         2,
     );
-    let flow = match session.run(single(Box::new(FormatPlan::default().source(&layout)), "format")) {
+    let flow = match session.run(single(
+        Box::new(FormatPlan::default().source(&layout)),
+        "format",
+    )) {
         Ok(Flow::Continue) => session.idle(SETTLE),
         other => other,
     };

@@ -9,18 +9,35 @@ use nandscope_workload::job::JobFile;
 use nandscope_workload::pattern::Generator;
 
 /// The phase in which all jobs of `text` run side by side. Threads of one job are reported together.
-pub(crate) fn phase(step: &str, text: &str, capacity: Bytes, seed: u64) -> Result<Phase, SuiteError> {
-    let fault = |problem: String| SuiteError::Step { step: step.to_string(), problem };
+pub(crate) fn phase(
+    step: &str,
+    text: &str,
+    capacity: Bytes,
+    seed: u64,
+) -> Result<Phase, SuiteError> {
+    let fault = |problem: String| SuiteError::Step {
+        step: step.to_string(),
+        problem,
+    };
     let file = JobFile::parse(step, text).map_err(|e| fault(e.to_string()))?;
     let mut threads = Vec::new();
     let mut jobs = Vec::new();
     for (record, job) in file.jobs.iter().enumerate() {
         for clone in 0..job.numjobs {
-            let source = Generator::new(job, clone, capacity, seed).map_err(|e| fault(e.to_string()))?;
+            let source =
+                Generator::new(job, clone, capacity, seed).map_err(|e| fault(e.to_string()))?;
             threads.push(Thread::new(Box::new(source), job.pacing.clone(), record));
         }
         let options = job.options();
-        jobs.push(JobMeta { options, percentiles: job.percentiles.clone(), ..JobMeta::new(job.name.clone()) });
+        jobs.push(JobMeta {
+            options,
+            percentiles: job.percentiles.clone(),
+            ..JobMeta::new(job.name.clone())
+        });
     }
-    Ok(Phase { threads, jobs, interval: SECOND })
+    Ok(Phase {
+        threads,
+        jobs,
+        interval: SECOND,
+    })
 }

@@ -33,7 +33,10 @@ pub fn plateaus(start_s: f64, t_s: &[f64], v: &[f64]) -> Vec<Plateau> {
     let logs: Vec<f64> = v[..n].iter().map(|mb| libm::log(mb.max(1e-3))).collect();
     let mut cuts = vec![0, n];
     while cuts.len() <= PLATEAUS_MAX {
-        let best = cuts.windows(2).filter_map(|w| best_split(&logs, w[0], w[1])).max_by(|a, b| a.1.total_cmp(&b.1));
+        let best = cuts
+            .windows(2)
+            .filter_map(|w| best_split(&logs, w[0], w[1]))
+            .max_by(|a, b| a.1.total_cmp(&b.1));
         let Some((at, _)) = best else { break };
         cuts.push(at);
         cuts.sort_unstable();
@@ -41,7 +44,11 @@ pub fn plateaus(start_s: f64, t_s: &[f64], v: &[f64]) -> Vec<Plateau> {
     join_alike(&logs, &mut cuts);
     let moved = cumulative_gb(start_s, &t_s[..n], &v[..n]);
     cuts.windows(2)
-        .map(|w| Plateau { start_gb: moved[w[0]], end_gb: moved[w[1]], mb_per_s: libm::exp(median(&logs[w[0]..w[1]])) })
+        .map(|w| Plateau {
+            start_gb: moved[w[0]],
+            end_gb: moved[w[1]],
+            mb_per_s: libm::exp(median(&logs[w[0]..w[1]])),
+        })
         .collect()
 }
 
@@ -66,13 +73,18 @@ fn best_split(logs: &[f64], from: usize, to: usize) -> Option<(usize, f64)> {
             best = Some((at, gain));
         }
     }
-    best.filter(|(at, _)| (median(&logs[from..*at]) - median(&logs[*at..to])).abs() >= libm::log(RATIO))
+    best.filter(|(at, _)| {
+        (median(&logs[from..*at]) - median(&logs[*at..to])).abs() >= libm::log(RATIO)
+    })
 }
 
 fn join_alike(logs: &[f64], cuts: &mut Vec<usize>) {
     loop {
         let alike = (1..cuts.len() - 1).find(|i| {
-            let (a, b) = (median(&logs[cuts[i - 1]..cuts[*i]]), median(&logs[cuts[*i]..cuts[i + 1]]));
+            let (a, b) = (
+                median(&logs[cuts[i - 1]..cuts[*i]]),
+                median(&logs[cuts[*i]..cuts[i + 1]]),
+            );
             (a - b).abs() < libm::log(RATIO)
         });
         match alike {

@@ -54,7 +54,10 @@ enum Stage {
 const STAGES: [(Stage, u32); 9] = [
     (Stage::CrystalDiskMark("fresh"), 8),
     (Stage::Sequential("fresh"), 25),
-    (Stage::Format("format-before-copying", "Format before copying"), 1),
+    (
+        Stage::Format("format-before-copying", "Format before copying"),
+        1,
+    ),
     (Stage::Folders, 40),
     (Stage::Traces, 2),
     (Stage::Sequential("used"), 25),
@@ -87,13 +90,26 @@ impl Stage {
     fn run<T: Target>(self, session: &mut Session<'_, T>, quick: bool) -> Result<Flow, SuiteError> {
         match self {
             Stage::CrystalDiskMark(state) => {
-                let extent = if quick { cdm::Extent::QUICK } else { cdm::Extent::FULL };
+                let extent = if quick {
+                    cdm::Extent::QUICK
+                } else {
+                    cdm::Extent::FULL
+                };
                 let offset = formatting::first_file_offset(session);
                 cdm::run(session, state, offset, extent)
             }
-            Stage::Sequential(state) => sequential::run(session, state, if quick { 10 } else { 100 }),
+            Stage::Sequential(state) => {
+                sequential::run(session, state, if quick { 10 } else { 100 })
+            }
             Stage::Format(id, title) => formatting::run(session, id, title),
-            Stage::Folders => folders::run(session, if quick { folders::Extent::QUICK } else { folders::Extent::FULL }),
+            Stage::Folders => folders::run(
+                session,
+                if quick {
+                    folders::Extent::QUICK
+                } else {
+                    folders::Extent::FULL
+                },
+            ),
             Stage::Traces => applications::run(session),
         }
     }
@@ -112,19 +128,41 @@ pub fn review(
     stop: &dyn Fn() -> bool,
 ) -> Result<ResultDocument, SuiteError> {
     let modes = chosen_modes(spec, options)?;
-    let first = modes.first().ok_or_else(|| SuiteError::Target("there is no mode to review".to_string()))?;
-    let mut device = Device::new(&spec.profile, &first.host, options.seed).map_err(SuiteError::Target)?;
+    let first = modes
+        .first()
+        .ok_or_else(|| SuiteError::Target("there is no mode to review".to_string()))?;
+    let mut device =
+        Device::new(&spec.profile, &first.host, options.seed).map_err(SuiteError::Target)?;
     let mut document = blank(spec, options);
     let count = modes.len();
     for (number, mode) in modes.into_iter().enumerate() {
         if number > 0 {
-            device.attach(&spec.profile, &mode.host).map_err(SuiteError::Target)?;
+            device
+                .attach(&spec.profile, &mode.host)
+                .map_err(SuiteError::Target)?;
         }
-        document.target.modes.push(SimSpec::mode_info(mode, device.path()));
+        document
+            .target
+            .modes
+            .push(SimSpec::mode_info(mode, device.path()));
         let now = device.now();
-        let mut watcher = StageWatcher { observer, mode: mode.name.clone(), step: String::new(), base: 0.0, share: 0.0, steps: (0, 1), outer: (number, count) };
-        let mut session =
-            Session::new(SimTarget::at(device, now), options.seed, &mut document, Some(mode.name.clone()), stop, &mut watcher);
+        let mut watcher = StageWatcher {
+            observer,
+            mode: mode.name.clone(),
+            step: String::new(),
+            base: 0.0,
+            share: 0.0,
+            steps: (0, 1),
+            outer: (number, count),
+        };
+        let mut session = Session::new(
+            SimTarget::at(device, now),
+            options.seed,
+            &mut document,
+            Some(mode.name.clone()),
+            stop,
+            &mut watcher,
+        );
         let flow = all_stages(&mut session, options.quick);
         device = session.target.into_device();
         figures::add(&mut document, Some(&mode.name));
@@ -133,7 +171,9 @@ pub fn review(
             break;
         }
     }
-    facts::publish(&mut document, &spec.profile.device.name)?;
+    if !options.quick {
+        facts::publish(&mut document, &spec.profile.device.name)?;
+    }
     Ok(document)
 }
 
@@ -151,14 +191,36 @@ fn all_stages<T: Target>(session: &mut Session<'_, T>, quick: bool) -> Result<Fl
     Ok(Flow::Continue)
 }
 
-fn chosen_modes<'a>(spec: &'a SimSpec, options: &ReviewOptions) -> Result<Vec<&'a Mode>, SuiteError> {
+fn chosen_modes<'a>(
+    spec: &'a SimSpec,
+    options: &ReviewOptions,
+) -> Result<Vec<&'a Mode>, SuiteError> {
     let mut chosen: Vec<&Mode> = Vec::new();
     for name in &options.modes {
-        let found = spec.modes.iter().find(|m| m.name.eq_ignore_ascii_case(name));
-        let known = || spec.modes.iter().map(|m| format!("`{}`", m.name)).collect::<Vec<_>>().join(", ");
-        chosen.push(found.ok_or_else(|| SuiteError::Target(format!("`{name}` is no mode of {}; it has {}", spec.name, known())))?);
+        let found = spec
+            .modes
+            .iter()
+            .find(|m| m.name.eq_ignore_ascii_case(name));
+        let known = || {
+            spec.modes
+                .iter()
+                .map(|m| format!("`{}`", m.name))
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
+        chosen.push(found.ok_or_else(|| {
+            SuiteError::Target(format!(
+                "`{name}` is no mode of {}; it has {}",
+                spec.name,
+                known()
+            ))
+        })?);
     }
-    Ok(if chosen.is_empty() { spec.modes.iter().collect() } else { chosen })
+    Ok(if chosen.is_empty() {
+        spec.modes.iter().collect()
+    } else {
+        chosen
+    })
 }
 
 fn blank(spec: &SimSpec, options: &ReviewOptions) -> ResultDocument {
@@ -166,7 +228,7 @@ fn blank(spec: &SimSpec, options: &ReviewOptions) -> ResultDocument {
     if options.quick {
         notices.push(Notice {
             level: "warning".to_string(),
-            text: "Quick review: a tenth of the device and of the folders, one pass, short runs. Regions behind the cache may not be reached.".to_string(),
+            text: "Quick review: a tenth of the device and of the folders, one pass, short runs. Regions behind the cache may not be reached, and nothing is compared with publications.".to_string(),
             step: None,
         });
     }
@@ -215,6 +277,11 @@ impl Watcher for StageWatcher<'_> {
         let (done, steps) = self.steps;
         let of_stage = (f64::from(done) + fraction.clamp(0.0, 1.0)) / f64::from(steps);
         let within = self.base + self.share * of_stage.min(1.0);
-        self.observer.progress((number as f64 + within) / count as f64, &self.mode, &self.step, at);
+        self.observer.progress(
+            (number as f64 + within) / count as f64,
+            &self.mode,
+            &self.step,
+            at,
+        );
     }
 }

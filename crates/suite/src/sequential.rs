@@ -12,12 +12,26 @@ use nandscope_measure::target::Target;
 const EDGE_S: f64 = 10.0;
 
 /// Runs both in the state that `state` names, over the first `percent` of the device.
-pub(crate) fn run<T: Target>(session: &mut Session<'_, T>, state: &str, percent: u32) -> Result<Flow, SuiteError> {
+pub(crate) fn run<T: Target>(
+    session: &mut Session<'_, T>,
+    state: &str,
+    percent: u32,
+) -> Result<Flow, SuiteError> {
     let section = "Sequential across the device";
-    let part = if percent == 100 { "the whole device".to_string() } else { format!("the first {percent} % of the device") };
+    let part = if percent == 100 {
+        "the whole device".to_string()
+    } else {
+        format!("the first {percent} % of the device")
+    };
     let how = "in blocks of 128 KiB, one command at a time (fio, iodepth 1)";
     let write_title = format!("fio sequential write, {state}");
-    session.begin_step(&format!("fio-write-{state}"), &write_title, section, format!("A write over {part} {how}."), 1);
+    session.begin_step(
+        &format!("fio-write-{state}"),
+        &write_title,
+        section,
+        format!("A write over {part} {how}."),
+        1,
+    );
     let text = format!("[seq-write]\nrw=write\nbs=128k\niodepth=1\nsize={percent}%\n");
     let phase_write = phase(&write_title, &text, session.capacity(), session.seed)?;
     let flow = session.run(phase_write);
@@ -43,7 +57,13 @@ pub(crate) fn run<T: Target>(session: &mut Session<'_, T>, state: &str, percent:
 }
 
 fn write_figures<T: Target>(session: &mut Session<'_, T>, state: &str) {
-    let Some(bandwidth) = session.current().and_then(|s| series(s, "write bandwidth")).cloned() else { return };
+    let Some(bandwidth) = session
+        .current()
+        .and_then(|s| series(s, "write bandwidth"))
+        .cloned()
+    else {
+        return;
+    };
     let start_s = session.current().map_or(0.0, |s| s.start_s);
     mean_figure(session, state, "write");
     let found = plateaus(start_s, &bandwidth.t_s, &bandwidth.v);
@@ -53,20 +73,44 @@ fn write_figures<T: Target>(session: &mut Session<'_, T>, state: &str) {
     extremes(session, state, "write", &bandwidth);
 }
 
-fn plateau_figures<T: Target>(session: &mut Session<'_, T>, state: &str, number: usize, plateau: &Plateau) {
+fn plateau_figures<T: Target>(
+    session: &mut Session<'_, T>,
+    state: &str,
+    number: usize,
+    plateau: &Plateau,
+) {
     let id = format!("fio.{state}.write.plateau-{number}");
     let title = format!("Sequential write, {state}, region {number}");
     session.figure(&id, &title, "MB/s", &[plateau.mb_per_s], Pick::Mean);
-    session.figure(&format!("{id}.end"), &format!("{title}, ends at"), "GB", &[plateau.end_gb], Pick::Mean);
+    session.figure(
+        &format!("{id}.end"),
+        &format!("{title}, ends at"),
+        "GB",
+        &[plateau.end_gb],
+        Pick::Mean,
+    );
 }
 
 fn read_figures<T: Target>(session: &mut Session<'_, T>, state: &str) {
-    let Some(bandwidth) = session.current().and_then(|s| series(s, "read bandwidth")).cloned() else { return };
+    let Some(bandwidth) = session
+        .current()
+        .and_then(|s| series(s, "read bandwidth"))
+        .cloned()
+    else {
+        return;
+    };
     let start_s = session.current().map_or(0.0, |s| s.start_s);
     mean_figure(session, state, "read");
-    let (Some(&last), true) = (bandwidth.t_s.last(), bandwidth.v.len() > 2) else { return };
+    let (Some(&last), true) = (bandwidth.t_s.last(), bandwidth.v.len() > 2) else {
+        return;
+    };
     let mean_between = |from: f64, to: f64| {
-        let values = bandwidth.t_s.iter().zip(&bandwidth.v).filter(|(t, _)| **t > from && **t <= to).map(|(_, v)| *v);
+        let values = bandwidth
+            .t_s
+            .iter()
+            .zip(&bandwidth.v)
+            .filter(|(t, _)| **t > from && **t <= to)
+            .map(|(_, v)| *v);
         let values: Vec<f64> = values.collect();
         (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
     };
@@ -74,25 +118,68 @@ fn read_figures<T: Target>(session: &mut Session<'_, T>, state: &str) {
     // The last interval is cut short by the end of the run.
     let last_whole = bandwidth.t_s[bandwidth.t_s.len() - 2];
     if let Some(v) = mean_between(start_s, start_s + edge) {
-        session.figure(&format!("fio.{state}.read.start"), &format!("Sequential read, {state}, at its start"), "MB/s", &[v], Pick::Mean);
+        session.figure(
+            &format!("fio.{state}.read.start"),
+            &format!("Sequential read, {state}, at its start"),
+            "MB/s",
+            &[v],
+            Pick::Mean,
+        );
     }
     if let Some(v) = mean_between(last_whole - edge, last_whole) {
-        session.figure(&format!("fio.{state}.read.end"), &format!("Sequential read, {state}, at its end"), "MB/s", &[v], Pick::Mean);
+        session.figure(
+            &format!("fio.{state}.read.end"),
+            &format!("Sequential read, {state}, at its end"),
+            "MB/s",
+            &[v],
+            Pick::Mean,
+        );
     }
 }
 
 fn mean_figure<T: Target>(session: &mut Session<'_, T>, state: &str, direction: &str) {
-    let result = session.current().and_then(|s| s.jobs.last()).and_then(|j| j.directions.iter().find(|d| d.kind == direction));
+    let result = session
+        .current()
+        .and_then(|s| s.jobs.last())
+        .and_then(|j| j.directions.iter().find(|d| d.kind == direction));
     if let Some(mb) = result.map(|d| d.bandwidth_bytes_per_s / 1e6) {
-        session.figure(&format!("fio.{state}.{direction}"), &format!("Sequential {direction}, {state}, mean"), "MB/s", &[mb], Pick::Mean);
+        session.figure(
+            &format!("fio.{state}.{direction}"),
+            &format!("Sequential {direction}, {state}, mean"),
+            "MB/s",
+            &[mb],
+            Pick::Mean,
+        );
     }
 }
 
-fn extremes<T: Target>(session: &mut Session<'_, T>, state: &str, direction: &str, bandwidth: &Series) {
+fn extremes<T: Target>(
+    session: &mut Session<'_, T>,
+    state: &str,
+    direction: &str,
+    bandwidth: &Series,
+) {
     let whole = &bandwidth.v[..bandwidth.v.len().saturating_sub(1)];
-    let (Some(low), Some(high)) = (whole.iter().copied().reduce(f64::min), whole.iter().copied().reduce(f64::max)) else { return };
-    session.figure(&format!("fio.{state}.{direction}.low"), &format!("Sequential {direction}, {state}, slowest interval"), "MB/s", &[low], Pick::Mean);
-    session.figure(&format!("fio.{state}.{direction}.high"), &format!("Sequential {direction}, {state}, fastest interval"), "MB/s", &[high], Pick::Mean);
+    let (Some(low), Some(high)) = (
+        whole.iter().copied().reduce(f64::min),
+        whole.iter().copied().reduce(f64::max),
+    ) else {
+        return;
+    };
+    session.figure(
+        &format!("fio.{state}.{direction}.low"),
+        &format!("Sequential {direction}, {state}, slowest interval"),
+        "MB/s",
+        &[low],
+        Pick::Mean,
+    );
+    session.figure(
+        &format!("fio.{state}.{direction}.high"),
+        &format!("Sequential {direction}, {state}, fastest interval"),
+        "MB/s",
+        &[high],
+        Pick::Mean,
+    );
 }
 
 fn series<'a>(step: &'a StepResult, name: &str) -> Option<&'a Series> {

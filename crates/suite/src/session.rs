@@ -81,7 +81,18 @@ impl<'a, T: Target> Session<'a, T> {
         stop: &'a dyn Fn() -> bool,
         watcher: &'a mut dyn Watcher,
     ) -> Self {
-        Session { target, seed, document, mode, stop, watcher, step: None, notices: Vec::new(), done: 0, phases: 1 }
+        Session {
+            target,
+            seed,
+            document,
+            mode,
+            stop,
+            watcher,
+            step: None,
+            notices: Vec::new(),
+            done: 0,
+            phases: 1,
+        }
     }
 
     pub(crate) fn capacity(&self) -> Bytes {
@@ -95,9 +106,20 @@ impl<'a, T: Target> Session<'a, T> {
     }
 
     /// Begins a step of `phases` phases; what ran before has been ended by [`Session::end_step`].
-    pub(crate) fn begin_step(&mut self, id: &str, title: &str, section: &str, description: String, phases: u32) {
+    pub(crate) fn begin_step(
+        &mut self,
+        id: &str,
+        title: &str,
+        section: &str,
+        description: String,
+        phases: u32,
+    ) {
         let now = self.target.now().as_secs_f64();
-        let prefix = self.mode.as_deref().map(|m| format!("{}-", slug(m))).unwrap_or_default();
+        let prefix = self
+            .mode
+            .as_deref()
+            .map(|m| format!("{}-", slug(m)))
+            .unwrap_or_default();
         self.done = 0;
         self.phases = phases.max(1);
         self.step = Some(StepResult {
@@ -114,9 +136,15 @@ impl<'a, T: Target> Session<'a, T> {
 
     /// Runs one phase and joins it to the step.
     pub(crate) fn run(&mut self, phase: Phase) -> Result<Flow, SuiteError> {
-        let Some(mut step) = self.step.take() else { return Ok(Flow::Stop) };
+        let Some(mut step) = self.step.take() else {
+            return Ok(Flow::Stop);
+        };
         let part = self.run_part(phase, &step.title)?;
-        let flow = if part.incomplete.is_some() { Flow::Stop } else { Flow::Continue };
+        let flow = if part.incomplete.is_some() {
+            Flow::Stop
+        } else {
+            Flow::Continue
+        };
         join(&mut step, part);
         self.step = Some(step);
         Ok(flow)
@@ -124,14 +152,28 @@ impl<'a, T: Target> Session<'a, T> {
 
     /// Leaves the target alone for a while, with the instruments on.
     pub(crate) fn idle(&mut self, time: Nanos) -> Result<Flow, SuiteError> {
-        let Some(mut step) = self.step.take() else { return Ok(Flow::Stop) };
-        let pacing = Pacing { start_delay: time, ..Pacing::default() };
-        let threads = vec![Thread::new(Box::new(OneFlush(false)), pacing, 0)];
-        let phase = Phase { threads, jobs: vec![JobMeta::new("idle")], interval: SECOND };
+        let Some(mut step) = self.step.take() else {
+            return Ok(Flow::Stop);
+        };
+        // A start delay would not be measured; a flush that is due at the end is.
+        let source = OneFlush {
+            due: time,
+            issued: false,
+        };
+        let threads = vec![Thread::new(Box::new(source), Pacing::default(), 0)];
+        let phase = Phase {
+            threads,
+            jobs: vec![JobMeta::new("idle")],
+            interval: SECOND,
+        };
         let mut part = self.run_part(phase, &step.title)?;
         part.jobs.clear();
         part.series.retain(|s| !s.name.starts_with("flush"));
-        let flow = if part.incomplete.is_some() { Flow::Stop } else { Flow::Continue };
+        let flow = if part.incomplete.is_some() {
+            Flow::Stop
+        } else {
+            Flow::Continue
+        };
         join(&mut step, part);
         self.step = Some(step);
         Ok(flow)
@@ -139,25 +181,50 @@ impl<'a, T: Target> Session<'a, T> {
 
     fn run_part(&mut self, phase: Phase, title: &str) -> Result<StepResult, SuiteError> {
         let plan = Some(IntervalPlan::with_interval(phase.interval));
-        let mut observer = Relay { watcher: self.watcher, done: self.done, phases: self.phases, start: self.target.now() };
-        let outcome = run_group(&mut self.target, phase.threads, plan, &mut observer, self.stop)
-            .map_err(|e| SuiteError::Step { step: title.to_string(), problem: e.to_string() })?;
+        let mut observer = Relay {
+            watcher: self.watcher,
+            done: self.done,
+            phases: self.phases,
+            start: self.target.now(),
+        };
+        let outcome = run_group(
+            &mut self.target,
+            phase.threads,
+            plan,
+            &mut observer,
+            self.stop,
+        )
+        .map_err(|e| SuiteError::Step {
+            step: title.to_string(),
+            problem: e.to_string(),
+        })?;
         self.done += 1;
-        self.watcher.phase_progress(f64::from(self.done) / f64::from(self.phases), outcome.end);
+        self.watcher
+            .phase_progress(f64::from(self.done) / f64::from(self.phases), outcome.end);
         if let Ending::Failed(why) = &outcome.ending {
-            self.notices.push(Notice { level: "error".to_string(), text: why.clone(), step: None });
+            self.notices.push(Notice {
+                level: "error".to_string(),
+                text: why.clone(),
+                step: None,
+            });
         }
         for notice in &outcome.notices {
             if !self.notices.contains(notice) {
                 self.notices.push(notice.clone());
             }
         }
-        Ok(build::step_result(&outcome, StepMeta::default(), &phase.jobs))
+        Ok(build::step_result(
+            &outcome,
+            StepMeta::default(),
+            &phase.jobs,
+        ))
     }
 
     /// Adds a figure to the step under way. `id` gets the mode and the step's place in front.
     pub(crate) fn figure(&mut self, id: &str, title: &str, unit: &str, values: &[f64], pick: Pick) {
-        let Some(step) = self.step.as_mut() else { return };
+        let Some(step) = self.step.as_mut() else {
+            return;
+        };
         let Some(value) = pick.of(values) else { return };
         let several = values.len() > 1;
         step.figures.push(Figure {
@@ -179,7 +246,13 @@ impl<'a, T: Target> Session<'a, T> {
 
     /// Ends the step and adds it to the document.
     pub(crate) fn end_step(&mut self) {
-        let notices = std::mem::take(&mut self.notices);
+        let mut notices = std::mem::take(&mut self.notices);
+        notices.retain(|n| {
+            self.document
+                .notices
+                .iter()
+                .all(|known| known.text != n.text)
+        });
         if let Some(step) = self.step.take() {
             build::add_step(self.document, step, &notices);
             self.watcher.step_done();
@@ -201,7 +274,9 @@ impl Pick {
     fn of(self, values: &[f64]) -> Option<f64> {
         match self {
             Pick::Best => values.iter().copied().reduce(f64::max),
-            Pick::Mean => (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64),
+            Pick::Mean => {
+                (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+            }
         }
     }
 }
@@ -235,17 +310,28 @@ impl Observer for Relay<'_> {
     fn progress(&mut self, progress: &Progress) {
         let within = progress.fraction.unwrap_or(0.0).clamp(0.0, 1.0);
         let fraction = (f64::from(self.done) + within) / f64::from(self.phases);
-        self.watcher.phase_progress(fraction, self.start + progress.elapsed);
+        self.watcher
+            .phase_progress(fraction, self.start + progress.elapsed);
     }
 }
 
 /// A single flush, by which an idle phase ends.
-struct OneFlush(bool);
+struct OneFlush {
+    due: Nanos,
+    issued: bool,
+}
 
 impl OpSource for OneFlush {
     fn next_op(&mut self) -> Option<TimedOp> {
-        let op = Op { kind: OpKind::Flush, offset: Bytes::ZERO, length: 0 };
-        (!std::mem::replace(&mut self.0, true)).then_some(TimedOp { op, due: None })
+        let op = Op {
+            kind: OpKind::Flush,
+            offset: Bytes::ZERO,
+            length: 0,
+        };
+        (!std::mem::replace(&mut self.issued, true)).then_some(TimedOp {
+            op,
+            due: Some(self.due),
+        })
     }
 }
 
@@ -259,16 +345,45 @@ fn join(step: &mut StepResult, part: StepResult) {
             *step.counters.entry(name).or_insert(0.0) += value;
         }
     }
-    if let (Some(flash), Some(host)) = (step.counters.get("flash_programmed_bytes"), step.counters.get("host_written_bytes"))
-        && *host > 0.0
+    if let (Some(flash), Some(host)) = (
+        step.counters.get("flash_programmed_bytes"),
+        step.counters.get("host_written_bytes"),
+    ) && *host > 0.0
     {
         let factor = flash / host;
-        step.counters.insert("write_amplification".to_string(), factor);
+        step.counters
+            .insert("write_amplification".to_string(), factor);
     }
     for series in part.series {
         match step.series.iter_mut().find(|s| s.name == series.name) {
+            Some(known) if known.name == "power" => append_power(known, series, part.start_s),
             Some(known) => append(known, series),
             None => step.series.push(series),
+        }
+    }
+}
+
+/// An interval of power shorter than this says more about the instant of a flush than about the
+/// draw: it is averaged into the one before it.
+const POWER_INTERVAL_MIN_S: f64 = 0.5;
+
+fn append_power(known: &mut Series, more: Series, start_s: f64) {
+    known.interval_s = 0.0;
+    let mut before = start_s;
+    for (t, watts) in more.t_s.into_iter().zip(more.v) {
+        let length = t - before;
+        before = t;
+        let earlier = known.t_s.len().checked_sub(2).map_or(0.0, |i| known.t_s[i]);
+        match (known.t_s.last_mut(), known.v.last_mut()) {
+            (Some(end), Some(v)) if length < POWER_INTERVAL_MIN_S && *end > earlier => {
+                let known_length = *end - earlier;
+                *v = (*v * known_length + watts * length) / (known_length + length);
+                *end = t;
+            }
+            _ => {
+                known.t_s.push(t);
+                known.v.push(watts);
+            }
         }
     }
 }

@@ -36,12 +36,23 @@ impl SimSpec {
     pub fn new(name: &str, text: &str, profile: Profile) -> Result<Self, SuiteError> {
         let mut modes = Vec::new();
         for review in &profile.review {
-            modes.push(Mode { name: review.mode.clone(), host: library_host(&review.host)? });
+            modes.push(Mode {
+                name: review.mode.clone(),
+                host: library_host(&review.host)?,
+            });
         }
         if modes.is_empty() {
-            modes.push(Mode { name: "Direct".to_string(), host: library_host("direct")? });
+            modes.push(Mode {
+                name: "Direct".to_string(),
+                host: library_host("direct")?,
+            });
         }
-        Ok(SimSpec { name: name.to_string(), text: text.to_string(), profile, modes })
+        Ok(SimSpec {
+            name: name.to_string(),
+            text: text.to_string(),
+            profile,
+            modes,
+        })
     }
 
     /// The device of that name in the library.
@@ -49,9 +60,14 @@ impl SimSpec {
     /// # Errors
     /// Where there is none, or it cannot be read.
     pub fn library(name: &str) -> Result<Self, SuiteError> {
-        let entry = library::device(name)
-            .ok_or_else(|| SuiteError::Target(format!("there is no device `{name}` in the library; `nandscope devices` lists it")))?;
-        let profile = entry.profile().map_err(|faults| SuiteError::Target(first(&faults)))?;
+        let entry = library::device(name).ok_or_else(|| {
+            SuiteError::Target(format!(
+                "there is no device `{name}` in the library; `nandscope devices` lists it"
+            ))
+        })?;
+        let profile = entry
+            .profile()
+            .map_err(|faults| SuiteError::Target(first(&faults)))?;
         SimSpec::new(&format!("sim:{name}"), entry.text, profile)
     }
 
@@ -61,7 +77,7 @@ impl SimSpec {
         TargetInfo {
             name: self.name.clone(),
             kind: "simulated".to_string(),
-            model: device.title.clone(),
+            model: device.model.clone(),
             capacity_bytes: device.capacity_bytes,
             description: device.description.clone(),
             profile_sha256: Some(hex(&Sha256::digest(self.text.as_bytes()))),
@@ -73,14 +89,22 @@ impl SimSpec {
 
     /// What a result document says of one way to attach it.
     pub fn mode_info(mode: &Mode, path: &[String]) -> ModeInfo {
-        ModeInfo { name: mode.name.clone(), path: path.to_vec() }
+        ModeInfo {
+            name: mode.name.clone(),
+            path: path.to_vec(),
+        }
     }
 }
 
 fn library_host(name: &str) -> Result<HostProfile, SuiteError> {
-    let entry = library::host(name)
-        .ok_or_else(|| SuiteError::Target(format!("there is no host `{name}` in the library; `nandscope devices hosts` lists it")))?;
-    entry.host_profile().map_err(|faults| SuiteError::Target(first(&faults)))
+    let entry = library::host(name).ok_or_else(|| {
+        SuiteError::Target(format!(
+            "there is no host `{name}` in the library; `nandscope devices hosts` lists it"
+        ))
+    })?;
+    entry
+        .host_profile()
+        .map_err(|faults| SuiteError::Target(first(&faults)))
 }
 
 fn first<E: ToString>(faults: &[E]) -> String {
@@ -89,8 +113,16 @@ fn first<E: ToString>(faults: &[E]) -> String {
 
 /// Rows for the report's table of parameters: all but names and descriptions.
 fn parameters(text: &str) -> Vec<Parameter> {
-    let rows = explain(text).into_iter().filter(|row| !row.table.is_empty() && row.table != "device" && row.table != "review");
-    rows.map(|row| Parameter { group: row.table, name: row.key, value: row.value, reason: row.remark }).collect()
+    let rows = explain(text)
+        .into_iter()
+        .filter(|row| !row.table.is_empty() && row.table != "device" && row.table != "review");
+    rows.map(|row| Parameter {
+        group: row.table,
+        name: row.key,
+        value: row.value,
+        reason: row.remark,
+    })
+    .collect()
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -5,7 +5,7 @@
 mod figures;
 mod logs;
 mod plan;
-mod progress;
+pub mod progress;
 mod replay;
 mod session;
 

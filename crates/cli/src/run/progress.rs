@@ -45,14 +45,10 @@ impl Line {
     }
 }
 
-impl Observer for Line {
-    fn progress(&mut self, progress: &Progress) {
-        let mut text = format!(
-            "{} virtual, {:.1} GB",
-            progress.elapsed,
-            progress.bytes.as_gb()
-        );
-        if let Some(fraction) = progress.fraction {
+impl Line {
+    /// Shows how far it has come: a share from 0 to 1 where it is known, and what goes on.
+    pub fn show(&self, fraction: Option<f64>, mut text: String) {
+        if let Some(fraction) = fraction {
             self.bar.set_position((fraction * STEPS as f64) as u64);
             let elapsed = self.began.elapsed();
             if elapsed > SETTLED && fraction > 0.01 {
@@ -61,5 +57,16 @@ impl Observer for Line {
             }
         }
         self.bar.set_message(text);
+    }
+}
+
+impl Observer for Line {
+    fn progress(&mut self, progress: &Progress) {
+        let text = format!(
+            "{} virtual, {:.1} GB",
+            progress.elapsed,
+            progress.bytes.as_gb()
+        );
+        self.show(progress.fraction, text);
     }
 }

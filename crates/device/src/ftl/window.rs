@@ -75,12 +75,6 @@ impl Window {
         }
     }
 
-    /// Power failed: nothing is at hand.
-    pub(crate) fn clear(&mut self) {
-        let pages = self.slot_of.len() as u32;
-        *self = Window::new(self.slots.len() as u32, pages);
-    }
-
     fn sweep(&mut self) -> usize {
         loop {
             let at = self.hand;
@@ -110,8 +104,6 @@ mod tests {
                 write_back: Some(1)
             }
         );
-        assert_eq!(window.touch(4, false), Lookup::Miss { write_back: None });
-        window.clear();
         assert_eq!(window.touch(4, false), Lookup::Miss { write_back: None });
     }
 }

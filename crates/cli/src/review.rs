@@ -1,0 +1,157 @@
+//! `nandscope review`: a whole review of a device, from the check of everything that can be wrong
+//! to the report. The procedure itself is the suite crate's.
+
+use crate::console::Console;
+use crate::failure::{Exit, Failure};
+use crate::interrupt::Interrupt;
+use crate::run::progress::Line;
+use crate::{output, target};
+use clap::{Args, ValueEnum};
+use nandscope_measure::document;
+use nandscope_measure::result::ResultDocument;
+use nandscope_report::{terminal, write_all};
+use nandscope_suite::spec::Mode;
+use nandscope_suite::{ReviewObserver, ReviewOptions, SimSpec, SuiteError, review};
+use nandscope_units::Nanos;
+use std::path::PathBuf;
+use std::time::{Instant, SystemTime};
+
+const EXAMPLES: &str = "\
+Examples:
+  nandscope review sim:sm2708-250gb                     every mode, report in review-sm2708-250gb/
+  nandscope review sim:sm2708-250gb --mode uhs-i -o uhs/
+  nandscope review sim:./my-card.toml --host rtl9211ds --quick
+
+The report is DIR/report.html, one file that needs no network. Beside it stand result.json (everything
+that was measured), csv/ (every series) and plots/ (every plot as SVG).
+
+Ctrl-C ends the review: what was measured until then is kept and reported, marked as incomplete, and the
+exit code is 130. A second Ctrl-C ends the program at once.";
+
+/// Arguments of `nandscope review`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// sim:NAME or sim:./FILE.toml
+    target: String,
+    /// Folder for the report; made where it is missing [default: review-NAME]
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// The procedure
+    #[arg(long, value_enum, default_value_t)]
+    suite: Suite,
+    /// Only this way of attaching the device, such as `UHS-I`; may be given several times [default: all]
+    #[arg(long, value_name = "MODE")]
+    mode: Vec<String>,
+    /// Attach the device to this host instead of those that its profile names
+    #[arg(long, value_name = "NAME|FILE", conflicts_with = "mode")]
+    host: Option<String>,
+    /// Every random choice follows from it
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// A tenth of the data, one pass, short runs
+    #[arg(long)]
+    quick: bool,
+}
+
+/// The procedures that there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Suite {
+    /// The review of a memory card: fresh, used, refreshed; folders, traces, power, heat
+    #[default]
+    Card,
+}
+
+/// Reviews the device and writes the report.
+///
+/// # Errors
+/// Where something is wrong before the review, or the report cannot be written.
+pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
+    let spec = specify(&arguments, console)?;
+    let folder = arguments
+        .output
+        .clone()
+        .unwrap_or_else(|| PathBuf::from(format!("review-{}", spec.profile.device.name)));
+    output::check_folder(&folder)?;
+    let options = ReviewOptions {
+        modes: arguments.mode.clone(),
+        seed: arguments.seed,
+        quick: arguments.quick,
+    };
+    let interrupt = Interrupt::listen()?;
+    let began = Instant::now();
+    let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    let mut line = Line::new("review");
+    let Suite::Card = arguments.suite;
+    let result = review(&spec, &options, &mut line, &|| interrupt.asked());
+    line.clear();
+    let mut document = result.map_err(|e| suite_failure(&e))?;
+    document.wall.started = Some(started);
+    document.wall.elapsed_s = Some(began.elapsed().as_secs_f64());
+    write(&document, &folder, console)?;
+    if interrupt.asked() {
+        let text = format!(
+            "interrupted; what was measured until then is in {}",
+            folder.display()
+        );
+        return Err(Failure::new(Exit::Interrupted, text));
+    }
+    Ok(if document.complete {
+        Exit::Done
+    } else {
+        Exit::Partial
+    })
+}
+
+/// The device with the hosts it is to be attached to.
+fn specify(arguments: &Arguments, console: &Console) -> Result<SimSpec, Failure> {
+    let Some(place) = arguments.target.strip_prefix("sim:") else {
+        return Err(Failure::usage(format!(
+            "`{}` is no target; simulated devices are named sim:NAME (see `nandscope devices`) or sim:./FILE.toml; real devices are not driven yet",
+            arguments.target
+        )));
+    };
+    let source = target::device_source(place, console)?;
+    let mut spec = SimSpec::new(&arguments.target, &source.text, source.profile)
+        .map_err(|e| suite_failure(&e))?;
+    if let Some(host) = &arguments.host {
+        let host = target::host_source(host, console)?.profile;
+        spec.modes = vec![Mode {
+            name: host.host.title.clone(),
+            host,
+        }];
+    }
+    Ok(spec)
+}
+
+/// Result first: it is what cannot be made again from anything else.
+fn write(
+    document: &ResultDocument,
+    folder: &std::path::Path,
+    console: &Console,
+) -> Result<(), Failure> {
+    document::write(&folder.join("result.json"), document)
+        .map_err(|e| output::document_failure(&e))?;
+    write_all(document, folder).map_err(|e| output::report_failure(&e))?;
+    let options = terminal::Options {
+        width: console.width,
+        ..Default::default()
+    };
+    console.print(&terminal::summary(document, &options))?;
+    console.note(&format!("report: {}", folder.join("report.html").display()));
+    Ok(())
+}
+
+/// A procedure that could not be carried out.
+pub fn suite_failure(error: &SuiteError) -> Failure {
+    match error {
+        SuiteError::Target(_) | SuiteError::Step { .. } => Failure::usage(error),
+        SuiteError::Facts(_) => Failure::internal(error),
+    }
+}
+
+impl ReviewObserver for Line {
+    fn progress(&mut self, fraction: f64, mode: &str, step: &str, at: Nanos) {
+        self.show(Some(fraction), format!("{mode}: {step}, {at} virtual"));
+    }
+}

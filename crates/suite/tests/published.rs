@@ -1,0 +1,94 @@
+//! The published figures of the SM2708 review come out of the model: the whole review in both
+//! modes, held against `facts/published.toml` with the tolerances of `facts/checks.toml`.
+
+use nandscope_suite::{ReviewOptions, SimSpec, Unobserved, facts, review};
+
+#[test]
+fn every_published_figure_is_met_or_its_miss_is_explained() {
+    let spec = SimSpec::library("sm2708-250gb").unwrap();
+    let options = ReviewOptions {
+        seed: 1,
+        ..ReviewOptions::default()
+    };
+    let document = review(&spec, &options, &mut Unobserved, &|| false).unwrap();
+    assert!(document.complete);
+    let rows = facts::rows(&document);
+    let facts_checked: std::collections::BTreeSet<_> =
+        rows.iter().map(|r| r.published.fact.as_str()).collect();
+    for fact in [
+        "S1-035", "S1-036", "S1-037", "S0-039", "S0-040", "S0-041", "S0-042", "S0-043", "S0-044",
+        "S0-046", "S0-047", "S0-048", "S0-072", "S0-073", "S0-074", "S0-079", "S0-080", "S0-081",
+        "S0-082", "S0-083", "S0-084",
+    ] {
+        assert!(facts_checked.contains(fact), "{fact} has no figure");
+    }
+    let missed: Vec<_> = rows.iter().filter(|r| !r.published.met).collect();
+    for row in &missed {
+        assert!(
+            !row.published.why.is_empty(),
+            "{}: {} against {}",
+            row.figure.id,
+            row.figure.value,
+            row.published.value
+        );
+    }
+    // One figure is known to be missed; a second one would be a change for the worse.
+    let ids: Vec<_> = missed.iter().map(|r| r.figure.id.as_str()).collect();
+    assert_eq!(ids, ["uhs-i.fio.write.low"]);
+    shapes(&document);
+}
+
+/// What the review says of shapes and not in numbers.
+fn shapes(document: &nandscope_measure::result::ResultDocument) {
+    let figure = |id: &str| {
+        let steps = document
+            .steps
+            .iter()
+            .flat_map(|s| &s.figures)
+            .chain(&document.figures);
+        steps
+            .into_iter()
+            .find(|f| f.id == id)
+            .unwrap_or_else(|| panic!("no figure {id}"))
+            .value
+    };
+    // Formatting restores performance where discards pass, and only there.
+    assert_eq!(figure("sd-express.format.restores"), 1.0);
+    assert_eq!(figure("uhs-i.format.restores"), 0.0);
+    // Random operations rise with the queue depth in SD Express mode, and cannot in UHS-I mode.
+    let gain = |mode: &str| {
+        figure(&format!("{mode}.cdm.fresh.rnd4k-q32t1.read"))
+            / figure(&format!("{mode}.cdm.fresh.rnd4k-q1t1.read"))
+    };
+    assert!(
+        gain("sd-express") > 3.0 && (gain("uhs-i") - 1.0).abs() < 0.05,
+        "{} {}",
+        gain("sd-express"),
+        gain("uhs-i")
+    );
+    // The cache is harder to see in UHS-I mode.
+    let step_down = |mode: &str| {
+        figure(&format!("{mode}.fio.fresh.write.plateau-1"))
+            / figure(&format!("{mode}.fio.fresh.write.plateau-2"))
+    };
+    assert!(step_down("sd-express") > 2.0 * step_down("uhs-i"));
+    // The read after the write gets faster and never slower again (in minutes, within a percent).
+    let read = document
+        .steps
+        .iter()
+        .find(|s| s.id == "sd-express-fio-read-fresh")
+        .unwrap();
+    let bandwidth = read
+        .series
+        .iter()
+        .find(|s| s.name == "read bandwidth")
+        .unwrap();
+    let minutes: Vec<f64> = bandwidth.v[..bandwidth.v.len() - 1]
+        .chunks(60)
+        .map(|c| c.iter().sum::<f64>() / c.len() as f64)
+        .collect();
+    assert!(
+        minutes.windows(2).all(|w| w[1] >= w[0] * 0.99),
+        "{minutes:?}"
+    );
+}
