@@ -30,9 +30,9 @@ impl Job {
             .iter()
             .partition(|(key, _)| key.starts_with("nandscope_"));
         for (key, value) in fios {
-            // A log without a prefix is a flag to fio.
+            // A log without a prefix is a flag to fio; an empty value that was written stays one.
             match value.as_str() {
-                "" => text.push_str(&format!("{key}\n")),
+                "" if !self.inert.contains_key(key) => text.push_str(&format!("{key}\n")),
                 _ => text.push_str(&format!("{key}={value}\n")),
             }
         }

@@ -1,0 +1,267 @@
+//! Runs of the binary that go well: what they print, what they keep, and that they repeat.
+
+mod support;
+
+use nandscope_measure::document;
+use support::{Folder, TINY, tiny};
+
+const JOB: &str = "\
+[global]
+bs=4k
+size=1m
+[fill]
+rw=write
+numjobs=2
+group_reporting
+write_bw_log
+log_avg_msec=10
+[load]
+stonewall
+rw=randrw
+io_size=4m
+iodepth=4
+";
+
+/// The document without what may differ between two runs.
+fn without_wall(text: &str) -> String {
+    let mut document = document::from_json(text, "test".as_ref()).unwrap();
+    document.wall = Default::default();
+    document::to_json(&document).unwrap()
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes() {
+    let folder = Folder::new("same-seed");
+    folder.file("job.fio", JOB);
+    for (seed, name) in [("7", "a.json"), ("7", "b.json"), ("8", "c.json")] {
+        let ran = folder.run(&["run", "job.fio", &tiny(), "--seed", seed, "-o", name]);
+        ran.succeeds();
+    }
+    let [a, b, c] = ["a.json", "b.json", "c.json"].map(|n| without_wall(&folder.read(n)));
+    assert_eq!(a, b);
+    assert_ne!(a, c);
+}
+
+#[test]
+fn result_summary_and_logs() {
+    let folder = Folder::new("result");
+    folder.file("job.fio", JOB);
+    let ran = folder.run(&[
+        "run",
+        "job.fio",
+        &tiny(),
+        "-o",
+        "r.json",
+        "--log-dir",
+        "logs",
+    ]);
+    ran.succeeds();
+    assert!(
+        ran.out.contains("fill: err=0\n  write: IOPS="),
+        "{}",
+        ran.out
+    );
+    assert!(
+        ran.out.contains("load: err=0\n  read: IOPS="),
+        "{}",
+        ran.out
+    );
+    let document = document::read(&folder.0.join("r.json")).unwrap();
+    assert!(document.complete);
+    assert_eq!(document.steps.len(), 2);
+    // Two clones of the first job are one in the report.
+    assert_eq!(document.steps[0].jobs.len(), 1);
+    assert_eq!(document.steps[0].jobs[0].directions[0].bytes, 2 << 20);
+    assert_eq!(document.target.capacity_bytes, 2 << 20);
+    assert!(
+        document
+            .target
+            .parameters
+            .iter()
+            .any(|p| p.name == "channels")
+    );
+    // Bandwidth over all intervals is what was written: KiB/s times 10 ms.
+    for log in ["fill_bw.1.log", "fill_bw.2.log"] {
+        let text = folder.read(&format!("logs/{log}"));
+        let sum: u64 = text
+            .lines()
+            .map(|l| l.split(", ").nth(1).unwrap().parse::<u64>().unwrap())
+            .sum();
+        assert!((1000..=1024).contains(&(sum / 100)), "{sum}\n{text}");
+    }
+}
+
+#[test]
+fn piped_output_has_no_colour_and_no_progress() {
+    let folder = Folder::new("piped");
+    folder.file("job.fio", JOB);
+    folder.file("bad.fio", "[a]\nrx=1\n");
+    for arguments in [
+        &["run", "job.fio", &tiny()][..],
+        &["run", "bad.fio", &tiny()],
+        &["run", "job.fio", "sim:no"],
+        &["devices"],
+        &["devices", "show", "sm2708-250gb"],
+        &["--help"],
+        &["nothing"],
+    ] {
+        let ran = folder.run(arguments);
+        for text in [&ran.out, &ran.err] {
+            assert!(!text.contains('\u{1b}') && !text.contains('\r'), "{text:?}");
+        }
+        assert!(!ran.err.contains("virtual"), "{}", ran.err);
+    }
+}
+
+#[test]
+fn a_kept_device_goes_on_where_it_was() {
+    let folder = Folder::new("kept");
+    folder.file("fill.fio", "[f]\nrw=write\nbs=64k\nsize=100%\n");
+    folder.file("read.fio", "[r]\nrw=randread\nbs=4k\nnumber_ios=100\n");
+    folder
+        .run(&["run", "fill.fio", &tiny(), "--save", "used.dev"])
+        .succeeds();
+    let ran = folder.run(&["run", "read.fio", "sim:saved:used.dev", "-o", "r.json"]);
+    ran.succeeds();
+    let document = document::read(&folder.0.join("r.json")).unwrap();
+    // The clock goes on, and reads meet flash: nothing but the fill put data there.
+    assert!(document.steps[0].start_s > 0.0);
+    let reads = &document.steps[0].jobs[0].directions[0];
+    assert!(
+        reads.latency.mean_ns > 20_000.0,
+        "{}",
+        reads.latency.mean_ns
+    );
+    let mut bytes = std::fs::read(folder.0.join("used.dev")).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(folder.0.join("damaged.dev"), bytes).unwrap();
+    folder
+        .run(&["run", "read.fio", "sim:saved:damaged.dev"])
+        .fails(2, &["damaged.dev", "damaged (its checksum"]);
+}
+
+#[test]
+fn states_before_the_run() {
+    let folder = Folder::new("states");
+    folder.file("read.fio", "[r]\nrw=randread\nbs=4k\nnumber_ios=50\n");
+    folder.file(
+        "full.fio",
+        "[r]\nrw=randread\nbs=4k\nnumber_ios=50\nnandscope_fullness=50%\n",
+    );
+    for (file, state, said) in [
+        ("read.fio", "sequential", "filled to 100 % in order"),
+        ("read.fio", "random:80", "filled to 80 % in random order"),
+        ("full.fio", "none", "filled to 50 % in order"),
+    ] {
+        let ran = folder.run(&["run", file, &tiny(), "--precondition", state]);
+        ran.succeeds();
+        assert!(ran.out.replace('\n', " ").contains(said), "{}", ran.out);
+    }
+}
+
+#[test]
+fn traces_of_the_library_and_of_files() {
+    let folder = Folder::new("traces");
+    std::fs::create_dir(folder.0.join("sub")).unwrap();
+    folder.file(
+        "sub/own.log",
+        "fio version 2 iolog\n/a add\n/a open\n/a write 0 4096\n/a read 0 4096\n/a close\n",
+    );
+    folder.file("sub/own.fio", "[o]\nread_iolog=own.log\n");
+    folder.file(
+        "app.fio",
+        "[o]\nread_iolog=package-install\nreplay_no_stall=1\niodepth=8\n",
+    );
+    let own = folder.run(&["run", "sub/own.fio", &tiny()]);
+    own.succeeds();
+    assert!(own.out.contains("carries no times"), "{}", own.out);
+    let app = folder.run(&["run", "app.fio", "sim:sm2708-250gb"]);
+    app.succeeds();
+    assert!(app.out.contains("flush: IOPS"), "{}", app.out);
+    let info = folder.run(&["trace", "info", "sub/own.log"]);
+    assert!(info.succeeds().out.contains("requests  2"), "{}", info.out);
+    let list = folder.run(&["trace", "list"]);
+    assert!(list.succeeds().out.contains("photo-import"));
+}
+
+#[test]
+fn reports_and_comparisons_of_kept_results() {
+    let folder = Folder::new("reports");
+    folder.file("job.fio", JOB);
+    for (seed, name) in [("1", "a.json"), ("2", "b.json")] {
+        folder
+            .run(&["run", "job.fio", &tiny(), "--seed", seed, "-o", name])
+            .succeeds();
+    }
+    let report = folder.run(&["report", "a.json", "-o", "report"]);
+    assert!(report.succeeds().out.contains("A tiny device for tests"));
+    assert!(folder.read("report/report.html").contains("</html>"));
+    let compare = folder.run(&["compare", "a.json", "b.json", "--html", "c.html"]);
+    assert!(compare.succeeds().out.contains("load: read bandwidth"));
+    assert!(folder.read("c.html").contains("load: read bandwidth"));
+}
+
+#[test]
+fn jobs_written_for_fio_read_the_same() {
+    let folder = Folder::new("emit");
+    folder.file("job.fio", JOB);
+    let emitted = folder.run(&["job", "emit-fio", "job.fio"]);
+    folder.file("again.fio", &emitted.succeeds().out);
+    let again = folder.run(&["job", "emit-fio", "again.fio"]);
+    assert_eq!(emitted.out, again.succeeds().out);
+    let shown = folder.run(&["job", "show", "job.fio"]);
+    assert!(
+        shown.succeeds().out.contains("[fill] × 2\n    bs = 4k\n"),
+        "{}",
+        shown.out
+    );
+}
+
+#[test]
+fn the_library_explains_itself() {
+    let folder = Folder::new("library");
+    let list = folder.run(&["devices"]);
+    assert!(list.succeeds().out.contains("sm2708-250gb"));
+    let hosts = folder.run(&["devices", "hosts"]);
+    for name in ["direct", "rtl9211ds"] {
+        assert!(hosts.succeeds().out.contains(name));
+    }
+    let shown = folder.run(&["devices", "show", "sm2708-250gb"]);
+    let text = &shown.succeeds().out;
+    for part in [
+        "channel 1",
+        "[■ ■] [■ ■]",
+        "Sources",
+        "[nand.native]",
+        "dynamic_gb",
+    ] {
+        assert!(text.contains(part), "no {part}");
+    }
+    assert!(text.lines().all(|l| l.chars().count() <= 80));
+    let host = folder.run(&["devices", "show", "rtl9211ds"]);
+    assert!(host.succeeds().out.contains("program →"));
+    // A file of one's own, too.
+    folder.run(&["devices", "show", TINY]).succeeds();
+}
+
+#[test]
+fn version_help_and_completions() {
+    let folder = Folder::new("help");
+    let version = folder.run(&["--version"]);
+    assert_eq!(
+        version.succeeds().out,
+        concat!("nandscope ", env!("CARGO_PKG_VERSION"), "\n")
+    );
+    let help = folder.run(&["--help"]);
+    assert!(help.succeeds().out.contains("Examples:") && help.out.contains("Exit codes:"));
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(
+            folder
+                .run(&["completions", shell])
+                .succeeds()
+                .out
+                .contains("nandscope")
+        );
+    }
+}

@@ -1,0 +1,210 @@
+//! What is fuzzed: one function for each kind of file that nandscope reads. Each reads its bytes
+//! and, where they were accepted, demands what must hold then. It must not panic, hang, or use
+//! memory out of proportion. libFuzzer drives the same functions as the test
+//! `crates/cli/tests/mutate.rs`, which needs no nightly compiler.
+
+use nandscope_device::Device;
+use nandscope_device::profile::{parse_host, parse_profile};
+use nandscope_measure::document::{from_json, to_json};
+use nandscope_units::Bytes;
+use nandscope_workload::OpSource;
+use nandscope_workload::job::JobFile;
+use nandscope_workload::pattern::Generator;
+use nandscope_workload::trace::{
+    Fit, Format, Replay, ReplayOptions, Timing, Trace, read_nstrace, write_nstrace,
+};
+use std::path::Path;
+
+/// A small device, so that random maps stay small.
+const CAPACITY: Bytes = Bytes::mib(64);
+/// Operations that are drawn from a source.
+const OPERATIONS: usize = 2000;
+
+/// A target by its name.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// All targets.
+#[allow(dead_code, reason = "libFuzzer takes them one by one")]
+pub const ALL: [Target; 9] = [
+    ("profile", profile),
+    ("host", host),
+    ("job", job),
+    ("iolog", iolog),
+    ("blkparse", blkparse),
+    ("csv", csv),
+    ("nstrace", nstrace),
+    ("result", result),
+    ("snapshot", snapshot),
+];
+
+/// A device profile: faults name a line of the text; what is accepted explains itself.
+pub fn profile(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    let lines = text.lines().count().max(1) + 1;
+    match parse_profile("fuzz", text) {
+        Ok(_) => assert!(!nandscope_device::profile::explain(text).is_empty()),
+        Err(faults) => {
+            assert!(!faults.is_empty());
+            for fault in faults {
+                assert!(fault.line >= 1 && fault.line <= lines, "{fault}");
+                assert!(text.get(fault.span.clone()).is_some(), "{fault}");
+            }
+        }
+    }
+}
+
+/// A host profile, likewise.
+pub fn host(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    match parse_host("fuzz", text) {
+        Ok(host) => {
+            let links = host.host.links.clone();
+            let links: Vec<&str> = links.iter().map(String::as_str).collect();
+            assert!(host.attach(&links).is_ok());
+        }
+        Err(faults) => {
+            for fault in &faults {
+                assert!(text.get(fault.span.clone()).is_some(), "{fault}");
+            }
+            assert!(!faults.is_empty());
+        }
+    }
+}
+
+/// A job file: what is accepted reads the same after it was written, and its operations stay
+/// within the device.
+pub fn job(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    let jobs = match JobFile::parse("fuzz", text) {
+        Ok(jobs) => jobs,
+        Err(error) => {
+            assert!(!error.faults.is_empty() && !error.to_string().is_empty());
+            return;
+        }
+    };
+    let written = jobs.to_fio();
+    let again = JobFile::parse("again", &written);
+    let again = again.unwrap_or_else(|e| panic!("{e}\n{written}"));
+    assert_eq!(written, again.to_fio());
+    for job in &jobs.jobs {
+        let Ok(mut source) = Generator::new(job, 0, CAPACITY, 1) else {
+            continue;
+        };
+        for _ in 0..OPERATIONS {
+            let Some(next) = source.next_op() else { break };
+            let end = next.op.offset.0 + u64::from(next.op.length);
+            assert!(end <= CAPACITY.0, "{:?} of {job:?}", next.op);
+        }
+    }
+}
+
+/// A fio iolog.
+pub fn iolog(data: &[u8]) {
+    trace(Format::FioIolog, data);
+}
+
+/// Text of blkparse.
+pub fn blkparse(data: &[u8]) {
+    trace(Format::Blkparse, data);
+}
+
+/// The two kinds of CSV.
+pub fn csv(data: &[u8]) {
+    trace(Format::MsrCambridge, data);
+    trace(Format::Alibaba, data);
+}
+
+/// Our own file, and the guess at a format.
+pub fn nstrace(data: &[u8]) {
+    let _ = Format::detect(data);
+    trace(Format::Nstrace, data);
+}
+
+/// A trace that was accepted survives our own format, and its replay stays within the device.
+fn trace(format: Format, data: &[u8]) {
+    let Ok((trace, _)) = Trace::parse(format, "fuzz", data) else {
+        return;
+    };
+    let bytes = write_nstrace("fuzz", "fuzz", &trace);
+    match read_nstrace("again", &bytes) {
+        Ok((_, again)) => assert_eq!(trace, again),
+        Err(error) => panic!("{error}"),
+    }
+    for fit in [Fit::Exact, Fit::Wrap, Fit::Scale] {
+        let options = ReplayOptions {
+            timing: Timing::ClosedLoop,
+            fit,
+        };
+        // Wrapping a few requests of gigabytes makes thousands of small ones of each.
+        if trace
+            .records()
+            .iter()
+            .map(|r| u64::from(r.length))
+            .sum::<u64>()
+            > 1 << 34
+        {
+            return;
+        }
+        let Ok(mut replay) = Replay::new(&trace, &options, CAPACITY) else {
+            continue;
+        };
+        for _ in 0..OPERATIONS {
+            let Some(next) = replay.next_op() else { break };
+            let end = next.op.offset.0 + u64::from(next.op.length);
+            assert!(end <= CAPACITY.0, "{:?} {fit:?}", next.op);
+        }
+    }
+}
+
+/// A result document: what is accepted can be written, and reads the same again; a report can be
+/// made of it.
+pub fn result(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    let Ok(document) = from_json(text, Path::new("fuzz")) else {
+        return;
+    };
+    let Ok(written) = to_json(&document) else {
+        return;
+    };
+    match from_json(&written, Path::new("again")) {
+        Ok(again) => assert_eq!(document, again),
+        Err(error) => panic!("{error}"),
+    }
+    let _ = nandscope_report::html::render(&document);
+    let _ = nandscope_report::terminal::summary(&document, &Default::default());
+}
+
+/// A device's snapshot. The bytes are tried as they are, and with a right checksum, since the
+/// fuzzer would hardly find that by itself; a forgery of that kind must be read or refused, but
+/// is not driven: the checksum is there to find damage, and what it lets pass is taken at its word.
+pub fn snapshot(data: &[u8]) {
+    if let Ok(device) = Device::load(data) {
+        let _ = device.capacity();
+        let _ = device.next_event();
+        let _ = device.telemetry();
+    }
+    if let Some(content) = data.len().checked_sub(8).map(|end| &data[..end]) {
+        let mut sealed = content.to_vec();
+        sealed.extend(checksum(content).to_le_bytes());
+        let _ = Device::load(&sealed);
+    }
+}
+
+/// As the snapshot's own, so that changed contents come past it.
+fn checksum(bytes: &[u8]) -> u64 {
+    let mut sum = 0xcbf2_9ce4_8422_2325u64;
+    for chunk in bytes.chunks(8) {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        sum = (sum ^ u64::from_le_bytes(word)).wrapping_mul(0x0000_0100_0000_01b3);
+    }
+    sum
+}

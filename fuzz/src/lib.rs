@@ -1,0 +1,3 @@
+//! The bodies of the fuzz targets; see [`bodies`].
+
+pub mod bodies;
