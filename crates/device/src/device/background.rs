@@ -103,10 +103,16 @@ impl Device {
     pub(super) fn pay(&mut self, units: u32) {
         if self.background.paced {
             self.writes.credit -= i64::from(units) * self.log.cost_of_host_unit() as i64;
-            if self.writes.credit <= 0 {
+            if !self.host_has_credit() {
                 self.pump();
             }
         }
+    }
+
+    /// The host may write at least one unit. What is left of credit below that (a unit in SLC mode
+    /// costs several) must not keep relocation from its turn, or both would wait for ever.
+    fn host_has_credit(&self) -> bool {
+        self.writes.credit >= self.log.cost_of_host_unit() as i64
     }
 
     /// Whether relocation sets the pace; credit does not outlive the need.
@@ -167,7 +173,7 @@ impl Device {
         let wanted = self.log.needs_relocation()
             || self.log.has_refresh()
             || (b.idle && (self.log.has_slc_data() || self.log.relocating()));
-        let turn = b.idle || !(b.takes_turns && self.log.host_is_paced() && self.writes.credit > 0);
+        let turn = b.idle || !(b.takes_turns && self.log.host_is_paced() && self.host_has_credit());
         let room = filling
             || !b.shares_buffer
             || self.writes.room() >= self.log.geometry.native.program_units;
