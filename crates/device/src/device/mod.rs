@@ -239,6 +239,8 @@ impl Device {
         }
         self.pass_time(at);
         let index = self.new_pending(command, at);
+        // By the time firmware asks for the entry, it has come from memory.
+        self.log.map.prefetch(self.pending[index as usize].first);
         if changes_data(command.kind) {
             self.writes.outstanding += 1;
             self.wake_from_idle();
@@ -374,7 +376,7 @@ impl Device {
         };
         let more = u64::from(p.units.saturating_sub(1).min(4096)) * self.controller.per_unit_ns;
         let normal = (us * 1e3) as u64 + more;
-        let time = Nanos((normal as f64 / self.clock()) as u64);
+        let time = self.slowed(normal);
         let arrival = self.now + self.attachment.chain.command;
         // All commands take equally long to arrive, so cores are given out in order.
         let done = self.book_core(arrival, time);
@@ -479,6 +481,15 @@ impl Device {
     /// Share of the full clock that interface and throttling leave.
     fn clock(&self) -> f64 {
         self.attachment.clock_share * self.thermal.clock()
+    }
+
+    /// Time that firmware or data path take for what takes `full_speed_ns` at the full clock.
+    fn slowed(&self, full_speed_ns: u64) -> Nanos {
+        let clock = self.clock();
+        if clock == 1.0 {
+            return Nanos(full_speed_ns);
+        }
+        Nanos((full_speed_ns as f64 / clock) as u64)
     }
 
     fn unit_bytes(&self) -> u64 {

@@ -5,6 +5,7 @@
 //! zeroed memory, which the system hands out page by page as it is written to.
 
 use crate::geometry::{Ppa, UNMAPPED};
+use prefetch_index::prefetch_index;
 use serde::{Deserialize, Serialize};
 
 /// Logical-to-physical map, its inverse, and the validity of every physical unit.
@@ -70,6 +71,12 @@ impl Map {
             self.valid[at as usize / 64] |= (u64::MAX >> (64 - n)) << (at % 64);
             at += n;
         }
+    }
+
+    /// Begins to fetch an entry from memory that is going to be looked up soon.
+    #[inline]
+    pub(crate) fn prefetch(&self, logical: u32) {
+        prefetch_index(&self.forward, logical as usize);
     }
 
     /// Reads what is going to be needed for these logical units, so that a row of accesses to
