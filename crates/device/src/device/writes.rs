@@ -244,6 +244,9 @@ impl Device {
     }
 
     pub(super) fn submit_host_program(&mut self, unit: ProgramUnit) {
+        // Host data was paid for at its admission; metadata and padding take free space too.
+        let units = self.log.geometry.mode(unit.slc).program_units;
+        self.pay(units - unit.host_units);
         let sequence = self.writes.next_sequence();
         self.writes.in_flight.push_back(InFlight {
             superblock: unit.superblock,
