@@ -6,12 +6,12 @@ use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::run::progress::Line;
 use crate::{output, target};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use nandscope_measure::document;
 use nandscope_measure::result::ResultDocument;
 use nandscope_report::{terminal, write_all};
 use nandscope_suite::spec::Mode;
-use nandscope_suite::{ReviewObserver, ReviewOptions, SimSpec, SuiteError, review};
+use nandscope_suite::{Procedure, ReviewObserver, ReviewOptions, SimSpec, SuiteError};
 use nandscope_units::Nanos;
 use std::path::PathBuf;
 use std::time::{Instant, SystemTime};
@@ -37,9 +37,9 @@ pub struct Arguments {
     /// Folder for the report; made where it is missing [default: review-NAME]
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// The procedure
-    #[arg(long, value_enum, default_value_t)]
-    suite: Suite,
+    /// The procedure: card
+    #[arg(long, value_name = "SUITE", default_value = "card")]
+    suite: String,
     /// Only this way of attaching the device, such as `UHS-I`; may be given several times [default: all]
     #[arg(long, value_name = "MODE")]
     mode: Vec<String>,
@@ -54,19 +54,12 @@ pub struct Arguments {
     quick: bool,
 }
 
-/// The procedures that there are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Suite {
-    /// The review of a memory card: fresh, used, refreshed; folders, traces, power, heat
-    #[default]
-    Card,
-}
-
 /// Reviews the device and writes the report.
 ///
 /// # Errors
 /// Where something is wrong before the review, or the report cannot be written.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
+    let procedure = Procedure::find(&arguments.suite).map_err(|e| suite_failure(&e))?;
     let spec = specify(&arguments, console)?;
     let folder = arguments
         .output
@@ -82,8 +75,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let began = Instant::now();
     let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let mut line = Line::new("review");
-    let Suite::Card = arguments.suite;
-    let result = review(&spec, &options, &mut line, &|| interrupt.asked());
+    let result = procedure.run(&spec, &options, &mut line, &|| interrupt.asked());
     line.clear();
     let mut document = result.map_err(|e| suite_failure(&e))?;
     document.wall.started = Some(started);

@@ -9,7 +9,7 @@ use crate::review::suite_failure;
 use crate::run::progress::Line;
 use crate::{input, output};
 use clap::Args;
-use nandscope_suite::{ReviewOptions, SimSpec, facts, review};
+use nandscope_suite::{ReviewOptions, SimSpec, facts};
 use std::path::PathBuf;
 
 const INTRODUCTION: &str = "\
@@ -45,14 +45,14 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen()?;
     let mut page = INTRODUCTION.to_string();
     let mut unexplained = 0;
-    for device in facts::devices().map_err(|e| suite_failure(&e))? {
+    for (device, procedure) in facts::validations().map_err(|e| suite_failure(&e))? {
         let spec = SimSpec::library(&device).map_err(|e| suite_failure(&e))?;
         let mut line = Line::new(&device);
         let options = ReviewOptions {
             seed: 1,
             ..ReviewOptions::default()
         };
-        let document = review(&spec, &options, &mut line, &|| interrupt.asked());
+        let document = procedure.run(&spec, &options, &mut line, &|| interrupt.asked());
         line.clear();
         let document = document.map_err(|e| suite_failure(&e))?;
         if interrupt.asked() {

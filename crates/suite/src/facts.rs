@@ -3,6 +3,7 @@
 //! close it must come. [`publish`] puts the comparison into a result document, [`table`] makes the
 //! table of docs/validation.md from it.
 
+use crate::procedures::Procedure;
 use crate::session::SuiteError;
 use nandscope_measure::result::{Figure, Published, ResultDocument};
 use serde::Deserialize;
@@ -36,6 +37,9 @@ struct Checks {
 #[serde(deny_unknown_fields)]
 struct Check {
     device: String,
+    /// Name of the procedure that measures the figure.
+    #[serde(default = "card")]
+    procedure: String,
     fact: String,
     figure: String,
     tolerance: f64,
@@ -46,21 +50,33 @@ struct Check {
     why: String,
 }
 
+fn card() -> String {
+    Procedure::Card.name().to_string()
+}
+
 fn relative() -> String {
     "relative".to_string()
 }
 
-/// Devices of the library for which there are checks, in alphabetical order.
+/// Devices of the library for which there are checks, each with the procedures that measure them,
+/// in alphabetical order.
 ///
 /// # Errors
-/// Where the built-in checks cannot be read.
-pub fn devices() -> Result<Vec<String>, SuiteError> {
+/// Where the built-in checks cannot be read, or name an unknown procedure.
+pub fn validations() -> Result<Vec<(String, Procedure)>, SuiteError> {
     let checks: Checks =
         toml::from_str(CHECKS).map_err(|e| SuiteError::Facts(format!("facts/checks.toml: {e}")))?;
-    let mut names: Vec<String> = checks.check.into_iter().map(|c| c.device).collect();
-    names.sort_unstable();
-    names.dedup();
-    Ok(names)
+    let mut pairs: Vec<(String, String)> = checks
+        .check
+        .into_iter()
+        .map(|c| (c.device, c.procedure))
+        .collect();
+    pairs.sort_unstable();
+    pairs.dedup();
+    let known = |(device, procedure): (String, String)| {
+        Procedure::find(&procedure).map(|procedure| (device, procedure))
+    };
+    pairs.into_iter().map(known).collect()
 }
 
 /// Puts published values beside the figures of a review of `device`, in the document and its steps.

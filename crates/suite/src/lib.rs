@@ -13,11 +13,13 @@ mod folders;
 mod formatting;
 mod jobs;
 pub mod plateaus;
+pub mod procedures;
 pub mod review;
 mod sequential;
 mod session;
 pub mod spec;
 
+pub use procedures::Procedure;
 pub use review::{ReviewObserver, ReviewOptions, Unobserved, review};
 pub use session::SuiteError;
 pub use spec::SimSpec;

@@ -1,0 +1,58 @@
+//! The procedures that there are, by name: what `--suite` offers and what checks refer to.
+
+use crate::review::{ReviewObserver, ReviewOptions, review};
+use crate::session::SuiteError;
+use crate::spec::SimSpec;
+use nandscope_measure::result::ResultDocument;
+
+/// A procedure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Procedure {
+    /// The review of a memory card: fresh, used, refreshed; folders, traces, power, heat.
+    #[default]
+    Card,
+}
+
+impl Procedure {
+    /// All of them.
+    pub const ALL: [Procedure; 1] = [Procedure::Card];
+
+    /// Its name, as in `--suite card` and in `facts/checks.toml`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Procedure::Card => "card",
+        }
+    }
+
+    /// The procedure of that name.
+    ///
+    /// # Errors
+    /// Where there is none.
+    pub fn find(name: &str) -> Result<Self, SuiteError> {
+        let known = || Self::ALL.map(Self::name).join(", ");
+        let found = Self::ALL.into_iter().find(|p| p.name() == name);
+        found.ok_or_else(|| {
+            SuiteError::Target(format!(
+                "there is no procedure `{name}`; there are {}",
+                known()
+            ))
+        })
+    }
+
+    /// Carries it out on a simulated device in virtual time. `stop` is asked often; when it
+    /// answers true, what has been measured is returned, marked as incomplete.
+    ///
+    /// # Errors
+    /// Where the device cannot be made or attached, or a step cannot be done on it at all.
+    pub fn run(
+        self,
+        spec: &SimSpec,
+        options: &ReviewOptions,
+        observer: &mut dyn ReviewObserver,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<ResultDocument, SuiteError> {
+        match self {
+            Procedure::Card => review(spec, options, observer, stop),
+        }
+    }
+}
