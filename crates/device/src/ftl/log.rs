@@ -629,7 +629,7 @@ impl Log {
             cause,
             cursor: start,
             end: start + self.geometry.native.superblock_units,
-            yield_per_move: if valid == 0 { 0 } else { gained * 1024 / valid },
+            yield_per_move: (gained * 1024).checked_div(valid).unwrap_or(0),
         })
     }
 
