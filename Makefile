@@ -1,0 +1,28 @@
+# `make test` is the whole check, the same as in CI. Everything it needs on Debian is installed
+# where it is missing and we are root.
+
+RELEASE = cargo run --quiet --release --
+DEVICE ?= sim:sm2708-250gb
+OUT ?= target/report
+
+.PHONY: test bench fuzz report tools
+
+test: tools
+	scripts/test.sh
+
+tools:
+	scripts/install-tools.sh
+
+# Speed of the simulator, the generator and the recorder.
+bench:
+	cargo bench --workspace
+
+# Every fuzz target for FUZZ_SECONDS (60) each, with libFuzzer where a nightly compiler is at hand.
+fuzz:
+	scripts/fuzz.sh
+
+# The report of a short run on DEVICE, in OUT.
+report:
+	mkdir -p $(OUT)
+	$(RELEASE) run jobs/rand-read.fio $(DEVICE) --precondition sequential:50 -o $(OUT)/result.json
+	$(RELEASE) report $(OUT)/result.json -o $(OUT)

@@ -1,0 +1,67 @@
+//! The documents keep up with the program: what they must list, they list.
+
+mod support;
+
+use nandscope_device::profile::{explain, library};
+use std::path::Path;
+use support::Folder;
+
+fn document(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .join(name);
+    std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+#[test]
+fn every_key_of_a_profile_is_explained() {
+    let text = document("docs/profiles.md");
+    for entry in library::DEVICES.iter().chain(library::HOSTS) {
+        for row in explain(entry.text) {
+            let key = format!("`{}", row.key);
+            assert!(
+                text.contains(&key),
+                "{}: {} is not in docs/profiles.md",
+                entry.name,
+                row.key
+            );
+        }
+    }
+}
+
+#[test]
+fn every_command_is_explained() {
+    let folder = Folder::new("documents");
+    let text = document("docs/cli.md");
+    let help = folder.run(&["--help"]);
+    let list = help.out.split("Commands:").nth(1).unwrap();
+    let list = list.split("Options:").next().unwrap();
+    for line in list.lines().filter(|l| l.starts_with("  ")) {
+        let name = line.split_whitespace().next().unwrap();
+        let explained = text.contains(&format!("`{name}")) || text.contains(&format!("## {name}"));
+        assert!(explained || name == "help", "{name} is not in docs/cli.md");
+    }
+}
+
+#[test]
+fn links_between_documents_lead_somewhere() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for (name, folder) in [
+        ("README.md", "."),
+        ("ARCHITECTURE.md", "."),
+        ("docs/cli.md", "docs"),
+        ("docs/exit-codes.md", "docs"),
+        ("docs/profiles.md", "docs"),
+    ] {
+        let text = document(name);
+        for part in text.split("](").skip(1) {
+            let link = part.split(')').next().unwrap();
+            // Pictures are made by hand and may come later.
+            if link.contains("://") || link.starts_with('#') || link.ends_with(".png") {
+                continue;
+            }
+            let path = root.join(folder).join(link.split('#').next().unwrap());
+            assert!(path.exists(), "{name} points to {link}");
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! `nandscope review` as a user meets it: what it leaves behind when it ends well, when it is
+//! interrupted, and when it cannot write.
+
+mod support;
+
+use nandscope_measure::document;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use support::{Folder, Ran};
+
+const QUICK: [&str; 4] = ["--quick", "--mode", "SD Express", "-o"];
+
+fn quick(folder: &Folder, out: &str) -> Ran {
+    let mut arguments = vec!["review", "sim:sm2708-250gb"];
+    arguments.extend(QUICK);
+    arguments.push(out);
+    folder.run(&arguments)
+}
+
+#[test]
+fn a_review_leaves_a_report_a_result_tables_and_plots() {
+    let folder = Folder::new("review-whole");
+    let ran = quick(&folder, "out");
+    ran.succeeds();
+    assert!(
+        ran.err.ends_with("report: out/report.html\n"),
+        "{}",
+        ran.err
+    );
+    assert!(
+        !ran.out.contains('\u{1b}') && !ran.err.contains('\u{1b}'),
+        "colour or progress in a pipe"
+    );
+    assert!(
+        ran.out.lines().all(|l| l.chars().count() <= 80),
+        "{}",
+        ran.out
+    );
+    let page = folder.read("out/report.html");
+    assert!(page.contains("SM2708") && page.trim_end().ends_with("</html>"));
+    assert!(
+        !page.contains("src=\"http") && !page.contains("href=\"http"),
+        "the page wants the network"
+    );
+    let document = document::read(&folder.0.join("out/result.json")).unwrap();
+    assert!(document.complete && document.wall.elapsed_s.is_some());
+    let count = |sub: &str, ending: &str| {
+        let entries = std::fs::read_dir(folder.0.join("out").join(sub)).unwrap();
+        entries
+            .filter(|e| {
+                e.as_ref()
+                    .unwrap()
+                    .file_name()
+                    .to_string_lossy()
+                    .ends_with(ending)
+            })
+            .count()
+    };
+    let series: usize = document.steps.iter().map(|s| s.series.len()).sum();
+    assert_eq!(count("csv", ".csv"), series);
+    assert!(count("plots", ".svg") > 20);
+}
+
+#[test]
+fn two_reviews_differ_in_nothing_but_the_wall_clock() {
+    let folder = Folder::new("review-twice");
+    let text = |out: &str| {
+        quick(&folder, out).succeeds();
+        let text = folder.read(&format!("{out}/result.json"));
+        let mut value: serde_json::Value = serde_json::from_str(&text).unwrap();
+        value.as_object_mut().unwrap().remove("wall");
+        value.to_string()
+    };
+    assert!(text("a") == text("b"), "the same seed gave two results");
+}
+
+#[test]
+fn ctrl_c_in_the_middle_keeps_what_is_done_and_says_so() {
+    let folder = Folder::new("review-interrupted");
+    let mut command = folder.command(&["review", "sim:sm2708-250gb", "-o", "out"]);
+    let child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_secs(3));
+    let killed = Command::new("kill")
+        .args(["-s", "INT", &child.id().to_string()])
+        .status();
+    assert!(killed.unwrap().success());
+    let asked = Instant::now();
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    assert!(asked.elapsed() < Duration::from_secs(20));
+    ran.fails(130, &["interrupted", "out"]);
+    let document = document::read(&folder.0.join("out/result.json")).unwrap();
+    assert!(!document.complete);
+    let last = document.steps.last().unwrap();
+    assert!(last.incomplete.as_deref().unwrap().contains("interrupted"));
+    assert!(folder.read("out/report.html").contains(&last.title));
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_found_out_before_the_review() {
+    let folder = Folder::new("review-unwritable");
+    folder.file("file", "");
+    let began = Instant::now();
+    folder
+        .run(&["review", "sim:sm2708-250gb", "-o", "file"])
+        .fails(3, &["cannot write file"]);
+    folder
+        .run(&["review", "sim:sm2708-250gb", "-o", "/proc/nandscope"])
+        .fails(3, &["cannot write /proc/nandscope"]);
+    assert!(began.elapsed() < Duration::from_secs(2));
+}
+
+#[test]
+fn wrong_devices_modes_and_suites() {
+    let folder = Folder::new("review-wrong");
+    for (arguments, parts) in [
+        (
+            &["sim:nothing"][..],
+            &["no device `nothing`", "sm2708-250gb"][..],
+        ),
+        (&["/dev/sdz"], &["is no target", "sim:NAME"]),
+        (
+            &["sim:sm2708-250gb", "--mode", "SPI"],
+            &["`SPI` is no mode", "`UHS-I`"],
+        ),
+        (
+            &["sim:sm2708-250gb", "--suite", "tea"],
+            &["no procedure `tea`", "card"],
+        ),
+        (
+            &["sim:sm2708-250gb", "--host", "nobody"],
+            &["no host `nobody`"],
+        ),
+    ] {
+        let mut all = vec!["review"];
+        all.extend(arguments);
+        folder.run(&all).fails(2, parts);
+    }
+}
+
+#[test]
+fn a_full_disk_leaves_nothing_half_written() {
+    let folder = Folder::new("review-full-disk");
+    let disk = folder.0.join("disk");
+    std::fs::create_dir(&disk).unwrap();
+    let mounted = Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=200k", "nandscope-test"])
+        .arg(&disk)
+        .output();
+    if !mounted.is_ok_and(|o| o.status.success()) {
+        println!("skipped: mounting a small file system needs root");
+        return;
+    }
+    let ran = quick(&folder, "disk/out");
+    let left: Vec<_> = std::fs::read_dir(disk.join("out"))
+        .unwrap()
+        .map(|e| e.unwrap().file_name())
+        .collect();
+    let unmounted = Command::new("umount").arg(&disk).status().unwrap();
+    assert!(unmounted.success());
+    ran.fails(3, &["disk/out/result.json"]);
+    assert!(left.is_empty(), "{left:?}");
+}

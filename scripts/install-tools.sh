@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Installs what the checks need beside Rust, on Debian and as root, where it is missing. Elsewhere
+# it says what is missing; the checks that need it say so again.
+set -euo pipefail
+export DEBIAN_FRONTEND=noninteractive
+
+packages=()
+need() { # COMMAND PACKAGE
+    command -v "$1" >/dev/null || packages+=("$2")
+}
+need cc build-essential
+need fio fio
+need python3 python3
+need chromium chromium
+need mount mount
+need kill procps
+
+if ((${#packages[@]} > 0)); then
+    if [[ $(id -u) -eq 0 ]] && command -v apt-get >/dev/null; then
+        echo "installing: ${packages[*]}"
+        apt-get update -qq
+        apt-get install -y -qq --no-install-recommends "${packages[@]}" >/dev/null
+    else
+        echo "missing, please install: ${packages[*]}" >&2
+    fi
+fi
+if command -v rustup >/dev/null; then
+    for component in rustfmt clippy; do
+        rustup component add "$component" >/dev/null 2>&1 || true
+    done
+fi

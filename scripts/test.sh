@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# All checks, one after the other; the first that fails ends it. `make test` comes here.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+target=${CARGO_TARGET_DIR:-target}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+log=$work/tests.log
+
+stage() {
+    printf '\n== %s (%s s)\n' "$*" "$SECONDS"
+}
+
+stage "layout of the code"
+cargo fmt --all --check
+rustfmt --edition 2024 --check fuzz/src/*.rs fuzz/fuzz_targets/*.rs
+
+stage "lints"
+cargo clippy --workspace --all-targets -- -D warnings
+
+stage "tests (among them: every kind of input changed at random for 20 s)"
+cargo test --workspace --no-fail-fast 2>&1 | tee "$log"
+if grep -q '^slow' crates/device/Cargo.toml; then
+    stage "slow tests of the device"
+    cargo test -p nandscope-device --features slow 2>&1 | tee -a "$log"
+fi
+
+stage "release build"
+cargo build --release
+
+stage "the same results from the debug and the release build"
+scripts/determinism.sh "$target/debug/nandscope" "$target/release/nandscope"
+
+nandscope=$target/release/nandscope
+# `help` asks for the command, so that a misspelt one would be an error and not a skipped check.
+has() { "$nandscope" help "$1" >/dev/null 2>&1; }
+
+stage "a report in a browser"
+if has review; then
+    "$nandscope" review sim:sm2708-250gb -o "$work/report" >/dev/null
+else
+    "$nandscope" run jobs/rand-read.fio sim:sm2708-250gb --precondition sequential:10 \
+        -o "$work/result.json" >/dev/null
+    "$nandscope" report "$work/result.json" -o "$work/report" >/dev/null
+fi
+if command -v python3 >/dev/null && command -v chromium >/dev/null; then
+    python3 tests/browser/check_report.py "$work/report/report.html" "$work/screens"
+else
+    echo "SKIPPED: the browser check needs python3 and chromium" >&2
+fi
+
+stage "generated documents are up to date"
+if has validate && [[ -f docs/validation.md ]]; then
+    "$nandscope" validate >"$work/validation.md"
+    diff -u docs/validation.md "$work/validation.md" ||
+        { echo "docs/validation.md is out of date: nandscope validate > docs/validation.md" >&2; exit 1; }
+else
+    echo "none yet"
+fi
+
+awk -v seconds="$SECONDS" '
+    /^test result:/ { passed += $4; failed += $6; ignored += $8 }
+    END { printf "\n%d passed, %d failed, %d ignored; all checks done in %d s\n", passed, failed, ignored, seconds }
+' "$log"
