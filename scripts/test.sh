@@ -38,7 +38,7 @@ has() { "$nandscope" help "$1" >/dev/null 2>&1; }
 
 stage "a report in a browser"
 if has review; then
-    "$nandscope" review sim:sm2708-250gb -o "$work/report" >/dev/null
+    "$nandscope" review sim:sm2708-250gb --quick -o "$work/report" >/dev/null
 else
     "$nandscope" run jobs/rand-read.fio sim:sm2708-250gb --precondition sequential:10 \
         -o "$work/result.json" >/dev/null
