@@ -135,6 +135,9 @@ impl Device {
 
     /// Gives places in the buffer to waiting writes, first come first served, and books the link.
     pub(super) fn admit(&mut self) {
+        if !self.log.writable() {
+            return self.refuse_waiting();
+        }
         while let Some(&index) = self.writes.admission.front() {
             let room = self.writes.room().min(self.host_allowance());
             let p = &self.pending[index as usize];
@@ -157,6 +160,16 @@ impl Device {
                 units: chunk,
             });
             self.events.push(end, Event::DataIn(transfer));
+        }
+    }
+
+    /// The device has used up its spare blocks: room for what still waits will never come.
+    fn refuse_waiting(&mut self) {
+        while let Some(index) = self.writes.admission.pop_front() {
+            let p = &mut self.pending[index as usize];
+            p.status = Status::ReadOnly;
+            p.to_arrive -= std::mem::take(&mut p.to_admit);
+            self.write_may_complete(index);
         }
     }
 

@@ -875,9 +875,11 @@ impl Log {
             + u64::from(open)
     }
 
-    /// Whether the device can still take writes: enough blocks are left to collect with.
+    /// Whether the device can still take writes: enough blocks are left to collect with, as many
+    /// as the check of a profile asks for.
     pub(crate) fn writable(&self) -> bool {
-        self.blocks.retired() + self.collection_start + 1 < self.spare
+        let least = self.collection_start + OPEN_SUPERBLOCKS as u32 + self.slc.fixed;
+        self.blocks.retired() + least <= self.spare
     }
 
     /// Does everything that relocation and erasure must do, at once and without time: for starting
