@@ -1,0 +1,171 @@
+//! Wear, errors and the end of life: retries slow a worn device down, then reads are lost and the
+//! host is told; wear is spread; blocks read too often are rewritten; at the end no write is taken.
+
+mod support;
+
+use nandscope_device::profile::Profile;
+use nandscope_device::{Device, Fill, Payload, Status};
+use nandscope_units::Nanos;
+use support::plain::Flash;
+use support::{Draw, bare, closed_loop, device, one, read, rest, sound, write};
+
+fn plain(spare: u32) -> Profile {
+    Flash {
+        channels: 1,
+        dies_per_channel: 2,
+        planes: 1,
+        blocks: 64,
+        pages_per_block: 32,
+        page_kib: 4,
+        mt_per_s: 1000.0,
+        read_us: 50.0,
+        program_us: 100.0,
+    }
+    .profile(spare)
+}
+
+/// A part whose errors at `rate` times its correction strength come with its rated cycles.
+fn with_errors(rated_cycles: u32, rber_rated: f64) -> Profile {
+    let mut p = plain(10);
+    p.nand.slc.cycles = rated_cycles;
+    let r = &mut p.nand.reliability;
+    r.rber_fresh = 1e-9;
+    r.rber_rated = rber_rated;
+    r.wear_exponent = 1.0;
+    r.codeword_bytes = 1024;
+    r.correctable_bits = 8;
+    r.retries = 2;
+    p
+}
+
+/// Overwrites until every block has been erased about `cycles` times.
+fn wear(d: &mut Device, cycles: u64) {
+    let units = d.capacity().0 / 4096;
+    assert!(d.precondition(1.0, Fill::Sequential));
+    for i in 0..cycles {
+        d.overwrite_randomly(units / 2, i);
+    }
+}
+
+/// Reads everything once: retries, reads reported lost, mean latency in µs.
+fn read_all(d: &mut Device) -> (u64, u64, f64) {
+    let units = d.capacity().0 / 4096;
+    let before = d.counters();
+    let (mut lost, mut latency) = (0, Nanos::ZERO);
+    for unit in 0..units {
+        let c = one(d, read(unit, unit * 4096, 4096));
+        latency += c.latency();
+        match c.status {
+            Status::Ok => {}
+            Status::UncorrectableRead => lost += 1,
+            other => panic!("{other:?}"),
+        }
+    }
+    let after = d.counters();
+    assert_eq!(after.uncorrectable_reads - before.uncorrectable_reads, lost);
+    let retries = after.read_retries - before.read_retries;
+    (retries, lost, latency.as_micros_f64() / units as f64)
+}
+
+#[test]
+fn wear_brings_retries_and_then_lost_reads_that_the_host_is_told_of() {
+    // 8,192 bits of a codeword at 2e-3 are 16 errors where 8 can be mended: the first look fails,
+    // a retry at half the rate often, the second seldom.
+    let p = with_errors(10, 2e-3);
+    let mut fresh = device(&p, "direct");
+    assert!(fresh.precondition(1.0, Fill::Sequential));
+    let (retries, lost, fresh_us) = read_all(&mut fresh);
+    assert_eq!((retries, lost), (0, 0));
+
+    let mut worn = device(&p, "direct");
+    wear(&mut worn, 8);
+    let (retries, _, worn_us) = read_all(&mut worn);
+    assert!(retries > 100, "{retries}");
+    // Each retry is one more array read.
+    let units = (worn.capacity().0 / 4096) as f64;
+    support::near(
+        "latency",
+        worn_us,
+        fresh_us + 50.0 * retries as f64 / units,
+        1e-3,
+    );
+
+    let mut spent = device(&p, "direct");
+    wear(&mut spent, 60);
+    let (_, lost, _) = read_all(&mut spent);
+    assert!(lost > 100, "{lost}");
+    let Some(payload) = one(&mut spent, bare(0, nandscope_device::CommandKind::Health)).payload
+    else {
+        panic!("health has an answer");
+    };
+    let Payload::Health(log) = *payload else {
+        panic!("health answers with the health log");
+    };
+    assert_eq!(log.media_errors, lost);
+    assert!(log.percentage_used > 100, "{}", log.percentage_used);
+}
+
+#[test]
+fn a_block_that_is_read_too_often_is_rewritten() {
+    let mut p = plain(10);
+    p.ftl.refresh_reads = 1000;
+    let mut d = device(&p, "direct");
+    assert!(d.precondition(1.0, Fill::Sequential));
+    closed_loop(&mut d, 4, |i| {
+        (i < 5_000).then(|| read(i, i % 32 * 4096, 4096))
+    });
+    // The rewriting needs a moment in which the firmware looks for work: any write gives one.
+    closed_loop(&mut d, 1, |i| (i < 8).then(|| write(i, 1 << 20, 4096)));
+    rest(&mut d, Nanos::from_secs(5));
+    assert!(d.counters().refreshed.0 >= 64 * 4096, "{:?}", d.counters());
+    sound(&d);
+}
+
+#[test]
+fn wear_levelling_moves_cold_data() {
+    let run = |spread: u32| {
+        let mut p = plain(20);
+        p.ftl.collection_start = 8;
+        p.ftl.wear_spread_cycles = spread;
+        let mut d = device(&p, "direct");
+        assert!(d.precondition(1.0, Fill::Sequential));
+        let units = d.capacity().0 / 4096;
+        let mut draw = Draw(1);
+        // Pauses let collection come to an end: before it, no other work has its turn.
+        for _ in 0..60 {
+            closed_loop(&mut d, 4, |i| {
+                (i < units).then(|| write(i, draw.below(units / 10) * 4096, 4096))
+            });
+            rest(&mut d, Nanos::from_secs(2));
+        }
+        sound(&d);
+        d.counters().refreshed.0
+    };
+    assert_eq!(run(0), 0, "it is off");
+    let moved = run(10);
+    assert!(moved > 0, "cold data is moved");
+    assert!(moved >= run(40), "the wider the spread, the less is moved");
+}
+
+#[test]
+fn at_the_end_of_its_life_the_device_takes_no_more_writes_and_still_reads() {
+    let mut p = plain(10);
+    p.nand.slc.cycles = 1;
+    let mut d = device(&p, "direct");
+    let units = d.capacity().0 / 4096;
+    let mut draw = Draw(1);
+    let mut writes = 0u64;
+    let refused = loop {
+        let c = one(&mut d, write(writes, draw.below(units) * 4096, 4096));
+        writes += 1;
+        if c.status != Status::Ok {
+            break c.status;
+        }
+        assert!(writes < 200 * units, "no end");
+    };
+    assert_eq!(refused, Status::ReadOnly);
+    assert!(writes > units, "{writes}");
+    assert_eq!(one(&mut d, read(1, 0, 4096)).status, Status::Ok);
+    assert_eq!(one(&mut d, write(2, 0, 4096)).status, Status::ReadOnly);
+    assert_eq!(d.health().critical_warning >> 3 & 1, 1, "read-only is told");
+}

@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""Plants one deliberate fault at a time into a copy of the device crate and checks that its tests notice.
+
+    scripts/planted-bugs.py            all faults
+    scripts/planted-bugs.py fua map    those whose description contains one of the words
+
+Each fault is a place in a source file and what is put there instead. A place that is no longer there fails the
+script: correct the table below along with the code. The tree itself is never touched; the copy shares one target
+directory, so that each fault costs a build of one crate and the tests that should notice it.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SRC = "crates/device/src/"
+# A fault may also make the device loop for ever: that counts as noticed.
+SECONDS_MAX = 120
+
+# (file, old text, new text, description, tests that should notice)
+FAULTS = [
+    ("ftl/map.rs", "            self.clear(old);\n        }\n        self.inverse", "        }\n        self.inverse",
+     "map: the old place of an overwritten unit stays valid", "conservation"),
+    ("ftl/map.rs", "self.inverse[ppa as usize] = logical;", "self.inverse[ppa as usize] = logical ^ 1;",
+     "map: the inverse points at the neighbour", "conservation"),
+    ("ftl/map.rs", "            self.mapped -= 1;", "",
+     "map: a discard is not counted", "conservation"),
+    ("ftl/map.rs", "        self.clear(from);", "",
+     "map: what was collected stays valid", "conservation"),
+    ("ftl/victims.rs", "self.insert(superblock, count - units);", "self.insert(superblock, count);",
+     "collection: valid counts of victims never fall", "conservation"),
+    ("ftl/victims.rs", "self.lowest = self.lowest.min(valid);", "",
+     "collection: the cursor of greedy never goes back", "write_amplification"),
+    ("ftl/log.rs", ".min_by_key(|s| self.blocks.get(*s).closed_order)", ".max_by_key(|s| self.blocks.get(*s).closed_order)",
+     "collection: FIFO takes the newest block", "write_amplification"),
+    ("ftl/log.rs", "CollectionPolicy::Greedy => self.victims.least(),", "CollectionPolicy::Greedy => self.victims.iter().next(),",
+     "collection: greedy takes any block", "write_amplification"),
+    ("ftl/log.rs", "block.valid -= units;", "block.valid = block.valid.saturating_sub(units + 1);",
+     "collection: valid data is counted off twice", "conservation"),
+    ("ftl/log.rs", "self.programmed.padding += u64::from(padded - stream.next);", "",
+     "accounting: padding is not counted", "write_amplification"),
+    ("ftl/log.rs", "self.programmed.metadata += u64::from(self.append_host(logical, 1, false, now, full));",
+     "self.append_host(logical, 1, false, now, full);",
+     "accounting: metadata is not counted", "write_amplification"),
+    ("ftl/log.rs", "        *count += u64::from(units);", "        *count += u64::from(units.min(1));",
+     "accounting: one unit of a relocated page is counted", "write_amplification"),
+    ("nand/array.rs", "until = self.channel_free[channel].max(now)", "until = now",
+     "timing: transfers of a channel overlap", "arithmetic"),
+    ("nand/array.rs", "self.energy_pj += u64::from(op.array_ns) * self.times.read_mw;", "",
+     "power: array reads cost nothing", "power"),
+    ("nand/array.rs", "        self.bus_bytes += u64::from(op.bus_bytes);", "",
+     "power: the bus costs nothing", "power"),
+    ("nand/array.rs", "let channel = op.die as usize % self.channel_free.len();", "let channel = 0;",
+     "timing: every die hangs on the first channel", "arithmetic"),
+    ("nand/array.rs", "let until = now + lead + d.suspended_left;", "let until = now + lead;",
+     "timing: a suspended program is done at once when resumed", "arithmetic"),
+    ("nand/array.rs", "if !self.times.cache_read {", "if self.times.cache_read {",
+     "timing: cache reads the wrong way round", "arithmetic"),
+    ("geometry.rs", "            die: program % self.dies,", "            die: 0,",
+     "timing: only one die is ever read", "arithmetic"),
+    ("device/mod.rs", "let done = self.cores[core].max(from) + time;", "let done = from + time;",
+     "timing: a core handles any number of commands at once", "arithmetic"),
+    ("device/writes.rs", "            self.writes.used += chunk;", "",
+     "buffer: it has no end", "conservation"),
+    ("device/writes.rs", "self.writes.used = self.writes.used.saturating_sub(units);", "self.writes.used = self.writes.used.saturating_sub(units / 2);",
+     "buffer: half of the places never come back", "conservation"),
+    ("device/writes.rs", "        let sequence = self.writes.next_sequence();\n        self.writes.durable_waiters", "        let sequence = self.writes.base;\n        self.writes.durable_waiters",
+     "buffer: a flush waits for one program only", "durability"),
+    ("device/writes.rs", "        if fua && !self.controller", "        if false && fua && !self.controller",
+     "buffer: FUA is acknowledged from the buffer", "durability"),
+    ("device/writes.rs", "        let first = start.div_ceil(unit) as u32;", "        let first = (start / unit) as u32;",
+     "map: a discard takes the unit that it covers in part", "durability"),
+    ("ftl/log.rs", "self.slc_count < self.slc.most && self.blocks.free_count() > self.slc_floor()", "self.slc_count < self.slc.most",
+     "SLC: the cache eats the over-provisioning", "slc_cache"),
+    ("ftl/log.rs", "        if self.blocks.get(superblock).slc {\n            self.slc_count -= 1;\n        }", "",
+     "SLC: erased blocks stay in the count", "slc_cache"),
+    ("ftl/log.rs", "        !self.slc_closed.is_empty()\n    }", "        false\n    }",
+     "SLC: nothing is folded in idle time", "slc_cache"),
+    ("ftl/window.rs", "            slot.referenced = true;\n", "",
+     "map: the window gives every page the same chance", "map_window"),
+    ("thermal.rs", "let to_ambient_w = (self.case_c - s.ambient_c) / s.case_to_ambient_k_per_w;", "let to_ambient_w = 0.0;",
+     "power: no heat leaves the case", "power"),
+    ("device/meter.rs", "+ a.idle_w * idle_s", "",
+     "power: idling costs nothing", "power"),
+    ("device/snapshot.rs", "if checksum(content).to_le_bytes() != sum {", "if content.len() == sum.len() {",
+     "snapshots: the checksum is not looked at", "determinism"),
+]
+
+
+def run(tree, tests, seconds_max=SECONDS_MAX):
+    command = ["cargo", "test", "-q", "-p", "nandscope-device"] + [x for t in tests for x in ("--test", t)]
+    environment = dict(os.environ, RUST_BACKTRACE="0")
+    process = subprocess.Popen(command, cwd=tree, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                               text=True, start_new_session=True)
+    try:
+        output, _ = process.communicate(timeout=seconds_max)
+        return process.returncode, output
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, 9)
+        process.wait()
+        return 1, "endless"
+
+
+def copy(tree):
+    skip = shutil.ignore_patterns("target", ".git", "node_modules")
+    for name in ("Cargo.toml", "Cargo.lock", "clippy.toml"):
+        if (ROOT / name).exists():
+            shutil.copy(ROOT / name, tree / name)
+    for name in ("units", "device"):
+        shutil.copytree(ROOT / "crates" / name, tree / "crates" / name, ignore=skip)
+    shutil.copytree(ROOT / "profiles", tree / "profiles")
+    manifest = (tree / "Cargo.toml").read_text().replace('default-members = ["crates/cli"]\n', "")
+    (tree / "Cargo.toml").write_text(manifest)
+
+
+def main():
+    words = sys.argv[1:]
+    chosen = [f for f in FAULTS if not words or any(w in f[3] for w in words)]
+    gone = [f"{file}: {old.strip()!r}" for file, old, *_ in FAULTS if (ROOT / SRC / file).read_text().count(old) != 1]
+    for place in gone:
+        print(f"no longer there exactly once, correct the table: {place}")
+    if gone:
+        return 1
+    missed = []
+    with tempfile.TemporaryDirectory(prefix="planted-bugs-") as folder:
+        tree = Path(folder)
+        copy(tree)
+        os.environ.setdefault("CARGO_TARGET_DIR", str(tree / "target"))
+        status, output = run(tree, sorted({f[4] for f in chosen}), None)
+        if status != 0:
+            print("the tests fail without any fault:\n" + output[-3000:])
+            return 1
+        for file, old, new, description, test in chosen:
+            begin = time.monotonic()
+            path = tree / SRC / file
+            sound = path.read_text()
+            path.write_text(sound.replace(old, new))
+            status, output = run(tree, [test])
+            path.write_text(sound)
+            unbuilt = "could not compile" in output
+            verdict = "DOES NOT BUILD" if unbuilt else "caught" if status else "MISSED"
+            if unbuilt or not status:
+                missed.append(description)
+            print(f"{verdict:8} {description} ({test}, {time.monotonic() - begin:.0f} s)", flush=True)
+    print(f"{len(chosen) - len(missed)} of {len(chosen)} planted faults were caught")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
