@@ -21,8 +21,6 @@ bench:
 fuzz:
 	scripts/fuzz.sh
 
-# The report of a short run on DEVICE, in OUT.
+# The report of a review of DEVICE, in OUT.
 report:
-	mkdir -p $(OUT)
-	$(RELEASE) run jobs/rand-read.fio $(DEVICE) --precondition sequential:50 -o $(OUT)/result.json
-	$(RELEASE) report $(OUT)/result.json -o $(OUT)
+	$(RELEASE) review $(DEVICE) -o $(OUT)

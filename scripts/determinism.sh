@@ -57,3 +57,10 @@ compare load "$work/load.fio" sim:sm2708-250gb
 compare uhs "$work/load.fio" sim:sm2708-250gb --host lexar-sr2
 compare nvme "$work/load.fio" sim:reference-nvme-64gb --precondition random:90
 compare trace "$work/trace.fio" sim:sm2708-250gb --host rtl9211ds
+
+for side in 1 2; do
+    "${builds[side - 1]}" review sim:sm2708-250gb --quick --seed 11 -o "$work/review.$side" >/dev/null 2>&1
+    grep -vE '^ *"(started|elapsed_s)": ' "$work/review.$side/result.json" >"$work/review.$side.plain"
+done
+cmp "$work/review.1.plain" "$work/review.2.plain"
+echo "review: identical ($(wc -c <"$work/review.1.plain") bytes)"

@@ -161,6 +161,6 @@ fn a_full_disk_leaves_nothing_half_written() {
         .collect();
     let unmounted = Command::new("umount").arg(&disk).status().unwrap();
     assert!(unmounted.success());
-    ran.fails(3, &["disk/out/result.json"]);
+    ran.fails(3, &["disk/out", "result.json", "No space left"]);
     assert!(left.is_empty(), "{left:?}");
 }

@@ -73,18 +73,7 @@ impl SimSpec {
 
     /// What a result document says of the device.
     pub fn target_info(&self) -> TargetInfo {
-        let device = &self.profile.device;
-        TargetInfo {
-            name: self.name.clone(),
-            kind: "simulated".to_string(),
-            model: device.model.clone(),
-            capacity_bytes: device.capacity_bytes,
-            description: device.description.clone(),
-            profile_sha256: Some(hex(&Sha256::digest(self.text.as_bytes()))),
-            parameters: parameters(&self.text),
-            sources: device.sources.clone(),
-            modes: Vec::new(),
-        }
+        target_info(&self.name, &self.text, &self.profile)
     }
 
     /// What a result document says of one way to attach it.
@@ -93,6 +82,23 @@ impl SimSpec {
             name: mode.name.clone(),
             path: path.to_vec(),
         }
+    }
+}
+
+/// What a result document says of a simulated device: `name` as the user named it, the text of
+/// its profile, and what that says. How it is attached is left to the caller.
+pub fn target_info(name: &str, text: &str, profile: &Profile) -> TargetInfo {
+    let device = &profile.device;
+    TargetInfo {
+        name: name.to_string(),
+        kind: "simulated".to_string(),
+        model: device.model.clone(),
+        capacity_bytes: device.capacity_bytes,
+        description: device.description.clone(),
+        profile_sha256: Some(hex(&Sha256::digest(text.as_bytes()))),
+        parameters: parameters(text),
+        sources: device.sources.clone(),
+        modes: Vec::new(),
     }
 }
 
@@ -127,4 +133,18 @@ fn parameters(text: &str) -> Vec<Parameter> {
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digests_are_hexadecimal() {
+        // FIPS 180-4, the message "abc".
+        assert_eq!(
+            hex(&Sha256::digest(b"abc")),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        );
+    }
 }

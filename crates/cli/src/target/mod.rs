@@ -12,10 +12,10 @@ use crate::failure::Failure;
 use crate::{fault, input};
 use nandscope_device::Device;
 use nandscope_device::profile::{
-    HostProfile, Profile, explain, library, parse_host, parse_profile,
+    HostProfile, Profile, library, parse_host, parse_profile,
 };
-use nandscope_measure::result::{ModeInfo, Parameter, TargetInfo};
-use sha2::{Digest, Sha256};
+use nandscope_measure::result::{ModeInfo, TargetInfo};
+use nandscope_suite::spec::target_info;
 use std::path::Path;
 
 /// How targets are named, for messages.
@@ -178,50 +178,21 @@ fn parse_host_text(
 impl Simulated {
     /// What the result document says of the target.
     pub fn info(&self, device: &Device) -> TargetInfo {
-        let about = &self.device_source.profile.device;
-        let parameter = |row: nandscope_device::profile::Explained| Parameter {
-            group: row.table,
-            name: row.key,
-            value: row.value,
-            reason: row.remark,
+        let source = &self.device_source;
+        let mode = ModeInfo {
+            name: self.host_source.profile.host.title.clone(),
+            path: device.path().to_vec(),
         };
         TargetInfo {
-            name: self.name.clone(),
-            kind: "simulated".to_string(),
-            model: about.model.clone(),
-            capacity_bytes: device.capacity().0,
-            description: about.description.clone(),
-            profile_sha256: Some(sha256(&self.device_source.text)),
-            parameters: explain(&self.device_source.text)
-                .into_iter()
-                .map(parameter)
-                .collect(),
-            sources: about.sources.clone(),
-            modes: vec![ModeInfo {
-                name: self.host_source.profile.host.title.clone(),
-                path: device.path().to_vec(),
-            }],
+            modes: vec![mode],
+            ..target_info(&self.name, &source.text, &source.profile)
         }
     }
-}
-
-fn sha256(text: &str) -> String {
-    let digest = Sha256::digest(text.as_bytes());
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn digests_are_hexadecimal() {
-        // FIPS 180-4, the message "abc".
-        assert_eq!(
-            sha256("abc"),
-            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-        );
-    }
 
     #[test]
     fn names_that_are_no_target() {
