@@ -7,7 +7,7 @@ var nandscope = (function () {
   var NINES_TEXT = ["0", "50", "90", "99", "99.9", "99.99", "99.999", "99.9999"];
   var HEIGHT = 264;
   var PRINTED_HEIGHT = 216;
-  var EAGER = 120;
+  var EAGER = 6;
   var drawn = [];
   var failures = [];
 
@@ -89,7 +89,7 @@ var nandscope = (function () {
   function options(spec, data, width, height, where) {
     var log = spec.kind === "percentile";
     var series = [{
-      label: log ? "Percentile" : "Time",
+      label: log ? "Percentile" : spec.x.split(" ")[0],
       value: function (u, v) { return v === null || v === undefined ? "–" : log ? percentile(v) : withUnit(v, spec.xu); }
     }];
     spec.lines.forEach(function (line) {

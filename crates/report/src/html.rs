@@ -6,13 +6,15 @@ use crate::encode;
 use crate::error::Result;
 use crate::names::slug;
 use crate::number;
-use crate::view::bars::{self, BarChart};
 use crate::view::chapter::{self, Chapter};
 use crate::view::diagram::{self, Diagram};
+use crate::view::fill::{self, Fill};
+use crate::view::matrix::{self, Matrix};
+use crate::view::notice::{self, Notice};
 use crate::view::published::{self, PublishedRow};
 use crate::view::story::{self, Story};
 use askama::Template;
-use nandscope_measure::result::{Figure, Notice, Parameter, ResultDocument};
+use nandscope_measure::result::{Figure, Parameter, ResultDocument};
 
 /// Styles of the page, after those of the plotting library.
 pub(crate) const STYLE: &str = concat!(
@@ -36,12 +38,14 @@ struct Page<'a> {
     theme_script: &'static str,
     capacity: String,
     elapsed: Option<String>,
-    notices: Vec<NoticeView<'a>>,
+    notices: Vec<Notice>,
     story: Story,
-    key_charts: Vec<BarChart>,
+    key_figures: Option<Matrix>,
+    fill: Option<FillView>,
     diagram: Option<Diagram>,
     chapters: Vec<ChapterView>,
     published: Vec<PublishedRow>,
+    sources: Vec<String>,
     verb: &'static str,
     groups: Vec<(String, Vec<&'a Parameter>)>,
     reduced: bool,
@@ -49,13 +53,6 @@ struct Page<'a> {
 
 /// Sets the theme before the first paint, so that a dark page does not flash white.
 const THEME_SCRIPT: &str = include_str!("../assets/theme.js");
-
-struct NoticeView<'a> {
-    level: &'static str,
-    word: &'static str,
-    text: &'a str,
-    step: Option<(String, &'a str)>,
-}
 
 /// A chapter with the data of its plots encoded.
 struct ChapterView {
@@ -86,7 +83,9 @@ pub fn render(document: &ResultDocument) -> Result<String> {
         .flat_map(|c| &c.parts)
         .flat_map(|p| p.course.iter().chain(p.steps.iter().flat_map(|s| &s.plots)))
         .any(|p| p.reduced());
-    let mode_names: Vec<String> = story::modes(document).into_iter().flatten().collect();
+    let published = published::rows(document);
+    let sources = published::sources(&published);
+    let sources = sources.into_iter().map(str::to_string).collect();
     let page = Page {
         document,
         style: STYLE,
@@ -94,17 +93,40 @@ pub fn render(document: &ResultDocument) -> Result<String> {
         theme_script: THEME_SCRIPT,
         capacity: number::bytes(document.target.capacity_bytes),
         elapsed: document.wall.elapsed_s.map(number::duration),
-        notices: notices(document),
+        notices: notice::all(document),
         story: story::of(document),
-        key_charts: key_charts(document, &mode_names),
+        key_figures: key_figures(document),
+        fill: fill::of(document).map(FillView::new).transpose()?,
         diagram: diagram::of_target(&document.target),
         chapters: chapters.into_iter().map(encoded).collect::<Result<_>>()?,
-        published: published::rows(document),
+        published,
+        sources,
         verb: published::verb(document),
         groups: groups(&document.target.parameters),
         reduced,
     };
     Ok(page.render()?)
+}
+
+/// The plots of the long writes with their data encoded.
+struct FillView {
+    fill: Fill,
+    data: std::collections::BTreeMap<String, String>,
+}
+
+impl FillView {
+    fn new(fill: Fill) -> Result<Self> {
+        let mut data = std::collections::BTreeMap::new();
+        for plot in [&fill.over_data, &fill.over_time] {
+            data.insert(plot.id.clone(), encode::plot(plot)?);
+        }
+        Ok(FillView { fill, data })
+    }
+
+    /// Data of the plot with this identifier.
+    fn data(&self, id: &str) -> &str {
+        self.data.get(id).map_or("{}", String::as_str)
+    }
 }
 
 fn encoded(chapter: Chapter) -> Result<ChapterView> {
@@ -121,60 +143,8 @@ fn encoded(chapter: Chapter) -> Result<ChapterView> {
     Ok(ChapterView { chapter, data })
 }
 
-/// Warnings before remarks, errors before warnings; an unfinished run is an error of its own.
-fn notices(document: &ResultDocument) -> Vec<NoticeView<'_>> {
-    let mut out: Vec<NoticeView> = document
-        .notices
-        .iter()
-        .map(|n| notice(document, n))
-        .collect();
-    for step in &document.steps {
-        if let Some(reason) = &step.incomplete {
-            out.push(NoticeView {
-                level: "error",
-                word: "Unfinished step",
-                text: reason,
-                step: Some((chapter::step_anchor(&step.id), step.title.as_str())),
-            });
-        }
-    }
-    if !document.complete {
-        out.push(NoticeView {
-            level: "error",
-            word: "Unfinished",
-            text: "The run did not come to its end; steps that are not shown were not measured.",
-            step: None,
-        });
-    }
-    out.sort_by_key(|n| {
-        ["error", "warning", "info"]
-            .iter()
-            .position(|l| *l == n.level)
-    });
-    out
-}
-
-fn notice<'a>(document: &'a ResultDocument, notice: &'a Notice) -> NoticeView<'a> {
-    let (level, word) = match notice.level.as_str() {
-        "error" => ("error", "Error"),
-        "warning" => ("warning", "Warning"),
-        _ => ("info", "Note"),
-    };
-    let step = notice
-        .step
-        .as_ref()
-        .and_then(|id| document.steps.iter().find(|s| s.id == *id))
-        .map(|s| (chapter::step_anchor(&s.id), s.title.as_str()));
-    NoticeView {
-        level,
-        word,
-        text: &notice.text,
-        step,
-    }
-}
-
 /// Figures of the whole document that do not stand in a chapter already.
-fn key_charts(document: &ResultDocument, modes: &[String]) -> Vec<BarChart> {
+fn key_figures(document: &ResultDocument) -> Option<Matrix> {
     let in_steps: std::collections::BTreeSet<&str> = document
         .steps
         .iter()
@@ -186,7 +156,15 @@ fn key_charts(document: &ResultDocument, modes: &[String]) -> Vec<BarChart> {
         .iter()
         .filter(|f| f.id.is_empty() || !in_steps.contains(f.id.as_str()))
         .collect();
-    bars::of_figures("Key figures", &own, modes)
+    matrix::of_figures("Key figures", &own)
+}
+
+impl Page<'_> {
+    /// Number of a source in the list beneath the table, from 1.
+    fn source_number(&self, source: &str) -> String {
+        let at = self.sources.iter().position(|s| s == source);
+        at.map_or(String::new(), |i| format!("[{}]", i + 1))
+    }
 }
 
 /// Parameters by group, in the order in which the groups first appear.

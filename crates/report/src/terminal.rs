@@ -5,16 +5,22 @@
 use crate::number::{bytes, duration, short, with_unit};
 use crate::sparkline;
 use crate::view::published::{self, Placed};
-use crate::view::story;
+use crate::view::story::{self, MODES, Paragraph};
+use crate::view::{course, notice};
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, TableComponent, presets};
 use nandscope_measure::result::{ResultDocument, Series, StepResult};
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-/// Rows of key figures that fit a screen beside the rest.
+/// Lines of a screen that the summary should fit, where the text allows.
+const SCREEN: usize = 40;
+/// Rows of key figures, however many lines are left.
 const MOST_FIGURES: usize = 12;
+/// Rows of key figures, however few lines are left.
+const FEWEST_FIGURES: usize = 3;
 /// Courses that are drawn.
-const MOST_COURSES: usize = 4;
+const MOST_COURSES: usize = 2;
 
 /// How the summary is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,11 +44,15 @@ impl Default for Options {
 pub fn summary(document: &ResultDocument, options: &Options) -> String {
     let width = options.width.max(40);
     let mut out = String::new();
-    paragraph(&mut out, &document.title, "", width);
     let target = &document.target;
+    paragraph(&mut out, &document.title, "", width);
+    let model = if target.model == document.title {
+        String::new()
+    } else {
+        format!("{}, ", target.model)
+    };
     let device = format!(
-        "{}, {} ({}, {})",
-        target.model,
+        "{model}{} ({}, {})",
         bytes(target.capacity_bytes),
         target.name,
         target.kind
@@ -50,13 +60,18 @@ pub fn summary(document: &ResultDocument, options: &Options) -> String {
     paragraph(&mut out, &device, "", width);
     notices(&mut out, document, width);
     out.push('\n');
-    for p in story::of(document).paragraphs {
+    // What stands in the table of figures is not said twice.
+    let told = |p: &Paragraph| p.lead != MODES && p.link.is_none();
+    for p in story::of(document).paragraphs.into_iter().filter(told) {
         paragraph(&mut out, &format!("{}: {}", p.lead, p.text), "  ", width);
     }
-    figures(&mut out, document, options, width);
-    courses(&mut out, document, options, width);
-    let end = format!("{}, seed {}", document.generator, document.seed);
-    paragraph(&mut out, &end, "", width);
+    let mut end = String::from("\n");
+    courses(&mut end, document, options, width);
+    let written = format!("{}, seed {}", document.generator, document.seed);
+    paragraph(&mut end, &written, "", width);
+    let left = SCREEN.saturating_sub(out.lines().count() + end.lines().count());
+    out.push_str(&figures(document, options, width, left));
+    out.push_str(&end);
     clean(&out, options)
 }
 
@@ -71,37 +86,71 @@ pub(crate) fn clean(text: &str, options: &Options) -> String {
 }
 
 fn notices(out: &mut String, document: &ResultDocument, width: usize) {
-    if !document.complete {
-        paragraph(out, "ERROR: the run did not come to its end.", "  ", width);
-    }
-    for level in ["error", "warning", "info"] {
-        for notice in document.notices.iter().filter(|n| n.level == level) {
-            let text = format!("{}: {}", level.to_uppercase(), notice.text);
-            paragraph(out, &text, "  ", width);
+    for n in notice::all(document) {
+        let mut text = format!("{}: {}", n.word.to_uppercase(), n.text);
+        if n.steps.len() > 1 {
+            text.push_str(&format!(" ({} steps)", n.steps.len()));
         }
+        paragraph(out, &text, "  ", width);
     }
 }
 
-/// Figures with a published value first, as those are what a reader compares; then the document's own.
-fn figures(out: &mut String, document: &ResultDocument, options: &Options, width: usize) {
+/// What a reader looks for first: figures that miss what was published, then those that meet it,
+/// those of the steps before those of the whole; then the document's own.
+fn chosen(document: &ResultDocument) -> Vec<Placed<'_>> {
     let mut chosen: Vec<Placed> = published::all_figures(document)
         .into_iter()
         .filter(|p| p.step.is_none() || p.figure.published.is_some())
         .collect();
-    chosen.sort_by_key(|p| p.figure.published.is_none());
-    if chosen.is_empty() {
-        return;
+    chosen.sort_by_key(|p| match &p.figure.published {
+        Some(published) if !published.met => 0,
+        Some(_) if p.step.is_some() => 1,
+        Some(_) => 2,
+        None => 3,
+    });
+    chosen
+}
+
+/// As many figures as fit into `lines` lines, but never fewer than the fewest.
+fn figures(document: &ResultDocument, options: &Options, width: usize, lines: usize) -> String {
+    let chosen = chosen(document);
+    let mut count = chosen.len().min(MOST_FIGURES);
+    loop {
+        let text = figure_table(&chosen, count, options, width);
+        if text.lines().count() <= lines || count <= FEWEST_FIGURES {
+            return text;
+        }
+        count -= 1;
     }
-    let left = chosen.len().saturating_sub(MOST_FIGURES);
+}
+
+fn figure_table(chosen: &[Placed], count: usize, options: &Options, width: usize) -> String {
+    let mut out = String::new();
+    if chosen.is_empty() {
+        return out;
+    }
     let mut table = table(width, options.ascii);
     table.set_header(["Figure", "Value", "Published", "Error", ""]);
-    for placed in chosen.iter().take(MOST_FIGURES) {
+    for placed in chosen.iter().take(count) {
         table.add_row(row(placed, options.ascii));
     }
     let _ = writeln!(out, "\n{table}");
-    if left > 0 {
-        let _ = writeln!(out, "{left} more figures are in the report.");
+    let left = chosen.len().saturating_sub(count);
+    let (met, all) = chosen
+        .iter()
+        .filter_map(|p| p.figure.published.as_ref())
+        .fold((0, 0), |(met, all), p| (met + usize::from(p.met), all + 1));
+    let mut end = Vec::new();
+    if all > 0 {
+        end.push(format!("Of the published figures {met} of {all} are met."));
     }
+    if left > 0 {
+        end.push(format!("{left} more figures are in the report."));
+    }
+    if !end.is_empty() {
+        paragraph(&mut out, &end.join(" "), "", width);
+    }
+    out
 }
 
 fn row(placed: &Placed, ascii: bool) -> Vec<Cell> {
@@ -148,47 +197,54 @@ pub(crate) fn table(width: usize, ascii: bool) -> Table {
     table
 }
 
-/// The longest series of bandwidth, one line each.
+/// The longest write of each mode whose speed changes most, one line each; where nothing was
+/// written for long, the longest series of bandwidth.
 fn courses(out: &mut String, document: &ResultDocument, options: &Options, width: usize) {
+    let length = |step: &StepResult| step.end_s - step.start_s;
+    let fall = |step: &StepResult| {
+        course::of_step(step).map_or((0.0, 0.0), |c| {
+            let half = c.written_gb * 2e9 >= document.target.capacity_bytes as f64;
+            (
+                f64::from(u8::from(half)),
+                c.burst_mb_s / c.sustained_mb_s.max(1e-3),
+            )
+        })
+    };
     let mut all: Vec<(&StepResult, &Series)> = document
         .steps
         .iter()
         .flat_map(|step| step.series.iter().map(move |s| (step, s)))
         .filter(|(_, s)| s.name.ends_with("bandwidth") && s.v.len() >= 8)
         .collect();
-    all.sort_by(|a, b| (b.0.end_s - b.0.start_s).total_cmp(&(a.0.end_s - a.0.start_s)));
-    // One of each kind in each mode says more than the same thing again.
+    let key = |(step, series): &(&StepResult, &Series)| {
+        let (half, fall) = fall(step);
+        let write = f64::from(u8::from(series.name == "write bandwidth"));
+        [write * half, write * fall, length(step)]
+    };
+    all.sort_by(|a, b| {
+        let pairs = key(b).into_iter().zip(key(a));
+        pairs.fold(Ordering::Equal, |order, (x, y)| order.then(x.total_cmp(&y)))
+    });
     let mut seen = BTreeSet::new();
-    all.retain(|(step, series)| seen.insert((step.mode.clone(), series.name.clone())));
+    all.retain(|(step, _)| seen.insert(step.mode.clone()));
     all.truncate(MOST_COURSES);
-    if all.is_empty() {
-        return;
-    }
-    out.push('\n');
     for (step, series) in all {
         let mode = step
             .mode
             .as_ref()
-            .map(|m| format!(", {m}"))
+            .map(|m| format!("{m}, "))
             .unwrap_or_default();
-        let greatest = series
-            .v
-            .iter()
-            .copied()
-            .filter(|v| v.is_finite())
-            .fold(0.0, f64::max);
+        let values = series.v.iter().copied().filter(|v| v.is_finite());
         let text = format!(
-            "{}{mode}: {} over {}, up to {}",
+            "{mode}{}, {}: up to {}",
             step.title,
-            series.name,
-            duration(step.end_s - step.start_s),
-            with_unit(greatest, &series.unit)
+            duration(length(step)),
+            with_unit(values.fold(0.0, f64::max), &series.unit)
         );
         paragraph(out, &text, "  ", width);
         let line = sparkline::draw(&series.t_s, &series.v, width - 2, options.ascii);
         let _ = writeln!(out, "  {}", line.trim_end());
     }
-    out.push('\n');
 }
 
 /// Wraps at spaces; every line but the first is indented.

@@ -2,6 +2,7 @@
 //! several modes side by side, the published value where there is one. Positions are given in
 //! percent of the axis, so that the page needs no script for them.
 
+use crate::names::capital;
 use crate::number::{short, tick_step, with_unit};
 use nandscope_measure::result::{Figure, StepResult};
 
@@ -87,68 +88,135 @@ impl Bar {
 /// One figure of one step, on its way into a chart.
 struct Entry<'a> {
     step: &'a str,
+    label: String,
     figure: &'a Figure,
     mode: Option<&'a str>,
 }
 
-/// Charts of the figures that the steps of one chapter hold. Where steps have many figures, each
-/// step title is a chart; where many steps have the same one or two figures, each figure is.
+/// Charts of the figures that the steps of one chapter hold. Where the steps all hold the same
+/// kinds of figures, each kind is a chart with a row for each step; where a chapter has steps of
+/// many figures, each step is.
 pub fn of_steps(steps: &[&StepResult], modes: &[String]) -> Vec<BarChart> {
     let entries: Vec<Entry> = steps
         .iter()
         .flat_map(|step| {
             step.figures.iter().map(|figure| Entry {
                 step: &step.title,
+                label: figure.title.clone(),
                 figure,
                 mode: figure.mode.as_deref().or(step.mode.as_deref()),
             })
         })
         .filter(|e| e.figure.value.is_finite())
         .collect();
-    let step_titles = distinct(entries.iter().map(|e| e.step));
-    let figure_titles = distinct(entries.iter().map(|e| e.figure.title.as_str()));
-    let by_figure = figure_titles.len() < step_titles.len();
-    let groups = if by_figure {
-        &figure_titles
+    let steps = distinct(entries.iter().map(|e| e.step));
+    let titles = distinct(entries.iter().map(|e| e.figure.title.as_str()));
+    let kinds = distinct(entries.iter().map(|e| kind(e.figure)));
+    if titles.len() < steps.len() {
+        grouped(
+            entries,
+            &titles,
+            modes,
+            |e| &e.figure.title,
+            |e, _| e.step.to_string(),
+        )
+    } else if kinds.len() < steps.len() && !kinds.contains(&"") {
+        by_kind(entries, &kinds, modes)
     } else {
-        &step_titles
+        grouped(entries, &steps, modes, |e| e.step, |e, _| e.label.clone())
+    }
+}
+
+/// The last part of a figure's identifier says what kind it is.
+fn kind(figure: &Figure) -> &str {
+    figure.id.rsplit('.').next().unwrap_or_default()
+}
+
+/// A chart for each kind, headed by the words in which the titles of its figures end; the rest of
+/// each title is the label of its row.
+fn by_kind(entries: Vec<Entry>, kinds: &[&str], modes: &[String]) -> Vec<BarChart> {
+    let ends: Vec<(String, String)> = kinds
+        .iter()
+        .map(|k| {
+            let titles = entries
+                .iter()
+                .filter(|e| kind(e.figure) == *k)
+                .map(|e| e.figure.title.as_str());
+            ((*k).to_string(), common_end(&titles.collect::<Vec<_>>()))
+        })
+        .collect();
+    let end = |k: &str| ends.iter().find(|e| e.0 == k).map_or("", |e| e.1.as_str());
+    let label = |e: &Entry, k: &str| {
+        let rest = e
+            .figure
+            .title
+            .strip_suffix(end(k))
+            .unwrap_or(&e.figure.title);
+        match rest.trim_end_matches([' ', ',']) {
+            "" => e.step.to_string(),
+            text => text.to_string(),
+        }
     };
+    let mut charts = grouped(entries, kinds, modes, |e| kind(e.figure), label);
+    for chart in &mut charts {
+        let words = end(&chart.title).trim_start_matches([' ', ',']);
+        chart.title = capital(if words.is_empty() {
+            &chart.title
+        } else {
+            words
+        });
+    }
+    charts
+}
+
+/// The whole words in which all titles end.
+fn common_end(titles: &[&str]) -> String {
+    let Some(first) = titles.first() else {
+        return String::new();
+    };
+    let ends = first.match_indices(' ').map(|(i, _)| &first[i..]);
+    ends.into_iter()
+        .find(|end| titles.iter().all(|t| t.ends_with(end)))
+        .unwrap_or_default()
+        .to_string()
+}
+
+/// A chart for each group and unit.
+fn grouped(
+    entries: Vec<Entry>,
+    groups: &[&str],
+    modes: &[String],
+    group_of: impl for<'a> Fn(&'a Entry<'a>) -> &'a str,
+    label: impl Fn(&Entry, &str) -> String,
+) -> Vec<BarChart> {
     let mut charts = Vec::new();
     for group in groups {
-        let of_group = |e: &&Entry| {
-            *group
-                == if by_figure {
-                    e.figure.title.as_str()
-                } else {
-                    e.step
-                }
-        };
-        let members: Vec<&Entry> = entries.iter().filter(of_group).collect();
-        let units = distinct(members.iter().map(|e| e.figure.unit.as_str()));
-        for unit in &units {
-            let rows = rows(&members, unit, by_figure, modes);
+        let members: Vec<&Entry> = entries.iter().filter(|e| group_of(e) == *group).collect();
+        for unit in &distinct(members.iter().map(|e| e.figure.unit.as_str())) {
+            let rows = rows(&members, unit, |e| label(e, group), modes);
             charts.push(chart(group, unit, rows));
         }
     }
     charts
 }
 
-/// A chart of figures that belong to no step.
-pub fn of_figures(title: &str, figures: &[&Figure], modes: &[String]) -> Vec<BarChart> {
+/// Charts of figures with labels of their own, one for each unit.
+pub fn of_labelled(
+    title: &str,
+    figures: &[(String, &Figure, Option<&str>)],
+    modes: &[String],
+) -> Vec<BarChart> {
     let entries: Vec<Entry> = figures
         .iter()
-        .filter(|f| f.value.is_finite())
-        .map(|figure| Entry {
+        .filter(|(_, f, _)| f.value.is_finite())
+        .map(|(label, figure, mode)| Entry {
             step: title,
+            label: label.clone(),
             figure,
-            mode: figure.mode.as_deref(),
+            mode: *mode,
         })
         .collect();
-    let members: Vec<&Entry> = entries.iter().collect();
-    distinct(members.iter().map(|e| e.figure.unit.as_str()))
-        .iter()
-        .map(|unit| chart(title, unit, rows(&members, unit, false, modes)))
-        .collect()
+    grouped(entries, &[title], modes, |e| e.step, |e, _| e.label.clone())
 }
 
 fn distinct<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
@@ -161,10 +229,15 @@ fn distinct<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     out
 }
 
-fn rows(members: &[&Entry], unit: &str, by_figure: bool, modes: &[String]) -> Vec<BarRow> {
+fn rows(
+    members: &[&Entry],
+    unit: &str,
+    label: impl Fn(&Entry) -> String,
+    modes: &[String],
+) -> Vec<BarRow> {
     let mut rows: Vec<BarRow> = Vec::new();
     for e in members.iter().filter(|e| e.figure.unit == unit) {
-        let label = if by_figure { e.step } else { &e.figure.title };
+        let label = label(e);
         let bar = bar(e.figure, e.mode, modes);
         let place = rows.iter_mut().find(|r| {
             r.label == label
@@ -174,7 +247,7 @@ fn rows(members: &[&Entry], unit: &str, by_figure: bool, modes: &[String]) -> Ve
         match place {
             Some(row) => row.bars.push(bar),
             None => rows.push(BarRow {
-                label: label.to_string(),
+                label,
                 bars: vec![bar],
             }),
         }
@@ -184,7 +257,10 @@ fn rows(members: &[&Entry], unit: &str, by_figure: bool, modes: &[String]) -> Ve
 
 fn bar(figure: &Figure, mode: Option<&str>, modes: &[String]) -> Bar {
     let repeats = match (figure.low, figure.high) {
-        (Some(low), Some(high)) if low.is_finite() && high.is_finite() && low <= high => {
+        // Repeats that read the same as the value say nothing.
+        (Some(low), Some(high))
+            if low.is_finite() && high.is_finite() && low <= high && short(low) != short(high) =>
+        {
             Some((low, high))
         }
         _ => None,
@@ -209,8 +285,27 @@ fn bar(figure: &Figure, mode: Option<&str>, modes: &[String]) -> Bar {
     }
 }
 
+/// From here on microseconds are shown as milliseconds.
+const LONG_US: f64 = 10_000.0;
+
+/// Shows long latencies in milliseconds; other units stay.
+fn readable_unit<'a>(unit: &'a str, rows: &mut [BarRow]) -> &'a str {
+    let bars = || rows.iter().flat_map(|r| &r.bars);
+    if unit != "µs" || bars().all(|b| b.value < LONG_US) {
+        return unit;
+    }
+    for bar in rows.iter_mut().flat_map(|r| &mut r.bars) {
+        bar.value /= 1e3;
+        bar.repeats = bar.repeats.map(|(low, high)| (low / 1e3, high / 1e3));
+        bar.published = bar.published.map(|p| p / 1e3);
+        bar.text = with_unit(bar.value, "ms");
+    }
+    "ms"
+}
+
 /// Lays the bars out over an axis that holds the longest of them.
 fn chart(title: &str, unit: &str, mut rows: Vec<BarRow>) -> BarChart {
+    let unit = readable_unit(unit, &mut rows);
     let longest = rows
         .iter()
         .flat_map(|r| &r.bars)
@@ -222,7 +317,8 @@ fn chart(title: &str, unit: &str, mut rows: Vec<BarRow>) -> BarChart {
             ]
         })
         .fold(0.0, f64::max);
-    let step = tick_step(longest, 4);
+    // Long numbers stand on one another where there are many.
+    let step = tick_step(longest, if longest >= 10_000.0 { 2 } else { 4 });
     let end = if longest > 0.0 {
         libm::ceil(longest / step - 1e-9) * step
     } else {
@@ -334,7 +430,7 @@ mod tests {
             }),
             ..figure("seq", 90.0)
         };
-        let charts = of_figures("key", &[&f], &[]);
+        let charts = of_labelled("key", &[(f.title.clone(), &f, None)], &[]);
         let bar = &charts[0].rows[0].bars[0];
         assert_eq!(bar.whisker, Some(("80.00".into(), "20.00".into())));
         assert_eq!(bar.published_at.as_deref(), Some("50.00"));
@@ -343,7 +439,7 @@ mod tests {
 
     #[test]
     fn nothing_but_zeros_still_has_an_axis() {
-        let charts = of_figures("key", &[&figure("none", 0.0)], &[]);
+        let charts = of_labelled("key", &[("none".into(), &figure("none", 0.0), None)], &[]);
         assert_eq!(charts[0].end, 1.0);
         assert_eq!(charts[0].rows[0].bars[0].length, "0.00");
     }

@@ -3,8 +3,9 @@
 //! over time and the steps themselves.
 
 use super::bars::{self, BarChart};
+use super::matrix::Matrix;
 use super::plot::Plot;
-use super::{percentile, story, time};
+use super::{percentile, states, story, time};
 use crate::names::{Unique, slug};
 use crate::number;
 use nandscope_measure::result::{JobResult, ResultDocument, StepResult};
@@ -29,6 +30,10 @@ pub struct Chapter {
     pub anchor: String,
     /// Figures of all its steps.
     pub charts: Vec<BarChart>,
+    /// Figures that stand crosswise, before the charts.
+    pub tables: Vec<Matrix>,
+    /// Further tables, folded.
+    pub details: Vec<Matrix>,
     /// Its steps, mode by mode.
     pub parts: Vec<Part>,
 }
@@ -146,9 +151,18 @@ fn chapter(
         .filter(|(_, of_mode)| !of_mode.is_empty())
         .map(|(mode, of_mode)| part(&anchor, mode.as_deref(), &of_mode, names))
         .collect();
+    let (tables, details, charts) = if let Some(c) = states::crystal(steps, mode_names) {
+        (c.speeds, c.details, c.charts)
+    } else if let Some(table) = states::across(steps) {
+        (vec![table], Vec::new(), Vec::new())
+    } else {
+        (Vec::new(), Vec::new(), bars::of_steps(steps, mode_names))
+    };
     Chapter {
         title: shown.to_string(),
-        charts: bars::of_steps(steps, mode_names),
+        charts,
+        tables,
+        details,
         parts,
         anchor,
     }

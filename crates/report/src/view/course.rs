@@ -36,11 +36,14 @@ impl WriteCourse {
 
 /// The course of the writes of a step, where it has a series of them that is long enough.
 pub fn of_step(step: &StepResult) -> Option<WriteCourse> {
-    let series = step
-        .series
+    of_series(write_series(step)?)
+}
+
+/// The series of the speed of writing, MB/s.
+pub fn write_series(step: &StepResult) -> Option<&Series> {
+    step.series
         .iter()
-        .find(|s| s.name == "write bandwidth" && s.unit == "MB/s")?;
-    of_series(series)
+        .find(|s| s.name == "write bandwidth" && s.unit == "MB/s")
 }
 
 /// The same from the series itself.
@@ -66,7 +69,7 @@ pub fn of_series(series: &Series) -> Option<WriteCourse> {
 }
 
 /// Values with the length of their intervals in seconds.
-fn weighted(series: &Series) -> Vec<(f64, f64)> {
+pub fn weighted(series: &Series) -> Vec<(f64, f64)> {
     let mut before: Option<f64> = None;
     let mut out = Vec::new();
     for (&t, &v) in series.t_s.iter().zip(&series.v) {

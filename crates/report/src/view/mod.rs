@@ -3,11 +3,17 @@
 
 pub mod bars;
 pub mod chapter;
+pub mod conduct;
 pub mod course;
 pub mod diagram;
+pub mod fill;
+pub mod matrix;
+pub mod notice;
 pub mod percentile;
 pub mod plot;
 pub mod published;
+pub mod regions;
+pub mod states;
 pub mod story;
 pub mod table;
 pub mod time;

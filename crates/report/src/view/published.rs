@@ -1,6 +1,7 @@
 //! The table of published against simulated (or measured) values: each figure with its published
 //! counterpart, the difference, whether it is met, and why not.
 
+use super::matrix::{ANSWER, Cell, answer, is_answer};
 use crate::number::with_unit;
 use nandscope_measure::result::{Figure, Published, ResultDocument};
 
@@ -29,6 +30,32 @@ pub struct PublishedRow {
     pub fact: String,
 }
 
+impl PublishedRow {
+    /// Title and mode, value and published value.
+    pub fn in_words(&self) -> String {
+        let mode = if self.mode.is_empty() {
+            String::new()
+        } else {
+            format!(", {}", self.mode)
+        };
+        format!(
+            "{}{mode}: {} instead of {}",
+            self.title, self.value, self.published
+        )
+    }
+}
+
+/// Sources in the order in which rows name them; a row shows the number of its own.
+pub fn sources(rows: &[PublishedRow]) -> Vec<&str> {
+    let mut out: Vec<&str> = Vec::new();
+    for row in rows {
+        if !row.source.is_empty() && !out.contains(&row.source.as_str()) {
+            out.push(&row.source);
+        }
+    }
+    out
+}
+
 /// A figure and the title of the step it belongs to, where it belongs to one.
 #[derive(Clone, Copy, Debug)]
 pub struct Placed<'a> {
@@ -42,7 +69,7 @@ impl Placed<'_> {
     /// Title that stands for itself: the same figure may occur in several steps.
     pub fn title(&self) -> String {
         match self.step {
-            Some(step) if !step.is_empty() && !self.figure.title.contains(step) => {
+            Some(step) if !step.is_empty() && !says(&self.figure.title, step) => {
                 format!("{step}: {}", self.figure.title)
             }
             _ => self.figure.title.clone(),
@@ -56,6 +83,12 @@ impl Placed<'_> {
             None => self.title(),
         }
     }
+}
+
+/// True where a title already says what its step's title would add: the state behind its comma.
+fn says(title: &str, step: &str) -> bool {
+    let state = step.rsplit(", ").next().unwrap_or(step);
+    title.contains(step) || (step.contains(", ") && title.contains(&format!(", {state}")))
 }
 
 /// Every figure once, in the order of the document: those of the whole, then those of the steps.
@@ -79,12 +112,14 @@ pub fn all_figures(document: &ResultDocument) -> Vec<Placed<'_>> {
         .collect()
 }
 
-/// Rows of the table, in the order of the document.
+/// Rows of the table: what is not met first, then in the order of the document.
 pub fn rows(document: &ResultDocument) -> Vec<PublishedRow> {
-    all_figures(document)
+    let mut rows: Vec<PublishedRow> = all_figures(document)
         .into_iter()
         .filter_map(|f| f.figure.published.as_ref().map(|p| row(&f, p)))
-        .collect()
+        .collect();
+    rows.sort_by_key(|r| r.met);
+    rows
 }
 
 /// How many published figures there are, and how many are met.
@@ -97,11 +132,19 @@ pub fn score(document: &ResultDocument) -> (usize, usize) {
 fn row(placed: &Placed, published: &Published) -> PublishedRow {
     let figure = placed.figure;
     PublishedRow {
-        title: placed.title(),
+        title: placed.title().trim_end_matches(ANSWER).to_string(),
         mode: figure.mode.clone().unwrap_or_default(),
-        published: with_operator(published, &figure.unit),
-        tolerance: tolerance(published, &figure.unit),
-        value: with_unit(figure.value, &figure.unit),
+        published: if is_answer(figure) {
+            answer(published.value).to_string()
+        } else {
+            with_operator(published, &figure.unit)
+        },
+        tolerance: if is_answer(figure) || published.tolerance == 0.0 {
+            String::new()
+        } else {
+            tolerance(published, &figure.unit)
+        },
+        value: Cell::of(figure).text,
         error: error(figure.value, published.value),
         met: published.met,
         why: published.why.clone(),

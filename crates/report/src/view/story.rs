@@ -2,10 +2,13 @@
 //! reader looks for first. Every sentence follows from values that the document holds; where they
 //! are missing the sentence is left out.
 
+use super::conduct;
 use super::course::{self, WriteCourse};
 use super::published;
+use super::regions::{self, Region};
+use crate::names::capital;
 use crate::number::{short, with_unit};
-use nandscope_measure::result::{ResultDocument, StepResult};
+use nandscope_measure::result::{Figure, ResultDocument, StepResult};
 
 /// A key figure in large type.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +30,19 @@ pub struct Paragraph {
     pub lead: String,
     /// Whole sentences.
     pub text: String,
+    /// Where the page says more: element id, and the words of the link.
+    pub link: Option<(&'static str, &'static str)>,
+}
+
+impl Paragraph {
+    /// A paragraph without a link.
+    pub fn new(lead: &str, text: String) -> Self {
+        Paragraph {
+            lead: lead.to_string(),
+            text,
+            link: None,
+        }
+    }
 }
 
 /// What the numbers say.
@@ -50,11 +66,12 @@ pub fn of(document: &ResultDocument) -> Story {
             .filter(|s| s.mode.as_deref() == mode.as_deref())
             .collect();
         let lead = mode.clone().unwrap_or_else(|| "Speed".to_string());
-        speed(&mut story, &lead, mode.is_some(), &steps, &mut best_reads);
+        let several = modes.len() > 1;
+        speed(&mut story, &lead, several, &steps, &mut best_reads);
+        conduct::tiles(&mut story, document, mode.as_deref(), several);
     }
-    heat(&mut story, document);
-    power(&mut story, document);
     modes_against_each_other(&mut story, &best_reads);
+    story.paragraphs.extend(conduct::paragraphs(document));
     published_score(&mut story, document);
     story
 }
@@ -73,18 +90,43 @@ pub fn modes(document: &ResultDocument) -> Vec<Option<String>> {
     modes
 }
 
-/// The fastest job of a kind: MB/s and name.
+/// The fastest that a mode reads or writes, MB/s, and what did so. Figures are what a procedure
+/// meant to measure; jobs, which may only prepare something, count where there are no figures.
 fn fastest(steps: &[&StepResult], kind: &str) -> Option<(f64, String)> {
-    steps
+    let ending = format!(".{kind}");
+    let figures = steps
         .iter()
-        .flat_map(|s| &s.jobs)
-        .flat_map(|j| j.directions.iter().map(move |d| (j, d)))
-        .filter(|(_, d)| d.kind == kind && d.bandwidth_bytes_per_s.is_finite() && d.bytes > 0)
-        .max_by(|a, b| {
-            a.1.bandwidth_bytes_per_s
-                .total_cmp(&b.1.bandwidth_bytes_per_s)
-        })
-        .map(|(j, d)| (d.bandwidth_bytes_per_s / 1e6, j.name.clone()))
+        .flat_map(|s| s.figures.iter().map(move |f| (*s, f)))
+        .filter(|(_, f)| f.id.ends_with(&ending) && f.unit == "MB/s" && f.value.is_finite())
+        .map(|(s, f)| (f.value, figure_name(s, f)));
+    let jobs = || {
+        steps
+            .iter()
+            .flat_map(|s| &s.jobs)
+            .flat_map(|j| j.directions.iter().map(move |d| (j, d)))
+            .filter(|(_, d)| d.kind == kind && d.bandwidth_bytes_per_s.is_finite() && d.bytes > 0)
+            .map(|(j, d)| (d.bandwidth_bytes_per_s / 1e6, j.name.clone()))
+    };
+    let found: Vec<(f64, String)> = figures.collect();
+    let all = if found.is_empty() {
+        jobs().collect()
+    } else {
+        found
+    };
+    let greatest = all.iter().map(|f| f.0).fold(0.0, f64::max);
+    all.into_iter().find(|f| f.0 >= greatest * AS_FAST)
+}
+
+/// From this share of the greatest on, two speeds are the same to a reader; the first is named.
+const AS_FAST: f64 = 0.995;
+
+/// A figure's title, after the title of its chapter where it does not name it.
+fn figure_name(step: &StepResult, figure: &Figure) -> String {
+    if step.section.is_empty() || figure.title.contains(&step.section) {
+        figure.title.clone()
+    } else {
+        format!("{}, {}", step.section, figure.title)
+    }
 }
 
 /// The longest write of a mode.
@@ -93,6 +135,17 @@ fn longest_write(steps: &[&StepResult]) -> Option<(WriteCourse, String)> {
         .iter()
         .filter_map(|s| course::of_step(s).map(|c| (c, s.title.clone())))
         .max_by(|a, b| a.0.written_gb.total_cmp(&b.0.written_gb))
+}
+
+/// The regions of the first write of a mode that has more than one, or else of the first that has any.
+fn first_regions(steps: &[&StepResult]) -> Option<(Vec<Region>, String)> {
+    let found: Vec<(Vec<Region>, String)> = steps
+        .iter()
+        .map(|s| (regions::of_step(s), s.title.clone()))
+        .filter(|(r, _)| !r.is_empty())
+        .collect();
+    let several = found.iter().find(|(r, _)| r.len() > 1).or(found.first());
+    several.cloned()
 }
 
 fn speed(
@@ -105,56 +158,128 @@ fn speed(
     let mut sentences = Vec::new();
     let label = |what: &str| {
         if several {
-            format!("{what}, {lead}")
+            format!("{lead}: {what}")
         } else {
-            what.to_string()
+            capital(what)
         }
     };
     let read = fastest(steps, "read");
     let write = fastest(steps, "write");
-    if let Some((mb_s, job)) = &read {
-        sentences.push(format!(
-            "The fastest job reads at {} ({job}).",
-            with_unit(*mb_s, "MB/s")
-        ));
-        story
-            .tiles
-            .push(tile(label("Fastest read"), *mb_s, "MB/s", job.clone()));
+    if let Some((mb_s, what)) = &read {
+        let tile = tile(label("fastest read"), *mb_s, "MB/s", what.clone());
+        story.tiles.push(tile);
         best_reads.push((lead.to_string(), *mb_s));
     }
-    if let Some((mb_s, job)) = &write {
-        sentences.push(format!(
-            "The fastest write reaches {} ({job}).",
-            with_unit(*mb_s, "MB/s")
-        ));
-    }
-    if let Some((course, title)) = longest_write(steps) {
+    sentences.extend(in_short(&read, &write));
+    if let Some((regions, title)) = first_regions(steps) {
+        sentences.push(regions_in_words(&regions));
+        region_tiles(story, &label, &regions, title);
+    } else if let Some((course, title)) = longest_write(steps) {
         sentences.push(course_in_words(&course));
-        let share = with_unit(course.sustained_mb_s / course.burst_mb_s * 100.0, "%");
-        story
-            .tiles
-            .push(tile(label("Burst write"), course.burst_mb_s, "MB/s", title));
-        let note = format!("{share} of the start; last quarter of the longest write");
-        story.tiles.push(tile(
-            label("Sustained write"),
-            course.sustained_mb_s,
-            "MB/s",
-            note,
-        ));
-        if let (true, Some(gb)) = (course.slows(), course.fast_gb) {
-            let note = "written before the speed falls; fits a cache".to_string();
-            story.tiles.push(tile(label("Fast part"), gb, "GB", note));
-        }
-    } else if let Some((mb_s, job)) = write {
-        story
-            .tiles
-            .push(tile(label("Fastest write"), mb_s, "MB/s", job));
+        course_tiles(story, &label, &course, title);
+    } else if let Some((mb_s, what)) = write {
+        let tile = tile(label("fastest write"), mb_s, "MB/s", what);
+        story.tiles.push(tile);
     }
     if !sentences.is_empty() {
-        story.paragraphs.push(Paragraph {
-            lead: lead.to_string(),
-            text: sentences.join(" "),
-        });
+        let paragraph = Paragraph::new(lead, sentences.join(" "));
+        story.paragraphs.push(paragraph);
+    }
+}
+
+/// The fastest read and write in one sentence.
+fn in_short(read: &Option<(f64, String)>, write: &Option<(f64, String)>) -> Option<String> {
+    let part = |verb: &str, best: &(f64, String)| {
+        format!("{verb} at up to {} ({})", with_unit(best.0, "MB/s"), best.1)
+    };
+    match (read, write) {
+        (Some(r), Some(w)) => Some(format!("{} and {}.", part("Reads", r), part("writes", w))),
+        (Some(r), None) => Some(format!("{}.", part("Reads", r))),
+        (None, Some(w)) => Some(format!("{}.", part("Writes", w))),
+        (None, None) => None,
+    }
+}
+
+/// A fast write cache shows as a first region much faster than the second.
+const CACHE_FACTOR: f64 = 1.5;
+
+/// Size of the first region, where it looks like a cache.
+fn cache_gb(regions: &[Region]) -> Option<f64> {
+    let (first, second) = (regions.first()?, regions.get(1)?);
+    first
+        .end_gb
+        .filter(|_| first.mb_s > CACHE_FACTOR * second.mb_s)
+}
+
+fn regions_in_words(regions: &[Region]) -> String {
+    let mut text = format!(
+        "Written from end to end without pause it takes {}.",
+        regions::in_words(regions)
+    );
+    if let Some(gb) = cache_gb(regions) {
+        let size = with_unit(gb, "GB");
+        text.push_str(&format!(
+            " The first {size} behave like a fast write cache."
+        ));
+    }
+    text
+}
+
+fn region_tiles(
+    story: &mut Story,
+    label: &dyn Fn(&str) -> String,
+    regions: &[Region],
+    title: String,
+) {
+    let Some(first) = regions.first() else { return };
+    let note = match first.end_gb {
+        Some(gb) if regions.len() > 1 => format!("for the first {}; {title}", with_unit(gb, "GB")),
+        _ => title,
+    };
+    let what = if regions.len() > 1 {
+        "fast write"
+    } else {
+        "write"
+    };
+    story
+        .tiles
+        .push(tile(label(what), first.mb_s, "MB/s", note));
+    // The region that holds most of the data is what lasts.
+    let starts = std::iter::once(0.0).chain(regions.iter().filter_map(|r| r.end_gb));
+    let longest = regions
+        .iter()
+        .zip(starts)
+        .filter_map(|(r, start)| r.end_gb.map(|end| (r, start, end)))
+        .max_by(|a, b| (a.2 - a.1).total_cmp(&(b.2 - b.1)));
+    if let (Some((region, start, end)), true) = (longest, regions.len() > 1) {
+        let note = format!("from {} to {}", short(start), with_unit(end, "GB"));
+        story
+            .tiles
+            .push(tile(label("long write"), region.mb_s, "MB/s", note));
+    }
+}
+
+fn course_tiles(
+    story: &mut Story,
+    label: &dyn Fn(&str) -> String,
+    course: &WriteCourse,
+    title: String,
+) {
+    let share = with_unit(course.sustained_mb_s / course.burst_mb_s * 100.0, "%");
+    story
+        .tiles
+        .push(tile(label("burst write"), course.burst_mb_s, "MB/s", title));
+    let note = format!("{share} of the start; last quarter of the longest write");
+    let sustained = tile(
+        label("sustained write"),
+        course.sustained_mb_s,
+        "MB/s",
+        note,
+    );
+    story.tiles.push(sustained);
+    if let (true, Some(gb)) = (course.slows(), course.fast_gb) {
+        let note = "written before the speed falls; fits a cache".to_string();
+        story.tiles.push(tile(label("fast part"), gb, "GB", note));
     }
 }
 
@@ -184,7 +309,7 @@ fn course_in_words(course: &WriteCourse) -> String {
     }
 }
 
-fn tile(label: String, value: f64, unit: &str, note: String) -> Tile {
+pub(super) fn tile(label: String, value: f64, unit: &str, note: String) -> Tile {
     Tile {
         label,
         value: short(value),
@@ -193,108 +318,8 @@ fn tile(label: String, value: f64, unit: &str, note: String) -> Tile {
     }
 }
 
-/// The greatest value of all series of a name, with the step it stands in.
-fn peak<'a>(document: &'a ResultDocument, name: &str) -> Option<(f64, &'a StepResult)> {
-    document
-        .steps
-        .iter()
-        .flat_map(|step| step.series.iter().map(move |s| (step, s)))
-        .filter(|(_, s)| s.name == name)
-        .flat_map(|(step, s)| s.v.iter().map(move |v| (*v, step)))
-        .filter(|(v, _)| v.is_finite())
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-}
-
-/// Share of the samples of `throttle` that lie below full speed, in percent; full speed is 100 in
-/// percent and 1 otherwise.
-fn throttled_percent(document: &ResultDocument) -> Option<f64> {
-    let (mut all, mut throttled) = (0.0, 0.0);
-    let series = document
-        .steps
-        .iter()
-        .flat_map(|s| &s.series)
-        .filter(|s| s.name == "throttle");
-    for s in series {
-        let full = if s.unit == "%" { 100.0 } else { 1.0 };
-        let weight = if s.interval_s > 0.0 {
-            s.interval_s
-        } else {
-            1.0
-        };
-        for v in s.v.iter().filter(|v| v.is_finite()) {
-            all += weight;
-            if *v < full * 0.999 {
-                throttled += weight;
-            }
-        }
-    }
-    (all > 0.0).then(|| throttled / all * 100.0)
-}
-
-/// The step in words: its title and mode.
-fn place(step: &StepResult) -> String {
-    match &step.mode {
-        Some(mode) => format!("{}, {mode}", step.title),
-        None => step.title.clone(),
-    }
-}
-
-fn heat(story: &mut Story, document: &ResultDocument) {
-    let mut sentences = Vec::new();
-    let inside = peak(document, "device temperature");
-    let surface = peak(document, "surface temperature");
-    if let Some((c, step)) = inside {
-        sentences.push(format!(
-            "The device reports up to {} ({}).",
-            with_unit(c, "°C"),
-            place(step)
-        ));
-    }
-    if let Some((c, _)) = surface {
-        sentences.push(format!("Its surface reaches {}.", with_unit(c, "°C")));
-    }
-    if let Some(percent) = throttled_percent(document) {
-        sentences.push(if percent > 0.0 {
-            let share = if percent < 0.1 {
-                "less than 0.1\u{202f}%".into()
-            } else {
-                with_unit(percent, "%")
-            };
-            format!("It throttles for {share} of the time that was recorded.")
-        } else {
-            "It does not throttle at any time that was recorded.".to_string()
-        });
-    }
-    if let Some((c, step)) = inside.or(surface) {
-        let label = if inside.is_some() {
-            "Hottest, inside"
-        } else {
-            "Hottest, surface"
-        };
-        story
-            .tiles
-            .push(tile(label.to_string(), c, "°C", place(step)));
-    }
-    if !sentences.is_empty() {
-        story.paragraphs.push(Paragraph {
-            lead: "Heat".into(),
-            text: sentences.join(" "),
-        });
-    }
-}
-
-fn power(story: &mut Story, document: &ResultDocument) {
-    if let Some((w, step)) = peak(document, "power") {
-        story
-            .tiles
-            .push(tile("Peak power".into(), w, "W", place(step)));
-        let text = format!("It draws up to {} ({}).", with_unit(w, "W"), place(step));
-        story.paragraphs.push(Paragraph {
-            lead: "Power".into(),
-            text,
-        });
-    }
-}
+/// Lead of the paragraph that compares modes.
+pub const MODES: &str = "Modes";
 
 fn modes_against_each_other(story: &mut Story, reads: &[(String, f64)]) {
     let fastest = reads.iter().max_by(|a, b| a.1.total_cmp(&b.1));
@@ -307,10 +332,7 @@ fn modes_against_each_other(story: &mut Story, reads: &[(String, f64)]) {
             "The fastest read in {fast} is {} that in {slow}.",
             with_unit(a / b, "×")
         );
-        story.paragraphs.push(Paragraph {
-            lead: "Modes".into(),
-            text,
-        });
+        story.paragraphs.push(Paragraph::new(MODES, text));
     }
 }
 
@@ -319,30 +341,39 @@ fn published_score(story: &mut Story, document: &ResultDocument) {
     if all == 0 {
         return;
     }
-    let verb = published::verb(document);
-    let text = match (met, all) {
-        (1, 1) => format!(
-            "The published figure of the real device is met by the {verb} one within its tolerance."
-        ),
+    let mut text = match (met, all) {
+        (1, 1) => {
+            "The published figure of the real device is met within its tolerance.".to_string()
+        }
         (m, a) if m == a => {
             format!("All {a} published figures of the real device are met within their tolerances.")
         }
         _ => format!(
-            "{met} of {all} published figures of the real device are met within their tolerances; the \
-             table of published against {verb} values gives the reason for each other one, where it is known."
+            "{met} of {all} published figures of the real device are met within their tolerances."
         ),
     };
-    story.tiles.push(Tile {
-        label: "Published figures met".into(),
-        value: format!("{met}/{all}"),
-        unit: String::new(),
-        note: "within their tolerances".into(),
-    });
+    let missed: Vec<String> = published::rows(document)
+        .iter()
+        .filter(|r| !r.met)
+        .map(published::PublishedRow::in_words)
+        .collect();
+    match missed.len() {
+        0 => {}
+        1..=MOST_MISSED => text.push_str(&format!(" Not met: {}.", missed.join("; "))),
+        n => text.push_str(&format!(
+            " Not met: {}; and {} more.",
+            missed[..MOST_MISSED].join("; "),
+            n - MOST_MISSED
+        )),
+    }
     story.paragraphs.push(Paragraph {
-        lead: "Against publication".into(),
-        text,
+        link: Some(("published", "All published figures, one by one")),
+        ..Paragraph::new("Against publication", text)
     });
 }
+
+/// Missed figures that are named in a sentence; more would hide the rest of it.
+const MOST_MISSED: usize = 3;
 
 #[cfg(test)]
 mod tests {
@@ -395,6 +426,41 @@ mod tests {
             hot.paragraphs[0].text.contains("50.0\u{202f}% of the time"),
             "{hot:?}"
         );
+    }
+
+    #[test]
+    fn figures_come_before_the_jobs_that_prepare_and_regions_name_the_cache() {
+        let mut document = document(vec![]);
+        let figure = |id: &str, value: f64, unit: &str| Figure {
+            id: id.into(),
+            title: id.into(),
+            value,
+            unit: unit.into(),
+            ..Figure::default()
+        };
+        document.steps[0].figures = vec![
+            figure("e.cdm.fresh.seq.write", 402.0, "MB/s"),
+            figure("e.fio.fresh.write.plateau-1", 411.0, "MB/s"),
+            figure("e.fio.fresh.write.plateau-1.end", 5.48, "GB"),
+            figure("e.fio.fresh.write.plateau-2", 76.0, "MB/s"),
+            figure("e.fio.fresh.write.plateau-2.end", 250.0, "GB"),
+        ];
+        document.steps[0].jobs = serde_json::from_value(serde_json::json!([{
+            "name": "make test file", "options": {}, "start_s": 0.0, "runtime_s": 1.0, "errors": {},
+            "directions": [],
+        }]))
+        .unwrap_or_default();
+        let story = of(&document);
+        let text = story.paragraphs[0].text.replace('\u{202f}', " ");
+        assert!(text.contains("Writes at up to 402 MB/s"), "{text}");
+        assert!(!text.contains("make test file"), "{text}");
+        assert!(
+            text.contains("first 5.48 GB behave like a fast write cache"),
+            "{text}"
+        );
+        let labels: Vec<&str> = story.tiles.iter().map(|t| t.label.as_str()).collect();
+        assert_eq!(labels, ["Fast write", "Long write"]);
+        assert_eq!(story.tiles[1].value, "76.0");
     }
 
     #[test]

@@ -43,6 +43,11 @@ impl Samples {
             .filter(|(x, _)| x.is_finite())
             .collect();
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let interval = if interval > 0.0 {
+            interval
+        } else {
+            usual_distance(&points)
+        };
         Samples { points, interval }
     }
 
@@ -56,6 +61,26 @@ impl Samples {
             .filter(|w| w[1].0 - w[0].0 > 3.5 * self.interval)
             .map(|w| w[0].0 + self.interval)
             .collect()
+    }
+}
+
+/// Fewer distances than this show no habit.
+const FEWEST_DISTANCES: usize = 8;
+
+/// The distance that most neighbours keep, or zero where there is none such: a series whose step
+/// pauses now and then has no interval of its own, yet its pauses must not be drawn as slopes.
+fn usual_distance(points: &[(f64, f64)]) -> f64 {
+    let mut distances: Vec<f64> = points.windows(2).map(|w| w[1].0 - w[0].0).collect();
+    if distances.len() < FEWEST_DISTANCES {
+        return 0.0;
+    }
+    distances.sort_by(f64::total_cmp);
+    let middle = distances[distances.len() / 2];
+    let near = |d: &&f64| (**d - middle).abs() <= 0.1 * middle;
+    if distances.iter().filter(near).count() * 10 >= distances.len() * 8 {
+        middle
+    } else {
+        0.0
     }
 }
 
@@ -212,6 +237,19 @@ mod tests {
         let table = Table::align(&[line]);
         assert_eq!(table.xs, [1.0, 2.0, 3.0, 60.0]);
         assert_eq!(table.columns[0][2], Cell::Gap);
+    }
+
+    #[test]
+    fn a_pause_within_a_steady_series_without_interval_breaks_the_line() {
+        let mut xs: Vec<f64> = (0..20).map(f64::from).collect();
+        xs.extend((300..320).map(f64::from));
+        let line = Samples::new(&xs, &vec![1.0; 40], 0.0);
+        assert_eq!(line.interval, 1.0);
+        let gaps = |t: &Table| t.columns[0].iter().filter(|c| **c == Cell::Gap).count();
+        assert_eq!(gaps(&Table::align(&[line])), 1);
+        let growing: Vec<f64> = (0..40).map(|i| f64::from(i * i)).collect();
+        let irregular = Samples::new(&growing, &growing, 0.0);
+        assert_eq!(gaps(&Table::align(&[irregular])), 0);
     }
 
     #[test]

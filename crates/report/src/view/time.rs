@@ -150,7 +150,8 @@ fn has_values(track: &Track) -> bool {
     track.samples.points.iter().any(|p| p.1.is_finite())
 }
 
-fn scaled(samples: &Samples, divisor: f64) -> Samples {
+/// The same samples with places divided.
+pub fn scaled(samples: &Samples, divisor: f64) -> Samples {
     Samples {
         points: samples
             .points
@@ -186,7 +187,7 @@ fn colour(name: &str, index: usize) -> usize {
 }
 
 /// Divisor and unit of the time axis for a length in seconds.
-fn time_unit(length: f64) -> (f64, &'static str) {
+pub fn time_unit(length: f64) -> (f64, &'static str) {
     match length {
         l if l > 4.0 * 3600.0 => (3600.0, "h"),
         l if l > 600.0 => (60.0, "min"),
@@ -223,6 +224,13 @@ fn common_name(members: &[&Track]) -> String {
         .count();
     if shared > 0 {
         first[first.len() - shared..].join(" ")
+    } else if let Some(word) = first
+        .iter()
+        .rev()
+        .find(|word| words.iter().all(|w| w.contains(word)))
+    {
+        // `read latency` and `read latency max` are both latencies, though neither ends as the other.
+        (*word).to_string()
     } else {
         let names: Vec<&str> = members.iter().map(|t| t.name.as_str()).collect();
         names.join(", ")

@@ -1,0 +1,244 @@
+//! How the device behaved apart from its speed: heat, throttling, power, and what formatting
+//! gives back. Figures of the document come first, as they say over what they were taken; the
+//! instruments' series stand in where there are none.
+
+use super::story::{Paragraph, Story, modes, tile};
+use crate::number::with_unit;
+use nandscope_measure::result::{Figure, ResultDocument, StepResult};
+
+/// The figure of a mode whose identifier ends so, wherever it stands.
+fn figure<'a>(
+    document: &'a ResultDocument,
+    ending: &str,
+    mode: Option<&str>,
+) -> Option<&'a Figure> {
+    let fits =
+        |f: &&Figure| f.id.ends_with(ending) && f.mode.as_deref() == mode && f.value.is_finite();
+    let of_steps = document.steps.iter().flat_map(|s| &s.figures);
+    document.figures.iter().chain(of_steps).find(fits)
+}
+
+/// The greatest value of all series of a name in a mode.
+fn peak(document: &ResultDocument, name: &str, mode: Option<&str>) -> Option<f64> {
+    let of_mode = |s: &&StepResult| s.mode.as_deref() == mode;
+    let values = document
+        .steps
+        .iter()
+        .filter(of_mode)
+        .flat_map(|s| &s.series)
+        .filter(|s| s.name == name)
+        .flat_map(|s| s.v.iter().copied());
+    values.filter(|v| v.is_finite()).max_by(f64::total_cmp)
+}
+
+/// A figure's value, or else the peak of a series.
+fn greatest(
+    document: &ResultDocument,
+    ending: &str,
+    series: &str,
+    mode: Option<&str>,
+) -> Option<f64> {
+    figure(document, ending, mode)
+        .map(|f| f.value)
+        .or_else(|| peak(document, series, mode))
+}
+
+/// Tiles of a mode: power, and heat where there is but one mode.
+pub fn tiles(story: &mut Story, document: &ResultDocument, mode: Option<&str>, several: bool) {
+    let name = mode.unwrap_or_default();
+    if let Some(w) = greatest(document, ".power.peak", "power", mode) {
+        let label = if several {
+            format!("{name}: peak power")
+        } else {
+            "Peak power".to_string()
+        };
+        let note = figure(document, ".power.mean", mode)
+            .map(|f| format!("{} on average", with_unit(f.value, &f.unit)))
+            .unwrap_or_default();
+        story.tiles.push(tile(label, w, "W", note));
+    }
+    if !several && let Some(c) = greatest(document, DEVICE_MAX, "device temperature", mode) {
+        story
+            .tiles
+            .push(tile("Hottest, inside".to_string(), c, "°C", String::new()));
+    }
+}
+
+const DEVICE_MAX: &str = ".temperature.device.max";
+const SURFACE_MAX: &str = ".temperature.surface.max";
+
+/// Paragraphs on power, heat and formatting; none where nothing is known.
+pub fn paragraphs(document: &ResultDocument) -> Vec<Paragraph> {
+    [
+        ("Power", power(document)),
+        ("Heat", heat(document)),
+        ("Formatting", formatting(document)),
+    ]
+    .into_iter()
+    .filter_map(|(lead, text)| text.map(|t| Paragraph::new(lead, t)))
+    .collect()
+}
+
+/// The clauses of all modes as one sentence; each names its mode where there are several.
+fn sentence(
+    document: &ResultDocument,
+    clause: impl Fn(Option<&str>, &str) -> Option<String>,
+) -> Option<String> {
+    let modes = modes(document);
+    let clauses: Vec<String> = modes
+        .iter()
+        .filter_map(|m| {
+            let place = match m {
+                Some(name) if modes.len() > 1 => format!(" in {name}"),
+                _ => String::new(),
+            };
+            clause(m.as_deref(), &place)
+        })
+        .collect();
+    (!clauses.is_empty()).then(|| clauses.join(", "))
+}
+
+fn power(document: &ResultDocument) -> Option<String> {
+    let text = sentence(document, |mode, place| {
+        let w = with_unit(greatest(document, ".power.peak", "power", mode)?, "W");
+        let mean = figure(document, ".power.mean", mode)
+            .map(|f| format!(" ({} on average)", with_unit(f.value, &f.unit)))
+            .unwrap_or_default();
+        Some(format!("up to {w}{place}{mean}"))
+    })?;
+    Some(format!("It draws {text}."))
+}
+
+fn heat(document: &ResultDocument) -> Option<String> {
+    let mut sentences = Vec::new();
+    let inside = sentence(document, |mode, place| {
+        let c = greatest(document, DEVICE_MAX, "device temperature", mode)?;
+        let surface = greatest(document, SURFACE_MAX, "surface temperature", mode)
+            .map(|s| format!(" (surface {})", with_unit(s, "°C")))
+            .unwrap_or_default();
+        Some(format!("up to {}{place}{surface}", with_unit(c, "°C")))
+    });
+    sentences.extend(inside.map(|t| format!("The device reports {t}.")));
+    sentences.extend(throttled_percent(document).map(throttling));
+    (!sentences.is_empty()).then(|| sentences.join(" "))
+}
+
+fn throttling(percent: f64) -> String {
+    if percent <= 0.0 {
+        return "It does not throttle at any time that was recorded.".to_string();
+    }
+    let share = if percent < 0.1 {
+        "less than 0.1\u{202f}%".into()
+    } else {
+        with_unit(percent, "%")
+    };
+    format!("It throttles for {share} of the time that was recorded.")
+}
+
+/// Share of the samples of `throttle` that lie below full speed, in percent; full speed is 100 in
+/// percent and 1 otherwise.
+fn throttled_percent(document: &ResultDocument) -> Option<f64> {
+    let (mut all, mut throttled) = (0.0, 0.0);
+    let series = document
+        .steps
+        .iter()
+        .flat_map(|s| &s.series)
+        .filter(|s| s.name == "throttle");
+    for s in series {
+        let full = if s.unit == "%" { 100.0 } else { 1.0 };
+        let weight = if s.interval_s > 0.0 {
+            s.interval_s
+        } else {
+            1.0
+        };
+        for v in s.v.iter().filter(|v| v.is_finite()) {
+            all += weight;
+            if *v < full * 0.999 {
+                throttled += weight;
+            }
+        }
+    }
+    (all > 0.0).then(|| throttled / all * 100.0)
+}
+
+fn formatting(document: &ResultDocument) -> Option<String> {
+    let text = sentence(document, |mode, place| {
+        let restores = figure(document, ".format.restores", mode)?;
+        Some(match figure(document, ".format.gain", mode) {
+            Some(gain) if restores.value != 0.0 => format!(
+                "brings the write speed of a used device back{place} ({} what it was before)",
+                with_unit(gain.value, "×")
+            ),
+            _ if restores.value != 0.0 => format!("brings write speed back{place}"),
+            _ => format!("changes nothing{place}"),
+        })
+    })?;
+    Some(format!("It {text}."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nandscope_measure::result::Series;
+
+    #[test]
+    fn a_figure_comes_before_the_peak_of_a_series() {
+        let mut document = crate::blank::document();
+        document.steps = vec![StepResult {
+            mode: Some("E".into()),
+            series: vec![Series {
+                name: "power".into(),
+                unit: "W".into(),
+                interval_s: 1.0,
+                t_s: vec![1.0],
+                v: vec![4.75],
+            }],
+            ..StepResult::default()
+        }];
+        let text = |d: &ResultDocument| paragraphs(d)[0].text.replace('\u{202f}', " ");
+        assert_eq!(text(&document), "It draws up to 4.75 W.");
+        let figure = |id: &str, value: f64| Figure {
+            id: id.into(),
+            mode: Some("E".into()),
+            value,
+            unit: "W".into(),
+            ..Figure::default()
+        };
+        document.figures = vec![figure("e.power.peak", 4.55), figure("e.power.mean", 3.2)];
+        assert_eq!(
+            text(&document),
+            "It draws up to 4.55 W (3.20 W on average)."
+        );
+        let mut story = Story::default();
+        tiles(&mut story, &document, Some("E"), true);
+        assert_eq!(
+            (story.tiles[0].label.as_str(), story.tiles[0].value.as_str()),
+            ("E: peak power", "4.55")
+        );
+    }
+
+    #[test]
+    fn formatting_is_told_mode_by_mode() {
+        let mut document = crate::blank::document();
+        let step = |mode: &str| StepResult {
+            mode: Some(mode.into()),
+            ..StepResult::default()
+        };
+        document.steps = vec![step("E"), step("U")];
+        let figure = |id: &str, mode: &str, value: f64| Figure {
+            id: id.into(),
+            mode: Some(mode.into()),
+            value,
+            ..Figure::default()
+        };
+        document.figures = vec![
+            figure("e.format.restores", "E", 1.0),
+            figure("e.format.gain", "E", 5.25),
+            figure("u.format.restores", "U", 0.0),
+        ];
+        assert_eq!(
+            paragraphs(&document)[0].text,
+            "It brings the write speed of a used device back in E (5.25× what it was before), changes nothing in U."
+        );
+    }
+}

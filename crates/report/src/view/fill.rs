@@ -1,0 +1,247 @@
+//! The plot that a report on storage is opened for: the speed of the long writes, over what was
+//! written and over time, all modes and states together. It draws what the steps recorded and
+//! decides only which steps are long enough.
+
+use super::course;
+use super::matrix::Matrix;
+use super::plot::{Axis, Kind, Line, Plot};
+use super::regions;
+use super::story;
+use super::table::{Samples, Table};
+use super::time;
+use nandscope_measure::result::{ResultDocument, Series, StepResult};
+
+/// A write of this share of the capacity is one across the device.
+const MOST_OF_DEVICE: f64 = 0.5;
+/// Rows that each line keeps: a short cache must not become a slope.
+const ROWS: usize = 2_000;
+/// Lines that a reader still tells apart.
+const MOST_LINES: usize = 6;
+
+/// The long writes of a document.
+#[derive(Clone, Debug)]
+pub struct Fill {
+    /// Speed over what was written.
+    pub over_data: Plot,
+    /// Speed over time.
+    pub over_time: Plot,
+    /// Regions of about equal speed, where the procedure found such.
+    pub regions: Option<Matrix>,
+}
+
+/// The writes across the device, or `None` where no step wrote most of it.
+pub fn of(document: &ResultDocument) -> Option<Fill> {
+    let enough = document.target.capacity_bytes as f64 / 1e9 * MOST_OF_DEVICE;
+    let modes = story::modes(document);
+    let mut runs: Vec<(&StepResult, &Series)> = document
+        .steps
+        .iter()
+        .filter(|s| course::of_step(s).is_some_and(|c| c.written_gb >= enough && enough > 0.0))
+        // A step that also reads and deletes, such as copying folders, is no single long write.
+        .filter(|s| s.jobs.len() <= 1)
+        .filter_map(|s| course::write_series(s).map(|series| (s, series)))
+        .collect();
+    let order = |s: &StepResult| {
+        modes
+            .iter()
+            .position(|m| *m == s.mode)
+            .unwrap_or(usize::MAX)
+    };
+    runs.sort_by_key(|(s, _)| order(s));
+    runs.truncate(MOST_LINES);
+    if runs.is_empty() {
+        return None;
+    }
+    let names = names(&runs);
+    let by_data: Vec<Samples> = runs.iter().map(|(_, s)| over_data(s)).collect();
+    let by_time: Vec<Samples> = runs.iter().map(|(step, s)| over_time(step, s)).collect();
+    let styles: Vec<(usize, bool)> = runs
+        .iter()
+        .enumerate()
+        .map(|(i, (s, _))| {
+            let mode = order(s);
+            let earlier = runs[..i].iter().filter(|(o, _)| order(o) == mode).count();
+            (mode.min(7), earlier % 2 == 1)
+        })
+        .collect();
+    let length = runs
+        .iter()
+        .map(|(s, _)| s.end_s - s.start_s)
+        .fold(0.0, f64::max);
+    let (divisor, unit) = time::time_unit(length);
+    let scaled: Vec<Samples> = by_time.iter().map(|s| time::scaled(s, divisor)).collect();
+    let all: Vec<_> = names
+        .iter()
+        .cloned()
+        .zip(runs.iter().map(|(s, _)| regions::of_step(s)))
+        .collect();
+    Some(Fill {
+        over_data: plot("fill-data", ("Written", "GB"), &names, &styles, &by_data),
+        over_time: plot(
+            "fill-time",
+            ("Time since start of each write", unit),
+            &names,
+            &styles,
+            &scaled,
+        ),
+        regions: regions::table(&all),
+    })
+}
+
+/// Names of the lines: mode and title, less what all titles begin with.
+fn names(runs: &[(&StepResult, &Series)]) -> Vec<String> {
+    let words: Vec<Vec<&str>> = runs
+        .iter()
+        .map(|(s, _)| s.title.split(' ').collect())
+        .collect();
+    let alike = |n: usize| {
+        words
+            .iter()
+            .all(|w| w.len() > n + 1 && w.first().is_some() && w[n] == words[0][n])
+    };
+    let skip = if words.len() > 1 {
+        (0..).take_while(|n| alike(*n)).count()
+    } else {
+        0
+    };
+    let same = words.iter().all(|w| *w == words[0]);
+    runs.iter()
+        .zip(&words)
+        .map(|((s, _), w)| match (&s.mode, same) {
+            (Some(mode), true) if runs.len() > 1 => mode.clone(),
+            (Some(mode), _) => format!("{mode}, {}", w[skip..].join(" ")),
+            (None, _) => w[skip..].join(" "),
+        })
+        .collect()
+}
+
+/// Samples over what had been written at the end of each interval, 10^9 bytes.
+fn over_data(series: &Series) -> Samples {
+    let mut written = 0.0;
+    let mut points = Vec::new();
+    for (v, dt) in course::weighted(series) {
+        written += v * dt / 1e3;
+        points.push((written, v));
+    }
+    Samples {
+        points,
+        interval: 0.0,
+    }
+}
+
+fn over_time(step: &StepResult, series: &Series) -> Samples {
+    let places: Vec<f64> = series.t_s.iter().map(|t| t - step.start_s).collect();
+    Samples::new(&places, &series.v, series.interval_s)
+}
+
+fn plot(
+    id: &str,
+    x: (&str, &str),
+    names: &[String],
+    styles: &[(usize, bool)],
+    samples: &[Samples],
+) -> Plot {
+    // Lines are reduced one by one: together, places that only one has would fill the table.
+    let small: Vec<Samples> = samples.iter().map(|s| reduced(s, ROWS)).collect();
+    let table = Table::align(&small);
+    let lines = names
+        .iter()
+        .zip(styles)
+        .zip(samples)
+        .map(|((name, (colour, dashed)), s)| Line::over(name, *colour, *dashed, s))
+        .collect();
+    Plot {
+        id: id.into(),
+        title: "Speed of writing".into(),
+        kind: Kind::Time,
+        group: id.into(),
+        x: Axis {
+            name: x.0.into(),
+            unit: x.1.into(),
+        },
+        y: Axis {
+            name: "Speed of writing".into(),
+            unit: "MB/s".into(),
+        },
+        lines,
+        rows_measured: samples
+            .iter()
+            .map(|s| s.points.len())
+            .sum::<usize>()
+            .max(table.xs.len()),
+        table,
+        marks: Vec::new(),
+    }
+}
+
+fn reduced(samples: &Samples, rows: usize) -> Samples {
+    let small = Table::align(std::slice::from_ref(samples)).reduce(rows);
+    let values = small.columns.first().map(Vec::as_slice).unwrap_or_default();
+    Samples {
+        points: small
+            .xs
+            .iter()
+            .zip(values)
+            .map(|(x, c)| (*x, c.value().unwrap_or(f64::NAN)))
+            .collect(),
+        // Breaks are in the points by now.
+        interval: 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(title: &str, mode: &str, mb_s: f64) -> StepResult {
+        StepResult {
+            title: title.into(),
+            mode: Some(mode.into()),
+            start_s: 100.0,
+            end_s: 200.0,
+            series: vec![Series {
+                name: "write bandwidth".into(),
+                unit: "MB/s".into(),
+                interval_s: 1.0,
+                t_s: (1..=100).map(|i| 100.0 + f64::from(i)).collect(),
+                v: vec![mb_s; 100],
+            }],
+            ..StepResult::default()
+        }
+    }
+
+    #[test]
+    fn long_writes_of_all_modes_share_the_plots() {
+        let mut document = crate::blank::document();
+        document.target.capacity_bytes = 10_000_000_000;
+        document.steps = vec![
+            step("seq write, fresh", "E", 100.0),
+            step("seq write, used", "E", 80.0),
+            step("seq write, fresh", "U", 60.0),
+            step("short", "U", 10.0),
+        ];
+        let fill = of(&document).unwrap();
+        let names: Vec<&str> = fill
+            .over_data
+            .lines
+            .iter()
+            .map(|l| l.name.as_str())
+            .collect();
+        assert_eq!(names, ["E, fresh", "E, used", "U, fresh"]);
+        assert!(fill.over_data.lines[1].dashed);
+        assert_eq!(fill.over_data.lines[2].colour, 1);
+        let end = fill.over_data.table.xs.last().unwrap();
+        assert!((end - 10.0).abs() < 1e-9, "{end}");
+        assert_eq!(*fill.over_time.table.xs.last().unwrap(), 100.0);
+        assert!(fill.regions.is_none());
+    }
+
+    #[test]
+    fn a_device_that_was_not_filled_has_no_such_plot() {
+        let mut document = crate::blank::document();
+        assert!(of(&document).is_none());
+        document.target.capacity_bytes = 1_000_000_000_000;
+        document.steps = vec![step("seq write", "E", 100.0)];
+        assert!(of(&document).is_none());
+    }
+}

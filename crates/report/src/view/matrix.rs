@@ -1,0 +1,211 @@
+//! Tables in which figures stand crosswise: what was measured down the side, modes or states of
+//! the device across. Where many figures share a shape, a reader compares them faster in such a
+//! table than in as many bars.
+
+use crate::number::{short, with_unit};
+use nandscope_measure::result::Figure;
+
+/// A table with a heading for each row and column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Matrix {
+    /// What the table is about.
+    pub title: String,
+    /// Heading of the column of labels.
+    pub corner: String,
+    /// Headings over several columns each, with their number; empty for none.
+    pub heads: Vec<(String, usize)>,
+    /// Headings of the columns.
+    pub columns: Vec<String>,
+    /// Groups of rows.
+    pub bodies: Vec<Body>,
+}
+
+/// Rows under a heading of their own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Body {
+    /// The heading; empty for none.
+    pub title: String,
+    /// The rows.
+    pub rows: Vec<Row>,
+}
+
+/// One row: as many cells as the table has columns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// What was measured.
+    pub label: String,
+    /// Values.
+    pub cells: Vec<Cell>,
+}
+
+/// One value; empty where nothing was measured.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cell {
+    /// The value.
+    pub text: String,
+    /// In small type beneath it.
+    pub remark: String,
+}
+
+impl Cell {
+    /// A figure with its unit, and what was published for it.
+    pub fn of(figure: &Figure) -> Cell {
+        let unit = &figure.unit;
+        Cell {
+            text: if is_answer(figure) {
+                answer(figure.value).to_string()
+            } else {
+                with_unit(figure.value, unit)
+            },
+            remark: figure.published.as_ref().map_or_else(String::new, |p| {
+                let value = if is_answer(figure) {
+                    answer(p.value).to_string()
+                } else {
+                    short(p.value)
+                };
+                format!("published {value}")
+            }),
+        }
+    }
+}
+
+/// Behind the title of a figure that answers a question.
+pub const ANSWER: &str = " (1 yes, 0 no)";
+
+/// True where a figure is a yes or a no rather than a quantity.
+pub fn is_answer(figure: &Figure) -> bool {
+    figure.unit.is_empty() && figure.title.ends_with(ANSWER)
+}
+
+/// The value of such a figure in words.
+pub fn answer(value: f64) -> &'static str {
+    if value == 0.0 { "no" } else { "yes" }
+}
+
+/// Words in the identifiers of figures that decide under which heading they stand.
+const GROUPS: [(&str, &[&str]); 3] = [
+    ("Power", &["power", "energy"]),
+    ("Temperature", &["temperature", "throttle"]),
+    ("Formatting", &["format"]),
+];
+
+fn group(id: &str) -> &'static str {
+    let has = |words: &[&str]| id.split('.').any(|part| words.contains(&part));
+    GROUPS
+        .iter()
+        .find(|(_, words)| has(words))
+        .map_or("Speed and size", |(name, _)| name)
+}
+
+/// Figures of the whole document: a column for each mode, rows by what they are about. A figure
+/// that only says that nothing was throttled is left out.
+pub fn of_figures(title: &str, figures: &[&Figure]) -> Option<Matrix> {
+    let quiet = |f: &Figure| {
+        f.published.is_none() && f.unit == "%" && f.value >= 100.0 && f.id.contains(".throttle")
+    };
+    let all_quiet = |t: &str| figures.iter().filter(|f| f.title == t).all(|f| quiet(f));
+    let shown: Vec<&Figure> = figures
+        .iter()
+        .copied()
+        .filter(|f| f.value.is_finite() && !all_quiet(&f.title))
+        .collect();
+    let mut columns: Vec<String> = Vec::new();
+    let mut bodies: Vec<Body> = Vec::new();
+    for f in &shown {
+        let column = f.mode.clone().unwrap_or_default();
+        if !columns.contains(&column) {
+            columns.push(column);
+        }
+    }
+    for name in GROUPS.iter().map(|g| g.0).chain(["Speed and size"]) {
+        let mut rows: Vec<Row> = Vec::new();
+        for f in shown.iter().filter(|f| group(&f.id) == name) {
+            let label = f.title.trim_end_matches(ANSWER).to_string();
+            let at = columns
+                .iter()
+                .position(|c| *c == f.mode.clone().unwrap_or_default())
+                .unwrap_or(0);
+            place(&mut rows, label, at, columns.len(), Cell::of(f));
+        }
+        if !rows.is_empty() {
+            bodies.push(Body {
+                title: name.to_string(),
+                rows,
+            });
+        }
+    }
+    if columns == [""] {
+        columns = vec!["Value".into()];
+    }
+    (!bodies.is_empty()).then(|| Matrix {
+        title: title.to_string(),
+        corner: "Figure".into(),
+        heads: Vec::new(),
+        columns,
+        bodies,
+    })
+}
+
+/// Puts a cell into the row of its label, or into a new row where its place is taken.
+pub fn place(rows: &mut Vec<Row>, label: String, at: usize, columns: usize, cell: Cell) {
+    let free = |r: &&mut Row| r.label == label && r.cells.get(at) == Some(&Cell::default());
+    if let Some(row) = rows.iter_mut().find(free) {
+        row.cells[at] = cell;
+        return;
+    }
+    let mut cells = vec![Cell::default(); columns];
+    if let Some(slot) = cells.get_mut(at) {
+        *slot = cell;
+    }
+    rows.push(Row { label, cells });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figure(id: &str, title: &str, mode: &str, value: f64, unit: &str) -> Figure {
+        Figure {
+            id: id.into(),
+            title: title.into(),
+            mode: Some(mode.into()),
+            value,
+            unit: unit.into(),
+            ..Figure::default()
+        }
+    }
+
+    #[test]
+    fn figures_stand_by_mode_and_group_and_say_yes_and_no() {
+        let all = [
+            figure("e.power.peak", "Peak", "E", 4.5, "W"),
+            figure("e.format.restores", "Restores (1 yes, 0 no)", "E", 1.0, ""),
+            figure("u.power.peak", "Peak", "U", 1.3, "W"),
+            figure("u.format.restores", "Restores (1 yes, 0 no)", "U", 0.0, ""),
+        ];
+        let all: Vec<&Figure> = all.iter().collect();
+        let m = of_figures("Key", &all).unwrap();
+        assert_eq!(m.columns, ["E", "U"]);
+        let titles: Vec<&str> = m.bodies.iter().map(|b| b.title.as_str()).collect();
+        assert_eq!(titles, ["Power", "Formatting"]);
+        let row = &m.bodies[1].rows[0];
+        assert_eq!(row.label, "Restores");
+        assert_eq!(
+            (row.cells[0].text.as_str(), row.cells[1].text.as_str()),
+            ("yes", "no")
+        );
+    }
+
+    #[test]
+    fn full_speed_is_left_out_only_where_it_holds_in_every_mode() {
+        let cool = [
+            figure("e.throttle.min", "Throttle", "E", 100.0, "%"),
+            figure("u.throttle.min", "Throttle", "U", 100.0, "%"),
+        ];
+        let all: Vec<&Figure> = cool.iter().collect();
+        assert_eq!(of_figures("Key", &all), None);
+        let hot = figure("u.throttle.min", "Throttle", "U", 50.0, "%");
+        let m = of_figures("Key", &[&cool[0], &hot]).unwrap();
+        assert_eq!(m.bodies[0].rows[0].cells[0].text, "100\u{202f}%");
+    }
+}
