@@ -93,9 +93,14 @@ impl Device {
     /// What has been drawn from the end of the last whole step to `end`.
     fn drawn_since_step(&self, end: Nanos) -> Drawn {
         let m = &self.meter;
-        let busy = m.busy_in_step + m.busy_since.map_or(Nanos::ZERO, |since| end.saturating_sub(since));
+        let busy = m.busy_in_step
+            + m.busy_since
+                .map_or(Nanos::ZERO, |since| end.saturating_sub(since));
         let passed = (end + STEP).saturating_sub(m.next_step);
-        let (busy_s, idle_s) = (busy.as_secs_f64(), passed.saturating_sub(busy).as_secs_f64());
+        let (busy_s, idle_s) = (
+            busy.as_secs_f64(),
+            passed.saturating_sub(busy).as_secs_f64(),
+        );
         let link_bytes = m.link_bytes as f64;
         let bus_bytes = (self.array.bus_bytes() - m.bus_bytes_before) as f64;
         let a = &self.attachment;
@@ -104,8 +109,13 @@ impl Device {
             + (self.array.energy_j() - m.array_j_before)
             + bus_bytes * m.data_path_j_per_byte
             + link_bytes * a.link_j_per_byte;
-        let host_j = a.chain.active_w * busy_s + a.chain.idle_w * idle_s + link_bytes * a.chain.j_per_byte;
-        Drawn { busy, device_j, host_j }
+        let host_j =
+            a.chain.active_w * busy_s + a.chain.idle_w * idle_s + link_bytes * a.chain.j_per_byte;
+        Drawn {
+            busy,
+            device_j,
+            host_j,
+        }
     }
 }
 

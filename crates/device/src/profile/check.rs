@@ -179,7 +179,7 @@ fn ftl(profile: &Profile, faults: &mut Faults) {
     let ftl = &profile.ftl;
     let page_bytes = profile.nand.page_kib.saturating_mul(1024);
     let unit = ftl.mapping_unit_bytes;
-    if unit < 512 || !unit.is_power_of_two() || page_bytes % unit.max(1) != 0 {
+    if unit < 512 || !unit.is_power_of_two() || !page_bytes.is_multiple_of(unit) {
         faults.add(
             "ftl.mapping_unit_bytes",
             format!("{unit} bytes do not divide a page of {page_bytes} bytes into whole units"),
@@ -360,7 +360,7 @@ fn interfaces(profile: &Profile, faults: &mut Faults) {
 fn capacity(profile: &Profile, faults: &mut Faults) {
     let geometry = Geometry::new(profile);
     let bytes = profile.device.capacity_bytes;
-    if bytes == 0 || bytes % u64::from(profile.ftl.mapping_unit_bytes) != 0 {
+    if bytes == 0 || !bytes.is_multiple_of(u64::from(profile.ftl.mapping_unit_bytes)) {
         faults.add(
             "device.capacity_bytes",
             format!("{bytes} is not a whole number of mapping units"),
