@@ -1,8 +1,13 @@
 //! A host: the chain of controllers, bridges and cables between a program and the device's own
 //! link. Bandwidth is bounded by each stage, latencies add up, and the stages work at once.
+//!
+//! A host profile is either one chain (`[[stage]]`), such as a card reader, or a board with several
+//! ports (`[[port]]`), each of them a chain of its own. What the software costs depends on the
+//! protocol that the device speaks, not on the port: that is the host's `[[stack]]`. Queues
+//! themselves, and what happens in the device, are not here.
 
 use super::error::Located;
-use crate::link::{LinkMode, link_mode};
+use crate::link::{LinkMode, Protocol, link_mode};
 use nandscope_units::{Nanos, Rate};
 use serde::{Deserialize, Serialize};
 
@@ -14,8 +19,16 @@ pub struct HostProfile {
     pub format: u32,
     /// Who it is.
     pub host: HostSection,
-    /// From the program towards the device.
+    /// Drivers, by the protocol that the device speaks; without one for a protocol, the driver's
+    /// time is part of the stages.
+    #[serde(default)]
+    pub stack: Vec<StackSection>,
+    /// From the program towards the device; for a board with ports, those are in the ports.
+    #[serde(default)]
     pub stage: Vec<StageSection>,
+    /// Ports of a board, in the order in which they are tried; none for a host that is one chain.
+    #[serde(default)]
+    pub port: Vec<PortSection>,
 }
 
 /// Who the host is.
@@ -28,10 +41,39 @@ pub struct HostSection {
     pub title: String,
     /// A paragraph.
     pub description: String,
-    /// Links at its far end, the best first; the first one that the device also has is used.
+    /// Links at its far end, the best first; the first one that the device also has is used. For
+    /// a board with ports, each port has its own.
+    #[serde(default)]
     pub links: Vec<String>,
     /// Documents that the numbers come from.
     pub sources: Vec<String>,
+}
+
+/// What the operating system does for each command of one protocol.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StackSection {
+    /// For people, such as `AHCI driver`.
+    pub name: String,
+    /// Protocol of the device: `ahci`, `nvme`, `uas`, `bot`, `sd` or `emmc`.
+    pub protocol: String,
+    /// From the submission of a command until the controller has it, µs.
+    pub command_us: f64,
+    /// From the controller's interrupt until the program has the completion, µs.
+    pub completion_us: f64,
+}
+
+/// One port of a board.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PortSection {
+    /// For people, such as `PCIe slot`.
+    pub name: String,
+    /// Links at its far end, the best first.
+    pub links: Vec<String>,
+    /// From the program towards the device.
+    #[serde(default)]
+    pub stage: Vec<StageSection>,
 }
 
 /// One stage of the chain.
@@ -85,32 +127,67 @@ pub struct Chain {
 }
 
 impl HostProfile {
-    /// Attaches a device that has the given links: finds the best common one and sums the chain up.
+    /// The host's ports, each as a host that is one chain and carries the port's name as its
+    /// title; the host itself where it has no ports.
+    pub fn ports(&self) -> Vec<HostProfile> {
+        if self.port.is_empty() {
+            return vec![self.clone()];
+        }
+        let as_host = |port: &PortSection| HostProfile {
+            format: self.format,
+            host: HostSection {
+                title: port.name.clone(),
+                links: port.links.clone(),
+                ..self.host.clone()
+            },
+            stack: self.stack.clone(),
+            stage: port.stage.clone(),
+            port: Vec::new(),
+        };
+        self.port.iter().map(as_host).collect()
+    }
+
+    /// All links that devices can be attached by, each once: of the host, then of its ports.
+    pub fn links(&self) -> Vec<&str> {
+        let mut links = Vec::new();
+        let ports = self.port.iter().flat_map(|p| &p.links);
+        for link in self.host.links.iter().chain(ports) {
+            if !links.contains(&link.as_str()) {
+                links.push(link.as_str());
+            }
+        }
+        links
+    }
+
+    /// Attaches a device that has the given links: finds the best common one and sums the chain
+    /// up. On a board, the first port that fits is used.
     ///
     /// # Errors
     /// A message for people where host and device have no link in common.
     pub fn attach(&self, device_links: &[&str]) -> Result<(usize, Chain), String> {
-        let common = self
-            .host
-            .links
-            .iter()
-            .find_map(|l| device_links.iter().position(|d| d == l).map(|i| (i, l)));
-        let Some((index, name)) = common else {
-            return Err(format!(
-                "host `{}` offers {} and the device has {}: no link in common",
-                self.host.name,
-                self.host.links.join(", "),
-                device_links.join(", ")
-            ));
-        };
-        let link = link_mode(name).map_err(|e| e.to_string())?;
-        Ok((index, self.chain(link)))
+        for port in self.ports() {
+            let common = port
+                .host
+                .links
+                .iter()
+                .find_map(|l| device_links.iter().position(|d| d == l).map(|i| (i, l)));
+            if let Some((index, name)) = common {
+                let link = link_mode(name).map_err(|e| e.to_string())?;
+                return Ok((index, port.chain(link)));
+            }
+        }
+        Err(format!(
+            "host `{}` offers {} and the device has {}: no link in common",
+            self.host.name,
+            self.links().join(", "),
+            device_links.join(", ")
+        ))
     }
 
     fn chain(&self, link: LinkMode) -> Chain {
         let mut chain = Chain {
             rate: link.rate,
-            half_duplex: link.protocol.half_duplex(),
+            half_duplex: link.half_duplex,
             queue_depth: link.protocol.queue_depth(),
             command: Nanos::ZERO,
             completion: Nanos::ZERO,
@@ -121,12 +198,18 @@ impl HostProfile {
             path: Vec::new(),
             link,
         };
+        let protocol = chain.link.protocol.name();
+        if let Some(stack) = self.stack.iter().find(|s| s.protocol == protocol) {
+            chain.command += Nanos::from_micros_f64(stack.command_us);
+            chain.completion += Nanos::from_micros_f64(stack.completion_us);
+            chain.path.push(stack.name.clone());
+        }
         for stage in &self.stage {
             let mode = stage.link.as_deref().and_then(|name| link_mode(name).ok());
             if let Some(mode) = &mode {
                 chain.rate = chain.rate.min(mode.rate);
                 chain.queue_depth = chain.queue_depth.min(mode.protocol.queue_depth());
-                chain.half_duplex |= mode.protocol.half_duplex();
+                chain.half_duplex |= mode.half_duplex;
             }
             chain.command += Nanos::from_micros_f64(stage.command_us);
             chain.completion += Nanos::from_micros_f64(stage.completion_us);
@@ -146,53 +229,149 @@ impl HostProfile {
     }
 }
 
-pub(super) fn check(host: &HostProfile) -> Vec<Located> {
-    let mut faults = Vec::new();
-    let mut fault = |key: String, message: String, remedy: &str| {
-        faults.push(Located {
-            key,
-            message,
+/// Protocols that a stack can be for.
+const PROTOCOLS: [Protocol; 6] = [
+    Protocol::Nvme,
+    Protocol::Ahci,
+    Protocol::Sd,
+    Protocol::Mmc,
+    Protocol::UsbUas,
+    Protocol::UsbBot,
+];
+
+/// Most µs, mW and pJ per byte that a key may give.
+const MOST: f64 = 1e6;
+
+struct Faults(Vec<Located>);
+
+impl Faults {
+    fn add(&mut self, key: impl Into<String>, message: impl Into<String>, remedy: &str) {
+        self.0.push(Located {
+            key: key.into(),
+            message: message.into(),
             remedy: remedy.to_string(),
         });
-    };
-    if host.format != super::FORMAT {
-        fault(
-            "format".into(),
-            format!("format {} is not known", host.format),
-            "this build reads format 1",
-        );
     }
-    if host.host.links.is_empty() {
-        fault(
-            "host.links".into(),
-            "there is no link to a device".into(),
-            "name at least one link mode",
-        );
-    }
-    for (i, name) in host.host.links.iter().enumerate() {
-        if let Err(e) = link_mode(name) {
-            fault(format!("host.links.{i}"), e.to_string(), "correct the name");
+
+    fn links(&mut self, key: &str, links: &[String]) {
+        if links.is_empty() {
+            self.add(
+                key,
+                "there is no link to a device",
+                "name at least one link mode",
+            );
+        }
+        for (i, name) in links.iter().enumerate() {
+            if let Err(e) = link_mode(name) {
+                self.add(format!("{key}.{i}"), e.to_string(), "correct the name");
+            }
         }
     }
-    for (i, stage) in host.stage.iter().enumerate() {
-        if let Some(Err(e)) = stage.link.as_deref().map(link_mode) {
-            fault(format!("stage.{i}.link"), e.to_string(), "correct the name");
-        }
-        for (key, value, most) in [
-            ("command_us", stage.command_us, 1e6),
-            ("completion_us", stage.completion_us, 1e6),
-            ("active_mw", stage.active_mw, 1e6),
-            ("idle_mw", stage.idle_mw, 1e6),
-            ("pj_per_byte", stage.pj_per_byte, 1e6),
-        ] {
-            if !(0.0..=most).contains(&value) {
-                fault(
-                    format!("stage.{i}.{key}"),
+
+    fn numbers(&mut self, table: &str, numbers: &[(&str, f64)]) {
+        for (key, value) in numbers {
+            if !(0.0..=MOST).contains(value) {
+                self.add(
+                    format!("{table}.{key}"),
                     format!("{value} is out of range"),
                     "give a number from 0 to 1e6",
                 );
             }
         }
     }
-    faults
+
+    fn stages(&mut self, table: &str, stages: &[StageSection]) {
+        for (i, stage) in stages.iter().enumerate() {
+            if let Some(Err(e)) = stage.link.as_deref().map(link_mode) {
+                self.add(
+                    format!("{table}.{i}.link"),
+                    e.to_string(),
+                    "correct the name",
+                );
+            }
+            let numbers = [
+                ("command_us", stage.command_us),
+                ("completion_us", stage.completion_us),
+                ("active_mw", stage.active_mw),
+                ("idle_mw", stage.idle_mw),
+                ("pj_per_byte", stage.pj_per_byte),
+            ];
+            self.numbers(&format!("{table}.{i}"), &numbers);
+        }
+    }
+
+    fn stacks(&mut self, stacks: &[StackSection]) {
+        for (i, stack) in stacks.iter().enumerate() {
+            let table = format!("stack.{i}");
+            let known = PROTOCOLS.map(Protocol::name);
+            if !known.contains(&stack.protocol.as_str()) {
+                let message = format!(
+                    "`{}` is no protocol; known are {}",
+                    stack.protocol,
+                    known.join(", ")
+                );
+                self.add(format!("{table}.protocol"), message, "correct the name");
+            }
+            if stacks[..i].iter().any(|s| s.protocol == stack.protocol) {
+                let message = format!("there are two stacks for `{}`", stack.protocol);
+                self.add(
+                    format!("{table}.protocol"),
+                    message,
+                    "keep one of them: a host has one driver for a protocol",
+                );
+            }
+            let numbers = [
+                ("command_us", stack.command_us),
+                ("completion_us", stack.completion_us),
+            ];
+            self.numbers(&table, &numbers);
+        }
+    }
+
+    fn ports(&mut self, host: &HostProfile) {
+        if !host.host.links.is_empty() {
+            self.add(
+                "host.links",
+                "a board with ports has no links of its own",
+                "move them to the ports",
+            );
+        }
+        if !host.stage.is_empty() {
+            self.add(
+                "stage",
+                "a board with ports has no stages of its own",
+                "move them to the ports: write [[port.stage]] below each [[port]]",
+            );
+        }
+        for (i, port) in host.port.iter().enumerate() {
+            if host.port[..i].iter().any(|p| p.name == port.name) {
+                self.add(
+                    format!("port.{i}.name"),
+                    format!("there are two ports `{}`", port.name),
+                    "give each port a name of its own",
+                );
+            }
+            self.links(&format!("port.{i}.links"), &port.links);
+            self.stages(&format!("port.{i}.stage"), &port.stage);
+        }
+    }
+}
+
+pub(super) fn check(host: &HostProfile) -> Vec<Located> {
+    let mut faults = Faults(Vec::new());
+    if host.format != super::FORMAT {
+        faults.add(
+            "format",
+            format!("format {} is not known", host.format),
+            "this build reads format 1",
+        );
+    }
+    faults.stacks(&host.stack);
+    if host.port.is_empty() {
+        faults.links("host.links", &host.host.links);
+        faults.stages("stage", &host.stage);
+    } else {
+        faults.ports(host);
+    }
+    faults.0
 }

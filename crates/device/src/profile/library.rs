@@ -25,14 +25,21 @@ macro_rules! entry {
 
 /// Devices, in alphabetical order.
 pub const DEVICES: &[Entry] = &[
+    entry!("profiles/", "hp-ex920-1tb"),
+    entry!("profiles/", "ocz-vertex-450-256gb"),
+    entry!("profiles/", "plextor-m6e-256gb"),
     entry!("profiles/", "reference-nvme-64gb"),
+    entry!("profiles/", "samsung-970-pro-512gb"),
+    entry!("profiles/", "sm2262en-2tb"),
     entry!("profiles/", "sm2708-250gb"),
 ];
 
 /// Hosts, in alphabetical order.
 pub const HOSTS: &[Entry] = &[
+    entry!("profiles/hosts/", "asus-z87-satae"),
     entry!("profiles/hosts/", "direct"),
     entry!("profiles/hosts/", "lexar-sr2"),
+    entry!("profiles/hosts/", "nvme-desktop"),
     entry!("profiles/hosts/", "rtl9211ds"),
 ];
 
