@@ -94,11 +94,7 @@ fn names(runs: &[(&StepResult, &Series)]) -> Vec<String> {
         .iter()
         .map(|(s, _)| s.title.split(' ').collect())
         .collect();
-    let alike = |n: usize| {
-        words
-            .iter()
-            .all(|w| w.len() > n + 1 && w.first().is_some() && w[n] == words[0][n])
-    };
+    let alike = |n: usize| words.iter().all(|w| w.len() > n + 1 && w[n] == words[0][n]);
     let skip = if words.len() > 1 {
         (0..).take_while(|n| alike(*n)).count()
     } else {
