@@ -102,7 +102,7 @@ impl Device {
             passed.saturating_sub(busy).as_secs_f64(),
         );
         let link_bytes = m.link_bytes as f64;
-        let bus_bytes = (self.array.bus_bytes() - m.bus_bytes_before) as f64;
+        let bus_bytes = self.array.bus_bytes().saturating_sub(m.bus_bytes_before) as f64;
         let a = &self.attachment;
         let device_j = a.active_w * busy_s
             + a.idle_w * idle_s
