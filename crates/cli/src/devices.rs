@@ -68,8 +68,9 @@ fn links(profile: &Profile) -> String {
 fn hosts(console: &Console) -> Result<String, Failure> {
     let mut table = console.table(&["NAME", "TITLE", "LINKS"]);
     for entry in library::HOSTS {
-        let host = target::host_source(entry.name, console)?.profile.host;
-        table.add_row([entry.name.to_string(), host.title, host.links.join(", ")]);
+        let host = target::host_source(entry.name, console)?.profile;
+        let links = host.links().join(", ");
+        table.add_row([entry.name.to_string(), host.host.title, links]);
     }
     Ok(format!(
         "{}\n`nandscope run JOB TARGET --host NAME` attaches a device to one.\n",
@@ -101,9 +102,17 @@ fn show_host(profile: &HostProfile, text: &str, console: &Console) -> String {
     let about = &profile.host;
     let mut out = format!("{}\n\n", about.title);
     out.push_str(&console.paragraph(&about.description, "  "));
-    let stages: Vec<_> = profile.stage.iter().map(|s| s.name.as_str()).collect();
-    let chain = format!("program → {} → device", stages.join(" → "));
-    out.push_str(&format!("\n{}", console.paragraph(&chain, "  ")));
+    out.push('\n');
+    for port in profile.ports() {
+        let stages: Vec<_> = port.stage.iter().map(|s| s.name.as_str()).collect();
+        let name = if profile.port.is_empty() {
+            String::new()
+        } else {
+            format!("{}: ", port.host.title)
+        };
+        let chain = format!("{name}program → {} → device", stages.join(" → "));
+        out.push_str(&console.paragraph(&chain, "  "));
+    }
     out.push_str(&sources(&about.sources, console));
     out.push_str(&keys(text, "host", console));
     out
@@ -151,6 +160,8 @@ fn is_said(row: &Explained, table: &str) -> bool {
 fn repeats(before: &Explained, next: &Explained) -> bool {
     matches!(
         (next.table.as_str(), next.key.as_str()),
-        ("interface", "link") | ("review", "mode") | ("stage", "name")
+        ("interface", "link")
+            | ("review", "mode")
+            | ("stage" | "stack" | "port" | "port.stage", "name")
     ) && before.key != next.key
 }

@@ -1,6 +1,7 @@
 //! The command `nandscope`. This file knows the list of commands and nothing of what they do:
 //! a command is a module with `Arguments` and `run`, one line in the list below, and its `mod`.
 
+mod calc;
 mod compare;
 mod completions;
 mod console;
@@ -78,6 +79,8 @@ commands! {
     Report => report,
     /// Put the figures of stored results side by side
     Compare => compare,
+    /// Compute rates of links and flash, battery life, video
+    Calc => calc,
     /// Look at traces
     Trace => trace,
     /// Hold the simulated devices against published measurements

@@ -10,7 +10,7 @@ use clap::Args;
 use nandscope_measure::document;
 use nandscope_measure::result::ResultDocument;
 use nandscope_report::{terminal, write_all};
-use nandscope_suite::spec::Mode;
+use nandscope_suite::spec::attachments;
 use nandscope_suite::{Procedure, ReviewObserver, ReviewOptions, SimSpec, SuiteError};
 use nandscope_units::Nanos;
 use std::path::PathBuf;
@@ -21,6 +21,7 @@ Examples:
   nandscope review sim:sm2708-250gb                     every mode, report in review-sm2708-250gb/
   nandscope review sim:sm2708-250gb --mode uhs-i -o uhs/
   nandscope review sim:./my-card.toml --host rtl9211ds --quick
+  nandscope review sim:plextor-m6e-256gb --suite iometer --host asus-z87-satae
 
 The report is DIR/report.html, one file that needs no network. Beside it stand result.json (everything
 that was measured), csv/ (every series) and plots/ (every plot as SVG).
@@ -37,13 +38,13 @@ pub struct Arguments {
     /// Folder for the report; made where it is missing [default: review-NAME]
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// The procedure: card
+    /// The procedure: card, a whole review; or iometer, 128 KiB sequential at QD32 on every port
     #[arg(long, value_name = "SUITE", default_value = "card")]
     suite: String,
     /// Only this way of attaching the device, such as `UHS-I`; may be given several times [default: all]
     #[arg(long, value_name = "MODE")]
     mode: Vec<String>,
-    /// Attach the device to this host instead of those that its profile names
+    /// Attach the device to this host, at each of its ports that fits, instead of those that its profile names
     #[arg(long, value_name = "NAME|FILE", conflicts_with = "mode")]
     host: Option<String>,
     /// Every random choice follows from it
@@ -108,10 +109,7 @@ fn specify(arguments: &Arguments, console: &Console) -> Result<SimSpec, Failure>
         .map_err(|e| suite_failure(&e))?;
     if let Some(host) = &arguments.host {
         let host = target::host_source(host, console)?.profile;
-        spec.modes = vec![Mode {
-            name: host.host.title.clone(),
-            host,
-        }];
+        spec.modes = attachments(&host.host.title, &host, &spec.profile);
     }
     Ok(spec)
 }

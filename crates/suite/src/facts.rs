@@ -120,17 +120,36 @@ fn number(value: &toml::Value) -> Option<f64> {
         toml::Value::Integer(n) => Some(*n as f64),
         toml::Value::Float(x) => Some(*x),
         toml::Value::Boolean(b) => Some(if *b { 1.0 } else { 0.0 }),
+        // A range stands for its middle; see `half_width`.
+        toml::Value::Array(ends) => match ends.as_slice() {
+            [low, high] => Some((number(low)? + number(high)?) / 2.0),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Half the width of a fact that is a range.
+fn half_width(fact: &Fact) -> Option<f64> {
+    let ends = fact.value.as_array().filter(|_| fact.op == "range")?;
+    match ends.as_slice() {
+        [low, high] => Some((number(high)? - number(low)?) / 2.0),
         _ => None,
     }
 }
 
 fn compare(measured: f64, value: f64, fact: &Fact, check: &Check) -> Published {
-    let margin = if check.kind == "relative" {
-        check.tolerance * value.abs()
-    } else {
-        check.tolerance
+    // A range without a tolerance is met within its ends: its middle, give or take.
+    let (tolerance, kind, op) = match half_width(fact) {
+        Some(half) if check.tolerance == 0.0 => (half, "absolute", "~"),
+        _ => (check.tolerance, check.kind.as_str(), fact.op.as_str()),
     };
-    let met = match fact.op.as_str() {
+    let margin = if kind == "relative" {
+        tolerance * value.abs()
+    } else {
+        tolerance
+    };
+    let met = match op {
         "<" | "<=" if check.tolerance == 0.0 => measured <= value,
         ">" | ">=" if check.tolerance == 0.0 => measured >= value,
         _ => (measured - value).abs() <= margin,
@@ -138,9 +157,9 @@ fn compare(measured: f64, value: f64, fact: &Fact, check: &Check) -> Published {
     Published {
         fact: fact.id.clone(),
         value,
-        op: fact.op.clone(),
-        tolerance: check.tolerance,
-        tolerance_kind: check.kind.clone(),
+        op: op.to_string(),
+        tolerance,
+        tolerance_kind: kind.to_string(),
         met,
         why: if met {
             String::new()
@@ -208,7 +227,7 @@ pub fn table(rows: &[Row]) -> String {
         let tolerance = match (p.tolerance_kind.as_str(), p.tolerance) {
             (_, 0.0) => "as printed".to_string(),
             ("relative", t) => format!("{:.0} %", t * 100.0),
-            (_, t) => format!("{t} {}", figure.unit),
+            (_, t) => format!("± {t} {}", figure.unit),
         };
         let met = if p.met {
             "yes".to_string()

@@ -11,6 +11,7 @@ pub mod facts;
 mod figures;
 mod folders;
 mod formatting;
+mod iometer;
 mod jobs;
 pub mod plateaus;
 pub mod procedures;

@@ -1,5 +1,6 @@
 //! The procedures that there are, by name: what `--suite` offers and what checks refer to.
 
+use crate::iometer;
 use crate::review::{ReviewObserver, ReviewOptions, review};
 use crate::session::SuiteError;
 use crate::spec::SimSpec;
@@ -11,16 +12,19 @@ pub enum Procedure {
     /// The review of a memory card: fresh, used, refreshed; folders, traces, power, heat.
     #[default]
     Card,
+    /// 128 KiB sequential read and write at QD32, on every port of a host.
+    Iometer,
 }
 
 impl Procedure {
     /// All of them.
-    pub const ALL: [Procedure; 1] = [Procedure::Card];
+    pub const ALL: [Procedure; 2] = [Procedure::Card, Procedure::Iometer];
 
     /// Its name, as in `--suite card` and in `facts/checks.toml`.
     pub const fn name(self) -> &'static str {
         match self {
             Procedure::Card => "card",
+            Procedure::Iometer => "iometer",
         }
     }
 
@@ -53,6 +57,7 @@ impl Procedure {
     ) -> Result<ResultDocument, SuiteError> {
         match self {
             Procedure::Card => review(spec, options, observer, stop),
+            Procedure::Iometer => iometer::run(spec, options, observer, stop),
         }
     }
 }

@@ -191,7 +191,8 @@ fn all_stages<T: Target>(session: &mut Session<'_, T>, quick: bool) -> Result<Fl
     Ok(Flow::Continue)
 }
 
-fn chosen_modes<'a>(
+/// The modes that were asked for; all where none were.
+pub(crate) fn chosen_modes<'a>(
     spec: &'a SimSpec,
     options: &ReviewOptions,
 ) -> Result<Vec<&'a Mode>, SuiteError> {
@@ -223,7 +224,8 @@ fn chosen_modes<'a>(
     })
 }
 
-fn blank(spec: &SimSpec, options: &ReviewOptions) -> ResultDocument {
+/// A document in which nothing has been measured yet.
+pub(crate) fn blank(spec: &SimSpec, options: &ReviewOptions) -> ResultDocument {
     let mut notices = Vec::new();
     if options.quick {
         notices.push(Notice {

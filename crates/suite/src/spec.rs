@@ -36,10 +36,8 @@ impl SimSpec {
     pub fn new(name: &str, text: &str, profile: Profile) -> Result<Self, SuiteError> {
         let mut modes = Vec::new();
         for review in &profile.review {
-            modes.push(Mode {
-                name: review.mode.clone(),
-                host: library_host(&review.host)?,
-            });
+            let host = library_host(&review.host)?;
+            modes.extend(attachments(&review.mode, &host, &profile));
         }
         if modes.is_empty() {
             modes.push(Mode {
@@ -100,6 +98,28 @@ pub fn target_info(name: &str, text: &str, profile: &Profile) -> TargetInfo {
         sources: device.sources.clone(),
         modes: Vec::new(),
     }
+}
+
+/// The ways to attach a device to a host: at each port of a board that it fits, under the port's
+/// name, or to the host as a whole under `name`. A board without any port that fits is one way
+/// too, whose attachment says what is wrong.
+pub fn attachments(name: &str, host: &HostProfile, profile: &Profile) -> Vec<Mode> {
+    let whole = Mode {
+        name: name.to_string(),
+        host: host.clone(),
+    };
+    let links: Vec<&str> = profile.interface.iter().map(|i| i.link.as_str()).collect();
+    if host.port.is_empty() || host.attach(&links).is_err() {
+        return vec![whole];
+    }
+    let ports = host.ports().into_iter();
+    let fitting = ports.filter(|port| port.attach(&links).is_ok());
+    fitting
+        .map(|host| Mode {
+            name: host.host.title.clone(),
+            host,
+        })
+        .collect()
 }
 
 fn library_host(name: &str) -> Result<HostProfile, SuiteError> {

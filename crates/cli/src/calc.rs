@@ -1,0 +1,71 @@
+//! `nandscope calc`: the arithmetic of storage reviews for any numbers. Each kind of calculation
+//! is a module that computes from plain numbers and says what it found in rows; nothing here
+//! measures or simulates anything.
+
+mod battery;
+mod flash;
+mod link;
+mod number;
+mod video;
+
+use crate::console::{Console, lines_of};
+use crate::failure::{Exit, Failure};
+use clap::{Args, Subcommand};
+
+const EXAMPLES: &str = "\
+Examples, with the numbers of AnandTech's article on SATA Express:
+  nandscope calc link pcie-2.0-x2 sata-6
+  nandscope calc link pcie-3.0-x2 --efficiency 79
+  nandscope calc flash --page-kib 16 --read-us 115 --dies 16 --channels 8 --channel-mb-s 400 --link sata-6
+  nandscope calc battery --wh 50 --use light:80:7:1:20 --use heavy:20:20:3:40 --idle-w 0.05
+  nandscope calc video 3840x2160 --fps 24 --bits 12 --link sata-6";
+
+/// Arguments of `nandscope calc`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Rate and efficiency of links, from the signals on the wire to user data
+    Link(link::Arguments),
+    /// Throughput of dies, channels and a whole drive, from times of the flash
+    Flash(flash::Arguments),
+    /// Battery life of a computer, and what a faster drive gains by racing to idle
+    Battery(battery::Arguments),
+    /// Bandwidth and space of video
+    Video(video::Arguments),
+}
+
+/// A line of an answer: what, its value, how it comes about.
+type Row = [String; 3];
+
+fn row(what: &str, value: String, how: String) -> Row {
+    [what.to_string(), value, how]
+}
+
+/// Computes and prints.
+///
+/// # Errors
+/// Where a number or a name makes no sense, or standard output cannot be written.
+pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
+    let text = match arguments.what {
+        What::Link(arguments) => link::answer(&arguments, console)?,
+        What::Flash(arguments) => rows(&flash::answer(&arguments)?, console),
+        What::Battery(arguments) => rows(&battery::answer(&arguments)?, console),
+        What::Video(arguments) => rows(&video::answer(&arguments)?, console),
+    };
+    console.print(&text)?;
+    Ok(Exit::Done)
+}
+
+fn rows(rows: &[Row], console: &Console) -> String {
+    let mut table = console.table(&[]);
+    for row in rows {
+        table.add_row(row);
+    }
+    lines_of(&table)
+}

@@ -1,0 +1,246 @@
+//! The test by which ports are compared: Iometer's 128 KiB sequential read and write with 32
+//! commands outstanding, on one and the same device at every port that it fits, and the
+//! difference of each port from the first one.
+//!
+//! The device stays the same and so does what is on it; what differs is the chain before it.
+
+use crate::jobs::phase;
+use crate::review::{ReviewObserver, ReviewOptions, blank, chosen_modes};
+use crate::session::{Flow, Pick, Session, SuiteError, Watcher, figure_id};
+use crate::spec::{Mode, SimSpec};
+use crate::{facts, figures};
+use nandscope_device::Device;
+use nandscope_measure::result::{Figure, ResultDocument};
+use nandscope_measure::sim::SimTarget;
+use nandscope_measure::target::Target;
+use nandscope_units::Nanos;
+
+const SECTION: &str = "Iometer, 128 KiB sequential, QD32";
+
+/// How much and how long.
+#[derive(Clone, Copy, Debug)]
+struct Extent {
+    file_mib: u64,
+    run_s: u64,
+}
+
+impl Extent {
+    const FULL: Extent = Extent {
+        file_mib: 8192,
+        run_s: 30,
+    };
+    const QUICK: Extent = Extent {
+        file_mib: 1024,
+        run_s: 2,
+    };
+}
+
+/// Measures the device at every port that it fits, in virtual time. `stop` is asked often; when it
+/// answers true, what has been measured is returned, marked as incomplete.
+///
+/// # Errors
+/// Where the device cannot be made or attached to any port, or the test cannot be done on it.
+pub(crate) fn run(
+    spec: &SimSpec,
+    options: &ReviewOptions,
+    observer: &mut dyn ReviewObserver,
+    stop: &dyn Fn() -> bool,
+) -> Result<ResultDocument, SuiteError> {
+    let modes = chosen_modes(spec, options)?;
+    let first = modes
+        .first()
+        .ok_or_else(|| SuiteError::Target("there is no port to measure at".to_string()))?;
+    let mut device =
+        Device::new(&spec.profile, &first.host, options.seed).map_err(SuiteError::Target)?;
+    let mut document = blank(spec, options);
+    document.procedure = "iometer".to_string();
+    document.notices.clear();
+    let count = modes.len();
+    let mut measured: Vec<&Mode> = Vec::new();
+    for (number, mode) in modes.into_iter().enumerate() {
+        if number > 0 {
+            device
+                .attach(&spec.profile, &mode.host)
+                .map_err(SuiteError::Target)?;
+        }
+        let info = SimSpec::mode_info(mode, device.path());
+        document.target.modes.push(info);
+        let now = device.now();
+        let mut watcher = PortWatcher {
+            observer,
+            port: mode.name.clone(),
+            done: number as f64 / count as f64,
+            share: 1.0 / count as f64,
+            steps: 0,
+        };
+        let mut session = Session::new(
+            SimTarget::at(device, now),
+            options.seed,
+            &mut document,
+            Some(mode.name.clone()),
+            stop,
+            &mut watcher,
+        );
+        let flow = port(&mut session, options.quick);
+        device = session.target.into_device();
+        figures::add(&mut document, Some(&mode.name));
+        if flow? == Flow::Stop {
+            document.complete = false;
+            break;
+        }
+        measured.push(mode);
+    }
+    side_by_side(&mut document, &measured);
+    if !options.quick {
+        facts::publish(&mut document, &spec.profile.device.name)?;
+    }
+    Ok(document)
+}
+
+/// Steps at each port: the file, read, write.
+const STEPS: u32 = 3;
+
+fn port<T: Target>(session: &mut Session<'_, T>, quick: bool) -> Result<Flow, SuiteError> {
+    let extent = if quick { Extent::QUICK } else { Extent::FULL };
+    // A small device is measured on all of itself.
+    let file_mib = extent.file_mib.min(session.capacity().0 >> 20);
+    session.note_stage(SECTION, 0.0, 1.0, STEPS);
+    session.begin_step(
+        "iometer-file",
+        "Test file",
+        SECTION,
+        format!("A sequential write of the first {file_mib} MiB, so that reads find data."),
+        1,
+    );
+    let text = format!("[make test file]\nrw=write\nbs=128k\niodepth=32\nsize={file_mib}m\n");
+    let flow = phase("test file", &text, session.capacity(), session.seed)
+        .and_then(|phase| session.run(phase));
+    session.end_step();
+    if flow? == Flow::Stop {
+        return Ok(Flow::Stop);
+    }
+    for direction in ["read", "write"] {
+        if one(session, direction, file_mib, extent.run_s)? == Flow::Stop {
+            return Ok(Flow::Stop);
+        }
+    }
+    Ok(Flow::Continue)
+}
+
+fn one<T: Target>(
+    session: &mut Session<'_, T>,
+    direction: &str,
+    file_mib: u64,
+    run_s: u64,
+) -> Result<Flow, SuiteError> {
+    let title = format!("128 KiB sequential {direction}, QD32");
+    session.begin_step(
+        &format!("iometer-{direction}"),
+        &title,
+        SECTION,
+        format!("{run_s} s in blocks of 128 KiB, 32 commands outstanding, round and round over {file_mib} MiB."),
+        1,
+    );
+    let text = format!(
+        "[{direction}]\nrw={direction}\nbs=128k\niodepth=32\nsize={file_mib}m\nruntime={run_s}\ntime_based=1\n"
+    );
+    let flow =
+        phase(&title, &text, session.capacity(), session.seed).and_then(|phase| session.run(phase));
+    let result = session
+        .current()
+        .and_then(|s| s.jobs.last())
+        .and_then(|j| j.directions.iter().find(|d| d.kind == direction));
+    if let Some((bandwidth, latency)) =
+        result.map(|d| (d.bandwidth_bytes_per_s / 1e6, d.latency.mean_ns / 1e3))
+    {
+        let id = format!("iometer.{direction}");
+        session.figure(&id, &title, "MB/s", &[bandwidth], Pick::Mean);
+        let title = format!("{title}, mean latency");
+        session.figure(
+            &format!("{id}.latency"),
+            &title,
+            "µs",
+            &[latency],
+            Pick::Mean,
+        );
+    }
+    session.end_step();
+    flow
+}
+
+/// Adds how far each port is from the first one.
+fn side_by_side(document: &mut ResultDocument, ports: &[&Mode]) {
+    let Some((first, others)) = ports.split_first() else {
+        return;
+    };
+    let mut added = Vec::new();
+    for port in others {
+        for direction in ["read", "write"] {
+            let id = |mode: &Mode| figure_id(Some(&mode.name), &format!("iometer.{direction}"));
+            let (Some(reference), Some(here)) =
+                (value(document, &id(first)), value(document, &id(port)))
+            else {
+                continue;
+            };
+            let figure = |what: &str, title: String, unit: &str, value: f64| Figure {
+                id: format!("{}.{what}", id(port)),
+                title,
+                mode: Some(port.name.clone()),
+                value,
+                unit: unit.to_string(),
+                ..Figure::default()
+            };
+            let title = format!(
+                "128 KiB sequential {direction}, QD32: difference from {}",
+                first.name
+            );
+            added.push(figure(
+                "difference",
+                title,
+                "MB/s",
+                (here - reference).abs(),
+            ));
+            if reference > 0.0 {
+                let title = format!(
+                    "128 KiB sequential {direction}, QD32: less than at {}",
+                    first.name
+                );
+                let loss = (1.0 - here / reference) * 100.0;
+                added.push(figure("loss", title, "%", loss));
+            }
+        }
+    }
+    document.figures.extend(added);
+}
+
+fn value(document: &ResultDocument, id: &str) -> Option<f64> {
+    let mut figures = document.steps.iter().flat_map(|s| &s.figures);
+    figures.find(|f| f.id == id).map(|f| f.value)
+}
+
+/// Turns progress at one port into progress of the whole test.
+struct PortWatcher<'a> {
+    observer: &'a mut dyn ReviewObserver,
+    port: String,
+    /// Share of the test that lies before this port, and its own.
+    done: f64,
+    share: f64,
+    steps: u32,
+}
+
+impl Watcher for PortWatcher<'_> {
+    fn stage(&mut self, _: &str, _: f64, _: f64, _: u32) {
+        self.steps = 0;
+    }
+
+    fn step_done(&mut self) {
+        self.steps += 1;
+    }
+
+    fn phase_progress(&mut self, fraction: f64, at: Nanos) {
+        let steps = f64::from(self.steps) + fraction.clamp(0.0, 1.0);
+        let here = (steps / f64::from(STEPS)).min(1.0);
+        let whole = self.done + self.share * here;
+        self.observer.progress(whole, &self.port, SECTION, at);
+    }
+}
