@@ -25,7 +25,14 @@ var nandscope = (function () {
     return parts.join(".");
   }
   function withUnit(v, unit) { return unit === "×" ? short(v) + "×" : short(v) + "\u202f" + unit; }
-  function tick(v) { return v === null || v === undefined ? "" : String(+v.toPrecision(6)); }
+  /* Long numbers would not fit beside the axis. */
+  function tick(v) {
+    if (v === null || v === undefined) return "";
+    var a = Math.abs(v);
+    if (a >= 1e6) return +(v / 1e6).toPrecision(4) + " M";
+    if (a >= 1e5) return +(v / 1e3).toPrecision(4) + " k";
+    return String(+v.toPrecision(6));
+  }
 
   /* Powers of ten on a logarithmic axis: long ones as powers, or they would not fit. */
   function power(v) {
@@ -72,7 +79,9 @@ var nandscope = (function () {
       if (min === null || max === null || !isFinite(min) || !isFinite(max)) return [0, 1];
       var pad = Math.max((max - min) * 0.08, Math.abs(max) * 0.01, 1e-9);
       if (unit === "°C") return [Math.floor(min - Math.max(pad, 1)), Math.ceil(max + Math.max(pad, 1))];
-      if (min >= 0) return [0, max > 0 ? max * 1.08 : 1];
+      /* A line of zeros would vanish behind the axis. */
+      if (min === 0 && max === 0) return [-0.05, 1];
+      if (min >= 0) return [0, max * 1.08];
       return [min - pad, max + pad];
     };
   }
@@ -95,7 +104,7 @@ var nandscope = (function () {
     spec.lines.forEach(function (line) {
       series.push({
         label: line.name, stroke: css("--c" + line.c), width: 1.6, dash: line.dash ? [7, 4] : undefined,
-        points: log ? { show: true, size: 6 } : { show: data[0].length < 24, size: 5 },
+        points: log ? { show: true, size: 6 } : { show: data[0].length < 24, size: 6 },
         value: function (u, v) { return v === null || v === undefined ? "–" : withUnit(v, spec.yu); }
       });
     });

@@ -21,7 +21,7 @@ fn fits_its_width_and_a_screen() {
     let lines = summary(&fixture::document(), &Options::default())
         .lines()
         .count();
-    assert!(lines <= 60, "{lines} lines");
+    assert!(lines <= 44, "{lines} lines");
 }
 
 #[test]
