@@ -120,11 +120,15 @@ pub fn device_source(place: &str, console: &Console) -> Result<Source<Profile>, 
     }
 }
 
-/// The profile of a host by name or file.
+/// The profile of a host by name or file. A bare `NAME.toml` that is no file here is the library's.
 ///
 /// # Errors
 /// Where there is none, or it has faults.
 pub fn host_source(place: &str, console: &Console) -> Result<Source<HostProfile>, Failure> {
+    let place = match place.strip_suffix(".toml") {
+        Some(name) if library::host(name).is_some() && !Path::new(place).exists() => name,
+        _ => place,
+    };
     if is_file(place) {
         let text = input::text(Path::new(place), "the host profile")?;
         return parse_host_text(place.to_string(), text, console);

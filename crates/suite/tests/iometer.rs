@@ -1,0 +1,130 @@
+//! The drives of the SATA Express article at the ports of its board: the published figures are
+//! met, and ports differ where the article says so and nowhere else.
+
+use nandscope_measure::document::to_json;
+use nandscope_measure::result::ResultDocument;
+use nandscope_suite::{Procedure, ReviewOptions, SimSpec, Unobserved, facts};
+use std::cell::Cell;
+
+fn measure(device: &str, options: &ReviewOptions) -> ResultDocument {
+    let spec = SimSpec::library(device).unwrap();
+    Procedure::Iometer
+        .run(&spec, options, &mut Unobserved, &|| false)
+        .unwrap()
+}
+
+fn full() -> ReviewOptions {
+    ReviewOptions {
+        seed: 1,
+        ..ReviewOptions::default()
+    }
+}
+
+fn quick() -> ReviewOptions {
+    ReviewOptions {
+        quick: true,
+        ..full()
+    }
+}
+
+#[track_caller]
+fn figure(document: &ResultDocument, id: &str) -> f64 {
+    let steps = document.steps.iter().flat_map(|s| &s.figures);
+    let found = steps.chain(&document.figures).find(|f| f.id == id);
+    found.unwrap_or_else(|| panic!("no figure {id}")).value
+}
+
+fn ports(document: &ResultDocument) -> Vec<&str> {
+    let modes = document.target.modes.iter();
+    modes.map(|m| m.name.as_str()).collect()
+}
+
+#[track_caller]
+fn meets(document: &ResultDocument, expected: &[&str]) {
+    let rows = facts::rows(document);
+    for row in &rows {
+        assert!(
+            row.published.met,
+            "{} is {} against {}",
+            row.figure.id, row.figure.value, row.published.value
+        );
+    }
+    let mut facts: Vec<_> = rows.iter().map(|r| r.published.fact.as_str()).collect();
+    facts.sort_unstable();
+    assert_eq!(facts, expected);
+}
+
+#[test]
+fn the_m6e_reads_and_writes_alike_at_every_pcie_port() {
+    let document = measure("plextor-m6e-256gb", &full());
+    assert_eq!(ports(&document), ["PCIe slot", "PCH slot", "SATA Express"]);
+    meets(
+        &document,
+        &["S2-110", "S2-113", "S2-157", "S2-158", "S2-162"],
+    );
+    // S2-165: no difference in writes either.
+    for port in ["pch-slot", "sata-express"] {
+        for direction in ["read", "write"] {
+            let id = format!("{port}.iometer.{direction}.difference");
+            let difference = figure(&document, &id);
+            assert!(difference <= 1.5, "{id}: {difference}");
+        }
+    }
+}
+
+#[test]
+fn the_vertex_450_loses_a_quarter_at_the_asmedia_port() {
+    let document = measure("ocz-vertex-450-256gb", &full());
+    assert_eq!(ports(&document), ["Intel SATA", "ASMedia SATA"]);
+    meets(&document, &["S2-111", "S2-163", "S2-163", "S2-164"]);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_document() {
+    let first = measure("ocz-vertex-450-256gb", &quick());
+    let again = measure("ocz-vertex-450-256gb", &quick());
+    assert_eq!(to_json(&first).unwrap(), to_json(&again).unwrap());
+    assert!(
+        facts::rows(&first).is_empty(),
+        "nothing is compared in short"
+    );
+}
+
+#[test]
+fn a_single_port_can_be_asked_for_and_has_nothing_beside_it() {
+    let options = ReviewOptions {
+        modes: vec!["sata express".to_string()],
+        ..quick()
+    };
+    let document = measure("plextor-m6e-256gb", &options);
+    assert_eq!(ports(&document), ["SATA Express"]);
+    assert!(document.figures.iter().all(|f| !f.id.ends_with(".loss")));
+    let read = figure(&document, "sata-express.iometer.read");
+    let latency = figure(&document, "sata-express.iometer.read.latency");
+    // Little's law: what is outstanding is rate times latency (32 commands of 128 KiB).
+    let outstanding = read * 1e6 * latency * 1e-6 / 131_072.0;
+    assert!((outstanding / 32.0 - 1.0).abs() < 0.01, "{outstanding}");
+}
+
+#[test]
+fn a_device_without_a_board_is_measured_where_it_is() {
+    let document = measure("reference-nvme-64gb", &quick());
+    assert_eq!(ports(&document), ["Direct"]);
+    assert!(figure(&document, "direct.iometer.read") > 1000.0);
+}
+
+#[test]
+fn what_is_stopped_is_kept_and_marked() {
+    let spec = SimSpec::library("plextor-m6e-256gb").unwrap();
+    let asked = Cell::new(0);
+    let stop = || {
+        asked.set(asked.get() + 1);
+        asked.get() > 3
+    };
+    let document = Procedure::Iometer
+        .run(&spec, &quick(), &mut Unobserved, &stop)
+        .unwrap();
+    assert!(!document.complete);
+    assert_eq!(ports(&document), ["PCIe slot"]);
+    assert!(!document.steps.is_empty());
+}
