@@ -81,6 +81,11 @@ impl Background {
         })
     }
 
+    /// Folding begins within that idle time.
+    pub(super) fn folds_within(&self, rest: Nanos) -> bool {
+        self.idle_delay <= rest
+    }
+
     pub(super) fn working(&self) -> bool {
         self.active > 0
     }

@@ -5,7 +5,11 @@
 use super::Device;
 use crate::ftl::log::Programmed;
 use crate::random::Random;
+use nandscope_units::Nanos;
 
+/// The long idle time behind a fill: a device that waits longer than this with folding never folds
+/// in practice, and keeps its SLC cache full.
+const REST: Nanos = Nanos::from_secs(3600);
 /// Units whose map entries are fetched from memory at once.
 const BATCH: usize = 32;
 
@@ -78,7 +82,8 @@ impl Device {
             self.log.program_done(unit.superblock);
         }
         self.scratch.full = full;
-        self.log.settle_instantly(now, true);
+        let folds = self.background.folds_within(REST);
+        self.log.settle_instantly(now, folds);
         // Counters tell of what hosts did; this was nobody's doing.
         self.log.programmed = Programmed::default();
         true
