@@ -14,6 +14,9 @@ const SMALL: u32 = 8;
 const LARGE: u32 = 256;
 const WRITE: CommandKind = CommandKind::Write { fua: false };
 
+/// A measurement; it prints its own figures under the name that it is given.
+type Case = fn(&str);
+
 fn main() {
     let filter: Vec<String> = std::env::args()
         .skip(1)
@@ -21,7 +24,7 @@ fn main() {
         .collect();
     let wanted = |name: &str| filter.is_empty() || filter.iter().any(|f| name.contains(f.as_str()));
     println!("machine: {}", machine());
-    let cases: [(&str, fn(&str)); 6] = [
+    let cases: [(&str, Case); 6] = [
         ("random read", random_reads),
         ("random write, 12.5 % spare", random_writes),
         ("random write, 28 % spare", random_writes_enterprise),

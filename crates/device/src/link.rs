@@ -143,8 +143,8 @@ pub fn link_mode(name: &str) -> Result<LinkMode, UnknownLink> {
     })
 }
 
-/// Framing, sequence number, header and CRC of a packet with data: 1 + 2 + 12 (three double words)
-/// + 4 + 1 bytes, 4 more with 64-bit addresses, and 2 of padding and skip symbols (PCIe base
+/// Framing, sequence number, header and CRC of a packet with data: 1, 2, 12 (three double words),
+/// 4 and 1 bytes, 4 more with 64-bit addresses, and 2 of padding and skip symbols (PCIe base
 /// specification 3.0 §2.2, §3.6 and §4.2).
 const PCIE_PACKET_BYTES: f64 = 26.0;
 /// An acknowledgement or a credit update (a data-link-layer packet; §3.4 there).

@@ -2,7 +2,8 @@
 //! agree, every count is what a recount gives, and every superblock stands in exactly the lists
 //! that its state asks for. It looks at the whole device and is slow; nothing else calls it.
 
-use super::{Log, State};
+use super::Log;
+use crate::ftl::blocks::State;
 use crate::geometry::UNMAPPED;
 use std::collections::BTreeSet;
 

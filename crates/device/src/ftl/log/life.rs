@@ -1,0 +1,121 @@
+//! The life of a superblock after it is closed: units become invalid, it is buried, erased and free
+//! again; and the same done at once, for starting states.
+
+use super::Log;
+use crate::ftl::blocks::State;
+use crate::geometry::OPEN_SUPERBLOCKS;
+use nandscope_units::Nanos;
+
+impl Log {
+    /// `units` of a superblock hold no valid data any more.
+    #[inline]
+    pub(super) fn invalidated(&mut self, superblock: u32, units: u32) {
+        if units == 0 {
+            return;
+        }
+        let block = self.blocks.get_mut(superblock);
+        block.valid -= units;
+        let (valid, state, slc) = (block.valid, block.state, block.slc);
+        if state == State::Closed {
+            if !slc {
+                self.victims.reduce(superblock, units);
+            }
+            if valid == 0 {
+                self.bury(superblock);
+            }
+        }
+    }
+
+    /// A program of the superblock is done.
+    pub(crate) fn program_done(&mut self, superblock: u32) {
+        self.blocks.get_mut(superblock).programs_pending -= 1;
+    }
+
+    /// The data moved out of a collected superblock is safe elsewhere.
+    pub(crate) fn collected(&mut self, superblock: u32) {
+        self.bury(superblock);
+    }
+
+    pub(super) fn bury(&mut self, superblock: u32) {
+        self.victims.remove(superblock);
+        let slc = self.blocks.get(superblock).slc;
+        if slc {
+            self.slc_closed.retain(|s| *s != superblock);
+        }
+        self.blocks.get_mut(superblock).state = State::Erasing;
+        self.dead.push(superblock);
+    }
+
+    /// A superblock that can be erased now, its programs being done.
+    pub(crate) fn take_dead(&mut self) -> Option<u32> {
+        let ready = self
+            .dead
+            .iter()
+            .position(|s| self.blocks.get(*s).programs_pending == 0)?;
+        Some(self.dead.swap_remove(ready))
+    }
+
+    /// The erase of a superblock is over.
+    pub(crate) fn erased(&mut self, superblock: u32, block_failed: bool) {
+        if self.blocks.get(superblock).slc {
+            self.slc_count -= 1;
+        }
+        self.blocks.erased(superblock, block_failed);
+    }
+
+    /// The program unit is still being filled: its data is in the write buffer.
+    pub(crate) fn is_filling(&self, superblock: u32, program: u32) -> bool {
+        [self.host, self.relocation].into_iter().flatten().any(|s| {
+            s.superblock == superblock
+                && s.filling > 0
+                && s.next / self.geometry.mode(s.slc).program_units == program
+        })
+    }
+
+    /// Native units that can be written without any relocation.
+    pub(crate) fn free_units(&self) -> u64 {
+        let open = self
+            .host
+            .map_or(0, |s| self.geometry.mode(s.slc).superblock_units - s.next);
+        u64::from(self.blocks.free_count()) * u64::from(self.geometry.native.superblock_units)
+            + u64::from(open)
+    }
+
+    /// Whether the device can still take writes: enough blocks are left to collect with, as many
+    /// as the check of a profile asks for.
+    pub(crate) fn writable(&self) -> bool {
+        let least = self.collection_start + OPEN_SUPERBLOCKS as u32 + self.slc.fixed;
+        self.blocks.retired() + least <= self.spare
+    }
+
+    /// Does everything that relocation and erasure must do, at once and without time: for starting
+    /// states (preconditioning), not for measurements.
+    pub(crate) fn settle_instantly(&mut self, now: Nanos, idle: bool) {
+        let mut reads = Vec::new();
+        loop {
+            self.erase_dead_instantly();
+            if !(self.needs_relocation() || idle && (self.has_slc_data() || self.victim.is_some()))
+            {
+                break;
+            }
+            let Some(victim) = self.current_victim(now, idle) else {
+                break;
+            };
+            reads.clear();
+            let (_, full, exhausted) = self.relocate(now, &mut reads);
+            if let Some(unit) = full {
+                self.program_done(unit.superblock);
+            }
+            if exhausted {
+                self.collected(victim.superblock);
+            }
+        }
+    }
+
+    /// See [`Log::settle_instantly`].
+    pub(crate) fn erase_dead_instantly(&mut self) {
+        while let Some(superblock) = self.take_dead() {
+            self.erased(superblock, false);
+        }
+    }
+}
