@@ -15,7 +15,7 @@ use nandscope_measure::sim::SimTarget;
 use nandscope_measure::target::Target;
 use nandscope_units::Nanos;
 
-const SECTION: &str = "Iometer, 128 KiB sequential, QD32";
+const SECTION: &str = "Iometer";
 
 /// How much and how long.
 #[derive(Clone, Copy, Debug)]
