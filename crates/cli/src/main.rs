@@ -16,6 +16,7 @@ mod picture;
 mod report;
 mod review;
 mod run;
+mod sweep;
 mod target;
 mod trace;
 mod validate;
@@ -83,6 +84,8 @@ commands! {
     Calc => calc,
     /// Look at traces
     Trace => trace,
+    /// Vary one quantity of a drive, such as its fullness, over its whole range
+    Sweep => sweep,
     /// Hold the simulated devices against published measurements
     Validate => validate,
     /// Write the completions of a shell

@@ -6,6 +6,7 @@
 //! read off it; they know nothing of how a device works, and draw nothing.
 
 mod applications;
+mod bursts;
 mod crystaldiskmark;
 pub mod facts;
 mod figures;
@@ -19,6 +20,10 @@ pub mod review;
 mod sequential;
 mod session;
 pub mod spec;
+pub mod ssd;
+mod ssd_traces;
+mod sustained;
+pub mod sweep;
 
 pub use procedures::Procedure;
 pub use review::{ReviewObserver, ReviewOptions, Unobserved, review};

@@ -4,6 +4,7 @@ use crate::iometer;
 use crate::review::{ReviewObserver, ReviewOptions, review};
 use crate::session::SuiteError;
 use crate::spec::SimSpec;
+use crate::ssd;
 use nandscope_measure::result::ResultDocument;
 
 /// A procedure.
@@ -12,18 +13,29 @@ pub enum Procedure {
     /// The review of a memory card: fresh, used, refreshed; folders, traces, power, heat.
     #[default]
     Card,
+    /// The suite for solid-state drives: bursts, sustained random access, traces on an empty and a full drive.
+    Ssd,
+    /// Bursts and sustained random access of a drive and of those it was published with, side by side.
+    SsdPeers,
     /// 128 KiB sequential read and write at QD32, on every port of a host.
     Iometer,
 }
 
 impl Procedure {
     /// All of them.
-    pub const ALL: [Procedure; 2] = [Procedure::Card, Procedure::Iometer];
+    pub const ALL: [Procedure; 4] = [
+        Procedure::Card,
+        Procedure::Iometer,
+        Procedure::Ssd,
+        Procedure::SsdPeers,
+    ];
 
     /// Its name, as in `--suite card` and in `facts/checks.toml`.
     pub const fn name(self) -> &'static str {
         match self {
             Procedure::Card => "card",
+            Procedure::Ssd => "ssd",
+            Procedure::SsdPeers => "ssd-peers",
             Procedure::Iometer => "iometer",
         }
     }
@@ -57,6 +69,8 @@ impl Procedure {
     ) -> Result<ResultDocument, SuiteError> {
         match self {
             Procedure::Card => review(spec, options, observer, stop),
+            Procedure::Ssd => ssd::drive(spec, options, observer, stop),
+            Procedure::SsdPeers => ssd::beside(spec, options, observer, stop),
             Procedure::Iometer => iometer::run(spec, options, observer, stop),
         }
     }

@@ -1,0 +1,88 @@
+//! `nandscope sweep`: one quantity of a drive varied over its whole range. There is one so far:
+//! fullness.
+
+use crate::console::Console;
+use crate::failure::{Exit, Failure};
+use crate::interrupt::Interrupt;
+use crate::review::suite_failure;
+use crate::run::progress::Line;
+use crate::{output, target};
+use clap::{Args, Subcommand};
+use nandscope_measure::document;
+use nandscope_report::{terminal, write_all};
+use nandscope_suite::{ReviewOptions, SimSpec, sweep};
+use std::path::PathBuf;
+use std::time::{Instant, SystemTime};
+
+/// Arguments of `nandscope sweep`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Performance at every 5 % of fullness, with and without idle time, filled in order and at random
+    Fullness(Fullness),
+}
+
+#[derive(Debug, Args)]
+struct Fullness {
+    /// sim:NAME or sim:./FILE.toml
+    target: String,
+    /// Folder for the report; made where it is missing [default: fullness-NAME]
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Every random choice follows from it
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+/// Sweeps and writes the report.
+///
+/// # Errors
+/// Where something is wrong before the sweep, or the report cannot be written.
+pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
+    let What::Fullness(arguments) = arguments.what;
+    let Some(place) = arguments.target.strip_prefix("sim:") else {
+        return Err(Failure::usage(format!(
+            "`{}` is no target of a sweep; simulated devices are named sim:NAME (see `nandscope devices`) or sim:./FILE.toml",
+            arguments.target
+        )));
+    };
+    let source = target::device_source(place, console)?;
+    let spec = SimSpec::new(&arguments.target, &source.text, source.profile)
+        .map_err(|e| suite_failure(&e))?;
+    let folder = arguments
+        .output
+        .unwrap_or_else(|| PathBuf::from(format!("fullness-{}", spec.profile.device.name)));
+    output::check_folder(&folder)?;
+    let options = ReviewOptions {
+        seed: arguments.seed,
+        ..ReviewOptions::default()
+    };
+    let interrupt = Interrupt::listen()?;
+    let began = Instant::now();
+    let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    let mut line = Line::new("sweep");
+    let result = sweep::fullness(&spec, &options, &mut line, &|| interrupt.asked());
+    line.clear();
+    let mut result = result.map_err(|e| suite_failure(&e))?;
+    result.wall.started = Some(started);
+    result.wall.elapsed_s = Some(began.elapsed().as_secs_f64());
+    document::write(&folder.join("result.json"), &result)
+        .map_err(|e| output::document_failure(&e))?;
+    write_all(&result, &folder).map_err(|e| output::report_failure(&e))?;
+    let options = terminal::Options {
+        width: console.width,
+        ..Default::default()
+    };
+    console.print(&terminal::summary(&result, &options))?;
+    console.note(&format!("report: {}", folder.join("report.html").display()));
+    if interrupt.asked() {
+        let text = "interrupted; curves that were not finished are missing";
+        return Err(Failure::new(Exit::Interrupted, text));
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,94 @@
+//! Burst random access: short bursts of 4 KiB, one command at a time, with four times as much idle
+//! time between them: what a drive does for a person who works with it.
+
+use crate::jobs::phase;
+use crate::session::{Flow, Pick, Session, SuiteError};
+use crate::sustained::written_span;
+use nandscope_measure::target::Target;
+
+/// A burst test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bursts {
+    /// `read` or `write`.
+    direction: &'static str,
+    burst_mib: u64,
+    total_mib: u64,
+}
+
+/// 32 MB bursts, 1 GB in all (S3-167, S3-170).
+pub(crate) const READ: Bursts = Bursts {
+    direction: "read",
+    burst_mib: 32,
+    total_mib: 1024,
+};
+/// 4 MB bursts, 128 MB in all (S3-184, S3-185).
+pub(crate) const WRITE: Bursts = Bursts {
+    direction: "write",
+    burst_mib: 4,
+    total_mib: 128,
+};
+
+/// Span that is accessed (S3-169, S3-186), GiB.
+const SPAN_GIB: u64 = 16;
+/// Share of the time in bursts (S3-171), percent.
+const DUTY_PERCENT: u32 = 20;
+
+/// Writes the span, then runs the bursts over it.
+pub(crate) fn run<T: Target>(
+    session: &mut Session<'_, T>,
+    bursts: Bursts,
+    quick: bool,
+) -> Result<Flow, SuiteError> {
+    let Bursts {
+        direction,
+        burst_mib,
+        total_mib,
+    } = bursts;
+    session.note_stage("", 0.0, 1.0, 2);
+    let title = format!("Burst random {direction}");
+    if written_span(
+        session,
+        &format!("burst-{direction}"),
+        &title,
+        SPAN_GIB,
+        quick,
+    )? == Flow::Stop
+    {
+        return Ok(Flow::Stop);
+    }
+    session.begin_step(
+        &format!("burst-{direction}"),
+        &title,
+        "Bursts",
+        format!("Random {direction}s of 4 KiB at queue depth 1 over {SPAN_GIB} GiB, in bursts of {burst_mib} MiB that take {DUTY_PERCENT} % of the time, {total_mib} MiB in all."),
+        1,
+    );
+    let total = if quick { total_mib / 4 } else { total_mib };
+    let span = span_gib(SPAN_GIB, quick);
+    let text = format!(
+        "[burst-{direction}]\nrw=rand{direction}\nbs=4k\niodepth=1\nsize={span}g\nio_size={total}m\nnorandommap=1\nnandscope_duty_cycle={burst_mib}m:{DUTY_PERCENT}\n"
+    );
+    let phase = phase(&title, &text, session.capacity(), session.seed)?;
+    let flow = session.run(phase);
+    let job = session.current().and_then(|s| s.jobs.last());
+    let mean_us = job
+        .and_then(|j| j.directions.first())
+        .map(|d| d.latency.mean_ns / 1e3);
+    if let Some(us) = mean_us.filter(|us| *us > 0.0) {
+        // One command at a time: bandwidth within bursts is the block over the mean latency.
+        session.figure(
+            &format!("burst.{direction}"),
+            &title,
+            "MB/s",
+            &[4096.0 / us],
+            Pick::Mean,
+        );
+    }
+    session.end_step();
+    flow
+}
+
+/// A quarter of the span in a quick run, at least one GiB.
+pub(crate) const fn span_gib(gib: u64, quick: bool) -> u64 {
+    if quick { gib / 4 } else { gib }
+}

@@ -1,0 +1,294 @@
+//! The suite for solid-state drives as AnandTech ran it in 2017/18: bursts and sustained random
+//! access on a drive that is empty but for the span under test, then application traces on an
+//! empty and on a full drive. [`drive`] puts one drive through it; [`beside`] puts a drive and
+//! those it was published with through the parts that print ratios.
+//!
+//! Every part begins with a drive fresh from the factory, as the suite erased drives between tests.
+
+use crate::review::{ReviewObserver, ReviewOptions};
+use crate::session::{Flow, Session, SuiteError, Watcher, figure_id};
+use crate::spec::{Mode, SimSpec};
+use crate::{bursts, facts, ssd_traces, sustained};
+use nandscope_device::{Device, Fill};
+use nandscope_measure::result::{
+    FORMAT, FORMAT_VERSION, Figure, Notice, ResultDocument, WallClock,
+};
+use nandscope_measure::sim::SimTarget;
+use nandscope_units::Nanos;
+
+/// Drives that the SM2262EN preview is about, besides itself.
+const PEERS: [&str; 2] = ["hp-ex920-1tb", "samsung-970-pro-512gb"];
+
+/// A part of the suite, on a drive of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    BurstRead,
+    BurstWrite,
+    SustainedRead,
+    SustainedWrite,
+    Traces { full: bool },
+}
+
+impl Part {
+    const WHOLE: [Part; 6] = [
+        Part::BurstRead,
+        Part::BurstWrite,
+        Part::SustainedRead,
+        Part::SustainedWrite,
+        Part::Traces { full: false },
+        Part::Traces { full: true },
+    ];
+
+    const fn title(self) -> &'static str {
+        match self {
+            Part::BurstRead => "burst random read",
+            Part::BurstWrite => "burst random write",
+            Part::SustainedRead => "sustained random read",
+            Part::SustainedWrite => "sustained random write",
+            Part::Traces { full: false } => "application traces, empty",
+            Part::Traces { full: true } => "application traces, full",
+        }
+    }
+
+    fn run(self, session: &mut Session<'_, SimTarget>, quick: bool) -> Result<Flow, SuiteError> {
+        match self {
+            Part::BurstRead => bursts::run(session, bursts::READ, quick),
+            Part::BurstWrite => bursts::run(session, bursts::WRITE, quick),
+            Part::SustainedRead => sustained::run(session, sustained::READ, quick),
+            Part::SustainedWrite => sustained::run(session, sustained::WRITE, quick),
+            Part::Traces { full } => {
+                if full
+                    && !session
+                        .target
+                        .device_mut()
+                        .precondition(1.0, Fill::Sequential)
+                {
+                    return Err(SuiteError::Target(
+                        "the drive is not idle and cannot be filled".to_string(),
+                    ));
+                }
+                ssd_traces::run(session, if full { "full" } else { "empty" })
+            }
+        }
+    }
+}
+
+/// Puts one drive through the whole suite, attached as its profile names first.
+///
+/// # Errors
+/// Where the drive cannot be made or attached, or a step cannot be done on it.
+pub fn drive(
+    spec: &SimSpec,
+    options: &ReviewOptions,
+    observer: &mut dyn ReviewObserver,
+    stop: &dyn Fn() -> bool,
+) -> Result<ResultDocument, SuiteError> {
+    let mut document = blank(spec, options, "solid-state drive");
+    let mode = first_mode(spec)?;
+    let mut run = Run {
+        options,
+        observer,
+        stop,
+        parts: &Part::WHOLE,
+        done: 0,
+        total: Part::WHOLE.len(),
+    };
+    run.all(spec, &mode, &mut document)?;
+    finish(document, options, spec)
+}
+
+/// Puts a drive and its published rivals through bursts and sustained access, side by side.
+///
+/// # Errors
+/// As [`drive`].
+pub fn beside(
+    spec: &SimSpec,
+    options: &ReviewOptions,
+    observer: &mut dyn ReviewObserver,
+    stop: &dyn Fn() -> bool,
+) -> Result<ResultDocument, SuiteError> {
+    let mut document = blank(spec, options, "solid-state drives side by side");
+    let mut drives = vec![spec.clone()];
+    for name in PEERS.into_iter().filter(|n| *n != spec.profile.device.name) {
+        drives.push(SimSpec::library(name)?);
+    }
+    let parts = &Part::WHOLE[..4];
+    let total = parts.len() * drives.len();
+    let mut run = Run {
+        options,
+        observer,
+        stop,
+        parts,
+        done: 0,
+        total,
+    };
+    for drive in &drives {
+        let mut mode = first_mode(drive)?;
+        mode.name = drive.profile.device.name.clone();
+        run.all(drive, &mode, &mut document)?;
+    }
+    ratios(&mut document, &drives);
+    finish(document, options, spec)
+}
+
+fn first_mode(spec: &SimSpec) -> Result<Mode, SuiteError> {
+    spec.modes
+        .first()
+        .cloned()
+        .ok_or_else(|| SuiteError::Target(format!("{} is attached to no host", spec.name)))
+}
+
+fn finish(
+    mut document: ResultDocument,
+    options: &ReviewOptions,
+    spec: &SimSpec,
+) -> Result<ResultDocument, SuiteError> {
+    if !options.quick {
+        facts::publish(&mut document, &spec.profile.device.name)?;
+    }
+    Ok(document)
+}
+
+/// What is the same for all drives of a run.
+struct Run<'a> {
+    options: &'a ReviewOptions,
+    observer: &'a mut dyn ReviewObserver,
+    stop: &'a dyn Fn() -> bool,
+    parts: &'a [Part],
+    done: usize,
+    total: usize,
+}
+
+impl Run<'_> {
+    fn all(
+        &mut self,
+        spec: &SimSpec,
+        mode: &Mode,
+        document: &mut ResultDocument,
+    ) -> Result<(), SuiteError> {
+        for (number, part) in self.parts.iter().enumerate() {
+            if !document.complete {
+                return Ok(());
+            }
+            let device = Device::new(&spec.profile, &mode.host, self.options.seed)
+                .map_err(SuiteError::Target)?;
+            if number == 0 {
+                document
+                    .target
+                    .modes
+                    .push(SimSpec::mode_info(mode, device.path()));
+            }
+            let mut watcher = PartWatcher {
+                observer: &mut *self.observer,
+                mode: &mode.name,
+                part: part.title(),
+                base: self.done as f64 / self.total as f64,
+                share: 1.0 / self.total as f64,
+                steps: (0, 1),
+            };
+            let mut session = Session::new(
+                SimTarget::new(device),
+                self.options.seed,
+                document,
+                Some(mode.name.clone()),
+                self.stop,
+                &mut watcher,
+            );
+            if part.run(&mut session, self.options.quick)? == Flow::Stop {
+                document.complete = false;
+            }
+            self.done += 1;
+        }
+        Ok(())
+    }
+}
+
+/// How far the first drive is ahead of the others, in percent.
+fn ratios(document: &mut ResultDocument, drives: &[SimSpec]) {
+    let Some((first, others)) = drives.split_first() else {
+        return;
+    };
+    for (id, title) in [
+        ("burst.read", "Burst random read"),
+        ("burst.write", "Burst random write"),
+        ("sustained.read.score", "Sustained random read"),
+        ("sustained.write.score", "Sustained random write"),
+        ("sustained.read.power", "Power in sustained random read"),
+        ("sustained.write.power", "Power in sustained random write"),
+    ] {
+        for other in others {
+            let (a, b) = (&first.profile.device.name, &other.profile.device.name);
+            let (Some(x), Some(y)) = (value(document, a, id), value(document, b, id)) else {
+                continue;
+            };
+            if y > 0.0 {
+                document.figures.push(Figure {
+                    id: format!("{id}.over-{b}"),
+                    title: format!("{title}, more than {}", other.profile.device.title),
+                    value: (x / y - 1.0) * 100.0,
+                    unit: "%".to_string(),
+                    ..Figure::default()
+                });
+            }
+        }
+    }
+}
+
+fn value(document: &ResultDocument, mode: &str, id: &str) -> Option<f64> {
+    let id = figure_id(Some(mode), id);
+    let figures = document.steps.iter().flat_map(|s| &s.figures);
+    figures.into_iter().find(|f| f.id == id).map(|f| f.value)
+}
+
+pub(crate) fn blank(spec: &SimSpec, options: &ReviewOptions, procedure: &str) -> ResultDocument {
+    let mut notices = Vec::new();
+    if options.quick {
+        notices.push(Notice {
+            level: "warning".to_string(),
+            text: "Quick run: a tenth of the data and of the time. Nothing is compared with publications.".to_string(),
+            step: None,
+        });
+    }
+    ResultDocument {
+        format: FORMAT.to_string(),
+        version: FORMAT_VERSION,
+        generator: concat!("nandscope ", env!("CARGO_PKG_VERSION")).to_string(),
+        procedure: procedure.to_string(),
+        title: spec.profile.device.title.clone(),
+        seed: options.seed,
+        target: spec.target_info(),
+        environment: Default::default(),
+        wall: WallClock::default(),
+        complete: true,
+        steps: Vec::new(),
+        figures: Vec::new(),
+        notices,
+    }
+}
+
+/// Turns progress within a part into progress of the whole suite.
+struct PartWatcher<'a> {
+    observer: &'a mut dyn ReviewObserver,
+    mode: &'a str,
+    part: &'static str,
+    base: f64,
+    share: f64,
+    /// Steps that are done, and all of them.
+    steps: (u32, u32),
+}
+
+impl Watcher for PartWatcher<'_> {
+    fn stage(&mut self, _: &str, _: f64, _: f64, steps: u32) {
+        self.steps = (0, steps.max(1));
+    }
+
+    fn step_done(&mut self) {
+        self.steps.0 += 1;
+    }
+
+    fn phase_progress(&mut self, fraction: f64, at: Nanos) {
+        let within = (f64::from(self.steps.0) + fraction.clamp(0.0, 1.0)) / f64::from(self.steps.1);
+        let all = self.base + self.share * within.min(1.0);
+        self.observer.progress(all, self.mode, self.part, at);
+    }
+}

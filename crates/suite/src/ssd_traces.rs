@@ -1,0 +1,321 @@
+//! A light and a heavy application trace with their pauses, as AnandTech's storage bench replayed
+//! its own: as recorded, with every pause cut to 25 ms. Those recordings are not public; the
+//! project's own stand in. The light one is one program after the other, the heavy one all of them
+//! at the same time. What counts is the mean latency of reads and writes
+//! from the instant the drive gets them.
+
+use crate::session::{Flow, Phase, Pick, SECOND, Session, SuiteError};
+use nandscope_measure::build::JobMeta;
+use nandscope_measure::runner::Thread;
+use nandscope_measure::target::Target;
+use nandscope_units::{Bytes, Nanos};
+use nandscope_workload::trace::{Fit, NamedTrace, Replay, ReplayOptions, Timing, library};
+use nandscope_workload::{Op, OpKind, OpSource, Pacing, TimedOp};
+
+/// Pauses are cut to this (S3-205).
+pub(crate) const IDLE_CAP: Nanos = Nanos::from_millis(25);
+/// Requests outstanding at most: those traces seldom queued deeper.
+const DEPTH: u32 = 4;
+/// Longer requests are split, as drivers of the time did.
+const LONGEST: u32 = 128 * 1024;
+/// Blocks in which the data that a trace reads is written beforehand.
+const BLOCK: u32 = 128 * 1024;
+/// Idle time before a trace.
+const SETTLE: Nanos = Nanos::from_secs(60);
+
+/// Replays both in the state that `state` names.
+pub(crate) fn run<T: Target>(
+    session: &mut Session<'_, T>,
+    state: &str,
+) -> Result<Flow, SuiteError> {
+    session.note_stage("", 0.0, 1.0, 3);
+    if prepare(session, state)? == Flow::Stop {
+        return Ok(Flow::Stop);
+    }
+    for heavy in [false, true] {
+        let name = if heavy { "heavy" } else { "light" };
+        let how = if heavy {
+            "all of them at the same time"
+        } else {
+            "one after the other"
+        };
+        session.begin_step(
+            &format!("trace-{name}-{state}"),
+            &format!("Application traces, {name}, {state} drive"),
+            "Application traces",
+            format!("The recorded traces, {how}, with their pauses, none longer than 25 ms, on {} drive.", if state == "full" { "a full" } else { "an empty" }),
+            if heavy { 1 } else { library().len() as u32 },
+        );
+        let flow = if heavy {
+            at_once(session)
+        } else {
+            in_turn(session)
+        };
+        let id = format!("atsb.{name}.{state}");
+        latency_figures(
+            session,
+            &id,
+            &format!("Application traces, {name}, {state} drive"),
+        );
+        session.end_step();
+        if flow? == Flow::Stop {
+            return Ok(Flow::Stop);
+        }
+    }
+    Ok(Flow::Continue)
+}
+
+/// Writes what the traces will read, so that an empty drive holds it.
+pub(crate) fn prepare<T: Target>(
+    session: &mut Session<'_, T>,
+    state: &str,
+) -> Result<Flow, SuiteError> {
+    session.begin_step(
+        &format!("trace-prepare-{state}"),
+        "Application traces: writing what they read",
+        "Preparation",
+        format!(
+            "All that the traces read is written sequentially, then {} s of idle time.",
+            SETTLE.as_secs_f64()
+        ),
+        2,
+    );
+    let mut areas = Vec::new();
+    for trace in library() {
+        let mut replay = replay(trace, Timing::ClosedLoop, session.capacity())?;
+        while let Some(timed) = replay.next_op() {
+            if timed.op.kind == OpKind::Read {
+                areas.push((
+                    timed.op.offset.0,
+                    timed.op.offset.0 + u64::from(timed.op.length),
+                ));
+            }
+        }
+    }
+    let source = Areas::new(areas);
+    let pacing = Pacing {
+        iodepth: 8,
+        ..Pacing::default()
+    };
+    let phase = Phase {
+        threads: vec![Thread::new(Box::new(source), pacing, 0)],
+        jobs: vec![JobMeta::new("prepare")],
+        interval: SECOND,
+    };
+    let flow = match session.run(phase) {
+        Ok(Flow::Continue) => session.idle(SETTLE),
+        other => other,
+    };
+    session.end_step();
+    flow
+}
+
+fn in_turn<T: Target>(session: &mut Session<'_, T>) -> Result<Flow, SuiteError> {
+    for trace in library() {
+        let phase = Phase {
+            threads: vec![thread(trace, session.capacity(), 0)?],
+            jobs: vec![JobMeta::new(trace.name)],
+            interval: SECOND,
+        };
+        if session.run(phase)? == Flow::Stop {
+            return Ok(Flow::Stop);
+        }
+    }
+    Ok(Flow::Continue)
+}
+
+fn at_once<T: Target>(session: &mut Session<'_, T>) -> Result<Flow, SuiteError> {
+    let mut threads = Vec::new();
+    for (record, trace) in library().iter().enumerate() {
+        threads.push(thread(trace, session.capacity(), record)?);
+    }
+    let jobs = library().iter().map(|t| JobMeta::new(t.name)).collect();
+    session.run(Phase {
+        threads,
+        jobs,
+        interval: SECOND,
+    })
+}
+
+/// One trace with its pauses.
+pub(crate) fn thread(
+    trace: &NamedTrace,
+    capacity: Bytes,
+    record: usize,
+) -> Result<Thread, SuiteError> {
+    let timing = Timing::OpenLoop {
+        speed: 1.0,
+        idle_cap: Some(IDLE_CAP),
+    };
+    let pacing = Pacing {
+        iodepth: DEPTH,
+        idle_cap: Some(IDLE_CAP),
+        ..Pacing::default()
+    };
+    Ok(Thread::new(
+        Box::new(Split::new(replay(trace, timing, capacity)?)),
+        pacing,
+        record,
+    ))
+}
+
+fn replay(trace: &NamedTrace, timing: Timing, capacity: Bytes) -> Result<Replay, SuiteError> {
+    let fault = |problem: String| SuiteError::Step {
+        step: trace.title.to_string(),
+        problem,
+    };
+    let (_, records) = trace.load().map_err(|e| fault(e.to_string()))?;
+    let options = ReplayOptions {
+        timing,
+        fit: Fit::Scale,
+    };
+    Replay::new(&records, &options, capacity).map_err(|e| fault(e.to_string()))
+}
+
+/// Mean latency of reads, of writes and of both, over all jobs of the step.
+fn latency_figures<T: Target>(session: &mut Session<'_, T>, id: &str, title: &str) {
+    let Some(step) = session.current() else {
+        return;
+    };
+    let of = |kind: &str| {
+        let directions = step
+            .jobs
+            .iter()
+            .flat_map(|j| &j.directions)
+            .filter(|d| d.kind == kind);
+        directions.fold((0.0, 0.0), |(ns, n), d| {
+            (
+                ns + d.service.as_ref().unwrap_or(&d.latency).mean_ns * d.operations as f64,
+                n + d.operations as f64,
+            )
+        })
+    };
+    let (reads, writes) = (of("read"), of("write"));
+    let both = (reads.0 + writes.0, reads.1 + writes.1);
+    for (suffix, what, (ns, n)) in [
+        ("latency", "mean latency", both),
+        ("latency.read", "mean latency of reads", reads),
+        ("latency.write", "mean latency of writes", writes),
+    ] {
+        if n > 0.0 {
+            session.figure(
+                &format!("{id}.{suffix}"),
+                &format!("{title}, {what}"),
+                "µs",
+                &[ns / n / 1e3],
+                Pick::Mean,
+            );
+        }
+    }
+}
+
+/// Requests of another source, the long ones in parts.
+struct Split<S> {
+    source: S,
+    rest: Option<TimedOp>,
+}
+
+impl<S: OpSource> Split<S> {
+    fn new(source: S) -> Self {
+        Split { source, rest: None }
+    }
+}
+
+impl<S: OpSource> OpSource for Split<S> {
+    fn next_op(&mut self) -> Option<TimedOp> {
+        let mut timed = self.rest.take().or_else(|| self.source.next_op())?;
+        if timed.op.length > LONGEST {
+            let mut rest = timed;
+            rest.op.offset = Bytes(timed.op.offset.0 + u64::from(LONGEST));
+            rest.op.length -= LONGEST;
+            timed.op.length = LONGEST;
+            self.rest = Some(rest);
+        }
+        Some(timed)
+    }
+
+    fn restart(&mut self) {
+        self.rest = None;
+        self.source.restart();
+    }
+
+    fn expected_bytes(&self) -> Option<u64> {
+        self.source.expected_bytes()
+    }
+}
+
+/// Writes areas in ascending order, each byte once.
+struct Areas {
+    areas: Vec<(u64, u64)>,
+    next: usize,
+    at: u64,
+}
+
+impl Areas {
+    fn new(mut areas: Vec<(u64, u64)>) -> Self {
+        areas.sort_unstable();
+        let mut joined: Vec<(u64, u64)> = Vec::new();
+        for (start, end) in areas {
+            match joined.last_mut() {
+                Some(last) if start <= last.1 => last.1 = last.1.max(end),
+                _ => joined.push((start, end)),
+            }
+        }
+        let at = joined.first().map_or(0, |a| a.0);
+        Areas {
+            areas: joined,
+            next: 0,
+            at,
+        }
+    }
+}
+
+impl OpSource for Areas {
+    fn next_op(&mut self) -> Option<TimedOp> {
+        let (_, end) = *self.areas.get(self.next)?;
+        // The least of the two is at most BLOCK, which fits.
+        let length = (end - self.at).min(u64::from(BLOCK)) as u32;
+        let op = Op {
+            kind: OpKind::Write,
+            offset: Bytes(self.at),
+            length,
+        };
+        self.at += u64::from(length);
+        if self.at == end {
+            self.next += 1;
+            self.at = self.areas.get(self.next).map_or(0, |a| a.0);
+        }
+        Some(TimedOp { op, due: None })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn areas_are_written_once_and_in_order() {
+        let mut source = Areas::new(vec![
+            (8192, 12_288),
+            (0, 4096),
+            (4096, 8192),
+            (1 << 20, (1 << 20) + 300_032),
+            (0, 512),
+        ]);
+        let mut seen = Vec::new();
+        while let Some(timed) = source.next_op() {
+            assert_eq!(timed.op.kind, OpKind::Write);
+            seen.push((timed.op.offset.0, u64::from(timed.op.length)));
+        }
+        let m = 1 << 20;
+        assert_eq!(
+            seen,
+            [
+                (0, 12_288),
+                (m, 131_072),
+                (m + 131_072, 131_072),
+                (m + 262_144, 37_888)
+            ]
+        );
+    }
+}

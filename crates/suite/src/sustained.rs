@@ -1,0 +1,187 @@
+//! Sustained random access: queue depths from 1 to 32, each for a minute or 32 GB, with idle time
+//! between them. The score is the mean of queue depths 1, 2 and 4, as few programs queue deeper;
+//! power stands beside it, and what a watt buys.
+
+use crate::bursts::span_gib;
+use crate::jobs::phase;
+use crate::session::{Flow, Pick, Session, SuiteError};
+use nandscope_measure::result::StepResult;
+use nandscope_measure::target::Target;
+use nandscope_units::Nanos;
+
+/// A sustained test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sustained {
+    /// `read` or `write`.
+    direction: &'static str,
+}
+
+pub(crate) const READ: Sustained = Sustained { direction: "read" };
+pub(crate) const WRITE: Sustained = Sustained { direction: "write" };
+
+/// S3-173.
+const DEPTHS: [u32; 6] = [1, 2, 4, 8, 16, 32];
+/// Queue depths whose mean is the score (S3-174).
+const SCORED: u32 = 4;
+/// Span that is accessed (S3-177, S3-192), GiB.
+const SPAN_GIB: u64 = 64;
+/// Data for each queue depth (S3-175), GB.
+const DATA_GB: u64 = 32;
+/// Time for each queue depth (S3-175), s.
+const TIME_S: u64 = 60;
+/// Idle time between queue depths (S3-176 allows up to a minute).
+const IDLE: Nanos = Nanos::from_secs(30);
+
+/// Writes the span, then walks the queue depths.
+pub(crate) fn run<T: Target>(
+    session: &mut Session<'_, T>,
+    test: Sustained,
+    quick: bool,
+) -> Result<Flow, SuiteError> {
+    let direction = test.direction;
+    session.note_stage("", 0.0, 1.0, 1 + DEPTHS.len() as u32);
+    let title = format!("Sustained random {direction}");
+    let id = format!("sustained-{direction}");
+    if written_span(session, &id, &title, SPAN_GIB, quick)? == Flow::Stop {
+        return Ok(Flow::Stop);
+    }
+    let mut scored = Scored::default();
+    for depth in DEPTHS {
+        let last = depth == DEPTHS[DEPTHS.len() - 1];
+        session.begin_step(
+            &format!("{id}-qd{depth}"),
+            &format!("{title}, queue depth {depth}"),
+            "Sustained random access",
+            format!("Random {direction}s of 4 KiB over {SPAN_GIB} GiB at queue depth {depth}, a minute or {DATA_GB} GB, whichever ends first; {} s of idle time behind it.", IDLE.as_secs_f64()),
+            2,
+        );
+        let flow = one_depth(session, direction, depth, quick, &mut scored);
+        if last {
+            scored.figures(session, direction);
+        }
+        let flow = match flow {
+            Ok(Flow::Continue) if !last => session.idle(IDLE),
+            other => other,
+        };
+        session.end_step();
+        if flow? == Flow::Stop {
+            return Ok(Flow::Stop);
+        }
+    }
+    Ok(Flow::Continue)
+}
+
+fn one_depth<T: Target>(
+    session: &mut Session<'_, T>,
+    direction: &str,
+    depth: u32,
+    quick: bool,
+    scored: &mut Scored,
+) -> Result<Flow, SuiteError> {
+    let (data_mb, time_s) = if quick {
+        (DATA_GB * 100, TIME_S / 10)
+    } else {
+        (DATA_GB * 1000, TIME_S)
+    };
+    let span = span_gib(SPAN_GIB, quick);
+    let bytes = data_mb * 1_000_000 / 4096 * 4096;
+    let text = format!(
+        "[qd{depth}]\nrw=rand{direction}\nbs=4k\niodepth={depth}\nsize={span}g\nio_size={bytes}\nruntime={time_s}\nnorandommap=1\n"
+    );
+    let phase = phase("sustained", &text, session.capacity(), session.seed)?;
+    if session.run(phase)? == Flow::Stop {
+        return Ok(Flow::Stop);
+    }
+    let Some((mb, watts)) = session.current().and_then(measured) else {
+        return Ok(Flow::Continue);
+    };
+    let id = format!("sustained.{direction}.qd{depth}");
+    let title = format!("Sustained random {direction}, queue depth {depth}");
+    session.figure(&id, &title, "MB/s", &[mb], Pick::Mean);
+    session.figure(
+        &format!("{id}.power"),
+        &format!("{title}, power"),
+        "W",
+        &[watts],
+        Pick::Mean,
+    );
+    if depth <= SCORED {
+        scored.mb.push(mb);
+        scored.watts.push(watts);
+    }
+    Ok(Flow::Continue)
+}
+
+/// Bandwidth in MB/s and mean power in W of a step that has just one job.
+pub(crate) fn measured(step: &StepResult) -> Option<(f64, f64)> {
+    let bandwidth = step.jobs.last()?.directions.first()?.bandwidth_bytes_per_s / 1e6;
+    let power = step.series.iter().find(|s| s.name == "power")?;
+    let mut before = step.start_s;
+    let (mut joules, mut seconds) = (0.0, 0.0);
+    for (t, watts) in power.t_s.iter().zip(&power.v) {
+        joules += watts * (t - before);
+        seconds += t - before;
+        before = *t;
+    }
+    (seconds > 0.0).then(|| (bandwidth, joules / seconds))
+}
+
+/// What the queue depths that count came to.
+#[derive(Debug, Default)]
+struct Scored {
+    mb: Vec<f64>,
+    watts: Vec<f64>,
+}
+
+impl Scored {
+    fn figures<T: Target>(&self, session: &mut Session<'_, T>, direction: &str) {
+        let id = format!("sustained.{direction}");
+        let title = format!("Sustained random {direction}, mean of queue depths 1, 2 and 4");
+        session.figure(&format!("{id}.score"), &title, "MB/s", &self.mb, Pick::Mean);
+        session.figure(
+            &format!("{id}.power"),
+            &format!("{title}, power"),
+            "W",
+            &self.watts,
+            Pick::Mean,
+        );
+        let (mb, watts): (f64, f64) = (self.mb.iter().sum(), self.watts.iter().sum());
+        if watts > 0.0 {
+            session.figure(
+                &format!("{id}.efficiency"),
+                &format!("{title}, efficiency"),
+                "MB/s/W",
+                &[mb / watts],
+                Pick::Mean,
+            );
+        }
+    }
+}
+
+/// Writes the span that a random test goes over, so that reads find data.
+pub(crate) fn written_span<T: Target>(
+    session: &mut Session<'_, T>,
+    id: &str,
+    title: &str,
+    gib: u64,
+    quick: bool,
+) -> Result<Flow, SuiteError> {
+    let gib = span_gib(gib, quick);
+    session.begin_step(
+        &format!("{id}-prepare"),
+        &format!("{title}: writing its span"),
+        "Preparation",
+        format!(
+            "A sequential write of {gib} GiB on an otherwise empty drive, and 30 s of idle time."
+        ),
+        2,
+    );
+    let text = format!("[prepare]\nrw=write\nbs=1m\niodepth=8\nsize={gib}g\n");
+    let phase = phase(title, &text, session.capacity(), session.seed)?;
+    let flow = match session.run(phase) {
+        Ok(Flow::Continue) => session.idle(IDLE),
+        other => other,
+    };
+    session.end_step();
+    flow
+}

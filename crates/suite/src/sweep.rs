@@ -1,0 +1,426 @@
+//! The fullness sweep: what a drive with a shrinking cache does at every 5 % of its capacity, with
+//! and without idle time between operations, filled in order and at random. The result holds a
+//! curve for each of the four cases, and the threshold: where latency rises most.
+//!
+//! A sweep does not need all of a large drive's blocks: a drive above 128 GB is measured on a copy
+//! of it whose blocks have fewer word lines, with capacity and cache in proportion. Dies, channels,
+//! times, numbers of blocks and all shares stay as they are, and so do the curves.
+
+use crate::review::{ReviewObserver, ReviewOptions};
+use crate::session::SuiteError;
+use crate::spec::SimSpec;
+use crate::ssd::blank;
+use nandscope_device::profile::Profile;
+use nandscope_device::{Device, Fill};
+use nandscope_measure::recorder::IntervalPlan;
+use nandscope_measure::result::{Figure, Notice, ResultDocument, Series, StepResult};
+use nandscope_measure::runner::{Ending, Observer, Progress, Thread, run_group};
+use nandscope_measure::sim::SimTarget;
+use nandscope_measure::target::Target;
+use nandscope_units::{Bytes, Nanos};
+use nandscope_workload::job::JobFile;
+use nandscope_workload::pattern::Generator;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Points of the curve: 0, 5, … 100 %.
+const POINTS: u32 = 21;
+/// Percent between two points.
+const STRIDE: u32 = 5;
+/// The largest capacity that is measured whole.
+const WHOLE: u64 = 128_000_000_000;
+/// The measured span is this part of the capacity, as 64 GB are of 2 TB.
+const SPAN: f64 = 32.0;
+/// Operations of the measured mix.
+const OPERATIONS: u64 = 40_000;
+/// Idle time behind every 16 operations in the curves with idle time, ms.
+const IDLE_MS: u32 = 5;
+/// A rise of latency between two neighbouring points that counts as a threshold.
+const RISE: f64 = 1.25;
+
+/// One of the four curves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Case {
+    random: bool,
+    idle: bool,
+}
+
+impl Case {
+    const ALL: [Case; 4] = [
+        Case {
+            random: false,
+            idle: false,
+        },
+        Case {
+            random: false,
+            idle: true,
+        },
+        Case {
+            random: true,
+            idle: false,
+        },
+        Case {
+            random: true,
+            idle: true,
+        },
+    ];
+
+    fn id(self) -> String {
+        format!(
+            "{}.{}",
+            if self.random { "random" } else { "sequential" },
+            if self.idle { "idle" } else { "busy" }
+        )
+    }
+
+    fn title(self) -> String {
+        format!(
+            "filled {}, {} idle time",
+            if self.random { "at random" } else { "in order" },
+            if self.idle { "with" } else { "without" }
+        )
+    }
+}
+
+/// What was measured at one point.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Point {
+    latency_us: f64,
+    mb_per_s: f64,
+}
+
+/// Sweeps the fullness of a simulated drive, with two threads. The same arguments give the same
+/// document, however the threads take turns.
+///
+/// # Errors
+/// Where the drive cannot be made or attached.
+pub fn fullness(
+    spec: &SimSpec,
+    options: &ReviewOptions,
+    observer: &mut dyn ReviewObserver,
+    stop: &(dyn Fn() -> bool + Sync),
+) -> Result<ResultDocument, SuiteError> {
+    let mut document = blank(spec, options, "fullness sweep");
+    let (profile, factor) = smaller(&spec.profile);
+    let mode = spec
+        .modes
+        .first()
+        .ok_or_else(|| SuiteError::Target(format!("{} is attached to no host", spec.name)))?;
+    let fresh = Device::new(&profile, &mode.host, options.seed).map_err(SuiteError::Target)?;
+    document
+        .target
+        .modes
+        .push(SimSpec::mode_info(mode, fresh.path()));
+    if factor > 1 {
+        document.notices.push(Notice {
+            level: "info".to_string(),
+            text: format!("Measured on a copy with 1/{factor} of the word lines in each block, capacity and cache in proportion; dies, channels, times and all shares are those of the drive."),
+            step: None,
+        });
+    }
+    let points = measure(&fresh, options.seed, observer, &mode.name, stop)?;
+    for (number, case) in Case::ALL.into_iter().enumerate() {
+        let curve: Option<Vec<Point>> = points.iter().map(|p| p.map(|four| four[number])).collect();
+        match curve {
+            Some(curve) => document.steps.push(step(case, &curve)),
+            None => document.complete = false,
+        }
+    }
+    Ok(document)
+}
+
+/// A profile of the same proportions small enough to be copied often, and by how much smaller.
+fn smaller(profile: &Profile) -> (Profile, u32) {
+    let mut small = profile.clone();
+    let mut factor = 1;
+    let unit = u64::from(profile.ftl.mapping_unit_bytes);
+    while small.device.capacity_bytes > WHOLE && small.nand.word_lines.is_multiple_of(2) {
+        factor *= 2;
+        small.nand.word_lines /= 2;
+        small.device.capacity_bytes =
+            profile.device.capacity_bytes / u64::from(factor) / unit * unit;
+        let share = f64::from(factor);
+        if let (Some(slc), Some(whole)) = (&mut small.ftl.slc_cache, &profile.ftl.slc_cache) {
+            slc.static_gb = whole.static_gb / share;
+            slc.dynamic_gb = whole.dynamic_gb / share;
+        }
+        // As many erases for fewer bytes: each takes its share of the time.
+        small.nand.slc.erase_us = profile.nand.slc.erase_us / share;
+        if let (Some(native), Some(whole)) = (&mut small.nand.native, &profile.nand.native) {
+            native.erase_us = whole.erase_us / share;
+        }
+    }
+    (small, factor)
+}
+
+/// All points, in the order of fullness; those that were not reached before `stop` are `None`.
+fn measure(
+    fresh: &Device,
+    seed: u64,
+    observer: &mut dyn ReviewObserver,
+    mode: &str,
+    stop: &(dyn Fn() -> bool + Sync),
+) -> Result<Vec<Option<[Point; 4]>>, SuiteError> {
+    let next = AtomicUsize::new(0);
+    let results = Mutex::new(vec![None; POINTS as usize]);
+    let (done, finished) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            let (next, results, done) = (&next, &results, done.clone());
+            scope.spawn(move || {
+                loop {
+                    let i = next.fetch_add(1, Ordering::Relaxed);
+                    if i >= POINTS as usize || stop() {
+                        return;
+                    }
+                    // The fullest first: they take longest.
+                    let i = POINTS as usize - 1 - i;
+                    let point = all_cases(fresh, i as u32 * STRIDE, seed, stop);
+                    if let Ok(mut results) = results.lock() {
+                        results[i] = Some(point);
+                    }
+                    if done.send(()).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(done);
+        for count in 1.. {
+            if finished.recv().is_err() {
+                break;
+            }
+            let share = f64::from(count) / f64::from(POINTS);
+            observer.progress(share, mode, "fullness", Nanos::ZERO);
+        }
+    });
+    let results = results
+        .into_inner()
+        .map_err(|_| SuiteError::Target("a thread of the sweep ended early".to_string()))?;
+    results
+        .into_iter()
+        .map(|r: Option<Result<Option<[Point; 4]>, SuiteError>>| r.transpose().map(Option::flatten))
+        .collect()
+}
+
+/// The four cases at one fullness.
+fn all_cases(
+    fresh: &Device,
+    percent: u32,
+    seed: u64,
+    stop: &dyn Fn() -> bool,
+) -> Result<Option<[Point; 4]>, SuiteError> {
+    let mut points = [Point::default(); 4];
+    for random in [false, true] {
+        let mut filled = fresh.clone();
+        let fill = if random {
+            Fill::Random { seed }
+        } else {
+            Fill::Sequential
+        };
+        // What is read must have been written, on an empty drive too.
+        let share = (f64::from(percent) / 100.0).max(1.0 / SPAN);
+        if !filled.precondition(share, fill) {
+            return Err(SuiteError::Target(
+                "the drive is not idle and cannot be filled".to_string(),
+            ));
+        }
+        for (number, case) in Case::ALL.into_iter().enumerate() {
+            if case.random != random {
+                continue;
+            }
+            match one(filled.clone(), case.idle, seed, stop)? {
+                Some(point) => points[number] = point,
+                None => return Ok(None),
+            }
+        }
+    }
+    Ok(Some(points))
+}
+
+/// The mix of a light trace on a copy of the filled drive: two thirds writes, mostly small, after
+/// as much data as an application installs.
+fn one(
+    device: Device,
+    idle: bool,
+    seed: u64,
+    stop: &dyn Fn() -> bool,
+) -> Result<Option<Point>, SuiteError> {
+    let mut target = SimTarget::new(device);
+    let capacity = target.capacity();
+    let idle_options = if idle {
+        format!("thinktime={IDLE_MS}ms\nthinktime_blocks=16\n")
+    } else {
+        String::new()
+    };
+    let span = ((capacity.0 as f64 / SPAN) as u64).next_multiple_of(1 << 20);
+    let io = OPERATIONS * 16_384;
+    let text = format!(
+        "[mix]\nrw=randrw\nrwmixread=33\nbssplit=4k/60:16k/20:64k/12:128k/8\nblockalign=4k\niodepth=1\nsize={span}\nio_size={io}\nnorandommap=1\n{idle_options}"
+    );
+    let fault = |problem: String| SuiteError::Step {
+        step: "fullness".to_string(),
+        problem,
+    };
+    let file = JobFile::parse("fullness", &text).map_err(|e| fault(e.to_string()))?;
+    let mut threads = Vec::new();
+    for job in &file.jobs {
+        let source =
+            Generator::new(job, 0, Bytes(capacity.0), seed).map_err(|e| fault(e.to_string()))?;
+        threads.push(Thread::new(Box::new(source), job.pacing.clone(), 0));
+    }
+    let plan = Some(IntervalPlan::with_interval(Nanos::from_secs(1)));
+    let outcome = run_group(&mut target, threads, plan, &mut Blind, stop)
+        .map_err(|e| fault(e.to_string()))?;
+    match &outcome.ending {
+        Ending::Complete => {}
+        Ending::Interrupted => return Ok(None),
+        Ending::Failed(why) => return Err(fault(why.clone())),
+    }
+    let result = nandscope_measure::build::step_result(&outcome, Default::default(), &[]);
+    let directions = || result.jobs.iter().flat_map(|j| &j.directions);
+    let operations: f64 = directions().map(|d| d.operations as f64).sum();
+    let bytes: f64 = directions().map(|d| d.bytes as f64).sum();
+    let ns: f64 = directions()
+        .map(|d| d.latency.mean_ns * d.operations as f64)
+        .sum();
+    // One command at a time: the time under load is the sum of the latencies.
+    Ok((ns > 0.0).then(|| Point {
+        latency_us: ns / operations / 1e3,
+        mb_per_s: bytes * 1e3 / ns,
+    }))
+}
+
+struct Blind;
+
+impl Observer for Blind {
+    fn progress(&mut self, _: &Progress) {}
+}
+
+/// Figures of one curve: each point, and the threshold.
+fn step(case: Case, curve: &[Point]) -> StepResult {
+    let id = format!("fullness.{}", case.id());
+    let mut figures = Vec::new();
+    let mut figure = |id: String, title: String, unit: &str, value: f64| {
+        figures.push(Figure {
+            id,
+            title,
+            value,
+            unit: unit.to_string(),
+            ..Figure::default()
+        });
+    };
+    for (i, point) in curve.iter().enumerate() {
+        let percent = i as u32 * STRIDE;
+        figure(
+            format!("{id}.{percent}.latency"),
+            format!("Mean latency at {percent} %, {}", case.title()),
+            "µs",
+            point.latency_us,
+        );
+        figure(
+            format!("{id}.{percent}.bandwidth"),
+            format!("Bandwidth at {percent} %, {}", case.title()),
+            "MB/s",
+            point.mb_per_s,
+        );
+    }
+    let found = threshold(curve);
+    if let Some(percent) = found {
+        figure(
+            format!("{id}.threshold"),
+            format!("Threshold, {}", case.title()),
+            "%",
+            f64::from(percent),
+        );
+    }
+    let words = match found {
+        Some(percent) => format!("Latency rises most at {percent} %: the threshold."),
+        None => "Latency does not rise by a quarter anywhere: there is no threshold.".to_string(),
+    };
+    StepResult {
+        id: id.replace('.', "-"),
+        title: format!("Fullness, {}", case.title()),
+        section: "Fullness".to_string(),
+        description: format!(
+            "Reads (a third) and writes of 4 to 128 KiB at queue depth 1 over a 32nd of the drive, at every {STRIDE} % of fullness. {words}"
+        ),
+        figures,
+        series: vec![curve_series("latency by fullness", "µs", curve, |p| {
+            p.latency_us
+        })],
+        ..StepResult::default()
+    }
+}
+
+fn curve_series(name: &str, unit: &str, curve: &[Point], of: fn(&Point) -> f64) -> Series {
+    Series {
+        name: name.to_string(),
+        unit: unit.to_string(),
+        interval_s: 0.0,
+        t_s: (0..curve.len())
+            .map(|i| f64::from(i as u32 * STRIDE))
+            .collect(),
+        v: curve.iter().map(of).collect(),
+    }
+}
+
+/// The fullness at the end of the step over which latency rises most, in percent; `None` where it
+/// rises by less than a quarter at every step.
+fn threshold(curve: &[Point]) -> Option<u32> {
+    let rises = curve
+        .windows(2)
+        .enumerate()
+        .map(|(i, w)| (i, w[1].latency_us / w[0].latency_us.max(1e-9)));
+    let (i, rise) = rises.max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))?;
+    (rise >= RISE).then_some((i as u32 + 1) * STRIDE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn curve(latencies: &[f64]) -> Vec<Point> {
+        latencies
+            .iter()
+            .map(|us| Point {
+                latency_us: *us,
+                mb_per_s: 1.0,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_threshold_is_where_latency_rises_most() {
+        for (latencies, expected) in [
+            (&[10.0, 10.0, 50.0, 55.0][..], Some(10)),
+            (&[10.0, 12.0, 14.0, 16.0], None),
+            (&[50.0, 10.0, 10.0, 13.0], Some(15)),
+            (&[10.0], None),
+            (&[], None),
+            (&[10.0, 20.0, 40.0], Some(5)),
+        ] {
+            assert_eq!(threshold(&curve(latencies)), expected, "{latencies:?}");
+        }
+    }
+
+    #[test]
+    fn the_smaller_copy_keeps_the_proportions() {
+        let spec = SimSpec::library("sm2262en-2tb").unwrap();
+        let (small, factor) = smaller(&spec.profile);
+        assert_eq!(factor, 16);
+        assert!(small.device.capacity_bytes <= WHOLE);
+        let share = |p: &Profile| {
+            let raw = f64::from(p.nand.word_lines) * f64::from(p.nand.blocks_per_plane);
+            raw / p.device.capacity_bytes as f64
+        };
+        assert!((share(&small) / share(&spec.profile) - 1.0).abs() < 1e-6);
+        let (slc, whole) = (
+            small.ftl.slc_cache.unwrap(),
+            spec.profile.ftl.slc_cache.unwrap(),
+        );
+        assert_eq!(slc.dynamic_gb * 16.0, whole.dynamic_gb);
+        let (same, one) = smaller(&SimSpec::library("reference-nvme-64gb").unwrap().profile);
+        assert_eq!((same.nand.word_lines, one), (64, 1));
+    }
+}
