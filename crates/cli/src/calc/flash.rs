@@ -158,7 +158,7 @@ mod tests {
                 "560 MB/s"
             ]
         );
-        assert!(rows[3][2].contains("4.07 times"), "{}", rows[3][2]);
+        assert!(rows[3][2].contains("4.071 times"), "{}", rows[3][2]);
         assert!(rows[4][2].contains("bounded by the link sata-6"));
     }
 
