@@ -114,7 +114,7 @@ fn what_makes_no_sense_is_refused_with_a_remedy() {
         ),
         (&["battery", "--wh", "50", "--use", "light"], "NAME:PERCENT"),
         (&["video", "4", "--fps", "24"], "WIDTHxHEIGHT"),
-        (&["video", "4k", "--fps", "-1"], "give a number above 0"),
+        (&["video", "4k", "--fps", "0"], "give a number above 0"),
     ];
     for (arguments, part) in cases {
         folder
