@@ -99,7 +99,7 @@ fn plots(
 ) -> Vec<Plot> {
     let (divisor, unit) = time_unit(length);
     let mut units: Vec<&str> = Vec::new();
-    for t in tracks.iter().filter(|t| has_values(t)) {
+    for t in tracks.iter().filter(|t| is_curve(t)) {
         if !units.contains(&t.unit.as_str()) {
             units.push(&t.unit);
         }
@@ -144,6 +144,14 @@ fn plots(
             }
         })
         .collect()
+}
+
+/// Fewer points than this are no curve: they stand in the tables and the CSV files alone.
+const POINTS_MIN: usize = 3;
+
+fn is_curve(track: &Track) -> bool {
+    let points = track.samples.points.iter();
+    points.filter(|p| p.1.is_finite()).count() >= POINTS_MIN
 }
 
 fn has_values(track: &Track) -> bool {
@@ -253,15 +261,18 @@ mod tests {
 
     #[test]
     fn series_with_one_unit_share_a_plot_named_by_their_common_words() {
+        let seconds = [101.0, 102.0, 103.0];
         let step = StepResult {
             id: "s".into(),
             start_s: 100.0,
             end_s: 103.0,
             series: vec![
-                series("device temperature", "°C", &[101.0, 102.0], &[30.0, 31.0]),
-                series("surface temperature", "°C", &[101.0, 102.0], &[28.0, 29.0]),
-                series("write bandwidth", "MB/s", &[101.0, 102.0], &[400.0, 75.0]),
-                series("write amplification", "", &[102.0], &[1.5]),
+                series("device temperature", "°C", &seconds, &[30.0, 31.0, 31.5]),
+                series("surface temperature", "°C", &seconds, &[28.0, 29.0, 29.5]),
+                series("write bandwidth", "MB/s", &seconds, &[400.0, 75.0, 75.0]),
+                series("write amplification", "", &seconds, &[1.5, 1.0, 1.0]),
+                // Two points are no curve.
+                series("throttle", "%", &seconds[1..], &[100.0, 90.0]),
                 series("power", "W", &[], &[]),
             ],
             ..StepResult::default()
@@ -276,12 +287,12 @@ mod tests {
                 "Write amplification (×)"
             ]
         );
-        assert_eq!(plots[0].table.xs, [1.0, 2.0]);
+        assert_eq!(plots[0].table.xs, [1.0, 2.0, 3.0]);
         assert_eq!(plots[0].x.label(), "Time since start of step (s)");
         assert_eq!(plots[1].lines.len(), 2);
         assert_eq!(
             plots[0].summary(),
-            "write bandwidth: 75.0 to 400\u{202f}MB/s, mean 238"
+            "write bandwidth: 75.0 to 400\u{202f}MB/s, mean 183"
         );
     }
 
