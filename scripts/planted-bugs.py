@@ -43,7 +43,7 @@ FAULTS = [
     ("ftl/log/life.rs", "block.valid -= units;", "block.valid = block.valid.saturating_sub(units + 1);",
      "collection: valid data is counted off twice", "conservation"),
     ("ftl/log/append.rs", "self.programmed.padding += u64::from(padded - stream.next);", "",
-     "accounting: padding is not counted", "write_amplification every_program"),
+     "accounting: padding is not counted", "conservation whole_units"),
     ("ftl/log/lookup.rs", "self.programmed.metadata += u64::from(self.append_host(logical, 1, false, now, full));",
      "self.append_host(logical, 1, false, now, full);",
      "accounting: metadata is not counted", "write_amplification every_program"),

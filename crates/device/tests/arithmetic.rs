@@ -296,13 +296,18 @@ fn a_read_waits_for_a_program_unless_it_may_suspend_it() {
         p.nand.suspend_us = 20.0;
         let mut d = device(&p, "direct");
         assert!(d.precondition(0.5, Fill::Sequential));
-        one(&mut d, write(1, 40 * 4096, 4096));
+        let begun = one(&mut d, write(1, 40 * 4096, 4096)).completed + Nanos(4_096);
         // The program begins 4,096 ns after the acknowledgement.
         support::rest(&mut d, Nanos(4_096 + 100_000));
         let c = one(&mut d, read(2, 0, 4096));
         assert_eq!(c.latency(), Nanos(expected), "suspend {suspend}");
-        // A second read right behind finds the program resumed, and stops it again.
-        support::rest(&mut d, Nanos::from_millis(5));
+        // What was left of the program is done afterwards: suspending lost no work and saved none.
+        let flush = support::bare(3, nandscope_device::CommandKind::Flush);
+        let end = one(&mut d, flush).completed;
+        if suspend {
+            let away = 20_000 + 50_000 + 4_096 + 20_000;
+            assert_eq!(end, begun + Nanos(1_000_000 + away));
+        }
         sound(&d);
     }
 }

@@ -158,6 +158,13 @@ fn a_full_device_has_no_dynamic_cache_left() {
             "{share}: {limit} of {unmapped}"
         );
         before = limit.max(1);
+        if share >= 0.9 {
+            let fast = fast_steps(&speeds(&mut d, 0, 30)) as u64;
+            assert!(
+                fast <= limit + 1,
+                "{share}: {fast} fast steps, {limit} lent"
+            );
+        }
         sound(&d);
     }
 }

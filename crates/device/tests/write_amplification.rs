@@ -324,7 +324,15 @@ fn sequential_overwriting_costs_exactly_one_program_per_page() {
 
 #[test]
 fn every_program_is_accounted_for_by_cause_and_by_place() {
+    // Pages of one unit, and of four, of which several move at once.
+    account_for_programs(4);
+    account_for_programs(16);
+}
+
+fn account_for_programs(page_kib: u32) {
     let (mut p, _) = with_spare(128, 64, 15.0);
+    p.nand.page_kib = page_kib;
+    p.nand.word_lines = 64 * 4 / page_kib;
     p.ftl.journal_entries = 512;
     let mut d = device(&p, "direct");
     let logical = d.capacity().0 / 4096;
