@@ -3,8 +3,8 @@
 
 use crate::error::{ReportError, Result};
 use crate::names::Unique;
-use crate::view::chapter;
-use crate::{csv, html, svg};
+use crate::view::{chapter, fill};
+use crate::{csv, html, svg, svg_bars};
 use nandscope_measure::result::{ResultDocument, StepResult};
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -39,7 +39,31 @@ pub fn write_all(document: &ResultDocument, dir: &Path) -> Result<Vec<PathBuf>> 
             written.push(path);
         }
     }
+    for (name, text) in overviews(document, &mut plot_names)? {
+        make(&plots)?;
+        let path = plots.join(format!("{name}.svg"));
+        write(&path, &text)?;
+        written.push(path);
+    }
     Ok(written)
+}
+
+/// The drawings that belong to no single step: the long writes, and the bars of every chapter.
+fn overviews(document: &ResultDocument, names: &mut Unique) -> Result<Vec<(String, String)>> {
+    let mut drawings = Vec::new();
+    if let Some(fill) = fill::of(document) {
+        for plot in [&fill.over_data, &fill.over_time] {
+            drawings.push((names.slug(&plot.id), svg::plot(plot, &plot.title)?));
+        }
+    }
+    for chapter in chapter::all(document) {
+        for chart in &chapter.charts {
+            let heading = format!("{}: {}", chapter.title, chart.title);
+            let name = names.slug(&format!("{} {} {}", chapter.title, chart.title, chart.unit));
+            drawings.push((name, svg_bars::chart(chart, &heading)?));
+        }
+    }
+    Ok(drawings)
 }
 
 fn heading(step: &StepResult) -> String {

@@ -18,6 +18,7 @@ mod names;
 mod number;
 mod sparkline;
 mod svg;
+mod svg_bars;
 pub mod terminal;
 mod view;
 

@@ -13,7 +13,7 @@ const SIZE: (u32, u32) = (960, 420);
 /// Height of one line of the legend, pixels.
 const LEGEND_LINE: i32 = 20;
 /// Colours of the page's light theme.
-const COLOURS: [RGBColor; 8] = [
+pub(crate) const COLOURS: [RGBColor; 8] = [
     RGBColor(0x0b, 0x5f, 0xb0),
     RGBColor(0xc2, 0x41, 0x0c),
     RGBColor(0x0f, 0x76, 0x6e),
@@ -23,8 +23,8 @@ const COLOURS: [RGBColor; 8] = [
     RGBColor(0x4a, 0x74, 0x11),
     RGBColor(0x47, 0x55, 0x69),
 ];
-const INK: RGBColor = RGBColor(0x17, 0x1b, 0x21);
-const GRID: RGBColor = RGBColor(0xe3, 0xe8, 0xee);
+pub(crate) const INK: RGBColor = RGBColor(0x17, 0x1b, 0x21);
+pub(crate) const GRID: RGBColor = RGBColor(0xe3, 0xe8, 0xee);
 
 /// Draws a plot. `heading` stands above it, such as the title of the step and the mode.
 ///
@@ -96,7 +96,7 @@ fn draw(plot: &Plot, heading: &str, text: &mut String) -> DrawResult {
     Ok(())
 }
 
-fn font(size: i32, h: HPos) -> TextStyle<'static> {
+pub(crate) fn font(size: i32, h: HPos) -> TextStyle<'static> {
     ("sans-serif", size)
         .into_font()
         .color(&INK)
