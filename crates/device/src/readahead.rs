@@ -11,6 +11,8 @@ const STREAK_MIN: u32 = 2;
 struct Segment {
     units: u32,
     ready: bool,
+    /// Its data is lost: it covers nothing.
+    spoiled: bool,
     /// Commands that wait for it, and for how many units.
     waiters: Vec<(u32, u32)>,
 }
@@ -85,6 +87,9 @@ impl ReadAhead {
             if from >= to {
                 continue;
             }
+            if segment.spoiled {
+                break;
+            }
             if segment.ready {
                 covered.ready += to - from;
             } else {
@@ -125,6 +130,7 @@ impl ReadAhead {
         self.segments.push_back(Segment {
             units,
             ready,
+            spoiled: false,
             waiters: Vec::new(),
         });
         self.first.wrapping_add(self.segments.len() as u32 - 1)
@@ -139,6 +145,14 @@ impl ReadAhead {
                 std::mem::take(&mut segment.waiters)
             }
             None => Vec::new(),
+        }
+    }
+
+    /// The data of a segment is lost.
+    pub(crate) fn spoil(&mut self, number: u32) {
+        let index = number.wrapping_sub(self.first) as usize;
+        if let Some(segment) = self.segments.get_mut(index) {
+            segment.spoiled = true;
         }
     }
 
@@ -213,5 +227,19 @@ mod tests {
         assert!(ahead.arrived(second).is_empty());
         ahead.take(500, 8, 5);
         assert_eq!(ahead.wanted(508, 1000), None);
+    }
+
+    #[test]
+    fn what_is_spoiled_covers_nothing_from_there_on() {
+        let mut ahead = ReadAhead::new(64);
+        ahead.take(0, 8, 1);
+        ahead.take(8, 8, 2);
+        ahead.push(16, 8, true);
+        let lost = ahead.push(24, 8, true);
+        ahead.push(32, 8, true);
+        ahead.spoil(lost);
+        let covered = ahead.take(16, 24, 3);
+        assert_eq!((covered.ready, covered.coming), (8, 0));
+        assert_eq!(ahead.take(40, 8, 4).ready, 0);
     }
 }

@@ -6,7 +6,8 @@
 //! flash-memory-based solid-state drives" (Proc. IEEE 105, 2017). A codeword fails where a Poisson
 //! number of errors exceeds what the ECC corrects; each read retry, with adjusted thresholds,
 //! halves the rate. SLC blocks have a tenth of the errors of native ones. Differences between
-//! pages of a word line, between blocks, and with temperature are left out.
+//! pages of a word line, between blocks, and with temperature are left out; and data that is lost
+//! while it is being moved is counted, but the host that reads it later is not told.
 
 use crate::ftl::blocks::Superblock;
 use crate::profile::schema::ReliabilitySection;

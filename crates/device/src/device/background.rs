@@ -97,11 +97,17 @@ impl Device {
         if !self.note_pace() {
             return u32::MAX;
         }
+        let space = self
+            .log
+            .host_space_units()
+            .saturating_sub(u64::from(self.writes.in_transit));
         if self.background.takes_turns && self.background.active > 0 {
             return 0;
         }
         let cost = self.log.cost_of_host_unit() as i64;
-        (self.writes.credit.max(0) / cost).min(i64::from(u32::MAX)) as u32
+        ((self.writes.credit.max(0) / cost) as u64)
+            .min(space)
+            .min(u64::from(u32::MAX)) as u32
     }
 
     /// The host has been given places for `units`.
@@ -358,7 +364,7 @@ impl Device {
             .is_some_and(|s| self.now.saturating_sub(s) >= self.background.idle_delay);
         if waited {
             self.background.idle = true;
-            self.pump();
         }
+        self.pump();
     }
 }

@@ -129,7 +129,11 @@ impl Device {
             let run = run.filter(|run| !self.is_buffered(run));
             let segment = self.read_ahead.push(at, n, run.is_none());
             if let Some(run) = run {
-                self.submit_read(run, true, Owner::ReadAhead { segment }, None);
+                let readable = self.submit_read(run, true, Owner::ReadAhead { segment }, None);
+                if !readable {
+                    // The host's own read will find the page and report it.
+                    self.read_ahead.spoil(segment);
+                }
             }
             at += n;
         }
@@ -147,14 +151,15 @@ impl Device {
             || self.background.is_in_flight(run.superblock, run.program)
     }
 
-    /// Hands one array read over, with the retries that its block's errors ask for.
+    /// Hands one array read over, with the retries that its block's errors ask for. Returns false
+    /// where the data is lost all the same.
     pub(super) fn submit_read(
         &mut self,
         run: PageRun,
         urgent: bool,
         owner: Owner,
         command: Option<u32>,
-    ) {
+    ) -> bool {
         let bytes = run.units * self.log.geometry.unit_bytes;
         let block = self.log.blocks.get_mut(run.superblock);
         let verdict = self
@@ -170,8 +175,10 @@ impl Device {
                 self.pending[index as usize].status = Status::UncorrectableRead;
             }
         }
-        if self.background.wants_refresh(reads, verdict.retries) {
-            self.log.ask_refresh(run.superblock);
+        if self.background.wants_refresh(reads, verdict.retries)
+            && self.log.ask_refresh(run.superblock)
+        {
+            self.events.push(self.now, Event::Idle);
         }
         let op = FlashOp {
             class: OpClass::Read,
@@ -183,6 +190,7 @@ impl Device {
             owner,
         };
         self.array.submit(op, self.now, &mut self.events);
+        !verdict.uncorrectable
     }
 
     fn decode_time(&self) -> Nanos {

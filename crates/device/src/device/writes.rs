@@ -30,6 +30,8 @@ struct InFlight {
 pub(super) struct Writes {
     capacity: u32,
     pub(super) used: u32,
+    /// Units of it whose data is still on the link.
+    pub(super) in_transit: u32,
     /// Writes and discards that are not complete.
     pub(super) outstanding: u32,
     admission: VecDeque<u32>,
@@ -49,6 +51,7 @@ impl Writes {
         Writes {
             capacity,
             used: 0,
+            in_transit: 0,
             outstanding: 0,
             admission: VecDeque::new(),
             transfers: Vec::new(),
@@ -148,6 +151,7 @@ impl Device {
             let first = p.first + p.units - p.to_admit;
             let bytes = self.bytes_in(index, first, chunk);
             self.writes.used += chunk;
+            self.writes.in_transit += chunk;
             self.pay(chunk);
             self.pending[index as usize].to_admit -= chunk;
             if self.pending[index as usize].to_admit == 0 {
@@ -180,9 +184,11 @@ impl Device {
             units,
         } = self.writes.transfers[transfer as usize];
         self.writes.free_transfers.push(transfer);
+        self.writes.in_transit -= units;
         let mut full = std::mem::take(&mut self.scratch.full);
         if !self.log.write(first, units, self.now, &mut full) {
             self.pending[command as usize].status = Status::ReadOnly;
+            self.writes.used = self.writes.used.saturating_sub(units);
         }
         for unit in full.drain(..) {
             self.submit_host_program(unit);

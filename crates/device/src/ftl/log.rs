@@ -134,6 +134,8 @@ pub(crate) struct Log {
     /// Superblocks beyond the logical capacity.
     spare: u32,
     closings: u64,
+    /// Collections since something else was relocated.
+    collections_in_row: u32,
     pub(crate) programmed: Programmed,
 }
 
@@ -190,6 +192,7 @@ impl Log {
             dead: Vec::new(),
             window,
             closings: 0,
+            collections_in_row: 0,
             programmed: Programmed::default(),
             geometry,
             blocks,

@@ -6,6 +6,10 @@ use crate::ftl::blocks::State;
 use crate::profile::schema::CollectionPolicy;
 use nandscope_units::Nanos;
 
+/// Collections after which a refresh that waits gets its turn: it makes no room, but put off for
+/// ever it would be no refresh.
+const COLLECTIONS_BEFORE_REFRESH: u32 = 16;
+
 impl Log {
     /// Free superblocks at which collection starts: blocks that the static SLC cache does not use
     /// now are kept free for it.
@@ -35,12 +39,14 @@ impl Log {
     }
 
     /// Superblocks whose wear or reads ask for a rewrite.
-    pub(crate) fn ask_refresh(&mut self, superblock: u32) {
-        if self.blocks.get(superblock).state == State::Closed
-            && !self.refresh_queue.contains(&superblock)
-        {
+    /// Returns true where it was not known yet.
+    pub(crate) fn ask_refresh(&mut self, superblock: u32) -> bool {
+        let new = self.blocks.get(superblock).state == State::Closed
+            && !self.refresh_queue.contains(&superblock);
+        if new {
             self.refresh_queue.push_back(superblock);
         }
+        new
     }
 
     /// Whether a rewrite for refresh or wear levelling waits.
@@ -82,11 +88,20 @@ impl Log {
         let (superblock, cause) =
             if self.must_fold() || (idle && !self.needs_relocation() && self.has_slc_data()) {
                 (self.slc_closed.pop_front()?, Cause::Fold)
+            } else if self.needs_relocation() && !self.refresh_is_due() {
+                self.collection_victim(now)?
+            } else if let Some(superblock) = self.refresh_victim() {
+                (superblock, Cause::Refresh)
             } else if self.needs_relocation() {
                 self.collection_victim(now)?
             } else {
-                (self.refresh_victim()?, Cause::Refresh)
+                return None;
             };
+        self.collections_in_row = if cause == Cause::Collect {
+            self.collections_in_row.saturating_add(1)
+        } else {
+            0
+        };
         self.victims.remove(superblock);
         let block = self.blocks.get_mut(superblock);
         block.state = State::Collecting;
@@ -100,6 +115,13 @@ impl Log {
             end: start + self.geometry.native.superblock_units,
             yield_per_move: (gained * 1024).checked_div(valid).unwrap_or(0),
         })
+    }
+
+    /// A refresh has waited long enough, and there is room for a superblock that gains none.
+    fn refresh_is_due(&self) -> bool {
+        self.has_refresh()
+            && self.collections_in_row >= COLLECTIONS_BEFORE_REFRESH
+            && self.blocks.free_count() > 1
     }
 
     pub(super) fn refresh_victim(&mut self) -> Option<u32> {

@@ -72,6 +72,15 @@ impl Log {
         })
     }
 
+    /// Units that the host can write before an erase must end: the last free superblock is kept
+    /// for relocation.
+    pub(crate) fn host_space_units(&self) -> u64 {
+        let mode = |slc: bool| self.geometry.mode(slc).superblock_units;
+        let open = self.host.map_or(0, |s| mode(s.slc) - s.next);
+        let fresh = self.blocks.free_count().saturating_sub(1);
+        u64::from(open) + u64::from(fresh) * u64::from(mode(self.slc_may_grow()))
+    }
+
     /// Native units that can be written without any relocation.
     pub(crate) fn free_units(&self) -> u64 {
         let open = self
