@@ -1,5 +1,7 @@
 //! What is left when a run does not come to its end: signals, a full disk, a reader that goes away.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod support;
 
 use nandscope_measure::document;

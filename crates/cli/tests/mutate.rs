@@ -2,6 +2,8 @@
 //! libFuzzer drives (fuzz/), for some seconds, with any compiler. The sequence of inputs follows
 //! from a fixed seed; how far it gets depends on the time (`NANDSCOPE_MUTATE_SECONDS`, 20).
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 #[path = "../../../fuzz/src/bodies.rs"]
 mod bodies;
 

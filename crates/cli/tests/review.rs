@@ -1,6 +1,8 @@
 //! `nandscope review` as a user meets it: what it leaves behind when it ends well, when it is
 //! interrupted, and when it cannot write.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod support;
 
 use nandscope_measure::document;

@@ -1,5 +1,7 @@
 //! Runs of the binary that go well: what they print, what they keep, and that they repeat.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod support;
 
 use nandscope_measure::document;

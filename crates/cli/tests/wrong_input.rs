@@ -1,5 +1,7 @@
 //! What is wrong is said once, with its place and a remedy, before anything is run or written.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod support;
 
 use std::fmt::Write as _;

@@ -1,6 +1,8 @@
 //! Time against closed forms: what a die, a channel, the link and their number must give, and the
 //! reference point of a closed queueing network.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod support;
 
 use nandscope_device::profile::Profile;

@@ -2,6 +2,8 @@
 //! run, on a clone, after saving and loading, and on every platform and optimisation level (a
 //! golden number). Damaged snapshots are refused.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod support;
 
 use nandscope_device::{Command, CommandKind, Completion, Device, Fill, SnapshotError};

@@ -1,5 +1,7 @@
 //! What flush, FUA and discard promise; what is refused.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod support;
 
 use nandscope_device::profile::Profile;

@@ -1,5 +1,7 @@
 //! Energy as the sum of its parts, temperatures as the network's steady state, throttling.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod support;
 
 use nandscope_device::profile::Profile;

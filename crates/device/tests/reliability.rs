@@ -1,6 +1,8 @@
 //! Wear, errors and the end of life: retries slow a worn device down, then reads are lost and the
 //! host is told; wear is spread; blocks read too often are rewritten; at the end no write is taken.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod support;
 
 use nandscope_device::profile::Profile;

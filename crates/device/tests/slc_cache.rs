@@ -1,6 +1,8 @@
 //! The SLC cache: how much of it there is, that it is fast while it lasts, that idle time and
 //! discards give it back, and that a full device has less of it.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod support;
 
 use nandscope_device::profile::Profile;

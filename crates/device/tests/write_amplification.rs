@@ -11,6 +11,8 @@
 //! α(1 − X₀/b), WA = b/(b − X₀), with H extended to real arguments; with a fraction q of discards
 //! of mapped pages among the commands, α/s with s = (1 − 2q)/(1 − q) in place of α.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod support;
 
 use nandscope_device::profile::Profile;

@@ -1,5 +1,7 @@
 //! The report as files: names, contents, no leftovers, nothing outside the folder.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod fixture;
 
 use nandscope_report::{files, write_all};

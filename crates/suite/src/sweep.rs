@@ -13,7 +13,7 @@ use crate::ssd::blank;
 use nandscope_device::profile::Profile;
 use nandscope_device::{Device, Fill};
 use nandscope_measure::recorder::IntervalPlan;
-use nandscope_measure::result::{Figure, Notice, ResultDocument, Series, StepResult};
+use nandscope_measure::result::{Figure, Notice, ResultDocument, StepResult};
 use nandscope_measure::runner::{Ending, Observer, Progress, Thread, run_group};
 use nandscope_measure::sim::SimTarget;
 use nandscope_measure::target::Target;
@@ -346,22 +346,7 @@ fn step(case: Case, curve: &[Point]) -> StepResult {
             "Reads (a third) and writes of 4 to 128 KiB at queue depth 1 over a 32nd of the drive, at every {STRIDE} % of fullness. {words}"
         ),
         figures,
-        series: vec![curve_series("latency by fullness", "µs", curve, |p| {
-            p.latency_us
-        })],
         ..StepResult::default()
-    }
-}
-
-fn curve_series(name: &str, unit: &str, curve: &[Point], of: fn(&Point) -> f64) -> Series {
-    Series {
-        name: name.to_string(),
-        unit: unit.to_string(),
-        interval_s: 0.0,
-        t_s: (0..curve.len())
-            .map(|i| f64::from(i as u32 * STRIDE))
-            .collect(),
-        v: curve.iter().map(of).collect(),
     }
 }
 
