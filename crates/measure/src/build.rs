@@ -167,7 +167,11 @@ fn direction_series(timeline: &Timeline, direction: Direction, all: &mut Vec<Ser
             from = end;
             (end, value(bin.direction(direction), length))
         });
-        all.push(collect(&format!("{name} {what}"), unit, timeline, points));
+        let mut series = collect(&format!("{name} {what}"), unit, timeline, points);
+        if unit == "MB/s" || unit == "IOPS" {
+            settle_tail(&mut series, timeline);
+        }
+        all.push(series);
     };
     if direction != Direction::Flush {
         add("bandwidth", "MB/s", &|bin, length| {
@@ -216,10 +220,42 @@ fn instrument_series(timeline: &Timeline, all: &mut Vec<Series>) {
             .windows(2)
             .filter(|pair| pair[1].at > timeline.origin())
             .map(|pair| (pair[1].at, value(&pair[0], &pair[1])));
-        let series = collect(name, unit, timeline, points);
+        let mut series = collect(name, unit, timeline, points);
+        if unit == "W" {
+            settle_tail(&mut series, timeline);
+        }
         if !series.v.is_empty() {
             all.push(series);
         }
+    }
+}
+
+/// The last interval ends with the run and may be any length. Over a few milliseconds the
+/// operations that happen to end there make rates that no link carries; an interval of less than
+/// half the length of the others is therefore averaged into the one before it, by time, so that
+/// sums stay what they were.
+fn settle_tail(series: &mut Series, timeline: &Timeline) {
+    let [.., (before, a), (last, b)] = series
+        .t_s
+        .iter()
+        .copied()
+        .zip(series.v.iter().copied())
+        .collect::<Vec<_>>()[..]
+    else {
+        return;
+    };
+    let n = series.t_s.len();
+    let begin = if n > 2 {
+        series.t_s[n - 3]
+    } else {
+        timeline.origin().as_secs_f64()
+    };
+    let (length, tail) = (before - begin, last - before);
+    if tail < timeline.interval().as_secs_f64() / 2.0 && length > 0.0 {
+        series.t_s.pop();
+        series.v.pop();
+        series.t_s[n - 2] = last;
+        series.v[n - 2] = significant((a * length + b * tail) / (length + tail));
     }
 }
 
