@@ -67,7 +67,7 @@ FAULTS = [
      "timing: a core handles any number of commands at once", "arithmetic"),
     ("device/writes.rs", "            self.writes.used += chunk;", "",
      "buffer: it has no end", "conservation"),
-    ("device/writes.rs", "self.writes.used = self.writes.used.saturating_sub(units);", "self.writes.used = self.writes.used.saturating_sub(units / 2);",
+    ("device/writes.rs", "self.used = self.used.saturating_sub(units);", "self.used = self.used.saturating_sub(units / 2);",
      "buffer: half of the places never come back", "conservation"),
     ("device/writes.rs", "        let sequence = self.writes.next_sequence();\n        self.writes.durable_waiters", "        let sequence = self.writes.base;\n        self.writes.durable_waiters",
      "buffer: a flush waits for one program only", "durability"),

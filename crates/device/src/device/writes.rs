@@ -63,6 +63,11 @@ impl Writes {
         }
     }
 
+    /// Places in the buffer are free again.
+    fn give_back(&mut self, units: u32) {
+        self.used = self.used.saturating_sub(units);
+    }
+
     /// Places in the buffer that are free.
     pub(super) fn room(&self) -> u32 {
         self.capacity.saturating_sub(self.used)
@@ -188,7 +193,7 @@ impl Device {
         let mut full = std::mem::take(&mut self.scratch.full);
         if !self.log.write(first, units, self.now, &mut full) {
             self.pending[command as usize].status = Status::ReadOnly;
-            self.writes.used = self.writes.used.saturating_sub(units);
+            self.writes.give_back(units);
         }
         for unit in full.drain(..) {
             self.submit_host_program(unit);
@@ -327,7 +332,7 @@ impl Device {
 
     /// Places in the buffer are free again.
     pub(super) fn release(&mut self, units: u32) {
-        self.writes.used = self.writes.used.saturating_sub(units);
+        self.writes.give_back(units);
         self.pump();
         self.admit();
     }
