@@ -140,6 +140,7 @@ pub fn review(
             device
                 .attach(&spec.profile, &mode.host)
                 .map_err(SuiteError::Target)?;
+            cool_down(&mut device);
         }
         document
             .target
@@ -189,6 +190,17 @@ fn all_stages<T: Target>(session: &mut Session<'_, T>, quick: bool) -> Result<Fl
         done += weight;
     }
     Ok(Flow::Continue)
+}
+
+/// Time between two readers, so that the heat of one is not measured in the other.
+const COOLING: Nanos = Nanos::from_secs(30 * 60);
+
+fn cool_down(device: &mut Device) {
+    let until = device.now() + COOLING;
+    let mut none = Vec::new();
+    while device.now() < until {
+        device.advance(until, &mut none);
+    }
 }
 
 /// The modes that were asked for; all where none were.
