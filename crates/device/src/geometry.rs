@@ -8,7 +8,7 @@
 //! what the logical-to-physical map points to; its physical number is
 //! `superblock × native units per superblock + offset`, in the order of programming.
 
-use crate::profile::schema::{ArraySection, Cell, Profile};
+use crate::profile::schema::{ArraySection, Cell, FtlSection, Profile};
 use serde::{Deserialize, Serialize};
 
 /// Physical number of a mapping unit.
@@ -77,11 +77,11 @@ pub struct Place {
 }
 
 impl Geometry {
-    /// The geometry of a profile. The profile has been checked, so that no product overflows in
+    /// The geometry of a page-mapped device. The profile has been checked, so that no product overflows in
     /// practice; where one would, it saturates and the capacity check refuses it.
-    pub fn new(profile: &Profile) -> Self {
+    pub fn new(profile: &Profile, ftl: &FtlSection) -> Self {
         let nand = &profile.nand;
-        let units_per_page = nand.page_kib * 1024 / profile.ftl.mapping_unit_bytes.max(1);
+        let units_per_page = nand.page_kib * 1024 / ftl.mapping_unit_bytes.max(1);
         let stripe_units = units_per_page.saturating_mul(nand.planes);
         let dies = nand.channels * nand.dies_per_channel;
         let mode = |array: &ArraySection, cell: Cell| {
@@ -111,14 +111,13 @@ impl Geometry {
             .native
             .as_ref()
             .map_or_else(|| slc.clone(), |array| mode(array, nand.cell));
-        let units =
-            profile.device.capacity_bytes / u64::from(profile.ftl.mapping_unit_bytes.max(1));
+        let units = profile.device.capacity_bytes / u64::from(ftl.mapping_unit_bytes.max(1));
         Geometry {
             channels: nand.channels,
             dies,
             planes: nand.planes,
             blocks_per_plane: nand.blocks_per_plane,
-            unit_bytes: profile.ftl.mapping_unit_bytes,
+            unit_bytes: ftl.mapping_unit_bytes,
             units_per_page,
             stripe_units,
             user_units: units.min(u64::from(u32::MAX - 1)) as u32,
@@ -156,13 +155,13 @@ impl Geometry {
     }
 
     /// Superblocks that the profile's capacity needs, spare for collection, open blocks and static SLC cache included.
-    pub fn needed_superblocks(&self, profile: &Profile) -> u64 {
-        let map_in_flash = profile.ftl.map.location != crate::profile::schema::MapLocation::Dram;
+    pub fn needed_superblocks(&self, ftl: &FtlSection) -> u64 {
+        let map_in_flash = ftl.map.location != crate::profile::schema::MapLocation::Dram;
         let logical = u64::from(self.user_units)
-            + u64::from(self.metadata_units(map_in_flash, profile.ftl.journal_entries > 0));
-        let static_gb = profile.ftl.slc_cache.as_ref().map_or(0.0, |s| s.static_gb);
+            + u64::from(self.metadata_units(map_in_flash, ftl.journal_entries > 0));
+        let static_gb = ftl.slc_cache.as_ref().map_or(0.0, |s| s.static_gb);
         logical.div_ceil(u64::from(self.native.superblock_units.max(1)))
-            + u64::from(profile.ftl.collection_start)
+            + u64::from(ftl.collection_start)
             + OPEN_SUPERBLOCKS
             + u64::from(self.slc_superblocks_for(static_gb))
     }

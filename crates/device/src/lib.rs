@@ -6,22 +6,29 @@
 //! host, seed and commands give the same completions, bit for bit. What the stored data is, it does
 //! not know; contents belong to whoever serves the device to programs.
 
+mod attachment;
+mod au;
 pub mod command;
 mod device;
 mod events;
 mod ftl;
 mod geometry;
 pub mod health;
+mod hostcount;
 pub mod link;
+mod meter;
 mod nand;
+mod paged;
 pub mod profile;
 mod random;
 mod readahead;
 mod reliability;
+mod snapshot;
 pub mod telemetry;
 mod thermal;
 
 pub use command::{Command, CommandKind, Completion, Payload, Status};
-pub use device::{Device, Fill, SnapshotError, SubmitError};
+pub use device::{Device, Fill, SubmitError};
 pub use health::{HealthLog, Identity};
+pub use snapshot::SnapshotError;
 pub use telemetry::{Counters, Telemetry};

@@ -219,7 +219,7 @@ fn the_slowest_part_sets_the_speed_of_writes() {
     for (part, flash, link, _, expected) in bounds() {
         let mut p = flash.profile(6);
         attach(&mut p, link);
-        p.controller.write_buffer_kib = 1024;
+        p.controller.as_mut().expect("page-mapped").write_buffer_kib = 1024;
         let mut d = support::device_on(&p, link);
         // The first 16 MiB only fill the buffer and the dies.
         let places = d.capacity().0 / 65_536;
@@ -236,7 +236,7 @@ fn cache_programs_hide_the_bus_behind_the_array() {
     let flash = bounds()[0].1;
     let mut p = flash.profile(6);
     p.nand.cache_program = true;
-    p.controller.write_buffer_kib = 1024;
+    p.controller.as_mut().expect("page-mapped").write_buffer_kib = 1024;
     let mut d = device(&p, "direct");
     sequential_writes(&mut d, 64, 65_536, 100);
     let run = sequential_writes(&mut d, 64, 65_536, 500);
@@ -251,8 +251,8 @@ fn cache_programs_hide_the_bus_behind_the_array() {
 #[test]
 fn a_buffered_write_takes_firmware_and_link_alone() {
     let mut p = reference_point().profile(6);
-    p.controller.write_us = 7.0;
-    p.controller.per_unit_ns = 100;
+    p.controller.as_mut().expect("page-mapped").write_us = 7.0;
+    p.controller.as_mut().expect("page-mapped").per_unit_ns = 100;
     let mut d = device(&p, "direct");
     let c = one(&mut d, write(1, 0, 16_384));
     // Data comes in parts of a page (4 KiB), each rounded to a nanosecond.
@@ -264,8 +264,8 @@ fn a_buffered_write_takes_firmware_and_link_alone() {
 fn firmware_cores_bound_the_rate_of_commands() {
     for cores in [1u32, 2, 4] {
         let mut p = reference_point().profile(6);
-        p.controller.cores = cores;
-        p.controller.read_us = 10.0;
+        p.controller.as_mut().expect("page-mapped").cores = cores;
+        p.controller.as_mut().expect("page-mapped").read_us = 10.0;
         // Reads of what was never written need no flash.
         let mut d = device(&p, "direct");
         let run = random_reads(&mut d, 64, 20_000);

@@ -98,24 +98,27 @@ fn build(k: &Knobs) -> (Profile, &'static str) {
     p.nand.cache_read = flag(1);
     p.nand.cache_program = flag(2);
     p.nand.suspend = flag(3);
-    p.ftl.collection = [
+    p.ftl.as_mut().expect("page-mapped").collection = [
         CollectionPolicy::Greedy,
         CollectionPolicy::Fifo,
         CollectionPolicy::CostBenefit,
     ][usize::from(k.policy)];
-    p.ftl.collection_start = k.collection_start;
-    p.ftl.relocation_units = k.relocation_units;
-    p.ftl.relocation_shares_buffer = flag(4);
-    p.ftl.wear_spread_cycles = k.wear_spread;
-    p.ftl.refresh_reads = k.refresh_reads;
-    p.ftl.journal_entries = if k.journal { 16 } else { 0 };
-    p.ftl.map.location = [
+    p.ftl.as_mut().expect("page-mapped").collection_start = k.collection_start;
+    p.ftl.as_mut().expect("page-mapped").relocation_units = k.relocation_units;
+    p.ftl
+        .as_mut()
+        .expect("page-mapped")
+        .relocation_shares_buffer = flag(4);
+    p.ftl.as_mut().expect("page-mapped").wear_spread_cycles = k.wear_spread;
+    p.ftl.as_mut().expect("page-mapped").refresh_reads = k.refresh_reads;
+    p.ftl.as_mut().expect("page-mapped").journal_entries = if k.journal { 16 } else { 0 };
+    p.ftl.as_mut().expect("page-mapped").map.location = [
         MapLocation::Dram,
         MapLocation::Window,
         MapLocation::HostMemory,
     ][usize::from(k.map)];
-    p.ftl.map.window_kib = (k.map > 0).then_some(8);
-    p.ftl.map.host_memory_us = (k.map == 2).then_some(3.0);
+    p.ftl.as_mut().expect("page-mapped").map.window_kib = (k.map > 0).then_some(8);
+    p.ftl.as_mut().expect("page-mapped").map.host_memory_us = (k.map == 2).then_some(3.0);
 
     let dies = k.shape.0 * k.shape.1;
     let slc_block = u64::from(dies * k.shape.2 * k.word_lines * k.page_kib) * 1024;
@@ -128,7 +131,7 @@ fn build(k: &Knobs) -> (Profile, &'static str) {
         let (static_blocks, dynamic_blocks) =
             [(2, 0), (0, 10), (2, 8), (1, 30)][usize::from(k.slc_cache) - 1];
         fixed = static_blocks;
-        p.ftl.slc_cache = Some(SlcCacheSection {
+        p.ftl.as_mut().expect("page-mapped").slc_cache = Some(SlcCacheSection {
             static_gb: static_blocks as f64 * slc_block as f64 / 1e9,
             dynamic_gb: f64::from(dynamic_blocks) * slc_block as f64 / 1e9,
             lends_spare_percent: if flag(5) { 30.0 } else { 0.0 },
@@ -139,14 +142,17 @@ fn build(k: &Knobs) -> (Profile, &'static str) {
     let user_blocks = u64::from(BLOCKS).saturating_sub(spare + fixed).max(8);
     p.device.capacity_bytes = user_blocks * block / 4096 * 4096;
     let program_kib = k.page_kib * k.shape.2 * if flag(0) { bits as u32 } else { 1 };
-    p.controller.write_buffer_kib = program_kib * 4;
-    p.controller.buffer_release = if flag(7) {
+    p.controller.as_mut().expect("page-mapped").write_buffer_kib = program_kib * 4;
+    p.controller.as_mut().expect("page-mapped").buffer_release = if flag(7) {
         BufferRelease::Programmed
     } else {
         BufferRelease::Transferred
     };
-    p.controller.power_fail_hold_up = flag(8);
-    p.controller.read_ahead_kib = if flag(9) { 256 } else { 0 };
+    p.controller
+        .as_mut()
+        .expect("page-mapped")
+        .power_fail_hold_up = flag(8);
+    p.controller.as_mut().expect("page-mapped").read_ahead_kib = if flag(9) { 256 } else { 0 };
     let link = LINKS[usize::from(k.link)];
     support::plain::attach(&mut p, link);
     p.interface[0].active_dies = if flag(10) { 1 } else { dies };

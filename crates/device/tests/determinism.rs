@@ -16,9 +16,9 @@ fn card() -> Device {
     p.nand.blocks_per_plane = 60;
     p.nand.word_lines = 16;
     p.nand.factory_bad_percent = 0.0;
-    p.ftl.map.window_kib = Some(16);
-    p.ftl.collection_start = 4;
-    if let Some(slc) = p.ftl.slc_cache.as_mut() {
+    p.ftl.as_mut().expect("page-mapped").map.window_kib = Some(16);
+    p.ftl.as_mut().expect("page-mapped").collection_start = 4;
+    if let Some(slc) = p.ftl.as_mut().expect("page-mapped").slc_cache.as_mut() {
         slc.dynamic_gb = 0.02;
         slc.fold_after_ms = 20.0;
     }

@@ -66,7 +66,10 @@ fn a_plain_write_is_buffered_and_fua_waits_for_the_medium() {
 #[test]
 fn capacitors_make_flush_and_fua_free() {
     let mut p = plain();
-    p.controller.power_fail_hold_up = true;
+    p.controller
+        .as_mut()
+        .expect("page-mapped")
+        .power_fail_hold_up = true;
     let mut d = device(&p, "direct");
     for i in 0..20 {
         one(&mut d, write(i, i * 4096, 4096));

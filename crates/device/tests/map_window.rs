@@ -40,9 +40,9 @@ fn flash_read() -> u64 {
 #[test]
 fn reads_within_the_window_cost_nothing_more_and_beyond_it_a_flash_read() {
     let mut p = plain();
-    p.ftl.map.location = MapLocation::Window;
+    p.ftl.as_mut().expect("page-mapped").map.location = MapLocation::Window;
     // Four map pages of 1,024 entries each: 16 MiB at hand.
-    p.ftl.map.window_kib = Some(16);
+    p.ftl.as_mut().expect("page-mapped").map.window_kib = Some(16);
     let mut d = filled(&p);
     // Pages of the map that were written back lie in flash once they have left the window.
     let reach = 1024 * 4096;
@@ -75,8 +75,8 @@ fn reads_within_the_window_cost_nothing_more_and_beyond_it_a_flash_read() {
 #[test]
 fn a_page_in_use_stays_in_the_window() {
     let mut p = plain();
-    p.ftl.map.location = MapLocation::Window;
-    p.ftl.map.window_kib = Some(16);
+    p.ftl.as_mut().expect("page-mapped").map.location = MapLocation::Window;
+    p.ftl.as_mut().expect("page-mapped").map.window_kib = Some(16);
     let mut d = filled(&p);
     let reach = 1024 * 4096;
     one(&mut d, read(0, 7 * reach, 4096));
@@ -93,9 +93,9 @@ fn a_page_in_use_stays_in_the_window() {
 #[test]
 fn a_map_in_host_memory_costs_its_fetch() {
     let mut p = plain();
-    p.ftl.map.location = MapLocation::HostMemory;
-    p.ftl.map.window_kib = Some(4096);
-    p.ftl.map.host_memory_us = Some(4.0);
+    p.ftl.as_mut().expect("page-mapped").map.location = MapLocation::HostMemory;
+    p.ftl.as_mut().expect("page-mapped").map.window_kib = Some(4096);
+    p.ftl.as_mut().expect("page-mapped").map.host_memory_us = Some(4.0);
     let mut d = filled(&p);
     one(&mut d, read(0, 0, 4096));
     let c = one(&mut d, read(0, 4096, 4096));
@@ -105,7 +105,7 @@ fn a_map_in_host_memory_costs_its_fetch() {
 #[test]
 fn read_ahead_hides_the_array_from_sequential_reads() {
     let mut p = plain();
-    p.controller.read_ahead_kib = 64;
+    p.controller.as_mut().expect("page-mapped").read_ahead_kib = 64;
     let mut d = filled(&p);
     let units = d.capacity().0 / 4096;
     let sequential = closed_loop(&mut d, 1, |i| (i < 4000).then(|| read(i, i * 4096, 4096)));

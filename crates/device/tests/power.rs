@@ -97,7 +97,7 @@ fn the_temperatures_settle_where_the_network_says() {
 #[test]
 fn heat_throttles_and_throttling_slows_down() {
     let mut p = plain();
-    p.controller.read_us = 100.0;
+    p.controller.as_mut().expect("page-mapped").read_us = 100.0;
     let speed = |p: &Profile| {
         let mut d = device(p, "direct");
         rest(&mut d, Nanos::from_secs(3_000));

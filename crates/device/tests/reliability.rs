@@ -110,7 +110,7 @@ fn wear_brings_retries_and_then_lost_reads_that_the_host_is_told_of() {
 #[test]
 fn a_block_that_is_read_too_often_is_rewritten() {
     let mut p = plain(10);
-    p.ftl.refresh_reads = 1000;
+    p.ftl.as_mut().expect("page-mapped").refresh_reads = 1000;
     let mut d = device(&p, "direct");
     assert!(d.precondition(1.0, Fill::Sequential));
     closed_loop(&mut d, 4, |i| {
@@ -127,8 +127,8 @@ fn a_block_that_is_read_too_often_is_rewritten() {
 fn wear_levelling_moves_cold_data() {
     let run = |spread: u32| {
         let mut p = plain(20);
-        p.ftl.collection_start = 8;
-        p.ftl.wear_spread_cycles = spread;
+        p.ftl.as_mut().expect("page-mapped").collection_start = 8;
+        p.ftl.as_mut().expect("page-mapped").wear_spread_cycles = spread;
         let mut d = device(&p, "direct");
         assert!(d.precondition(1.0, Fill::Sequential));
         let units = d.capacity().0 / 4096;

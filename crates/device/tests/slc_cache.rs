@@ -45,8 +45,8 @@ fn with_cache(fixed: u32, dynamic: u32) -> Profile {
     });
     p.device.capacity_bytes = u64::from(100 - SPARE) * slc_block() * 3;
     p.nand.cache_program = true;
-    p.controller.write_buffer_kib = 1024;
-    p.ftl.slc_cache = Some(SlcCacheSection {
+    p.controller.as_mut().expect("page-mapped").write_buffer_kib = 1024;
+    p.ftl.as_mut().expect("page-mapped").slc_cache = Some(SlcCacheSection {
         static_gb: f64::from(fixed) * slc_block() as f64 / 1e9,
         dynamic_gb: f64::from(dynamic) * slc_block() as f64 / 1e9,
         lends_spare_percent: 0.0,

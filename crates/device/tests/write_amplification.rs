@@ -40,9 +40,9 @@ fn flash(blocks: u32, b: u32) -> Flash {
 /// A profile whose blocks with data are `1 + spare_percent/100` of the logical pages, and that α exactly.
 fn with_spare(blocks: u32, b: u32, spare_percent: f64) -> (Profile, f64) {
     let mut p = flash(blocks, b).profile(8);
-    p.ftl.collection_start = START;
-    p.ftl.relocation_units = 1;
-    p.controller.write_buffer_kib = 64;
+    p.ftl.as_mut().expect("page-mapped").collection_start = START;
+    p.ftl.as_mut().expect("page-mapped").relocation_units = 1;
+    p.controller.as_mut().expect("page-mapped").write_buffer_kib = 64;
     p.nand.slc.erase_us = 1.0;
     let holding = (f64::from(blocks - START) - 1.5) * f64::from(b);
     let logical = (holding / (1.0 + spare_percent / 100.0)) as u64;
@@ -159,7 +159,7 @@ fn greedy_collection_of_blocks_of_128_pages() {
 fn fifo_collection() {
     for percent in [7.0, 10.0, 15.0, 28.0] {
         let (mut p, alpha) = with_spare(2048, 64, percent);
-        p.ftl.collection = CollectionPolicy::Fifo;
+        p.ftl.as_mut().expect("page-mapped").collection = CollectionPolicy::Fifo;
         near(
             &format!("FIFO, {percent} %"),
             untimed(&p, 64),
@@ -277,7 +277,7 @@ fn timed_random_writes_agree_with_the_formula() {
 #[test]
 fn hot_and_cold_data_that_are_not_separated() {
     let (mut p, alpha) = with_spare(2048, 64, 7.0);
-    p.ftl.collection = CollectionPolicy::Fifo;
+    p.ftl.as_mut().expect("page-mapped").collection = CollectionPolicy::Fifo;
     let mut d = device(&p, "direct");
     assert!(d.precondition(1.0, Fill::Random { seed: 7 }));
     let logical = d.capacity().0 / 4096;
@@ -303,7 +303,7 @@ fn cost_benefit_lies_between_greedy_and_random_choice_of_victims() {
     // Uniform writes leave age without meaning, so that greedy is the best there is; any choice
     // that looks at the valid data beats one that does not: α/(α − 1).
     let (mut p, alpha) = with_spare(1024, 64, 15.0);
-    p.ftl.collection = CollectionPolicy::CostBenefit;
+    p.ftl.as_mut().expect("page-mapped").collection = CollectionPolicy::CostBenefit;
     let got = untimed(&p, 64);
     assert!(got >= 0.99 * greedy(alpha, 64), "{got}");
     assert!(got <= 1.02 * fifo(alpha), "{got}");
@@ -335,7 +335,7 @@ fn account_for_programs(page_kib: u32) {
     let (mut p, _) = with_spare(128, 64, 15.0);
     p.nand.page_kib = page_kib;
     p.nand.word_lines = 64 * 4 / page_kib;
-    p.ftl.journal_entries = 512;
+    p.ftl.as_mut().expect("page-mapped").journal_entries = 512;
     let mut d = device(&p, "direct");
     let logical = d.capacity().0 / 4096;
     let mut draw = Draw(5);

@@ -133,14 +133,19 @@ pub fn fullness(
 fn smaller(profile: &Profile) -> (Profile, u32) {
     let mut small = profile.clone();
     let mut factor = 1;
-    let unit = u64::from(profile.ftl.mapping_unit_bytes);
+    // A card's map is small enough whatever its capacity.
+    let Some(ftl) = &profile.ftl else {
+        return (small, factor);
+    };
+    let unit = u64::from(ftl.mapping_unit_bytes);
     while small.device.capacity_bytes > WHOLE && small.nand.word_lines.is_multiple_of(2) {
         factor *= 2;
         small.nand.word_lines /= 2;
         small.device.capacity_bytes =
             profile.device.capacity_bytes / u64::from(factor) / unit * unit;
         let share = f64::from(factor);
-        if let (Some(slc), Some(whole)) = (&mut small.ftl.slc_cache, &profile.ftl.slc_cache) {
+        let slc = small.ftl.as_mut().and_then(|f| f.slc_cache.as_mut());
+        if let (Some(slc), Some(whole)) = (slc, &ftl.slc_cache) {
             slc.static_gb = whole.static_gb / share;
             slc.dynamic_gb = whole.dynamic_gb / share;
         }
@@ -401,8 +406,8 @@ mod tests {
         };
         assert!((share(&small) / share(&spec.profile) - 1.0).abs() < 1e-6);
         let (slc, whole) = (
-            small.ftl.slc_cache.unwrap(),
-            spec.profile.ftl.slc_cache.unwrap(),
+            small.ftl.unwrap().slc_cache.unwrap(),
+            spec.profile.ftl.unwrap().slc_cache.unwrap(),
         );
         assert_eq!(slc.dynamic_gb * 16.0, whole.dynamic_gb);
         let (same, one) = smaller(&SimSpec::library("reference-nvme-64gb").unwrap().profile);

@@ -44,6 +44,25 @@ pub(crate) struct Superblock {
     pub(crate) safe_until: Nanos,
 }
 
+impl Superblock {
+    /// One that has never been used.
+    pub(crate) fn fresh() -> Self {
+        Superblock {
+            state: State::Free,
+            slc: false,
+            valid: 0,
+            erases: 0,
+            reads: 0,
+            programs_pending: 0,
+            moves_pending: 0,
+            closed_order: 0,
+            closed_at: Nanos::ZERO,
+            safe_reads: 0,
+            safe_until: Nanos::ZERO,
+        }
+    }
+}
+
 /// All superblocks.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Superblocks {
@@ -72,19 +91,7 @@ impl Superblocks {
         };
         let good: Vec<u32> = (0..planes).map(|_| good_in_plane(random)).collect();
         let usable = least;
-        let fresh = Superblock {
-            state: State::Free,
-            slc: false,
-            valid: 0,
-            erases: 0,
-            reads: 0,
-            programs_pending: 0,
-            moves_pending: 0,
-            closed_order: 0,
-            closed_at: Nanos::ZERO,
-            safe_reads: 0,
-            safe_until: Nanos::ZERO,
-        };
+        let fresh = Superblock::fresh();
         // Every plane keeps its surplus of good blocks for blocks that fail in use.
         let spare = good.iter().map(|g| g - usable).min().unwrap_or(0);
         Superblocks {

@@ -20,7 +20,7 @@ use super::map::Map;
 use super::victims::Victims;
 use super::window::Window;
 use crate::geometry::{Geometry, JOURNAL_UNITS, Ppa};
-use crate::profile::schema::{CollectionPolicy, MapLocation, Profile};
+use crate::profile::schema::{CollectionPolicy, FtlSection, MapLocation, Profile};
 use crate::random::Random;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -140,10 +140,15 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    pub(crate) fn new(profile: &Profile, geometry: Geometry, random: &mut Random) -> Self {
+    pub(crate) fn new(
+        profile: &Profile,
+        ftl: &FtlSection,
+        geometry: Geometry,
+        random: &mut Random,
+    ) -> Self {
         let blocks = Superblocks::new(&geometry, profile.nand.factory_bad_percent, random);
-        let map_in_flash = profile.ftl.map.location != MapLocation::Dram;
-        let journal = profile.ftl.journal_entries > 0;
+        let map_in_flash = ftl.map.location != MapLocation::Dram;
+        let journal = ftl.journal_entries > 0;
         let metadata = geometry.metadata_units(map_in_flash, journal);
         let logical = geometry.user_units + metadata;
         let journal_units = if journal {
@@ -153,7 +158,7 @@ impl Log {
         };
         let entries_per_unit = geometry.unit_bytes / 4;
         let map_pages = geometry.user_units.div_ceil(entries_per_unit);
-        let window = profile.ftl.map.window_kib.map(|kib| {
+        let window = ftl.map.window_kib.map(|kib| {
             let slots =
                 (u64::from(kib) * 1024 / u64::from(geometry.unit_bytes)).min(u64::from(map_pages));
             Window::new(slots as u32, map_pages)
@@ -161,8 +166,7 @@ impl Log {
         let superblocks = blocks.len();
         let native_units = geometry.native.superblock_units;
         let spare = superblocks.saturating_sub(logical.div_ceil(native_units));
-        let slc = profile
-            .ftl
+        let slc = ftl
             .slc_cache
             .as_ref()
             .map_or(SlcPolicy::default(), |s| SlcPolicy {
@@ -178,10 +182,10 @@ impl Log {
             journal_base: logical - journal_units,
             journal_units,
             journal_next: 0,
-            journal_entries: profile.ftl.journal_entries,
+            journal_entries: ftl.journal_entries,
             entries_pending: 0,
-            policy: profile.ftl.collection,
-            collection_start: profile.ftl.collection_start,
+            policy: ftl.collection,
+            collection_start: ftl.collection_start,
             slc,
             slc_closed: VecDeque::new(),
             slc_count: 0,

@@ -8,7 +8,7 @@
 
 use super::error::Located;
 use crate::link::{LinkMode, Protocol, link_mode};
-use nandscope_units::{Nanos, Rate};
+use nandscope_units::{Bytes, Nanos, Rate};
 use serde::{Deserialize, Serialize};
 
 /// A host profile as it stands in its file (`profiles/hosts/*.toml`).
@@ -91,6 +91,13 @@ pub struct StageSection {
     pub completion_us: f64,
     /// Discards are passed on.
     pub discard: bool,
+    /// Longest transfer, KiB; a longer command is split into several, one after another. Left out
+    /// where there is no limit.
+    pub max_transfer_kib: Option<u32>,
+    /// As long as writes follow each other without a gap, the stage makes one long write of them
+    /// (SD: it keeps a multiple-block write open).
+    #[serde(default)]
+    pub keeps_writes_open: bool,
     /// Power of the stage that the meter sees while commands are outstanding, mW.
     pub active_mw: f64,
     /// Power of the stage that the meter sees while idle, mW.
@@ -116,6 +123,10 @@ pub struct Chain {
     pub completion: Nanos,
     /// Every stage passes discards on.
     pub discard: bool,
+    /// Longest transfer; a longer command is split into several, one after another.
+    pub max_transfer: Bytes,
+    /// Writes that follow each other without a gap reach the device as one long write.
+    pub keeps_writes_open: bool,
     /// Power of all stages while commands are outstanding, W.
     pub active_w: f64,
     /// Power of all stages while idle, W.
@@ -192,6 +203,8 @@ impl HostProfile {
             command: Nanos::ZERO,
             completion: Nanos::ZERO,
             discard: true,
+            max_transfer: Bytes(u64::MAX),
+            keeps_writes_open: false,
             active_w: 0.0,
             idle_w: 0.0,
             j_per_byte: 0.0,
@@ -214,6 +227,10 @@ impl HostProfile {
             chain.command += Nanos::from_micros_f64(stage.command_us);
             chain.completion += Nanos::from_micros_f64(stage.completion_us);
             chain.discard &= stage.discard;
+            if let Some(kib) = stage.max_transfer_kib {
+                chain.max_transfer = chain.max_transfer.min(Bytes(u64::from(kib) * 1024));
+            }
+            chain.keeps_writes_open |= stage.keeps_writes_open;
             chain.active_w += stage.active_mw / 1e3;
             chain.idle_w += stage.idle_mw / 1e3;
             chain.j_per_byte += stage.pj_per_byte * 1e-12;
@@ -287,6 +304,16 @@ impl Faults {
                     format!("{table}.{i}.link"),
                     e.to_string(),
                     "correct the name",
+                );
+            }
+            if stage
+                .max_transfer_kib
+                .is_some_and(|kib| !(4..=1 << 20).contains(&kib))
+            {
+                self.add(
+                    format!("{table}.{i}.max_transfer_kib"),
+                    "no host transfers so much, or so little, at once",
+                    "give a number from 4 to 1048576, or remove the key",
                 );
             }
             let numbers = [

@@ -3,6 +3,7 @@
 //! [`schema`] says what stands in a file, [`check`](self) what must hold between the values,
 //! [`library`] what comes with nandscope. Nothing here reads files: callers hand in the text.
 
+pub mod card;
 mod check;
 mod error;
 mod explain;

@@ -1,6 +1,7 @@
-//! The text form of a device profile (`profiles/*.toml`), key by key. Every quantity carries its
-//! unit in its name. What the numbers must satisfy together is checked in `check`, not here.
+//! The text form of a device profile (`profiles/*.toml`), key by key (the table of cards with
+//! allocation units is in [`super::card`]). Every quantity carries its unit in its name. What the numbers must satisfy together is checked in `check`, not here.
 
+use super::card::CardSection;
 use serde::{Deserialize, Serialize};
 
 /// A device profile as it stands in its file.
@@ -13,10 +14,12 @@ pub struct Profile {
     pub device: DeviceSection,
     /// Flash chips.
     pub nand: NandSection,
-    /// Flash translation layer.
-    pub ftl: FtlSection,
-    /// Controller.
-    pub controller: ControllerSection,
+    /// Flash translation layer of a device with a page-mapped log.
+    pub ftl: Option<FtlSection>,
+    /// Controller of a device with a page-mapped log.
+    pub controller: Option<ControllerSection>,
+    /// Translation and controller of a card with allocation units, instead of the two before.
+    pub card: Option<CardSection>,
     /// Power of the device itself (flash operations apart).
     pub power: PowerSection,
     /// Thermal network and throttling.

@@ -51,14 +51,14 @@ impl Flash {
         p.nand.slc.erase_us = 1000.0;
         p.nand.slc.cycles = 1_000_000;
         no_errors(&mut p);
-        p.ftl.journal_entries = 0;
-        p.ftl.wear_spread_cycles = 0;
-        p.ftl.refresh_reads = 0;
-        p.ftl.collection_start = 2;
+        p.ftl.as_mut().expect("page-mapped").journal_entries = 0;
+        p.ftl.as_mut().expect("page-mapped").wear_spread_cycles = 0;
+        p.ftl.as_mut().expect("page-mapped").refresh_reads = 0;
+        p.ftl.as_mut().expect("page-mapped").collection_start = 2;
         p.device.capacity_bytes = u64::from(self.blocks - spare) * self.superblock_bytes();
         no_firmware_time(&mut p);
-        p.controller.write_buffer_kib = 64 * 1024;
-        p.controller.read_ahead_kib = 0;
+        p.controller.as_mut().expect("page-mapped").write_buffer_kib = 64 * 1024;
+        p.controller.as_mut().expect("page-mapped").read_ahead_kib = 0;
         attach(&mut p, FAST_LINK);
         p
     }
@@ -71,12 +71,12 @@ pub fn no_errors(p: &mut Profile) {
 }
 
 pub fn no_firmware_time(p: &mut Profile) {
-    p.controller.cores = 1;
-    p.controller.read_us = 0.0;
-    p.controller.write_us = 0.0;
-    p.controller.per_unit_ns = 0;
-    p.controller.relocate_unit_us = 0.0;
-    p.controller.decode_us = 0.0;
+    p.controller.as_mut().expect("page-mapped").cores = 1;
+    p.controller.as_mut().expect("page-mapped").read_us = 0.0;
+    p.controller.as_mut().expect("page-mapped").write_us = 0.0;
+    p.controller.as_mut().expect("page-mapped").per_unit_ns = 0;
+    p.controller.as_mut().expect("page-mapped").relocate_unit_us = 0.0;
+    p.controller.as_mut().expect("page-mapped").decode_us = 0.0;
 }
 
 /// Gives the profile one interface, on `link`.

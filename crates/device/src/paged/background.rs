@@ -1,7 +1,7 @@
 //! Relocation in time: collection, folding and refresh as jobs that read valid units and program
 //! them elsewhere; the pace that they set for the host; erasure; idle time.
 
-use super::Device;
+use super::PagedDevice;
 use crate::events::Event;
 use crate::ftl::log::{PageRun, ProgramUnit};
 use crate::nand::{FlashOp, OpClass, Owner};
@@ -91,7 +91,7 @@ impl Background {
     }
 }
 
-impl Device {
+impl PagedDevice {
     /// Units that may be admitted for the host now.
     pub(super) fn host_allowance(&mut self) -> u32 {
         if !self.note_pace() {

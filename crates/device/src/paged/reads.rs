@@ -1,6 +1,6 @@
 //! Reads: the map, read-ahead, array reads, the link.
 
-use super::Device;
+use super::PagedDevice;
 use crate::command::Status;
 use crate::events::Event;
 use crate::ftl::blocks::State;
@@ -8,7 +8,7 @@ use crate::ftl::log::PageRun;
 use crate::nand::{FlashOp, OpClass, Owner};
 use nandscope_units::Nanos;
 
-impl Device {
+impl PagedDevice {
     pub(super) fn begin_read(&mut self, index: u32) {
         let p = &self.pending[index as usize];
         let (first, units) = (p.first, p.units);

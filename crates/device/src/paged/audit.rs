@@ -1,16 +1,16 @@
 //! The invariants of a device, checked from the ground up, for tests. Slow: it looks at every
 //! unit of the flash.
 
-use super::Device;
+use super::PagedDevice;
 
-impl Device {
+impl PagedDevice {
     /// Checks the invariants of the bookkeeping at any instant, and, where nothing is under way,
     /// that nothing was left behind.
     ///
     /// # Errors
     /// The first invariant that does not hold, in words.
     #[doc(hidden)]
-    pub fn audit(&self) -> Result<(), String> {
+    pub(crate) fn audit(&self) -> Result<(), String> {
         self.log.audit()?;
         let (in_use, known) = (
             self.pending.len() - self.free_pending.len(),

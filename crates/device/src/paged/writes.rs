@@ -1,6 +1,6 @@
 //! Writes: admission to the buffer, the link, programs; flush, FUA and discard.
 
-use super::Device;
+use super::PagedDevice;
 use crate::command::{CommandKind, Status};
 use crate::events::Event;
 use crate::ftl::log::ProgramUnit;
@@ -98,7 +98,7 @@ impl Writes {
     }
 }
 
-impl Device {
+impl PagedDevice {
     pub(super) fn begin_write(&mut self, index: u32) {
         let p = &mut self.pending[index as usize];
         p.to_admit = p.units;

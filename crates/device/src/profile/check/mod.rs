@@ -1,8 +1,10 @@
 //! What must hold between the values of a device profile. Faults are collected, not only the
 //! first one; each names its key and what to do.
 
+mod card;
+
 use super::error::Located;
-use super::schema::{Cell, MapLocation, Profile};
+use super::schema::{Cell, ControllerSection, FtlSection, MapLocation, Profile};
 use crate::geometry::Geometry;
 use crate::link::link_mode;
 
@@ -44,14 +46,44 @@ pub(super) fn check(profile: &Profile) -> Vec<Located> {
     nand(profile, &mut faults);
     arrays(profile, &mut faults);
     reliability(profile, &mut faults);
-    ftl(profile, &mut faults);
-    controller(profile, &mut faults);
+    translation(profile, &mut faults);
     heat(profile, &mut faults);
     interfaces(profile, &mut faults);
     if faults.0.is_empty() {
-        capacity(profile, &mut faults);
+        match (&profile.ftl, &profile.card) {
+            (Some(ftl), _) => capacity(profile, ftl, &mut faults),
+            (None, Some(section)) => card::capacity(profile, section, &mut faults),
+            (None, None) => {}
+        }
     }
     faults.0
+}
+
+/// A device is either a page-mapped log with its controller, or a card.
+fn translation(profile: &Profile, faults: &mut Faults) {
+    match (&profile.ftl, &profile.controller, &profile.card) {
+        (Some(section), Some(firmware), None) => {
+            ftl(profile, section, faults);
+            controller(profile, section, firmware, faults);
+        }
+        (None, None, Some(section)) => card::check(profile, section, faults),
+        (ftl, controller, card) => {
+            let there = [
+                ("[ftl]", ftl.is_some()),
+                ("[controller]", controller.is_some()),
+                ("[card]", card.is_some()),
+            ];
+            let named: Vec<&str> = there.iter().filter(|t| t.1).map(|t| t.0).collect();
+            faults.add(
+                "device",
+                match named.as_slice() {
+                    [] => "nothing says how the device translates addresses".to_string(),
+                    some => format!("{} do not make a device", some.join(" and ")),
+                },
+                "give [ftl] and [controller] for a page-mapped device, or [card] for one with allocation units",
+            );
+        }
+    }
 }
 
 fn nand(profile: &Profile, faults: &mut Faults) {
@@ -175,8 +207,7 @@ fn reliability(profile: &Profile, faults: &mut Faults) {
     faults.count("nand.reliability.retries", r.retries, 0, 64);
 }
 
-fn ftl(profile: &Profile, faults: &mut Faults) {
-    let ftl = &profile.ftl;
+fn ftl(profile: &Profile, ftl: &FtlSection, faults: &mut Faults) {
     let page_bytes = profile.nand.page_kib.saturating_mul(1024);
     let unit = ftl.mapping_unit_bytes;
     if unit < 512 || !unit.is_power_of_two() || !page_bytes.is_multiple_of(unit) {
@@ -238,8 +269,7 @@ fn ftl(profile: &Profile, faults: &mut Faults) {
     }
 }
 
-fn controller(profile: &Profile, faults: &mut Faults) {
-    let c = &profile.controller;
+fn controller(profile: &Profile, ftl: &FtlSection, c: &ControllerSection, faults: &mut Faults) {
     faults.count("controller.cores", c.cores, 1, 64);
     faults.range("controller.read_us", c.read_us, 0.0, 1e6);
     faults.range("controller.write_us", c.write_us, 0.0, 1e6);
@@ -249,12 +279,7 @@ fn controller(profile: &Profile, faults: &mut Faults) {
     faults.range("controller.boot_ms", c.boot_ms, 0.0, 1e6);
     faults.count("controller.read_ahead_kib", c.read_ahead_kib, 0, 1 << 16);
     let program_kib = profile.nand.page_kib * profile.nand.planes * pages_per_program(profile);
-    let least = program_kib
-        * if profile.ftl.relocation_shares_buffer {
-            2
-        } else {
-            1
-        };
+    let least = program_kib * if ftl.relocation_shares_buffer { 2 } else { 1 };
     if c.write_buffer_kib < least || c.write_buffer_kib > 1 << 24 {
         faults.add(
             "controller.write_buffer_kib",
@@ -357,10 +382,10 @@ fn interfaces(profile: &Profile, faults: &mut Faults) {
     }
 }
 
-fn capacity(profile: &Profile, faults: &mut Faults) {
-    let geometry = Geometry::new(profile);
+fn capacity(profile: &Profile, ftl: &FtlSection, faults: &mut Faults) {
+    let geometry = Geometry::new(profile, ftl);
     let bytes = profile.device.capacity_bytes;
-    if bytes == 0 || !bytes.is_multiple_of(u64::from(profile.ftl.mapping_unit_bytes)) {
+    if bytes == 0 || !bytes.is_multiple_of(u64::from(ftl.mapping_unit_bytes)) {
         faults.add(
             "device.capacity_bytes",
             format!("{bytes} is not a whole number of mapping units"),
@@ -378,9 +403,9 @@ fn capacity(profile: &Profile, faults: &mut Faults) {
         );
         return;
     }
-    let needed = geometry.needed_superblocks(profile);
+    let needed = geometry.needed_superblocks(ftl);
     if good < needed {
-        let unit = u64::from(profile.ftl.mapping_unit_bytes);
+        let unit = u64::from(ftl.mapping_unit_bytes);
         faults.add(
             "device.capacity_bytes",
             format!(

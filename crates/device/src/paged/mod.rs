@@ -1,75 +1,35 @@
-//! The device: commands in, completions out, in virtual time. It ties host path, controller,
-//! translation and flash together through one queue of events; `reads`, `writes` and `background`
-//! hold its three kinds of work, `meter` power and heat.
-//!
-//! Invariants: the clock never goes back; every submitted command completes exactly once; two
-//! devices made from the same profile, host and seed and given the same commands at the same
-//! times give the same completions.
+//! A device with a page-mapped log: host path, controller, translation and flash tied together
+//! through one queue of events. `reads`, `writes` and `background` hold its three kinds of work,
+//! `power` what it draws. Cards with allocation units are in [`crate::au`].
 
 mod audit;
 mod background;
-mod meter;
+mod power;
 mod precondition;
 mod reads;
 mod report;
-mod snapshot;
 mod writes;
 
-pub use precondition::Fill;
-pub use snapshot::SnapshotError;
-
+use crate::attachment::{Attachment, link_time};
 use crate::command::{Command, CommandKind, Completion, Status};
+use crate::device::{SubmitError, changes_data};
 use crate::events::{Event, EventQueue};
 use crate::ftl::log::{Log, PageRun, ProgramUnit};
 use crate::geometry::Geometry;
+use crate::hostcount::HostCounters;
+use crate::meter::Meter;
 use crate::nand::{Array, ArrayTimes, Owner, Progress};
-use crate::profile::host::{Chain, HostProfile};
-use crate::profile::schema::{Acknowledge, ControllerSection, DeviceSection, Profile};
+use crate::profile::host::HostProfile;
+use crate::profile::schema::{ControllerSection, DeviceSection, FtlSection, Profile};
 use crate::random::Random;
 use crate::readahead::ReadAhead;
 use crate::reliability::Reliability;
 use crate::thermal::Thermal;
 use background::Background;
-use meter::Meter;
 use nandscope_units::{Bytes, Nanos, SECTOR_BYTES};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
-use thiserror::Error;
 use writes::Writes;
-
-/// A command came at a time that the device cannot take it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum SubmitError {
-    /// Before the device's present time.
-    #[error("the command is for {at}, and the device is at {now} already")]
-    InThePast {
-        /// Time asked for.
-        at: Nanos,
-        /// Present time of the device.
-        now: Nanos,
-    },
-    /// Something happens in the device before that time: advance it first.
-    #[error(
-        "the command is for {at}, and the device has an event at {event} before it: advance it first"
-    )]
-    EventBefore {
-        /// Time asked for.
-        at: Nanos,
-        /// Time of the event.
-        event: Nanos,
-    },
-}
-
-/// Interface and host path in use.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Attachment {
-    chain: Chain,
-    acknowledge: Acknowledge,
-    clock_share: f64,
-    active_w: f64,
-    idle_w: f64,
-    link_j_per_byte: f64,
-}
 
 /// A command on its way through the device.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -89,9 +49,9 @@ struct Pending {
     link_done: Nanos,
 }
 
-/// A simulated flash device.
+/// A simulated flash device with a page-mapped log.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Device {
+pub(crate) struct PagedDevice {
     identity: DeviceSection,
     serial: String,
     controller: ControllerSection,
@@ -116,7 +76,7 @@ pub struct Device {
     background: Background,
     meter: Meter,
     thermal: Thermal,
-    counters: report::HostCounters,
+    counters: HostCounters,
     #[serde(skip)]
     scratch: Scratch,
     #[serde(skip)]
@@ -131,23 +91,29 @@ struct Scratch {
     full: Vec<ProgramUnit>,
 }
 
-impl Device {
+impl PagedDevice {
     /// A device fresh from the factory, attached to a host.
     ///
     /// # Errors
     /// A message for people where host and device have no link in common.
-    pub fn new(profile: &Profile, host: &HostProfile, seed: u64) -> Result<Self, String> {
-        let geometry = Geometry::new(profile);
+    pub(crate) fn new(
+        profile: &Profile,
+        ftl: &FtlSection,
+        controller: &ControllerSection,
+        host: &HostProfile,
+        seed: u64,
+    ) -> Result<Self, String> {
+        let geometry = Geometry::new(profile, ftl);
         let mut random = Random::new(seed);
-        let log = Log::new(profile, geometry.clone(), &mut random);
-        let attachment = attach(profile, host)?;
-        let buffer_units = (u64::from(profile.controller.write_buffer_kib) * 1024
-            / u64::from(geometry.unit_bytes)) as u32;
-        let ahead_units = profile.controller.read_ahead_kib * 1024 / geometry.unit_bytes;
-        let mut device = Device {
+        let log = Log::new(profile, ftl, geometry.clone(), &mut random);
+        let attachment = Attachment::new(profile, host)?;
+        let buffer_units =
+            (u64::from(controller.write_buffer_kib) * 1024 / u64::from(geometry.unit_bytes)) as u32;
+        let ahead_units = controller.read_ahead_kib * 1024 / geometry.unit_bytes;
+        let mut device = PagedDevice {
             identity: profile.device.clone(),
             serial: format!("NS{:010X}", random.next() >> 24),
-            controller: profile.controller.clone(),
+            controller: controller.clone(),
             now: Nanos::ZERO,
             events: EventQueue::default(),
             array: Array::new(
@@ -161,19 +127,19 @@ impl Device {
                 geometry.slc.cycles,
             ),
             read_ahead: ReadAhead::new(ahead_units),
-            map_fetch: profile.ftl.map.host_memory_us.map(Nanos::from_micros_f64),
+            map_fetch: ftl.map.host_memory_us.map(Nanos::from_micros_f64),
             pending: Vec::new(),
             free_pending: Vec::new(),
             outstanding: 0,
             host_queue: VecDeque::new(),
-            cores: vec![Nanos::ZERO; profile.controller.cores as usize],
+            cores: vec![Nanos::ZERO; controller.cores as usize],
             link_in: Nanos::ZERO,
             link_out: Nanos::ZERO,
             writes: Writes::new(buffer_units),
-            background: Background::new(&profile.ftl),
+            background: Background::new(ftl),
             meter: Meter::new(&profile.power),
             thermal: Thermal::new(&profile.thermal, &profile.power),
-            counters: report::HostCounters::default(),
+            counters: HostCounters::default(),
             scratch: Scratch::default(),
             done: Vec::new(),
             attachment,
@@ -189,7 +155,7 @@ impl Device {
     ///
     /// # Errors
     /// A message for people where host and device have no link in common.
-    pub fn attach(&mut self, profile: &Profile, host: &HostProfile) -> Result<(), String> {
+    pub(crate) fn attach(&mut self, profile: &Profile, host: &HostProfile) -> Result<(), String> {
         let mut dropped = Vec::new();
         while self.outstanding > 0 {
             self.advance(Nanos::MAX, &mut dropped);
@@ -199,27 +165,24 @@ impl Device {
     }
 
     fn apply_attachment(&mut self, profile: &Profile, host: &HostProfile) -> Result<(), String> {
-        self.attachment = attach(profile, host)?;
-        let links: Vec<&str> = profile.interface.iter().map(|i| i.link.as_str()).collect();
-        let (index, _) = host.attach(&links)?;
-        self.array
-            .set_active_dies(profile.interface[index].active_dies);
+        self.attachment = Attachment::new(profile, host)?;
+        self.array.set_active_dies(self.attachment.active_dies);
         self.array.set_clock(self.clock());
         Ok(())
     }
 
     /// Present time of the device.
-    pub fn now(&self) -> Nanos {
+    pub(crate) fn now(&self) -> Nanos {
         self.now
     }
 
     /// Addressable capacity.
-    pub fn capacity(&self) -> Bytes {
+    pub(crate) fn capacity(&self) -> Bytes {
         Bytes(self.identity.capacity_bytes)
     }
 
     /// The host path in words, stage by stage.
-    pub fn path(&self) -> &[String] {
+    pub(crate) fn path(&self) -> &[String] {
         &self.attachment.chain.path
     }
 
@@ -228,7 +191,7 @@ impl Device {
     ///
     /// # Errors
     /// Where `at` is before the present, or before something that happens in the device.
-    pub fn submit(&mut self, command: Command, at: Nanos) -> Result<(), SubmitError> {
+    pub(crate) fn submit(&mut self, command: Command, at: Nanos) -> Result<(), SubmitError> {
         if at < self.now {
             return Err(SubmitError::InThePast { at, now: self.now });
         }
@@ -254,14 +217,14 @@ impl Device {
     }
 
     /// Time of the next thing that happens in the device, if any is planned.
-    pub fn next_event(&self) -> Option<Nanos> {
+    pub(crate) fn next_event(&self) -> Option<Nanos> {
         self.events.next_time()
     }
 
     /// Lets time pass until `until`, or until the first instant at which commands complete;
     /// appends their completions and returns the time reached. With `until` at [`Nanos::MAX`] and
     /// nothing planned the clock stays.
-    pub fn advance(&mut self, until: Nanos, completions: &mut Vec<Completion>) -> Nanos {
+    pub(crate) fn advance(&mut self, until: Nanos, completions: &mut Vec<Completion>) -> Nanos {
         while let Some(at) = self.events.next_time() {
             if at > until || (!self.done.is_empty() && at > self.now) {
                 break;
@@ -377,10 +340,26 @@ impl Device {
         let more = u64::from(p.units.saturating_sub(1).min(4096)) * self.controller.per_unit_ns;
         let normal = (us * 1e3) as u64 + more;
         let time = self.slowed(normal);
-        let arrival = self.now + self.attachment.chain.command;
+        let arrival = self.now + self.attachment.chain.command + self.time_of_splits(index);
         // All commands take equally long to arrive, so cores are given out in order.
         let done = self.book_core(arrival, time);
         self.events.push(done, Event::Firmware(index));
+    }
+
+    /// A command that the host's driver splits takes the path once more for each further transfer.
+    fn time_of_splits(&self, index: u32) -> Nanos {
+        let chain = &self.attachment.chain;
+        let p = &self.pending[index as usize];
+        let bytes = p.command.bytes().0;
+        let moves_data = matches!(
+            p.command.kind,
+            CommandKind::Read | CommandKind::Write { .. }
+        );
+        if !moves_data || bytes <= chain.max_transfer.0 {
+            return Nanos::ZERO;
+        }
+        let further = bytes.div_ceil(chain.max_transfer.0) - 1;
+        Nanos((chain.command.0 + chain.completion.0) * further)
     }
 
     /// Books the core that is free first, not before `from`; returns the end.
@@ -505,28 +484,4 @@ impl Device {
         let to = (u64::from(first + units) * self.unit_bytes()).min(end);
         to.saturating_sub(from)
     }
-}
-
-fn attach(profile: &Profile, host: &HostProfile) -> Result<Attachment, String> {
-    let links: Vec<&str> = profile.interface.iter().map(|i| i.link.as_str()).collect();
-    let (index, chain) = host.attach(&links)?;
-    let interface = &profile.interface[index];
-    Ok(Attachment {
-        chain,
-        acknowledge: interface.acknowledge,
-        clock_share: interface.clock_share,
-        active_w: interface.active_mw / 1e3,
-        idle_w: interface.idle_mw / 1e3,
-        link_j_per_byte: interface.link_pj_per_byte * 1e-12,
-    })
-}
-
-/// Whether background work waits for the end of such commands.
-const fn changes_data(kind: CommandKind) -> bool {
-    matches!(kind, CommandKind::Write { .. } | CommandKind::Discard)
-}
-
-/// Time for `bytes` (below 2^33) at a rate in bytes per second, rounded to the nearest ns.
-fn link_time(bytes: u64, rate: u64) -> Nanos {
-    Nanos((bytes * 1_000_000_000 + rate / 2) / rate.max(1))
 }

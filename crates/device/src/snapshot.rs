@@ -1,12 +1,12 @@
 //! A used device as bytes, to be kept and continued: a header with a version, then everything the
 //! device is, then a checksum.
 
-use super::Device;
+use crate::device::Device;
 use thiserror::Error;
 
 const MAGIC: &[u8; 8] = b"NSDEVICE";
 /// Rises whenever the state of the device changes its form; older snapshots are refused by name.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 const HEADER: usize = 12;
 const CHECKSUM: usize = 8;
 

@@ -2,7 +2,8 @@
 //! random for long. The bookkeeping is the same as in a timed run; only the clock, the queues and
 //! the heat are left out.
 
-use super::Device;
+use super::PagedDevice;
+use crate::device::Fill;
 use crate::ftl::log::Programmed;
 use crate::random::Random;
 use nandscope_units::Nanos;
@@ -13,23 +14,11 @@ const REST: Nanos = Nanos::from_secs(3600);
 /// Units whose map entries are fetched from memory at once.
 const BATCH: usize = 32;
 
-/// How a range is filled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fill {
-    /// In ascending order.
-    Sequential,
-    /// Every unit once, in random order.
-    Random {
-        /// The order follows from it.
-        seed: u64,
-    },
-}
-
-impl Device {
+impl PagedDevice {
     /// Fills the first `share` (0 to 1) of the capacity at once, and lets folding and collection
     /// finish as they would in a long idle time. Must be called while nothing is outstanding.
     /// Returns false where something is.
-    pub fn precondition(&mut self, share: f64, fill: Fill) -> bool {
+    pub(crate) fn precondition(&mut self, share: f64, fill: Fill) -> bool {
         let units = (f64::from(self.log.geometry.user_units) * share.clamp(0.0, 1.0)) as u32;
         match fill {
             Fill::Sequential => self.write_instantly(0..units),
@@ -43,7 +32,7 @@ impl Device {
     /// Overwrites `count` units drawn uniformly from the whole capacity, at once. With several
     /// times the capacity this is the steady state of random writes.
     /// Must be called while nothing is outstanding. Returns false where something is.
-    pub fn overwrite_randomly(&mut self, count: u64, seed: u64) -> bool {
+    pub(crate) fn overwrite_randomly(&mut self, count: u64, seed: u64) -> bool {
         let user_units = u64::from(self.log.geometry.user_units);
         let mut random = Random::new(seed);
         self.write_instantly((0..count).map(|_| random.below(user_units) as u32))

@@ -1,0 +1,45 @@
+//! Interface and host path in use: which link a device and a host have in common, and what it costs.
+
+use crate::profile::host::{Chain, HostProfile};
+use crate::profile::schema::{Acknowledge, Profile};
+use nandscope_units::Nanos;
+use serde::{Deserialize, Serialize};
+
+/// Interface and host path in use.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Attachment {
+    pub(crate) chain: Chain,
+    pub(crate) acknowledge: Acknowledge,
+    /// Dies that may program or erase at once.
+    pub(crate) active_dies: u32,
+    pub(crate) clock_share: f64,
+    pub(crate) active_w: f64,
+    pub(crate) idle_w: f64,
+    pub(crate) link_j_per_byte: f64,
+}
+
+impl Attachment {
+    /// The best link that device and host have in common.
+    ///
+    /// # Errors
+    /// A message for people where there is none.
+    pub(crate) fn new(profile: &Profile, host: &HostProfile) -> Result<Self, String> {
+        let links: Vec<&str> = profile.interface.iter().map(|i| i.link.as_str()).collect();
+        let (index, chain) = host.attach(&links)?;
+        let interface = &profile.interface[index];
+        Ok(Attachment {
+            chain,
+            acknowledge: interface.acknowledge,
+            active_dies: interface.active_dies,
+            clock_share: interface.clock_share,
+            active_w: interface.active_mw / 1e3,
+            idle_w: interface.idle_mw / 1e3,
+            link_j_per_byte: interface.link_pj_per_byte * 1e-12,
+        })
+    }
+}
+
+/// Time for `bytes` (below 2^33) at a rate in bytes per second, rounded to the nearest ns.
+pub(crate) fn link_time(bytes: u64, rate: u64) -> Nanos {
+    Nanos((bytes * 1_000_000_000 + rate / 2) / rate.max(1))
+}

@@ -1,0 +1,109 @@
+//! RAM of a card's controller: pages that the host has written in part and that are held back,
+//! because the next write may complete them. Where writes are acknowledged only when programmed,
+//! nothing is held back, unless the host keeps one long write open.
+
+use super::geometry::CardGeometry;
+use crate::attachment::Attachment;
+use crate::profile::card::CardSection;
+use crate::profile::schema::Acknowledge;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// Sectors of one page, from `from` up to `to`, that wait for the rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Held {
+    pub(super) from: u64,
+    pub(super) to: u64,
+}
+
+/// The buffer.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Buffer {
+    /// Pages that it holds back at most.
+    pages_most: usize,
+    held: VecDeque<Held>,
+    /// Writes complete when the buffer has them.
+    pub(super) write_back: bool,
+    /// Room for two pages: the link fills one while the flash empties the other.
+    pub(super) overlaps: bool,
+    pub(super) pages: u32,
+    page_sectors: u64,
+}
+
+impl Buffer {
+    pub(super) fn new(
+        attachment: &Attachment,
+        card: &CardSection,
+        geometry: &CardGeometry,
+    ) -> Self {
+        let pages = (u64::from(card.controller.buffer_kib) * 1024 / geometry.page_bytes()) as u32;
+        let write_back = attachment.acknowledge == Acknowledge::Buffered;
+        Buffer {
+            pages_most: if write_back {
+                pages.max(1) as usize
+            } else {
+                usize::from(attachment.chain.keeps_writes_open)
+            },
+            held: VecDeque::new(),
+            write_back,
+            overlaps: pages >= 2,
+            pages,
+            page_sectors: u64::from(geometry.page_sectors),
+        }
+    }
+
+    /// Takes sectors in. Returns those to be written to flash now: first a page that has to make
+    /// room, then the whole pages (and what cannot be held back) of the write itself.
+    pub(super) fn take(&mut self, from: u64, to: u64) -> [Option<Held>; 2] {
+        if self.pages_most == 0 {
+            return [None, Some(Held { from, to })];
+        }
+        let page = |sector: u64| sector / self.page_sectors;
+        let mut begin = from;
+        let mut evicted = None;
+        if let Some(i) = self.held.iter().position(|h| h.to == from) {
+            if let Some(held) = self.held.remove(i) {
+                begin = held.from;
+            }
+        } else if let Some(i) = self.held.iter().position(|h| page(h.from) == page(from)) {
+            // The same page in another place: what was held goes first.
+            evicted = self.held.remove(i);
+        }
+        let whole_end = to / self.page_sectors * self.page_sectors;
+        if whole_end == to {
+            return [evicted, Some(Held { from: begin, to })];
+        }
+        let rest = Held {
+            from: begin.max(whole_end),
+            to,
+        };
+        if self.held.len() >= self.pages_most {
+            evicted = evicted.or_else(|| self.held.pop_front());
+        }
+        self.held.push_back(rest);
+        let now = (whole_end > begin).then_some(Held {
+            from: begin,
+            to: whole_end,
+        });
+        [evicted, now]
+    }
+
+    /// Gives up everything that is held back.
+    pub(super) fn drain(&mut self) -> Vec<Held> {
+        self.held.drain(..).collect()
+    }
+
+    /// Forgets what is held back in a range that was discarded.
+    pub(super) fn forget(&mut self, from: u64, to: u64) {
+        self.held.retain(|h| h.to <= from || h.from >= to);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.held.is_empty()
+    }
+
+    /// Whether part of a range is held back.
+    pub(super) fn touches(&self, from: u64, to: u64) -> bool {
+        self.held.iter().any(|h| h.from < to && h.to > from)
+    }
+}

@@ -1,0 +1,70 @@
+//! How a card is divided: AUs, pages, sectors, superblocks.
+
+use crate::profile::card::CardSection;
+use crate::profile::schema::{ArraySection, Profile};
+use nandscope_units::SECTOR_BYTES;
+use serde::{Deserialize, Serialize};
+
+/// The division of a card. A **page** is what a die programs at once: a page on every plane, times
+/// the pages of a word line where they are programmed together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct CardGeometry {
+    pub(crate) au_sectors: u32,
+    pub(crate) page_sectors: u32,
+    pub(crate) au_pages: u32,
+    /// Bytes that one array read brings: a page on every plane.
+    pub(crate) stripe_bytes: u32,
+    /// Logical AUs; the last one may be cut off by the capacity.
+    pub(crate) logical_aus: u32,
+    /// AUs that the good blocks of the flash make.
+    pub(crate) physical_aus: u32,
+    /// Superblocks (an erase block on every plane of every die) of an AU, rounded up.
+    pub(crate) au_superblocks: u32,
+    pub(crate) dies: u32,
+    pub(crate) channels: u32,
+}
+
+impl CardGeometry {
+    /// The geometry of a profile, whose numbers may still be impossible: products saturate, and
+    /// divisors are at least 1.
+    pub(crate) fn new(profile: &Profile, card: &CardSection) -> Self {
+        let nand = &profile.nand;
+        let array = native(profile);
+        let bits = nand.cell.bits();
+        let pages_per_program = if array.program_us.len() == 1 { bits } else { 1 };
+        let sectors = |kib: u32| u64::from(kib) * 1024 / SECTOR_BYTES;
+        let stripe = sectors(nand.page_kib) * u64::from(nand.planes);
+        let page = (stripe * u64::from(pages_per_program)).max(1);
+        let au = sectors(card.au_kib).max(1);
+        let dies = u64::from(nand.channels) * u64::from(nand.dies_per_channel);
+        let superblock = (stripe * u64::from(nand.word_lines) * u64::from(bits) * dies).max(1);
+        let bad = (f64::from(nand.blocks_per_plane) * nand.factory_bad_percent / 100.0) as u64;
+        let good = u64::from(nand.blocks_per_plane).saturating_sub(bad);
+        let capacity = profile.device.capacity_bytes / SECTOR_BYTES;
+        CardGeometry {
+            au_sectors: clamp(au),
+            page_sectors: clamp(page),
+            au_pages: clamp(au / page),
+            stripe_bytes: clamp(stripe * SECTOR_BYTES),
+            logical_aus: clamp(capacity.div_ceil(au)),
+            physical_aus: clamp(u64::from(clamp(good)).saturating_mul(superblock) / au),
+            au_superblocks: clamp(au.div_ceil(superblock)),
+            dies: clamp(dies),
+            channels: nand.channels,
+        }
+    }
+
+    /// Bytes of a page.
+    pub(crate) fn page_bytes(&self) -> u64 {
+        u64::from(self.page_sectors) * SECTOR_BYTES
+    }
+}
+
+/// Array times of the mode that the card's blocks are used in.
+pub(crate) fn native(profile: &Profile) -> &ArraySection {
+    profile.nand.native.as_ref().unwrap_or(&profile.nand.slc)
+}
+
+fn clamp(n: u64) -> u32 {
+    n.min(u64::from(u32::MAX)) as u32
+}

@@ -1,0 +1,424 @@
+//! The map of a card: which physical AU holds a logical one, which AUs are open, which merges were
+//! put off. It says what the flash has to do for each write, and knows nothing of time.
+//!
+//! A merge's bookkeeping is done at once even where its work is put off: nobody can see the
+//! difference, because the spare AUs that it would hold meanwhile are checked to be there.
+
+use super::geometry::CardGeometry;
+use super::open::{Manner, OpenAu};
+use super::physical::Physical;
+use super::work::Work;
+use crate::profile::card::{CardSection, OutOfOrder};
+use crate::random::Random;
+use crate::reliability::Reliability;
+use nandscope_units::Nanos;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+const UNMAPPED: u32 = u32::MAX;
+
+/// What the bookkeeping needs besides itself: the error model and the present.
+pub(super) struct Around<'a> {
+    pub(super) reliability: &'a Reliability,
+    pub(super) random: &'a mut Random,
+    pub(super) now: Nanos,
+}
+
+/// The FAT area.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Fat {
+    first: u32,
+    aus: u32,
+    open_most: u32,
+    manner: Manner,
+}
+
+/// The card has no AU left to write to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct NoSpare;
+
+/// A merge that was put off.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Debt {
+    au: u32,
+    work: Work,
+}
+
+/// The map of a card.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Map {
+    pub(super) geometry: CardGeometry,
+    table: Vec<u32>,
+    pub(super) physical: Physical,
+    blocks_of_au: u32,
+    data_manner: Manner,
+    data_open_most: u32,
+    fat: Option<Fat>,
+    open: Vec<(OpenAu, u32)>,
+    /// AUs whose state is in RAM, the last one used first.
+    states: VecDeque<u32>,
+    states_most: usize,
+    debts: VecDeque<Debt>,
+    debts_most: u32,
+    small_up_to: u32,
+    cluster_pages: u32,
+    wear_spread: u32,
+    wear_batch: u32,
+    refresh_reads: u32,
+    /// Most erases of any AU when wear was looked at last.
+    levelled_at: u32,
+    uses: u64,
+}
+
+impl Map {
+    pub(super) fn new(card: &CardSection, geometry: CardGeometry, planes: u32) -> Self {
+        let manner = |out_of_order, log_kib: Option<u32>| {
+            let log_pages = match out_of_order {
+                OutOfOrder::Map => geometry.au_pages,
+                _ => log_kib.unwrap_or(0) * 2 / geometry.page_sectors,
+            };
+            Manner {
+                out_of_order,
+                log_pages,
+                partial_programs: card.partial_programs,
+                au_pages: geometry.au_pages,
+                page_sectors: geometry.page_sectors,
+                au_superblocks: geometry.au_superblocks,
+                log_superblocks: (geometry.au_superblocks * log_pages)
+                    .div_ceil(geometry.au_pages.max(1)),
+            }
+        };
+        let fat = card.fat.as_ref().map(|f| Fat {
+            first: f.first_au,
+            aus: f.aus,
+            open_most: f.open_aus,
+            manner: manner(f.out_of_order, f.log_kib),
+        });
+        let small = card.small_writes.as_ref();
+        Map {
+            table: vec![UNMAPPED; geometry.logical_aus as usize],
+            physical: Physical::new(geometry.physical_aus, geometry.logical_aus),
+            blocks_of_au: geometry.au_superblocks * geometry.dies * planes,
+            data_manner: manner(card.out_of_order, card.log_kib),
+            data_open_most: card.open_aus - fat.as_ref().map_or(0, |f| f.open_most),
+            fat,
+            open: Vec::new(),
+            states: VecDeque::new(),
+            states_most: card.states_in_ram as usize,
+            debts: VecDeque::new(),
+            debts_most: card.deferred_merges,
+            small_up_to: small.map_or(0, |s| s.up_to_kib * 2),
+            cluster_pages: small.map_or(0, |s| (s.cluster_kib * 2).div_ceil(geometry.page_sectors)),
+            wear_spread: card.wear_spread_cycles,
+            wear_batch: card.wear_batch_aus,
+            refresh_reads: card.refresh_reads,
+            levelled_at: 0,
+            uses: 0,
+            geometry,
+        }
+    }
+
+    /// Writes sectors; `continues` where they follow the write before.
+    ///
+    /// # Errors
+    /// Where no AU is left to write to; what was written until then is.
+    pub(super) fn write(
+        &mut self,
+        sector: u64,
+        sectors: u32,
+        continues: bool,
+        around: &mut Around,
+    ) -> Result<Work, NoSpare> {
+        let mut work = Work::default();
+        let (mut at, end) = (sector, sector + u64::from(sectors));
+        let size = u64::from(self.geometry.au_sectors);
+        while at < end {
+            let au = (at / size) as u32;
+            let from = (at % size) as u32;
+            let to = (end - u64::from(au) * size).min(size) as u32;
+            if !continues && sectors <= self.small_up_to && self.is_mapped(au) {
+                work.clusters += self.cluster_pages;
+            } else {
+                self.write_to_au(au, from, to, around, &mut work)?;
+            }
+            at += u64::from(to - from);
+        }
+        Ok(work)
+    }
+
+    fn write_to_au(
+        &mut self,
+        au: u32,
+        from: u32,
+        to: u32,
+        around: &mut Around,
+        work: &mut Work,
+    ) -> Result<(), NoSpare> {
+        let slot = self.open_slot(au, around, work)?;
+        self.uses += 1;
+        self.note_state(au, work);
+        let manner = *self.manner(au);
+        let (open, _) = &mut self.open[slot];
+        open.last_used = self.uses;
+        open.write(from, to, &manner, work);
+        if open.is_complete(&manner) {
+            self.close(slot);
+        }
+        Ok(())
+    }
+
+    fn manner(&self, au: u32) -> &Manner {
+        match &self.fat {
+            Some(fat) if fat.covers(au) => &fat.manner,
+            _ => &self.data_manner,
+        }
+    }
+
+    /// The slot of an AU, opened where it is not yet; the AU written to longest ago is closed for it.
+    fn open_slot(
+        &mut self,
+        au: u32,
+        around: &mut Around,
+        work: &mut Work,
+    ) -> Result<usize, NoSpare> {
+        if let Some(slot) = self.open.iter().position(|(o, _)| o.au == au) {
+            return Ok(slot);
+        }
+        if let Some(i) = self.debts.iter().position(|d| d.au == au)
+            && let Some(debt) = self.debts.remove(i)
+        {
+            work.add(debt.work);
+        }
+        let is_fat = |au| self.fat.as_ref().is_some_and(|f| f.covers(au));
+        let class = is_fat(au);
+        let most = match &self.fat {
+            Some(fat) if class => fat.open_most,
+            _ => self.data_open_most,
+        };
+        let same = || (0..self.open.len()).filter(|i| is_fat(self.open[*i].0.au) == class);
+        if same().count() >= most as usize
+            && let Some(oldest) = same().min_by_key(|i| self.open[*i].0.last_used)
+        {
+            let merge = self.close(oldest);
+            self.owe(merge, work);
+        }
+        let fresh = self.take_fresh(around, work)?;
+        let has_old = self.is_mapped(au);
+        let open = OpenAu::new(au, has_old, self.manner(au), self.uses);
+        self.open.push((open, fresh));
+        Ok(self.open.len() - 1)
+    }
+
+    /// Closes an open AU: its new block takes the place of the old one.
+    fn close(&mut self, slot: usize) -> Debt {
+        let (open, fresh) = self.open.swap_remove(slot);
+        let old = std::mem::replace(&mut self.table[open.au as usize], fresh);
+        if old != UNMAPPED {
+            self.physical.release(old);
+        }
+        Debt {
+            au: open.au,
+            work: open.close(self.manner(open.au)),
+        }
+    }
+
+    /// Puts a merge off, or does it (and all that were put off, where they are too many).
+    fn owe(&mut self, debt: Debt, work: &mut Work) {
+        if debt.work.is_none() {
+            return;
+        }
+        self.debts.push_back(debt);
+        if self.debts.len() > self.debts_most as usize {
+            for debt in self.debts.drain(..) {
+                work.add(debt.work);
+            }
+        }
+    }
+
+    /// A merge that was put off, to be done in idle time.
+    pub(super) fn pay_one(&mut self) -> Option<Work> {
+        self.debts.pop_front().map(|debt| debt.work)
+    }
+
+    pub(super) fn has_debts(&self) -> bool {
+        !self.debts.is_empty()
+    }
+
+    fn note_state(&mut self, au: u32, work: &mut Work) {
+        if self.states.front() == Some(&au) {
+            return;
+        }
+        match self.states.iter().position(|s| *s == au) {
+            Some(i) => {
+                self.states.remove(i);
+            }
+            None => {
+                work.switches += u32::from(self.states.len() >= self.states_most);
+                self.states.truncate(self.states_most.saturating_sub(1));
+            }
+        }
+        self.states.push_front(au);
+    }
+
+    fn take_fresh(&mut self, around: &mut Around, work: &mut Work) -> Result<u32, NoSpare> {
+        let fresh = self.take_erased(around, work)?;
+        if self.wear_spread > 0 {
+            self.level_wear(around, work);
+        }
+        Ok(fresh)
+    }
+
+    fn take_erased(&mut self, around: &mut Around, work: &mut Work) -> Result<u32, NoSpare> {
+        work.erases += self.geometry.au_superblocks;
+        self.physical
+            .take(
+                self.blocks_of_au,
+                around.reliability,
+                around.random,
+                around.now,
+            )
+            .ok_or(NoSpare)
+    }
+
+    /// Static wear levelling: moves the data that lies in the least worn AUs, so that these take
+    /// part in writing again.
+    fn level_wear(&mut self, around: &mut Around, work: &mut Work) {
+        let most = self.physical.most_erases();
+        let limit = most.saturating_sub(self.wear_spread);
+        if limit == 0 || most == self.levelled_at {
+            return;
+        }
+        self.levelled_at = most;
+        let mut cold: Vec<(u32, u32)> = (0..self.geometry.logical_aus)
+            .filter(|au| self.is_mapped(*au) && !self.is_open(*au))
+            .map(|au| (self.physical.erases_of(self.table[au as usize]), au))
+            .filter(|(erases, _)| *erases < limit)
+            .collect();
+        cold.sort_unstable();
+        for (_, au) in cold.into_iter().take(self.wear_batch as usize) {
+            if self.relocate(au, around, work).is_err() {
+                break;
+            }
+        }
+    }
+
+    fn relocate(&mut self, au: u32, around: &mut Around, work: &mut Work) -> Result<(), NoSpare> {
+        let fresh = self.take_erased(around, work)?;
+        let old = std::mem::replace(&mut self.table[au as usize], fresh);
+        self.physical.release(old);
+        work.relocated += self.geometry.au_pages;
+        Ok(())
+    }
+
+    /// Physical AU that a page of a logical one is read from; none where it was never written.
+    pub(super) fn locate(&self, au: u32, page: u32) -> Option<u32> {
+        if let Some((open, fresh)) = self.open.iter().find(|(o, _)| o.au == au)
+            && open.holds(page)
+        {
+            return Some(*fresh);
+        }
+        let physical = self.table[au as usize];
+        (physical != UNMAPPED).then_some(physical)
+    }
+
+    /// An AU has been read so often that its neighbours' charge suffers: rewrites it.
+    pub(super) fn refresh_if_due(&mut self, au: u32, around: &mut Around) -> Option<Work> {
+        let physical = self.table[au as usize];
+        if self.refresh_reads == 0 || physical == UNMAPPED || self.is_open(au) {
+            return None;
+        }
+        if self.physical.get_mut(physical).reads < self.refresh_reads {
+            return None;
+        }
+        let mut work = Work::default();
+        self.relocate(au, around, &mut work).ok()?;
+        Some(work)
+    }
+
+    /// Forgets AUs that lie wholly in the range; returns how many.
+    pub(super) fn discard(&mut self, sector: u64, sectors: u32) -> u32 {
+        let size = u64::from(self.geometry.au_sectors);
+        let end = sector + u64::from(sectors);
+        let (first, last) = (sector.div_ceil(size), end / size);
+        let mut forgotten = 0;
+        for au in first..last.min(u64::from(self.geometry.logical_aus)) {
+            forgotten += u32::from(self.forget(au as u32));
+        }
+        forgotten
+    }
+
+    fn forget(&mut self, au: u32) -> bool {
+        let mut held = false;
+        if let Some(slot) = self.open.iter().position(|(o, _)| o.au == au) {
+            let (_, fresh) = self.open.swap_remove(slot);
+            self.physical.release(fresh);
+            held = true;
+        }
+        self.debts.retain(|d| d.au != au);
+        let old = std::mem::replace(&mut self.table[au as usize], UNMAPPED);
+        if old != UNMAPPED {
+            self.physical.release(old);
+            held = true;
+        }
+        held
+    }
+
+    /// Closes every open AU and does what was put off.
+    pub(super) fn close_all(&mut self) -> Work {
+        let mut work = Work::default();
+        while !self.open.is_empty() {
+            work.add(self.close(0).work);
+        }
+        for debt in self.debts.drain(..) {
+            work.add(debt.work);
+        }
+        self.states.clear();
+        work
+    }
+
+    pub(super) fn is_mapped(&self, au: u32) -> bool {
+        self.table[au as usize] != UNMAPPED
+    }
+
+    fn is_open(&self, au: u32) -> bool {
+        self.open.iter().any(|(o, _)| o.au == au)
+    }
+
+    /// Every physical AU is in exactly one place.
+    pub(super) fn audit(&self) -> Result<(), String> {
+        let mut owners = vec![0u32; self.physical.len() as usize];
+        let held = self.table.iter().filter(|p| **p != UNMAPPED);
+        for physical in held.chain(self.open.iter().map(|(_, fresh)| fresh)) {
+            owners[*physical as usize] += 1;
+        }
+        if let Some(twice) = owners.iter().position(|n| *n > 1) {
+            return Err(format!(
+                "physical AU {twice} is in use {} times",
+                owners[twice]
+            ));
+        }
+        let used: u32 = owners.iter().sum();
+        let (free, retired) = (self.physical.free(), self.physical.retired());
+        if used + free + retired != self.physical.len() {
+            return Err(format!(
+                "{used} physical AUs in use, {free} free and {retired} retired are not the {} there are",
+                self.physical.len()
+            ));
+        }
+        if let Some(both) =
+            (0..self.physical.len()).find(|i| owners[*i as usize] > 0 && self.physical.is_free(*i))
+        {
+            return Err(format!("physical AU {both} is in use and free"));
+        }
+        for (open, _) in &self.open {
+            open.audit(self.manner(open.au))?;
+        }
+        Ok(())
+    }
+}
+
+impl Fat {
+    fn covers(&self, au: u32) -> bool {
+        (self.first..self.first + self.aus).contains(&au)
+    }
+}

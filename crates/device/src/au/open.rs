@@ -1,0 +1,304 @@
+//! One open AU: what has been written to it since it was opened, and what closing it costs.
+//!
+//! Pages written in order fill a new block from its beginning. A page out of order is treated as
+//! the card's kind of open AU does: a linear one copies what lies between or is closed and opened
+//! anew; a log takes pages out of order until it is full and is then merged into page order; a
+//! page-mapped AU takes pages in any order.
+//!
+//! Closing is a **switch merge** (nothing to copy), a **partial merge** (the rest is copied behind
+//! what was written in order) or a **full merge** (all pages are copied to another block).
+
+use super::work::Work;
+use crate::profile::card::OutOfOrder;
+use serde::{Deserialize, Serialize};
+
+/// How AUs of one class (data, FAT area) behave while open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Manner {
+    pub(super) out_of_order: OutOfOrder,
+    /// Pages that the log of an open AU holds; those of the AU where it is page-mapped.
+    pub(super) log_pages: u32,
+    pub(super) partial_programs: u32,
+    pub(super) au_pages: u32,
+    pub(super) page_sectors: u32,
+    pub(super) au_superblocks: u32,
+    pub(super) log_superblocks: u32,
+}
+
+/// An open AU.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct OpenAu {
+    pub(super) au: u32,
+    /// The AU held data before it was opened, so that pages not written have to be copied.
+    pub(super) has_old: bool,
+    /// Next page in order.
+    next: u32,
+    /// Sectors of that page that are programmed already, and in how many parts.
+    filled: u32,
+    parts: u32,
+    /// Pages whose newest data is in the log, one bit each, and their number.
+    logged: Vec<u64>,
+    logged_count: u32,
+    /// Pages of the log that are used up.
+    log_used: u32,
+    pub(super) last_used: u64,
+}
+
+impl OpenAu {
+    pub(super) fn new(au: u32, has_old: bool, manner: &Manner, last_used: u64) -> Self {
+        let words = if manner.out_of_order == OutOfOrder::Rewrite {
+            0
+        } else {
+            manner.au_pages.div_ceil(64)
+        };
+        OpenAu {
+            au,
+            has_old,
+            next: 0,
+            filled: 0,
+            parts: 0,
+            logged: vec![0; words as usize],
+            logged_count: 0,
+            log_used: 0,
+            last_used,
+        }
+    }
+
+    /// Writes sectors `from..to` of the AU.
+    pub(super) fn write(&mut self, from: u32, to: u32, manner: &Manner, work: &mut Work) {
+        let size = manner.page_sectors;
+        let (first, last) = (from / size, (to - 1) / size);
+        let (head, tail) = (from % size, (to - 1) % size + 1);
+        if first == last && (head > 0 || tail < size) {
+            return self.write_part(first, head, tail, manner, work);
+        }
+        let mut begin = first;
+        if head > 0 {
+            self.write_part(first, head, size, manner, work);
+            begin += 1;
+        }
+        let end = if tail < size { last } else { last + 1 };
+        if end > begin {
+            self.write_pages(begin, end - begin, manner, work);
+        }
+        if tail < size {
+            self.write_part(last, 0, tail, manner, work);
+        }
+    }
+
+    /// Everything has been written in order, and nothing is in the log: the AU can be closed by
+    /// changing a map entry.
+    pub(super) fn is_complete(&self, manner: &Manner) -> bool {
+        match manner.out_of_order {
+            OutOfOrder::Map => {
+                self.logged_count == manner.au_pages && self.log_used == manner.au_pages
+            }
+            _ => self.next == manner.au_pages && self.logged_count == 0,
+        }
+    }
+
+    /// Whether a page is in the new block or the log, rather than where it was before.
+    pub(super) fn holds(&self, page: u32) -> bool {
+        page < self.next || self.is_logged(page)
+    }
+
+    /// The merge that closes the AU.
+    pub(super) fn close(&self, manner: &Manner) -> Work {
+        let written = self.written(manner);
+        let all = if self.has_old {
+            manner.au_pages
+        } else {
+            written
+        };
+        let rest = all - written;
+        let mut work = Work::default();
+        match manner.out_of_order {
+            OutOfOrder::Rewrite => work.merged = rest,
+            OutOfOrder::Log => {
+                if self.logged_below_next() {
+                    work.merged = all;
+                    work.erases = manner.au_superblocks;
+                } else {
+                    // Pages from the log and from the old block go behind those in order.
+                    work.merged = rest + self.logged_count;
+                }
+                if self.log_used > 0 {
+                    work.erases += manner.log_superblocks;
+                }
+            }
+            OutOfOrder::Map if manner.log_pages - self.log_used >= rest => work.merged = rest,
+            OutOfOrder::Map => {
+                work.merged = all;
+                work.erases = manner.au_superblocks;
+            }
+        }
+        work
+    }
+
+    /// Distinct pages written since the AU was opened. A page that is filled in part counts as
+    /// not written where there is old data to fill it up with.
+    fn written(&self, manner: &Manner) -> u32 {
+        match manner.out_of_order {
+            OutOfOrder::Map => self.logged_count,
+            _ => {
+                let begun = u32::from(self.filled > 0 && !self.has_old);
+                (self.next + begun + self.logged_count - self.logged_in(0, self.next))
+                    .min(manner.au_pages)
+            }
+        }
+    }
+
+    /// Sectors `from..to` of one page, not all of it.
+    fn write_part(&mut self, page: u32, from: u32, to: u32, manner: &Manner, work: &mut Work) {
+        if manner.out_of_order == OutOfOrder::Rewrite {
+            let again = page == self.next && self.filled > 0 && self.filled != from;
+            self.go_to(page, again, manner, work);
+        }
+        let in_order = manner.out_of_order != OutOfOrder::Map
+            && page == self.next
+            && (self.filled == from || self.filled == 0)
+            && self.parts < manner.partial_programs;
+        if !in_order {
+            work.fills += u32::from(self.has_old || self.holds(page) || self.filled > 0);
+            return self.write_out_of_order(page, 1, manner, work);
+        }
+        // A page that is begun in its middle takes what lies before along.
+        work.fills += u32::from(self.filled == 0 && from > 0 && self.has_old);
+        work.programs += 1;
+        self.filled = to;
+        self.parts += 1;
+        if to == manner.page_sectors {
+            self.advance(1, manner);
+        }
+    }
+
+    fn write_pages(&mut self, first: u32, count: u32, manner: &Manner, work: &mut Work) {
+        if manner.out_of_order == OutOfOrder::Map {
+            return self.write_out_of_order(first, count, manner, work);
+        }
+        if first == self.next + 1 && self.filled > 0 {
+            // The page that was filled in part is filled up with what it held before.
+            work.merged += 1;
+            self.advance(1, manner);
+        }
+        if first == self.next && self.filled == 0 {
+            work.programs += count;
+            return self.advance(count, manner);
+        }
+        self.write_out_of_order(first, count, manner, work);
+    }
+
+    /// Pages in order have been programmed: what the log held of them is old.
+    fn advance(&mut self, count: u32, manner: &Manner) {
+        debug_assert!(self.next + count <= manner.au_pages);
+        if self.logged_count > 0 {
+            for page in self.next..self.next + count {
+                self.unlog(page);
+            }
+        }
+        self.next += count;
+        self.filled = 0;
+        self.parts = 0;
+    }
+
+    fn write_out_of_order(&mut self, first: u32, count: u32, manner: &Manner, work: &mut Work) {
+        if manner.out_of_order == OutOfOrder::Rewrite {
+            self.go_to(first, first == self.next && self.filled > 0, manner, work);
+            work.programs += count;
+            return self.advance(count, manner);
+        }
+        let (mut page, mut left) = (first, count);
+        while left > 0 {
+            let room = manner.log_pages - self.log_used;
+            if room == 0 {
+                work.add(self.close(manner));
+                work.erases += manner.au_superblocks;
+                self.start_again(true);
+                continue;
+            }
+            let some = left.min(room);
+            for page in page..page + some {
+                self.log(page);
+            }
+            self.log_used += some;
+            work.programs += some;
+            (page, left) = (page + some, left - some);
+        }
+    }
+
+    /// Brings a linear AU to where `page` is the next one: forward by copying what lies between,
+    /// back (or to the same page `again`) by closing it and opening it anew.
+    fn go_to(&mut self, page: u32, again: bool, manner: &Manner, work: &mut Work) {
+        if page < self.next || again {
+            work.add(self.close(manner));
+            work.erases += manner.au_superblocks;
+            self.start_again(true);
+        }
+        if page > self.next {
+            if self.has_old {
+                work.merged += page - self.next;
+            }
+            self.advance(page - self.next, manner);
+        }
+    }
+
+    /// After a merge the AU is as if it had just been opened.
+    fn start_again(&mut self, has_old: bool) {
+        self.has_old = has_old;
+        self.next = 0;
+        self.filled = 0;
+        self.parts = 0;
+        self.logged.fill(0);
+        self.logged_count = 0;
+        self.log_used = 0;
+    }
+
+    fn is_logged(&self, page: u32) -> bool {
+        self.logged
+            .get((page / 64) as usize)
+            .is_some_and(|word| word >> (page % 64) & 1 == 1)
+    }
+
+    fn log(&mut self, page: u32) {
+        let word = &mut self.logged[(page / 64) as usize];
+        let bit = 1 << (page % 64);
+        self.logged_count += u32::from(*word & bit == 0);
+        *word |= bit;
+    }
+
+    fn unlog(&mut self, page: u32) {
+        let word = &mut self.logged[(page / 64) as usize];
+        let bit = 1 << (page % 64);
+        self.logged_count -= u32::from(*word & bit != 0);
+        *word &= !bit;
+    }
+
+    fn logged_in(&self, from: u32, to: u32) -> u32 {
+        if self.logged_count == 0 {
+            return 0;
+        }
+        (from..to).map(|page| u32::from(self.is_logged(page))).sum()
+    }
+
+    fn logged_below_next(&self) -> bool {
+        self.logged_in(0, self.next) > 0
+    }
+
+    /// What must hold at any time.
+    pub(super) fn audit(&self, manner: &Manner) -> Result<(), String> {
+        let counted: u32 = self.logged.iter().map(|w| w.count_ones()).sum();
+        if counted != self.logged_count || counted > self.log_used {
+            return Err(format!(
+                "AU {}: {counted} pages are marked as logged, {} counted, {} pages of the log used",
+                self.au, self.logged_count, self.log_used
+            ));
+        }
+        if self.next > manner.au_pages || self.log_used > manner.log_pages {
+            return Err(format!(
+                "AU {}: {} pages in order and {} in the log are more than it holds",
+                self.au, self.next, self.log_used
+            ));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,115 @@
+//! Physical AUs: which are free, how worn they are, which have failed. Factory bad blocks are
+//! replaced within their plane before AUs are made of them; an AU of which a block fails later is
+//! taken out of service as a whole.
+
+use crate::ftl::blocks::{State, Superblock};
+use crate::random::Random;
+use crate::reliability::Reliability;
+use nandscope_units::Nanos;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// All physical AUs.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Physical {
+    all: Vec<Superblock>,
+    /// Free ones, the least worn first.
+    free: BTreeSet<(u32, u32)>,
+    initial_free: u32,
+    needed: u32,
+    retired: u32,
+    erases: u64,
+    most_erases: u32,
+}
+
+impl Physical {
+    /// `aus` fresh ones, of which `needed` hold data when the card is full.
+    pub(super) fn new(aus: u32, needed: u32) -> Self {
+        let fresh = Superblock::fresh();
+        Physical {
+            all: vec![fresh; aus as usize],
+            free: (0..aus).map(|i| (0, i)).collect(),
+            initial_free: aus.saturating_sub(needed),
+            needed,
+            retired: 0,
+            erases: 0,
+            most_erases: 0,
+        }
+    }
+
+    /// Erases the least worn free AU and hands it out; one of which a block fails is retired and
+    /// the next one tried. None where none is left.
+    pub(super) fn take(
+        &mut self,
+        blocks: u32,
+        reliability: &Reliability,
+        random: &mut Random,
+        now: Nanos,
+    ) -> Option<u32> {
+        while let Some((_, index)) = self.free.pop_first() {
+            let block = &mut self.all[index as usize];
+            block.erases += 1;
+            block.reads = 0;
+            block.safe_reads = 0;
+            self.erases += 1;
+            self.most_erases = self.most_erases.max(block.erases);
+            if reliability.erase_fails(block, blocks, random) {
+                block.state = State::Retired;
+                self.retired += 1;
+                continue;
+            }
+            block.state = State::Closed;
+            block.closed_at = now;
+            return Some(index);
+        }
+        None
+    }
+
+    /// The AU holds nothing of value any more.
+    pub(super) fn release(&mut self, index: u32) {
+        let block = &mut self.all[index as usize];
+        block.state = State::Free;
+        self.free.insert((block.erases, index));
+    }
+
+    pub(super) fn get_mut(&mut self, index: u32) -> &mut Superblock {
+        &mut self.all[index as usize]
+    }
+
+    pub(super) fn erases_of(&self, index: u32) -> u32 {
+        self.all[index as usize].erases
+    }
+
+    pub(super) fn most_erases(&self) -> u32 {
+        self.most_erases
+    }
+
+    pub(super) fn free(&self) -> u32 {
+        self.free.len() as u32
+    }
+
+    pub(super) fn len(&self) -> u32 {
+        self.all.len() as u32
+    }
+
+    pub(super) fn retired(&self) -> u32 {
+        self.retired
+    }
+
+    pub(super) fn mean_erases(&self) -> f64 {
+        self.erases as f64 / self.all.len().max(1) as f64
+    }
+
+    /// Spare AUs that are left, percent of those the card began with.
+    pub(super) fn spare_percent(&self) -> u8 {
+        let left = self
+            .len()
+            .saturating_sub(self.retired)
+            .saturating_sub(self.needed);
+        (u64::from(left) * 100 / u64::from(self.initial_free.max(1))).min(100) as u8
+    }
+
+    pub(super) fn is_free(&self, index: u32) -> bool {
+        self.free.contains(&(self.erases_of(index), index))
+    }
+}

@@ -1,0 +1,100 @@
+//! Power and heat of a card. Flash work is known as a whole when it begins; its energy is spread
+//! evenly over the time it takes.
+
+use super::AuDevice;
+use super::times::Effort;
+use crate::meter::FlashUse;
+use nandscope_units::Nanos;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// Flash work that is not over yet, and the sum of what is.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Spans {
+    under_way: VecDeque<Span>,
+    done: FlashUse,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Span {
+    from: Nanos,
+    to: Nanos,
+    energy_j: f64,
+    bus_bytes: u64,
+}
+
+impl Spans {
+    pub(super) fn add(&mut self, from: Nanos, effort: &Effort) {
+        if effort.energy_j == 0.0 && effort.bus_bytes == 0 {
+            return;
+        }
+        self.under_way.push_back(Span {
+            from,
+            to: from + effort.time,
+            energy_j: effort.energy_j,
+            bus_bytes: effort.bus_bytes,
+        });
+    }
+
+    /// What had been drawn and moved by `now`.
+    pub(super) fn until(&self, now: Nanos) -> FlashUse {
+        let mut sum = self.done;
+        for span in &self.under_way {
+            let share = span.share(now);
+            sum.energy_j += span.energy_j * share;
+            sum.bus_bytes += (span.bus_bytes as f64 * share) as u64;
+        }
+        sum
+    }
+
+    /// Adds up what is over.
+    fn settle(&mut self, now: Nanos) {
+        let done = &mut self.done;
+        self.under_way.retain(|span| {
+            if span.to > now {
+                return true;
+            }
+            done.energy_j += span.energy_j;
+            done.bus_bytes += span.bus_bytes;
+            false
+        });
+    }
+}
+
+impl Span {
+    fn share(&self, now: Nanos) -> f64 {
+        let whole = self.to.saturating_sub(self.from).0;
+        if now >= self.to || whole == 0 {
+            return f64::from(u8::from(now >= self.from));
+        }
+        now.saturating_sub(self.from).0 as f64 / whole as f64
+    }
+}
+
+impl AuDevice {
+    /// Sets the clock, and steps power and heat up to it.
+    #[inline]
+    pub(super) fn pass_time(&mut self, to: Nanos) {
+        while self.meter.next_step() <= to {
+            self.step_meter();
+        }
+        self.now = to;
+    }
+
+    fn step_meter(&mut self) {
+        let end = self.meter.next_step();
+        self.spans.settle(end);
+        let watts = self.meter.step(self.spans.until(end), &self.attachment);
+        let before = self.thermal.clock();
+        self.thermal.step(watts);
+        if self.thermal.clock() != before {
+            self.set_times();
+        }
+    }
+
+    /// Energy drawn up to the present, joules.
+    pub(super) fn energy_j(&self) -> f64 {
+        self.meter
+            .energy_j(self.now, self.spans.until(self.now), &self.attachment)
+    }
+}

@@ -1,0 +1,75 @@
+//! What a card tells of itself, and the invariants of its bookkeeping. SD cards have no health
+//! log; the one given here is what a card with NVMe would say.
+
+use super::AuDevice;
+use crate::command::{CommandKind, Payload};
+use crate::health::{HealthLog, Identity};
+use crate::hostcount::FlashHealth;
+use crate::telemetry::{Counters, Telemetry};
+use nandscope_units::Bytes;
+
+impl AuDevice {
+    pub(super) fn payload(&self, kind: CommandKind) -> Option<Box<Payload>> {
+        match kind {
+            CommandKind::Identify => Some(Box::new(Payload::Identity(self.identity()))),
+            CommandKind::Health => Some(Box::new(Payload::Health(self.health()))),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn identity(&self) -> Identity {
+        Identity {
+            model: self.identity.model.clone(),
+            serial: self.serial.clone(),
+            firmware: self.identity.firmware.clone(),
+            capacity: self.capacity(),
+            discard: self.attachment.chain.discard,
+        }
+    }
+
+    pub(crate) fn health(&self) -> HealthLog {
+        let cycles = super::geometry::native(&self.profile).cycles;
+        let flash = FlashHealth {
+            spare_percent: self.map.physical.spare_percent(),
+            used_percent: self.map.physical.mean_erases() / f64::from(cycles) * 100.0,
+            read_only: self.read_only,
+        };
+        self.counters
+            .health(flash, &self.meter, &self.thermal, self.now)
+    }
+
+    pub(crate) fn telemetry(&self) -> Telemetry {
+        Telemetry {
+            energy_j: self.energy_j(),
+            smart_temperature_c: self.thermal.controller_c(),
+            surface_temperature_c: self.thermal.case_c(),
+            throttle: self.thermal.clock(),
+            counters: self.counters(),
+        }
+    }
+
+    pub(crate) fn counters(&self) -> Counters {
+        let au = u64::from(self.map.geometry.au_sectors) * nandscope_units::SECTOR_BYTES;
+        Counters {
+            host_read: Bytes(self.counters.read_bytes),
+            host_written: Bytes(self.counters.written_bytes),
+            host_discarded: Bytes(self.counters.discarded_bytes),
+            read_retries: self.counters.read_retries,
+            uncorrectable_reads: self.counters.uncorrectable_reads,
+            free: Bytes(u64::from(self.map.physical.free()) * au),
+            ..self.inside
+        }
+    }
+
+    pub(crate) fn audit(&self) -> Result<(), String> {
+        self.map.audit()?;
+        let in_use = self.pending.len() - self.free_pending.len();
+        let known = self.outstanding as usize + self.host_queue.len();
+        if in_use != known {
+            return Err(format!(
+                "{in_use} commands are in use, {known} are outstanding or queued"
+            ));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,327 @@
+//! How a command goes through the card: firmware, link, buffer, flash.
+
+use super::AuDevice;
+use super::buffer::Held;
+use super::map::Around;
+use super::times::Effort;
+use super::work::Work;
+use crate::attachment::link_time;
+use crate::command::{CommandKind, Status};
+use nandscope_units::{Bytes, Nanos};
+use serde::{Deserialize, Serialize};
+
+/// Where sequential reading has got to.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(super) struct ReadStream {
+    /// Sector behind the last read.
+    next: u64,
+    /// Sector up to which the pages are in RAM already.
+    fetched: u64,
+    /// When the flash was done with the last of them.
+    flash_done: Nanos,
+}
+
+/// Where sequential writing has got to.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(super) struct WriteStream {
+    /// Sector behind the last write.
+    pub(super) next: u64,
+    /// No other command has come since.
+    pub(super) unbroken: bool,
+}
+
+impl AuDevice {
+    /// Serves a command from `begin` on; returns when it is done.
+    pub(super) fn serve(&mut self, index: u32, begin: Nanos) -> Nanos {
+        let p = &self.pending[index as usize];
+        if p.status != Status::Ok {
+            return begin;
+        }
+        let command = p.command;
+        let (first, sectors) = (command.lba.0, command.sectors);
+        match command.kind {
+            CommandKind::Read => self.read(index, begin, first, sectors),
+            CommandKind::Write { fua } => self.write(index, begin, first, sectors, fua),
+            CommandKind::Flush => self.flush(begin),
+            CommandKind::Discard => self.discard(index, begin, first, sectors),
+            CommandKind::Identify | CommandKind::Health => begin + self.times.read_command,
+        }
+    }
+
+    /// The host's driver splits what is longer than it can transfer at once.
+    fn in_transfers(&self, first: u64, sectors: u32) -> impl Iterator<Item = (u64, u32)> + use<> {
+        let most = self.attachment.chain.max_transfer.0 / nandscope_units::SECTOR_BYTES;
+        let most = most.clamp(1, u64::from(u32::MAX)) as u32;
+        (0..sectors.div_ceil(most)).map(move |i| {
+            let at = i * most;
+            (first + u64::from(at), (sectors - at).min(most))
+        })
+    }
+
+    /// Between two transfers of one command the host's driver hears of the first and sends the second.
+    fn between_transfers(&self) -> Nanos {
+        self.attachment.chain.command + self.attachment.chain.completion
+    }
+
+    fn link(&mut self, sectors: u32) -> Nanos {
+        let bytes = u64::from(sectors) * nandscope_units::SECTOR_BYTES;
+        self.meter.count_link(bytes);
+        link_time(bytes, self.attachment.chain.rate.0)
+    }
+
+    // ---- reads ---------------------------------------------------------------------------------
+
+    fn read(&mut self, index: u32, begin: Nanos, first: u64, sectors: u32) -> Nanos {
+        let mut at = begin;
+        self.writing.unbroken = false;
+        if self.overlaps_buffer(first, sectors) {
+            at = self.write_out_buffer(at);
+        }
+        at = at.max(self.flash_free);
+        let mut gap = Nanos::ZERO;
+        for (sector, count) in self.in_transfers(first, sectors) {
+            at = self.read_transfer(index, at + gap, sector, count);
+            gap = self.between_transfers();
+        }
+        self.refresh(first, at)
+    }
+
+    fn overlaps_buffer(&self, first: u64, sectors: u32) -> bool {
+        !self.buffer.is_empty() && self.buffer.touches(first, first + u64::from(sectors))
+    }
+
+    fn read_transfer(&mut self, index: u32, begin: Nanos, first: u64, sectors: u32) -> Nanos {
+        let end = first + u64::from(sectors);
+        let streaming = first == self.stream.next && first > 0;
+        let ready = begin + self.times.read_command;
+        let stripe = u64::from(self.map.geometry.stripe_bytes) / nandscope_units::SECTOR_BYTES;
+        // Sectors of a page that a read before has brought are in RAM.
+        let from = if streaming {
+            first.max(self.stream.fetched)
+        } else {
+            first
+        };
+        let stripes = if from < end {
+            ((end - 1) / stripe - from / stripe + 1) as u32
+        } else {
+            0
+        };
+        let lookups = self.look_up(index, first, end, stripe, streaming);
+        let link = self.link(sectors);
+        let ahead = u64::from(self.card.controller.read_ahead_kib) * 2;
+        let goes_on = streaming && ahead > 0;
+        let effort = self.times.reading(stripes, goes_on);
+        self.use_flash(&effort, ready);
+        // With read-ahead the flash did not wait for the command, but no longer than RAM had room.
+        let flash_begin = if goes_on {
+            let head_start = self.times.reading((ahead / stripe) as u32, true).time;
+            self.stream
+                .flash_done
+                .max(ready.saturating_sub(head_start))
+                .min(ready)
+        } else {
+            ready
+        };
+        let flash_done = flash_begin + lookups + effort.time;
+        let first_page = self.times.reading(u32::from(stripes > 0), goes_on).time;
+        let link_begin = ready.max(flash_begin + lookups + first_page);
+        self.stream = ReadStream {
+            next: end,
+            fetched: end.div_ceil(stripe) * stripe,
+            flash_done,
+        };
+        let last_piece = link_time(nandscope_units::SECTOR_BYTES, self.attachment.chain.rate.0);
+        (link_begin + link).max(flash_done + last_piece)
+    }
+
+    /// Finds the AUs of a read and draws whether its pages can be read; returns the time that
+    /// firmware and read retries take.
+    fn look_up(&mut self, index: u32, first: u64, end: u64, stripe: u64, streaming: bool) -> Nanos {
+        let size = u64::from(self.map.geometry.au_sectors);
+        let page = u64::from(self.map.geometry.page_sectors);
+        let mut time = Nanos::ZERO;
+        let mut at = first;
+        while at < end {
+            let au = (at / size) as u32;
+            // The time of a command includes finding its first AU, where it is not known already.
+            if at > first || (streaming && at.is_multiple_of(size)) {
+                time += self.times.au_lookup;
+            }
+            let to = end.min((u64::from(au) + 1) * size);
+            while at < to {
+                let place = self.map.locate(au, ((at % size) / page) as u32);
+                if let Some(physical) = place {
+                    time += self.read_page(index, physical);
+                }
+                at = ((at / stripe + 1) * stripe).min(to);
+            }
+        }
+        time
+    }
+
+    fn read_page(&mut self, index: u32, physical: u32) -> Nanos {
+        self.inside.page_reads += 1;
+        let bytes = self.map.geometry.stripe_bytes;
+        let block = self.map.physical.get_mut(physical);
+        let verdict = self
+            .reliability
+            .read(block, bytes, self.now, &mut self.random);
+        if verdict.retries == 0 && !verdict.uncorrectable {
+            return Nanos::ZERO;
+        }
+        self.counters.read_retries += u64::from(verdict.retries);
+        if verdict.uncorrectable {
+            self.counters.uncorrectable_reads += 1;
+            self.pending[index as usize].status = Status::UncorrectableRead;
+        }
+        let effort = self.times.reading(verdict.retries, false);
+        effort.time
+    }
+
+    /// Rewrites an AU that has been read often.
+    fn refresh(&mut self, sector: u64, at: Nanos) -> Nanos {
+        let au = (sector / u64::from(self.map.geometry.au_sectors)) as u32;
+        let mut around = Around {
+            reliability: &self.reliability,
+            random: &mut self.random,
+            now: self.now,
+        };
+        match self.map.refresh_if_due(au, &mut around) {
+            Some(work) => at + self.book(&work, at).time,
+            None => at,
+        }
+    }
+
+    // ---- writes --------------------------------------------------------------------------------
+
+    fn write(&mut self, index: u32, begin: Nanos, first: u64, sectors: u32, fua: bool) -> Nanos {
+        if self.read_only {
+            self.pending[index as usize].status = Status::ReadOnly;
+            return begin + self.times.write_command;
+        }
+        self.stream = ReadStream::default();
+        let mut at = begin;
+        let mut gap = Nanos::ZERO;
+        for (sector, count) in self.in_transfers(first, sectors) {
+            at = self.write_transfer(index, at + gap, sector, count);
+            gap = self.between_transfers();
+        }
+        if fua {
+            at = self.flush(at);
+        }
+        at
+    }
+
+    fn write_transfer(&mut self, index: u32, begin: Nanos, first: u64, sectors: u32) -> Nanos {
+        let end = first + u64::from(sectors);
+        let continues = first == self.writing.next && self.writing.unbroken;
+        let mut ready = begin;
+        if !(continues && self.attachment.chain.keeps_writes_open) {
+            ready += self.times.write_command;
+        }
+        let [evicted, now] = self.buffer.take(first, end);
+        let mut work = Work::default();
+        let mut kept = true;
+        for (part, continues) in [(evicted, false), (now, continues)] {
+            if let Some(held) = part {
+                kept &= self.write_to_map(held, continues, &mut work);
+            }
+        }
+        if !kept {
+            self.read_only = true;
+            self.pending[index as usize].status = Status::ReadOnly;
+        }
+        self.writing.next = end;
+        self.writing.unbroken = true;
+        let link = self.link(sectors);
+        let page = self.map.geometry.page_sectors;
+        let first_page = link_time(
+            u64::from(sectors.min(page)) * nandscope_units::SECTOR_BYTES,
+            self.attachment.chain.rate.0,
+        );
+        let effort = self.book(&work, ready);
+        let flash_begin = if self.buffer.overlaps {
+            ready + first_page
+        } else {
+            ready + link
+        };
+        if !self.buffer.write_back {
+            return (ready + link).max(flash_begin + effort.time);
+        }
+        self.flash_free = self.flash_free.max(flash_begin) + effort.time;
+        let slack = Nanos(self.times.page_period().0 * u64::from(self.buffer.pages));
+        (ready + link).max(self.flash_free.saturating_sub(slack))
+    }
+
+    /// Writes what the buffer gives up; false where the card has no AU left.
+    fn write_to_map(&mut self, held: Held, continues: bool, work: &mut Work) -> bool {
+        let mut around = Around {
+            reliability: &self.reliability,
+            random: &mut self.random,
+            now: self.now,
+        };
+        let sectors = (held.to - held.from) as u32;
+        match self.map.write(held.from, sectors, continues, &mut around) {
+            Ok(more) => {
+                work.add(more);
+                true
+            }
+            Err(_) => false,
+        }
+    }
+
+    fn flush(&mut self, begin: Nanos) -> Nanos {
+        self.write_out_buffer(begin).max(self.flash_free)
+    }
+
+    /// Writes everything that is held back, and waits for it.
+    pub(super) fn write_out_buffer(&mut self, begin: Nanos) -> Nanos {
+        self.writing.unbroken = false;
+        let mut work = Work::default();
+        for held in self.buffer.drain() {
+            if !self.write_to_map(held, true, &mut work) {
+                self.read_only = true;
+            }
+        }
+        if work.is_none() {
+            return begin;
+        }
+        let from = begin.max(self.flash_free);
+        let end = from + self.book(&work, from).time;
+        self.flash_free = end;
+        end
+    }
+
+    fn discard(&mut self, index: u32, begin: Nanos, first: u64, sectors: u32) -> Nanos {
+        self.writing.unbroken = false;
+        let ready = begin + self.times.write_command;
+        if !self.attachment.chain.discard {
+            self.pending[index as usize].status = Status::Unsupported;
+            return begin;
+        }
+        self.buffer.forget(first, first + u64::from(sectors));
+        self.map.discard(first, sectors);
+        ready
+    }
+
+    // ---- accounts ------------------------------------------------------------------------------
+
+    /// Counts flash work that begins at `begin`, and says how long it takes.
+    pub(super) fn book(&mut self, work: &Work, begin: Nanos) -> Effort {
+        let effort = self.times.work(work);
+        self.use_flash(&effort, begin);
+        let page = self.map.geometry.page_bytes();
+        let of = |pages: u32| Bytes(u64::from(pages) * page);
+        let c = &mut self.inside;
+        c.flash_programmed += of(work.programs + work.moved() + work.clusters);
+        c.collected += of(work.merged + work.clusters);
+        c.refreshed += of(work.relocated);
+        c.erases += u64::from(work.erases) * u64::from(self.map.geometry.dies * self.planes);
+        c.page_reads += u64::from(work.fills + work.moved() + work.clusters);
+        effort
+    }
+
+    fn use_flash(&mut self, effort: &Effort, begin: Nanos) {
+        self.spans.add(begin, effort);
+    }
+}

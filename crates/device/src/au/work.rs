@@ -1,0 +1,44 @@
+//! What the flash has to do for a command, counted in pages: the translation layer says what,
+//! [`super::times`] says how long it takes.
+
+use serde::{Deserialize, Serialize};
+
+/// Flash work. A page is a program unit: a page on every plane of a die.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Work {
+    /// Pages programmed with data of the host, in whole or in part.
+    pub(super) programs: u32,
+    /// Pages read to fill up what the host wrote only in part.
+    pub(super) fills: u32,
+    /// Pages moved by merges.
+    pub(super) merged: u32,
+    /// Pages moved by wear levelling and refresh.
+    pub(super) relocated: u32,
+    /// Pages read and programmed around small writes.
+    pub(super) clusters: u32,
+    /// Superblocks erased.
+    pub(super) erases: u32,
+    /// Changes from the state of one open AU to that of another.
+    pub(super) switches: u32,
+}
+
+impl Work {
+    pub(super) fn add(&mut self, other: Work) {
+        self.programs += other.programs;
+        self.fills += other.fills;
+        self.merged += other.merged;
+        self.relocated += other.relocated;
+        self.clusters += other.clusters;
+        self.erases += other.erases;
+        self.switches += other.switches;
+    }
+
+    /// Pages that go from one place in flash to another.
+    pub(super) fn moved(&self) -> u32 {
+        self.merged + self.relocated
+    }
+
+    pub(super) fn is_none(&self) -> bool {
+        *self == Work::default()
+    }
+}

@@ -1,0 +1,124 @@
+//! Power in steps of 100 ms: what was drawn in a step follows from how long the device was active
+//! in it, from what the flash drew and from the bytes moved. Heat follows in [`crate::thermal`].
+
+use crate::attachment::Attachment;
+use crate::profile::schema::PowerSection;
+use crate::thermal::STEP;
+use nandscope_units::Nanos;
+use serde::{Deserialize, Serialize};
+
+/// What flash arrays and channels have drawn and moved since the start of the device's life.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct FlashUse {
+    pub(crate) energy_j: f64,
+    pub(crate) bus_bytes: u64,
+}
+
+/// State of the meter.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Meter {
+    next_step: Nanos,
+    busy_since: Option<Nanos>,
+    busy_in_step: Nanos,
+    busy_total: Nanos,
+    link_bytes: u64,
+    before: FlashUse,
+    data_path_j_per_byte: f64,
+    energy_j: f64,
+}
+
+/// Energy of a stretch of time, and how long the device was active in it.
+struct Drawn {
+    busy: Nanos,
+    device_j: f64,
+    host_j: f64,
+}
+
+impl Meter {
+    pub(crate) fn new(power: &PowerSection) -> Self {
+        Meter {
+            next_step: STEP,
+            busy_since: None,
+            busy_in_step: Nanos::ZERO,
+            busy_total: Nanos::ZERO,
+            link_bytes: 0,
+            before: FlashUse::default(),
+            data_path_j_per_byte: power.data_path_pj_per_byte * 1e-12,
+            energy_j: 0.0,
+        }
+    }
+
+    pub(crate) fn count_link(&mut self, bytes: u64) {
+        self.link_bytes += bytes;
+    }
+
+    /// End of the present step.
+    #[inline]
+    pub(crate) fn next_step(&self) -> Nanos {
+        self.next_step
+    }
+
+    /// Time in which the device was active, in whole steps.
+    pub(crate) fn busy_total(&self) -> Nanos {
+        self.busy_total
+    }
+
+    /// The device is or is not active from `now` on.
+    pub(crate) fn note(&mut self, busy: bool, now: Nanos) {
+        match (busy, self.busy_since) {
+            (true, None) => self.busy_since = Some(now),
+            (false, Some(since)) => {
+                self.busy_in_step += now.saturating_sub(since);
+                self.busy_since = None;
+            }
+            _ => {}
+        }
+    }
+
+    /// Ends the present step; returns the mean power of the device in it, watts.
+    pub(crate) fn step(&mut self, flash: FlashUse, attachment: &Attachment) -> f64 {
+        let end = self.next_step;
+        let drawn = self.drawn_since_step(end, flash, attachment);
+        self.energy_j += drawn.device_j + drawn.host_j;
+        self.busy_total += drawn.busy;
+        self.busy_in_step = Nanos::ZERO;
+        self.busy_since = self.busy_since.map(|_| end);
+        self.link_bytes = 0;
+        self.before = flash;
+        self.next_step = end + STEP;
+        drawn.device_j / STEP.as_secs_f64()
+    }
+
+    /// Energy drawn up to `now`, joules, the host's adapter included.
+    pub(crate) fn energy_j(&self, now: Nanos, flash: FlashUse, attachment: &Attachment) -> f64 {
+        let drawn = self.drawn_since_step(now, flash, attachment);
+        self.energy_j + drawn.device_j + drawn.host_j
+    }
+
+    /// What has been drawn from the end of the last whole step to `end`.
+    fn drawn_since_step(&self, end: Nanos, flash: FlashUse, a: &Attachment) -> Drawn {
+        let busy = self.busy_in_step
+            + self
+                .busy_since
+                .map_or(Nanos::ZERO, |since| end.saturating_sub(since));
+        let passed = (end + STEP).saturating_sub(self.next_step);
+        let (busy_s, idle_s) = (
+            busy.as_secs_f64(),
+            passed.saturating_sub(busy).as_secs_f64(),
+        );
+        let link_bytes = self.link_bytes as f64;
+        let bus_bytes = flash.bus_bytes.saturating_sub(self.before.bus_bytes) as f64;
+        let device_j = a.active_w * busy_s
+            + a.idle_w * idle_s
+            + (flash.energy_j - self.before.energy_j)
+            + bus_bytes * self.data_path_j_per_byte
+            + link_bytes * a.link_j_per_byte;
+        let host_j =
+            a.chain.active_w * busy_s + a.chain.idle_w * idle_s + link_bytes * a.chain.j_per_byte;
+        Drawn {
+            busy,
+            device_j,
+            host_j,
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! What the device tells of itself: completions' payloads, the health log, telemetry and counters.
+
+use super::PagedDevice;
+use crate::command::{CommandKind, Payload, Status};
+use crate::health::{HealthLog, Identity};
+use crate::hostcount::FlashHealth;
+use crate::telemetry::{Counters, Telemetry};
+use nandscope_units::Bytes;
+
+impl PagedDevice {
+    pub(super) fn count_completion(&mut self, index: u32) {
+        let p = &self.pending[index as usize];
+        if p.status == Status::Ok {
+            self.counters.count(&p.command);
+        }
+    }
+
+    pub(super) fn payload(&self, kind: CommandKind) -> Option<Box<Payload>> {
+        match kind {
+            CommandKind::Identify => Some(Box::new(Payload::Identity(self.identity()))),
+            CommandKind::Health => Some(Box::new(Payload::Health(self.health()))),
+            _ => None,
+        }
+    }
+
+    /// What the device says it is.
+    pub(crate) fn identity(&self) -> Identity {
+        Identity {
+            model: self.identity.model.clone(),
+            serial: self.serial.clone(),
+            firmware: self.identity.firmware.clone(),
+            capacity: self.capacity(),
+            discard: self.attachment.chain.discard,
+        }
+    }
+
+    /// The health log as NVMe gives it.
+    pub(crate) fn health(&self) -> HealthLog {
+        let (_, mean_erases, _) = self.log.blocks.wear();
+        let flash = FlashHealth {
+            spare_percent: self.log.blocks.spare_percent(),
+            used_percent: mean_erases / f64::from(self.log.geometry.native.cycles) * 100.0,
+            read_only: !self.log.writable(),
+        };
+        self.counters
+            .health(flash, &self.meter, &self.thermal, self.now)
+    }
+
+    /// A reading of power, temperatures and counters at the present time. Heat is that of
+    /// the last whole step of 100 ms.
+    pub(crate) fn telemetry(&self) -> Telemetry {
+        Telemetry {
+            energy_j: self.energy_j(),
+            smart_temperature_c: self.thermal.controller_c(),
+            surface_temperature_c: self.thermal.case_c(),
+            throttle: self.thermal.clock(),
+            counters: self.counters(),
+        }
+    }
+
+    /// Counters of the inside.
+    pub(crate) fn counters(&self) -> Counters {
+        let unit = self.unit_bytes();
+        let of = |units: u64| Bytes(units * unit);
+        let p = &self.log.programmed;
+        Counters {
+            host_read: Bytes(self.counters.read_bytes),
+            host_written: Bytes(self.counters.written_bytes),
+            host_discarded: Bytes(self.counters.discarded_bytes),
+            flash_programmed: of(p.total()),
+            collected: of(p.collected),
+            folded: of(p.folded),
+            refreshed: of(p.refreshed),
+            metadata: of(p.metadata),
+            padding: of(p.padding),
+            erases: self.log.blocks.total_erases()
+                * u64::from(self.log.geometry.dies * self.log.geometry.planes),
+            page_reads: self.array.page_reads(),
+            read_retries: self.counters.read_retries,
+            uncorrectable_reads: self.counters.uncorrectable_reads,
+            map_misses: self.counters.map_misses,
+            slc_used: of(self.log.slc_used_units()),
+            slc_limit: of(self.log.slc_limit_units()),
+            free: of(self.log.free_units()),
+        }
+    }
+}

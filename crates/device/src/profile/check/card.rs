@@ -1,0 +1,156 @@
+//! What must hold between the values of a card with allocation units.
+
+use super::Faults;
+use crate::au::CardGeometry;
+use crate::profile::card::{CardSection, OutOfOrder};
+use crate::profile::schema::Profile;
+
+pub(super) fn check(profile: &Profile, card: &CardSection, faults: &mut Faults) {
+    faults.count("card.au_kib", card.au_kib, 16, 1 << 20);
+    faults.count("card.open_aus", card.open_aus, 1, 256);
+    faults.count("card.partial_programs", card.partial_programs, 1, 64);
+    faults.range("card.switch_us", card.switch_us, 0.0, 1e6);
+    faults.count("card.states_in_ram", card.states_in_ram, 1, 256);
+    faults.count("card.deferred_merges", card.deferred_merges, 0, 4096);
+    faults.range("card.merge_after_ms", card.merge_after_ms, 0.0, 1e7);
+    faults.count("card.wear_batch_aus", card.wear_batch_aus, 0, 4096);
+    if profile.nand.suspend {
+        faults.add(
+            "nand.suspend",
+            "a card does one thing after another, so that nothing is ever suspended".to_string(),
+            "set it to false",
+        );
+    }
+    log("card", card.out_of_order, card.log_kib, card, faults);
+    if let Some(fat) = &card.fat {
+        faults.count("card.fat.aus", fat.aus, 1, 1 << 16);
+        faults.count("card.fat.open_aus", fat.open_aus, 1, 256);
+        log("card.fat", fat.out_of_order, fat.log_kib, card, faults);
+        if fat.open_aus >= card.open_aus {
+            faults.add(
+                "card.fat.open_aus",
+                format!(
+                    "{} of {} open AUs for the FAT area leave none for data",
+                    fat.open_aus, card.open_aus
+                ),
+                "give fewer than card.open_aus",
+            );
+        }
+    }
+    if let Some(small) = &card.small_writes {
+        faults.count("card.small_writes.up_to_kib", small.up_to_kib, 1, 1 << 14);
+        faults.count(
+            "card.small_writes.cluster_kib",
+            small.cluster_kib,
+            1,
+            1 << 16,
+        );
+    }
+    controller(card, faults);
+}
+
+fn log(
+    table: &str,
+    out_of_order: OutOfOrder,
+    log_kib: Option<u32>,
+    card: &CardSection,
+    faults: &mut Faults,
+) {
+    match (out_of_order, log_kib) {
+        (OutOfOrder::Log, None) => faults.add(
+            table,
+            "the size of the log is missing".to_string(),
+            "add log_kib",
+        ),
+        (OutOfOrder::Log, Some(kib)) => {
+            faults.count(&format!("{table}.log_kib"), kib, 1, card.au_kib);
+        }
+        (_, Some(_)) => faults.add(
+            &format!("{table}.log_kib"),
+            "only open AUs with a log have one".to_string(),
+            "remove the key, or set out_of_order to `log`",
+        ),
+        (_, None) => {}
+    }
+}
+
+fn controller(card: &CardSection, faults: &mut Faults) {
+    let c = &card.controller;
+    for (key, value) in [
+        ("read_us", c.read_us),
+        ("write_us", c.write_us),
+        ("au_lookup_us", c.au_lookup_us),
+        ("page_us", c.page_us),
+        ("move_us", c.move_us),
+        ("decode_us", c.decode_us),
+    ] {
+        faults.range(&format!("card.controller.{key}"), value, 0.0, 1e6);
+    }
+    faults.count("card.controller.buffer_kib", c.buffer_kib, 1, 1 << 20);
+    faults.count(
+        "card.controller.read_ahead_kib",
+        c.read_ahead_kib,
+        0,
+        1 << 16,
+    );
+}
+
+pub(super) fn capacity(profile: &Profile, card: &CardSection, faults: &mut Faults) {
+    let geometry = CardGeometry::new(profile, card);
+    let bytes = profile.device.capacity_bytes;
+    if bytes == 0 || !bytes.is_multiple_of(nandscope_units::SECTOR_BYTES) {
+        faults.add(
+            "device.capacity_bytes",
+            format!("{bytes} is not a whole number of sectors"),
+            "give a positive multiple of 512",
+        );
+        return;
+    }
+    let page_kib = geometry.page_bytes() / 1024;
+    if !u64::from(card.au_kib).is_multiple_of(page_kib.max(1)) || geometry.au_pages < 2 {
+        faults.add(
+            "card.au_kib",
+            format!(
+                "{} KiB is not a whole number of pages of {page_kib} KiB, at least two",
+                card.au_kib
+            ),
+            "a page is what a die programs at once: nand.page_kib × nand.planes, × bits per cell where one program time is given",
+        );
+        return;
+    }
+    for (key, kib) in [
+        ("card.log_kib", card.log_kib),
+        (
+            "card.fat.log_kib",
+            card.fat.as_ref().and_then(|f| f.log_kib),
+        ),
+    ] {
+        if kib.is_some_and(|kib| u64::from(kib) < page_kib) {
+            faults.add(
+                key,
+                format!("a log must hold a page of {page_kib} KiB"),
+                "give more",
+            );
+        }
+    }
+    let needed = u64::from(geometry.logical_aus) + spare(card);
+    if u64::from(geometry.physical_aus) < needed {
+        faults.add(
+            "device.capacity_bytes",
+            format!(
+                "{bytes} bytes do not fit: the flash makes {} good AUs of {} KiB, and {needed} are needed with open AUs and spares",
+                geometry.physical_aus, card.au_kib
+            ),
+            "lower the capacity, add blocks, or lower factory_bad_percent, open_aus or deferred_merges",
+        );
+    }
+}
+
+/// AUs beyond those of the capacity: a new block for each open one and each merge that is put
+/// off, their logs, and two to turn over.
+fn spare(card: &CardSection) -> u64 {
+    let log_aus = card
+        .log_kib
+        .map_or(0, |kib| kib.div_ceil(card.au_kib.max(1)));
+    u64::from(card.open_aus + card.deferred_merges) * u64::from(1 + log_aus) + 2
+}
