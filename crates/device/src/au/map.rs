@@ -31,6 +31,7 @@ struct Fat {
     aus: u32,
     open_most: u32,
     manner: Manner,
+    slc: bool,
 }
 
 /// The card has no AU left to write to.
@@ -72,7 +73,7 @@ pub(super) struct Map {
 
 impl Map {
     pub(super) fn new(card: &CardSection, geometry: CardGeometry, planes: u32) -> Self {
-        let manner = |out_of_order, log_kib: Option<u32>| {
+        let manner = |out_of_order, log_kib: Option<u32>, log_first| {
             let log_pages = match out_of_order {
                 OutOfOrder::Map => geometry.au_pages,
                 _ => log_kib.unwrap_or(0) * 2 / geometry.page_sectors,
@@ -80,6 +81,7 @@ impl Map {
             Manner {
                 out_of_order,
                 log_pages,
+                log_first,
                 partial_programs: card.partial_programs,
                 au_pages: geometry.au_pages,
                 page_sectors: geometry.page_sectors,
@@ -92,14 +94,15 @@ impl Map {
             first: f.first_au,
             aus: f.aus,
             open_most: f.open_aus,
-            manner: manner(f.out_of_order, f.log_kib),
+            manner: manner(f.out_of_order, f.log_kib, f.log_first),
+            slc: f.slc,
         });
         let small = card.small_writes.as_ref();
         Map {
             table: vec![UNMAPPED; geometry.logical_aus as usize],
             physical: Physical::new(geometry.physical_aus, geometry.logical_aus),
             blocks_of_au: geometry.au_superblocks * geometry.dies * planes,
-            data_manner: manner(card.out_of_order, card.log_kib),
+            data_manner: manner(card.out_of_order, card.log_kib, false),
             data_open_most: card.open_aus - fat.as_ref().map_or(0, |f| f.open_most),
             fat,
             open: Vec::new(),
@@ -158,13 +161,20 @@ impl Map {
         self.uses += 1;
         self.note_state(au, work);
         let manner = *self.manner(au);
+        let slc = self.is_slc(au);
         let (open, _) = &mut self.open[slot];
         open.last_used = self.uses;
-        open.write(from, to, &manner, work);
+        let mut own = Work::default();
+        open.write(from, to, &manner, &mut own);
         if open.is_complete(&manner) {
             self.close(slot);
         }
+        work.add(if slc { own.in_slc() } else { own });
         Ok(())
+    }
+
+    fn is_slc(&self, au: u32) -> bool {
+        self.fat.as_ref().is_some_and(|f| f.slc && f.covers(au))
     }
 
     fn manner(&self, au: u32) -> &Manner {
@@ -216,9 +226,14 @@ impl Map {
         if old != UNMAPPED {
             self.physical.release(old);
         }
+        let work = open.close(self.manner(open.au));
         Debt {
             au: open.au,
-            work: open.close(self.manner(open.au)),
+            work: if self.is_slc(open.au) {
+                work.in_slc()
+            } else {
+                work
+            },
         }
     }
 

@@ -18,6 +18,8 @@ pub(super) struct Manner {
     pub(super) out_of_order: OutOfOrder,
     /// Pages that the log of an open AU holds; those of the AU where it is page-mapped.
     pub(super) log_pages: u32,
+    /// Pages in order go to the log as well.
+    pub(super) log_first: bool,
     pub(super) partial_programs: u32,
     pub(super) au_pages: u32,
     pub(super) page_sectors: u32,
@@ -155,6 +157,7 @@ impl OpenAu {
             self.go_to(page, again, manner, work);
         }
         let in_order = manner.out_of_order != OutOfOrder::Map
+            && !manner.log_first
             && page == self.next
             && (self.filled == from || self.filled == 0)
             && self.parts < manner.partial_programs;
@@ -173,7 +176,7 @@ impl OpenAu {
     }
 
     fn write_pages(&mut self, first: u32, count: u32, manner: &Manner, work: &mut Work) {
-        if manner.out_of_order == OutOfOrder::Map {
+        if manner.out_of_order == OutOfOrder::Map || manner.log_first {
             return self.write_out_of_order(first, count, manner, work);
         }
         if first == self.next + 1 && self.filled > 0 {

@@ -33,6 +33,8 @@ pub(super) struct Times {
     write: Cost,
     read: Cost,
     moving: Cost,
+    slc_write: Cost,
+    slc_moving: Cost,
     erase_ns: f64,
     erase_j: f64,
     switch_ns: f64,
@@ -71,7 +73,7 @@ impl Times {
         };
         let mean_ns = |us: &[f64]| us.iter().sum::<f64>() * 1e3 / us.len().max(1) as f64;
         let (read_ns, program_ns) = (mean_ns(&array.read_us), mean_ns(&array.program_us));
-        let page = Page {
+        let page_of = |read_ns: f64, program_ns: f64| Page {
             bytes: geometry.page_bytes(),
             bus_ns: bus(geometry.page_bytes()),
             stripes: (geometry.page_bytes() / u64::from(geometry.stripe_bytes.max(1))) as f64,
@@ -83,6 +85,8 @@ impl Times {
             program_j: program_ns * 1e-9 * nand.energy.program_mw * 1e-3,
             bus_j: geometry.page_bytes() as f64 * nand.energy.bus_pj_per_byte * 1e-12,
         };
+        let page = page_of(read_ns, program_ns);
+        let slc = page_of(mean_ns(&nand.slc.read_us), mean_ns(&nand.slc.program_us));
         let stripe = u64::from(geometry.stripe_bytes);
         let stripe_ns = bus(stripe);
         let read_period = if nand.cache_read {
@@ -99,6 +103,8 @@ impl Times {
                 bus_bytes: stripe,
             },
             moving: page.moving(c, fw(c.move_us), fw(c.decode_us)),
+            slc_write: slc.write(fw(c.page_us), nand.cache_program),
+            slc_moving: slc.moving(c, fw(c.move_us), fw(c.decode_us)),
             erase_ns: array.erase_us * 1e3 * (f64::from(geometry.dies) / page.dies),
             erase_j: array.erase_us * 1e-6 * nand.energy.erase_mw * 1e-3 * f64::from(geometry.dies),
             switch_ns: fw(card.switch_us),
@@ -110,23 +116,28 @@ impl Times {
 
     /// Flash work behind a write.
     pub(super) fn work(&self, work: &Work) -> Effort {
-        let moved = work.moved();
-        let ns = self.write.of(work.programs)
-            + f64::from(work.fills) * self.read.first
-            + self.moving.of(moved)
-            + self.moving.of(work.clusters)
+        let parts = [
+            (&self.write, work.programs - work.slc_programs),
+            (&self.slc_write, work.slc_programs),
+            (&self.moving, work.moved() - work.slc_merged),
+            (&self.slc_moving, work.slc_merged),
+            (&self.moving, work.clusters),
+        ];
+        let mut ns = f64::from(work.fills) * self.read.first
             + f64::from(work.erases) * self.erase_ns
             + f64::from(work.switches) * self.switch_ns;
-        let moves = f64::from(moved + work.clusters);
+        let mut energy_j =
+            f64::from(work.fills) * self.read.energy_j + f64::from(work.erases) * self.erase_j;
+        let mut bus_bytes = u64::from(work.fills) * self.read.bus_bytes;
+        for (cost, pages) in parts {
+            ns += cost.of(pages);
+            energy_j += f64::from(pages) * cost.energy_j;
+            bus_bytes += u64::from(pages) * cost.bus_bytes;
+        }
         Effort {
             time: Nanos(ns as u64),
-            energy_j: f64::from(work.programs) * self.write.energy_j
-                + f64::from(work.fills) * self.read.energy_j
-                + moves * self.moving.energy_j
-                + f64::from(work.erases) * self.erase_j,
-            bus_bytes: u64::from(work.programs) * self.write.bus_bytes
-                + u64::from(work.fills) * self.read.bus_bytes
-                + u64::from(moved + work.clusters) * self.moving.bus_bytes,
+            energy_j,
+            bus_bytes,
         }
     }
 

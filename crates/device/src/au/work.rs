@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 pub(super) struct Work {
     /// Pages programmed with data of the host, in whole or in part.
     pub(super) programs: u32,
+    /// Of the pages programmed and merged: those in blocks used as SLC.
+    pub(super) slc_programs: u32,
+    pub(super) slc_merged: u32,
     /// Pages read to fill up what the host wrote only in part.
     pub(super) fills: u32,
     /// Pages moved by merges.
@@ -25,12 +28,23 @@ pub(super) struct Work {
 impl Work {
     pub(super) fn add(&mut self, other: Work) {
         self.programs += other.programs;
+        self.slc_programs += other.slc_programs;
+        self.slc_merged += other.slc_merged;
         self.fills += other.fills;
         self.merged += other.merged;
         self.relocated += other.relocated;
         self.clusters += other.clusters;
         self.erases += other.erases;
         self.switches += other.switches;
+    }
+
+    /// The same work in blocks used as SLC.
+    pub(super) fn in_slc(self) -> Work {
+        Work {
+            slc_programs: self.programs,
+            slc_merged: self.merged,
+            ..self
+        }
     }
 
     /// Pages that go from one place in flash to another.

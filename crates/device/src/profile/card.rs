@@ -72,6 +72,11 @@ pub struct FatSection {
     pub out_of_order: OutOfOrder,
     /// Pages out of order that an open one can hold, KiB; only for `log`.
     pub log_kib: Option<u32>,
+    /// Pages in order go to the log as well, so that everything is written twice; only for `log`.
+    #[serde(default)]
+    pub log_first: bool,
+    /// Their blocks are used as SLC: faster and more durable.
+    pub slc: bool,
 }
 
 /// Writes that are too small for an open AU: unless they continue the write before, the cluster

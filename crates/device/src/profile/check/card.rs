@@ -26,6 +26,13 @@ pub(super) fn check(profile: &Profile, card: &CardSection, faults: &mut Faults) 
         faults.count("card.fat.aus", fat.aus, 1, 1 << 16);
         faults.count("card.fat.open_aus", fat.open_aus, 1, 256);
         log("card.fat", fat.out_of_order, fat.log_kib, card, faults);
+        if fat.log_first && fat.out_of_order != OutOfOrder::Log {
+            faults.add(
+                "card.fat.log_first",
+                "there is no log".to_string(),
+                "set out_of_order to `log`, or remove the key",
+            );
+        }
         if fat.open_aus >= card.open_aus {
             faults.add(
                 "card.fat.open_aus",
