@@ -1,7 +1,7 @@
 //! Interface and host path in use: which link a device and a host have in common, and what it costs.
 
 use crate::profile::host::{Chain, HostProfile};
-use crate::profile::schema::{Acknowledge, Profile};
+use crate::profile::schema::{Acknowledge, InterfaceSection, Profile};
 use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
 
@@ -30,13 +30,23 @@ impl Attachment {
         Ok(Attachment {
             chain,
             acknowledge: interface.acknowledge,
-            active_dies: interface.active_dies,
+            active_dies: within_power(interface, host.host.max_card_mw, profile),
             clock_share: interface.clock_share,
             active_w: interface.active_mw / 1e3,
             idle_w: interface.idle_mw / 1e3,
             link_j_per_byte: interface.link_pj_per_byte * 1e-12,
         })
     }
+}
+
+/// Dies that may program at once within what the host grants; one always may.
+fn within_power(interface: &InterfaceSection, granted_mw: Option<u32>, profile: &Profile) -> u32 {
+    let Some(granted) = granted_mw else {
+        return interface.active_dies;
+    };
+    let for_flash = f64::from(granted) - interface.active_mw;
+    let dies = (for_flash / profile.nand.energy.program_mw.max(1.0)) as u32;
+    interface.active_dies.min(dies).max(1)
 }
 
 /// Time for `bytes` (below 2^33) at a rate in bytes per second, rounded to the nearest ns.

@@ -5,13 +5,17 @@ use crate::profile::schema::{ArraySection, Profile};
 use nandscope_units::SECTOR_BYTES;
 use serde::{Deserialize, Serialize};
 
-/// The division of a card. A **page** is what a die programs at once: a page on every plane, times
-/// the pages of a word line where they are programmed together.
+/// The division of a card. A **program unit** is what a die programs at once: a page on every
+/// plane, times the pages of a word line where they are programmed together. A **page** is what
+/// the firmware handles as one, a whole number of program units on consecutive dies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CardGeometry {
     pub(crate) au_sectors: u32,
     pub(crate) page_sectors: u32,
+    pub(crate) unit_sectors: u32,
     pub(crate) au_pages: u32,
+    /// Program units of a page.
+    pub(crate) page_units: u32,
     /// Bytes that one array read brings: a page on every plane.
     pub(crate) stripe_bytes: u32,
     /// Logical AUs; the last one may be cut off by the capacity.
@@ -34,7 +38,8 @@ impl CardGeometry {
         let pages_per_program = if array.program_us.len() == 1 { bits } else { 1 };
         let sectors = |kib: u32| u64::from(kib) * 1024 / SECTOR_BYTES;
         let stripe = sectors(nand.page_kib) * u64::from(nand.planes);
-        let page = (stripe * u64::from(pages_per_program)).max(1);
+        let unit = (stripe * u64::from(pages_per_program)).max(1);
+        let page = card.page_kib.map_or(unit, |kib| sectors(kib).max(1));
         let au = sectors(card.au_kib).max(1);
         let dies = u64::from(nand.channels) * u64::from(nand.dies_per_channel);
         let superblock = (stripe * u64::from(nand.word_lines) * u64::from(bits) * dies).max(1);
@@ -44,7 +49,9 @@ impl CardGeometry {
         CardGeometry {
             au_sectors: clamp(au),
             page_sectors: clamp(page),
+            unit_sectors: clamp(unit),
             au_pages: clamp(au / page),
+            page_units: clamp((page / unit).max(1)),
             stripe_bytes: clamp(stripe * SECTOR_BYTES),
             logical_aus: clamp(capacity.div_ceil(au)),
             physical_aus: clamp(u64::from(clamp(good)).saturating_mul(superblock) / au),
@@ -52,6 +59,11 @@ impl CardGeometry {
             dies: clamp(dies),
             channels: nand.channels,
         }
+    }
+
+    /// Bytes of a program unit; meant for a page that is a whole number of them.
+    pub(crate) fn unit_bytes(&self) -> u64 {
+        u64::from(self.unit_sectors) * SECTOR_BYTES
     }
 
     /// Bytes of a page.

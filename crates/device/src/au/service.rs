@@ -3,7 +3,7 @@
 use super::AuDevice;
 use super::buffer::Held;
 use super::map::Around;
-use super::times::Effort;
+use super::times::{Effort, Extent};
 use super::work::Work;
 use crate::attachment::link_time;
 use crate::command::{CommandKind, Status};
@@ -94,27 +94,21 @@ impl AuDevice {
         let end = first + u64::from(sectors);
         let streaming = first == self.stream.next && first > 0;
         let ready = begin + self.times.read_command;
-        let stripe = u64::from(self.map.geometry.stripe_bytes) / nandscope_units::SECTOR_BYTES;
-        // Sectors of a page that a read before has brought are in RAM.
+        // Sectors that a read before has brought are in RAM.
         let from = if streaming {
-            first.max(self.stream.fetched)
+            first.max(self.stream.fetched).min(end)
         } else {
             first
         };
-        let stripes = if from < end {
-            ((end - 1) / stripe - from / stripe + 1) as u32
-        } else {
-            0
-        };
-        let lookups = self.look_up(index, first, end, stripe, streaming);
+        let extent = self.extent(from, end);
+        let lookups = self.look_up(index, first, end, streaming);
         let link = self.link(sectors);
         let ahead = u64::from(self.card.controller.read_ahead_kib) * 2;
         let goes_on = streaming && ahead > 0;
-        let effort = self.times.reading(stripes, goes_on);
-        self.use_flash(&effort, ready);
+        let effort = self.times.reading(&extent, goes_on);
         // With read-ahead the flash did not wait for the command, but no longer than RAM had room.
         let flash_begin = if goes_on {
-            let head_start = self.times.reading((ahead / stripe) as u32, true).time;
+            let head_start = self.times.reading(&self.extent(0, ahead), true).time;
             self.stream
                 .flash_done
                 .max(ready.saturating_sub(head_start))
@@ -122,21 +116,43 @@ impl AuDevice {
         } else {
             ready
         };
+        self.use_flash(&effort, flash_begin);
         let flash_done = flash_begin + lookups + effort.time;
-        let first_page = self.times.reading(u32::from(stripes > 0), goes_on).time;
-        let link_begin = ready.max(flash_begin + lookups + first_page);
+        let page = u64::from(self.map.geometry.page_sectors);
+        let head = self.extent(from, end.min((from / page + 1) * page));
+        let link_begin = ready.max(flash_begin + lookups + self.times.reading(&head, goes_on).time);
         self.stream = ReadStream {
             next: end,
-            fetched: end.div_ceil(stripe) * stripe,
+            fetched: end,
             flash_done,
         };
-        let last_piece = link_time(nandscope_units::SECTOR_BYTES, self.attachment.chain.rate.0);
-        (link_begin + link).max(flash_done + last_piece)
+        // The last sector leaves when the flash has brought it.
+        let last_sector = link_time(nandscope_units::SECTOR_BYTES, self.attachment.chain.rate.0);
+        if self.buffer.overlaps {
+            (link_begin + link).max(flash_done + last_sector)
+        } else {
+            flash_done.max(ready) + link
+        }
+    }
+
+    /// What sectors `from..to` touch.
+    fn extent(&self, from: u64, to: u64) -> Extent {
+        if from >= to {
+            return Extent::default();
+        }
+        let g = &self.map.geometry;
+        let across = |size: u64| ((to - 1) / size - from / size + 1) as u32;
+        Extent {
+            pages: across(u64::from(g.page_sectors)),
+            stripes: across((u64::from(g.stripe_bytes) / nandscope_units::SECTOR_BYTES).max(1)),
+            bytes: (to - from) * nandscope_units::SECTOR_BYTES,
+        }
     }
 
     /// Finds the AUs of a read and draws whether its pages can be read; returns the time that
     /// firmware and read retries take.
-    fn look_up(&mut self, index: u32, first: u64, end: u64, stripe: u64, streaming: bool) -> Nanos {
+    fn look_up(&mut self, index: u32, first: u64, end: u64, streaming: bool) -> Nanos {
+        let stripe = u64::from(self.map.geometry.stripe_bytes) / nandscope_units::SECTOR_BYTES;
         let size = u64::from(self.map.geometry.au_sectors);
         let page = u64::from(self.map.geometry.page_sectors);
         let mut time = Nanos::ZERO;
@@ -174,8 +190,12 @@ impl AuDevice {
             self.counters.uncorrectable_reads += 1;
             self.pending[index as usize].status = Status::UncorrectableRead;
         }
-        let effort = self.times.reading(verdict.retries, false);
-        effort.time
+        let again = Extent {
+            pages: 0,
+            stripes: verdict.retries,
+            bytes: u64::from(verdict.retries) * u64::from(bytes),
+        };
+        self.times.reading(&again, false).time
     }
 
     /// Rewrites an AU that has been read often.

@@ -1,6 +1,7 @@
-//! How long flash work takes on a card. Consecutive pages lie on consecutive dies, so that their
-//! array times overlap; transfers share the channels; the firmware handles one page after another.
-//! The mean of the program times of a word line's pages is used, because runs meet them in turn.
+//! How long flash work takes on a card. Consecutive program units lie on consecutive dies, so that
+//! their array times overlap; transfers share the channels; the firmware handles one page after
+//! another. A read brings only the sectors that were asked for. The mean of the program times of
+//! a word line's pages is used, because runs meet them in turn.
 
 use super::geometry::{CardGeometry, native};
 use super::work::Work;
@@ -27,14 +28,39 @@ impl Cost {
     }
 }
 
+/// Times of reading, ns, and energies, J.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct ReadTimes {
+    page_ns: f64,
+    array_ns: f64,
+    stripe_ns: f64,
+    byte_ns: f64,
+    decode_ns: f64,
+    stripe_j: f64,
+    byte_j: f64,
+}
+
+/// What a read touches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Extent {
+    /// Pages that the firmware has to find.
+    pub(super) pages: u32,
+    /// Array reads: pages across the planes of a die.
+    pub(super) stripes: u32,
+    /// Bytes that leave the flash.
+    pub(super) bytes: u64,
+}
+
 /// Times of a card on its present interface at its present clock.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Times {
     write: Cost,
-    read: Cost,
     moving: Cost,
     slc_write: Cost,
     slc_moving: Cost,
+    read: ReadTimes,
+    page_bytes: u64,
+    page_stripes: u32,
     erase_ns: f64,
     erase_j: f64,
     switch_ns: f64,
@@ -66,47 +92,45 @@ impl Times {
         let array = native(profile);
         let clock = clock.max(0.001);
         let fw = |us: f64| us * 1e3 / clock;
-        let bus = |bytes: u64| {
-            (bytes as f64 * 1e3 / nand.bus_mt_per_s
-                + f64::from(nand.planes) * nand.bus_overhead_ns as f64)
-                / clock
-        };
+        let bus = |bytes: f64| bytes * 1e3 / nand.bus_mt_per_s / clock;
+        let overhead_ns = f64::from(nand.planes) * nand.bus_overhead_ns as f64 / clock;
         let mean_ns = |us: &[f64]| us.iter().sum::<f64>() * 1e3 / us.len().max(1) as f64;
-        let (read_ns, program_ns) = (mean_ns(&array.read_us), mean_ns(&array.program_us));
         let page_of = |read_ns: f64, program_ns: f64| Page {
-            bytes: geometry.page_bytes(),
-            bus_ns: bus(geometry.page_bytes()),
-            stripes: (geometry.page_bytes() / u64::from(geometry.stripe_bytes.max(1))) as f64,
+            units: f64::from(geometry.page_units),
+            unit_bytes: geometry.unit_bytes(),
+            bus_ns: bus(geometry.unit_bytes() as f64) + overhead_ns,
+            reads: geometry.unit_bytes() as f64 / f64::from(geometry.stripe_bytes.max(1)),
             read_ns,
             program_ns,
             channels: f64::from(geometry.channels),
             dies: f64::from(geometry.dies.min(active_dies)),
             read_j: read_ns * 1e-9 * nand.energy.read_mw * 1e-3,
             program_j: program_ns * 1e-9 * nand.energy.program_mw * 1e-3,
-            bus_j: geometry.page_bytes() as f64 * nand.energy.bus_pj_per_byte * 1e-12,
+            bus_j: geometry.unit_bytes() as f64 * nand.energy.bus_pj_per_byte * 1e-12,
         };
-        let page = page_of(read_ns, program_ns);
+        let read_ns = mean_ns(&array.read_us);
+        let page = page_of(read_ns, mean_ns(&array.program_us));
         let slc = page_of(mean_ns(&nand.slc.read_us), mean_ns(&nand.slc.program_us));
-        let stripe = u64::from(geometry.stripe_bytes);
-        let stripe_ns = bus(stripe);
-        let read_period = if nand.cache_read {
-            (stripe_ns / page.channels).max(read_ns / f64::from(geometry.dies))
-        } else {
-            (stripe_ns / page.channels).max((read_ns + stripe_ns) / f64::from(geometry.dies))
-        };
+        let dies = f64::from(geometry.dies);
         Times {
             write: page.write(fw(c.page_us), nand.cache_program),
-            read: Cost {
-                first: fw(c.page_us) + read_ns + stripe_ns + fw(c.decode_us),
-                next: fw(c.page_us) + read_period,
-                energy_j: page.read_j + stripe as f64 * nand.energy.bus_pj_per_byte * 1e-12,
-                bus_bytes: stripe,
-            },
             moving: page.moving(c, fw(c.move_us), fw(c.decode_us)),
             slc_write: slc.write(fw(c.page_us), nand.cache_program),
             slc_moving: slc.moving(c, fw(c.move_us), fw(c.decode_us)),
-            erase_ns: array.erase_us * 1e3 * (f64::from(geometry.dies) / page.dies),
-            erase_j: array.erase_us * 1e-6 * nand.energy.erase_mw * 1e-3 * f64::from(geometry.dies),
+            read: ReadTimes {
+                page_ns: fw(c.read_page_us.unwrap_or(c.page_us)),
+                array_ns: read_ns,
+                // With cache reads, array times but the first hide behind the transfers.
+                stripe_ns: if nand.cache_read { 0.0 } else { read_ns / dies } + overhead_ns,
+                byte_ns: bus(1.0) / f64::from(geometry.channels),
+                decode_ns: fw(c.decode_us),
+                stripe_j: page.read_j,
+                byte_j: nand.energy.bus_pj_per_byte * 1e-12,
+            },
+            page_bytes: geometry.page_bytes(),
+            page_stripes: geometry.page_units * page.reads as u32,
+            erase_ns: array.erase_us * 1e3 * (dies / page.dies),
+            erase_j: array.erase_us * 1e-6 * nand.energy.erase_mw * 1e-3 * dies,
             switch_ns: fw(card.switch_us),
             read_command: Nanos(fw(c.read_us) as u64),
             write_command: Nanos(fw(c.write_us) as u64),
@@ -123,12 +147,13 @@ impl Times {
             (&self.slc_moving, work.slc_merged),
             (&self.moving, work.clusters),
         ];
-        let mut ns = f64::from(work.fills) * self.read.first
+        let fill = self.reading(&self.whole_page(), false);
+        let mut ns = f64::from(work.fills) * fill.time.0 as f64
             + f64::from(work.erases) * self.erase_ns
             + f64::from(work.switches) * self.switch_ns;
         let mut energy_j =
-            f64::from(work.fills) * self.read.energy_j + f64::from(work.erases) * self.erase_j;
-        let mut bus_bytes = u64::from(work.fills) * self.read.bus_bytes;
+            f64::from(work.fills) * fill.energy_j + f64::from(work.erases) * self.erase_j;
+        let mut bus_bytes = u64::from(work.fills) * fill.bus_bytes;
         for (cost, pages) in parts {
             ns += cost.of(pages);
             energy_j += f64::from(pages) * cost.energy_j;
@@ -141,17 +166,35 @@ impl Times {
         }
     }
 
-    /// Reading so many stripes in a run; `streaming` where the first one follows another read.
-    pub(super) fn reading(&self, stripes: u32, streaming: bool) -> Effort {
-        let ns = if streaming {
-            f64::from(stripes) * self.read.next
+    fn whole_page(&self) -> Extent {
+        Extent {
+            pages: 1,
+            stripes: self.page_stripes,
+            bytes: self.page_bytes,
+        }
+    }
+
+    /// Reading an extent; `streaming` where the array has begun with it before.
+    pub(super) fn reading(&self, extent: &Extent, streaming: bool) -> Effort {
+        if extent.stripes == 0 {
+            return Effort::default();
+        }
+        let r = &self.read;
+        let bytes = extent.bytes as f64;
+        let stripes = f64::from(extent.stripes);
+        let first = if streaming {
+            r.stripe_ns
         } else {
-            self.read.of(stripes)
+            r.array_ns + r.decode_ns
         };
+        // Firmware finds the next page while the one before is transferred.
+        let transfer = (stripes - 1.0) * r.stripe_ns + bytes * r.byte_ns;
+        let finding = f64::from(extent.pages.saturating_sub(1)) * r.page_ns;
+        let ns = f64::from(extent.pages.min(1)) * r.page_ns + first + transfer.max(finding);
         Effort {
             time: Nanos(ns as u64),
-            energy_j: f64::from(stripes) * self.read.energy_j,
-            bus_bytes: u64::from(stripes) * self.read.bus_bytes,
+            energy_j: stripes * r.stripe_j + bytes * r.byte_j,
+            bus_bytes: extent.bytes,
         }
     }
 
@@ -161,11 +204,13 @@ impl Times {
     }
 }
 
-/// One page (program unit), times in ns.
+/// One page of several program units; times of a unit, ns.
 struct Page {
-    bytes: u64,
+    units: f64,
+    unit_bytes: u64,
     bus_ns: f64,
-    stripes: f64,
+    /// Array reads of a unit.
+    reads: f64,
     read_ns: f64,
     program_ns: f64,
     channels: f64,
@@ -182,31 +227,34 @@ impl Page {
         } else {
             self.bus_ns + self.program_ns
         };
+        let period = (self.bus_ns / self.channels).max(on_die / self.dies);
         Cost {
-            first: firmware_ns + self.bus_ns + self.program_ns,
-            next: firmware_ns + (self.bus_ns / self.channels).max(on_die / self.dies),
-            energy_j: self.program_j + self.bus_j,
-            bus_bytes: self.bytes,
+            first: firmware_ns + self.bus_ns + self.program_ns + (self.units - 1.0) * period,
+            next: firmware_ns + self.units * period,
+            energy_j: self.units * (self.program_j + self.bus_j),
+            bus_bytes: self.units as u64 * self.unit_bytes,
         }
     }
 
     fn moving(&self, controller: &CardControllerSection, firmware_ns: f64, decode_ns: f64) -> Cost {
-        let array_ns = self.stripes * self.read_ns + self.program_ns;
-        let array_j = self.stripes * self.read_j + self.program_j;
+        let array_ns = self.reads * self.read_ns + self.program_ns;
+        let array_j = self.units * (self.reads * self.read_j + self.program_j);
         if controller.copyback {
+            let period = array_ns / self.dies;
             return Cost {
-                first: firmware_ns + array_ns,
-                next: firmware_ns + array_ns / self.dies,
+                first: firmware_ns + array_ns + (self.units - 1.0) * period,
+                next: firmware_ns + self.units * period,
                 energy_j: array_j,
                 bus_bytes: 0,
             };
         }
         let all_ns = array_ns + 2.0 * self.bus_ns + decode_ns;
+        let period = (2.0 * self.bus_ns / self.channels).max(all_ns / self.dies);
         Cost {
-            first: firmware_ns + all_ns,
-            next: firmware_ns + (2.0 * self.bus_ns / self.channels).max(all_ns / self.dies),
-            energy_j: array_j + 2.0 * self.bus_j,
-            bus_bytes: 2 * self.bytes,
+            first: firmware_ns + all_ns + (self.units - 1.0) * period,
+            next: firmware_ns + self.units * period,
+            energy_j: array_j + 2.0 * self.units * self.bus_j,
+            bus_bytes: 2 * self.units as u64 * self.unit_bytes,
         }
     }
 }

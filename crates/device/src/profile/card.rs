@@ -10,8 +10,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CardSection {
-    /// Grain of the map, KiB; a whole number of pages across all planes, not always a power of two.
+    /// Grain of the map, KiB; a whole number of pages, not always a power of two.
     pub au_kib: u32,
+    /// What the firmware reads and programs as one, KiB: a whole number of program units (what a
+    /// die programs at once). Left out where it is one program unit.
+    pub page_kib: Option<u32>,
     /// AUs that can be written to at once, those of the FAT area included. Writing to one more
     /// closes the one that was written to longest ago.
     pub open_aus: u32,
@@ -102,6 +105,9 @@ pub struct CardControllerSection {
     pub au_lookup_us: f64,
     /// Firmware time of each page that is read or written for the host, µs.
     pub page_us: f64,
+    /// Firmware time to find each page of a read, µs, where that is not `page_us`; behind the
+    /// first page it overlaps with the transfer of the one before.
+    pub read_page_us: Option<f64>,
     /// Firmware time of each page that is moved, µs.
     pub move_us: f64,
     /// ECC decoding time of a page after its transfer, µs.

@@ -45,6 +45,10 @@ pub struct HostSection {
     /// a board with ports, each port has its own.
     #[serde(default)]
     pub links: Vec<String>,
+    /// Power that the host grants a device, mW (SD: the current limit of CMD6 times the supply):
+    /// a device stays below it by letting fewer dies program at once. Left out where it grants
+    /// whatever the device asks for.
+    pub max_card_mw: Option<u32>,
     /// Documents that the numbers come from.
     pub sources: Vec<String>,
 }

@@ -26,12 +26,22 @@ macro_rules! entry {
 /// Devices, in alphabetical order.
 pub const DEVICES: &[Entry] = &[
     entry!("profiles/", "hp-ex920-1tb"),
+    entry!("profiles/", "kingston-8gb"),
+    entry!("profiles/", "kingston-class10-32gb"),
     entry!("profiles/", "ocz-vertex-450-256gb"),
     entry!("profiles/", "plextor-m6e-256gb"),
     entry!("profiles/", "reference-nvme-64gb"),
     entry!("profiles/", "samsung-970-pro-512gb"),
+    entry!("profiles/", "samsung-evo-16gb"),
+    entry!("profiles/", "samsung-pro-32gb"),
+    entry!("profiles/", "sandisk-extreme-16gb"),
+    entry!("profiles/", "sandisk-extreme-pro-16gb"),
+    entry!("profiles/", "sandisk-ultra-16gb"),
     entry!("profiles/", "sm2262en-2tb"),
     entry!("profiles/", "sm2708-250gb"),
+    entry!("profiles/", "talk-mmcblk1-8gb"),
+    entry!("profiles/", "toshiba-class10-16gb"),
+    entry!("profiles/", "toshiba-exceria-32gb"),
 ];
 
 /// Hosts, in alphabetical order.
@@ -40,7 +50,10 @@ pub const HOSTS: &[Entry] = &[
     entry!("profiles/hosts/", "direct"),
     entry!("profiles/hosts/", "lexar-sr2"),
     entry!("profiles/hosts/", "nvme-desktop"),
+    entry!("profiles/hosts/", "odroid-xu3"),
+    entry!("profiles/hosts/", "raspberry-pi"),
     entry!("profiles/hosts/", "rtl9211ds"),
+    entry!("profiles/hosts/", "sabrelite"),
 ];
 
 /// The built-in device of that name.

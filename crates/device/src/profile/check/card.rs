@@ -88,6 +88,7 @@ fn controller(card: &CardSection, faults: &mut Faults) {
         ("write_us", c.write_us),
         ("au_lookup_us", c.au_lookup_us),
         ("page_us", c.page_us),
+        ("read_page_us", c.read_page_us.unwrap_or(0.0)),
         ("move_us", c.move_us),
         ("decode_us", c.decode_us),
     ] {
@@ -114,6 +115,15 @@ pub(super) fn capacity(profile: &Profile, card: &CardSection, faults: &mut Fault
         return;
     }
     let page_kib = geometry.page_bytes() / 1024;
+    let unit_kib = geometry.unit_bytes() / 1024;
+    if !page_kib.is_multiple_of(unit_kib.max(1)) || page_kib < unit_kib {
+        faults.add(
+            "card.page_kib",
+            format!("{page_kib} KiB is not a whole number of program units of {unit_kib} KiB"),
+            "a program unit is nand.page_kib × nand.planes, × bits per cell where one program time is given",
+        );
+        return;
+    }
     if !u64::from(card.au_kib).is_multiple_of(page_kib.max(1)) || geometry.au_pages < 2 {
         faults.add(
             "card.au_kib",
@@ -121,7 +131,7 @@ pub(super) fn capacity(profile: &Profile, card: &CardSection, faults: &mut Fault
                 "{} KiB is not a whole number of pages of {page_kib} KiB, at least two",
                 card.au_kib
             ),
-            "a page is what a die programs at once: nand.page_kib × nand.planes, × bits per cell where one program time is given",
+            "give a multiple of the page",
         );
         return;
     }
