@@ -56,6 +56,7 @@ compare tiny "$work/tiny.fio" "sim:$work/tiny.toml" --precondition random
 compare load "$work/load.fio" sim:sm2708-250gb
 compare uhs "$work/load.fio" sim:sm2708-250gb --host lexar-sr2
 compare nvme "$work/load.fio" sim:reference-nvme-64gb --precondition random:90
+compare card "$work/load.fio" sim:samsung-evo-16gb --host odroid-xu3 --precondition random:90
 compare trace "$work/trace.fio" sim:sm2708-250gb --host rtl9211ds
 
 for side in 1 2; do
