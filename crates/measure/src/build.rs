@@ -74,7 +74,7 @@ pub fn step_result(outcome: &GroupOutcome, meta: StepMeta, jobs: &[JobMeta]) -> 
         jobs: jobs.collect(),
         series: series(&outcome.timeline),
         counters: counters(&outcome.first_reading, &outcome.last_reading),
-        figures: Vec::new(),
+        ..StepResult::default()
     }
 }
 

@@ -152,6 +152,66 @@ pub struct StepResult {
     /// Numbers that follow from this step alone.
     #[serde(default)]
     pub figures: Vec<Figure>,
+    /// What was measured crosswise, where neither a series nor a figure is the form for it.
+    #[serde(default)]
+    pub tables: Vec<DataTable>,
+    /// Answers that follow from the step, each with its evidence.
+    #[serde(default)]
+    pub conclusions: Vec<Conclusion>,
+}
+
+/// A table of numbers: rows with a label, columns with a unit.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct DataTable {
+    /// What the table holds.
+    pub title: String,
+    /// Heading of the column of labels.
+    pub corner: String,
+    /// The columns.
+    pub columns: Vec<DataColumn>,
+    /// The rows, in the order in which they were measured.
+    pub rows: Vec<DataRow>,
+}
+
+/// One column of a [`DataTable`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct DataColumn {
+    /// Heading.
+    pub name: String,
+    /// Unit of its values; empty for counts.
+    pub unit: String,
+}
+
+/// One row of a [`DataTable`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct DataRow {
+    /// What the row is about, such as `4 MiB`.
+    pub label: String,
+    /// A value for each column; `None` where nothing was measured.
+    pub cells: Vec<Option<f64>>,
+}
+
+/// The answer to a question that a procedure asks of a device.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Conclusion {
+    /// Stable name for programs, such as `direct.align.allocation-unit`.
+    pub id: String,
+    /// The question in words, such as `Allocation unit`.
+    pub question: String,
+    /// The answer in words, such as `4 MiB`, `pass` or `cannot tell`.
+    pub answer: String,
+    /// The numbers on which it rests, and the conditions.
+    pub evidence: String,
+    /// Name of a [`ModeInfo`], where there are several.
+    #[serde(default)]
+    pub mode: Option<String>,
+    /// For a test that is passed or failed: whether it was passed.
+    #[serde(default)]
+    pub passed: Option<bool>,
 }
 
 /// One job, or one group of jobs reported together.

@@ -1,10 +1,10 @@
 //! The procedures that there are, by name: what `--suite` offers and what checks refer to.
 
-use crate::iometer;
 use crate::review::{ReviewObserver, ReviewOptions, review};
 use crate::session::SuiteError;
 use crate::spec::SimSpec;
 use crate::ssd;
+use crate::{flashbench, in_modes, iometer};
 use nandscope_measure::result::ResultDocument;
 
 /// A procedure.
@@ -19,12 +19,18 @@ pub enum Procedure {
     SsdPeers,
     /// 128 KiB sequential read and write at QD32, on every port of a host.
     Iometer,
+    /// What flashbench finds out about a card: page, allocation unit, open units, the first units.
+    Flashbench,
+    /// The same with every cell of its tables.
+    FlashbenchWhole,
 }
 
 impl Procedure {
     /// All of them.
-    pub const ALL: [Procedure; 4] = [
+    pub const ALL: [Procedure; 6] = [
         Procedure::Card,
+        Procedure::Flashbench,
+        Procedure::FlashbenchWhole,
         Procedure::Iometer,
         Procedure::Ssd,
         Procedure::SsdPeers,
@@ -37,6 +43,8 @@ impl Procedure {
             Procedure::Ssd => "ssd",
             Procedure::SsdPeers => "ssd-peers",
             Procedure::Iometer => "iometer",
+            Procedure::Flashbench => "flashbench",
+            Procedure::FlashbenchWhole => "flashbench-whole",
         }
     }
 
@@ -72,6 +80,16 @@ impl Procedure {
             Procedure::Ssd => ssd::drive(spec, options, observer, stop),
             Procedure::SsdPeers => ssd::beside(spec, options, observer, stop),
             Procedure::Iometer => iometer::run(spec, options, observer, stop),
+            Procedure::Flashbench | Procedure::FlashbenchWhole => {
+                let extent = match self {
+                    Procedure::FlashbenchWhole => flashbench::Extent::WHOLE,
+                    _ if options.quick => flashbench::Extent::QUICK,
+                    _ => flashbench::Extent::FULL,
+                };
+                in_modes::run(spec, options, self.name(), observer, stop, |session| {
+                    flashbench::run(session, extent)
+                })
+            }
         }
     }
 }

@@ -1,9 +1,12 @@
 //! One target on its way through a procedure: runs phases, joins them into steps, tells how far it
 //! has come, and stops when it is told to.
 
+use crate::probe::{Probe, ProbeError};
 use nandscope_measure::build::{self, JobMeta, StepMeta};
 use nandscope_measure::recorder::IntervalPlan;
-use nandscope_measure::result::{Figure, Notice, ResultDocument, Series, StepResult};
+use nandscope_measure::result::{
+    Conclusion, DataTable, Figure, Notice, ResultDocument, Series, StepResult,
+};
 use nandscope_measure::runner::{Ending, Observer, Progress, Thread, run_group};
 use nandscope_measure::target::Target;
 use nandscope_units::{Bytes, Nanos};
@@ -237,6 +240,62 @@ impl<'a, T: Target> Session<'a, T> {
             high: several.then(|| values.iter().copied().fold(f64::NEG_INFINITY, f64::max)),
             published: None,
         });
+    }
+
+    /// Times operations one by one, beside the runner: `measure` is given a [`Probe`] on the
+    /// target, and what the device counted meanwhile goes to the step. `None` where it was stopped.
+    pub(crate) fn probe<R>(
+        &mut self,
+        measure: impl FnOnce(&mut Probe<'_, T>) -> Result<R, ProbeError>,
+    ) -> Result<Option<R>, SuiteError> {
+        let Some(step) = self.step.as_mut() else {
+            return Ok(None);
+        };
+        let (done, phases) = (f64::from(self.done), f64::from(self.phases));
+        let watcher = &mut *self.watcher;
+        let mut tell = |fraction: f64, at| {
+            watcher.phase_progress((done + fraction.clamp(0.0, 1.0)) / phases, at);
+        };
+        let first = self.target.reading();
+        let result = measure(&mut Probe::new(&mut self.target, self.stop, &mut tell));
+        self.done += 1;
+        let last = self.target.reading();
+        let part = StepResult {
+            end_s: self.target.now().as_secs_f64(),
+            counters: build::counters(&first, &last),
+            ..StepResult::default()
+        };
+        let title = step.title.clone();
+        join(step, part);
+        match result {
+            Ok(value) => Ok(Some(value)),
+            Err(ProbeError::Stopped) => {
+                step.incomplete = Some("interrupted before the end".to_string());
+                Ok(None)
+            }
+            Err(ProbeError::Failed(problem)) => Err(SuiteError::Step {
+                step: title,
+                problem,
+            }),
+        }
+    }
+
+    /// Adds a table to the step under way.
+    pub(crate) fn table(&mut self, table: DataTable) {
+        if let Some(step) = self.step.as_mut() {
+            step.tables.push(table);
+        }
+    }
+
+    /// Adds an answer to the step under way; its `id` gets the mode in front.
+    pub(crate) fn conclude(&mut self, conclusion: Conclusion) {
+        if let Some(step) = self.step.as_mut() {
+            step.conclusions.push(Conclusion {
+                id: figure_id(self.mode.as_deref(), &conclusion.id),
+                mode: self.mode.clone(),
+                ..conclusion
+            });
+        }
     }
 
     /// The step under way.

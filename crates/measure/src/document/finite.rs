@@ -1,6 +1,8 @@
 //! Finds numbers that JSON cannot hold, and says where they stand.
 
-use crate::result::{DirectionResult, Figure, JobResult, Latency, ResultDocument, StepResult};
+use crate::result::{
+    DataTable, DirectionResult, Figure, JobResult, Latency, ResultDocument, StepResult,
+};
 
 /// A number and the path of its field.
 type Named = (String, f64);
@@ -41,6 +43,15 @@ fn step(s: &StepResult, all: &mut Vec<Named>) {
     }
     s.jobs.iter().for_each(|j| job(&path, j, all));
     s.figures.iter().for_each(|f| figure(&path, f, all));
+    s.tables.iter().for_each(|t| table(&path, t, all));
+}
+
+fn table(path: &str, t: &DataTable, all: &mut Vec<Named>) {
+    let path = format!("{path}table `{}`: ", t.title);
+    for row in &t.rows {
+        let values = row.cells.iter().flatten();
+        values.for_each(|&v| keep(all, &path, &row.label, v));
+    }
 }
 
 fn job(path: &str, j: &JobResult, all: &mut Vec<Named>) {

@@ -1,0 +1,138 @@
+//! `flashbench -a`: reads of one block before, across and behind boundaries, from the largest that
+//! the device holds down to twice the block. Each of seven places keeps its quickest read; the
+//! row is the mean of the places.
+//!
+//! flashbench lets places wrap round the end of the device, where they need not lie on the
+//! boundary any more: the table of powers of two does the same, and counts them. Boundaries at odd multiples of
+//! powers of two are an extension; their places never wrap.
+
+use super::boundary::AlignRow;
+use crate::probe::{Probe, ProbeError};
+use nandscope_measure::target::Target;
+use nandscope_units::{Bytes, Nanos};
+
+/// Places of each row.
+const PLACES: u64 = 7;
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AlignPlan {
+    /// Length of a read; at least 1 KiB and a multiple of it, since half of it lies on either side.
+    pub block: Bytes,
+    /// Reads of each place.
+    pub tries: u32,
+    /// The odd number whose products with powers of two are the boundaries; 1 as flashbench does.
+    pub factor: u64,
+}
+
+impl Default for AlignPlan {
+    /// `flashbench -a --blocksize=1024`.
+    fn default() -> Self {
+        AlignPlan {
+            block: Bytes::kib(1),
+            tries: 8,
+            factor: 1,
+        }
+    }
+}
+
+/// The smallest boundary that is looked at for odd factors: nothing but units is sought there.
+const ODD_MIN: u64 = 32 << 10;
+
+impl AlignPlan {
+    /// Boundaries from the largest down, and the distance of the places.
+    fn boundaries(&self, capacity: u64) -> (Vec<u64>, u64) {
+        let mut largest = (self.block.0 * 2).max(1) * self.factor;
+        if self.factor == 1 {
+            while largest < capacity / PLACES {
+                largest *= 2;
+            }
+        } else {
+            while largest * 2 * PLACES <= capacity {
+                largest *= 2;
+            }
+        }
+        let least = if self.factor == 1 {
+            self.block.0 * 2
+        } else {
+            self.factor * ODD_MIN
+        };
+        let halves = std::iter::successors(Some(largest), |a| Some(a / 2));
+        (halves.take_while(|a| *a >= least).collect(), largest)
+    }
+
+    fn check(&self, capacity: Bytes) -> Result<(), ProbeError> {
+        if self.block.0 < 1024 || !self.block.0.is_multiple_of(1024) || self.factor % 2 == 0 {
+            return Err(ProbeError::Failed(format!(
+                "blocks of {} at multiples of {} cannot lie across a boundary; give a multiple of 1 KiB and an odd factor",
+                self.block, self.factor
+            )));
+        }
+        if capacity.0 / PLACES < self.block.0 * 2 {
+            return Err(ProbeError::Failed(format!(
+                "{capacity} do not hold {PLACES} boundaries of blocks of {}",
+                self.block
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// Measures the table, largest boundary first.
+///
+/// # Errors
+/// Where the plan does not fit the device, a read fails, or it is time to stop.
+pub fn align<T: Target>(
+    probe: &mut Probe<'_, T>,
+    plan: &AlignPlan,
+) -> Result<Vec<AlignRow>, ProbeError> {
+    plan.check(probe.capacity())?;
+    let (boundaries, distance) = plan.boundaries(probe.capacity().0);
+    let count = boundaries.len();
+    let mut rows = Vec::with_capacity(count);
+    for (i, boundary) in boundaries.into_iter().enumerate() {
+        probe.progress(i as f64 / count as f64);
+        rows.push(row(probe, plan, boundary, distance)?);
+    }
+    Ok(rows)
+}
+
+fn row<T: Target>(
+    probe: &mut Probe<'_, T>,
+    plan: &AlignPlan,
+    boundary: u64,
+    distance: u64,
+) -> Result<AlignRow, ProbeError> {
+    let capacity = probe.capacity().0;
+    let block = plan.block.0;
+    // Before, across, behind: by how much a read begins before the boundary.
+    let starts = [block, block / 2, 0];
+    let mut quickest = [[Nanos::MAX; PLACES as usize]; 3];
+    for _ in 0..plan.tries.max(1) {
+        for (before, quickest) in starts.iter().zip(&mut quickest) {
+            for (place, best) in (0..PLACES).zip(quickest.iter_mut()) {
+                let offset = (boundary - before + place * distance) % capacity;
+                let offset = Bytes(offset.min(capacity - block) / 512 * 512);
+                *best = (*best).min(probe.read(offset, plan.block)?);
+            }
+        }
+    }
+    let mean = |times: &[Nanos]| {
+        let sum: f64 = times.iter().map(|t| t.as_micros_f64()).sum();
+        sum / PLACES as f64
+    };
+    let [pre_us, on_us, post_us] = quickest.map(|times| mean(&times));
+    let off = |place: &u64| {
+        let at = (boundary + place * distance) % capacity;
+        // The start of the device has nothing before it.
+        at == 0 || !at.is_multiple_of(boundary)
+    };
+    Ok(AlignRow {
+        align: boundary,
+        pre_us,
+        on_us,
+        post_us,
+        diff_us: on_us - (pre_us + post_us) / 2.0,
+        off_boundary: (0..PLACES).filter(off).count() as u32,
+    })
+}

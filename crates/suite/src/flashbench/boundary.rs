@@ -1,0 +1,241 @@
+//! What the table of `flashbench -a` says: at which boundaries a read takes longer. Pure functions
+//! of the table, so that recorded runs of real cards are judged as simulated ones are.
+
+use super::find_fat::median;
+
+/// One row: reads of one block before, across and behind the multiples of `align`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AlignRow {
+    /// The boundary, bytes.
+    pub align: u64,
+    /// The block that ends at the boundary, µs.
+    pub pre_us: f64,
+    /// The block that lies across it, µs.
+    pub on_us: f64,
+    /// The block that begins at it, µs.
+    pub post_us: f64,
+    /// `on − (pre + post) / 2`, µs.
+    pub diff_us: f64,
+    /// Places that do not lie on the boundary, because they were wrapped at the end of the device.
+    pub off_boundary: u32,
+}
+
+/// From this ratio between neighbouring rows on a step is visible.
+pub const VISIBLE: f64 = 1.2;
+/// From this ratio on it is clear.
+pub const CLEAR: f64 = 1.5;
+
+/// How much an answer is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Certainty {
+    /// The step is at least [`CLEAR`].
+    Clear,
+    /// It is visible, and no more.
+    Weak,
+    /// It is not: nothing can be told.
+    None,
+}
+
+impl Certainty {
+    fn of(ratio: f64) -> Self {
+        match ratio {
+            r if r >= CLEAR => Certainty::Clear,
+            r if r >= VISIBLE => Certainty::Weak,
+            _ => Certainty::None,
+        }
+    }
+}
+
+/// Where the extra time rises most from one row to the next.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CardStep {
+    /// The row that it rises to, bytes.
+    pub at: u64,
+    /// By which factor.
+    pub ratio: f64,
+    /// Extra time below and at it, µs.
+    pub from_us: f64,
+    /// See `from_us`.
+    pub to_us: f64,
+}
+
+impl CardStep {
+    /// How much it says.
+    pub fn certainty(&self) -> Certainty {
+        Certainty::of(self.ratio)
+    }
+}
+
+/// The page and the allocation unit, as far as they can be seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Boundaries {
+    /// The step that is taken for the page.
+    pub page: Option<CardStep>,
+    /// The step that is taken for the allocation unit.
+    pub unit: Option<CardStep>,
+}
+
+/// The largest page that is looked for: 128 KiB.
+const PAGE_MAX: u64 = 128 << 10;
+/// The smallest allocation unit: 128 KiB.
+const UNIT_MIN: u64 = 128 << 10;
+/// The largest allocation unit: 128 MiB.
+const UNIT_MAX: u64 = 128 << 20;
+/// Extra times below this share of the read itself are noise: a ratio to them would say nothing.
+const NOISE: f64 = 0.005;
+/// A row at which nothing rises could be anywhere; odd factors give so many rows that one of them
+/// counts only where it shows this share of the strongest step.
+const FULL: f64 = 0.7;
+
+/// The step that is taken for the page: the largest up to 128 KiB.
+pub fn page_size(rows: &[AlignRow]) -> Option<CardStep> {
+    largest_step(rows, 0, PAGE_MAX)
+}
+
+/// The step that is taken for the allocation unit: the largest above the page, from 128 KiB to 128 MiB.
+pub fn allocation_unit(rows: &[AlignRow]) -> Option<CardStep> {
+    let page = page_size(rows).filter(|s| s.certainty() != Certainty::None);
+    let from = page.map_or(UNIT_MIN, |s| UNIT_MIN.max(s.at + 1));
+    largest_step(rows, from, UNIT_MAX)
+}
+
+/// Page and unit from tables of several families of boundaries: powers of two, and their multiples
+/// by odd numbers. Every family crosses a unit of 4 MiB (the fivefold one at 20 MiB), and crosses a unit
+/// of 3 MiB in full only at multiples of three; so the smallest boundary counts that shows the
+/// step in full.
+pub fn boundaries(families: &[Vec<AlignRow>]) -> Boundaries {
+    let Some(powers) = families.first() else {
+        return Boundaries::default();
+    };
+    let page = page_size(powers);
+    let mut steps: Vec<CardStep> = allocation_unit(powers).into_iter().collect();
+    let odd = families.iter().skip(1).filter_map(|f| allocation_unit(f));
+    steps.extend(odd.filter(|s| s.certainty() == Certainty::Clear));
+    let rise = |s: &CardStep| s.to_us - s.from_us;
+    let strongest = steps.iter().map(rise).fold(0.0, f64::max);
+    let full = steps.into_iter().filter(|s| rise(s) >= FULL * strongest);
+    Boundaries {
+        page,
+        unit: full.min_by_key(|s| s.at),
+    }
+}
+
+/// Rows at and above a step by which it is judged: a boundary of a unit is one at its multiples too,
+/// so that a lone high row is a disturbance.
+const LASTING: usize = 3;
+
+/// The largest ratio of a row to the one before it, with `from ≤ align ≤ to`, as far as the rows above
+/// stay as high. Rows whose places were wrapped off their boundary are not looked at.
+fn largest_step(rows: &[AlignRow], from: u64, to: u64) -> Option<CardStep> {
+    let mut rows: Vec<&AlignRow> = rows.iter().filter(|r| r.off_boundary == 0).collect();
+    rows.sort_by_key(|r| r.align);
+    let steps = (1..rows.len()).filter_map(|i| {
+        let (below, here) = (rows[i - 1], rows[i]);
+        let floor = NOISE * (below.pre_us + below.post_us) / 2.0;
+        // A time that was not recorded gives no floor.
+        let floor = if floor.is_finite() { floor } else { 0.0 };
+        let above = &rows[i..rows.len().min(i + LASTING)];
+        let above: Vec<f64> = above.iter().map(|r| r.diff_us).collect();
+        let low = below.diff_us.max(floor);
+        let high = here.diff_us.min(median(&above)).max(floor);
+        let inside = here.align >= from && here.align <= to;
+        (inside && low > 0.0).then(|| CardStep {
+            at: here.align,
+            ratio: high / low,
+            from_us: below.diff_us,
+            to_us: here.diff_us,
+        })
+    });
+    steps.max_by(|a, b| a.ratio.total_cmp(&b.ratio))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(diffs: &[(u64, f64)]) -> Vec<AlignRow> {
+        let row = |(align, diff_us): &(u64, f64)| AlignRow {
+            align: *align,
+            pre_us: 800.0,
+            on_us: 800.0 + diff_us,
+            post_us: 800.0,
+            diff_us: *diff_us,
+            off_boundary: 0,
+        };
+        diffs.iter().map(row).collect()
+    }
+
+    /// A table with a page of 16 KiB and the given extra times above it.
+    fn table(factor: u64, extra: impl Fn(u64) -> f64) -> Vec<AlignRow> {
+        let aligns = (11..=27).map(|k| factor << k);
+        rows(&aligns.map(|a| (a, extra(a))).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn finds_page_and_unit_and_no_unit_in_a_flat_table() {
+        let extra = |unit: u64| {
+            move |a: u64| match a {
+                a if a < 16 << 10 => 3.0,
+                a if a < unit => 160.0,
+                _ => 310.0,
+            }
+        };
+        let found = boundaries(&[table(1, extra(4 << 20))]);
+        assert_eq!(found.page.unwrap().at, 16 << 10);
+        let unit = found.unit.unwrap();
+        assert_eq!((unit.at, unit.certainty()), (4 << 20, Certainty::Clear));
+        let flat = boundaries(&[table(1, extra(u64::MAX))]);
+        assert_eq!(flat.unit.unwrap().certainty(), Certainty::None);
+        assert_eq!(boundaries(&[]), Boundaries::default());
+    }
+
+    #[test]
+    fn a_page_of_128_kib_is_not_taken_for_a_unit() {
+        let extra = |a: u64| match a {
+            a if a < 128 << 10 => 5.0,
+            a if a < 4 << 20 => 200.0,
+            _ => 400.0,
+        };
+        let found = boundaries(&[table(1, extra)]);
+        assert_eq!(found.page.unwrap().at, 128 << 10);
+        assert_eq!(found.unit.unwrap().at, 4 << 20);
+    }
+
+    #[test]
+    fn a_unit_of_three_mib_is_seen_through_the_odd_multiples() {
+        let unit = 3 << 20;
+        // Of seven places at odd multiples of a power of two, two are multiples of three.
+        let extra = |factor: u64| {
+            move |a: u64| match a {
+                a if a < 16 << 10 => 3.0,
+                a if a.is_multiple_of(unit) => 300.0,
+                a if a >= 1 << 20 && factor % 3 != 0 => 100.0 + 200.0 * 2.0 / 7.0,
+                _ => 100.0,
+            }
+        };
+        let families: Vec<_> = [1, 3, 5, 7, 9].map(|f| table(f, extra(f))).into();
+        assert_eq!(boundaries(&families).unit.unwrap().at, unit);
+        // By powers of two alone it looks like a weak 1 MiB.
+        assert_eq!(boundaries(&families[..1]).unit.unwrap().at, 1 << 20);
+    }
+
+    #[test]
+    fn noise_near_zero_makes_no_step() {
+        let mut table = table(1, |a| if a < 16 << 10 { 0.01 } else { 100.0 });
+        table[1].diff_us = 0.3;
+        table[0].diff_us = -0.2;
+        assert_eq!(page_size(&table).unwrap().at, 16 << 10);
+        let wrapped = AlignRow {
+            diff_us: 9000.0,
+            off_boundary: 2,
+            ..table[12]
+        };
+        table[12] = wrapped;
+        let unit = allocation_unit(&table).unwrap();
+        assert_eq!(unit.certainty(), Certainty::None, "{unit:?}");
+        // A lone high row that does lie on its boundary.
+        table[12].off_boundary = 0;
+        let unit = allocation_unit(&table).unwrap();
+        assert_eq!(unit.certainty(), Certainty::None, "{unit:?}");
+    }
+}

@@ -1,0 +1,264 @@
+//! Measurements and answers in the form of the result document: tables, conclusions, figures.
+
+use super::align::AlignPlan;
+use super::boundary::{AlignRow, CLEAR, CardStep, Certainty, VISIBLE};
+use super::find_fat::Treatment;
+use super::knee::{Knee, OpenUnits};
+use super::open_au::{Order, Rate};
+use super::pinned::{FatRounds, Pinned};
+use nandscope_measure::result::{Conclusion, DataColumn, DataRow, DataTable};
+
+/// The answer where nothing can be told.
+pub(super) const CANNOT_TELL: &str = "cannot tell";
+
+/// Bytes in the largest binary unit that gives a short number.
+pub(crate) fn size(bytes: u64) -> String {
+    for (unit, shift) in [("GiB", 30), ("MiB", 20), ("KiB", 10)] {
+        let one = 1_u64 << shift;
+        if bytes >= one {
+            let whole = bytes as f64 / one as f64;
+            let digits = usize::from(!bytes.is_multiple_of(one)) * 2;
+            return format!("{whole:.digits$} {unit}");
+        }
+    }
+    format!("{bytes} B")
+}
+
+pub(crate) fn columns(names: &[(&str, &str)]) -> Vec<DataColumn> {
+    let column = |(name, unit): &(&str, &str)| DataColumn {
+        name: (*name).to_string(),
+        unit: (*unit).to_string(),
+    };
+    names.iter().map(column).collect()
+}
+
+pub(super) fn align_table(rows: &[AlignRow], plan: &AlignPlan) -> DataTable {
+    let title = match plan.factor {
+        1 => "Reads at boundaries".to_string(),
+        factor => format!("Reads at boundaries, multiples of {factor}"),
+    };
+    let names = [
+        ("pre", "µs"),
+        ("on", "µs"),
+        ("post", "µs"),
+        ("diff", "µs"),
+        ("places off the boundary", ""),
+    ];
+    DataTable {
+        title,
+        corner: "align".to_string(),
+        columns: columns(&names),
+        rows: rows
+            .iter()
+            .map(|r| DataRow {
+                label: size(r.align),
+                cells: [
+                    r.pre_us,
+                    r.on_us,
+                    r.post_us,
+                    r.diff_us,
+                    f64::from(r.off_boundary),
+                ]
+                .map(Some)
+                .into(),
+            })
+            .collect(),
+    }
+}
+
+/// What a step says.
+pub(super) fn boundary(id: &str, question: &str, step: Option<CardStep>) -> Conclusion {
+    let (answer, evidence) = match step {
+        Some(step) => {
+            let rise = format!(
+                "extra time rises from {:.1} to {:.1} µs at {}, ratio {:.2}",
+                step.from_us,
+                step.to_us,
+                size(step.at),
+                step.ratio
+            );
+            match step.certainty() {
+                Certainty::Clear => (size(step.at), rise),
+                Certainty::Weak => (
+                    size(step.at),
+                    format!("{rise}: visible, but below {CLEAR}, so not certain"),
+                ),
+                Certainty::None => (
+                    CANNOT_TELL.to_string(),
+                    format!("largest step: {rise}, less than {VISIBLE}"),
+                ),
+            }
+        }
+        None => (
+            CANNOT_TELL.to_string(),
+            "no boundaries to compare".to_string(),
+        ),
+    };
+    Conclusion {
+        id: id.to_string(),
+        question: question.to_string(),
+        answer,
+        evidence,
+        ..Conclusion::default()
+    }
+}
+
+/// Rates by number of units and length of pieces.
+pub(super) fn rate_table(order: Order, rates: &[Rate]) -> DataTable {
+    let mut lengths: Vec<u64> = rates.iter().map(|r| r.length).collect();
+    lengths.sort_unstable_by_key(|l| std::cmp::Reverse(*l));
+    lengths.dedup();
+    let mut units: Vec<u32> = rates.iter().map(|r| r.units).collect();
+    units.sort_unstable();
+    units.dedup();
+    let find = |n: u32, length: u64| {
+        let rate = rates.iter().find(|r| r.units == n && r.length == length);
+        rate.map(|r| r.bytes_per_s / 1e6)
+    };
+    let names: Vec<String> = lengths.iter().map(|l| size(*l)).collect();
+    let names: Vec<(&str, &str)> = names.iter().map(|n| (n.as_str(), "MB/s")).collect();
+    DataTable {
+        title: format!("Units in turn, {}, by length of a piece", order.name()),
+        corner: "units".to_string(),
+        columns: columns(&names),
+        rows: units
+            .iter()
+            .map(|n| DataRow {
+                label: n.to_string(),
+                cells: lengths.iter().map(|l| find(*n, *l)).collect(),
+            })
+            .collect(),
+    }
+}
+
+pub(super) fn open_units(order: Order, found: Option<OpenUnits>) -> Conclusion {
+    let name = order.name();
+    let (answer, evidence) = match found {
+        Some(OpenUnits { knee, length }) => {
+            let length = size(length);
+            match knee {
+                Knee::At { units, drop, step } => {
+                    let numbers = format!(
+                        "pieces of {length}: one unit more than {units} divides the rate by {step:.2}, to 1/{drop:.1} of the best"
+                    );
+                    match knee.certainty() {
+                        Certainty::Clear => (units.to_string(), numbers),
+                        Certainty::Weak => (
+                            units.to_string(),
+                            format!("{numbers}: a step below {CLEAR}, so not certain"),
+                        ),
+                        Certainty::None => (
+                            CANNOT_TELL.to_string(),
+                            format!("{numbers}: a slope, no collapse"),
+                        ),
+                    }
+                }
+                Knee::AtLeast(units) => (
+                    format!("at least {units}"),
+                    format!("pieces of {length}: no collapse up to {units} units"),
+                ),
+                Knee::Unknown => (
+                    CANNOT_TELL.to_string(),
+                    "fewer than two units fit the device".to_string(),
+                ),
+            }
+        }
+        None => (CANNOT_TELL.to_string(), "nothing was measured".to_string()),
+    };
+    Conclusion {
+        id: format!("open-au.{name}"),
+        question: format!("Open allocation units, {name} within the unit"),
+        answer,
+        evidence,
+        ..Conclusion::default()
+    }
+}
+
+pub(super) fn fat_table(order: Order, lengths: &[u64], rates: &[Vec<f64>]) -> DataTable {
+    let units = rates.iter().map(Vec::len).max().unwrap_or(0);
+    let names: Vec<String> = (0..units).map(|u| format!("unit {u}")).collect();
+    let names: Vec<(&str, &str)> = names.iter().map(|n| (n.as_str(), "MB/s")).collect();
+    DataTable {
+        title: format!("The first units, {}", order.name()),
+        corner: "piece".to_string(),
+        columns: columns(&names),
+        rows: lengths
+            .iter()
+            .zip(rates)
+            .map(|(length, row)| DataRow {
+                label: size(*length),
+                cells: row.iter().map(|r| Some(r / 1e6)).collect(),
+            })
+            .collect(),
+    }
+}
+
+pub(super) fn treated(order: Order, found: Option<&[Treatment]>) -> Conclusion {
+    let (answer, evidence) = match found {
+        None => (
+            CANNOT_TELL.to_string(),
+            "too few units to compare".to_string(),
+        ),
+        Some([]) => (
+            "none".to_string(),
+            format!("no unit differs from the others by a factor of {CLEAR} over the lengths"),
+        ),
+        Some(some) => {
+            let word = |t: &Treatment| if t.ratio > 1.0 { "faster" } else { "slower" };
+            let list: Vec<String> = some
+                .iter()
+                .map(|t| format!("unit {} {}", t.unit, word(t)))
+                .collect();
+            let ratios: Vec<String> = some.iter().map(|t| format!("{:.2}", t.ratio)).collect();
+            (
+                list.join(", "),
+                format!(
+                    "rate over the median of the units, median over the lengths: {}",
+                    ratios.join(", ")
+                ),
+            )
+        }
+    };
+    Conclusion {
+        id: format!("find-fat.{}", order.name()),
+        question: format!("Units treated otherwise, written {}", order.name()),
+        answer,
+        evidence,
+        ..Conclusion::default()
+    }
+}
+
+pub(super) fn pinned(open: u32, length: u64, rounds: &FatRounds) -> Conclusion {
+    let answer = match rounds.pinned() {
+        Pinned::Yes => "yes",
+        Pinned::No => "no",
+        Pinned::CannotTell => CANNOT_TELL,
+    };
+    let ms = |s: f64| format!("{:.2} ms", s * 1e3);
+    Conclusion {
+        id: "find-fat.pinned".to_string(),
+        question: "First unit kept open beside the others".to_string(),
+        answer: answer.to_string(),
+        evidence: format!(
+            "a piece of {} into each of {open} data units takes {}, 4 KiB to the first unit {}, both together {}, with 4 KiB to another unit instead {}; {} data units and 4 KiB to the first {}",
+            size(length),
+            ms(rounds.data_s),
+            ms(rounds.small_s),
+            ms(rounds.fat_s),
+            ms(rounds.control_s),
+            open + 1,
+            ms(rounds.fat_more_s),
+        ),
+        ..Conclusion::default()
+    }
+}
+
+pub(super) fn pinned_unknown(why: &str) -> Conclusion {
+    Conclusion {
+        id: "find-fat.pinned".to_string(),
+        question: "First unit kept open beside the others".to_string(),
+        answer: CANNOT_TELL.to_string(),
+        evidence: why.to_string(),
+        ..Conclusion::default()
+    }
+}

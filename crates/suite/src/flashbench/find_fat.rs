@@ -1,0 +1,112 @@
+//! `flashbench --find-fat`: the first allocation units are written one after the other, each whole,
+//! in pieces of every length from the unit down. Where the card treats the units with the file
+//! allocation table otherwise, their rates differ from those of the rest.
+
+use super::boundary::CLEAR;
+use super::open_au::{OpenAu, Order};
+use crate::probe::{Probe, ProbeError};
+use nandscope_measure::target::Target;
+use nandscope_units::{Bytes, Nanos};
+
+/// Rates in bytes per second: `rates[length][unit]`, lengths as in [`OpenAu::lengths`].
+///
+/// # Errors
+/// Where the units do not fit, a write fails, or it is time to stop.
+pub fn find_fat<T: Target>(
+    probe: &mut Probe<'_, T>,
+    unit: u64,
+    lengths: &[u64],
+    units: u32,
+    order: Order,
+    seed: u64,
+) -> Result<Vec<Vec<f64>>, ProbeError> {
+    if probe.capacity().0 < u64::from(units) * unit {
+        return Err(ProbeError::Failed(format!(
+            "{units} units of {} do not fit {}",
+            Bytes(unit),
+            probe.capacity()
+        )));
+    }
+    let mut rates = Vec::with_capacity(lengths.len());
+    for (i, length) in lengths.iter().enumerate() {
+        let places = order.places(u32::try_from(unit / length).unwrap_or(u32::MAX), seed);
+        let mut row = Vec::with_capacity(units as usize);
+        for number in 0..u64::from(units) {
+            probe.progress((i as f64 + number as f64 / f64::from(units)) / lengths.len() as f64);
+            let mut spent = Nanos::ZERO;
+            for place in &places {
+                let offset = number * unit + u64::from(*place) * length;
+                spent += probe.write(Bytes(offset), Bytes(*length))?;
+            }
+            let bytes = places.len() as f64 * *length as f64;
+            row.push(bytes / spent.as_secs_f64().max(1e-9));
+        }
+        rates.push(row);
+    }
+    Ok(rates)
+}
+
+/// How a unit compares with the others.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Treatment {
+    /// Its number, from 0.
+    pub unit: u32,
+    /// Its rate over that of the others: the median over all lengths.
+    pub ratio: f64,
+}
+
+/// The units that are written faster or slower than the others by [`CLEAR`] or more: the ratio to
+/// the median of all units, and of that the median over the lengths, so that a stall in one
+/// measurement makes no treatment. `None` where there are too few units for a comparison.
+pub fn treatments(rates: &[Vec<f64>]) -> Option<Vec<Treatment>> {
+    let units = rates.iter().map(Vec::len).min().filter(|n| *n >= 4)?;
+    let treated = (0..units).filter_map(|unit| {
+        let ratios = rates.iter().map(|row| row[unit] / median(row).max(1e-9));
+        let ratio = median(&ratios.collect::<Vec<_>>());
+        (ratio >= CLEAR || ratio <= 1.0 / CLEAR).then_some(Treatment {
+            unit: unit as u32,
+            ratio,
+        })
+    });
+    Some(treated.collect())
+}
+
+pub(super) fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    match sorted.len() {
+        0 => 0.0,
+        n if n % 2 == 1 => sorted[n / 2],
+        n => (sorted[n / 2 - 1] + sorted[n / 2]) / 2.0,
+    }
+}
+
+/// The plan with which units of `find-fat` are written, for its lengths.
+pub(super) fn lengths(unit: u64, least: u64) -> Vec<u64> {
+    let plan = OpenAu {
+        unit,
+        order: Order::Linear,
+        seed: 0,
+        budget: None,
+    };
+    plan.lengths(least)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_treated_unit_is_found_and_a_stalled_one_is_not() {
+        let mut rates = vec![vec![3.6, 3.7, 7.1, 7.0, 7.2, 7.1, 7.0, 7.1]; 5];
+        // One stall, in one measurement.
+        rates[2][5] = 0.4;
+        let found = treatments(&rates).unwrap();
+        let units: Vec<u32> = found.iter().map(|t| t.unit).collect();
+        assert_eq!(units, [0, 1]);
+        assert!((found[0].ratio - 0.51).abs() < 0.01);
+        assert_eq!(treatments(&vec![vec![5.0; 8]; 3]), Some(vec![]));
+        assert_eq!(treatments(&vec![vec![5.0; 3]; 3]), None);
+        assert_eq!(treatments(&[]), None);
+    }
+}

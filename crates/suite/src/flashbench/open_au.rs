@@ -1,0 +1,211 @@
+//! `flashbench --open-au`: N allocation units that lie twelve units apart are written in turn, a
+//! piece of each, until all are full. As long as the card keeps N units open, the rate does not
+//! depend on N; one more, and it copies a unit for every few pieces.
+//!
+//! As in flashbench, the units are not reset between two measurements: a rate is that of units
+//! that were written before.
+
+use super::order::shuffled;
+use crate::probe::{Probe, ProbeError};
+use nandscope_measure::target::Target;
+use nandscope_units::{Bytes, Nanos};
+
+/// In which order the pieces of a unit are written; each comes once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Order {
+    /// One behind the other.
+    Linear,
+    /// In a random order.
+    Random,
+}
+
+impl Order {
+    /// As the tables name it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Order::Linear => "linear",
+            Order::Random => "random",
+        }
+    }
+
+    /// The places 0 to n − 1 in this order.
+    pub(super) fn places(self, n: u32, seed: u64) -> Vec<u32> {
+        match self {
+            Order::Linear => (0..n).collect(),
+            Order::Random => shuffled(n, seed),
+        }
+    }
+}
+
+/// The rate with so many units in turn.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rate {
+    /// Units written in turn.
+    pub units: u32,
+    /// Length of a piece, bytes.
+    pub length: u64,
+    /// Bytes per second.
+    pub bytes_per_s: f64,
+    /// False where the budget ended it before the units were full.
+    pub whole: bool,
+}
+
+/// Units between the starts of two that are written in turn, as in flashbench.
+const APART: u64 = 12;
+/// Where the units begin: behind the file allocation table.
+const FIRST: u64 = 16 << 20;
+/// Rounds over all units that a rate is based on at least, however long they take.
+const ROUNDS_MIN: u32 = 8;
+
+/// Where and in which order units are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenAu {
+    /// The allocation unit, bytes.
+    pub unit: u64,
+    /// Order within it.
+    pub order: Order,
+    /// Random orders follow from it.
+    pub seed: u64,
+    /// A rate is based on what was written in this time, where there is more; `None` fills the units.
+    pub budget: Option<Nanos>,
+}
+
+impl OpenAu {
+    /// The most units that fit the device, up to `most`.
+    pub fn fitting(&self, capacity: Bytes, most: u32) -> u32 {
+        let room = capacity.0.saturating_sub(self.start() + self.unit);
+        let more = room / (APART * self.unit.max(1));
+        if capacity.0 < self.start() + self.unit {
+            return 0;
+        }
+        most.min(u32::try_from(more + 1).unwrap_or(u32::MAX))
+    }
+
+    fn start(&self) -> u64 {
+        FIRST.next_multiple_of(self.unit.max(1))
+    }
+
+    /// Where the unit with this number among those written in turn begins.
+    pub(super) fn place(&self, number: u64) -> u64 {
+        self.start() + number * APART * self.unit
+    }
+
+    /// Lengths from the unit down to `least`, by halves.
+    pub fn lengths(&self, least: u64) -> Vec<u64> {
+        let halves = std::iter::successors(Some(self.unit), |l| Some(l / 2));
+        halves
+            .take_while(|l| *l >= least.max(512) && l.is_multiple_of(512))
+            .collect()
+    }
+
+    /// The rate of pieces of `length` into `units` units in turn.
+    ///
+    /// # Errors
+    /// Where the units do not fit, a write fails, or it is time to stop.
+    pub fn rate<T: Target>(
+        &self,
+        probe: &mut Probe<'_, T>,
+        units: u32,
+        length: u64,
+    ) -> Result<Rate, ProbeError> {
+        if units == 0 || self.fitting(probe.capacity(), units) < units {
+            return Err(ProbeError::Failed(format!(
+                "{units} units of {} that lie {APART} units apart do not fit {}",
+                Bytes(self.unit),
+                probe.capacity()
+            )));
+        }
+        if length == 0 || length > self.unit || !length.is_multiple_of(512) {
+            return Err(ProbeError::Failed(format!(
+                "pieces of {length} bytes do not fit a unit of {} bytes",
+                self.unit
+            )));
+        }
+        let places = u32::try_from(self.unit / length).unwrap_or(u32::MAX);
+        // The same turn in every round, as in flashbench.
+        let turn = shuffled(units, self.seed ^ 1);
+        let mut spent = Nanos::ZERO;
+        let mut rounds = 0;
+        for place in self.order.places(places, self.seed) {
+            for unit in &turn {
+                let offset = Bytes(self.place(u64::from(*unit)) + u64::from(place) * length);
+                spent += probe.write(offset, Bytes(length))?;
+            }
+            rounds += 1;
+            if rounds >= ROUNDS_MIN && self.budget.is_some_and(|b| spent > b) {
+                break;
+            }
+        }
+        let bytes = f64::from(rounds) * f64::from(units) * length as f64;
+        Ok(Rate {
+            units,
+            length,
+            bytes_per_s: bytes / spent.as_secs_f64().max(1e-9),
+            whole: rounds == places,
+        })
+    }
+}
+
+/// Looks for the number of units at which the rate collapses: 1, 2, 4, … units until it is less than half of
+/// the best, then by halves in between. Gives all rates, by number of units.
+///
+/// # Errors
+/// As [`OpenAu::rate`].
+pub fn search<T: Target>(
+    probe: &mut Probe<'_, T>,
+    plan: &OpenAu,
+    length: u64,
+    most: u32,
+) -> Result<Vec<Rate>, ProbeError> {
+    let most = plan.fitting(probe.capacity(), most);
+    let mut rates: Vec<Rate> = Vec::new();
+    let (mut fast, mut best) = (0, 0.0_f64);
+    let mut slow = None;
+    let mut next = 1;
+    while next <= most && next > fast {
+        let rate = plan.rate(probe, next, length)?;
+        rates.push(rate);
+        if rate.bytes_per_s < best / 2.0 {
+            slow = Some(next);
+        } else {
+            fast = next;
+            best = best.max(rate.bytes_per_s);
+        }
+        probe.progress(f64::from(rates.len() as u32) / 12.0);
+        next = match slow {
+            None => (next * 2).min(most),
+            // One further than fast is slow: nothing is left in between.
+            Some(slow) if slow - fast <= 1 => break,
+            Some(slow) => fast + (slow - fast) / 2,
+        };
+    }
+    rates.sort_by_key(|r| r.units);
+    Ok(rates)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_that_do_not_fit_are_not_counted() {
+        let plan = OpenAu {
+            unit: 4 << 20,
+            order: Order::Linear,
+            seed: 1,
+            budget: None,
+        };
+        assert_eq!(plan.fitting(Bytes::mib(19), 32), 0);
+        assert_eq!(plan.fitting(Bytes::mib(20), 32), 1);
+        assert_eq!(plan.fitting(Bytes::mib(67), 32), 1);
+        assert_eq!(plan.fitting(Bytes::mib(68), 32), 2);
+        assert_eq!(plan.fitting(Bytes::gib(32), 32), 32);
+        assert_eq!(plan.lengths(1 << 20), [4 << 20, 2 << 20, 1 << 20]);
+        let odd = OpenAu {
+            unit: 3 << 20,
+            ..plan
+        };
+        assert_eq!(odd.start(), 18 << 20);
+        assert_eq!(odd.lengths(512 << 10), [3 << 20, 1536 << 10, 768 << 10]);
+    }
+}

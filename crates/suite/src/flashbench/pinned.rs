@@ -1,0 +1,137 @@
+//! Does the card keep the unit with the file allocation table open for itself? A file system writes
+//! data, and every now and then a little to the table. Where the number of open units k is known,
+//! k data units and a little in any other unit are slow; if k and a little in the first unit are
+//! fast, that unit does not count among the k.
+
+use super::boundary::CLEAR;
+use super::open_au::OpenAu;
+use crate::probe::{Probe, ProbeError};
+use nandscope_measure::target::Target;
+use nandscope_units::{Bytes, Nanos};
+
+/// Length of the small writes to the table, as file systems make them.
+const SMALL: u64 = 4096;
+/// Rounds that a time is based on at least, however long they take.
+const ROUNDS_MIN: u32 = 8;
+
+/// Seconds for a round: a piece into each data unit, and a small write.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FatRounds {
+    /// k data units, no small write.
+    pub data_s: f64,
+    /// A small write to unit 0, no data.
+    pub small_s: f64,
+    /// k data units, a small write to unit 0.
+    pub fat_s: f64,
+    /// k + 1 data units, a small write to unit 0.
+    pub fat_more_s: f64,
+    /// k data units, a small write to a unit behind them.
+    pub control_s: f64,
+}
+
+/// What the times say of the first unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pinned {
+    /// It is kept open beside the others.
+    Yes,
+    /// It takes a place among them.
+    No,
+    /// One unit more did no harm elsewhere either, so nothing follows.
+    CannotTell,
+}
+
+impl FatRounds {
+    /// What they say.
+    pub fn pinned(&self) -> Pinned {
+        if self.control_s < CLEAR * (self.data_s + self.small_s) {
+            Pinned::CannotTell
+        } else if self.control_s >= CLEAR * self.fat_s {
+            Pinned::Yes
+        } else {
+            Pinned::No
+        }
+    }
+}
+
+/// Where the small write of a round goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Small {
+    None,
+    First,
+    /// To the unit that would be this number of the data units.
+    Behind(u64),
+}
+
+/// Measures with pieces of `length` in `open` data units, the number that the card keeps open.
+///
+/// # Errors
+/// As [`OpenAu::rate`].
+pub fn fat_and_data<T: Target>(
+    probe: &mut Probe<'_, T>,
+    plan: &OpenAu,
+    open: u32,
+    length: u64,
+) -> Result<FatRounds, ProbeError> {
+    if plan.fitting(probe.capacity(), open + 2) < open + 2 {
+        return Err(ProbeError::Failed(format!(
+            "{} units of {} do not fit {}",
+            open + 2,
+            Bytes(plan.unit),
+            probe.capacity()
+        )));
+    }
+    let cases = [
+        (open, Small::None),
+        (0, Small::First),
+        (open, Small::First),
+        (open + 1, Small::First),
+        (open, Small::Behind(u64::from(open + 1))),
+    ];
+    let mut seconds = [0.0; 5];
+    for (i, ((data, small), seconds)) in cases.into_iter().zip(&mut seconds).enumerate() {
+        probe.progress(i as f64 / 5.0);
+        *seconds = round(probe, plan, data, length, small)?;
+    }
+    let [data_s, small_s, fat_s, fat_more_s, control_s] = seconds;
+    Ok(FatRounds {
+        data_s,
+        small_s,
+        fat_s,
+        fat_more_s,
+        control_s,
+    })
+}
+
+/// Mean time of a round until the units are full or the budget is spent.
+fn round<T: Target>(
+    probe: &mut Probe<'_, T>,
+    plan: &OpenAu,
+    data: u32,
+    length: u64,
+    small: Small,
+) -> Result<f64, ProbeError> {
+    let mut spent = Nanos::ZERO;
+    let mut rounds = 0;
+    let places = u32::try_from(plan.unit / length).unwrap_or(u32::MAX);
+    for place in plan.order.places(places, plan.seed) {
+        for number in 0..u64::from(data) {
+            let offset = plan.place(number) + u64::from(place) * length;
+            spent += probe.write(Bytes(offset), Bytes(length))?;
+        }
+        let table = match small {
+            Small::None => None,
+            Small::First => Some(0),
+            Small::Behind(number) => Some(plan.place(number)),
+        };
+        if let Some(table) = table {
+            // The same few sectors again and again, as a table is updated.
+            let offset = table + u64::from(rounds % 8) * SMALL;
+            spent += probe.write(Bytes(offset), Bytes(SMALL))?;
+        }
+        rounds += 1;
+        if rounds >= ROUNDS_MIN && plan.budget.is_some_and(|b| spent > b) {
+            break;
+        }
+    }
+    Ok(spent.as_secs_f64() / f64::from(rounds.max(1)))
+}

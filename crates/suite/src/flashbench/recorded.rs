@@ -1,0 +1,337 @@
+//! Tables of flashbench as they were recorded on real cards: `facts/flashbench/*.csv`, one line for
+//! each number, columns found by their headings. Fields hold no quotes and no commas.
+
+use super::boundary::AlignRow;
+use crate::session::SuiteError;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::str::FromStr;
+
+/// Which run of which card.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RunId {
+    /// The card, such as `wb-card03`.
+    pub card: String,
+    /// Number of its run.
+    pub run: u32,
+}
+
+/// All runs that were recorded.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Recorded {
+    /// `flashbench -a`: a table for each trial.
+    pub align: BTreeMap<RunId, Vec<RecordedAlign>>,
+    /// `flashbench --open-au`: rates of both orders.
+    pub open_au: BTreeMap<RunId, Vec<RecordedRate>>,
+    /// `flashbench --find-fat`.
+    pub find_fat: BTreeMap<RunId, Vec<RecordedUnit>>,
+}
+
+/// One trial of `flashbench -a`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecordedAlign {
+    /// Number of the trial.
+    pub trial: u32,
+    /// Length of a read, bytes.
+    pub block: u64,
+    /// Reads of each place.
+    pub tries: u32,
+    /// The rows, as they were printed.
+    pub rows: Vec<AlignRow>,
+}
+
+/// One rate of `flashbench --open-au`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecordedRate {
+    /// `linear` or `random`, or a remark that begins so.
+    pub mode: String,
+    /// Units in turn.
+    pub units: u32,
+    /// The unit that flashbench was told, bytes.
+    pub unit: u64,
+    /// Length of a piece, bytes.
+    pub length: u64,
+    /// Bytes per second.
+    pub bytes_per_s: f64,
+}
+
+/// One rate of `flashbench --find-fat`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecordedUnit {
+    /// Number of the trial.
+    pub trial: u32,
+    /// Length of a piece, bytes.
+    pub length: u64,
+    /// Number of the unit, from 0.
+    pub unit: u32,
+    /// Bytes per second.
+    pub bytes_per_s: f64,
+}
+
+impl Recorded {
+    /// Adds the tables of an `align.csv`; `name` is for messages.
+    ///
+    /// # Errors
+    /// Where a line cannot be read: which, and why.
+    pub fn read_align(&mut self, name: &str, text: &str) -> Result<(), SuiteError> {
+        for line in lines(name, text)? {
+            let row = AlignRow {
+                align: line.number("align_bytes")?,
+                // A time that was cut off at the edge of a screen is missing; the difference is not.
+                pre_us: line.optional("pre_us")?.unwrap_or(f64::NAN),
+                on_us: line.optional("on_us")?.unwrap_or(f64::NAN),
+                post_us: line.optional("post_us")?.unwrap_or(f64::NAN),
+                diff_us: line.number("diff_us")?,
+                off_boundary: 0,
+            };
+            let (trial, block, tries) = (
+                line.number("trial")?,
+                line.number("blocksize")?,
+                line.number("count")?,
+            );
+            let tables = self.align.entry(line.run()?).or_default();
+            match tables.iter_mut().find(|t| t.trial == trial) {
+                Some(table) => table.rows.push(row),
+                None => tables.push(RecordedAlign {
+                    trial,
+                    block,
+                    tries,
+                    rows: vec![row],
+                }),
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds the rates of an `openau.csv`.
+    ///
+    /// # Errors
+    /// As [`Recorded::read_align`].
+    pub fn read_open_au(&mut self, name: &str, text: &str) -> Result<(), SuiteError> {
+        for line in lines(name, text)? {
+            let rate = RecordedRate {
+                mode: line.text("mode")?.to_string(),
+                units: line.number("open_aus")?,
+                unit: line.number("erasesize")?,
+                length: line.number("block_bytes")?,
+                bytes_per_s: line.number("bytes_per_s")?,
+            };
+            self.open_au.entry(line.run()?).or_default().push(rate);
+        }
+        Ok(())
+    }
+
+    /// Adds the rates of a `findfat.csv`.
+    ///
+    /// # Errors
+    /// As [`Recorded::read_align`].
+    pub fn read_find_fat(&mut self, name: &str, text: &str) -> Result<(), SuiteError> {
+        for line in lines(name, text)? {
+            let unit = RecordedUnit {
+                trial: line.number("trial")?,
+                length: line.number("block_bytes")?,
+                unit: line.number("erase_block_index")?,
+                bytes_per_s: line.number("bytes_per_s")?,
+            };
+            self.find_fat.entry(line.run()?).or_default().push(unit);
+        }
+        Ok(())
+    }
+
+    /// The table of `flashbench -a` with the median over the trials in every cell.
+    pub fn median_align(&self, run: &RunId) -> Option<Vec<AlignRow>> {
+        let tables = self.align.get(run)?;
+        let mut aligns: Vec<u64> = tables
+            .iter()
+            .flat_map(|t| &t.rows)
+            .map(|r| r.align)
+            .collect();
+        aligns.sort_unstable_by_key(|a| std::cmp::Reverse(*a));
+        aligns.dedup();
+        let row = |align: u64| {
+            let of = |pick: fn(&AlignRow) -> f64| {
+                let rows = tables.iter().flat_map(|t| &t.rows);
+                let values = rows.filter(|r| r.align == align).map(pick);
+                let values: Vec<f64> = values.filter(|v| v.is_finite()).collect();
+                super::find_fat::median(&values)
+            };
+            AlignRow {
+                align,
+                pre_us: of(|r| r.pre_us),
+                on_us: of(|r| r.on_us),
+                post_us: of(|r| r.post_us),
+                diff_us: of(|r| r.diff_us),
+                off_boundary: 0,
+            }
+        };
+        Some(aligns.into_iter().map(row).collect())
+    }
+}
+
+impl Recorded {
+    /// The rates of `flashbench --find-fat`: the median over the trials, by length from the longest
+    /// down, and by unit.
+    pub fn find_fat_rates(&self, run: &RunId) -> Option<Vec<Vec<f64>>> {
+        let recorded = self.find_fat.get(run)?;
+        let mut cells: BTreeMap<(Reverse<u64>, u32), Vec<f64>> = BTreeMap::new();
+        for r in recorded {
+            let cell = cells.entry((Reverse(r.length), r.unit)).or_default();
+            cell.push(r.bytes_per_s);
+        }
+        let mut rows: BTreeMap<Reverse<u64>, Vec<f64>> = BTreeMap::new();
+        for ((length, _), values) in cells {
+            rows.entry(length)
+                .or_default()
+                .push(super::find_fat::median(&values));
+        }
+        Some(rows.into_values().collect())
+    }
+}
+
+/// One line with the headings of its file.
+pub(crate) struct Line<'a> {
+    name: &'a str,
+    number: usize,
+    headings: Rc<[&'a str]>,
+    fields: Vec<&'a str>,
+}
+
+/// The lines behind the headings.
+///
+/// # Errors
+/// Where the text is empty, or a line has not as many fields as there are columns.
+pub(crate) fn lines<'a>(name: &'a str, text: &'a str) -> Result<Vec<Line<'a>>, SuiteError> {
+    let mut all = text.lines().enumerate();
+    let Some((_, heading)) = all.next() else {
+        return Err(SuiteError::Facts(format!(
+            "{name} is empty; its first line names the columns"
+        )));
+    };
+    let headings: Rc<[&str]> = heading.split(',').collect();
+    let mut lines = Vec::new();
+    for (i, text) in all.filter(|(_, text)| !text.is_empty()) {
+        let fields: Vec<&str> = text.split(',').collect();
+        if fields.len() != headings.len() || text.contains('"') {
+            return Err(SuiteError::Facts(format!(
+                "{name}, line {}: {} fields for {} columns; fields hold no commas and no quotes",
+                i + 1,
+                fields.len(),
+                headings.len()
+            )));
+        }
+        lines.push(Line {
+            name,
+            number: i + 1,
+            headings: Rc::clone(&headings),
+            fields,
+        });
+    }
+    Ok(lines)
+}
+
+impl Line<'_> {
+    /// The field of a column.
+    pub(crate) fn text(&self, column: &str) -> Result<&str, SuiteError> {
+        let at = self.headings.iter().position(|h| *h == column);
+        at.and_then(|i| self.fields.get(i).copied())
+            .ok_or_else(|| SuiteError::Facts(format!("{} has no column `{column}`", self.name)))
+    }
+
+    /// The field of a column as a number.
+    pub(crate) fn number<N: FromStr + Sane>(&self, column: &str) -> Result<N, SuiteError> {
+        self.optional(column)?.ok_or_else(|| self.fault(column))
+    }
+
+    /// The same; `None` where the field is empty.
+    pub(crate) fn optional<N: FromStr + Sane>(
+        &self,
+        column: &str,
+    ) -> Result<Option<N>, SuiteError> {
+        match self.text(column)? {
+            "" => Ok(None),
+            text => {
+                let number = text.parse::<N>().ok().filter(Sane::sane);
+                number.map(Some).ok_or_else(|| self.fault(column))
+            }
+        }
+    }
+
+    /// Card and run.
+    pub(crate) fn run(&self) -> Result<RunId, SuiteError> {
+        Ok(RunId {
+            card: self.text("card")?.to_string(),
+            run: self.number("run")?,
+        })
+    }
+
+    fn fault(&self, column: &str) -> SuiteError {
+        SuiteError::Facts(format!(
+            "{}, line {}: `{}` in column `{column}` is no number that can be used",
+            self.name,
+            self.number,
+            self.text(column).unwrap_or_default()
+        ))
+    }
+}
+
+/// Numbers that can be reckoned with.
+pub(crate) trait Sane {
+    /// Whether this is one.
+    fn sane(&self) -> bool;
+}
+
+impl Sane for u32 {
+    fn sane(&self) -> bool {
+        true
+    }
+}
+
+impl Sane for u64 {
+    fn sane(&self) -> bool {
+        true
+    }
+}
+
+impl Sane for f64 {
+    fn sane(&self) -> bool {
+        self.is_finite()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_name_file_line_and_column() {
+        let head = "card,run,trial,block_bytes,erase_block_index,bytes_per_s\n";
+        let cases = [
+            ("", "f.csv is empty"),
+            ("card,run\nx,1\n", "f.csv has no column `trial`"),
+            (
+                &format!("{head}x,0,1,4096,0\n"),
+                "f.csv, line 2: 5 fields for 6 columns",
+            ),
+            (
+                &format!("{head}x,0,1,4096,0,1\nx,0,1,4096,0,inf\n"),
+                "f.csv, line 3: `inf` in column `bytes_per_s`",
+            ),
+            (&format!("{head}x,0,1,4096,-1,5\n"), "f.csv, line 2: `-1`"),
+        ];
+        for (text, expected) in cases {
+            let error = Recorded::default()
+                .read_find_fat("f.csv", text)
+                .unwrap_err();
+            assert!(error.to_string().starts_with(expected), "{error}");
+        }
+        let mut good = Recorded::default();
+        good.read_find_fat("f.csv", &format!("{head}x,2,1,4096,3,5e6\n"))
+            .unwrap();
+        let run = RunId {
+            card: "x".into(),
+            run: 2,
+        };
+        assert_eq!(good.find_fat[&run][0].bytes_per_s, 5e6);
+    }
+}

@@ -1,0 +1,336 @@
+//! The steps of the suite, in the order in which each needs the answers of the one before: fill,
+//! `align`, `open-au`, `find-fat`.
+
+use super::align::{AlignPlan, align};
+use super::boundary::{Boundaries, Certainty, boundaries};
+use super::describe;
+use super::find_fat::{self, find_fat, treatments};
+use super::knee::{Knee, OpenUnits, SHORTEST, open_units};
+use super::open_au::{OpenAu, Order, Rate, search};
+use super::pinned::fat_and_data;
+use crate::jobs::phase;
+use crate::session::{Flow, Pick, Session, SuiteError};
+use nandscope_measure::target::Target;
+use nandscope_units::Nanos;
+
+const SECTION: &str = "Allocation units";
+
+/// How much is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Extent {
+    /// Whether the whole device is written first, so that no read finds an unwritten place.
+    fill: bool,
+    /// Odd factors of the boundaries.
+    factors: &'static [u64],
+    /// Rates of every number of units and every length, and not only those that the answer needs.
+    whole_table: bool,
+    /// Time for one rate, where the units are not filled.
+    budget: Option<Nanos>,
+}
+
+impl Extent {
+    /// All of it, in time that a person waits for.
+    pub(crate) const FULL: Extent = Extent {
+        fill: true,
+        factors: &[3, 5, 7, 9],
+        whole_table: false,
+        budget: Some(Nanos::from_secs(20)),
+    };
+    /// What the answers need.
+    pub(crate) const QUICK: Extent = Extent {
+        fill: false,
+        factors: &[3],
+        whole_table: false,
+        budget: Some(Nanos::from_secs(5)),
+    };
+    /// Every cell of every table, units always filled: hours on a real card.
+    pub(crate) const WHOLE: Extent = Extent {
+        fill: true,
+        factors: &[3, 5, 7, 9],
+        whole_table: true,
+        budget: None,
+    };
+
+    /// Steps in the document.
+    pub(crate) fn steps(&self) -> u32 {
+        3 + u32::from(self.fill)
+    }
+}
+
+/// The most units that are written in turn.
+const UNITS_MAX: u32 = 32;
+/// The unit where none could be found: flashbench's own default.
+const UNIT_DEFAULT: u64 = 4 << 20;
+/// The shortest piece, flashbench's default.
+const PIECE_MIN: u64 = 16 << 10;
+/// Units that `find-fat` looks at.
+const FIRST_UNITS: u32 = 8;
+
+/// Runs all of it.
+pub(crate) fn run<T: Target>(
+    session: &mut Session<'_, T>,
+    extent: Extent,
+) -> Result<Flow, SuiteError> {
+    session.note_stage(SECTION, 0.0, 1.0, extent.steps());
+    if extent.fill && fill(session)? == Flow::Stop {
+        return Ok(Flow::Stop);
+    }
+    let Some(found) = align_step(session, &extent)? else {
+        return Ok(Flow::Stop);
+    };
+    let seen = found.unit.filter(|s| s.certainty() != Certainty::None);
+    let unit = seen.map_or(UNIT_DEFAULT, |s| s.at);
+    let because = if seen.is_some() {
+        "as align found it"
+    } else {
+        "flashbench's default, since align could not tell"
+    };
+    let Some(open) = open_au_step(session, &extent, unit, because)? else {
+        return Ok(Flow::Stop);
+    };
+    find_fat_step(session, &extent, unit, open)
+}
+
+fn fill<T: Target>(session: &mut Session<'_, T>) -> Result<Flow, SuiteError> {
+    session.begin_step(
+        "flashbench-fill",
+        "Fill",
+        SECTION,
+        "The whole device is written once in order: reads of places that were never written take another time, and show no boundaries.".to_string(),
+        1,
+    );
+    let bytes = session.capacity().0 / (1 << 20) * (1 << 20);
+    let text = format!("[fill]\nrw=write\nbs=1m\nsize={bytes}\n");
+    let flow = phase("fill", &text, session.capacity(), session.seed).and_then(|p| session.run(p));
+    session.end_step();
+    flow
+}
+
+/// `None` where it was stopped.
+fn align_step<T: Target>(
+    session: &mut Session<'_, T>,
+    extent: &Extent,
+) -> Result<Option<Boundaries>, SuiteError> {
+    let plan = AlignPlan::default();
+    session.begin_step(
+        "align",
+        "Reads at boundaries (flashbench -a)",
+        SECTION,
+        format!(
+            "Reads of {} that end at a boundary (pre), lie across it (on) and begin at it (post), at 7 places each, the quickest of {} tries, mean of the places; diff = on − (pre + post) / 2. The same at odd multiples of powers of two, for units that are none.",
+            describe::size(plan.block.0),
+            plan.tries
+        ),
+        1 + extent.factors.len() as u32,
+    );
+    let mut families = Vec::new();
+    for factor in std::iter::once(&1).chain(extent.factors) {
+        let plan = AlignPlan {
+            factor: *factor,
+            ..plan
+        };
+        match session.probe(|probe| align(probe, &plan))? {
+            Some(rows) => {
+                session.table(describe::align_table(&rows, &plan));
+                families.push(rows);
+            }
+            None => {
+                session.end_step();
+                return Ok(None);
+            }
+        }
+    }
+    let found = boundaries(&families);
+    session.conclude(describe::boundary("align.page", "Page", found.page));
+    session.conclude(describe::boundary(
+        "align.allocation-unit",
+        "Allocation unit",
+        found.unit,
+    ));
+    for (id, title, step) in [
+        ("align.page", "Page", found.page),
+        ("align.allocation-unit", "Allocation unit", found.unit),
+    ] {
+        if let Some(step) = step.filter(|s| s.certainty() != Certainty::None) {
+            session.figure(id, title, "KiB", &[step.at as f64 / 1024.0], Pick::Mean);
+        }
+    }
+    session.end_step();
+    Ok(Some(found))
+}
+
+fn plan<T: Target>(session: &Session<'_, T>, extent: &Extent, unit: u64, order: Order) -> OpenAu {
+    OpenAu {
+        unit,
+        order,
+        seed: session.seed,
+        budget: extent.budget,
+    }
+}
+
+/// The number of open units for linear and random order; `None` where it was stopped.
+fn open_au_step<T: Target>(
+    session: &mut Session<'_, T>,
+    extent: &Extent,
+    unit: u64,
+    because: &str,
+) -> Result<Option<OpenUnits>, SuiteError> {
+    let how = if extent.whole_table {
+        "every number of units with every length"
+    } else {
+        "1, 2, 4, … units until the rate falls below half, then the numbers between; all lengths at the numbers beside the fall"
+    };
+    session.begin_step(
+        "open-au",
+        "Units written in turn (flashbench --open-au)",
+        SECTION,
+        format!(
+            "Units of {} ({because}), 12 units apart from 16 MiB on, are written in turn, a piece of each: {how}.",
+            describe::size(unit)
+        ),
+        2,
+    );
+    let mut linear = None;
+    for order in [Order::Linear, Order::Random] {
+        let plan = plan(session, extent, unit, order);
+        let rates = session.probe(|probe| {
+            if extent.whole_table {
+                every_cell(probe, &plan)
+            } else {
+                beside_the_fall(probe, &plan)
+            }
+        })?;
+        let Some(rates) = rates else {
+            session.end_step();
+            return Ok(None);
+        };
+        session.table(describe::rate_table(order, &rates));
+        let rates: Vec<_> = rates
+            .iter()
+            .map(|r| (r.units, r.length, r.bytes_per_s))
+            .collect();
+        let found = open_units(&rates);
+        session.conclude(describe::open_units(order, found));
+        if let Some(OpenUnits { knee, .. }) = found
+            && let Knee::At { units, .. } = knee
+            && knee.certainty() != Certainty::None
+        {
+            let id = format!("open-au.{}", order.name());
+            let title = format!("Open allocation units, {}", order.name());
+            session.figure(&id, &title, "", &[f64::from(units)], Pick::Mean);
+        }
+        if order == Order::Linear {
+            linear = found;
+        }
+    }
+    session.end_step();
+    Ok(Some(linear.unwrap_or(OpenUnits {
+        knee: Knee::Unknown,
+        length: SHORTEST,
+    })))
+}
+
+/// The length by which the number of open units is looked for.
+fn telling(plan: &OpenAu) -> u64 {
+    let lengths = plan.lengths(SHORTEST);
+    lengths.last().copied().unwrap_or(plan.unit)
+}
+
+fn every_cell<T: Target>(
+    probe: &mut crate::probe::Probe<'_, T>,
+    plan: &OpenAu,
+) -> Result<Vec<Rate>, crate::probe::ProbeError> {
+    let mut rates = Vec::new();
+    let most = plan.fitting(probe.capacity(), UNITS_MAX);
+    for units in 1..=most {
+        probe.progress(f64::from(units - 1) / f64::from(most));
+        for length in plan.lengths(PIECE_MIN) {
+            rates.push(plan.rate(probe, units, length)?);
+        }
+    }
+    Ok(rates)
+}
+
+fn beside_the_fall<T: Target>(
+    probe: &mut crate::probe::Probe<'_, T>,
+    plan: &OpenAu,
+) -> Result<Vec<Rate>, crate::probe::ProbeError> {
+    let length = telling(plan);
+    let mut rates = search(probe, plan, length, UNITS_MAX)?;
+    let by_units: Vec<_> = rates.iter().map(|r| (r.units, r.bytes_per_s)).collect();
+    if let Knee::At { units, .. } = super::knee::knee(&by_units) {
+        for n in [1, units, units + 1] {
+            for other in plan.lengths(PIECE_MIN).into_iter().filter(|l| *l != length) {
+                if rates.iter().all(|r| (r.units, r.length) != (n, other)) {
+                    rates.push(plan.rate(probe, n, other)?);
+                }
+            }
+        }
+    }
+    Ok(rates)
+}
+
+fn find_fat_step<T: Target>(
+    session: &mut Session<'_, T>,
+    extent: &Extent,
+    unit: u64,
+    open: OpenUnits,
+) -> Result<Flow, SuiteError> {
+    let units = FIRST_UNITS.min(u32::try_from(session.capacity().0 / unit).unwrap_or(0));
+    session.begin_step(
+        "find-fat",
+        "The first units (flashbench --find-fat)",
+        SECTION,
+        format!(
+            "The first {units} units of {} are written one after the other, in pieces of every length; then data and small writes to the first unit together.",
+            describe::size(unit)
+        ),
+        3,
+    );
+    let lengths = find_fat::lengths(unit, PIECE_MIN);
+    for order in [Order::Linear, Order::Random] {
+        let seed = session.seed;
+        let rates = session.probe(|p| find_fat(p, unit, &lengths, units, order, seed))?;
+        let Some(rates) = rates else {
+            session.end_step();
+            return Ok(Flow::Stop);
+        };
+        session.table(describe::fat_table(order, &lengths, &rates));
+        session.conclude(describe::treated(order, treatments(&rates).as_deref()));
+    }
+    let flow = pinned_part(session, extent, unit, open);
+    session.end_step();
+    flow
+}
+
+fn pinned_part<T: Target>(
+    session: &mut Session<'_, T>,
+    extent: &Extent,
+    unit: u64,
+    open: OpenUnits,
+) -> Result<Flow, SuiteError> {
+    let plan = plan(session, extent, unit, Order::Linear);
+    let Knee::At { units, .. } = open.knee else {
+        session.conclude(describe::pinned_unknown(
+            "the number of open units was not found",
+        ));
+        return Ok(Flow::Continue);
+    };
+    if open.knee.certainty() == Certainty::None {
+        session.conclude(describe::pinned_unknown(
+            "the number of open units is not certain",
+        ));
+        return Ok(Flow::Continue);
+    }
+    if plan.fitting(session.capacity(), units + 2) < units + 2 {
+        session.conclude(describe::pinned_unknown(
+            "the device has no room for as many units",
+        ));
+        return Ok(Flow::Continue);
+    }
+    let Some(rounds) = session.probe(|p| fat_and_data(p, &plan, units, open.length))? else {
+        return Ok(Flow::Stop);
+    };
+    session.conclude(describe::pinned(units, open.length, &rounds));
+    Ok(Flow::Continue)
+}

@@ -1,0 +1,139 @@
+//! Operations timed one by one, as a program does that reads or writes and waits. The runner of
+//! the measure crate keeps histograms; a procedure that must know how long *this* read at *this*
+//! place took asks the target itself, through here.
+//!
+//! It keeps no record: what the times mean is the procedure's.
+
+use nandscope_measure::target::{Outcome, Reply, Request, Target};
+use nandscope_units::{Bytes, Nanos};
+use nandscope_workload::OpKind;
+
+/// Why no further operation is timed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProbeError {
+    /// Someone asked to stop.
+    Stopped,
+    /// An operation failed or the target is gone; in words.
+    Failed(String),
+}
+
+/// How many operations pass between two looks at whether to stop.
+const LOOK_EVERY: u64 = 64;
+/// The largest request that Linux sends to an SD host controller at once.
+pub const REQUEST: Bytes = Bytes::kib(512);
+
+/// Times single operations on a target.
+pub struct Probe<'a, T: Target> {
+    target: &'a mut T,
+    stop: &'a dyn Fn() -> bool,
+    tell: &'a mut dyn FnMut(f64, Nanos),
+    request: Bytes,
+    fraction: f64,
+    operations: u64,
+    replies: Vec<Reply>,
+}
+
+impl<'a, T: Target> Probe<'a, T> {
+    /// `tell` learns now and then which share of the work is done, and the target's time.
+    pub fn new(
+        target: &'a mut T,
+        stop: &'a dyn Fn() -> bool,
+        tell: &'a mut dyn FnMut(f64, Nanos),
+    ) -> Self {
+        Probe {
+            target,
+            stop,
+            tell,
+            request: REQUEST,
+            fraction: 0.0,
+            operations: 0,
+            replies: Vec::new(),
+        }
+    }
+
+    /// Longer operations are cut into requests of this size, as the kernel of a real host does.
+    pub fn with_request(mut self, request: Bytes) -> Self {
+        self.request = Bytes((request.0 / 512 * 512).max(512));
+        self
+    }
+
+    /// Addressable bytes of the target.
+    pub fn capacity(&self) -> Bytes {
+        self.target.capacity()
+    }
+
+    /// Present time on the target's clock.
+    pub fn now(&self) -> Nanos {
+        self.target.now()
+    }
+
+    /// Says which share of the work is done, 0 to 1.
+    pub fn progress(&mut self, fraction: f64) {
+        self.fraction = fraction;
+    }
+
+    /// Reads and waits; how long it took.
+    ///
+    /// # Errors
+    /// Where it failed, or it is time to stop.
+    pub fn read(&mut self, offset: Bytes, length: Bytes) -> Result<Nanos, ProbeError> {
+        self.time(OpKind::Read, offset, length)
+    }
+
+    /// Writes and waits; how long it took.
+    ///
+    /// # Errors
+    /// As [`Probe::read`].
+    pub fn write(&mut self, offset: Bytes, length: Bytes) -> Result<Nanos, ProbeError> {
+        self.time(OpKind::Write, offset, length)
+    }
+
+    /// Does the operation and waits until every request of it is done.
+    fn time(&mut self, kind: OpKind, offset: Bytes, length: Bytes) -> Result<Nanos, ProbeError> {
+        if self.operations.is_multiple_of(LOOK_EVERY) {
+            if (self.stop)() {
+                return Err(ProbeError::Stopped);
+            }
+            (self.tell)(self.fraction, self.target.now());
+        }
+        self.operations += 1;
+        let began = self.target.now();
+        let mut outstanding = 0_u32;
+        let mut at = 0;
+        while at < length.0 {
+            let piece = self.request.0.min(length.0 - at);
+            let request = Request {
+                tag: outstanding,
+                kind,
+                offset: Bytes(offset.0 + at),
+                // At most one request, which fits.
+                length: u32::try_from(piece).unwrap_or(u32::MAX),
+            };
+            self.target.submit(request).map_err(failed)?;
+            outstanding += 1;
+            at += piece;
+        }
+        while outstanding > 0 {
+            self.replies.clear();
+            self.target
+                .wait(Nanos::MAX, &mut self.replies)
+                .map_err(failed)?;
+            if self.replies.is_empty() {
+                return Err(failed("it does not answer"));
+            }
+            for reply in &self.replies {
+                outstanding = outstanding.saturating_sub(1);
+                match reply.outcome {
+                    Outcome::Done => {}
+                    Outcome::Failed(why) => return Err(failed(format!("{why} at {offset}"))),
+                    Outcome::Unsupported => return Err(failed("the target cannot do it")),
+                }
+            }
+        }
+        Ok(self.target.now().saturating_sub(began))
+    }
+}
+
+fn failed(why: impl ToString) -> ProbeError {
+    ProbeError::Failed(why.to_string())
+}
