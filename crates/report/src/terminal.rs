@@ -4,6 +4,7 @@
 
 use crate::number::{bytes, duration, short, with_unit};
 use crate::sparkline;
+use crate::view::chapter::Answer;
 use crate::view::published::{self, Placed};
 use crate::view::story::{self, MODES, Paragraph};
 use crate::view::{course, notice};
@@ -65,6 +66,7 @@ pub fn summary(document: &ResultDocument, options: &Options) -> String {
     for p in story::of(document).paragraphs.into_iter().filter(told) {
         paragraph(&mut out, &format!("{}: {}", p.lead, p.text), "  ", width);
     }
+    answers(&mut out, document, width);
     let mut end = String::from("\n");
     courses(&mut end, document, options, width);
     let written = format!("{}, seed {}", document.generator, document.seed);
@@ -82,6 +84,21 @@ pub(crate) fn clean(text: &str, options: &Options) -> String {
         ascii(&printable)
     } else {
         printable
+    }
+}
+
+/// Answers of all steps; the evidence of tests and of what could not be told is in the report.
+fn answers(out: &mut String, document: &ResultDocument, width: usize) {
+    let several = document.target.modes.len() > 1;
+    let conclusions = document.steps.iter().flat_map(|s| &s.conclusions);
+    for c in conclusions {
+        let answer = Answer::of(c, several);
+        paragraph(
+            out,
+            &format!("{}: {}", answer.question, answer.answer),
+            "  ",
+            width,
+        );
     }
 }
 
@@ -324,6 +341,20 @@ mod tests {
             "{text:?}"
         );
         assert!(text.contains("?[31mred?"));
+    }
+
+    #[test]
+    fn answers_stand_in_the_summary() {
+        let mut document = crate::blank::document();
+        document.steps.push(StepResult {
+            conclusions: vec![nandscope_measure::result::Conclusion {
+                question: "Allocation unit".into(),
+                answer: "4 MiB".into(),
+                ..Default::default()
+            }],
+            ..StepResult::default()
+        });
+        assert!(summary(&document, &Options::default()).contains("Allocation unit: 4 MiB"));
     }
 
     #[test]

@@ -22,6 +22,7 @@ pub use boundary::{
     AlignRow, Boundaries, CLEAR, CardStep, Certainty, VISIBLE, allocation_unit, boundaries,
     page_size,
 };
+pub(crate) use describe::{columns, size};
 pub use find_fat::{Treatment, find_fat, treatments};
 pub use knee::{Knee, OpenUnits, knee, open_units};
 pub use open_au::{OpenAu, Order, Rate, search};

@@ -23,6 +23,7 @@ pub mod review;
 mod sequential;
 mod session;
 pub mod spec;
+pub mod speed_class;
 pub mod ssd;
 mod ssd_traces;
 mod sustained;

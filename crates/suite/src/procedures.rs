@@ -4,7 +4,7 @@ use crate::review::{ReviewObserver, ReviewOptions, review};
 use crate::session::SuiteError;
 use crate::spec::SimSpec;
 use crate::ssd;
-use crate::{flashbench, in_modes, iometer};
+use crate::{flashbench, in_modes, iometer, speed_class};
 use nandscope_measure::result::ResultDocument;
 
 /// A procedure.
@@ -23,14 +23,17 @@ pub enum Procedure {
     Flashbench,
     /// The same with every cell of its tables.
     FlashbenchWhole,
+    /// Speed classes of SD cards, with verdicts.
+    SpeedClass,
 }
 
 impl Procedure {
     /// All of them.
-    pub const ALL: [Procedure; 6] = [
+    pub const ALL: [Procedure; 7] = [
         Procedure::Card,
         Procedure::Flashbench,
         Procedure::FlashbenchWhole,
+        Procedure::SpeedClass,
         Procedure::Iometer,
         Procedure::Ssd,
         Procedure::SsdPeers,
@@ -45,6 +48,7 @@ impl Procedure {
             Procedure::Iometer => "iometer",
             Procedure::Flashbench => "flashbench",
             Procedure::FlashbenchWhole => "flashbench-whole",
+            Procedure::SpeedClass => "speed-class",
         }
     }
 
@@ -80,6 +84,11 @@ impl Procedure {
             Procedure::Ssd => ssd::drive(spec, options, observer, stop),
             Procedure::SsdPeers => ssd::beside(spec, options, observer, stop),
             Procedure::Iometer => iometer::run(spec, options, observer, stop),
+            Procedure::SpeedClass => {
+                in_modes::run(spec, options, self.name(), observer, stop, |session| {
+                    speed_class::run(session, options.quick)
+                })
+            }
             Procedure::Flashbench | Procedure::FlashbenchWhole => {
                 let extent = match self {
                     Procedure::FlashbenchWhole => flashbench::Extent::WHOLE,

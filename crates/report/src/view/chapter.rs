@@ -8,7 +8,7 @@ use super::plot::Plot;
 use super::{percentile, states, story, time};
 use crate::names::{Unique, slug};
 use crate::number;
-use nandscope_measure::result::{JobResult, ResultDocument, StepResult};
+use nandscope_measure::result::{Conclusion, JobResult, ResultDocument, StepResult};
 
 /// Steps with plots that a mode's part of a chapter shows unfolded; more are folded, and their
 /// course over time is drawn in one piece above them.
@@ -28,6 +28,8 @@ pub struct Chapter {
     pub title: String,
     /// Element id.
     pub anchor: String,
+    /// Answers of all its steps.
+    pub answers: Vec<Answer>,
     /// Figures of all its steps.
     pub charts: Vec<BarChart>,
     /// Figures that stand crosswise, before the charts.
@@ -36,6 +38,39 @@ pub struct Chapter {
     pub details: Vec<Matrix>,
     /// Its steps, mode by mode.
     pub parts: Vec<Part>,
+}
+
+/// An answer with its evidence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// What was asked, with the mode where there are several.
+    pub question: String,
+    /// The answer in words.
+    pub answer: String,
+    /// `pass` or `fail` for a test, empty for other questions.
+    pub class: &'static str,
+    /// On what it rests.
+    pub evidence: String,
+}
+
+impl Answer {
+    /// Of a conclusion; `several` where modes must be told apart.
+    pub fn of(conclusion: &Conclusion, several: bool) -> Answer {
+        let question = match &conclusion.mode {
+            Some(mode) if several => format!("{}, {mode}", conclusion.question),
+            _ => conclusion.question.clone(),
+        };
+        Answer {
+            question,
+            answer: conclusion.answer.clone(),
+            class: match conclusion.passed {
+                Some(true) => "pass",
+                Some(false) => "fail",
+                None => "",
+            },
+            evidence: conclusion.evidence.clone(),
+        }
+    }
 }
 
 /// The steps of one chapter in one mode.
@@ -66,6 +101,8 @@ pub struct Step {
     pub brief: String,
     /// Shown unfolded.
     pub open: bool,
+    /// Tables of measured numbers.
+    pub tables: Vec<Matrix>,
     /// Plots over time and over percentile.
     pub plots: Vec<Plot>,
     /// Table of jobs.
@@ -158,8 +195,12 @@ fn chapter(
     } else {
         (Vec::new(), Vec::new(), bars::of_steps(steps, mode_names))
     };
+    let conclusions = steps.iter().flat_map(|s| &s.conclusions);
     Chapter {
         title: shown.to_string(),
+        answers: conclusions
+            .map(|c| Answer::of(c, modes.len() > 1))
+            .collect(),
         charts,
         tables,
         details,
@@ -201,6 +242,7 @@ fn step(step: &StepResult, open: bool, names: &mut Unique) -> Step {
         duration: number::duration(step.end_s - step.start_s),
         brief: brief(step),
         open,
+        tables: step.tables.iter().map(Matrix::of_data).collect(),
         plots,
         jobs: step.jobs.iter().flat_map(job_rows).collect(),
         job_lines: step

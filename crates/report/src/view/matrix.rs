@@ -3,7 +3,7 @@
 //! table than in as many bars.
 
 use crate::number::{short, with_unit};
-use nandscope_measure::result::Figure;
+use nandscope_measure::result::{DataColumn, DataTable, Figure};
 
 /// A table with a heading for each row and column.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,6 +18,36 @@ pub struct Matrix {
     pub columns: Vec<String>,
     /// Groups of rows.
     pub bodies: Vec<Body>,
+}
+
+impl Matrix {
+    /// A table of the document; the units stand with the headings of the columns.
+    pub fn of_data(table: &DataTable) -> Matrix {
+        let heading = |c: &DataColumn| match c.unit.as_str() {
+            "" => c.name.clone(),
+            unit => format!("{} ({unit})", c.name),
+        };
+        let cell = |v: &Option<f64>| Cell {
+            text: v.map_or_else(String::new, short),
+            remark: String::new(),
+        };
+        let rows = table.rows.iter().map(|r| Row {
+            label: r.label.clone(),
+            cells: (0..table.columns.len())
+                .map(|i| r.cells.get(i).map_or_else(Cell::default, cell))
+                .collect(),
+        });
+        Matrix {
+            title: table.title.clone(),
+            corner: table.corner.clone(),
+            heads: Vec::new(),
+            columns: table.columns.iter().map(heading).collect(),
+            bodies: vec![Body {
+                title: String::new(),
+                rows: rows.collect(),
+            }],
+        }
+    }
 }
 
 /// Rows under a heading of their own.
@@ -194,6 +224,24 @@ mod tests {
             (row.cells[0].text.as_str(), row.cells[1].text.as_str()),
             ("yes", "no")
         );
+    }
+
+    #[test]
+    fn tables_of_the_document_keep_units_and_empty_places() {
+        let table: DataTable = serde_json::from_value(serde_json::json!({
+            "title": "t", "corner": "align",
+            "columns": [{"name": "diff", "unit": "µs"}, {"name": "places", "unit": ""}],
+            "rows": [{"label": "4 MiB", "cells": [317.25, null]}, {"label": "2 MiB", "cells": [171.0]}],
+        }))
+        .unwrap();
+        let m = Matrix::of_data(&table);
+        assert_eq!(m.columns, ["diff (µs)", "places"]);
+        let texts: Vec<Vec<&str>> = m.bodies[0]
+            .rows
+            .iter()
+            .map(|r| r.cells.iter().map(|c| c.text.as_str()).collect())
+            .collect();
+        assert_eq!(texts, [["317", ""], ["171", ""]]);
     }
 
     #[test]

@@ -82,7 +82,7 @@ const UNIT_MIN: u64 = 128 << 10;
 /// The largest allocation unit: 128 MiB.
 const UNIT_MAX: u64 = 128 << 20;
 /// Extra times below this share of the read itself are noise: a ratio to them would say nothing.
-const NOISE: f64 = 0.005;
+const NOISE: f64 = 0.002;
 /// A row at which nothing rises could be anywhere; odd factors give so many rows that one of them
 /// counts only where it shows this share of the strongest step.
 const FULL: f64 = 0.7;

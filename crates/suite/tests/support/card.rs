@@ -87,7 +87,7 @@ impl Card {
             log.push(from);
         }
         let unit = from / self.unit;
-        let mut time = Nanos::from_micros(300 + (to - from) / self.bytes_per_us);
+        let mut time = Nanos(300_000 + (to - from) * 1000 / self.bytes_per_us);
         if unit < self.slow_units {
             time = time + time;
         }

@@ -1,0 +1,267 @@
+//! Recording as the specification measures it: recording units in order into allocation units, empty
+//! or half in use, and the updates of the file system in between. Only times; verdicts are elsewhere.
+
+use super::class::{moved, performance};
+use crate::probe::{Probe, ProbeError};
+use nandscope_measure::target::Target;
+use nandscope_units::{Bytes, Nanos};
+
+/// The areas that are recorded into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Areas {
+    /// The allocation unit, bytes.
+    pub unit: u64,
+    /// How many are recorded into.
+    pub count: u32,
+    /// Where the first begins, bytes; a multiple of the unit.
+    pub start: u64,
+}
+
+/// Bytes at the start of the device that belong to the file system: nothing is recorded there.
+const SYSTEM: u64 = 16 << 20;
+
+impl Areas {
+    /// Areas of the largest allocation unit that the specification allows a card of this capacity
+    /// (§4.13.1.8: 512 KiB to 64 MB, 1 MiB to 256 MB, 2 MiB to 512 MB, 4 MiB to 32 GB, above 64 MiB);
+    /// every smaller unit divides it.
+    pub fn of_capacity(capacity: Bytes, count: u32) -> Areas {
+        let unit = match capacity.0 {
+            b if b <= 64 << 20 => 512 << 10,
+            b if b <= 256 << 20 => 1 << 20,
+            b if b <= 512 << 20 => 2 << 20,
+            // A card of "32 GB" may be a little larger in binary figures, never by an eighth.
+            b if b <= 36_000_000_000 => 4 << 20,
+            _ => 64 << 20,
+        };
+        let start = SYSTEM.next_multiple_of(unit);
+        let room = u32::try_from(capacity.0.saturating_sub(start) / unit).unwrap_or(u32::MAX);
+        Areas {
+            unit,
+            count: count.min(room),
+            start,
+        }
+    }
+
+    fn check(&self, recording_unit: u64) -> Result<(), ProbeError> {
+        let fits = recording_unit > 0 && self.unit.is_multiple_of(recording_unit);
+        if self.count == 0 || !fits {
+            return Err(ProbeError::Failed(format!(
+                "{} areas of {} in recording units of {} bytes cannot be recorded; the device is too small",
+                self.count,
+                Bytes(self.unit),
+                recording_unit
+            )));
+        }
+        Ok(())
+    }
+
+    fn units(&self, recording_unit: u64) -> u32 {
+        u32::try_from(self.unit / recording_unit).unwrap_or(u32::MAX)
+    }
+}
+
+/// Recording in order into areas that hold nothing of value.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Unfragmented {
+    /// The rate in each area, bytes per second.
+    pub areas: Vec<f64>,
+    /// The longest write of a recording unit, seconds.
+    pub busy_s: f64,
+}
+
+impl Unfragmented {
+    /// The rate in the slowest area, bytes per second.
+    pub fn least(&self) -> f64 {
+        let least = self.areas.iter().copied().reduce(f64::min);
+        least.unwrap_or(0.0)
+    }
+}
+
+/// Records all areas, one after the other.
+///
+/// # Errors
+/// Where the areas do not fit, a write fails, or it is time to stop.
+pub fn unfragmented<T: Target>(
+    probe: &mut Probe<'_, T>,
+    areas: &Areas,
+    recording_unit: u64,
+) -> Result<Unfragmented, ProbeError> {
+    areas.check(recording_unit)?;
+    let mut result = Unfragmented::default();
+    let units = areas.units(recording_unit);
+    for area in 0..areas.count {
+        probe.progress(f64::from(area) / f64::from(areas.count));
+        let base = areas.start + u64::from(area) * areas.unit;
+        let (rate, busy_s) = record(probe, base, recording_unit, 0..units)?;
+        result.areas.push(rate);
+        result.busy_s = result.busy_s.max(busy_s);
+    }
+    Ok(result)
+}
+
+/// Writes the numbered recording units of an area; bytes per second and the longest write in seconds.
+fn record<T: Target>(
+    probe: &mut Probe<'_, T>,
+    base: u64,
+    recording_unit: u64,
+    units: impl IntoIterator<Item = u32>,
+) -> Result<(f64, f64), ProbeError> {
+    let (mut spent, mut busy, mut bytes) = (Nanos::ZERO, Nanos::ZERO, 0_u64);
+    for number in units {
+        let offset = base + u64::from(number) * recording_unit;
+        let took = probe.write(Bytes(offset), Bytes(recording_unit))?;
+        spent += took;
+        busy = busy.max(took);
+        bytes += recording_unit;
+    }
+    let rate = bytes as f64 / spent.as_secs_f64().max(1e-9);
+    Ok((rate, busy.as_secs_f64()))
+}
+
+/// The rate with a share of the recording units in use.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FragmentedRate {
+    /// Recording units in use, in quarters of the area.
+    pub quarters: u32,
+    /// The slowest area, bytes per second.
+    pub least: f64,
+    /// All areas, bytes per second.
+    pub mean: f64,
+    /// From the formula of the specification, with Pm as it follows from half in use; bytes per second.
+    pub formula: Option<f64>,
+}
+
+/// Recording into areas in use.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Fragmented {
+    /// Pw: the rate in empty areas, bytes per second.
+    pub write: f64,
+    /// Pm: the rate of moving that follows from half in use; `None` where that was not slower.
+    pub moving: Option<f64>,
+    /// The longest write, seconds.
+    pub busy_s: f64,
+    /// Rates with 1, 2 and 3 quarters in use.
+    pub rates: Vec<FragmentedRate>,
+}
+
+impl Fragmented {
+    /// The slowest area with half in use, bytes per second.
+    pub fn half(&self) -> f64 {
+        let half = self.rates.iter().find(|r| r.quarters == 2);
+        half.map_or(0.0, |r| r.least)
+    }
+}
+
+/// Records into areas whose recording units are in use by turns: of four neighbours, 1, 2 or 3. An
+/// area is written whole beforehand; the card must keep the units in use while the free ones
+/// between them are written, in order.
+///
+/// # Errors
+/// As [`unfragmented`].
+pub fn fragmented<T: Target>(
+    probe: &mut Probe<'_, T>,
+    areas: &Areas,
+    recording_unit: u64,
+) -> Result<Fragmented, ProbeError> {
+    areas.check(recording_unit)?;
+    let units = areas.units(recording_unit);
+    let mut result = Fragmented::default();
+    let mut write = Vec::new();
+    for (i, quarters) in [2, 1, 3].into_iter().enumerate() {
+        let mut rates = Vec::new();
+        for area in 0..areas.count {
+            let done = i as f64 + f64::from(area) / f64::from(areas.count);
+            probe.progress(done / 3.0);
+            let base = areas.start + u64::from(area) * areas.unit;
+            write.push(record(probe, base, recording_unit, 0..units)?.0);
+            let free = (0..units).filter(|u| !in_use(*u, quarters));
+            let (rate, busy_s) = record(probe, base, recording_unit, free)?;
+            rates.push(rate);
+            result.busy_s = result.busy_s.max(busy_s);
+        }
+        result.rates.push(FragmentedRate {
+            quarters,
+            least: rates.iter().copied().fold(f64::INFINITY, f64::min),
+            mean: mean(&rates),
+            formula: None,
+        });
+    }
+    result.write = mean(&write);
+    let half = result.rates.first().map_or(0.0, |r| r.mean);
+    result.moving = moved(units, units / 2, result.write, half);
+    for rate in &mut result.rates {
+        let used = units / 4 * rate.quarters;
+        rate.formula = result
+            .moving
+            .map(|pm| performance(units, used, result.write, pm));
+    }
+    result.rates.sort_by_key(|r| r.quarters);
+    Ok(result)
+}
+
+/// Whether a recording unit is in use, where so many of four are: for half, every second one.
+fn in_use(unit: u32, quarters: u32) -> bool {
+    match quarters {
+        1 => unit % 4 == 0,
+        2 => unit % 2 == 0,
+        _ => unit % 4 != 3,
+    }
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+/// How long updates of the file system took during a recording.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct UpdateTimes {
+    /// The largest mean of eight updates in a row, seconds.
+    pub mean_s: f64,
+    /// The longest update, seconds.
+    pub longest_s: f64,
+}
+
+/// Updates in a row that are averaged (§4.13.2.4).
+const AVERAGED: usize = 8;
+/// Updates that are measured.
+const UPDATES: u32 = 64;
+/// Length of a write to the table or the directory.
+const UPDATE: u64 = 4096;
+/// Recording units between two updates.
+const BETWEEN: u32 = 2;
+
+/// Measures updates: two copies of the file allocation table and the directory entry, 4 KiB each, after
+/// every second recording unit.
+///
+/// # Errors
+/// As [`unfragmented`].
+pub fn update_times<T: Target>(
+    probe: &mut Probe<'_, T>,
+    areas: &Areas,
+    recording_unit: u64,
+) -> Result<UpdateTimes, ProbeError> {
+    areas.check(recording_unit)?;
+    let room = u64::from(areas.count) * areas.unit / recording_unit;
+    let mut times: Vec<f64> = Vec::new();
+    let mut number = 0_u64;
+    for update in 0..UPDATES {
+        probe.progress(f64::from(update) / f64::from(UPDATES));
+        for _ in 0..BETWEEN {
+            let offset = areas.start + number % room * recording_unit;
+            probe.write(Bytes(offset), Bytes(recording_unit))?;
+            number += 1;
+        }
+        let mut took = Nanos::ZERO;
+        // The tables side by side and the directory behind them, as on a formatted card.
+        for place in [1 << 20, 3 << 20, 5 << 20] {
+            let offset = place + u64::from(update % 16) * UPDATE;
+            took += probe.write(Bytes(offset), Bytes(UPDATE))?;
+        }
+        times.push(took.as_secs_f64());
+    }
+    let means = times.windows(AVERAGED).map(mean);
+    Ok(UpdateTimes {
+        mean_s: means.fold(0.0, f64::max),
+        longest_s: times.iter().copied().fold(0.0, f64::max),
+    })
+}

@@ -1,0 +1,290 @@
+//! The steps of the suite and their verdicts.
+
+use super::application::{self, Application, CLASSES, SEQUENTIAL_MB_PER_S};
+use super::class::Class;
+use super::recording::{Areas, Fragmented, fragmented, unfragmented, update_times};
+use crate::flashbench::{columns, size};
+use crate::session::{Flow, Pick, Session, SuiteError, slug};
+use nandscope_measure::result::{Conclusion, DataRow, DataTable};
+use nandscope_measure::target::Target;
+
+const SECTION: &str = "Speed classes";
+/// Areas that are recorded into.
+const AREAS: u32 = 8;
+const AREAS_QUICK: u32 = 2;
+/// Seconds of random reads, and of writes: ten minutes together.
+const RANDOM_S: u64 = 300;
+const RANDOM_QUICK_S: u64 = 2;
+/// Longest time that a card may be busy with one write (§4.6.2.2 for SDHC, §4.13.3 for UHS), seconds.
+const BUSY_S: f64 = 0.25;
+/// Updates of the file system: mean of eight, and the longest (§4.13.2.4), seconds.
+const UPDATE_MEAN_S: f64 = 0.1;
+const UPDATE_LONGEST_S: f64 = 0.75;
+
+/// Runs all tests.
+pub(crate) fn run<T: Target>(
+    session: &mut Session<'_, T>,
+    quick: bool,
+) -> Result<Flow, SuiteError> {
+    session.note_stage(SECTION, 0.0, 1.0, 3 + CLASSES.len() as u32);
+    let count = if quick { AREAS_QUICK } else { AREAS };
+    let areas = Areas::of_capacity(session.capacity(), count);
+    let Some(updates) = updates_step(session, &areas)? else {
+        return Ok(Flow::Stop);
+    };
+    if unfragmented_step(session, &areas, &updates)? == Flow::Stop
+        || fragmented_step(session, &areas, &updates)? == Flow::Stop
+    {
+        return Ok(Flow::Stop);
+    }
+    for (number, class) in CLASSES.iter().enumerate() {
+        if application_step(session, class, number == 0 && !quick, quick)? == Flow::Stop {
+            return Ok(Flow::Stop);
+        }
+    }
+    Ok(Flow::Continue)
+}
+
+/// A condition beside the rate: whether it is kept, and in words.
+struct Condition {
+    kept: bool,
+    text: String,
+}
+
+fn updates_step<T: Target>(
+    session: &mut Session<'_, T>,
+    areas: &Areas,
+) -> Result<Option<Condition>, SuiteError> {
+    let unit = 64 << 10;
+    session.begin_step(
+        "speed-class-updates",
+        "Updates of the file system",
+        SECTION,
+        "Both copies of the file allocation table and the directory entry, 4 KiB each, after every second recording unit of 64 KiB; 64 updates.".to_string(),
+        1,
+    );
+    let times = session.probe(|p| update_times(p, areas, unit))?;
+    let condition = times.map(|t| {
+        let (mean, longest) = (t.mean_s * 1e3, t.longest_s * 1e3);
+        session.figure(
+            "speed-class.update.mean",
+            "Update of the file system, largest mean of 8",
+            "ms",
+            &[mean],
+            Pick::Mean,
+        );
+        session.figure(
+            "speed-class.update.longest",
+            "Update of the file system, longest",
+            "ms",
+            &[longest],
+            Pick::Mean,
+        );
+        Condition {
+            kept: t.mean_s <= UPDATE_MEAN_S && t.longest_s <= UPDATE_LONGEST_S,
+            text: format!(
+                "updates of the file system {mean:.1} ms (at most 100 ms, mean of 8) and {longest:.1} ms (at most 750 ms)"
+            ),
+        }
+    });
+    session.end_step();
+    Ok(condition)
+}
+
+fn verdict(class: &Class, rate: f64, how: &str, busy_s: f64, updates: &Condition) -> Conclusion {
+    let mb_per_s = rate / 1e6;
+    let passed = mb_per_s >= f64::from(class.mb_per_s) && busy_s <= BUSY_S && updates.kept;
+    Conclusion {
+        id: format!("speed-class.{}", slug(class.name)),
+        question: class.name.to_string(),
+        answer: answer(passed),
+        evidence: format!(
+            "{mb_per_s:.2} MB/s of {} MB/s, {how}; longest write {:.1} ms (at most {:.0} ms); {}",
+            class.mb_per_s,
+            busy_s * 1e3,
+            BUSY_S * 1e3,
+            updates.text
+        ),
+        mode: None,
+        passed: Some(passed),
+    }
+}
+
+fn answer(passed: bool) -> String {
+    if passed { "pass" } else { "fail" }.to_string()
+}
+
+fn unfragmented_step<T: Target>(
+    session: &mut Session<'_, T>,
+    areas: &Areas,
+    updates: &Condition,
+) -> Result<Flow, SuiteError> {
+    session.begin_step(
+        "speed-class-unfragmented",
+        "Recording into empty areas",
+        SECTION,
+        format!(
+            "{} areas of {} one after the other, in recording units of 512 KiB in order, one file; the slowest area counts. The V classes allow a card eight files at once: one is measured here.",
+            areas.count,
+            size(areas.unit)
+        ),
+        1,
+    );
+    let Some(found) = session.probe(|p| unfragmented(p, areas, 512 << 10))? else {
+        session.end_step();
+        return Ok(Flow::Stop);
+    };
+    session.table(DataTable {
+        title: "Rate of each area".to_string(),
+        corner: "area".to_string(),
+        columns: columns(&[("recording", "MB/s")]),
+        rows: found
+            .areas
+            .iter()
+            .enumerate()
+            .map(|(i, rate)| DataRow {
+                label: (i + 1).to_string(),
+                cells: vec![Some(rate / 1e6)],
+            })
+            .collect(),
+    });
+    session.figure(
+        "speed-class.unfragmented",
+        "Recording into empty areas, slowest",
+        "MB/s",
+        &[found.least() / 1e6],
+        Pick::Mean,
+    );
+    for class in Class::ALL.iter().filter(|c| !c.fragmented) {
+        let how = format!("slowest of {} empty areas", areas.count);
+        let verdict = verdict(class, found.least(), &how, found.busy_s, updates);
+        session.conclude(verdict);
+    }
+    session.end_step();
+    Ok(Flow::Continue)
+}
+
+fn fragmented_step<T: Target>(
+    session: &mut Session<'_, T>,
+    areas: &Areas,
+    updates: &Condition,
+) -> Result<Flow, SuiteError> {
+    session.begin_step(
+        "speed-class-fragmented",
+        "Recording into areas in use",
+        SECTION,
+        format!(
+            "{} areas of {}, written whole; then, of every four recording units, those that are free, in order. For half in use that is every second one. P(Nu) is the formula of the specification, with the rate of moving that follows from half in use.",
+            areas.count,
+            size(areas.unit)
+        ),
+        2,
+    );
+    for unit in [16 << 10, 64 << 10] {
+        let Some(found) = session.probe(|p| fragmented(p, areas, unit))? else {
+            session.end_step();
+            return Ok(Flow::Stop);
+        };
+        session.table(fragmented_table(unit, &found));
+        let kib = unit >> 10;
+        session.figure(
+            &format!("speed-class.fragmented.{kib}k"),
+            &format!("Recording into areas half in use, {kib} KiB, slowest"),
+            "MB/s",
+            &[found.half() / 1e6],
+            Pick::Mean,
+        );
+        let classes = Class::ALL.iter().filter(|c| c.fragmented);
+        for class in classes.filter(|c| c.recording_unit == unit) {
+            let how = format!(
+                "slowest of {} areas half in use, recording units of {}, Pw {:.2} MB/s{}",
+                areas.count,
+                size(unit),
+                found.write / 1e6,
+                found
+                    .moving
+                    .map_or_else(String::new, |pm| format!(", Pm {:.2} MB/s", pm / 1e6))
+            );
+            let verdict = verdict(class, found.half(), &how, found.busy_s, updates);
+            session.conclude(verdict);
+        }
+    }
+    session.end_step();
+    Ok(Flow::Continue)
+}
+
+fn fragmented_table(unit: u64, found: &Fragmented) -> DataTable {
+    let empty = DataRow {
+        label: "empty".to_string(),
+        cells: vec![None, Some(found.write / 1e6), Some(found.write / 1e6)],
+    };
+    let rows = found.rates.iter().map(|r| DataRow {
+        label: format!("{} %", r.quarters * 25),
+        cells: vec![
+            Some(r.least / 1e6),
+            Some(r.mean / 1e6),
+            r.formula.map(|f| f / 1e6),
+        ],
+    });
+    DataTable {
+        title: format!("Recording units of {}", size(unit)),
+        corner: "in use".to_string(),
+        columns: columns(&[("slowest", "MB/s"), ("mean", "MB/s"), ("P(Nu)", "MB/s")]),
+        rows: std::iter::once(empty).chain(rows).collect(),
+    }
+}
+
+fn application_step<T: Target>(
+    session: &mut Session<'_, T>,
+    class: &Application,
+    fill: bool,
+    quick: bool,
+) -> Result<Flow, SuiteError> {
+    let seconds = if quick { RANDOM_QUICK_S } else { RANDOM_S };
+    let filled = if quick {
+        "as it is"
+    } else {
+        "three quarters full"
+    };
+    let conditions = format!(
+        "card {filled}, 256 MiB overwritten in order, then 4 KiB at random inside them, {seconds} s each, queue depth {}",
+        class.depth
+    );
+    session.begin_step(
+        &format!("speed-class-{}", class.id),
+        &format!("Random performance, {}", class.name),
+        SECTION,
+        format!("The {conditions}. The conditions of the class are not public."),
+        3 + u32::from(fill),
+    );
+    let found = application::measure(session, class, fill, seconds)?;
+    let Some(found) = found else {
+        session.end_step();
+        return Ok(Flow::Stop);
+    };
+    for (kind, iops) in [("read", found.read_iops), ("write", found.write_iops)] {
+        session.figure(
+            &format!("speed-class.{}.{kind}", class.id),
+            &format!("4 KiB random {kind}, QD{}", class.depth),
+            "IOPS",
+            &[iops],
+            Pick::Mean,
+        );
+    }
+    let passed = found.read_iops >= class.read_iops
+        && found.write_iops >= class.write_iops
+        && found.sequential_mb_per_s >= SEQUENTIAL_MB_PER_S;
+    session.conclude(Conclusion {
+        id: format!("speed-class.{}", class.id),
+        question: class.name.to_string(),
+        answer: answer(passed),
+        evidence: format!(
+            "{:.0} of {} IOPS read, {:.0} of {} IOPS write, {:.1} of {SEQUENTIAL_MB_PER_S} MB/s sequential write; {conditions}",
+            found.read_iops, class.read_iops, found.write_iops, class.write_iops, found.sequential_mb_per_s
+        ),
+        mode: None,
+        passed: Some(passed),
+    });
+    session.end_step();
+    Ok(Flow::Continue)
+}
