@@ -44,6 +44,7 @@ fi
 
 stage "generated documents are up to date"
 "$nandscope" validate --check docs/validation.md
+"$nandscope" validate --cards facts --check docs/cards.md
 
 awk -v seconds="$SECONDS" '
     /^test result:/ { passed += $4; failed += $6; ignored += $8 }

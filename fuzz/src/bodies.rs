@@ -6,6 +6,9 @@
 use nandscope_device::Device;
 use nandscope_device::profile::{parse_host, parse_profile};
 use nandscope_measure::document::{from_json, to_json};
+use nandscope_suite::cards::Cards;
+use nandscope_suite::flashbench::recorded::Recorded;
+use nandscope_suite::flashbench::{boundaries, open_units, treatments};
 use nandscope_units::Bytes;
 use nandscope_workload::OpSource;
 use nandscope_workload::job::JobFile;
@@ -25,7 +28,7 @@ pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
 #[allow(dead_code, reason = "libFuzzer takes them one by one")]
-pub const ALL: [Target; 9] = [
+pub const ALL: [Target; 10] = [
     ("profile", profile),
     ("host", host),
     ("job", job),
@@ -35,6 +38,7 @@ pub const ALL: [Target; 9] = [
     ("nstrace", nstrace),
     ("result", result),
     ("snapshot", snapshot),
+    ("flashbench", flashbench),
 ];
 
 /// A device profile: faults name a line of the text; what is accepted explains itself.
@@ -117,6 +121,32 @@ pub fn blkparse(data: &[u8]) {
 pub fn csv(data: &[u8]) {
     trace(Format::MsrCambridge, data);
     trace(Format::Alibaba, data);
+}
+
+/// Recorded tables of flashbench and the entries that name them: what is accepted can be judged.
+pub fn flashbench(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    let _ = Cards::parse("fuzz", text);
+    let mut all = Recorded::default();
+    let _ = all.read_open_au("fuzz", text);
+    let _ = all.read_find_fat("fuzz", text);
+    let _ = all.read_align("fuzz", text);
+    for run in all.align.keys() {
+        let rows = all.median_align(std::slice::from_ref(run));
+        let _ = boundaries(&[rows.unwrap_or_default()]);
+    }
+    for rates in all.open_au.values() {
+        let rates: Vec<_> = rates
+            .iter()
+            .map(|r| (r.units, r.length, r.bytes_per_s))
+            .collect();
+        assert_eq!(open_units(&rates).is_some(), !rates.is_empty());
+    }
+    for run in all.find_fat.keys() {
+        let _ = all.find_fat_rates(run).map(|rates| treatments(&rates));
+    }
 }
 
 /// Our own file, and the guess at a format.

@@ -22,6 +22,7 @@ Examples:
   nandscope review sim:sm2708-250gb --mode uhs-i -o uhs/
   nandscope review sim:./my-card.toml --host rtl9211ds --quick
   nandscope review sim:plextor-m6e-256gb --suite iometer --host asus-z87-satae
+  nandscope review sim:sm2708-250gb --suite speed-class
 
 The report is DIR/report.html, one file that needs no network. Beside it stand result.json (everything
 that was measured), csv/ (every series) and plots/ (every plot as SVG).
@@ -38,7 +39,8 @@ pub struct Arguments {
     /// Folder for the report; made where it is missing [default: review-NAME]
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// The procedure: card, a whole review; or iometer, 128 KiB sequential at QD32 on every port
+    /// The procedure: card, a whole review; iometer, 128 KiB sequential at QD32 on every port; ssd or ssd-peers;
+    /// flashbench (or flashbench-whole), allocation units; speed-class, verdicts on the classes of SD cards
     #[arg(long, value_name = "SUITE", default_value = "card")]
     suite: String,
     /// Only this way of attaching the device, such as `UHS-I`; may be given several times [default: all]

@@ -1,6 +1,6 @@
 //! `nandscope validate`: the simulated devices against published measurements of the real ones.
 //! Every device of the library for which facts exist is reviewed, and the figures are held
-//! against the facts.
+//! against the facts. With `--cards`, simulated cards against recorded flashbench runs.
 
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
@@ -9,8 +9,10 @@ use crate::review::suite_failure;
 use crate::run::progress::Line;
 use crate::{input, output};
 use clap::Args;
+use nandscope_suite::cards::{self, Cards};
+use nandscope_suite::flashbench::recorded::Recorded;
 use nandscope_suite::{ReviewOptions, SimSpec, facts};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const INTRODUCTION: &str = "\
 # Validation: published against simulated
@@ -32,6 +34,10 @@ pub struct Arguments {
     /// Compare with this page instead: exit code 1 where it is out of date
     #[arg(long, value_name = "FILE.md")]
     check: Option<PathBuf>,
+    /// Instead: simulated cards against recorded flashbench runs, as DIR/cards.toml pairs them, with
+    /// the tables in DIR/flashbench
+    #[arg(long, value_name = "DIR")]
+    cards: Option<PathBuf>,
 }
 
 /// Validates all devices for which there are facts.
@@ -43,6 +49,11 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         output::check_file(path)?;
     }
     let interrupt = Interrupt::listen()?;
+    if let Some(folder) = &arguments.cards {
+        let page = cards_page(folder, &interrupt)?;
+        deliver(&arguments, &page, console)?;
+        return Ok(Exit::Done);
+    }
     let mut page = INTRODUCTION.to_string();
     let mut unexplained = 0;
     for (device, procedure) in facts::validations().map_err(|e| suite_failure(&e))? {
@@ -82,6 +93,47 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
+/// The page of the cards.
+fn cards_page(folder: &Path, interrupt: &Interrupt) -> Result<String, Failure> {
+    let read = |name: &str| {
+        let path = folder.join(name);
+        let text = input::text(&path, "the table of recorded cards")?;
+        Ok::<_, Failure>((path.display().to_string(), text))
+    };
+    let (name, text) = read("cards.toml")?;
+    let cards = Cards::parse(&name, &text).map_err(|e| suite_failure(&e))?;
+    let mut recorded = Recorded::default();
+    let (name, text) = read("flashbench/align.csv")?;
+    recorded
+        .read_align(&name, &text)
+        .map_err(|e| suite_failure(&e))?;
+    let (name, text) = read("flashbench/openau.csv")?;
+    recorded
+        .read_open_au(&name, &text)
+        .map_err(|e| suite_failure(&e))?;
+    let (name, text) = read("flashbench/findfat.csv")?;
+    recorded
+        .read_find_fat(&name, &text)
+        .map_err(|e| suite_failure(&e))?;
+    let mut compared = Vec::new();
+    let count = cards.card.len();
+    let line = Line::new("cards");
+    for (number, card) in cards.card.into_iter().enumerate() {
+        let fraction = number as f64 / count as f64;
+        line.show(Some(fraction), card.recorded.clone());
+        let comparison = card.run(&recorded, &|| interrupt.asked());
+        if interrupt.asked() {
+            return Err(Failure::new(
+                Exit::Interrupted,
+                "interrupted; nothing was written",
+            ));
+        }
+        compared.push((card, comparison.map_err(|e| suite_failure(&e))?));
+    }
+    line.clear();
+    Ok(cards::page(&compared))
+}
+
 fn deliver(arguments: &Arguments, page: &str, console: &Console) -> Result<(), Failure> {
     if let Some(path) = &arguments.output {
         return output::write(path, page.as_bytes());
@@ -90,8 +142,11 @@ fn deliver(arguments: &Arguments, page: &str, console: &Console) -> Result<(), F
         if input::text(path, "the validation page")? == page {
             return Ok(());
         }
+        let cards = arguments.cards.as_ref().map_or_else(String::new, |folder| {
+            format!(" --cards {}", folder.display())
+        });
         let text = format!(
-            "{} is out of date; write it with `nandscope validate -o {}`",
+            "{} is out of date; write it with `nandscope validate{cards} -o {}`",
             path.display(),
             path.display()
         );

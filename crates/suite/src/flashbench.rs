@@ -23,6 +23,7 @@ pub use boundary::{
     page_size,
 };
 pub(crate) use describe::{columns, size};
+pub(crate) use find_fat::median;
 pub use find_fat::{Treatment, find_fat, treatments};
 pub use knee::{Knee, OpenUnits, knee, open_units};
 pub use open_au::{OpenAu, Order, Rate, search};

@@ -7,6 +7,7 @@
 
 mod applications;
 mod bursts;
+pub mod cards;
 mod crystaldiskmark;
 pub mod facts;
 mod figures;

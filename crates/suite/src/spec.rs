@@ -122,7 +122,8 @@ pub fn attachments(name: &str, host: &HostProfile, profile: &Profile) -> Vec<Mod
         .collect()
 }
 
-fn library_host(name: &str) -> Result<HostProfile, SuiteError> {
+/// The host of that name in the library.
+pub(crate) fn library_host(name: &str) -> Result<HostProfile, SuiteError> {
     let entry = library::host(name).ok_or_else(|| {
         SuiteError::Target(format!(
             "there is no host `{name}` in the library; `nandscope devices hosts` lists it"

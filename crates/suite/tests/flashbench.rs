@@ -295,7 +295,7 @@ fn boundaries_of_recorded_cards_agree_with_what_people_saw() {
             card: fact["card"].to_string(),
             run: fact["run"].parse().unwrap(),
         };
-        let rows = all.median_align(&run).unwrap();
+        let rows = all.median_align(std::slice::from_ref(&run)).unwrap();
         let unit = allocation_unit(&rows).unwrap();
         let ratio: f64 = fact["ratio"].parse().unwrap();
         if ratio >= 1.5 {

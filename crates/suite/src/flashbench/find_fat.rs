@@ -71,7 +71,8 @@ pub fn treatments(rates: &[Vec<f64>]) -> Option<Vec<Treatment>> {
     Some(treated.collect())
 }
 
-pub(super) fn median(values: &[f64]) -> f64 {
+/// The middle of the values, and 0 where there are none.
+pub(crate) fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     match sorted.len() {

@@ -139,9 +139,16 @@ impl Recorded {
         Ok(())
     }
 
-    /// The table of `flashbench -a` with the median over the trials in every cell.
-    pub fn median_align(&self, run: &RunId) -> Option<Vec<AlignRow>> {
-        let tables = self.align.get(run)?;
+    /// The table of `flashbench -a` with the median over the trials of the runs in every cell.
+    pub fn median_align(&self, runs: &[RunId]) -> Option<Vec<AlignRow>> {
+        let tables: Vec<&RecordedAlign> = runs
+            .iter()
+            .filter_map(|r| self.align.get(r))
+            .flatten()
+            .collect();
+        if tables.is_empty() {
+            return None;
+        }
         let mut aligns: Vec<u64> = tables
             .iter()
             .flat_map(|t| &t.rows)
@@ -154,6 +161,9 @@ impl Recorded {
                 let rows = tables.iter().flat_map(|t| &t.rows);
                 let values = rows.filter(|r| r.align == align).map(pick);
                 let values: Vec<f64> = values.filter(|v| v.is_finite()).collect();
+                if values.is_empty() {
+                    return f64::NAN;
+                }
                 super::find_fat::median(&values)
             };
             AlignRow {

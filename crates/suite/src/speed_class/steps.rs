@@ -32,8 +32,8 @@ pub(crate) fn run<T: Target>(
     let Some(updates) = updates_step(session, &areas)? else {
         return Ok(Flow::Stop);
     };
-    if unfragmented_step(session, &areas, &updates)? == Flow::Stop
-        || fragmented_step(session, &areas, &updates)? == Flow::Stop
+    if fragmented_step(session, &areas, &updates)? == Flow::Stop
+        || unfragmented_step(session, &areas, &updates)? == Flow::Stop
     {
         return Ok(Flow::Stop);
     }

@@ -1,0 +1,175 @@
+//! The page docs/cards.md.
+
+use super::{Card, Cell, Comparison};
+use crate::flashbench::{CardStep, Certainty, Knee, OpenUnits, Order, size};
+use std::fmt::Write;
+
+const INTRODUCTION: &str = "\
+# Cards: measured against simulated
+
+Made by `nandscope validate --cards facts`; a test keeps this page up to date. For every simulated card that stands for a
+real one: the flashbench runs that were recorded on the real card (`facts/flashbench`) and the same measurements on the
+simulated one, written once in order before. Each cell is *measured / simulated*; MB/s are 10⁶ bytes per second. The error
+is the difference without its sign as a share of the measured value; the median is over all rates of `--open-au`
+and `--find-fat`.
+
+";
+
+/// The page of all cards, in the order of the entries.
+pub fn page(cards: &[(Card, Comparison)]) -> String {
+    let mut page = INTRODUCTION.to_string();
+    if cards.is_empty() {
+        page.push_str("No device of the library stands for a recorded card yet.\n");
+        return page;
+    }
+    summary(&mut page, cards);
+    for (card, comparison) in cards {
+        let _ = writeln!(page, "\n## {}, `{}`\n", card.recorded, card.profile);
+        let runs: Vec<String> = card.run.iter().map(u32::to_string).collect();
+        let _ = writeln!(
+            page,
+            "Host `{}`, recorded runs {}.\n",
+            card.host,
+            runs.join(", ")
+        );
+        align_table(&mut page, comparison);
+        for order in [Order::Linear, Order::Random] {
+            open_au_table(&mut page, comparison, order);
+        }
+        find_fat_table(&mut page, comparison);
+    }
+    page
+}
+
+fn summary(page: &mut String, cards: &[(Card, Comparison)]) {
+    page.push_str(
+        "| card | device | page | allocation unit | open units, linear | open units, random | median error |\n|---|---|---|---|---|---|---|\n",
+    );
+    for (card, c) in cards {
+        let (measured, simulated) = c.boundaries();
+        let error = c.median_error();
+        let _ = writeln!(
+            page,
+            "| {} | `{}` | {} / {} | {} / {} | {} | {} | {} |",
+            card.recorded,
+            card.profile,
+            step(measured.page),
+            step(simulated.page),
+            step(measured.unit),
+            step(simulated.unit),
+            units(c.open_units(Order::Linear)),
+            units(c.open_units(Order::Random)),
+            error.map_or("–".to_string(), |e| format!("{:.0} %", e * 100.0)),
+        );
+    }
+}
+
+fn step(found: Option<CardStep>) -> String {
+    match found {
+        Some(s) if s.certainty() != Certainty::None => size(s.at),
+        Some(_) => "cannot tell".to_string(),
+        None => "–".to_string(),
+    }
+}
+
+fn units(found: Option<(OpenUnits, OpenUnits)>) -> String {
+    let one = |u: OpenUnits| match u.knee {
+        Knee::At { units, .. } if u.knee.certainty() != Certainty::None => units.to_string(),
+        Knee::AtLeast(units) => format!("≥ {units}"),
+        Knee::At { .. } | Knee::Unknown => "cannot tell".to_string(),
+    };
+    found.map_or("–".to_string(), |(a, b)| {
+        format!("{} / {}", one(a), one(b))
+    })
+}
+
+fn align_table(page: &mut String, c: &Comparison) {
+    if c.align_recorded.is_empty() {
+        return;
+    }
+    page.push_str(
+        "`flashbench -a`, µs:\n\n| align | pre | on | post | diff |\n|---|---|---|---|---|\n",
+    );
+    for (a, b) in c.align_recorded.iter().zip(&c.align_simulated) {
+        let pair = |a: f64, b: f64| {
+            let one = |v: f64| match v {
+                v if !v.is_finite() => "–".to_string(),
+                v if v.abs() >= 100.0 => format!("{v:.0}"),
+                v => format!("{v:.1}"),
+            };
+            format!("{} / {}", one(a), one(b))
+        };
+        let wrapped = if b.off_boundary > 0 { " (wraps)" } else { "" };
+        let _ = writeln!(
+            page,
+            "| {}{wrapped} | {} | {} | {} | {} |",
+            size(a.align),
+            pair(a.pre_us, b.pre_us),
+            pair(a.on_us, b.on_us),
+            pair(a.post_us, b.post_us),
+            pair(a.diff_us, b.diff_us)
+        );
+    }
+    page.push('\n');
+}
+
+fn open_au_table(page: &mut String, c: &Comparison, order: Order) {
+    let cells = c.open_au.iter().filter(|((o, _, _), _)| *o == order);
+    let cells: Vec<_> = cells.map(|((_, n, l), cell)| (*l, *n, cell)).collect();
+    let title = format!(
+        "`flashbench --open-au`, {}, MB/s by units in turn",
+        order.name()
+    );
+    crosswise(page, &title, &cells, |n| n.to_string());
+}
+
+fn find_fat_table(page: &mut String, c: &Comparison) {
+    let cells = c.find_fat.iter();
+    let cells: Vec<_> = cells.map(|((l, unit), cell)| (*l, *unit, cell)).collect();
+    let title = "`flashbench --find-fat`, MB/s by unit";
+    crosswise(page, title, &cells, |unit| format!("unit {unit}"));
+}
+
+/// A table of cells `(length, column, cell)`: a row for each length, longest first.
+fn crosswise(
+    page: &mut String,
+    title: &str,
+    cells: &[(u64, u32, &Cell)],
+    heading: impl Fn(u32) -> String,
+) {
+    if cells.is_empty() {
+        return;
+    }
+    let mut lengths: Vec<u64> = cells.iter().map(|c| c.0).collect();
+    lengths.sort_unstable_by_key(|l| std::cmp::Reverse(*l));
+    lengths.dedup();
+    let mut columns: Vec<u32> = cells.iter().map(|c| c.1).collect();
+    columns.sort_unstable();
+    columns.dedup();
+    let names: Vec<String> = columns.iter().map(|c| heading(*c)).collect();
+    let _ = writeln!(page, "{title}:\n\n| piece | {} |", names.join(" | "));
+    let _ = writeln!(page, "|---|{}", "---|".repeat(columns.len()));
+    for length in lengths {
+        let row: Vec<String> = columns
+            .iter()
+            .map(|column| {
+                let cell = cells.iter().find(|c| (c.0, c.1) == (length, *column));
+                cell.map_or("–".to_string(), |c| {
+                    format!("{} / {}", mb(c.2.recorded), mb(c.2.simulated))
+                })
+            })
+            .collect();
+        let _ = writeln!(page, "| {} | {} |", size(length), row.join(" | "));
+    }
+    page.push('\n');
+}
+
+/// MB/s with three digits.
+fn mb(bytes_per_s: f64) -> String {
+    match bytes_per_s / 1e6 {
+        v if v >= 99.95 => format!("{v:.0}"),
+        v if v >= 9.995 => format!("{v:.1}"),
+        v if v >= 0.9995 => format!("{v:.2}"),
+        v => format!("{v:.3}"),
+    }
+}

@@ -1,0 +1,175 @@
+//! The comparison of simulated with recorded cards: what it runs, which numbers it puts side by side, and
+//! the page.
+
+#![allow(clippy::unwrap_used, reason = "a helper of tests fails as a test does")]
+
+#[path = "support/card.rs"]
+mod card;
+
+use card::Card;
+use nandscope_suite::cards::{self, Cards, compare, page};
+use nandscope_suite::flashbench::recorded::Recorded;
+use nandscope_suite::flashbench::{Knee, Order};
+use nandscope_units::Bytes;
+use std::fmt::Write;
+
+fn recorded() -> Recorded {
+    let mut all = Recorded::default();
+    all.read_align(
+        "align.csv",
+        include_str!("../../../facts/flashbench/align.csv"),
+    )
+    .unwrap();
+    all.read_open_au(
+        "openau.csv",
+        include_str!("../../../facts/flashbench/openau.csv"),
+    )
+    .unwrap();
+    all.read_find_fat(
+        "findfat.csv",
+        include_str!("../../../facts/flashbench/findfat.csv"),
+    )
+    .unwrap();
+    all
+}
+
+const REQUEST: Bytes = Bytes::kib(512);
+
+#[test]
+fn what_was_recorded_is_measured_cell_by_cell() {
+    let mut card = Card::new(Bytes(7_902_068_736));
+    card.open = 6;
+    let c = compare(
+        &mut card,
+        &recorded(),
+        "wb-card03",
+        &[2, 3],
+        REQUEST,
+        &|| false,
+    )
+    .unwrap();
+    // 7 numbers of units, 11 lengths, two orders (the second in run 3 only); 13 lengths, 8 units.
+    assert_eq!(c.open_au.len(), 2 * 77);
+    assert_eq!(c.find_fat.len(), 13 * 8);
+    assert_eq!(c.align_recorded.len(), 21);
+    let cell = c.open_au[&(Order::Random, 7, 65_536)];
+    assert_eq!(cell.recorded, 83_800.0);
+    // Of two runs the median: 301 and 312 kB/s.
+    assert_eq!(c.open_au[&(Order::Linear, 7, 262_144)].recorded, 306_500.0);
+    let (measured, simulated) = c.open_units(Order::Linear).unwrap();
+    for found in [measured, simulated] {
+        assert!(matches!(found.knee, Knee::At { units: 6, .. }), "{found:?}");
+    }
+    let (measured, simulated) = c.boundaries();
+    assert_eq!(measured.unit.unwrap().at, simulated.unit.unwrap().at);
+    assert_eq!(measured.page.unwrap().at, simulated.page.unwrap().at);
+    // This mock is no model of that card.
+    assert!(c.median_error().unwrap() > 0.1);
+}
+
+/// A recorded table that holds what the mock answers, times a factor.
+fn own_record(factor: f64) -> Recorded {
+    let mut all = Recorded::default();
+    let first = compare(
+        &mut Card::new(Bytes::gib(4)),
+        &recorded(),
+        "wb-card06",
+        &[2],
+        REQUEST,
+        &|| false,
+    )
+    .unwrap();
+    let mut open_au = "card,run,mode,open_aus,erasesize,block_bytes,bytes_per_s\n".to_string();
+    for ((order, n, length), cell) in &first.open_au {
+        let rate = cell.simulated * factor;
+        writeln!(
+            open_au,
+            "own,1,{},{n},4194304,{length},{rate}",
+            order.name()
+        )
+        .unwrap();
+    }
+    let mut fat = "card,run,trial,block_bytes,erase_block_index,bytes_per_s\n".to_string();
+    for ((length, unit), cell) in &first.find_fat {
+        writeln!(fat, "own,1,1,{length},{unit},{}", cell.simulated * factor).unwrap();
+    }
+    all.read_open_au("o", &open_au).unwrap();
+    all.read_find_fat("f", &fat).unwrap();
+    all
+}
+
+#[test]
+fn the_error_is_that_of_the_cells() {
+    for (factor, expected) in [(1.0, 0.0), (0.8, 0.25), (1.25, 0.2)] {
+        let record = own_record(factor);
+        let mut card = Card::new(Bytes::gib(4));
+        let c = compare(&mut card, &record, "own", &[1], REQUEST, &|| false).unwrap();
+        let error = c.median_error().unwrap();
+        assert!((error - expected).abs() < 0.02, "{factor}: {error}");
+    }
+}
+
+#[test]
+fn what_was_not_recorded_is_an_error_and_so_is_a_bad_entry() {
+    let mut card = Card::new(Bytes::gib(4));
+    let error = compare(&mut card, &recorded(), "wb-card99", &[0], REQUEST, &|| {
+        false
+    })
+    .unwrap_err();
+    assert!(error.to_string().contains("wb-card99"), "{error}");
+    let stopped = compare(&mut card, &recorded(), "wb-card06", &[2], REQUEST, &|| true);
+    assert!(stopped.is_err());
+    let entry =
+        "[[card]]\nprofile = \"p\"\nrecorded = \"wb-card03\"\nhost = \"usb-reader\"\nrun = [2]\n";
+    assert_eq!(Cards::parse("c", entry).unwrap().card.len(), 1);
+    for (text, expected) in [
+        (format!("{entry}request = \"many\"\n"), "request = \"many\""),
+        (format!("{entry}colour = \"blue\"\n"), "colour"),
+        ("[[card]]\nprofile = \"p\"\n".to_string(), "recorded"),
+    ] {
+        let error = Cards::parse("c", &text).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+    let entry = &Cards::parse("c", entry).unwrap().card[0];
+    let error = entry.run(&recorded(), &|| false).unwrap_err().to_string();
+    assert!(error.contains("no device `p`"), "{error}");
+}
+
+#[test]
+fn a_device_of_the_library_is_filled_and_measured() {
+    let entry = cards::Card {
+        profile: "reference-nvme-64gb".to_string(),
+        recorded: "flashbench README card".to_string(),
+        host: "direct".to_string(),
+        run: vec![0],
+        request: None,
+    };
+    let c = entry.run(&recorded(), &|| false).unwrap();
+    assert_eq!(c.open_au.len(), 10);
+    assert!(c.align_simulated.iter().all(|r| r.pre_us > 1.0));
+}
+
+#[test]
+fn the_page_shows_both_of_every_number() {
+    let text = page(&[]);
+    assert!(text.contains("No device of the library"));
+    let mut card = Card::new(Bytes::gib(4));
+    let c = compare(&mut card, &recorded(), "wb-card06", &[2], REQUEST, &|| {
+        false
+    })
+    .unwrap();
+    let entry = cards::Card {
+        profile: "a-device".to_string(),
+        recorded: "wb-card06".to_string(),
+        host: "usb-reader".to_string(),
+        run: vec![2],
+        request: None,
+    };
+    let simulated = c.open_au[&(Order::Linear, 4, 65_536)].simulated / 1e6;
+    let text = page(&[(entry, c)]);
+    assert!(text.contains("| wb-card06 | `a-device` |"), "{text}");
+    assert!(text.contains("| 3 / 3 | 3 / 3 |"), "{text}");
+    // 135 kB/s were recorded with four units in turn.
+    assert!(text.contains(&format!("0.135 / {simulated:.3}")), "{text}");
+    assert!(text.contains("| 4 MiB / 4 MiB |"));
+}
