@@ -62,7 +62,10 @@ impl AlignPlan {
     }
 
     fn check(&self, capacity: Bytes) -> Result<(), ProbeError> {
-        if self.block.0 < 1024 || !self.block.0.is_multiple_of(1024) || self.factor % 2 == 0 {
+        if self.block.0 < 1024
+            || !self.block.0.is_multiple_of(1024)
+            || self.factor.is_multiple_of(2)
+        {
             return Err(ProbeError::Failed(format!(
                 "blocks of {} at multiples of {} cannot lie across a boundary; give a multiple of 1 KiB and an odd factor",
                 self.block, self.factor

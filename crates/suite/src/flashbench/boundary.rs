@@ -83,6 +83,8 @@ const UNIT_MIN: u64 = 128 << 10;
 const UNIT_MAX: u64 = 128 << 20;
 /// Extra times below this share of the read itself are noise: a ratio to them would say nothing.
 const NOISE: f64 = 0.002;
+/// And so are times below this, whatever the read takes, µs.
+const NOISE_US: f64 = 0.5;
 /// A row at which nothing rises could be anywhere; odd factors give so many rows that one of them
 /// counts only where it shows this share of the strongest step.
 const FULL: f64 = 0.7;
@@ -133,13 +135,13 @@ fn largest_step(rows: &[AlignRow], from: u64, to: u64) -> Option<CardStep> {
         let (below, here) = (rows[i - 1], rows[i]);
         let floor = NOISE * (below.pre_us + below.post_us) / 2.0;
         // A time that was not recorded gives no floor.
-        let floor = if floor.is_finite() { floor } else { 0.0 };
+        let floor = if floor.is_finite() { floor } else { 0.0 }.max(NOISE_US);
         let above = &rows[i..rows.len().min(i + LASTING)];
         let above: Vec<f64> = above.iter().map(|r| r.diff_us).collect();
         let low = below.diff_us.max(floor);
         let high = here.diff_us.min(median(&above)).max(floor);
         let inside = here.align >= from && here.align <= to;
-        (inside && low > 0.0).then(|| CardStep {
+        inside.then(|| CardStep {
             at: here.align,
             ratio: high / low,
             from_us: below.diff_us,
@@ -209,7 +211,7 @@ mod tests {
             move |a: u64| match a {
                 a if a < 16 << 10 => 3.0,
                 a if a.is_multiple_of(unit) => 300.0,
-                a if a >= 1 << 20 && factor % 3 != 0 => 100.0 + 200.0 * 2.0 / 7.0,
+                a if a >= 1 << 20 && !factor.is_multiple_of(3) => 100.0 + 200.0 * 2.0 / 7.0,
                 _ => 100.0,
             }
         };
@@ -225,6 +227,8 @@ mod tests {
         table[1].diff_us = 0.3;
         table[0].diff_us = -0.2;
         assert_eq!(page_size(&table).unwrap().at, 16 << 10);
+        let quick = rows(&[(2048, 0.001), (4096, 0.02), (8192, 0.02), (16384, 0.02)]);
+        assert_eq!(page_size(&quick).unwrap().certainty(), Certainty::None);
         let wrapped = AlignRow {
             diff_us: 9000.0,
             off_boundary: 2,

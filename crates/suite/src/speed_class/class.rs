@@ -53,12 +53,17 @@ pub fn performance(units: u32, used: u32, write: f64, moving: f64) -> f64 {
     }
 }
 
+/// A difference below this share of the rate is no moving.
+const UNMOVED: f64 = 0.02;
+
 /// The rate of moving that follows from the same formula and a measured rate in an area in use.
-/// `None` where recording there was not slower than in an empty area, so that nothing was moved.
+/// `None` where recording there was not slower than in an empty area by a fiftieth: then nothing was
+/// moved, or too little to tell.
 pub fn moved(units: u32, used: u32, write: f64, measured: f64) -> Option<f64> {
     let free = f64::from(units.saturating_sub(used));
     let below = free * (write - measured);
-    (below > 0.0 && measured > 0.0).then(|| f64::from(used) * measured * write / below)
+    let slower = measured < (1.0 - UNMOVED) * write;
+    (slower && below > 0.0 && measured > 0.0).then(|| f64::from(used) * measured * write / below)
 }
 
 #[cfg(test)]
@@ -75,5 +80,6 @@ mod tests {
         let moving = moved(8, 4, 20.0, 4.0 / 0.6).unwrap();
         assert!((moving - 10.0).abs() < 1e-9);
         assert_eq!(moved(8, 4, 20.0, 20.0), None);
+        assert_eq!(moved(8, 4, 20.0, 19.9), None);
     }
 }

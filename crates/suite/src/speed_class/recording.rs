@@ -202,8 +202,8 @@ pub fn fragmented<T: Target>(
 /// Whether a recording unit is in use, where so many of four are: for half, every second one.
 fn in_use(unit: u32, quarters: u32) -> bool {
     match quarters {
-        1 => unit % 4 == 0,
-        2 => unit % 2 == 0,
+        1 => unit.is_multiple_of(4),
+        2 => unit.is_multiple_of(2),
         _ => unit % 4 != 3,
     }
 }

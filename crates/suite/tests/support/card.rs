@@ -98,14 +98,16 @@ impl Card {
         let known = self.opened.iter().position(|(u, _)| *u == unit);
         match known.map(|i| self.opened.remove(i)) {
             // Written whole and begun again: a new unit is opened, and nothing need be copied.
-            Some((_, left)) if self.linear_only && from != left && from % self.unit != 0 => {
+            Some((_, left))
+                if self.linear_only && from != left && !from.is_multiple_of(self.unit) =>
+            {
                 time += merge;
             }
             Some(_) => {}
             None => {
                 if self.opened.len() >= self.open {
                     let (_, left) = self.opened.remove(0);
-                    if left % self.unit != 0 {
+                    if !left.is_multiple_of(self.unit) {
                         time += merge;
                     }
                 }
