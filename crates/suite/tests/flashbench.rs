@@ -74,12 +74,30 @@ fn places_that_wrap_off_their_boundary_are_counted_and_not_believed() {
 }
 
 #[test]
+fn without_wrapping_every_place_lies_on_its_boundary() {
+    // No multiple of 1 MiB, as cards of decimal capacities are.
+    let mut card = Card::new(Bytes(15_931_539_456));
+    let plan = AlignPlan {
+        wrap: false,
+        ..AlignPlan::default()
+    };
+    let wrapping = probed(&mut card, |p| align(p, &AlignPlan::default()));
+    assert!(wrapping.iter().filter(|r| r.off_boundary > 0).count() > 8);
+    let rows = probed(&mut card, |p| align(p, &plan));
+    assert!(rows.iter().all(|r| r.off_boundary == 0));
+    let odd = tables(&card, &[3, 5, 7, 9]);
+    let families: Vec<_> = std::iter::once(rows).chain(odd).collect();
+    assert_eq!(boundaries(&families).unit.unwrap().at, 4 * MIB);
+}
+
+#[test]
 fn align_finds_page_and_unit_of_a_card() {
     for (page, unit) in [
         (8 << 10, 4 * MIB),
         (16 << 10, 128 << 10),
         (64 << 10, 16 * MIB),
         (128 << 10, 4 * MIB),
+        (64 << 10, 128 * MIB),
         (16 << 10, 3 * MIB),
         (16 << 10, 3 * MIB / 2),
         (32 << 10, 24 * MIB),
@@ -90,6 +108,7 @@ fn align_finds_page_and_unit_of_a_card() {
         let found = boundaries(&tables(&card, &[1, 3, 5, 7, 9]));
         assert_eq!(found.page.unwrap().at, page, "page {page}, unit {unit}");
         let step = found.unit.unwrap();
+        // A page of 128 KiB is one at 384 KiB too.
         assert_eq!(step.at, unit, "page {page}, unit {unit}: {step:?}");
         assert_eq!(step.certainty(), Certainty::Clear);
     }

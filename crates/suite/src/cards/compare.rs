@@ -58,9 +58,16 @@ impl Comparison {
         rates(|c| c.recorded).zip(rates(|c| c.simulated))
     }
 
-    /// Page and unit, recorded and simulated.
+    /// Page and unit, recorded and simulated. Which recorded rows were wrapped off their boundary is not
+    /// known, so all rows of both tables count.
     pub fn boundaries(&self) -> (Boundaries, Boundaries) {
-        let of = |rows: &[AlignRow]| boundaries(&[rows.to_vec()]);
+        let of = |rows: &[AlignRow]| {
+            let all = rows.iter().map(|r| AlignRow {
+                off_boundary: 0,
+                ..*r
+            });
+            boundaries(&[all.collect()])
+        };
         (of(&self.align_recorded), of(&self.align_simulated))
     }
 }
@@ -120,7 +127,7 @@ fn align_part<T: Target>(
     let plan = first.map_or(AlignPlan::default(), |t| AlignPlan {
         block: Bytes(t.block),
         tries: t.tries,
-        factor: 1,
+        ..AlignPlan::default()
     });
     let simulated = align(probe, &plan)?;
     for row in rows {

@@ -23,6 +23,9 @@ pub struct AlignPlan {
     pub tries: u32,
     /// The odd number whose products with powers of two are the boundaries; 1 as flashbench does.
     pub factor: u64,
+    /// True lets places wrap round the end of the device, as flashbench does, where they may miss their
+    /// boundary; false begins with a smaller boundary instead. Odd factors never wrap.
+    pub wrap: bool,
 }
 
 impl Default for AlignPlan {
@@ -32,6 +35,7 @@ impl Default for AlignPlan {
             block: Bytes::kib(1),
             tries: 8,
             factor: 1,
+            wrap: true,
         }
     }
 }
@@ -43,7 +47,7 @@ impl AlignPlan {
     /// Boundaries from the largest down, and the distance of the places.
     fn boundaries(&self, capacity: u64) -> (Vec<u64>, u64) {
         let mut largest = (self.block.0 * 2).max(1) * self.factor;
-        if self.factor == 1 {
+        if self.factor == 1 && self.wrap {
             while largest < capacity / PLACES {
                 largest *= 2;
             }

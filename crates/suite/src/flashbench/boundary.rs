@@ -111,7 +111,15 @@ pub fn boundaries(families: &[Vec<AlignRow>]) -> Boundaries {
     };
     let page = page_size(powers);
     let mut steps: Vec<CardStep> = allocation_unit(powers).into_iter().collect();
-    let odd = families.iter().skip(1).filter_map(|f| allocation_unit(f));
+    // What rises up to the last page-like step of the powers of two rises at its multiples too.
+    let page_like = last_step(powers, PAGE_MAX);
+    let odd = families.iter().skip(1).filter_map(|rows| {
+        let factor = rows
+            .first()
+            .map_or(1, |r| r.align >> r.align.trailing_zeros().min(63));
+        let from = UNIT_MIN.max(factor.saturating_mul(page_like) + 1);
+        largest_step(rows, from, UNIT_MAX)
+    });
     steps.extend(odd.filter(|s| s.certainty() == Certainty::Clear));
     let rise = |s: &CardStep| s.to_us - s.from_us;
     let strongest = steps.iter().map(rise).fold(0.0, f64::max);
@@ -129,9 +137,23 @@ const LASTING: usize = 3;
 /// The largest ratio of a row to the one before it, with `from ≤ align ≤ to`, as far as the rows above
 /// stay as high. Rows whose places were wrapped off their boundary are not looked at.
 fn largest_step(rows: &[AlignRow], from: u64, to: u64) -> Option<CardStep> {
+    let steps = steps(rows).into_iter();
+    let inside = steps.filter(|s| s.at >= from && s.at <= to);
+    inside.max_by(|a, b| a.ratio.total_cmp(&b.ratio))
+}
+
+/// The largest boundary up to `to` at which a step is visible; 0 where there is none.
+fn last_step(rows: &[AlignRow], to: u64) -> u64 {
+    let steps = steps(rows).into_iter();
+    let visible = steps.filter(|s| s.at <= to && s.certainty() != Certainty::None);
+    visible.map(|s| s.at).max().unwrap_or(0)
+}
+
+/// All steps, visible or not, upwards.
+fn steps(rows: &[AlignRow]) -> Vec<CardStep> {
     let mut rows: Vec<&AlignRow> = rows.iter().filter(|r| r.off_boundary == 0).collect();
     rows.sort_by_key(|r| r.align);
-    let steps = (1..rows.len()).filter_map(|i| {
+    let steps = (1..rows.len()).map(|i| {
         let (below, here) = (rows[i - 1], rows[i]);
         let floor = NOISE * (below.pre_us + below.post_us) / 2.0;
         // A time that was not recorded gives no floor.
@@ -140,15 +162,14 @@ fn largest_step(rows: &[AlignRow], from: u64, to: u64) -> Option<CardStep> {
         let above: Vec<f64> = above.iter().map(|r| r.diff_us).collect();
         let low = below.diff_us.max(floor);
         let high = here.diff_us.min(median(&above)).max(floor);
-        let inside = here.align >= from && here.align <= to;
-        inside.then(|| CardStep {
+        CardStep {
             at: here.align,
             ratio: high / low,
             from_us: below.diff_us,
             to_us: here.diff_us,
-        })
+        }
     });
-    steps.max_by(|a, b| a.ratio.total_cmp(&b.ratio))
+    steps.collect()
 }
 
 #[cfg(test)]

@@ -34,7 +34,8 @@ pub(crate) fn columns(names: &[(&str, &str)]) -> Vec<DataColumn> {
 
 pub(super) fn align_table(rows: &[AlignRow], plan: &AlignPlan) -> DataTable {
     let title = match plan.factor {
-        1 => "Reads at boundaries".to_string(),
+        1 if plan.wrap => "Reads at boundaries".to_string(),
+        1 => "Reads at boundaries, without places that wrap".to_string(),
         factor => format!("Reads at boundaries, multiples of {factor}"),
     };
     let names = [

@@ -121,7 +121,7 @@ fn align_step<T: Target>(
             describe::size(plan.block.0),
             plan.tries
         ),
-        1 + extent.factors.len() as u32,
+        2 + extent.factors.len() as u32,
     );
     let mut families = Vec::new();
     for factor in std::iter::once(&1).chain(extent.factors) {
@@ -138,6 +138,25 @@ fn align_step<T: Target>(
                 session.end_step();
                 return Ok(None);
             }
+        }
+    }
+    // Rows that were wrapped off their boundary decide nothing: they are measured again without.
+    let wrapped = families.first().is_some_and(|rows| {
+        let below_the_top = rows.iter().skip(1);
+        below_the_top.into_iter().any(|r| r.off_boundary > 0)
+    });
+    if wrapped {
+        let plan = AlignPlan {
+            wrap: false,
+            ..plan
+        };
+        let Some(rows) = session.probe(|probe| align(probe, &plan))? else {
+            session.end_step();
+            return Ok(None);
+        };
+        session.table(describe::align_table(&rows, &plan));
+        if let Some(first) = families.first_mut() {
+            *first = rows;
         }
     }
     let found = boundaries(&families);
