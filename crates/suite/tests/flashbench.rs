@@ -235,7 +235,9 @@ fn a_unit_pinned_to_the_fat_is_told_from_one_that_takes_a_place() {
             let mut card = Card::new(Bytes::gib(4));
             (card.open, card.pinned) = (open, pinned);
             let plan = plan(4 * MIB, Order::Linear);
-            let rounds = probed(&mut card, |p| fat_and_data(p, &plan, open as u32, 64 << 10));
+            let rounds = probed(&mut card, |p| {
+                fat_and_data(p, &plan, open as u32, 64 << 10, 0)
+            });
             let expected = if pinned { Pinned::Yes } else { Pinned::No };
             assert_eq!(rounds.pinned(), expected, "{open} open, {rounds:?}");
             // One data unit too many is slow in any case.
@@ -245,7 +247,7 @@ fn a_unit_pinned_to_the_fat_is_told_from_one_that_takes_a_place() {
     let mut card = Card::new(Bytes::gib(4));
     card.open = 50;
     let plan = plan(4 * MIB, Order::Linear);
-    let rounds = probed(&mut card, |p| fat_and_data(p, &plan, 2, 64 << 10));
+    let rounds = probed(&mut card, |p| fat_and_data(p, &plan, 2, 64 << 10, 0));
     assert_eq!(rounds.pinned(), Pinned::CannotTell);
 }
 

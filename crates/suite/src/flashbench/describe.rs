@@ -229,35 +229,47 @@ pub(super) fn treated(order: Order, found: Option<&[Treatment]>) -> Conclusion {
     }
 }
 
-pub(super) fn pinned(open: u32, length: u64, rounds: &FatRounds) -> Conclusion {
-    let answer = match rounds.pinned() {
-        Pinned::Yes => "yes",
-        Pinned::No => "no",
-        Pinned::CannotTell => CANNOT_TELL,
+/// Rounds of several of the first units, by their numbers.
+pub(super) fn pinned(open: u32, length: u64, units: &[(u64, FatRounds)]) -> Conclusion {
+    let with = |wanted: Pinned| units.iter().filter(move |(_, r)| r.pinned() == wanted);
+    let kept: Vec<String> = with(Pinned::Yes)
+        .map(|(u, _)| format!("unit {u}"))
+        .collect();
+    let answer = if !kept.is_empty() {
+        kept.join(", ")
+    } else if with(Pinned::No).next().is_some() {
+        "none".to_string()
+    } else {
+        CANNOT_TELL.to_string()
     };
     let ms = |s: f64| format!("{:.2} ms", s * 1e3);
+    let evidence = units.iter().map(|(unit, r)| {
+        format!(
+            "unit {unit}: a piece of {} into each of {open} data units takes {}, 4 KiB to the unit {}, both together {}, with 4 KiB to a unit behind the data instead {}; {} data units and 4 KiB to the unit {}",
+            size(length),
+            ms(r.data_s),
+            ms(r.small_s),
+            ms(r.fat_s),
+            ms(r.control_s),
+            open + 1,
+            ms(r.fat_more_s),
+        )
+    });
     Conclusion {
         id: "find-fat.pinned".to_string(),
-        question: "First unit kept open beside the others".to_string(),
-        answer: answer.to_string(),
-        evidence: format!(
-            "a piece of {} into each of {open} data units takes {}, 4 KiB to the first unit {}, both together {}, with 4 KiB to another unit instead {}; {} data units and 4 KiB to the first {}",
-            size(length),
-            ms(rounds.data_s),
-            ms(rounds.small_s),
-            ms(rounds.fat_s),
-            ms(rounds.control_s),
-            open + 1,
-            ms(rounds.fat_more_s),
-        ),
+        question: PINNED.to_string(),
+        answer,
+        evidence: evidence.collect::<Vec<_>>().join(". "),
         ..Conclusion::default()
     }
 }
 
+const PINNED: &str = "First units kept open beside the others";
+
 pub(super) fn pinned_unknown(why: &str) -> Conclusion {
     Conclusion {
         id: "find-fat.pinned".to_string(),
-        question: "First unit kept open beside the others".to_string(),
+        question: PINNED.to_string(),
         answer: CANNOT_TELL.to_string(),
         evidence: why.to_string(),
         ..Conclusion::default()

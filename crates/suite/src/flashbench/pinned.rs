@@ -1,6 +1,6 @@
 //! Does the card keep the unit with the file allocation table open for itself? A file system writes
 //! data, and every now and then a little to the table. Where the number of open units k is known,
-//! k data units and a little in any other unit are slow; if k and a little in the first unit are
+//! k data units and a little in any other unit are slow; if k and a little in one of the first units are
 //! fast, that unit does not count among the k.
 
 use super::boundary::CLEAR;
@@ -19,17 +19,17 @@ const ROUNDS_MIN: u32 = 8;
 pub struct FatRounds {
     /// k data units, no small write.
     pub data_s: f64,
-    /// A small write to unit 0, no data.
+    /// A small write to the unit in question, no data.
     pub small_s: f64,
-    /// k data units, a small write to unit 0.
+    /// k data units, a small write to that unit.
     pub fat_s: f64,
-    /// k + 1 data units, a small write to unit 0.
+    /// k + 1 data units, a small write to that unit.
     pub fat_more_s: f64,
     /// k data units, a small write to a unit behind them.
     pub control_s: f64,
 }
 
-/// What the times say of the first unit.
+/// What the times say of the unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pinned {
     /// It is kept open beside the others.
@@ -57,12 +57,14 @@ impl FatRounds {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Small {
     None,
-    First,
+    /// To this unit of the card.
+    First(u64),
     /// To the unit that would be this number of the data units.
     Behind(u64),
 }
 
-/// Measures with pieces of `length` in `open` data units, the number that the card keeps open.
+/// Measures with pieces of `length` in `open` data units, the number that the card keeps open, and
+/// unit `first` of the card, which must lie before the data.
 ///
 /// # Errors
 /// As [`OpenAu::rate`].
@@ -71,7 +73,14 @@ pub fn fat_and_data<T: Target>(
     plan: &OpenAu,
     open: u32,
     length: u64,
+    first: u64,
 ) -> Result<FatRounds, ProbeError> {
+    if (first + 1).saturating_mul(plan.unit) > plan.place(0) {
+        return Err(ProbeError::Failed(format!(
+            "unit {first} of {} does not lie before the data",
+            Bytes(plan.unit)
+        )));
+    }
     if plan.fitting(probe.capacity(), open + 2) < open + 2 {
         return Err(ProbeError::Failed(format!(
             "{} units of {} do not fit {}",
@@ -82,9 +91,9 @@ pub fn fat_and_data<T: Target>(
     }
     let cases = [
         (open, Small::None),
-        (0, Small::First),
-        (open, Small::First),
-        (open + 1, Small::First),
+        (0, Small::First(first)),
+        (open, Small::First(first)),
+        (open + 1, Small::First(first)),
         (open, Small::Behind(u64::from(open + 1))),
     ];
     let mut seconds = [0.0; 5];
@@ -120,7 +129,7 @@ fn round<T: Target>(
         }
         let table = match small {
             Small::None => None,
-            Small::First => Some(0),
+            Small::First(number) => Some(number * plan.unit),
             Small::Behind(number) => Some(plan.place(number)),
         };
         if let Some(table) = table {

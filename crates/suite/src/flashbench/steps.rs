@@ -66,6 +66,9 @@ const PIECE_MIN: u64 = 16 << 10;
 /// Units that `find-fat` looks at.
 const FIRST_UNITS: u32 = 8;
 
+/// Units that may hold the file allocation table: cards are sold with it in the first or the second.
+const FAT_UNITS: u64 = 2;
+
 /// Runs all of it.
 pub(crate) fn run<T: Target>(
     session: &mut Session<'_, T>,
@@ -87,6 +90,17 @@ pub(crate) fn run<T: Target>(
     };
     let Some(open) = open_au_step(session, &extent, unit, because)? else {
         return Ok(Flow::Stop);
+    };
+    // Pieces shorter than a page leave pages half written, which is another cost.
+    let page = found.page.filter(|s| s.certainty() != Certainty::None);
+    let piece = page.map_or(open.length, |s| open.length.max(s.at));
+    let open = OpenUnits {
+        length: if unit.is_multiple_of(piece) {
+            piece
+        } else {
+            open.length
+        },
+        ..open
     };
     find_fat_step(session, &extent, unit, open)
 }
@@ -301,10 +315,10 @@ fn find_fat_step<T: Target>(
         "The first units (flashbench --find-fat)",
         SECTION,
         format!(
-            "The first {units} units of {} are written one after the other, in pieces of every length; then data and small writes to the first unit together.",
+            "The first {units} units of {} are written one after the other, in pieces of every length; then data and small writes to the first or second unit together.",
             describe::size(unit)
         ),
-        3,
+        2 + FAT_UNITS as u32,
     );
     let lengths = find_fat::lengths(unit, PIECE_MIN);
     for order in [Order::Linear, Order::Random] {
@@ -347,9 +361,17 @@ fn pinned_part<T: Target>(
         ));
         return Ok(Flow::Continue);
     }
-    let Some(rounds) = session.probe(|p| fat_and_data(p, &plan, units, open.length))? else {
-        return Ok(Flow::Stop);
-    };
-    session.conclude(describe::pinned(units, open.length, &rounds));
+    let mut all = Vec::new();
+    for first in 0..FAT_UNITS {
+        if (first + 1) * unit > plan.place(0) {
+            break;
+        }
+        let rounds = session.probe(|p| fat_and_data(p, &plan, units, open.length, first))?;
+        let Some(rounds) = rounds else {
+            return Ok(Flow::Stop);
+        };
+        all.push((first, rounds));
+    }
+    session.conclude(describe::pinned(units, open.length, &all));
     Ok(Flow::Continue)
 }

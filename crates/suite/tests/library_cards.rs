@@ -1,0 +1,54 @@
+//! The cards of the library, seen through the flashbench procedure alone: what the procedure
+//! concludes is what was published of the real card, though it is told nothing of the profile.
+
+#![allow(clippy::unwrap_used, reason = "a helper of tests fails as a test does")]
+
+use nandscope_measure::result::ResultDocument;
+use nandscope_suite::{Procedure, ReviewOptions, SimSpec, Unobserved};
+
+fn run(device: &str) -> ResultDocument {
+    let options = ReviewOptions {
+        seed: 1,
+        ..ReviewOptions::default()
+    };
+    let spec = SimSpec::library(device).unwrap();
+    Procedure::Flashbench
+        .run(&spec, &options, &mut Unobserved, &|| false)
+        .unwrap()
+}
+
+fn answer<'a>(document: &'a ResultDocument, ending: &str) -> &'a str {
+    let mut all = document.steps.iter().flat_map(|s| &s.conclusions);
+    &all.find(|c| c.id.ends_with(ending)).unwrap().answer
+}
+
+#[test]
+fn units_and_open_units_of_the_talk_come_out_of_the_measurement() {
+    for (device, unit, open) in [
+        ("toshiba-class10-16gb", "8 MiB", "2"),
+        ("sandisk-extreme-16gb", "8 MiB", "9"),
+        ("sandisk-extreme-pro-16gb", "4 MiB", "9"),
+        ("samsung-evo-16gb", "4 MiB", "7"),
+        ("sandisk-ultra-16gb", "2 MiB", "4"),
+        ("kingston-8gb", "4 MiB", "6"),
+        ("toshiba-exceria-32gb", "128 MiB", "8"),
+        ("samsung-pro-32gb", "4 MiB", "24"),
+        ("talk-mmcblk1-8gb", "4 MiB", "3"),
+    ] {
+        let document = run(device);
+        assert_eq!(answer(&document, "align.allocation-unit"), unit, "{device}");
+        assert_eq!(answer(&document, "open-au.linear"), open, "{device}");
+        assert_eq!(answer(&document, "find-fat.pinned"), "none", "{device}");
+    }
+}
+
+#[test]
+fn one_of_two_units_is_found_pinned_to_the_fat() {
+    // The talk: two open units, one of them pinned to the FAT area; pages of 128 KiB.
+    let document = run("kingston-class10-32gb");
+    assert_eq!(answer(&document, "align.page"), "128 KiB");
+    assert_eq!(answer(&document, "align.allocation-unit"), "4 MiB");
+    assert_eq!(answer(&document, "open-au.linear"), "1");
+    assert_eq!(answer(&document, "find-fat.random"), "unit 1 faster");
+    assert_eq!(answer(&document, "find-fat.pinned"), "unit 1");
+}
