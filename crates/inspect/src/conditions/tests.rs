@@ -1,0 +1,3 @@
+//! Conditions on trees that stand for other machines.
+
+use super::*;

@@ -1,0 +1,110 @@
+//! The question before a device is written, and its answer. Whoever has no answer has no
+//! descriptor.
+
+use super::block::is_name_of;
+use super::{Opened, Reason, Refusal};
+use crate::identity::Identity;
+use crate::place::Kind;
+use crate::signature::Signature;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// An answer of the user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer<'a> {
+    /// The name, typed on a terminal.
+    Typed(&'a str),
+    /// `--yes-destroy SERIAL`. A device without a serial number takes its name.
+    Serial(&'a str),
+}
+
+/// A device that every rule allows to be written, and nobody has confirmed.
+#[derive(Debug)]
+pub struct Unconfirmed {
+    name: PathBuf,
+    path: PathBuf,
+    file: File,
+    identity: Identity,
+    signatures: Vec<Signature>,
+}
+
+impl Unconfirmed {
+    pub(super) fn new(
+        name: &Path,
+        path: PathBuf,
+        file: File,
+        identity: Identity,
+        signatures: Vec<Signature>,
+    ) -> Self {
+        Unconfirmed {
+            name: name.to_path_buf(),
+            path,
+            file,
+            identity,
+            signatures,
+        }
+    }
+
+    /// What it is.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// The word that must be typed.
+    pub fn word(&self) -> &str {
+        &self.identity.name
+    }
+
+    /// What is about to be destroyed, in lines of at most 80 columns as a rule.
+    pub fn question(&self) -> String {
+        let about = &self.identity;
+        let known = |text: &Option<String>| text.clone().unwrap_or_else(|| "not known".into());
+        let mut lines = vec![
+            format!("Everything on this device will be lost: /dev/{}", about.name),
+            format!("  model       {}", known(&about.model)),
+            format!("  serial      {}", known(&about.serial)),
+            format!("  size        {} ({} bytes)", about.size, about.size.0),
+            format!("  attached    {}", about.transport),
+        ];
+        for partition in &about.partitions {
+            lines.push(format!("  partition   {} of {}", partition.name, partition.size));
+        }
+        if about.partitions.is_empty() {
+            lines.push("  partitions  none".to_string());
+        }
+        if !self.signatures.is_empty() {
+            let names: Vec<_> = self.signatures.iter().map(|s| s.name).collect();
+            lines.push(format!("  carries     {}", names.join(", ")));
+        }
+        lines.push(format!("Type {} to go on; anything else ends it.", self.word()));
+        lines.join("\n")
+    }
+
+    /// Gives the device away for writing.
+    ///
+    /// # Errors
+    /// Where the answer is another one. The device is closed then, unwritten.
+    pub fn confirm(self, answer: Answer<'_>) -> Result<Opened, Refusal> {
+        let own = &self.identity;
+        let serial = own.serial.as_deref().map(str::trim).filter(|s| !s.is_empty());
+        let (given, wanted, right) = match (answer, serial) {
+            (Answer::Serial(given), Some(serial)) => (given, serial, given.trim() == serial),
+            (Answer::Serial(given) | Answer::Typed(given), _) => {
+                (given, self.word(), is_name_of(own, &self.name, given))
+            }
+        };
+        if !right {
+            let reason = Reason::Answer(given.trim().to_string(), wanted.to_string());
+            return Err(Refusal::to_write(&self.name, vec![reason]));
+        }
+        Ok(Opened {
+            file: self.file,
+            path: self.path,
+            kind: Kind::BlockDevice,
+            writable: true,
+            size: self.identity.size,
+            identity: Some(self.identity),
+            notes: Vec::new(),
+        })
+    }
+}

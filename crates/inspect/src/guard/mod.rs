@@ -1,0 +1,226 @@
+//! Decides whether a target may be opened, read and written, and hands out the open file. The
+//! rules are written down in docs/safety.md.
+//!
+//! There is no time between looking and opening in which the name could come to mean something
+//! else: a target is opened first, everything is then asked of the open descriptor, and that
+//! descriptor is what the operations go through. A block device for writing is opened with
+//! `O_EXCL`, with which the kernel refuses what is mounted, swapped to or part of a stack, and
+//! keeps it from becoming so afterwards.
+//!
+//! The guard asks nobody: [`Unconfirmed`] has the question, and gives the descriptor away only
+//! for the right answer.
+
+mod block;
+mod confirm;
+mod file;
+mod marker;
+mod pin;
+mod refusal;
+
+pub use confirm::{Answer, Unconfirmed};
+pub use file::margin;
+pub use refusal::{Reason, Refusal};
+
+use crate::identity::Identity;
+use crate::mounts::{Mount, mounts};
+use crate::place::Kind;
+use crate::signature::Signature;
+use crate::{DeviceNumber, Roots};
+use nandscope_units::Bytes;
+use pin::Pinned;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// Which data the user has given up, by `--destroy-data`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DestroyData {
+    /// None: nothing but reading.
+    No,
+    /// `--destroy-data`: of a device on which nothing is recognised.
+    Blank,
+    /// `--destroy-data=NAME`: of the device with this name, whatever is on it.
+    Named(String),
+}
+
+/// An open target.
+#[derive(Debug)]
+pub struct Opened {
+    /// Operations go through this and nothing else; opening the name again would undo the guard.
+    /// It is opened without `O_DIRECT`, which `fcntl` can add.
+    pub file: File,
+    /// Where it was found, without links.
+    pub path: PathBuf,
+    /// What it is.
+    pub kind: Kind,
+    /// Whether it may be written.
+    pub writable: bool,
+    /// Its size.
+    pub size: Bytes,
+    /// Of a block device, what it is.
+    pub identity: Option<Identity>,
+    /// What a reader of the result should know.
+    pub notes: Vec<String>,
+}
+
+/// What the guard would say of a device, for people who only want to know.
+#[derive(Debug)]
+pub struct Judgement {
+    /// Why writing would be refused.
+    pub reasons: Vec<Reason>,
+    /// What is on it.
+    pub signatures: Vec<Signature>,
+}
+
+/// The guard, with what it protects beside the system's own disk.
+#[derive(Clone, Debug)]
+pub struct Guard {
+    roots: Roots,
+    /// A description and a path; the disks under it are not written.
+    protected: Vec<(String, PathBuf)>,
+}
+
+impl Guard {
+    /// A guard that protects the disk under `/`.
+    pub fn new(roots: Roots) -> Self {
+        Guard {
+            roots,
+            protected: vec![("the system (/)".to_string(), PathBuf::from("/"))],
+        }
+    }
+
+    /// Protects the disk under a folder too, such as the one that results are written to.
+    #[must_use]
+    pub fn protect(mut self, what: impl Into<String>, folder: impl Into<PathBuf>) -> Self {
+        self.protected.push((what.into(), folder.into()));
+        self
+    }
+
+    /// Opens a block device or a file for reading only. Links are followed: reading harms nothing.
+    ///
+    /// # Errors
+    /// Where there is no such target, or it may not be read.
+    pub fn open_to_read(&self, name: &Path) -> Result<Opened, Refusal> {
+        let refuse = |reason| Refusal::to_read(name, vec![reason]);
+        let path = name.canonicalize().map_err(|e| refuse(Reason::system(name, &e)))?;
+        let pinned = Pinned::new(&path).map_err(|e| refuse(Reason::system(name, &e)))?;
+        let kind = pinned.kind().ok_or_else(|| refuse(Reason::NoTarget))?;
+        if kind == Kind::Directory {
+            return Err(refuse(Reason::NoTarget));
+        }
+        let file = pinned.reopen(pin::READ).map_err(|e| refuse(Reason::system(name, &e)))?;
+        let mut notes = Vec::new();
+        if path != name && name.is_symlink() {
+            notes.push(format!("{} is a link to {}", name.display(), path.display()));
+        }
+        let identity = pinned.device().map(|n| Identity::read(&self.roots, n));
+        let identity = identity.transpose().map_err(|e| refuse(Reason::system(name, &e)))?;
+        if let Some(identity) = &identity {
+            let judged = block::in_use(&self.roots, &self.mounts()?, identity.number);
+            notes.extend(judged.iter().map(|r| format!("not alone on the device: {}", r.what())));
+        }
+        Ok(Opened {
+            size: identity.as_ref().map_or(pinned.size(), |i| i.size),
+            file,
+            path,
+            kind,
+            writable: false,
+            identity,
+            notes,
+        })
+    }
+
+    /// Opens a block device for writing. Nothing is written yet, and nothing can be until the
+    /// question has been answered.
+    ///
+    /// # Errors
+    /// With every rule of docs/safety.md that forbids it.
+    pub fn open_to_write(&self, name: &Path, destroy: &DestroyData) -> Result<Unconfirmed, Refusal> {
+        let refuse = |reasons| Refusal::to_write(name, reasons);
+        if *destroy == DestroyData::No {
+            return Err(refuse(vec![Reason::NotAsked]));
+        }
+        let pinned = pin::device_node(&self.roots, name).map_err(|r| refuse(vec![r]))?;
+        let Some(number) = pinned.device() else {
+            return Err(refuse(vec![Reason::NoTarget]));
+        };
+        let system = |e: &std::io::Error| refuse(vec![Reason::system(name, e)]);
+        let file = match pinned.reopen(pin::WRITE_EXCLUSIVELY) {
+            Ok(file) => file,
+            Err(e) => return Err(refuse(self.why_not(number, name, &e)?)),
+        };
+        // From here on the number stays with this device, even if it is pulled out.
+        let identity = Identity::read(&self.roots, number).map_err(|e| system(&e))?;
+        let mut reasons = self.reasons(number)?;
+        let signatures = crate::signature::probe(&file, identity.size);
+        let signatures = signatures.map_err(|e| system(&e))?;
+        reasons.extend(block::carries(&identity, &signatures, name, destroy));
+        if reasons.is_empty() {
+            Ok(Unconfirmed::new(name, pinned.path, file, identity, signatures))
+        } else {
+            Err(refuse(reasons))
+        }
+    }
+
+    /// Makes a file of this size to be measured on, or opens the one that was made before.
+    ///
+    /// # Errors
+    /// Where there is something else of that name, or too little room.
+    pub fn open_file(&self, name: &Path, size: Bytes) -> Result<Opened, Refusal> {
+        file::open(&self.roots, name, size).map_err(|reason| Refusal::to_write(name, vec![reason]))
+    }
+
+    /// What the rules say of a block device, without opening it for writing.
+    ///
+    /// # Errors
+    /// Where the device cannot be looked at.
+    pub fn judge(&self, name: &Path) -> Result<Judgement, Refusal> {
+        let refuse = |reason| Refusal::to_read(name, vec![reason]);
+        let opened = self.open_to_read(name)?;
+        let Some(identity) = &opened.identity else {
+            return Err(refuse(Reason::NoTarget));
+        };
+        let signatures = crate::signature::probe(&opened.file, identity.size);
+        let signatures = signatures.map_err(|e| refuse(Reason::system(name, &e)))?;
+        let mut reasons = self.reasons(identity.number)?;
+        if let Err(reason) = pin::device_node(&self.roots, name) {
+            reasons.push(reason);
+        }
+        let pinned = Pinned::new(&opened.path).map_err(|e| refuse(Reason::system(name, &e)))?;
+        if let Err(e) = pinned.reopen(pin::READ_EXCLUSIVELY)
+            && reasons.is_empty()
+        {
+            reasons = self.why_not(identity.number, name, &e)?;
+        }
+        reasons.extend(block::carries(identity, &signatures, name, &DestroyData::Blank));
+        Ok(Judgement { reasons, signatures })
+    }
+
+    fn mounts(&self) -> Result<Vec<Mount>, Refusal> {
+        let file = self.roots.proc.join("self/mountinfo");
+        mounts(&self.roots).map_err(|e| Refusal::to_read(&file, vec![Reason::system(&file, &e)]))
+    }
+
+    /// Every rule about the use of a device, those about its contents apart.
+    fn reasons(&self, number: DeviceNumber) -> Result<Vec<Reason>, Refusal> {
+        let mounts = self.mounts()?;
+        let mut reasons = block::in_use(&self.roots, &mounts, number);
+        reasons.extend(block::protects(&self.roots, &mounts, number, &self.protected));
+        reasons.extend(block::cannot_be_written(&self.roots, number));
+        Ok(reasons)
+    }
+
+    /// The kernel would not open it: for a reason that is known, or because somebody holds it.
+    fn why_not(&self, number: DeviceNumber, name: &Path, error: &std::io::Error) -> Result<Vec<Reason>, Refusal> {
+        let busy = error.raw_os_error() == Some(rustix::io::Errno::BUSY.raw_os_error());
+        let mut reasons = self.reasons(number)?;
+        if !busy {
+            reasons.push(Reason::system(name, error));
+        } else if reasons.is_empty() {
+            reasons.push(Reason::Held);
+        }
+        Ok(reasons)
+    }
+}
+
+#[cfg(test)]
+mod tests;

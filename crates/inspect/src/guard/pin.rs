@@ -1,0 +1,96 @@
+//! Holding on to a file before it is opened: `O_PATH` gives a descriptor that can be asked what it
+//! is and does nothing else (a pipe would block, a tape would rewind). What it is decides how it
+//! is opened, through `/proc/self/fd`, which leads to the very same file whatever has become of
+//! its name.
+
+use super::Reason;
+use crate::place::Kind;
+use crate::{DeviceNumber, Roots};
+use nandscope_units::Bytes;
+use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, open};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+pub(super) const READ: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC);
+pub(super) const WRITE: OFlags = OFlags::RDWR.union(OFlags::CLOEXEC);
+pub(super) const READ_EXCLUSIVELY: OFlags = READ.union(OFlags::EXCL);
+pub(super) const WRITE_EXCLUSIVELY: OFlags = WRITE.union(OFlags::EXCL);
+
+/// A file that is held, and not open yet.
+#[derive(Debug)]
+pub(super) struct Pinned {
+    held: OwnedFd,
+    /// Where it was found.
+    pub path: PathBuf,
+    /// What it answered.
+    pub stat: Stat,
+}
+
+impl Pinned {
+    /// Takes hold of what is at a path now; of a link itself, not of where it leads.
+    pub fn new(path: &Path) -> io::Result<Self> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Self::of(open(path, flags, Mode::empty())?, path)
+    }
+
+    pub fn of(held: OwnedFd, path: &Path) -> io::Result<Self> {
+        Ok(Pinned {
+            stat: fstat(&held)?,
+            path: path.to_path_buf(),
+            held,
+        })
+    }
+
+    pub fn file_type(&self) -> FileType {
+        FileType::from_raw_mode(self.stat.st_mode)
+    }
+
+    pub fn kind(&self) -> Option<Kind> {
+        match self.file_type() {
+            FileType::BlockDevice => Some(Kind::BlockDevice),
+            FileType::RegularFile => Some(Kind::File),
+            FileType::Directory => Some(Kind::Directory),
+            _ => None,
+        }
+    }
+
+    pub fn device(&self) -> Option<DeviceNumber> {
+        let is_block = self.file_type() == FileType::BlockDevice;
+        is_block.then(|| DeviceNumber::from_raw(self.stat.st_rdev))
+    }
+
+    pub fn size(&self) -> Bytes {
+        Bytes(u64::try_from(self.stat.st_size).unwrap_or(0))
+    }
+
+    /// Opens what is held.
+    pub fn reopen(&self, flags: OFlags) -> io::Result<File> {
+        // Not from the roots: this is a way to say "the same file", not a source of knowledge.
+        let place = format!("/proc/self/fd/{}", self.held.as_raw_fd());
+        Ok(File::from(open(place, flags, Mode::empty())?))
+    }
+}
+
+/// Takes hold of a block device. Links within the folder of devices are udev's (`/dev/disk/by-id`)
+/// and are followed; any other link is a reason to refuse.
+pub(super) fn device_node(roots: &Roots, name: &Path) -> Result<Pinned, Reason> {
+    let system = |e: io::Error| Reason::system(name, &e);
+    let pinned = Pinned::new(name).map_err(system)?;
+    if pinned.file_type() != FileType::Symlink {
+        return Ok(pinned);
+    }
+    let target = name.canonicalize().map_err(system)?;
+    let folder = roots.dev.canonicalize().map_err(system)?;
+    let parent = name.parent().map(Path::canonicalize);
+    let begins_there = parent.is_some_and(|p| p.is_ok_and(|p| p.starts_with(&folder)));
+    if !begins_there || !target.starts_with(&folder) {
+        return Err(Reason::Link(target));
+    }
+    let pinned = Pinned::new(&target).map_err(system)?;
+    match pinned.file_type() {
+        FileType::Symlink => Err(Reason::Link(target)),
+        _ => Ok(pinned),
+    }
+}

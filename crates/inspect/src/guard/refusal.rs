@@ -1,0 +1,195 @@
+//! Why the guard says no: what was found, and what to do about it. All reasons are given at once,
+//! so that nobody has to find them one after the other.
+
+use crate::signature::Signature;
+use nandscope_units::Bytes;
+use serde::{Serialize, Serializer, ser::SerializeStruct};
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// One rule that forbids it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// Writing to a block device was not asked for.
+    NotAsked,
+    /// Neither a block device nor a regular file.
+    NoTarget,
+    /// The name is a link that leads away.
+    Link(PathBuf),
+    /// A part of it is mounted: the device, and where.
+    Mounted(String, PathBuf),
+    /// A part of it is swapped to.
+    Swap(String),
+    /// Something is stacked on a part of it: the part, and what holds it.
+    Holder(String, String),
+    /// Something protected lies on it.
+    Protected(String),
+    /// Another process holds it.
+    Held,
+    /// Something is recognised on it; the name that `--destroy-data` must have.
+    Carries(Vec<Signature>, String),
+    /// `--destroy-data` names another device.
+    OtherName(String, String),
+    /// It has a lock switch that is on, or is set to reading only.
+    ReadOnly,
+    /// It has no size: no medium, or a loop device that is not set up.
+    Empty,
+    /// A file that nandscope did not make.
+    ForeignFile,
+    /// A file with several names.
+    ManyNames(u64),
+    /// A loop device is set up on the file.
+    BehindLoop(String),
+    /// The file system has too little room: free, and what must be free.
+    Room(Bytes, Bytes),
+    /// The file cannot be marked as made by nandscope, so that it would not be known again.
+    Unmarked(String),
+    /// The question was answered with something else: given, and wanted.
+    Answer(String, String),
+    /// The system says no.
+    System(String),
+}
+
+impl Reason {
+    pub(super) fn system(path: &Path, error: &io::Error) -> Self {
+        Reason::System(format!("{}: {error}", path.display()))
+    }
+
+    /// The rule, as a word that stays the same.
+    pub fn rule(&self) -> &'static str {
+        match self {
+            Reason::NotAsked => "not-asked",
+            Reason::NoTarget => "no-target",
+            Reason::Link(_) => "link",
+            Reason::Mounted(..) => "mounted",
+            Reason::Swap(_) => "swap",
+            Reason::Holder(..) => "holder",
+            Reason::Protected(_) => "protected",
+            Reason::Held => "held",
+            Reason::Carries(..) => "carries-data",
+            Reason::OtherName(..) => "other-name",
+            Reason::ReadOnly => "read-only",
+            Reason::Empty => "empty",
+            Reason::ForeignFile => "foreign-file",
+            Reason::ManyNames(_) => "many-names",
+            Reason::BehindLoop(_) => "behind-loop",
+            Reason::Room(..) => "room",
+            Reason::Unmarked(_) => "unmarked",
+            Reason::Answer(..) => "answer",
+            Reason::System(_) => "system",
+        }
+    }
+
+    /// What was found.
+    pub fn what(&self) -> String {
+        match self {
+            Reason::NotAsked => "a block device is only read unless asked otherwise".into(),
+            Reason::NoTarget => "it is neither a block device nor a regular file".into(),
+            Reason::Link(to) => format!("the name is a link that leads to {}", to.display()),
+            Reason::Mounted(device, at) => format!("{device} is mounted at {}", at.display()),
+            Reason::Swap(device) => format!("{device} is used for swap"),
+            Reason::Holder(device, holder) => format!("{device} is part of {holder}"),
+            Reason::Protected(what) => format!("it is the disk under {what}"),
+            Reason::Held => "another process holds it open for itself".into(),
+            Reason::Carries(signatures, _) => format!("it carries {}", listed(signatures)),
+            Reason::OtherName(given, own) => {
+                format!("--destroy-data names `{given}`, and this is {own}")
+            }
+            Reason::ReadOnly => "it is read-only".into(),
+            Reason::Empty => "it has no size".into(),
+            Reason::ForeignFile => "there is such a file, and nandscope did not make it".into(),
+            Reason::ManyNames(n) => format!("the file has {n} names (hard links)"),
+            Reason::BehindLoop(name) => format!("the file is behind {name}"),
+            Reason::Room(free, wanted) => format!("{free} are free, and {wanted} are needed"),
+            Reason::Unmarked(why) => format!("the file cannot be marked as nandscope's: {why}"),
+            Reason::Answer(given, wanted) => format!("`{given}` is not `{wanted}`"),
+            Reason::System(text) => text.clone(),
+        }
+    }
+
+    /// What to do, where something can be done.
+    pub fn remedy(&self) -> String {
+        match self {
+            Reason::NotAsked => "--destroy-data allows writing, and destroys what is on it".into(),
+            Reason::NoTarget => "name a device, a file or a folder".into(),
+            Reason::Link(to) => format!("name {} itself", to.display()),
+            Reason::Mounted(_, at) => format!("umount {}", at.display()),
+            Reason::Swap(device) => format!("swapoff /dev/{device}"),
+            Reason::Holder(_, holder) => format!("stop {holder} first"),
+            Reason::Protected(_) => "use another disk, or a file on this one".into(),
+            Reason::Held => "end that process (`fuser` and `lsof` show it)".into(),
+            Reason::Carries(_, name) => format!("to lose that, say --destroy-data={name}"),
+            Reason::OtherName(_, own) => format!("say --destroy-data={own} if that is the one"),
+            Reason::ReadOnly => "look for a lock switch; `blockdev --setrw` lifts a setting".into(),
+            Reason::Empty => "put a medium in".into(),
+            Reason::ForeignFile => "name a file that does not exist yet".into(),
+            Reason::ManyNames(_) => "name a file that does not exist yet".into(),
+            Reason::BehindLoop(name) => format!("losetup -d /dev/{name}"),
+            Reason::Room(..) => "use a smaller size, or make room".into(),
+            Reason::Unmarked(_) => "use another file system".into(),
+            Reason::Answer(..) => "nothing was written".into(),
+            Reason::System(_) => "check the name and the permissions".into(),
+        }
+    }
+}
+
+fn listed(signatures: &[Signature]) -> String {
+    let mut names: Vec<_> = signatures.iter().map(|s| s.name).collect();
+    names.dedup();
+    format!("{} ({})", match names.len() {
+        1 => "something that may be wanted",
+        _ => "several things that may be wanted",
+    }, names.join(", "))
+}
+
+impl Serialize for Reason {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Reason", 3)?;
+        fields.serialize_field("rule", self.rule())?;
+        fields.serialize_field("what", &self.what())?;
+        fields.serialize_field("remedy", &self.remedy())?;
+        fields.end()
+    }
+}
+
+/// The guard's no.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub struct Refusal {
+    /// As it was named.
+    pub target: PathBuf,
+    /// Whether writing was asked for.
+    pub writing: bool,
+    /// At least one.
+    pub reasons: Vec<Reason>,
+}
+
+impl Refusal {
+    pub(super) fn to_read(target: &Path, reasons: Vec<Reason>) -> Self {
+        Refusal {
+            target: target.to_path_buf(),
+            writing: false,
+            reasons,
+        }
+    }
+
+    pub(super) fn to_write(target: &Path, reasons: Vec<Reason>) -> Self {
+        Refusal {
+            writing: true,
+            ..Self::to_read(target, reasons)
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verb = if self.writing { "written" } else { "read" };
+        write!(f, "{} is not {verb}: ", self.target.display())?;
+        for (i, reason) in self.reasons.iter().enumerate() {
+            let separator = if i > 0 { "; " } else { "" };
+            write!(f, "{separator}{} ({})", reason.what(), reason.remedy())?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,3 @@
+//! Rules on trees that stand for other machines; real devices are in tests/.
+
+use super::*;

@@ -1,0 +1,303 @@
+//! What a block device is, as sysfs describes it: model, serial number, firmware, size, the way it
+//! is attached, partitions, and what is stacked on it or lies under it.
+//!
+//! Nothing is asked of the device itself, and a device that says something false is believed.
+
+use crate::DeviceNumber;
+use crate::roots::{self, Roots};
+use nandscope_units::{Bytes, Lba};
+use serde::Serialize;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// How a device is attached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Transport {
+    /// NVMe, over PCIe unless [`Identity::link`] says otherwise.
+    Nvme,
+    /// SATA or parallel ATA.
+    Ata,
+    /// USB, whichever protocol is spoken on it.
+    Usb,
+    /// A card in a slot that speaks SD.
+    Sd,
+    /// eMMC, or a MultiMediaCard.
+    Mmc,
+    /// UFS.
+    Ufs,
+    /// SCSI in some other way.
+    Scsi,
+    /// A disk of a virtual machine: virtio or Xen.
+    Virtual,
+    /// A file as a block device.
+    Loop,
+    /// Device mapper: LVM, encryption, multipath.
+    Mapper,
+    /// A RAID array of the kernel.
+    Raid,
+    /// Memory: zram, brd, pmem.
+    Memory,
+    /// Over a network: nbd, rbd.
+    Network,
+    /// None of these.
+    Unknown,
+}
+
+impl fmt::Display for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Transport::Nvme => "NVMe",
+            Transport::Ata => "ATA",
+            Transport::Usb => "USB",
+            Transport::Sd => "SD",
+            Transport::Mmc => "eMMC",
+            Transport::Ufs => "UFS",
+            Transport::Scsi => "SCSI",
+            Transport::Virtual => "virtual disk",
+            Transport::Loop => "loop device",
+            Transport::Mapper => "device mapper",
+            Transport::Raid => "RAID array",
+            Transport::Memory => "memory",
+            Transport::Network => "network",
+            Transport::Unknown => "unknown",
+        })
+    }
+}
+
+/// A partition that the kernel knows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Partition {
+    /// Name of the device, such as `sdb1`.
+    pub name: String,
+    /// Its number.
+    pub number: DeviceNumber,
+    /// First byte on the whole disk.
+    pub start: Bytes,
+    /// Length.
+    pub size: Bytes,
+}
+
+/// A block device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Identity {
+    /// The kernel's name, such as `sdb`.
+    pub name: String,
+    /// Its number.
+    pub number: DeviceNumber,
+    /// Vendor and model, as far as it says.
+    pub model: Option<String>,
+    /// Serial number.
+    pub serial: Option<String>,
+    /// Revision of the firmware.
+    pub firmware: Option<String>,
+    /// Size.
+    pub size: Bytes,
+    /// How it is attached.
+    pub transport: Transport,
+    /// Speed of the link, in the words of the kernel, where it says.
+    pub link: Option<String>,
+    /// Whether it is a disk that turns.
+    pub rotational: Option<bool>,
+    /// Whether the medium can be taken out.
+    pub removable: Option<bool>,
+    /// Whether writing is impossible: a lock switch, a setting.
+    pub read_only: bool,
+    /// Bytes of a logical block.
+    pub logical_block: Option<Bytes>,
+    /// Bytes of a physical block, as the device claims.
+    pub physical_block: Option<Bytes>,
+    /// The disk of which this is a partition.
+    pub partition_of: Option<String>,
+    /// Partitions, where this is a disk.
+    pub partitions: Vec<Partition>,
+    /// Devices that are stacked on this one: LVM, RAID, encryption.
+    pub holders: Vec<String>,
+    /// The file behind a loop device.
+    pub backing_file: Option<PathBuf>,
+}
+
+impl Identity {
+    /// Reads what sysfs says of a block device. The vendor's data of a partition are its disk's.
+    ///
+    /// # Errors
+    /// Where there is no such device.
+    pub fn read(roots: &Roots, number: DeviceNumber) -> io::Result<Self> {
+        let folder = roots.block(number)?;
+        let whole = whole_disk(&folder);
+        let about = Vendor::read(&whole);
+        let queue = whole.join("queue");
+        Ok(Identity {
+            name: roots::file_name(&folder).replace('!', "/"),
+            number,
+            model: about.model,
+            serial: about.serial,
+            firmware: about.firmware,
+            size: sectors(&folder.join("size")),
+            transport: transport(&whole),
+            link: link(&whole),
+            rotational: roots::flag(&queue.join("rotational")),
+            removable: roots::flag(&whole.join("removable")),
+            read_only: roots::flag(&folder.join("ro")).unwrap_or(false),
+            logical_block: roots::number(&queue.join("logical_block_size")).map(Bytes),
+            physical_block: roots::number(&queue.join("physical_block_size")).map(Bytes),
+            partition_of: (whole != folder).then(|| roots::file_name(&whole)),
+            partitions: partitions(&folder),
+            holders: roots::names(&folder.join("holders")),
+            backing_file: roots::text(&folder.join("loop/backing_file")).map(PathBuf::from),
+        })
+    }
+}
+
+/// The folder of the disk of which this is the folder of a partition, or itself.
+pub(crate) fn whole_disk(folder: &Path) -> PathBuf {
+    match folder.parent() {
+        Some(parent) if folder.join("partition").exists() => parent.to_path_buf(),
+        _ => folder.to_path_buf(),
+    }
+}
+
+/// sysfs counts sectors of 512 bytes whatever the device's blocks are.
+fn sectors(path: &Path) -> Bytes {
+    Lba(roots::number(path).unwrap_or(0)).offset()
+}
+
+fn partitions(folder: &Path) -> Vec<Partition> {
+    let partition = |name: String| {
+        let place = folder.join(&name);
+        let number = roots::text(&place.join("dev"))?.parse().ok()?;
+        place.join("partition").exists().then(|| Partition {
+            number,
+            start: sectors(&place.join("start")),
+            size: sectors(&place.join("size")),
+            name,
+        })
+    };
+    let names = roots::names(folder).into_iter();
+    let mut all: Vec<_> = names.filter_map(partition).collect();
+    all.sort_by_key(|p| (p.start, p.number));
+    all
+}
+
+/// What the maker says of a device, in whichever place its driver keeps it.
+#[derive(Debug, Default)]
+struct Vendor {
+    model: Option<String>,
+    serial: Option<String>,
+    firmware: Option<String>,
+}
+
+impl Vendor {
+    fn read(whole: &Path) -> Self {
+        let device = whole.join("device");
+        let of = |name: &str| roots::text(&device.join(name));
+        let model = match (of("vendor"), of("model")) {
+            // `vendor` of a virtio disk is a number, of an ATA disk always `ATA`.
+            (Some(vendor), Some(model)) if vendor != "ATA" && !vendor.starts_with("0x") => {
+                Some(format!("{vendor} {model}"))
+            }
+            (_, model) => model,
+        };
+        Vendor {
+            model: model
+                .or_else(|| of("name"))
+                .or_else(|| roots::text(&whole.join("dm/name"))),
+            serial: of("serial")
+                .or_else(|| roots::text(&whole.join("serial")))
+                .or_else(|| unit_serial(&device))
+                .or_else(|| above(whole, "serial"))
+                .or_else(|| roots::text(&whole.join("dm/uuid"))),
+            firmware: of("firmware_rev").or_else(|| of("fwrev")).or_else(|| of("rev")),
+        }
+    }
+}
+
+/// The serial number in the SCSI page 80h of vital product data: four bytes of head, then text.
+fn unit_serial(device: &Path) -> Option<String> {
+    let page = roots::read_bytes(&device.join("vpd_pg80")).ok()?;
+    let text = String::from_utf8_lossy(page.get(4..)?).trim_matches(['\0', ' ']).to_string();
+    (!text.is_empty()).then_some(text)
+}
+
+/// An attribute of the nearest USB device above.
+fn above(whole: &Path, attribute: &str) -> Option<String> {
+    whole
+        .ancestors()
+        .find(|folder| folder.join("bDeviceClass").exists())
+        .and_then(|folder| roots::text(&folder.join(attribute)))
+}
+
+/// From the path of the device, which names every bus it hangs on, the last one first.
+fn transport(whole: &Path) -> Transport {
+    let name = roots::file_name(whole);
+    let starts = |prefixes: &[&str]| prefixes.iter().any(|p| name.starts_with(p));
+    if starts(&["loop"]) {
+        return Transport::Loop;
+    } else if starts(&["dm-"]) {
+        return Transport::Mapper;
+    } else if starts(&["md"]) {
+        return Transport::Raid;
+    } else if starts(&["zram", "ram", "pmem"]) {
+        return Transport::Memory;
+    } else if starts(&["nbd", "rbd", "drbd"]) {
+        return Transport::Network;
+    } else if starts(&["xvd", "vd"]) {
+        return Transport::Virtual;
+    } else if starts(&["nvme"]) {
+        return Transport::Nvme;
+    }
+    if starts(&["mmcblk"]) {
+        return match roots::text(&whole.join("device/type")).as_deref() {
+            Some("SD") => Transport::Sd,
+            _ => Transport::Mmc,
+        };
+    }
+    let parts = whole.components().rev();
+    let mut parts = parts.map(|c| c.as_os_str().to_string_lossy().into_owned());
+    let numbered = |part: &str, bus: &str| {
+        part.strip_prefix(bus)
+            .is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+    };
+    parts
+        .find_map(|part| match part.as_str() {
+            p if numbered(p, "usb") => Some(Transport::Usb),
+            p if numbered(p, "ata") => Some(Transport::Ata),
+            p if numbered(p, "virtio") => Some(Transport::Virtual),
+            p if p.contains("ufs") => Some(Transport::Ufs),
+            _ => None,
+        })
+        .unwrap_or(if name.starts_with("sd") {
+            Transport::Scsi
+        } else {
+            Transport::Unknown
+        })
+}
+
+/// What the nearest bus above says of its speed.
+fn link(whole: &Path) -> Option<String> {
+    let device = whole.join("device").canonicalize().ok()?;
+    device.ancestors().find_map(|folder| {
+        if folder.join("bDeviceClass").exists() {
+            let speed = roots::text(&folder.join("speed"))?;
+            return Some(format!("USB at {speed} Mbit/s"));
+        }
+        if let Some(speed) = ata_speed(folder) {
+            return Some(speed);
+        }
+        let now = roots::text(&folder.join("current_link_speed"))?;
+        let lanes = roots::text(&folder.join("current_link_width"))?;
+        let most = roots::text(&folder.join("max_link_speed"))?;
+        let most_lanes = roots::text(&folder.join("max_link_width"))?;
+        Some(format!("PCIe {now} x{lanes} (device: {most} x{most_lanes})"))
+    })
+}
+
+/// An ATA port has its links in folders beside the device's.
+fn ata_speed(folder: &Path) -> Option<String> {
+    let port = roots::file_name(folder);
+    let number = port.strip_prefix("ata")?;
+    let link = format!("link{number}");
+    let place = folder.join(&link).join("ata_link").join(&link);
+    Some(format!("SATA at {}", roots::text(&place.join("sata_spd"))?))
+}

@@ -1,0 +1,173 @@
+//! CID: who made a card, when, and which one it is.
+
+use super::{Family, Register, RegisterError};
+use serde::Serialize;
+
+/// EXT_CSD revisions from this one on count the year of manufacture from 2013 where it would be
+/// before 2010 (JESD84-B51, MDT; Linux does the same).
+const LATER_YEARS_FROM: u8 = 5;
+
+/// Makers of SD cards by manufacturer and OEM identifier: pairs seen on genuine cards. The SD
+/// Association does not publish its list.
+const SD_MAKERS: [(u8, u16, &str); 10] = [
+    (0x02, 0x544d, "Toshiba"),
+    (0x03, 0x5344, "SanDisk"),
+    (0x03, 0x5054, "SanDisk"),
+    (0x1b, 0x534d, "Samsung"),
+    (0x1d, 0x4144, "ADATA"),
+    (0x27, 0x5048, "Phison"),
+    (0x41, 0x3432, "Kingston"),
+    (0x74, 0x4a45, "Transcend"),
+    (0x74, 0x4a60, "Transcend"),
+    (0x09, 0x4150, "ATP"),
+];
+
+/// Makers of eMMC by manufacturer identifier, as in Linux' `drivers/mmc/core/quirks.h` and
+/// `card.h`.
+const MMC_MAKERS: [(u8, &str); 7] = [
+    (0x02, "SanDisk"),
+    (0x11, "Toshiba"),
+    (0x13, "Micron"),
+    (0x15, "Samsung"),
+    (0x45, "SanDisk"),
+    (0x70, "Kingston"),
+    (0x90, "SK hynix"),
+];
+
+/// What the checksum at the end of a register says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Checksum {
+    /// It fits.
+    Right,
+    /// It does not: a transmission fault, or a register put together by hand.
+    Wrong,
+    /// The host controller does not pass it on.
+    NotGiven,
+}
+
+/// The card identification register.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Cid {
+    /// Manufacturer identifier (MID).
+    pub manufacturer: u8,
+    /// OEM identifier (OID): two characters of an SD card, a number of an eMMC.
+    pub oem: u16,
+    /// Whose these are, where known.
+    pub maker: Option<&'static str>,
+    /// Product name (PNM).
+    pub product: String,
+    /// Product revision (PRV), its two halves.
+    pub revision: (u8, u8),
+    /// Serial number (PSN).
+    pub serial: u32,
+    /// Year of manufacture.
+    pub year: u16,
+    /// Month of manufacture, 1 to 12 where the card says something sensible.
+    pub month: u8,
+    /// The checksum (CRC7).
+    pub checksum: Checksum,
+}
+
+impl Cid {
+    /// Decodes 32 hexadecimal digits. `ext_csd_revision` decides about the year of an eMMC.
+    ///
+    /// # Errors
+    /// Where the text is no such register.
+    pub fn from_hex(
+        text: &str,
+        family: Family,
+        ext_csd_revision: Option<u8>,
+    ) -> Result<Self, RegisterError> {
+        let register = Register::<16>::from_hex(text)?;
+        Ok(match family {
+            Family::Sd => Self::sd(&register),
+            Family::Mmc => Self::mmc(&register, ext_csd_revision),
+        })
+    }
+
+    fn sd(r: &Register<16>) -> Self {
+        let (manufacturer, oem) = (r.bits(127, 120) as u8, r.bits(119, 104) as u16);
+        let maker = SD_MAKERS
+            .iter()
+            .find(|(mid, oid, _)| (*mid, *oid) == (manufacturer, oem));
+        Cid {
+            manufacturer,
+            oem,
+            maker: maker.map(|(_, _, name)| *name),
+            product: r.characters(64, 5),
+            revision: (r.bits(63, 60) as u8, r.bits(59, 56) as u8),
+            serial: r.bits(55, 24) as u32,
+            year: 2000 + r.bits(19, 12) as u16,
+            month: r.bits(11, 8) as u8,
+            checksum: checksum(r),
+        }
+    }
+
+    fn mmc(r: &Register<16>, ext_csd_revision: Option<u8>) -> Self {
+        let manufacturer = r.bits(127, 120) as u8;
+        let maker = MMC_MAKERS.iter().find(|(mid, _)| *mid == manufacturer);
+        let later = ext_csd_revision.is_some_and(|rev| rev >= LATER_YEARS_FROM);
+        let year = 1997 + r.bits(11, 8) as u16;
+        Cid {
+            manufacturer,
+            oem: r.bits(119, 104) as u16,
+            maker: maker.map(|(_, name)| *name),
+            product: r.characters(56, 6),
+            revision: (r.bits(55, 52) as u8, r.bits(51, 48) as u8),
+            serial: r.bits(47, 16) as u32,
+            year: if later && year < 2010 { year + 16 } else { year },
+            month: r.bits(15, 12) as u8,
+            checksum: checksum(r),
+        }
+    }
+}
+
+/// CRC7 over the first 15 bytes (x^7 + x^3 + 1), followed by a one. Many host controllers leave
+/// the last byte out, and the kernel shows a zero.
+fn checksum(register: &Register<16>) -> Checksum {
+    let (data, last) = register.0.split_at(15);
+    match last {
+        [0] => Checksum::NotGiven,
+        [byte] if byte >> 1 == crc7(data) => Checksum::Right,
+        _ => Checksum::Wrong,
+    }
+}
+
+fn crc7(data: &[u8]) -> u8 {
+    let mut crc = 0u8;
+    for byte in data {
+        crc ^= byte;
+        for _ in 0..8 {
+            // The polynomial 0x09, one bit further up, where the checksum is kept.
+            crc = if crc & 0x80 == 0 { crc << 1 } else { crc << 1 ^ 0x12 };
+        }
+    }
+    crc >> 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The commands of the SD specification's own examples of CRC7 (section 4.5).
+    #[test]
+    fn crc7_of_the_specification() {
+        assert_eq!(crc7(&[0x40, 0, 0, 0, 0]), 0b100_1010);
+        assert_eq!(crc7(&[0x51, 0, 0, 0, 0]), 0b010_1010);
+        assert_eq!(crc7(&[0x11, 0, 0, 0x09, 0]), 0b011_0011);
+    }
+
+    #[test]
+    fn an_emmc() {
+        // MID 15h, OID 0100h, 8GTF4R, revision 0.6, serial 12345678h, December, 1997 + 2.
+        let hex = format!("150100{}0612345678c200", "384754463452");
+        let cid = Cid::from_hex(&hex, Family::Mmc, Some(8)).unwrap();
+        assert_eq!((cid.manufacturer, cid.maker), (0x15, Some("Samsung")));
+        assert_eq!(cid.product, "8GTF4R");
+        assert_eq!((cid.revision, cid.serial), ((0, 6), 0x1234_5678));
+        assert_eq!((cid.year, cid.month), (2015, 12));
+        let old = Cid::from_hex(&hex, Family::Mmc, None).unwrap();
+        assert_eq!(old.year, 1999);
+    }
+}

@@ -1,0 +1,51 @@
+//! Instruments beside the I/O: SMART through smartctl ([`smart`]), temperatures ([`hwmon`]), power
+//! from RAPL ([`rapl`]), from an INA226 or INA219 ([`ina`]), or from the file that a USB meter
+//! writes ([`meter`]), and the energy that follows from power ([`energy`]).
+//!
+//! The caller polls each at its own pace, in a thread of its own; nothing here starts one or keeps
+//! a clock. What cannot be read says why ([`Reading`]). Reading a file of sysfs may cost the driver
+//! a command to the device (an NVMe temperature is a log page): once a second is a good pace.
+
+pub mod energy;
+pub mod hwmon;
+pub mod ina;
+pub mod meter;
+pub mod rapl;
+pub mod smart;
+
+use serde::Serialize;
+use std::io;
+use std::path::Path;
+use thiserror::Error;
+
+/// Why there is no value: an instrument that is not there, or does not answer.
+#[derive(Clone, Debug, PartialEq, Eq, Error, Serialize)]
+#[error("{0}")]
+#[serde(transparent)]
+pub struct Absent(pub String);
+
+/// A value, or why there is none.
+pub type Reading<T> = Result<T, Absent>;
+
+impl Absent {
+    pub(crate) fn new(why: impl Into<String>) -> Self {
+        Absent(why.into())
+    }
+
+    /// Where a file of the system cannot be read.
+    pub(crate) fn file(path: &Path, error: &io::Error) -> Self {
+        let why = match error.kind() {
+            io::ErrorKind::NotFound => "there is no such file".to_string(),
+            io::ErrorKind::PermissionDenied => "only root may read it".to_string(),
+            _ => error.to_string(),
+        };
+        Absent(format!("{}: {why}", path.display()))
+    }
+}
+
+/// A whole number out of a file of the system, which may be negative.
+pub(crate) fn integer(path: &Path) -> Reading<i64> {
+    let text = crate::roots::read(path).map_err(|e| Absent::file(path, &e))?;
+    let number = text.parse();
+    number.map_err(|_| Absent::new(format!("{}: `{text}` is no number", path.display())))
+}

@@ -1,0 +1,87 @@
+//! What the tools of the system write is recognised, and by the same name as `blkid` gives it.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod support;
+
+use nandscope_inspect::signature::probe;
+use nandscope_units::Bytes;
+use std::fs::File;
+use support::{Folder, Loop, has, must, run, skip};
+
+/// A tool, its command, our name for the result, and `blkid`'s (of a file system or a table).
+const TOOLS: &[(&str, &str, &str, &str)] = &[
+    ("mkfs.ext4", "mkfs.ext4 -q -F", "ext", "ext4"),
+    ("mkfs.ext2", "mkfs.ext2 -q -F", "ext", "ext2"),
+    ("mkfs.xfs", "mkfs.xfs -q -f", "xfs", "xfs"),
+    ("mkfs.btrfs", "mkfs.btrfs -q -f", "btrfs", "btrfs"),
+    ("mkfs.vfat", "mkfs.vfat -F 12", "vfat", "vfat"),
+    ("mkfs.vfat", "mkfs.vfat -F 16", "vfat", "vfat"),
+    ("mkfs.vfat", "mkfs.vfat -F 32", "vfat", "vfat"),
+    ("mkfs.exfat", "mkfs.exfat", "exfat", "exfat"),
+    ("mkfs.f2fs", "mkfs.f2fs -q -f", "f2fs", "f2fs"),
+    ("mkfs.nilfs2", "mkfs.nilfs2 -q -f", "nilfs2", "nilfs2"),
+    ("mkswap", "mkswap", "swap", "swap"),
+    ("pvcreate", "pvcreate -q -ff -y", "lvm", "LVM2_member"),
+    (
+        "cryptsetup",
+        "cryptsetup -q luksFormat --type luks1 --pbkdf-force-iterations 1000 --key-file /etc/passwd",
+        "luks",
+        "crypto_LUKS",
+    ),
+    (
+        "cryptsetup",
+        "cryptsetup -q luksFormat --type luks2 --pbkdf pbkdf2 --pbkdf-force-iterations 1000 --key-file /etc/passwd",
+        "luks",
+        "crypto_LUKS",
+    ),
+    ("sgdisk", "sgdisk -n 1:0:0", "gpt", "gpt"),
+    ("parted", "parted -s DEVICE mklabel msdos mkpart primary 1MiB 100%", "mbr", "dos"),
+];
+
+#[test]
+fn what_the_tools_write_is_found() {
+    let test = "what_the_tools_write_is_found";
+    let folder = Folder::new("signatures");
+    // The smallest size that XFS, btrfs and f2fs all take.
+    let Some(device) = Loop::new(test, &folder, "image", 320) else {
+        return;
+    };
+    let size = Bytes::mib(320);
+    let open = || File::open(&device.device).unwrap();
+    assert_eq!(probe(&open(), size).unwrap(), []);
+    for (tool, command, name, blkid) in TOOLS {
+        if !has(tool) {
+            skip(test, &format!("there is no {tool}"));
+            continue;
+        }
+        let command = match command.contains("DEVICE") {
+            true => command.replace("DEVICE", &device.show()),
+            false => format!("{command} {}", device.show()),
+        };
+        must(&command);
+        let found = probe(&open(), size).unwrap();
+        assert!(found.iter().any(|s| s.name == *name), "{command}: {found:?}");
+        let of = |tag: &str| run(&format!("blkid -p -o value -s {tag} {}", device.show())).stdout;
+        let said = [of("TYPE"), of("PTTYPE")].concat();
+        let said = String::from_utf8(said).unwrap();
+        assert!(said.split_whitespace().any(|s| s == *blkid), "{command}: {said}");
+        // Everything that was written goes away with its signatures, in our eyes as in blkid's.
+        must(&format!("wipefs -q -a {}", device.show()));
+        must(&format!("blkdiscard -z {}", device.show()));
+        assert_eq!(probe(&open(), size).unwrap(), [], "{command}");
+    }
+}
+
+/// Random data, such as an earlier measurement leaves, is no reason to refuse a device.
+#[test]
+fn random_data_carries_nothing() {
+    let mut state = 1u64;
+    let bytes: Vec<u8> = (0..8 << 20)
+        .map(|_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as u8
+        })
+        .collect();
+    assert_eq!(probe(&bytes[..], Bytes(bytes.len() as u64)).unwrap(), []);
+}

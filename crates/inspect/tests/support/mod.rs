@@ -1,0 +1,116 @@
+//! Real loop devices, mounts and swap, for tests that run as root. Where the machine does not let
+//! them, the test says so on standard error, whatever the harness swallows.
+
+#![allow(dead_code, reason = "each test file uses its part of this")]
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Where tools of the system are, which a user's path may lack.
+const PATH: &str = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin";
+
+/// Says past the harness why a test proves nothing here.
+pub fn skip(test: &str, why: &str) {
+    let line = format!("SKIPPED {test}: {why}\n");
+    // The harness captures `eprintln!` of tests that pass.
+    let told = File::options().write(true).open("/proc/self/fd/2");
+    let _ = told.and_then(|mut out| out.write_all(line.as_bytes()));
+}
+
+/// A command with its arguments in one line.
+pub fn run(line: &str) -> Output {
+    let mut words = line.split_whitespace();
+    let program = words.next().unwrap();
+    let mut command = Command::new("/usr/bin/env");
+    command.arg(program).args(words).env("PATH", PATH);
+    command.output().unwrap()
+}
+
+/// As [`run`], where it must succeed.
+pub fn must(line: &str) -> String {
+    let out = run(line);
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(out.status.success(), "{line}: {said}");
+    String::from_utf8(out.stdout).unwrap().trim().to_string()
+}
+
+pub fn has(tool: &str) -> bool {
+    PATH.split(':').any(|folder| Path::new(folder).join(tool).exists())
+}
+
+/// A folder that goes away.
+pub struct Folder(pub PathBuf);
+
+impl Folder {
+    pub fn new(name: &str) -> Self {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path.canonicalize().unwrap())
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A loop device over a file of this size.
+pub struct Loop {
+    pub device: PathBuf,
+    pub file: PathBuf,
+}
+
+impl Loop {
+    /// `None`, said aloud, where there can be none.
+    pub fn new(test: &str, folder: &Folder, name: &str, mib: u64) -> Option<Self> {
+        if !Path::new("/dev/loop-control").exists() {
+            skip(test, "there is no /dev/loop-control");
+            return None;
+        }
+        if !rustix::process::geteuid().is_root() {
+            skip(test, "only root may set up loop devices");
+            return None;
+        }
+        let file = folder.path(name);
+        File::create(&file).unwrap().set_len(mib << 20).unwrap();
+        let out = run(&format!("losetup --find --show --partscan {}", file.display()));
+        if !out.status.success() {
+            let said = String::from_utf8_lossy(&out.stderr).into_owned();
+            skip(test, &format!("losetup does not work: {said}"));
+            return None;
+        }
+        let device = PathBuf::from(String::from_utf8(out.stdout).unwrap().trim());
+        Some(Loop { device, file })
+    }
+
+    pub fn name(&self) -> String {
+        self.device.file_name().unwrap().to_string_lossy().into_owned()
+    }
+
+    pub fn show(&self) -> String {
+        self.device.display().to_string()
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        run(&format!("losetup -d {}", self.show()));
+    }
+}
+
+/// Something to be undone, such as a mount.
+pub struct Undo(pub String);
+
+impl Drop for Undo {
+    fn drop(&mut self) {
+        run(&self.0);
+    }
+}
