@@ -11,6 +11,8 @@ declare -A seeds=(
     [iolog]=fuzz/seeds/iolog [blkparse]=fuzz/seeds/blkparse [csv]=fuzz/seeds/csv
     [nstrace]=traces [result]=fuzz/seeds/result [snapshot]=fuzz/seeds/snapshot
     [flashbench]=fuzz/seeds/flashbench
+    [registers]=fuzz/seeds/registers [mountinfo]=fuzz/seeds/mountinfo [smart]=fuzz/seeds/smart
+    [meter]=fuzz/seeds/meter [signatures]=fuzz/seeds/signatures
 )
 
 nightly() {

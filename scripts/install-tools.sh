@@ -14,6 +14,19 @@ need python3 python3
 need chromium chromium
 need mount mount
 need kill procps
+# Makers of the file systems and volumes that `inspect` must recognise, and blkid to compare with.
+need wipefs util-linux
+need mkfs.ext4 e2fsprogs
+need mkfs.vfat dosfstools
+need mkfs.exfat exfatprogs
+need mkfs.xfs xfsprogs
+need mkfs.btrfs btrfs-progs
+need mkfs.f2fs f2fs-tools
+need mkfs.nilfs2 nilfs-tools
+need pvcreate lvm2
+need cryptsetup cryptsetup-bin
+need sgdisk gdisk
+need parted parted
 
 if ((${#packages[@]} > 0)); then
     if [[ $(id -u) -eq 0 ]] && command -v apt-get >/dev/null; then

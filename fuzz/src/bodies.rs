@@ -5,6 +5,9 @@
 
 use nandscope_device::Device;
 use nandscope_device::profile::{parse_host, parse_profile};
+use nandscope_inspect::mounts::{parse_mounts, parse_swaps};
+use nandscope_inspect::registers::{Cid, Csd, ExtCsd, Family, Scr, Ssr};
+use nandscope_inspect::telemetry::meter::MeterFile;
 use nandscope_measure::document::{from_json, to_json};
 use nandscope_suite::cards::Cards;
 use nandscope_suite::flashbench::recorded::Recorded;
@@ -28,7 +31,7 @@ pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
 #[allow(dead_code, reason = "libFuzzer takes them one by one")]
-pub const ALL: [Target; 10] = [
+pub const ALL: [Target; 15] = [
     ("profile", profile),
     ("host", host),
     ("job", job),
@@ -39,6 +42,11 @@ pub const ALL: [Target; 10] = [
     ("result", result),
     ("snapshot", snapshot),
     ("flashbench", flashbench),
+    ("registers", registers),
+    ("mountinfo", mountinfo),
+    ("smart", smart),
+    ("meter", meter),
+    ("signatures", signatures),
 ];
 
 /// A device profile: faults name a line of the text; what is accepted explains itself.
@@ -236,4 +244,50 @@ fn checksum(bytes: &[u8]) -> u64 {
         sum = (sum ^ u64::from_le_bytes(word)).wrapping_mul(0x0000_0100_0000_01b3);
     }
     sum
+}
+
+/// Registers of cards in hexadecimal, a line each, whichever they are.
+pub fn registers(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    for line in text.lines() {
+        for family in [Family::Sd, Family::Mmc] {
+            if let Ok(cid) = Cid::from_hex(line, family, Some(8)) {
+                assert!(cid.month < 16 && cid.year >= 1997);
+            }
+            let _ = Csd::from_hex(line, family);
+        }
+        let _ = Scr::from_hex(line);
+        let _ = Ssr::from_hex(line).map(|ssr| ssr.classes());
+        let _ = ExtCsd::from_hex(line);
+    }
+}
+
+/// Mounts and swap: not more of them than lines.
+pub fn mountinfo(data: &[u8]) {
+    let lines = data.split(|b| *b == b'\n').count();
+    assert!(parse_mounts(data).len() <= lines);
+    assert!(parse_swaps(data).len() < lines.max(1));
+}
+
+/// What smartctl writes.
+pub fn smart(data: &[u8]) {
+    let _ = nandscope_inspect::telemetry::smart::parse(data);
+}
+
+/// The table of a USB meter: samples are numbers, whatever stands in the cells.
+pub fn meter(data: &[u8]) {
+    if let Ok(samples) = MeterFile::new(Path::new("fuzz")).take(data) {
+        assert!(samples.iter().all(|sample| sample.watts.is_finite()));
+    }
+}
+
+/// A device with these bytes: what is found lies on it.
+pub fn signatures(data: &[u8]) {
+    let size = Bytes(data.len() as u64);
+    match nandscope_inspect::signature::probe(data, size) {
+        Ok(found) => assert!(found.iter().all(|s| s.offset < size)),
+        Err(error) => panic!("{error}"),
+    }
 }

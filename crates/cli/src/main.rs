@@ -9,6 +9,7 @@ mod devices;
 mod failure;
 mod fault;
 mod input;
+mod inspect;
 mod interrupt;
 mod job;
 mod output;
@@ -72,6 +73,8 @@ commands! {
     Review => review,
     /// List the simulated devices and hosts, or explain one
     Devices => devices,
+    /// Say what a target is, and whether and why it may not be written
+    Inspect => inspect,
     /// Run a job file on a target
     Run => run,
     /// Check or show job files, or write them for fio

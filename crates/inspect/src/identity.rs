@@ -208,7 +208,9 @@ impl Vendor {
                 .or_else(|| unit_serial(&device))
                 .or_else(|| above(whole, "serial"))
                 .or_else(|| roots::text(&whole.join("dm/uuid"))),
-            firmware: of("firmware_rev").or_else(|| of("fwrev")).or_else(|| of("rev")),
+            firmware: of("firmware_rev")
+                .or_else(|| of("fwrev"))
+                .or_else(|| of("rev")),
         }
     }
 }
@@ -216,7 +218,9 @@ impl Vendor {
 /// The serial number in the SCSI page 80h of vital product data: four bytes of head, then text.
 fn unit_serial(device: &Path) -> Option<String> {
     let page = roots::read_bytes(&device.join("vpd_pg80")).ok()?;
-    let text = String::from_utf8_lossy(page.get(4..)?).trim_matches(['\0', ' ']).to_string();
+    let text = String::from_utf8_lossy(page.get(4..)?)
+        .trim_matches(['\0', ' '])
+        .to_string();
     (!text.is_empty()).then_some(text)
 }
 
@@ -289,7 +293,9 @@ fn link(whole: &Path) -> Option<String> {
         let lanes = roots::text(&folder.join("current_link_width"))?;
         let most = roots::text(&folder.join("max_link_speed"))?;
         let most_lanes = roots::text(&folder.join("max_link_width"))?;
-        Some(format!("PCIe {now} x{lanes} (device: {most} x{most_lanes})"))
+        Some(format!(
+            "PCIe {now} x{lanes} (device: {most} x{most_lanes})"
+        ))
     })
 }
 

@@ -2,10 +2,10 @@
 //! mapper and RAID, loop devices; and the disks under a folder. All of it from sysfs, where the
 //! stacking may be of any depth.
 
+use crate::DeviceNumber;
 use crate::identity::whole_disk;
 use crate::mounts::{Mount, mount_of};
 use crate::roots::{self, Roots};
-use crate::DeviceNumber;
 use std::collections::BTreeSet;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -41,15 +41,17 @@ pub(crate) fn upwards(roots: &Roots, number: DeviceNumber) -> Devices {
             waiting.extend(numbers_in(&folder.join("holders")));
             waiting.extend(partition_numbers(&folder));
         }
-        let behind = loops.iter().filter(|(_, file)| number_at(file) == Some(next));
+        let behind = loops
+            .iter()
+            .filter(|(_, file)| number_at(file) == Some(next));
         waiting.extend(behind.map(|(number, _)| *number));
     }
     found
 }
 
 /// The device and everything that it stands on, down to whole disks. A loop device stands on the
-/// disks of the file system that its file is in.
-pub(crate) fn downwards(roots: &Roots, mounts: &[Mount], number: DeviceNumber) -> Devices {
+/// device behind it, and with `mounts` also on the disks of the file system that its file is in.
+pub(crate) fn downwards(roots: &Roots, mounts: Option<&[Mount]>, number: DeviceNumber) -> Devices {
     let mut found = Devices::new();
     let mut waiting = vec![number];
     while let Some(next) = waiting.pop() {
@@ -64,9 +66,10 @@ pub(crate) fn downwards(roots: &Roots, mounts: &[Mount], number: DeviceNumber) -
         waiting.extend(own_number(&whole));
         if let Some(file) = roots::text(&folder.join("loop/backing_file")) {
             let file = Path::new(&file);
-            match number_at(file) {
-                Some(device) => waiting.push(device),
-                None => waiting.extend(devices_under(roots, mounts, file)),
+            match (number_at(file), mounts) {
+                (Some(device), _) => waiting.push(device),
+                (None, Some(mounts)) => waiting.extend(devices_under(roots, mounts, file)),
+                (None, None) => {}
             }
         }
     }
@@ -109,7 +112,10 @@ fn companions(roots: &Roots, number: DeviceNumber) -> Vec<DeviceNumber> {
         .find(|names| names.contains(&name))
         .map(|names| {
             let folder = roots.sys.join("class/block");
-            names.iter().filter_map(|n| own_number(&folder.join(n))).collect()
+            names
+                .iter()
+                .filter_map(|n| own_number(&folder.join(n)))
+                .collect()
         })
         .unwrap_or_else(|| vec![number])
 }

@@ -160,7 +160,11 @@ mod tests {
 
     #[test]
     fn swaps_have_a_line_of_titles() {
-        let text = b"Filename\t\t\tType\t\tSize\n/dev/sda2    partition 1 0 -2\n/a\\040b file 1 0 -3\n";
-        assert_eq!(parse_swaps(text), [Path::new("/dev/sda2"), Path::new("/a b")]);
+        let text =
+            b"Filename\t\t\tType\t\tSize\n/dev/sda2    partition 1 0 -2\n/a\\040b file 1 0 -3\n";
+        assert_eq!(
+            parse_swaps(text),
+            [Path::new("/dev/sda2"), Path::new("/a b")]
+        );
     }
 }

@@ -15,7 +15,12 @@ const TOOLS: &[(&str, &str, &str, &str)] = &[
     ("mkfs.ext2", "mkfs.ext2 -q -F", "ext", "ext2"),
     ("mkfs.xfs", "mkfs.xfs -q -f", "xfs", "xfs"),
     ("mkfs.btrfs", "mkfs.btrfs -q -f", "btrfs", "btrfs"),
-    ("mkfs.vfat", "mkfs.vfat -F 12", "vfat", "vfat"),
+    (
+        "mkfs.vfat",
+        "mkfs.vfat -F 12 -s 128 DEVICE 100000",
+        "vfat",
+        "vfat",
+    ),
     ("mkfs.vfat", "mkfs.vfat -F 16", "vfat", "vfat"),
     ("mkfs.vfat", "mkfs.vfat -F 32", "vfat", "vfat"),
     ("mkfs.exfat", "mkfs.exfat", "exfat", "exfat"),
@@ -36,7 +41,12 @@ const TOOLS: &[(&str, &str, &str, &str)] = &[
         "crypto_LUKS",
     ),
     ("sgdisk", "sgdisk -n 1:0:0", "gpt", "gpt"),
-    ("parted", "parted -s DEVICE mklabel msdos mkpart primary 1MiB 100%", "mbr", "dos"),
+    (
+        "parted",
+        "parted -s DEVICE mklabel msdos mkpart primary 1MiB 100%",
+        "mbr",
+        "dos",
+    ),
 ];
 
 #[test]
@@ -61,11 +71,17 @@ fn what_the_tools_write_is_found() {
         };
         must(&command);
         let found = probe(&open(), size).unwrap();
-        assert!(found.iter().any(|s| s.name == *name), "{command}: {found:?}");
+        assert!(
+            found.iter().any(|s| s.name == *name),
+            "{command}: {found:?}"
+        );
         let of = |tag: &str| run(&format!("blkid -p -o value -s {tag} {}", device.show())).stdout;
         let said = [of("TYPE"), of("PTTYPE")].concat();
         let said = String::from_utf8(said).unwrap();
-        assert!(said.split_whitespace().any(|s| s == *blkid), "{command}: {said}");
+        assert!(
+            said.split_whitespace().any(|s| s == *blkid),
+            "{command}: {said}"
+        );
         // Everything that was written goes away with its signatures, in our eyes as in blkid's.
         must(&format!("wipefs -q -a {}", device.show()));
         must(&format!("blkdiscard -z {}", device.show()));
@@ -79,7 +95,9 @@ fn random_data_carries_nothing() {
     let mut state = 1u64;
     let bytes: Vec<u8> = (0..8 << 20)
         .map(|_| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             (state >> 33) as u8
         })
         .collect();

@@ -82,11 +82,17 @@ impl Conditions {
         put("kernel", self.kernel.clone());
         put("processor", cpu.model.clone());
         put("processors", (cpu.count > 0).then(|| cpu.count.to_string()));
-        put("cpu governor", (!cpu.governors.is_empty()).then(|| cpu.governors.join(", ")));
+        put(
+            "cpu governor",
+            (!cpu.governors.is_empty()).then(|| cpu.governors.join(", ")),
+        );
         put("load before", self.load.map(|l| l.to_string()));
         put("virtual machine", self.virtual_machine.clone());
         put("on battery", self.on_battery.map(|b| b.to_string()));
-        put("temperature before", self.temperature_c.map(|t| format!("{t:.1} °C")));
+        put(
+            "temperature before",
+            self.temperature_c.map(|t| format!("{t:.1} °C")),
+        );
         if let Some(device) = &self.device {
             put("device", Some(device.name.clone()));
             put("transport", Some(device.transport.to_string()));
@@ -105,7 +111,9 @@ impl Conditions {
 
     /// Whether the device is attached in this way.
     fn is_on(&self, transport: Transport) -> bool {
-        self.device.as_ref().is_some_and(|d| d.transport == transport)
+        self.device
+            .as_ref()
+            .is_some_and(|d| d.transport == transport)
     }
 }
 
@@ -132,6 +140,3 @@ fn on_battery(roots: &Roots) -> Option<bool> {
     let online: Vec<bool> = mains.collect();
     (!online.is_empty()).then(|| !online.contains(&true))
 }
-
-#[cfg(test)]
-mod tests;

@@ -22,11 +22,16 @@ impl Processor {
         let info = roots::text(&roots.proc.join("cpuinfo")).unwrap_or_default();
         let field = |line: &str, names: &[&str]| {
             let (name, value) = line.split_once(':')?;
-            names.contains(&name.trim()).then(|| value.trim().to_string())
+            names
+                .contains(&name.trim())
+                .then(|| value.trim().to_string())
         };
         let cpus: Vec<_> = roots::names(&folder)
             .into_iter()
-            .filter(|n| n.strip_prefix("cpu").is_some_and(|n| n.parse::<u32>().is_ok()))
+            .filter(|n| {
+                n.strip_prefix("cpu")
+                    .is_some_and(|n| n.parse::<u32>().is_ok())
+            })
             .map(|n| folder.join(n))
             .collect();
         let mut governors: Vec<_> = cpus
@@ -39,8 +44,13 @@ impl Processor {
             .iter()
             .filter_map(|cpu| roots::number(&cpu.join("thermal_throttle/core_throttle_count")));
         Processor {
-            model: info.lines().find_map(|l| field(l, &["model name", "Model"])),
-            count: info.lines().filter_map(|l| field(l, &["processor"])).count(),
+            model: info
+                .lines()
+                .find_map(|l| field(l, &["model name", "Model"])),
+            count: info
+                .lines()
+                .filter_map(|l| field(l, &["processor"]))
+                .count(),
             governors,
             throttled: counts.reduce(u64::saturating_add),
         }

@@ -1,9 +1,9 @@
 //! The queue of a block device (`Documentation/ABI/stable/sysfs-block` of Linux): scheduler,
 //! limits, cache, discard.
 
+use crate::DeviceNumber;
 use crate::identity::whole_disk;
 use crate::roots::{self, Roots};
-use crate::DeviceNumber;
 use nandscope_units::Bytes;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -87,13 +87,17 @@ impl Queue {
             ("polling", flag(self.polling)),
             ("zoned", self.zoned.clone()),
         ];
-        let known = pairs.into_iter().filter_map(|(name, value)| Some((name.to_string(), value?)));
+        let known = pairs
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.to_string(), value?)));
         known.collect()
     }
 }
 
 /// The chosen one stands in brackets, as in `mq-deadline [none]`.
 fn chosen(line: &str) -> String {
-    let inside = line.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+    let inside = line
+        .split_once('[')
+        .and_then(|(_, rest)| rest.split_once(']'));
     inside.map_or(line, |(name, _)| name).to_string()
 }

@@ -4,7 +4,15 @@ use crate::roots::{self, Roots};
 
 /// Makers and products in the firmware's tables that are hypervisors.
 const NAMES: [&str; 10] = [
-    "QEMU", "KVM", "VMware", "VirtualBox", "innotek", "Xen", "Bochs", "Parallels", "Amazon EC2",
+    "QEMU",
+    "KVM",
+    "VMware",
+    "VirtualBox",
+    "innotek",
+    "Xen",
+    "Bochs",
+    "Parallels",
+    "Amazon EC2",
     "Google Compute Engine",
 ];
 

@@ -12,13 +12,26 @@ const MOST_LOAD: f64 = 0.3;
 const WARM_C: f64 = 60.0;
 /// Models by which virtual disks and the volumes of clouds give themselves away.
 const VIRTUAL_MODELS: [&str; 8] = [
-    "QEMU", "VBOX", "VMware", "Virtual", "Amazon Elastic", "PersistentDisk", "Msft", "XENSRC",
+    "QEMU",
+    "VBOX",
+    "VMware",
+    "Virtual",
+    "Amazon Elastic",
+    "PersistentDisk",
+    "Msft",
+    "XENSRC",
 ];
 /// Options of a mount that change what is measured, and how.
 const MOUNT_OPTIONS: [(&str, &str); 4] = [
     ("sync", "every write waits for the device"),
-    ("compress", "data is compressed: what is written is not what reaches the device"),
-    ("discard", "deleting discards at once, and competes with the measurement"),
+    (
+        "compress",
+        "data is compressed: what is written is not what reaches the device",
+    ),
+    (
+        "discard",
+        "deleting discards at once, and competes with the measurement",
+    ),
     ("data=journal", "data is written twice"),
 ];
 
@@ -50,13 +63,16 @@ fn warning(code: &'static str, text: impl Into<String>) -> Warning {
 fn machine(c: &Conditions) -> Vec<Warning> {
     let mut all = Vec::new();
     if let Some(name) = &c.virtual_machine {
-        let text = format!("this is a virtual machine ({name}): the host shares its time and disks");
+        let text =
+            format!("this is a virtual machine ({name}): the host shares its time and disks");
         all.push(warning("virtual-machine", text));
     }
     let slow = c.processor.governors.iter().find(|g| *g != "performance");
     if let Some(governor) = slow {
-        let text = format!("the clock follows `{governor}`: latencies at low load are longer; \
-            `cpupower frequency-set -g performance` holds it");
+        let text = format!(
+            "the clock follows `{governor}`: latencies at low load are longer; \
+            `cpupower frequency-set -g performance` holds it"
+        );
         all.push(warning("governor", text));
     }
     if let Some(load) = c.load
@@ -66,20 +82,29 @@ fn machine(c: &Conditions) -> Vec<Warning> {
         all.push(warning("load", text));
     }
     if c.on_battery == Some(true) {
-        all.push(warning("battery", "the machine runs on its battery, and may save power"));
+        all.push(warning(
+            "battery",
+            "the machine runs on its battery, and may save power",
+        ));
     }
     all
 }
 
 fn device(c: &Conditions) -> Vec<Warning> {
     let Some(device) = &c.device else {
-        return vec![warning("no-device", "no block device is known under this target")];
+        return vec![warning(
+            "no-device",
+            "no block device is known under this target",
+        )];
     };
     let mut all = Vec::new();
     let model = device.model.as_deref().unwrap_or_default();
     let virtual_model = VIRTUAL_MODELS.iter().any(|name| model.contains(name));
     if virtual_model || c.is_on(Transport::Virtual) {
-        all.push(warning("virtual-disk", "the disk is virtual: caches of its host are measured too"));
+        all.push(warning(
+            "virtual-disk",
+            "the disk is virtual: caches of its host are measured too",
+        ));
     }
     let below = match device.transport {
         Transport::Loop => "the device is a file: its file system and the cache are measured too",
@@ -91,18 +116,33 @@ fn device(c: &Conditions) -> Vec<Warning> {
     if !below.is_empty() {
         all.push(warning("layered", below));
     }
-    if device.rotational == Some(true) && matches!(device.transport, Transport::Ata | Transport::Scsi) {
+    if device.rotational == Some(true)
+        && matches!(device.transport, Transport::Ata | Transport::Scsi)
+    {
         all.push(warning("rotational", "the disk turns: it is not flash"));
     }
-    if device.link.as_deref().is_some_and(|l| l.contains("480 Mbit/s") || l.contains(" 12 Mbit/s")) {
-        all.push(warning("slow-link", "USB 2 limits it to about 40 MB/s: use another port or cable"));
+    if device
+        .link
+        .as_deref()
+        .is_some_and(|l| l.contains("480 Mbit/s") || l.contains(" 12 Mbit/s"))
+    {
+        all.push(warning(
+            "slow-link",
+            "USB 2 limits it to about 40 MB/s: use another port or cable",
+        ));
     }
     if narrowed(device.link.as_deref()) {
-        let text = format!("the link is slower than the device could: {}", device.link.clone().unwrap_or_default());
+        let text = format!(
+            "the link is slower than the device could: {}",
+            device.link.clone().unwrap_or_default()
+        );
         all.push(warning("narrow-link", text));
     }
     if let Some(t) = c.temperature_c.filter(|t| *t >= WARM_C) {
-        all.push(warning("warm", format!("the device has {t:.0} °C already and may throttle")));
+        all.push(warning(
+            "warm",
+            format!("the device has {t:.0} °C already and may throttle"),
+        ));
     }
     all
 }
@@ -119,8 +159,10 @@ fn queue(c: &Conditions) -> Vec<Warning> {
     };
     let mut all = Vec::new();
     if let Some(name) = queue.scheduler.as_deref().filter(|s| *s != "none") {
-        let text = format!("the scheduler `{name}` reorders requests; \
-            write `none` to queue/scheduler to measure the device alone");
+        let text = format!(
+            "the scheduler `{name}` reorders requests; \
+            write `none` to queue/scheduler to measure the device alone"
+        );
         all.push(warning("scheduler", text));
     }
     if queue.writeback_throttling_us.is_some_and(|us| us > 0) && c.mount.is_some() {
@@ -141,12 +183,19 @@ fn file_system(c: &Conditions, place: &Place) -> Vec<Warning> {
     let mut all = Vec::new();
     let memory = ["tmpfs", "ramfs"].contains(&mount.file_system.as_str());
     if memory {
-        all.push(warning("memory", format!("{} is memory: no device is measured", mount.point.display())));
+        all.push(warning(
+            "memory",
+            format!("{} is memory: no device is measured", mount.point.display()),
+        ));
     }
     for (option, effect) in MOUNT_OPTIONS {
-        let set = |o: &String| o == option || o.split_once('=').is_some_and(|(name, _)| name == option);
+        let set =
+            |o: &String| o == option || o.split_once('=').is_some_and(|(name, _)| name == option);
         if mount.options.iter().any(set) {
-            all.push(warning("mount-option", format!("mounted with `{option}`: {effect}")));
+            all.push(warning(
+                "mount-option",
+                format!("mounted with `{option}`: {effect}"),
+            ));
         }
     }
     all

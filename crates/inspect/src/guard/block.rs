@@ -3,12 +3,12 @@
 //! what is on it.
 
 use super::{DestroyData, Reason};
+use crate::DeviceNumber;
 use crate::identity::Identity;
 use crate::layers::{self, Devices};
 use crate::mounts::{Mount, swaps};
 use crate::roots::{self, Roots};
 use crate::signature::Signature;
-use crate::DeviceNumber;
 use nandscope_units::Bytes;
 use std::path::{Path, PathBuf};
 
@@ -24,7 +24,10 @@ pub(super) fn in_use(roots: &Roots, mounts: &[Mount], number: DeviceNumber) -> V
         let by_source = || layers::number_at(&mount.source).filter(|n| devices.contains(n));
         let device = devices.get(&mount.number).copied().or_else(by_source);
         if let Some(device) = device {
-            reasons.push(Reason::Mounted(layers::name_of(roots, device), mount.point.clone()));
+            reasons.push(Reason::Mounted(
+                layers::name_of(roots, device),
+                mount.point.clone(),
+            ));
         }
     }
     reasons.extend(shared_systems(roots, &devices, &reasons));
@@ -55,7 +58,9 @@ fn twins(roots: &Roots, number: DeviceNumber) -> Devices {
     let loops = layers::loop_backings(roots);
     let own = loops.iter().find(|(n, _)| *n == number);
     let file = own.map(|(_, file)| file);
-    let same = loops.iter().filter(|(n, f)| *n != number && Some(f) == file);
+    let same = loops
+        .iter()
+        .filter(|(n, f)| *n != number && Some(f) == file);
     same.flat_map(|(n, _)| layers::upwards(roots, *n)).collect()
 }
 
@@ -63,7 +68,10 @@ fn twins(roots: &Roots, number: DeviceNumber) -> Devices {
 fn shared_systems(roots: &Roots, devices: &Devices, known: &[Reason]) -> Vec<Reason> {
     let names: Vec<_> = devices.iter().map(|n| layers::name_of(roots, *n)).collect();
     let systems = layers::btrfs_devices(roots);
-    let members = systems.iter().flatten().filter(|member| names.contains(member));
+    let members = systems
+        .iter()
+        .flatten()
+        .filter(|member| names.contains(member));
     let said = |member: &str| {
         known
             .iter()
@@ -88,7 +96,10 @@ fn holders(roots: &Roots, devices: &Devices) -> Vec<Reason> {
     let loops = layers::loop_backings(roots).into_iter();
     let behind = loops.filter_map(|(number, file)| {
         let device = layers::number_at(&file).filter(|n| devices.contains(n))?;
-        Some(Reason::Holder(layers::name_of(roots, device), layers::name_of(roots, number)))
+        Some(Reason::Holder(
+            layers::name_of(roots, device),
+            layers::name_of(roots, number),
+        ))
     });
     reasons.extend(behind);
     reasons
@@ -101,19 +112,15 @@ pub(super) fn protects(
     number: DeviceNumber,
     protected: &[(String, PathBuf)],
 ) -> Vec<Reason> {
-    // What is reached by writing: partitions, and a device behind a loop device, but not the disk
-    // under the file system of an ordinary loop file, which stays whole.
+    // What writing reaches, and the disks it reaches it on; not the disk under the file system of
+    // a loop device's file, which stays whole.
     let mut reached = layers::upwards(roots, number);
-    reached.extend(through_loops(roots, number));
-    if let Ok(folder) = roots.block(number) {
-        let slaves = roots::names(&folder.join("slaves"));
-        if folder.join("partition").exists() || !slaves.is_empty() {
-            reached.extend(layers::downwards(roots, mounts, number));
-        }
-    }
+    reached.extend(layers::downwards(roots, None, number));
     let is_reached = |path: &Path| {
         let under = layers::devices_under(roots, mounts, path);
-        let mut all = under.into_iter().flat_map(|n| layers::downwards(roots, mounts, n));
+        let mut all = under
+            .into_iter()
+            .flat_map(|n| layers::downwards(roots, Some(mounts), n));
         all.any(|n| reached.contains(&n))
     };
     protected
@@ -149,9 +156,7 @@ pub(super) fn carries(
     let nothing = signatures.is_empty() && identity.partitions.is_empty();
     match destroy {
         DestroyData::Named(given) if is_name_of(identity, name, given) => None,
-        DestroyData::Named(given) => {
-            Some(Reason::OtherName(given.clone(), identity.name.clone()))
-        }
+        DestroyData::Named(given) => Some(Reason::OtherName(given.clone(), identity.name.clone())),
         _ if nothing => None,
         _ => Some(Reason::Carries(signatures.to_vec(), identity.name.clone())),
     }

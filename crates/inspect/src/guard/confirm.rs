@@ -60,14 +60,20 @@ impl Unconfirmed {
         let about = &self.identity;
         let known = |text: &Option<String>| text.clone().unwrap_or_else(|| "not known".into());
         let mut lines = vec![
-            format!("Everything on this device will be lost: /dev/{}", about.name),
+            format!(
+                "Everything on this device will be lost: /dev/{}",
+                about.name
+            ),
             format!("  model       {}", known(&about.model)),
             format!("  serial      {}", known(&about.serial)),
             format!("  size        {} ({} bytes)", about.size, about.size.0),
             format!("  attached    {}", about.transport),
         ];
         for partition in &about.partitions {
-            lines.push(format!("  partition   {} of {}", partition.name, partition.size));
+            lines.push(format!(
+                "  partition   {} of {}",
+                partition.name, partition.size
+            ));
         }
         if about.partitions.is_empty() {
             lines.push("  partitions  none".to_string());
@@ -76,7 +82,10 @@ impl Unconfirmed {
             let names: Vec<_> = self.signatures.iter().map(|s| s.name).collect();
             lines.push(format!("  carries     {}", names.join(", ")));
         }
-        lines.push(format!("Type {} to go on; anything else ends it.", self.word()));
+        lines.push(format!(
+            "Type {} to go on; anything else ends it.",
+            self.word()
+        ));
         lines.join("\n")
     }
 
@@ -86,7 +95,11 @@ impl Unconfirmed {
     /// Where the answer is another one. The device is closed then, unwritten.
     pub fn confirm(self, answer: Answer<'_>) -> Result<Opened, Refusal> {
         let own = &self.identity;
-        let serial = own.serial.as_deref().map(str::trim).filter(|s| !s.is_empty());
+        let serial = own
+            .serial
+            .as_deref()
+            .map(str::trim)
+            .filter(|s| !s.is_empty());
         let (given, wanted, right) = match (answer, serial) {
             (Answer::Serial(given), Some(serial)) => (given, serial, given.trim() == serial),
             (Answer::Serial(given) | Answer::Typed(given), _) => {

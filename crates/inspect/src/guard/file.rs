@@ -14,7 +14,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// What must stay free beside a file: 5 % of the file system, at least 1 MiB, at most 4 GiB. A
 /// full file system slows down, and other programs fail on it.
@@ -31,8 +31,8 @@ pub(super) fn open(roots: &Roots, name: &Path, size: Bytes) -> Result<Opened, Re
     };
     let parent = parent.canonicalize().map_err(system)?;
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let folder: OwnedFd = rustix::fs::open(&parent, flags, Mode::empty())
-        .map_err(|e| system(e.into()))?;
+    let folder: OwnedFd =
+        rustix::fs::open(&parent, flags, Mode::empty()).map_err(|e| system(e.into()))?;
     let path = parent.join(last);
     let create = OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | WRITE;
     // Asked before there is a file: a refusal should leave nothing behind.
@@ -67,16 +67,19 @@ fn reopen(
     roots: &Roots,
     folder: BorrowedFd<'_>,
     last: &OsStr,
-    path: &PathBuf,
+    path: &Path,
 ) -> Result<File, Reason> {
     let system = |e: std::io::Error| Reason::system(path, &e);
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let held = rustix::fs::openat(folder, last, flags, Mode::empty()).map_err(|e| system(e.into()))?;
+    let held =
+        rustix::fs::openat(folder, last, flags, Mode::empty()).map_err(|e| system(e.into()))?;
     let pinned = Pinned::of(held, path).map_err(system)?;
     match pinned.kind() {
         Some(Kind::File) => {}
         _ if pinned.file_type() == rustix::fs::FileType::Symlink => {
-            return Err(Reason::Link(path.canonicalize().unwrap_or_else(|_| path.clone())));
+            return Err(Reason::Link(
+                path.canonicalize().unwrap_or_else(|_| path.into()),
+            ));
         }
         _ => return Err(Reason::NoTarget),
     }
@@ -85,17 +88,21 @@ fn reopen(
     if !marker::is_set(&looked_at, folder, last) {
         return Err(Reason::ForeignFile);
     }
-    if pinned.stat.st_nlink != 1 {
-        return Err(Reason::ManyNames(u64::from(pinned.stat.st_nlink)));
+    let about = looked_at.metadata().map_err(system)?;
+    if about.nlink() != 1 {
+        return Err(Reason::ManyNames(about.nlink()));
     }
-    let (device, inode) = (pinned.stat.st_dev, pinned.stat.st_ino);
+    let (device, inode) = (about.dev(), about.ino());
     let is_it = |other: &Path| {
         std::fs::metadata(other).is_ok_and(|about| (about.dev(), about.ino()) == (device, inode))
     };
     if swaps(roots).map_err(system)?.iter().any(|swap| is_it(swap)) {
         return Err(Reason::Swap(path.display().to_string()));
     }
-    if let Some((number, _)) = layers::loop_backings(roots).into_iter().find(|(_, f)| is_it(f)) {
+    if let Some((number, _)) = layers::loop_backings(roots)
+        .into_iter()
+        .find(|(_, f)| is_it(f))
+    {
         return Err(Reason::BehindLoop(layers::name_of(roots, number)));
     }
     let file = pinned.reopen(WRITE).map_err(system)?;

@@ -67,7 +67,7 @@ fn is_set_beside(file: &File, folder: BorrowedFd<'_>, name: &OsStr) -> bool {
 /// The time of birth that a marker beside a file of this name holds.
 fn read_beside(folder: BorrowedFd<'_>, name: &OsStr) -> Option<String> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let marker = rustix::fs::openat(folder, &beside(name), flags, Mode::empty()).ok()?;
+    let marker = rustix::fs::openat(folder, beside(name), flags, Mode::empty()).ok()?;
     let mut text = String::new();
     let reader = File::from(marker);
     reader.take(MOST_BYTES).read_to_string(&mut text).ok()?;
@@ -87,4 +87,38 @@ fn birth(file: &File) -> Option<String> {
     let known = about.stx_mask & StatxFlags::BTIME.bits() != 0;
     let time = about.stx_btime;
     known.then(|| format!("born {}.{:09}", time.tv_sec, time.tv_nsec))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The way of file systems without attributes, taken on one that has them.
+    #[test]
+    fn a_marker_beside_belongs_to_one_file_only() {
+        let folder = std::env::temp_dir().join(format!("marker-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let at = File::open(&folder).unwrap();
+        let name = OsStr::new("target");
+        let make = || File::create(folder.join(name)).unwrap();
+        let file = make();
+        if birth(&file).is_none() {
+            eprintln!("SKIPPED: {} keeps no times of birth", folder.display());
+            return std::fs::remove_dir_all(&folder).unwrap();
+        }
+        assert!(!is_set_beside(&file, at.as_fd(), name));
+        set_beside(&file, at.as_fd(), name).unwrap();
+        assert!(is_set_beside(&file, at.as_fd(), name));
+        // Another file of the same name; the clock of file systems may tick every 4 ms.
+        std::fs::remove_file(folder.join(name)).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        let other = make();
+        assert!(!is_set_beside(&other, at.as_fd(), name));
+        // What was left behind is replaced; what is not ours is not.
+        set_beside(&other, at.as_fd(), name).unwrap();
+        assert!(is_set_beside(&other, at.as_fd(), name));
+        std::fs::write(folder.join("target.nandscope-made"), "a note of mine").unwrap();
+        assert!(set_beside(&other, at.as_fd(), name).is_err());
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 }

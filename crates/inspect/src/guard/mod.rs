@@ -101,22 +101,36 @@ impl Guard {
     /// Where there is no such target, or it may not be read.
     pub fn open_to_read(&self, name: &Path) -> Result<Opened, Refusal> {
         let refuse = |reason| Refusal::to_read(name, vec![reason]);
-        let path = name.canonicalize().map_err(|e| refuse(Reason::system(name, &e)))?;
+        let path = name
+            .canonicalize()
+            .map_err(|e| refuse(Reason::system(name, &e)))?;
         let pinned = Pinned::new(&path).map_err(|e| refuse(Reason::system(name, &e)))?;
         let kind = pinned.kind().ok_or_else(|| refuse(Reason::NoTarget))?;
         if kind == Kind::Directory {
             return Err(refuse(Reason::NoTarget));
         }
-        let file = pinned.reopen(pin::READ).map_err(|e| refuse(Reason::system(name, &e)))?;
+        let file = pinned
+            .reopen(pin::READ)
+            .map_err(|e| refuse(Reason::system(name, &e)))?;
         let mut notes = Vec::new();
         if path != name && name.is_symlink() {
-            notes.push(format!("{} is a link to {}", name.display(), path.display()));
+            notes.push(format!(
+                "{} is a link to {}",
+                name.display(),
+                path.display()
+            ));
         }
         let identity = pinned.device().map(|n| Identity::read(&self.roots, n));
-        let identity = identity.transpose().map_err(|e| refuse(Reason::system(name, &e)))?;
+        let identity = identity
+            .transpose()
+            .map_err(|e| refuse(Reason::system(name, &e)))?;
         if let Some(identity) = &identity {
             let judged = block::in_use(&self.roots, &self.mounts()?, identity.number);
-            notes.extend(judged.iter().map(|r| format!("not alone on the device: {}", r.what())));
+            notes.extend(
+                judged
+                    .iter()
+                    .map(|r| format!("not alone on the device: {}", r.what())),
+            );
         }
         Ok(Opened {
             size: identity.as_ref().map_or(pinned.size(), |i| i.size),
@@ -134,7 +148,11 @@ impl Guard {
     ///
     /// # Errors
     /// With every rule of docs/safety.md that forbids it.
-    pub fn open_to_write(&self, name: &Path, destroy: &DestroyData) -> Result<Unconfirmed, Refusal> {
+    pub fn open_to_write(
+        &self,
+        name: &Path,
+        destroy: &DestroyData,
+    ) -> Result<Unconfirmed, Refusal> {
         let refuse = |reasons| Refusal::to_write(name, reasons);
         if *destroy == DestroyData::No {
             return Err(refuse(vec![Reason::NotAsked]));
@@ -155,7 +173,13 @@ impl Guard {
         let signatures = signatures.map_err(|e| system(&e))?;
         reasons.extend(block::carries(&identity, &signatures, name, destroy));
         if reasons.is_empty() {
-            Ok(Unconfirmed::new(name, pinned.path, file, identity, signatures))
+            Ok(Unconfirmed::new(
+                name,
+                pinned.path,
+                file,
+                identity,
+                signatures,
+            ))
         } else {
             Err(refuse(reasons))
         }
@@ -169,30 +193,43 @@ impl Guard {
         file::open(&self.roots, name, size).map_err(|reason| Refusal::to_write(name, vec![reason]))
     }
 
-    /// What the rules say of a block device, without opening it for writing.
+    /// What the rules say of a block device, without opening it for writing. What cannot be looked
+    /// at is among the reasons.
     ///
     /// # Errors
-    /// Where the device cannot be looked at.
+    /// Where there is no such device.
     pub fn judge(&self, name: &Path) -> Result<Judgement, Refusal> {
+        let system = |e: &std::io::Error| Reason::system(name, e);
         let refuse = |reason| Refusal::to_read(name, vec![reason]);
-        let opened = self.open_to_read(name)?;
-        let Some(identity) = &opened.identity else {
-            return Err(refuse(Reason::NoTarget));
+        let path = name.canonicalize().map_err(|e| refuse(system(&e)))?;
+        let pinned = Pinned::new(&path).map_err(|e| refuse(system(&e)))?;
+        let number = pinned.device().ok_or_else(|| refuse(Reason::NoTarget))?;
+        let identity = Identity::read(&self.roots, number).map_err(|e| refuse(system(&e)))?;
+        let mut reasons = self.reasons(number)?;
+        reasons.extend(pin::device_node(&self.roots, name).err());
+        let probe = |file: File| crate::signature::probe(&file, identity.size);
+        let signatures = match pinned.reopen(pin::READ).and_then(probe) {
+            Ok(signatures) => signatures,
+            Err(e) => {
+                reasons.push(system(&e));
+                Vec::new()
+            }
         };
-        let signatures = crate::signature::probe(&opened.file, identity.size);
-        let signatures = signatures.map_err(|e| refuse(Reason::system(name, &e)))?;
-        let mut reasons = self.reasons(identity.number)?;
-        if let Err(reason) = pin::device_node(&self.roots, name) {
-            reasons.push(reason);
-        }
-        let pinned = Pinned::new(&opened.path).map_err(|e| refuse(Reason::system(name, &e)))?;
         if let Err(e) = pinned.reopen(pin::READ_EXCLUSIVELY)
             && reasons.is_empty()
         {
-            reasons = self.why_not(identity.number, name, &e)?;
+            reasons = self.why_not(number, name, &e)?;
         }
-        reasons.extend(block::carries(identity, &signatures, name, &DestroyData::Blank));
-        Ok(Judgement { reasons, signatures })
+        reasons.extend(block::carries(
+            &identity,
+            &signatures,
+            name,
+            &DestroyData::Blank,
+        ));
+        Ok(Judgement {
+            reasons,
+            signatures,
+        })
     }
 
     fn mounts(&self) -> Result<Vec<Mount>, Refusal> {
@@ -204,13 +241,23 @@ impl Guard {
     fn reasons(&self, number: DeviceNumber) -> Result<Vec<Reason>, Refusal> {
         let mounts = self.mounts()?;
         let mut reasons = block::in_use(&self.roots, &mounts, number);
-        reasons.extend(block::protects(&self.roots, &mounts, number, &self.protected));
+        reasons.extend(block::protects(
+            &self.roots,
+            &mounts,
+            number,
+            &self.protected,
+        ));
         reasons.extend(block::cannot_be_written(&self.roots, number));
         Ok(reasons)
     }
 
     /// The kernel would not open it: for a reason that is known, or because somebody holds it.
-    fn why_not(&self, number: DeviceNumber, name: &Path, error: &std::io::Error) -> Result<Vec<Reason>, Refusal> {
+    fn why_not(
+        &self,
+        number: DeviceNumber,
+        name: &Path,
+        error: &std::io::Error,
+    ) -> Result<Vec<Reason>, Refusal> {
         let busy = error.raw_os_error() == Some(rustix::io::Errno::BUSY.raw_os_error());
         let mut reasons = self.reasons(number)?;
         if !busy {
@@ -221,6 +268,3 @@ impl Guard {
         Ok(reasons)
     }
 }
-
-#[cfg(test)]
-mod tests;

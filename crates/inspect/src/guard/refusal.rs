@@ -138,10 +138,14 @@ impl Reason {
 fn listed(signatures: &[Signature]) -> String {
     let mut names: Vec<_> = signatures.iter().map(|s| s.name).collect();
     names.dedup();
-    format!("{} ({})", match names.len() {
-        1 => "something that may be wanted",
-        _ => "several things that may be wanted",
-    }, names.join(", "))
+    format!(
+        "{} ({})",
+        match names.len() {
+            1 => "something that may be wanted",
+            _ => "several things that may be wanted",
+        },
+        names.join(", ")
+    )
 }
 
 impl Serialize for Reason {

@@ -93,6 +93,9 @@ mod tests {
         let length = |found| RegisterError::Length { found, wanted: 4 };
         assert_eq!(Register::<2>::from_hex("123"), Err(length(3)));
         assert_eq!(Register::<2>::from_hex(""), Err(length(0)));
-        assert_eq!(Register::<2>::from_hex("12é"), Err(RegisterError::Digit('é')));
+        assert_eq!(
+            Register::<2>::from_hex("12é"),
+            Err(RegisterError::Digit('é'))
+        );
     }
 }

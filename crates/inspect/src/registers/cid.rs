@@ -116,7 +116,11 @@ impl Cid {
             product: r.characters(56, 6),
             revision: (r.bits(55, 52) as u8, r.bits(51, 48) as u8),
             serial: r.bits(47, 16) as u32,
-            year: if later && year < 2010 { year + 16 } else { year },
+            year: if later && year < 2010 {
+                year + 16
+            } else {
+                year
+            },
             month: r.bits(15, 12) as u8,
             checksum: checksum(r),
         }
@@ -140,7 +144,11 @@ fn crc7(data: &[u8]) -> u8 {
         crc ^= byte;
         for _ in 0..8 {
             // The polynomial 0x09, one bit further up, where the checksum is kept.
-            crc = if crc & 0x80 == 0 { crc << 1 } else { crc << 1 ^ 0x12 };
+            crc = if crc & 0x80 == 0 {
+                crc << 1
+            } else {
+                crc << 1 ^ 0x12
+            };
         }
     }
     crc >> 1

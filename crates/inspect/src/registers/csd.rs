@@ -5,7 +5,7 @@ use super::{Family, Register, RegisterError};
 use nandscope_units::Bytes;
 use serde::Serialize;
 
-/// Units of the transfer rate, bits per second.
+/// A tenth of each unit of the transfer rate, bits per second.
 const RATE_UNITS: [u64; 4] = [10_000, 100_000, 1_000_000, 10_000_000];
 /// Multipliers of the transfer rate, times ten.
 const RATE_TIMES_TEN: [u64; 16] = [
@@ -65,7 +65,7 @@ impl Csd {
         Csd {
             version,
             capacity,
-            bits_per_second: unit.unwrap_or(0) * times / 10,
+            bits_per_second: unit.unwrap_or(0) * times,
             command_classes: r.bits(95, 84) as u16,
             erase_unit: Bytes(erase_blocks * block),
             write_factor: 1 << r.bits(28, 26),

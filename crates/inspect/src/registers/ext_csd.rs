@@ -113,7 +113,10 @@ fn modes(card_type: u8) -> Vec<&'static str> {
 }
 
 fn little(bytes: &[u8]) -> u64 {
-    bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte))
+    bytes
+        .iter()
+        .rev()
+        .fold(0, |value, byte| value << 8 | u64::from(*byte))
 }
 
 #[cfg(test)]

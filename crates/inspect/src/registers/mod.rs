@@ -19,9 +19,9 @@ pub use ext_csd::ExtCsd;
 pub use scr::Scr;
 pub use ssr::Ssr;
 
+use crate::DeviceNumber;
 use crate::identity::whole_disk;
 use crate::roots::{self, Roots};
-use crate::DeviceNumber;
 use serde::Serialize;
 use std::path::Path;
 

@@ -85,7 +85,9 @@ impl Ssr {
             ("V", self.video_class),
             ("A", self.application_class),
         ];
-        let parts = parts.iter().filter_map(|(letter, n)| n.map(|n| format!("{letter}{n}")));
+        let parts = parts
+            .iter()
+            .filter_map(|(letter, n)| n.map(|n| format!("{letter}{n}")));
         parts.collect::<Vec<_>>().join(" ")
     }
 }

@@ -112,7 +112,9 @@ impl<R: ReadAt + ?Sized> Source<'_, R> {
 }
 
 fn le16(bytes: &[u8], at: usize) -> u16 {
-    bytes.get(at..at + 2).map_or(0, |b| u16::from_le_bytes([b[0], b[1]]))
+    bytes
+        .get(at..at + 2)
+        .map_or(0, |b| u16::from_le_bytes([b[0], b[1]]))
 }
 
 fn le32(bytes: &[u8], at: usize) -> u32 {

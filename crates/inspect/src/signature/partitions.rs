@@ -53,6 +53,7 @@ pub(super) fn probe<R: ReadAt + ?Sized>(source: &Source<'_, R>) -> io::Result<Ve
 /// A signature that boot sectors share, and four entries whose flags are none but 00h and 80h.
 fn is_mbr(boot: &[u8; 512]) -> bool {
     let flags = [446, 462, 478, 494].map(|at| boot[at]);
-    let boots_else = is_fat(boot) || [&b"NTFS    "[..], b"EXFAT   ", b"-FVE-FS-"].contains(&&boot[3..11]);
+    let boots_else =
+        is_fat(boot) || [&b"NTFS    "[..], b"EXFAT   ", b"-FVE-FS-"].contains(&&boot[3..11]);
     boot[510..] == [0x55, 0xaa] && flags.iter().all(|f| matches!(f, 0 | 0x80)) && !boots_else
 }

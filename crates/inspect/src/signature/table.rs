@@ -30,8 +30,18 @@ const FROM_START: &[Magic] = &[
     ("ubi", FileSystem, 0, b"UBI#"),
     ("ubifs", FileSystem, 0, b"\x31\x18\x10\x06"),
     ("vmfs", FileSystem, 0x10_0000, b"\x0d\xd0\x01\xc0"),
-    ("bcache", Member, 0x1018, b"\xc6\x85\x73\xf6\x4e\x1a\x45\xca"),
-    ("bcachefs", FileSystem, 0x1018, b"\xc6\x85\x73\xf6\x66\xce\x90\xa9"),
+    (
+        "bcache",
+        Member,
+        0x1018,
+        b"\xc6\x85\x73\xf6\x4e\x1a\x45\xca",
+    ),
+    (
+        "bcachefs",
+        FileSystem,
+        0x1018,
+        b"\xc6\x85\x73\xf6\x66\xce\x90\xa9",
+    ),
     ("bluestore", Member, 0, b"bluestore block device"),
     ("vdo", Member, 0, b"dmvdo001"),
     ("stratis", Member, 0x204, b"!Stra0tis\x86\xff\x02^\x41rh"),
@@ -127,7 +137,10 @@ fn ext<R: ReadAt + ?Sized>(source: &Source<'_, R>) -> io::Result<Option<Signatur
 /// The superblock and its copy in the last 4 KiB (`include/uapi/linux/nilfs2_ondisk.h`).
 fn nilfs<R: ReadAt + ?Sized>(source: &Source<'_, R>) -> io::Result<Vec<Signature>> {
     let mut found = Vec::new();
-    for place in [Some(0x400), source.before_end(4096, 4096)].into_iter().flatten() {
+    for place in [Some(0x400), source.before_end(4096, 4096)]
+        .into_iter()
+        .flatten()
+    {
         let superblock: [u8; 16] = source.bytes(place)?;
         let size = le16(&superblock, 8);
         if le16(&superblock, 6) == 0x3434 && le32(&superblock, 0) == 2 && size <= 1024 {

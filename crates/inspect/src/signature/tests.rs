@@ -49,7 +49,10 @@ fn arrays_at_the_end() {
 #[test]
 fn zfs_in_its_last_label() {
     let magic = &0x00ba_b10cu64.to_le_bytes();
-    assert_eq!(names(&with(&[(SIZE - 0x4_0000 + 0x2_0400, magic)])), ["zfs"]);
+    assert_eq!(
+        names(&with(&[(SIZE - 0x4_0000 + 0x2_0400, magic)])),
+        ["zfs"]
+    );
 }
 
 #[test]

@@ -130,7 +130,14 @@ mod tests {
     #[test]
     fn nothing_is_made_up_for_a_gap() {
         let mut power = PowerIntegral::new(Nanos::from_secs(2));
-        for (second, watts) in [(0, 1.0), (1, 1.0), (9, 1.0), (8, 5.0), (10, f64::NAN), (11, 1.0)] {
+        for (second, watts) in [
+            (0, 1.0),
+            (1, 1.0),
+            (9, 1.0),
+            (8, 5.0),
+            (10, f64::NAN),
+            (11, 1.0),
+        ] {
             power.add(Nanos::from_secs(second), watts);
         }
         assert!((power.joules() - 3.0).abs() < 1e-9);

@@ -2,9 +2,9 @@
 //! module `drivetemp` is loaded.
 
 use super::{Absent, Reading, integer};
+use crate::DeviceNumber;
 use crate::identity::whole_disk;
 use crate::roots::{self, Roots};
-use crate::DeviceNumber;
 use std::path::{Path, PathBuf};
 
 /// One sensor.
@@ -21,10 +21,12 @@ impl Thermometer {
     /// # Errors
     /// Where there are none, with what could be done.
     pub fn of(roots: &Roots, number: DeviceNumber) -> Reading<Vec<Self>> {
-        let folder = roots.block(number).map_err(|e| Absent::new(e.to_string()))?;
+        let folder = roots
+            .block(number)
+            .map_err(|e| Absent::new(e.to_string()))?;
         let device = whole_disk(&folder).join("device");
         let mut found: Vec<Self> = monitors(&device).iter().flat_map(|m| sensors(m)).collect();
-        found.sort_by(|a, b| (a.label != "Composite").cmp(&(b.label != "Composite")));
+        found.sort_by_key(|sensor| sensor.label != "Composite");
         if found.is_empty() {
             return Err(Absent::new(
                 "the device has no sensor under hwmon (for ATA disks: modprobe drivetemp)",
@@ -64,5 +66,8 @@ fn sensors(monitor: &Path) -> Vec<Thermometer> {
             file: monitor.join(&name),
         })
     };
-    roots::names(monitor).into_iter().filter_map(sensor).collect()
+    roots::names(monitor)
+        .into_iter()
+        .filter_map(sensor)
+        .collect()
 }

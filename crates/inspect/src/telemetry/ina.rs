@@ -44,7 +44,10 @@ impl PowerSensor {
                 folder: place,
             })
         };
-        let found: Vec<_> = roots::names(&folder).into_iter().filter_map(sensor).collect();
+        let found: Vec<_> = roots::names(&folder)
+            .into_iter()
+            .filter_map(sensor)
+            .collect();
         if found.is_empty() {
             return Err(Absent::new("there is no INA226 or INA219 under hwmon"));
         }

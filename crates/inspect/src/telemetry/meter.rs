@@ -34,7 +34,9 @@ pub struct MeterSample {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum MeterError {
     /// The first line names neither power nor both voltage and current.
-    #[error("line 1 `{0}` names neither power nor voltage and current; give the columns titles such as `time_s,voltage_V,current_A`")]
+    #[error(
+        "line 1 `{0}` names neither power nor voltage and current; give the columns titles such as `time_s,voltage_V,current_A`"
+    )]
     Columns(String),
 }
 
@@ -62,10 +64,15 @@ impl Columns {
     /// Where it does not name what is needed.
     pub fn parse(line: &str) -> Result<Self, MeterError> {
         let line = line.trim_start_matches('\u{feff}').trim();
-        let separator = [';', '\t'].into_iter().find(|c| line.contains(*c)).unwrap_or(',');
+        let separator = [';', '\t']
+            .into_iter()
+            .find(|c| line.contains(*c))
+            .unwrap_or(',');
         let titles: Vec<_> = line.split(separator).map(title).collect();
         let find = |names: &[&str]| {
-            let at = titles.iter().position(|(name, _)| names.contains(&name.as_str()))?;
+            let at = titles
+                .iter()
+                .position(|(name, _)| names.contains(&name.as_str()))?;
             Some(Column {
                 at,
                 scale: titles[at].1,
@@ -73,7 +80,14 @@ impl Columns {
         };
         let columns = Columns {
             separator,
-            seconds: find(&["time", "t", "timestamp", "elapsed", "elapsed time", "seconds"]),
+            seconds: find(&[
+                "time",
+                "t",
+                "timestamp",
+                "elapsed",
+                "elapsed time",
+                "seconds",
+            ]),
             volts: find(&["voltage", "volts", "volt", "u", "vbus", "v"]),
             amperes: find(&["current", "amperes", "amps", "amp", "i", "ibus", "a"]),
             watts: find(&["power", "watts", "watt", "p", "w"]),
@@ -97,13 +111,20 @@ impl Columns {
             } else {
                 cell.replace(',', ".").parse::<f64>()
             };
-            number.ok().map(|n| n * column.scale).filter(|n| n.is_finite())
+            number
+                .ok()
+                .map(|n| n * column.scale)
+                .filter(|n| n.is_finite())
         };
         let (volts, amperes) = (value(self.volts), value(self.amperes));
         let product = || Some(volts? * amperes?).filter(|n| n.is_finite());
         Some(MeterSample {
             seconds: value(self.seconds),
-            watts: if self.watts.is_some() { value(self.watts)? } else { product()? },
+            watts: if self.watts.is_some() {
+                value(self.watts)?
+            } else {
+                product()?
+            },
             volts,
             amperes,
         })
@@ -112,7 +133,10 @@ impl Columns {
 
 /// The name and the scale out of a title such as `Current(mA)`, `"Power [W]"` or `voltage_mV`.
 fn title(text: &str) -> (String, f64) {
-    let text = text.trim().trim_matches('"').replace(['(', '[', ')', ']', '_', '/'], " ");
+    let text = text
+        .trim()
+        .trim_matches('"')
+        .replace(['(', '[', ')', ']', '_', '/'], " ");
     let words: Vec<_> = text.split_whitespace().collect();
     let scale = |unit: &str| match unit {
         "mA" | "mV" | "mW" | "ms" => Some(1e-3),
@@ -164,7 +188,9 @@ impl MeterFile {
         }
         file.seek(SeekFrom::Start(self.offset)).map_err(absent)?;
         let mut added = Vec::new();
-        file.take(MOST_BYTES).read_to_end(&mut added).map_err(absent)?;
+        file.take(MOST_BYTES)
+            .read_to_end(&mut added)
+            .map_err(absent)?;
         self.offset += added.len() as u64;
         self.take(&added)
     }
@@ -189,7 +215,8 @@ impl MeterFile {
                 Some(columns) => samples.extend(columns.sample(&line)),
                 None => {
                     let columns = Columns::parse(&line);
-                    let columns = columns.map_err(|e| Absent(format!("{}: {e}", self.path.display())))?;
+                    let columns =
+                        columns.map_err(|e| Absent(format!("{}: {e}", self.path.display())))?;
                     self.columns = Some(columns);
                 }
             }
@@ -203,7 +230,9 @@ mod tests {
     use super::*;
 
     fn samples(text: &str) -> Vec<MeterSample> {
-        MeterFile::new(Path::new("m")).take(text.as_bytes()).unwrap()
+        MeterFile::new(Path::new("m"))
+            .take(text.as_bytes())
+            .unwrap()
     }
 
     #[test]
@@ -231,6 +260,9 @@ mod tests {
         assert_eq!(file.take(b"pow").unwrap().len(), 0);
         assert_eq!(file.take(b"er\n1.").unwrap().len(), 0);
         let sample = file.take(b"5\nbroken\n2\n3").unwrap();
-        assert_eq!(sample.iter().map(|s| s.watts).collect::<Vec<_>>(), [1.5, 2.0]);
+        assert_eq!(
+            sample.iter().map(|s| s.watts).collect::<Vec<_>>(),
+            [1.5, 2.0]
+        );
     }
 }

@@ -35,7 +35,10 @@ impl Domain {
                 counter: WrappingCounter::new(range),
             })
         };
-        let found: Vec<_> = roots::names(&folder).into_iter().filter_map(domain).collect();
+        let found: Vec<_> = roots::names(&folder)
+            .into_iter()
+            .filter_map(domain)
+            .collect();
         if found.is_empty() {
             return Err(Absent::new("this machine has no RAPL counters"));
         }

@@ -78,8 +78,11 @@ pub struct Attribute {
 /// # Errors
 /// Where it is no JSON of smartctl, or smartctl says why it could not ask the device.
 pub fn parse(json: &[u8]) -> Reading<Smart> {
-    let root: Value = serde_json::from_slice(json)
-        .map_err(|e| Absent::new(format!("smartctl wrote no JSON: {e}; it must be version 7.0 or later")))?;
+    let root: Value = serde_json::from_slice(json).map_err(|e| {
+        Absent::new(format!(
+            "smartctl wrote no JSON: {e}; it must be version 7.0 or later"
+        ))
+    })?;
     if root.get("smartctl").is_none() {
         return Err(Absent::new("this JSON is none of smartctl's"));
     }
@@ -108,7 +111,9 @@ fn common(root: &Value) -> Smart {
         serial: text(root, "/serial_number"),
         firmware: text(root, "/firmware_version"),
         protocol: text(root, "/device/protocol"),
-        passed: root.pointer("/smart_status/passed").and_then(Value::as_bool),
+        passed: root
+            .pointer("/smart_status/passed")
+            .and_then(Value::as_bool),
         temperature_c: real(root, "/temperature/current"),
         power_on_hours: number(root, "/power_on_time/hours"),
         power_cycles: number(root, "/power_cycle_count"),
@@ -201,9 +206,13 @@ impl Smartctl {
     /// Where there is no smartctl, it may not ask, or the device has no SMART.
     pub fn read(&self) -> Reading<Smart> {
         let mut command = Command::new(&self.program);
-        command.args(["--json=c", "--all", "--nocheck=standby,0"]).arg(&self.device);
+        command
+            .args(["--json=c", "--all", "--nocheck=standby,0"])
+            .arg(&self.device);
         let output = run(&mut command).map_err(|e| match e.kind() {
-            std::io::ErrorKind::NotFound => Absent::new("smartctl is not installed (smartmontools)"),
+            std::io::ErrorKind::NotFound => {
+                Absent::new("smartctl is not installed (smartmontools)")
+            }
             _ => Absent::new(format!("smartctl: {e}")),
         })?;
         parse(&output)
@@ -212,13 +221,18 @@ impl Smartctl {
 
 /// What a program writes, ended after some time.
 fn run(command: &mut Command) -> std::io::Result<Vec<u8>> {
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
     let mut child = command.spawn()?;
     let mut stdout = child.stdout.take();
     // Read beside the waiting: a full pipe would keep the program from ending.
     let reader = std::thread::spawn(move || {
         let mut bytes = Vec::new();
-        let read = stdout.as_mut().map(|out| out.take(16 << 20).read_to_end(&mut bytes));
+        let read = stdout
+            .as_mut()
+            .map(|out| out.take(16 << 20).read_to_end(&mut bytes));
         read.transpose().map(|_| bytes)
     });
     let began = Instant::now();
@@ -226,7 +240,10 @@ fn run(command: &mut Command) -> std::io::Result<Vec<u8>> {
         if began.elapsed() > LONGEST {
             child.kill()?;
             child.wait()?;
-            return Err(std::io::Error::new(std::io::ErrorKind::TimedOut, "it did not end in time"));
+            return Err(std::io::Error::new(
+                std::io::ErrorKind::TimedOut,
+                "it did not end in time",
+            ));
         }
         std::thread::sleep(PAUSE);
     }

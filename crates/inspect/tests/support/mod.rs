@@ -37,7 +37,8 @@ pub fn must(line: &str) -> String {
 }
 
 pub fn has(tool: &str) -> bool {
-    PATH.split(':').any(|folder| Path::new(folder).join(tool).exists())
+    PATH.split(':')
+        .any(|folder| Path::new(folder).join(tool).exists())
 }
 
 /// A folder that goes away.
@@ -45,7 +46,8 @@ pub struct Folder(pub PathBuf);
 
 impl Folder {
     pub fn new(name: &str) -> Self {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+        let path =
+            Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).unwrap();
         Folder(path.canonicalize().unwrap())
@@ -81,7 +83,10 @@ impl Loop {
         }
         let file = folder.path(name);
         File::create(&file).unwrap().set_len(mib << 20).unwrap();
-        let out = run(&format!("losetup --find --show --partscan {}", file.display()));
+        let out = run(&format!(
+            "losetup --find --show --partscan {}",
+            file.display()
+        ));
         if !out.status.success() {
             let said = String::from_utf8_lossy(&out.stderr).into_owned();
             skip(test, &format!("losetup does not work: {said}"));
@@ -92,7 +97,11 @@ impl Loop {
     }
 
     pub fn name(&self) -> String {
-        self.device.file_name().unwrap().to_string_lossy().into_owned()
+        self.device
+            .file_name()
+            .unwrap()
+            .to_string_lossy()
+            .into_owned()
     }
 
     pub fn show(&self) -> String {
@@ -112,5 +121,14 @@ pub struct Undo(pub String);
 impl Drop for Undo {
     fn drop(&mut self) {
         run(&self.0);
+    }
+}
+
+/// Ends a thread beside the test, whatever becomes of the test.
+pub struct Stop<'a>(pub &'a std::sync::atomic::AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, std::sync::atomic::Ordering::Relaxed);
     }
 }

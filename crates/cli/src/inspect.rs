@@ -1,0 +1,299 @@
+//! `nandscope inspect`: what the machine says about a target, and whether it could be written.
+//! Looks only: nothing is opened for writing.
+
+use crate::console::{Console, lines_of};
+use crate::failure::{Exit, Failure};
+use crate::target;
+use clap::Args;
+use nandscope_inspect::Roots;
+use nandscope_inspect::conditions::Conditions;
+use nandscope_inspect::guard::{Guard, Reason};
+use nandscope_inspect::identity::Identity;
+use nandscope_inspect::place::{Kind, Place};
+use nandscope_inspect::registers::Registers;
+use nandscope_inspect::signature::Signature;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+/// Arguments of `nandscope inspect`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  nandscope inspect /dev/sdb\n  nandscope inspect ./file.img\n  nandscope inspect sim:sm2708-250gb --json"
+)]
+pub struct Arguments {
+    /// A block device, a file, a folder, or a simulated device (sim:NAME)
+    #[arg(value_name = "TARGET")]
+    target: String,
+    /// Write JSON instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+/// Everything that is found.
+#[derive(Debug, Default, Serialize)]
+struct Report {
+    target: String,
+    kind: &'static str,
+    path: Option<PathBuf>,
+    identity: Option<Identity>,
+    simulated: Option<Simulated>,
+    registers: Option<Registers>,
+    signatures: Vec<Signature>,
+    conditions: Option<Conditions>,
+    /// Why writing would be refused; absent for targets to which the rules do not apply.
+    refused: Option<Vec<Reason>>,
+}
+
+/// What a simulated device answers when it is asked who it is.
+#[derive(Debug, Serialize)]
+struct Simulated {
+    model: String,
+    serial: String,
+    firmware: String,
+    capacity_bytes: u64,
+    discard: bool,
+    path: Vec<String>,
+    temperature_k: u16,
+    used_percent: u8,
+}
+
+/// Looks at the target and writes down what it is.
+///
+/// # Errors
+/// Where there is no such target, or it cannot be looked at.
+pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
+    let report = if arguments.target.starts_with("sim:") {
+        simulated(&arguments.target, console)?
+    } else {
+        real(&arguments.target)?
+    };
+    let text = if arguments.json {
+        let json = serde_json::to_string_pretty(&report).map_err(Failure::internal)?;
+        format!("{json}\n")
+    } else {
+        shown(&report, console)
+    };
+    console.print(&text)?;
+    Ok(Exit::Done)
+}
+
+fn simulated(name: &str, console: &Console) -> Result<Report, Failure> {
+    let (_, device) = target::open(name, None, 1, console)?;
+    let (identity, health) = (device.identity(), device.health());
+    Ok(Report {
+        target: name.to_string(),
+        kind: "simulated device",
+        simulated: Some(Simulated {
+            model: identity.model,
+            serial: identity.serial,
+            firmware: identity.firmware,
+            capacity_bytes: identity.capacity.0,
+            discard: identity.discard,
+            path: device.path().to_vec(),
+            temperature_k: health.composite_temperature_k,
+            used_percent: health.percentage_used,
+        }),
+        ..Report::default()
+    })
+}
+
+fn real(name: &str) -> Result<Report, Failure> {
+    let roots = Roots::default();
+    let path = Path::new(name);
+    let place = Place::find(&roots, path).map_err(|e| {
+        Failure::file(format!(
+            "cannot look at {name}: {e}; check the name and the permissions"
+        ))
+    })?;
+    let conditions = Conditions::gather(&roots, &place);
+    let mut report = Report {
+        target: name.to_string(),
+        kind: match place.kind {
+            Kind::BlockDevice => "block device",
+            Kind::File => "file",
+            Kind::Directory => "folder",
+        },
+        path: Some(place.path.clone()),
+        registers: place.device.and_then(|n| Registers::read(&roots, n)),
+        identity: conditions.device.clone(),
+        conditions: Some(conditions),
+        ..Report::default()
+    };
+    if place.kind == Kind::BlockDevice {
+        let judged = Guard::new(roots).judge(path).map_err(Failure::file)?;
+        report.signatures = judged.signatures;
+        report.refused = Some(judged.reasons);
+    }
+    Ok(report)
+}
+
+fn shown(report: &Report, console: &Console) -> String {
+    let mut out = format!("{}: {}\n", report.target, report.kind);
+    if let Some(device) = &report.simulated {
+        out.push_str(&rows("Identity", simulated_rows(device), console));
+    }
+    if let Some(identity) = &report.identity {
+        out.push_str(&rows("Identity", identity_rows(identity), console));
+    }
+    if let Some(registers) = &report.registers {
+        out.push_str(&rows("Registers", register_rows(registers), console));
+    }
+    if let Some(conditions) = &report.conditions {
+        let pairs = conditions.environment().into_iter();
+        let mut pairs: Vec<_> = pairs.map(|(name, value)| (name, Some(value))).collect();
+        if let Some(why) = &conditions.temperature_absent {
+            pairs.push(("temperature".to_string(), Some(format!("none: {why}"))));
+        }
+        out.push_str(&rows("Conditions", pairs, console));
+        if !conditions.warnings.is_empty() {
+            out.push_str("\nWhat would spoil a measurement\n");
+        }
+        for warning in &conditions.warnings {
+            out.push_str(&console.paragraph(&warning.text, "  "));
+        }
+    }
+    if let Some(reasons) = &report.refused {
+        out.push_str(&verdict(reasons, console));
+    }
+    out
+}
+
+fn verdict(reasons: &[Reason], console: &Console) -> String {
+    if reasons.is_empty() {
+        let text = "Allowed with --destroy-data, after a question; nothing is recognised on it.";
+        return format!("\nWriting\n{}", console.paragraph(text, "  "));
+    }
+    let mut out = "\nWriting would be refused\n".to_string();
+    for reason in reasons {
+        let text = format!("{}: {}", reason.what(), reason.remedy());
+        out.push_str(&console.paragraph(&text, "  "));
+    }
+    out
+}
+
+type Row = (String, Option<String>);
+
+fn row(name: &str, value: Option<impl ToString>) -> Row {
+    (name.to_string(), value.map(|v| v.to_string()))
+}
+
+/// A heading and a table of what is known.
+fn rows(title: &str, rows: Vec<Row>, console: &Console) -> String {
+    let mut table = console.table(&[]);
+    for (name, value) in rows {
+        if let Some(value) = value {
+            table.add_row([format!("  {name}"), value]);
+        }
+    }
+    format!("\n{title}\n{}", lines_of(&table))
+}
+
+fn yes_no(flag: bool) -> &'static str {
+    if flag { "yes" } else { "no" }
+}
+
+fn simulated_rows(device: &Simulated) -> Vec<Row> {
+    let capacity = nandscope_units::Bytes(device.capacity_bytes);
+    vec![
+        row("model", Some(&device.model)),
+        row("serial", Some(&device.serial)),
+        row("firmware", Some(&device.firmware)),
+        row("size", Some(format!("{capacity} ({} bytes)", capacity.0))),
+        row("attached", Some(device.path.join(", "))),
+        row("discards pass", Some(yes_no(device.discard))),
+        row("temperature", Some(format!("{} K", device.temperature_k))),
+        row("used endurance", Some(format!("{} %", device.used_percent))),
+    ]
+}
+
+fn identity_rows(identity: &Identity) -> Vec<Row> {
+    let mut rows = vec![
+        row(
+            "device",
+            Some(format!("/dev/{} ({})", identity.name, identity.number)),
+        ),
+        row("model", identity.model.as_ref()),
+        row("serial", identity.serial.as_ref()),
+        row("firmware", identity.firmware.as_ref()),
+        row(
+            "size",
+            Some(format!("{} ({} bytes)", identity.size, identity.size.0)),
+        ),
+        row("attached", Some(identity.transport)),
+        row("link", identity.link.as_ref()),
+        row("turns", identity.rotational.map(yes_no)),
+        row("removable", identity.removable.map(yes_no)),
+        row("read-only", Some(yes_no(identity.read_only))),
+        row("logical block", identity.logical_block),
+        row("physical block", identity.physical_block),
+        row("partition of", identity.partition_of.as_ref()),
+        row(
+            "file behind it",
+            identity.backing_file.as_ref().map(|f| f.display()),
+        ),
+    ];
+    for partition in &identity.partitions {
+        let text = format!(
+            "{}: {} at {}",
+            partition.name, partition.size, partition.start
+        );
+        rows.push(row("partition", Some(text)));
+    }
+    rows.extend(
+        identity
+            .holders
+            .iter()
+            .map(|holder| row("held by", Some(holder))),
+    );
+    rows
+}
+
+fn register_rows(registers: &Registers) -> Vec<Row> {
+    let mut rows = Vec::new();
+    if let Some(cid) = &registers.cid {
+        let maker = cid.maker.unwrap_or("not known");
+        let ids = format!(
+            "{maker} (manufacturer {:#04x}, OEM {:#06x})",
+            cid.manufacturer, cid.oem
+        );
+        rows.push(row("maker", Some(ids)));
+        let (major, minor) = cid.revision;
+        rows.push(row(
+            "product",
+            Some(format!("{}, revision {major}.{minor}", cid.product)),
+        ));
+        rows.push(row("serial", Some(format!("{:#010x}", cid.serial))));
+        rows.push(row("made", Some(format!("{:02}/{}", cid.month, cid.year))));
+    }
+    if let Some(csd) = &registers.csd {
+        rows.push(row("capacity in CSD", csd.capacity));
+    }
+    rows.push(row(
+        "specification",
+        registers.scr.as_ref().and_then(|s| s.version),
+    ));
+    if let Some(ssr) = &registers.ssr {
+        rows.push(row("classes", Some(ssr.classes())));
+        rows.push(row("allocation unit", ssr.allocation_unit));
+        rows.push(row("allocation unit in UHS", ssr.uhs_allocation_unit));
+        rows.push(row("discard", Some(yes_no(ssr.discard))));
+    }
+    if let Some(ext) = &registers.ext_csd {
+        rows.push(row("eMMC version", ext.version));
+        rows.push(row("mode", Some(format!("{}, {}", ext.timing, ext.bus))));
+        rows.push(row(
+            "cache",
+            Some(format!("{}, on: {}", ext.cache, yes_no(ext.cache_on))),
+        ));
+        rows.push(row("command queue", ext.queue_depth));
+        rows.push(row("wear (steps of 10 %)", ext.life_a));
+        rows.push(row("reserved blocks", ext.spare));
+    }
+    rows.extend(
+        registers
+            .faults
+            .iter()
+            .map(|fault| row("fault", Some(fault))),
+    );
+    rows
+}

@@ -1,3 +1,0 @@
-//! Conditions on trees that stand for other machines.
-
-use super::*;

@@ -1,3 +1,0 @@
-//! Rules on trees that stand for other machines; real devices are in tests/.
-
-use super::*;
