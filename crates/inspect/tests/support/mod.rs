@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::{Mutex, MutexGuard};
 
 /// Where tools of the system are, which a user's path may lack.
 const PATH: &str = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin";
@@ -41,16 +42,22 @@ pub fn has(tool: &str) -> bool {
         .any(|folder| Path::new(folder).join(tool).exists())
 }
 
-/// A folder that goes away.
-pub struct Folder(pub PathBuf);
+/// A program that another test starts has the descriptors of this one for a moment, and so holds
+/// its devices: one test at a time.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// A folder that goes away. While a test has it, no other test of this file runs.
+pub struct Folder(pub PathBuf, MutexGuard<'static, ()>);
 
 impl Folder {
     pub fn new(name: &str) -> Self {
+        let turn = ONE_AT_A_TIME.lock();
+        let turn = turn.unwrap_or_else(|failed| failed.into_inner());
         let path =
             Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).unwrap();
-        Folder(path.canonicalize().unwrap())
+        Folder(path.canonicalize().unwrap(), turn)
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
