@@ -169,3 +169,6 @@ pub(super) fn is_name_of(identity: &Identity, name: &Path, given: &str) -> bool 
         || given.strip_prefix("/dev/") == Some(identity.name.as_str())
         || (!given.is_empty() && Path::new(given) == name)
 }
+
+#[cfg(test)]
+mod tests;

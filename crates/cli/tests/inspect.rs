@@ -1,0 +1,66 @@
+//! `nandscope inspect`: what it shows of each kind of target.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod support;
+
+use support::Folder;
+
+fn json(folder: &Folder, target: &str) -> serde_json::Value {
+    let out = folder
+        .command(&["inspect", target, "--json"])
+        .output()
+        .unwrap();
+    assert!(
+        out.status.success(),
+        "{}",
+        String::from_utf8_lossy(&out.stderr)
+    );
+    serde_json::from_slice(&out.stdout).unwrap()
+}
+
+#[test]
+fn a_simulated_device_answers_for_itself() {
+    let folder = Folder::new("inspect-sim");
+    let found = json(&folder, "sim:sm2708-250gb");
+    assert_eq!(found["simulated"]["capacity_bytes"], 250_059_350_016u64);
+    assert_eq!(found["simulated"]["used_percent"], 0);
+    assert!(found["refused"].is_null() && found["conditions"].is_null());
+}
+
+#[test]
+fn a_file_and_its_folder_lie_on_the_same_device() {
+    let folder = Folder::new("inspect-file");
+    folder.file("target", "x");
+    let (file, around) = (json(&folder, "target"), json(&folder, "."));
+    assert_eq!(
+        (&file["kind"], &around["kind"]),
+        (&"file".into(), &"folder".into())
+    );
+    assert_eq!(file["identity"], around["identity"]);
+    let options = &file["conditions"]["mount"]["options"];
+    assert!(
+        options.as_array().is_some_and(|o| !o.is_empty()),
+        "{options}"
+    );
+    let shown = folder.command(&["inspect", "target"]).output().unwrap();
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    assert!(shown.contains("\nConditions\n"), "{shown}");
+    for line in shown.lines() {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
+}
+
+#[test]
+fn what_is_no_target() {
+    let folder = Folder::new("inspect-none");
+    for target in ["/dev/null", "nothing-here"] {
+        let out = folder.command(&["inspect", target]).output().unwrap();
+        assert_eq!(out.status.code(), Some(3));
+        let said = String::from_utf8(out.stderr).unwrap();
+        assert!(
+            said.contains(target) && said.contains("check the name"),
+            "{said}"
+        );
+    }
+}

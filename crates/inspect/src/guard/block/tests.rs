@@ -1,0 +1,97 @@
+//! Stacks of devices in a tree that stands for sysfs: LVM and RAID, which not every kernel that
+//! runs the tests can build.
+
+use super::*;
+use crate::mounts::parse_mounts;
+use std::os::unix::fs::symlink;
+
+/// sda has sda1, of which dm-0 is made; sda2 and sdb are the halves of md0; sdc is free.
+fn machine() -> (Roots, PathBuf) {
+    // Every test has a thread of its own.
+    let id = format!("{}-{:?}", std::process::id(), std::thread::current().id());
+    let folder = std::env::temp_dir().join(format!("nandscope-block-{id}"));
+    let sys = folder.join("sys");
+    let put = |path: &str, text: &str| {
+        let path = sys.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    std::fs::create_dir_all(sys.join("dev/block")).unwrap();
+    let all = [
+        ("d/sda", "8:0"),
+        ("d/sda/sda1", "8:1"),
+        ("d/sda/sda2", "8:2"),
+        ("d/sdb", "8:16"),
+        ("d/sdc", "8:32"),
+        ("d/dm-0", "252:0"),
+        ("d/md0", "9:0"),
+    ];
+    for (place, number) in all {
+        put(&format!("{place}/dev"), number);
+        put(&format!("{place}/size"), "2048");
+        symlink(sys.join(place), sys.join("dev/block").join(number)).unwrap();
+    }
+    put("d/sda/sda1/partition", "1");
+    put("d/sda/sda2/partition", "2");
+    for (below, above, lower, upper) in [
+        ("d/sda/sda1", "d/dm-0", "8:1", "252:0"),
+        ("d/sda/sda2", "d/md0", "8:2", "9:0"),
+        ("d/sdb", "d/md0", "8:16", "9:0"),
+    ] {
+        let name = |path: &str| roots::file_name(Path::new(path));
+        put(&format!("{below}/holders/{}/dev", name(above)), upper);
+        put(&format!("{above}/slaves/{}/dev", name(below)), lower);
+    }
+    (Roots::under(&folder), folder)
+}
+
+fn rules(roots: &Roots, mounts: &[Mount], number: &str) -> Vec<String> {
+    let reasons = in_use(roots, mounts, number.parse().unwrap());
+    reasons.iter().map(Reason::what).collect()
+}
+
+#[test]
+fn a_mount_on_a_volume_reaches_the_disk_under_it() {
+    let (roots, folder) = machine();
+    let mounts = parse_mounts(b"1 1 252:0 / /data rw - xfs /dev/mapper/data rw\n");
+    let disk = rules(&roots, &mounts, "8:0");
+    let expected = [
+        "dm-0 is mounted at /data",
+        "sda1 is part of dm-0",
+        "sda2 is part of md0",
+    ];
+    assert_eq!(disk, expected);
+    let half = rules(&roots, &mounts, "8:16");
+    assert_eq!(half, ["sdb is part of md0"]);
+    assert_eq!(rules(&roots, &mounts, "8:32"), Vec::<String>::new());
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_name_gives_up_one_device_only() {
+    let (roots, folder) = machine();
+    let identity = Identity::read(&roots, "8:32".parse().unwrap()).unwrap();
+    let found = [Signature {
+        name: "xfs",
+        usage: crate::signature::Usage::FileSystem,
+        offset: Bytes::ZERO,
+    }];
+    let by_id = Path::new("/dev/disk/by-id/usb-card");
+    let carried = |given: &str| {
+        let destroy = DestroyData::Named(given.to_string());
+        carries(&identity, &found, by_id, &destroy).map(|reason| reason.rule())
+    };
+    for right in ["sdc", "/dev/sdc", " sdc\n", "/dev/disk/by-id/usb-card"] {
+        assert_eq!(carried(right), None, "{right}");
+    }
+    for wrong in ["", "sd", "sda", "/dev/sda", "/dev/", "yes", "xfs"] {
+        assert_eq!(carried(wrong), Some("other-name"), "{wrong}");
+    }
+    let blank = carries(&identity, &[], by_id, &DestroyData::Blank);
+    assert_eq!(blank, None);
+    // A disk whose partitions the kernel knows is not blank.
+    let disk = Identity::read(&roots, "8:0".parse().unwrap()).unwrap();
+    let reason = carries(&disk, &[], Path::new("/dev/sda"), &DestroyData::Blank);
+    assert_eq!(reason.map(|r| r.rule()), Some("carries-data"));
+    std::fs::remove_dir_all(folder).unwrap();
+}
