@@ -101,7 +101,7 @@ fn a_card_that_moves_nothing_has_no_rate_of_moving() {
 #[test]
 fn updates_of_the_file_system_take_a_place_among_the_open_units() {
     let update_s = 3.0 * (300e-6 + 409.6e-6);
-    // Tables, directory and data in three units of 4 MiB: 1 and 3 MiB share one.
+    // Tables, directory and data in three units of 4 MiB: both tables share the second.
     for (open, slow) in [(3, false), (2, true)] {
         let mut card = Card::new(Bytes::gib(4));
         card.open = open;
