@@ -44,8 +44,8 @@ pub(crate) fn run<T: Target>(
         burst_mib,
         total_mib,
     } = bursts;
-    session.note_stage("", 0.0, 1.0, 2);
     let title = format!("Burst random {direction}");
+    session.note_stage(&title, 0.0, 1.0, 2);
     if written_span(
         session,
         &format!("burst-{direction}"),

@@ -4,16 +4,17 @@
 //!
 //! The device stays the same and so does what is on it; what differs is the chain before it.
 
+use crate::document::{blank, value};
 use crate::jobs::phase;
-use crate::review::{ReviewObserver, ReviewOptions, blank, chosen_modes};
-use crate::session::{Flow, Pick, Session, SuiteError, Watcher, figure_id};
+use crate::progress::SessionWatcher;
+use crate::review::{ReviewObserver, ReviewOptions, chosen_modes};
+use crate::session::{Flow, Pick, Session, SuiteError, figure_id};
 use crate::spec::{Mode, SimSpec};
 use crate::{facts, figures};
 use nandscope_device::Device;
 use nandscope_measure::result::{Figure, ResultDocument};
 use nandscope_measure::sim::SimTarget;
 use nandscope_measure::target::Target;
-use nandscope_units::Nanos;
 
 const SECTION: &str = "Iometer";
 
@@ -52,9 +53,7 @@ pub(crate) fn run(
         .ok_or_else(|| SuiteError::Target("there is no port to measure at".to_string()))?;
     let mut device =
         Device::new(&spec.profile, &first.host, options.seed).map_err(SuiteError::Target)?;
-    let mut document = blank(spec, options);
-    document.procedure = "iometer".to_string();
-    document.notices.clear();
+    let mut document = blank(spec, options, "iometer", "");
     let count = modes.len();
     let mut measured: Vec<&Mode> = Vec::new();
     for (number, mode) in modes.into_iter().enumerate() {
@@ -66,13 +65,7 @@ pub(crate) fn run(
         let info = SimSpec::mode_info(mode, device.path());
         document.target.modes.push(info);
         let now = device.now();
-        let mut watcher = PortWatcher {
-            observer,
-            port: mode.name.clone(),
-            done: number as f64 / count as f64,
-            share: 1.0 / count as f64,
-            steps: 0,
-        };
+        let mut watcher = SessionWatcher::new(&mut *observer, &mode.name, number, count);
         let mut session = Session::new(
             SimTarget::at(device, now),
             options.seed,
@@ -211,36 +204,4 @@ fn side_by_side(document: &mut ResultDocument, ports: &[&Mode]) {
         }
     }
     document.figures.extend(added);
-}
-
-fn value(document: &ResultDocument, id: &str) -> Option<f64> {
-    let mut figures = document.steps.iter().flat_map(|s| &s.figures);
-    figures.find(|f| f.id == id).map(|f| f.value)
-}
-
-/// Turns progress at one port into progress of the whole test.
-struct PortWatcher<'a> {
-    observer: &'a mut dyn ReviewObserver,
-    port: String,
-    /// Share of the test that lies before this port, and its own.
-    done: f64,
-    share: f64,
-    steps: u32,
-}
-
-impl Watcher for PortWatcher<'_> {
-    fn stage(&mut self, _: &str, _: f64, _: f64, _: u32) {
-        self.steps = 0;
-    }
-
-    fn step_done(&mut self) {
-        self.steps += 1;
-    }
-
-    fn phase_progress(&mut self, fraction: f64, at: Nanos) {
-        let steps = f64::from(self.steps) + fraction.clamp(0.0, 1.0);
-        let here = (steps / f64::from(STEPS)).min(1.0);
-        let whole = self.done + self.share * here;
-        self.observer.progress(whole, &self.port, SECTION, at);
-    }
 }

@@ -4,11 +4,13 @@
 //! which the device is attached, on one and the same device, with power and temperature beside it.
 
 use crate::crystaldiskmark as cdm;
-use crate::session::{Flow, Session, SuiteError, Watcher};
+use crate::document::blank;
+use crate::progress::SessionWatcher;
+use crate::session::{Flow, Session, SuiteError};
 use crate::spec::{Mode, SimSpec};
 use crate::{applications, facts, figures, folders, formatting, sequential};
 use nandscope_device::Device;
-use nandscope_measure::result::{FORMAT, FORMAT_VERSION, Notice, ResultDocument, WallClock};
+use nandscope_measure::result::ResultDocument;
 use nandscope_measure::sim::SimTarget;
 use nandscope_measure::target::Target;
 use nandscope_units::Nanos;
@@ -40,6 +42,9 @@ pub struct Unobserved;
 impl ReviewObserver for Unobserved {
     fn progress(&mut self, _: f64, _: &str, _: &str, _: Nanos) {}
 }
+
+/// What a quick review leaves out.
+const SHORTENED: &str = "Quick review: a tenth of the device and of the folders, one pass, short runs. Regions behind the cache may not be reached, and nothing is compared with publications.";
 
 /// A stage of the procedure; its weight is its share of the work, roughly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,7 +138,7 @@ pub fn review(
         .ok_or_else(|| SuiteError::Target("there is no mode to review".to_string()))?;
     let mut device =
         Device::new(&spec.profile, &first.host, options.seed).map_err(SuiteError::Target)?;
-    let mut document = blank(spec, options);
+    let mut document = blank(spec, options, "card review", SHORTENED);
     let count = modes.len();
     for (number, mode) in modes.into_iter().enumerate() {
         if number > 0 {
@@ -147,15 +152,7 @@ pub fn review(
             .modes
             .push(SimSpec::mode_info(mode, device.path()));
         let now = device.now();
-        let mut watcher = StageWatcher {
-            observer,
-            mode: mode.name.clone(),
-            step: String::new(),
-            base: 0.0,
-            share: 0.0,
-            steps: (0, 1),
-            outer: (number, count),
-        };
+        let mut watcher = SessionWatcher::new(&mut *observer, &mode.name, number, count);
         let mut session = Session::new(
             SimTarget::at(device, now),
             options.seed,
@@ -234,68 +231,4 @@ pub(crate) fn chosen_modes<'a>(
     } else {
         chosen
     })
-}
-
-/// A document in which nothing has been measured yet.
-pub(crate) fn blank(spec: &SimSpec, options: &ReviewOptions) -> ResultDocument {
-    let mut notices = Vec::new();
-    if options.quick {
-        notices.push(Notice {
-            level: "warning".to_string(),
-            text: "Quick review: a tenth of the device and of the folders, one pass, short runs. Regions behind the cache may not be reached, and nothing is compared with publications.".to_string(),
-            step: None,
-        });
-    }
-    ResultDocument {
-        format: FORMAT.to_string(),
-        version: FORMAT_VERSION,
-        generator: concat!("nandscope ", env!("CARGO_PKG_VERSION")).to_string(),
-        procedure: "card review".to_string(),
-        title: spec.profile.device.title.clone(),
-        seed: options.seed,
-        target: spec.target_info(),
-        environment: Default::default(),
-        wall: WallClock::default(),
-        complete: true,
-        steps: Vec::new(),
-        figures: Vec::new(),
-        notices,
-    }
-}
-
-/// Turns progress within a stage into progress of the whole review.
-struct StageWatcher<'a> {
-    observer: &'a mut dyn ReviewObserver,
-    mode: String,
-    step: String,
-    base: f64,
-    share: f64,
-    /// Steps of the stage that are done, and all of them.
-    steps: (u32, u32),
-    /// Number of the mode, and of all modes.
-    outer: (usize, usize),
-}
-
-impl Watcher for StageWatcher<'_> {
-    fn stage(&mut self, title: &str, base: f64, share: f64, steps: u32) {
-        (self.step, self.base, self.share) = (title.to_string(), base, share);
-        self.steps = (0, steps.max(1));
-    }
-
-    fn step_done(&mut self) {
-        self.steps.0 += 1;
-    }
-
-    fn phase_progress(&mut self, fraction: f64, at: Nanos) {
-        let (number, count) = self.outer;
-        let (done, steps) = self.steps;
-        let of_stage = (f64::from(done) + fraction.clamp(0.0, 1.0)) / f64::from(steps);
-        let within = self.base + self.share * of_stage.min(1.0);
-        self.observer.progress(
-            (number as f64 + within) / count as f64,
-            &self.mode,
-            &self.step,
-            at,
-        );
-    }
 }

@@ -5,19 +5,21 @@
 //!
 //! Every part begins with a drive fresh from the factory, as the suite erased drives between tests.
 
+use crate::document::{blank, value};
+use crate::progress::SessionWatcher;
 use crate::review::{ReviewObserver, ReviewOptions};
-use crate::session::{Flow, Session, SuiteError, Watcher, figure_id};
+use crate::session::{Flow, Session, SuiteError, figure_id};
 use crate::spec::{Mode, SimSpec};
 use crate::{bursts, facts, ssd_traces, sustained};
 use nandscope_device::{Device, Fill};
-use nandscope_measure::result::{
-    FORMAT, FORMAT_VERSION, Figure, Notice, ResultDocument, WallClock,
-};
+use nandscope_measure::result::{Figure, ResultDocument};
 use nandscope_measure::sim::SimTarget;
-use nandscope_units::Nanos;
 
 /// Drives that the SM2262EN preview is about, besides itself.
 const PEERS: [&str; 2] = ["hp-ex920-1tb", "samsung-970-pro-512gb"];
+
+/// What a quick run leaves out.
+const SHORTENED: &str = "Quick run: a tenth of the data and of the time. Latencies and powers do not depend on either, and are compared with publications all the same.";
 
 /// A part of the suite, on a drive of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,17 +40,6 @@ impl Part {
         Part::Traces { full: false },
         Part::Traces { full: true },
     ];
-
-    const fn title(self) -> &'static str {
-        match self {
-            Part::BurstRead => "burst random read",
-            Part::BurstWrite => "burst random write",
-            Part::SustainedRead => "sustained random read",
-            Part::SustainedWrite => "sustained random write",
-            Part::Traces { full: false } => "application traces, empty",
-            Part::Traces { full: true } => "application traces, full",
-        }
-    }
 
     fn run(self, session: &mut Session<'_, SimTarget>, quick: bool) -> Result<Flow, SuiteError> {
         match self {
@@ -83,7 +74,7 @@ pub fn drive(
     observer: &mut dyn ReviewObserver,
     stop: &dyn Fn() -> bool,
 ) -> Result<ResultDocument, SuiteError> {
-    let mut document = blank(spec, options, "solid-state drive");
+    let mut document = blank(spec, options, "solid-state drive", SHORTENED);
     let mode = first_mode(spec)?;
     let mut run = Run {
         options,
@@ -107,7 +98,7 @@ pub fn beside(
     observer: &mut dyn ReviewObserver,
     stop: &dyn Fn() -> bool,
 ) -> Result<ResultDocument, SuiteError> {
-    let mut document = blank(spec, options, "solid-state drives side by side");
+    let mut document = blank(spec, options, "solid-state drives side by side", SHORTENED);
     let mut drives = vec![spec.clone()];
     for name in PEERS.into_iter().filter(|n| *n != spec.profile.device.name) {
         drives.push(SimSpec::library(name)?);
@@ -178,14 +169,8 @@ impl Run<'_> {
                     .modes
                     .push(SimSpec::mode_info(mode, device.path()));
             }
-            let mut watcher = PartWatcher {
-                observer: &mut *self.observer,
-                mode: &mode.name,
-                part: part.title(),
-                base: self.done as f64 / self.total as f64,
-                share: 1.0 / self.total as f64,
-                steps: (0, 1),
-            };
+            let mut watcher =
+                SessionWatcher::new(&mut *self.observer, &mode.name, self.done, self.total);
             let mut session = Session::new(
                 SimTarget::new(device),
                 self.options.seed,
@@ -218,7 +203,8 @@ fn ratios(document: &mut ResultDocument, drives: &[SimSpec]) {
     ] {
         for other in others {
             let (a, b) = (&first.profile.device.name, &other.profile.device.name);
-            let (Some(x), Some(y)) = (value(document, a, id), value(document, b, id)) else {
+            let of = |drive: &str| value(document, &figure_id(Some(drive), id));
+            let (Some(x), Some(y)) = (of(a), of(b)) else {
                 continue;
             };
             if y > 0.0 {
@@ -231,64 +217,5 @@ fn ratios(document: &mut ResultDocument, drives: &[SimSpec]) {
                 });
             }
         }
-    }
-}
-
-fn value(document: &ResultDocument, mode: &str, id: &str) -> Option<f64> {
-    let id = figure_id(Some(mode), id);
-    let figures = document.steps.iter().flat_map(|s| &s.figures);
-    figures.into_iter().find(|f| f.id == id).map(|f| f.value)
-}
-
-pub(crate) fn blank(spec: &SimSpec, options: &ReviewOptions, procedure: &str) -> ResultDocument {
-    let mut notices = Vec::new();
-    if options.quick {
-        notices.push(Notice {
-            level: "warning".to_string(),
-            text: "Quick run: a tenth of the data and of the time. Nothing is compared with publications.".to_string(),
-            step: None,
-        });
-    }
-    ResultDocument {
-        format: FORMAT.to_string(),
-        version: FORMAT_VERSION,
-        generator: concat!("nandscope ", env!("CARGO_PKG_VERSION")).to_string(),
-        procedure: procedure.to_string(),
-        title: spec.profile.device.title.clone(),
-        seed: options.seed,
-        target: spec.target_info(),
-        environment: Default::default(),
-        wall: WallClock::default(),
-        complete: true,
-        steps: Vec::new(),
-        figures: Vec::new(),
-        notices,
-    }
-}
-
-/// Turns progress within a part into progress of the whole suite.
-struct PartWatcher<'a> {
-    observer: &'a mut dyn ReviewObserver,
-    mode: &'a str,
-    part: &'static str,
-    base: f64,
-    share: f64,
-    /// Steps that are done, and all of them.
-    steps: (u32, u32),
-}
-
-impl Watcher for PartWatcher<'_> {
-    fn stage(&mut self, _: &str, _: f64, _: f64, steps: u32) {
-        self.steps = (0, steps.max(1));
-    }
-
-    fn step_done(&mut self) {
-        self.steps.0 += 1;
-    }
-
-    fn phase_progress(&mut self, fraction: f64, at: Nanos) {
-        let within = (f64::from(self.steps.0) + fraction.clamp(0.0, 1.0)) / f64::from(self.steps.1);
-        let all = self.base + self.share * within.min(1.0);
-        self.observer.progress(all, self.mode, self.part, at);
     }
 }

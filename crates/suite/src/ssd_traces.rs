@@ -28,7 +28,7 @@ pub(crate) fn run<T: Target>(
     session: &mut Session<'_, T>,
     state: &str,
 ) -> Result<Flow, SuiteError> {
-    session.note_stage("", 0.0, 1.0, 3);
+    session.note_stage(&format!("Application traces, {state} drive"), 0.0, 1.0, 3);
     if prepare(session, state)? == Flow::Stop {
         return Ok(Flow::Stop);
     }

@@ -39,8 +39,8 @@ pub(crate) fn run<T: Target>(
     quick: bool,
 ) -> Result<Flow, SuiteError> {
     let direction = test.direction;
-    session.note_stage("", 0.0, 1.0, 1 + DEPTHS.len() as u32);
     let title = format!("Sustained random {direction}");
+    session.note_stage(&title, 0.0, 1.0, 1 + DEPTHS.len() as u32);
     let id = format!("sustained-{direction}");
     if written_span(session, &id, &title, SPAN_GIB, quick)? == Flow::Stop {
         return Ok(Flow::Stop);

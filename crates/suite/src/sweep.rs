@@ -6,14 +6,14 @@
 //! of it whose blocks have fewer word lines, with capacity and cache in proportion. Dies, channels,
 //! times, numbers of blocks and all shares stay as they are, and so do the curves.
 
+use crate::document::{blank, notice};
 use crate::review::{ReviewObserver, ReviewOptions};
 use crate::session::SuiteError;
 use crate::spec::SimSpec;
-use crate::ssd::blank;
 use nandscope_device::profile::Profile;
 use nandscope_device::{Device, Fill};
 use nandscope_measure::recorder::IntervalPlan;
-use nandscope_measure::result::{Figure, Notice, ResultDocument, StepResult};
+use nandscope_measure::result::{Figure, ResultDocument, StepResult};
 use nandscope_measure::runner::{Ending, Observer, Progress, Thread, run_group};
 use nandscope_measure::sim::SimTarget;
 use nandscope_measure::target::Target;
@@ -100,7 +100,7 @@ pub fn fullness(
     observer: &mut dyn ReviewObserver,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<ResultDocument, SuiteError> {
-    let mut document = blank(spec, options, "fullness sweep");
+    let mut document = blank(spec, options, "fullness sweep", "");
     let (profile, factor) = smaller(&spec.profile);
     let mode = spec
         .modes
@@ -112,11 +112,10 @@ pub fn fullness(
         .modes
         .push(SimSpec::mode_info(mode, fresh.path()));
     if factor > 1 {
-        document.notices.push(Notice {
-            level: "info".to_string(),
-            text: format!("Measured on a copy with 1/{factor} of the word lines in each block, capacity and cache in proportion; dies, channels, times and all shares are those of the drive."),
-            step: None,
-        });
+        document.notices.push(notice(
+            "info",
+            format!("Measured on a copy with 1/{factor} of the word lines in each block, capacity and cache in proportion; dies, channels, times and all shares are those of the drive."),
+        ));
     }
     let points = measure(&fresh, options.seed, observer, &mode.name, stop)?;
     for (number, case) in Case::ALL.into_iter().enumerate() {

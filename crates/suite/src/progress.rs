@@ -1,0 +1,87 @@
+//! From progress within a step to progress of the whole procedure: a procedure is a row of sessions
+//! (a mode, a port, a drive), a session a row of stages, a stage a number of steps of equal weight.
+
+use crate::review::ReviewObserver;
+use crate::session::Watcher;
+use nandscope_units::Nanos;
+
+/// Tells an observer how far the whole procedure has come while one session is under way.
+pub(crate) struct SessionWatcher<'a> {
+    observer: &'a mut dyn ReviewObserver,
+    mode: String,
+    /// Share of the procedure that lies before this session, and its own.
+    session: (f64, f64),
+    title: String,
+    /// Share of the session that lies before the stage, and its own.
+    stage: (f64, f64),
+    /// Steps of the stage that are done, and all of them.
+    steps: (u32, u32),
+}
+
+impl<'a> SessionWatcher<'a> {
+    /// The watcher of session `number` of `count` of equal weight.
+    pub(crate) fn new(
+        observer: &'a mut dyn ReviewObserver,
+        mode: &str,
+        number: usize,
+        count: usize,
+    ) -> Self {
+        let share = 1.0 / count.max(1) as f64;
+        SessionWatcher {
+            observer,
+            mode: mode.to_string(),
+            session: (number as f64 * share, share),
+            title: String::new(),
+            stage: (0.0, 1.0),
+            steps: (0, 1),
+        }
+    }
+}
+
+impl Watcher for SessionWatcher<'_> {
+    fn stage(&mut self, title: &str, base: f64, share: f64, steps: u32) {
+        self.title = title.to_string();
+        self.stage = (base, share);
+        self.steps = (0, steps.max(1));
+    }
+
+    fn step_done(&mut self) {
+        self.steps.0 += 1;
+    }
+
+    fn phase_progress(&mut self, fraction: f64, at: Nanos) {
+        let (done, steps) = self.steps;
+        let of_stage = (f64::from(done) + fraction.clamp(0.0, 1.0)) / f64::from(steps);
+        let of_session = self.stage.0 + self.stage.1 * of_stage.min(1.0);
+        let whole = self.session.0 + self.session.1 * of_session;
+        self.observer.progress(whole, &self.mode, &self.title, at);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Last(Vec<f64>);
+
+    impl ReviewObserver for Last {
+        fn progress(&mut self, fraction: f64, _: &str, _: &str, _: Nanos) {
+            self.0.push(fraction);
+        }
+    }
+
+    #[test]
+    fn shares_of_sessions_stages_and_steps_multiply() {
+        let mut last = Last(Vec::new());
+        let mut watcher = SessionWatcher::new(&mut last, "b", 1, 2);
+        watcher.stage("half", 0.5, 0.5, 2);
+        watcher.phase_progress(0.0, Nanos::ZERO);
+        watcher.phase_progress(1.0, Nanos::ZERO);
+        watcher.step_done();
+        watcher.phase_progress(1.0, Nanos::ZERO);
+        watcher.step_done();
+        // More than was announced does not go beyond the stage.
+        watcher.phase_progress(1.0, Nanos::ZERO);
+        assert_eq!(last.0, [0.75, 0.875, 1.0, 1.0]);
+    }
+}
