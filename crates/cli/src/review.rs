@@ -39,7 +39,8 @@ pub struct Arguments {
     /// Folder for the report; made where it is missing [default: review-NAME]
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// The procedure: card, a whole review; iometer, 128 KiB sequential at QD32 on every port; ssd or ssd-peers;
+    /// The procedure: card, a whole review; fill, two fills of the whole device; iometer, 128 KiB sequential at
+    /// QD32 on every port; ssd, bursts, sustained access and traces; ssd-peers, beside the drives of its time;
     /// flashbench (or flashbench-whole), allocation units; speed-class, verdicts on the classes of SD cards
     #[arg(long, value_name = "SUITE", default_value = "card")]
     suite: String,

@@ -12,6 +12,7 @@ mod crystaldiskmark;
 mod document;
 pub mod facts;
 mod figures;
+mod fill;
 pub mod flashbench;
 mod folders;
 mod formatting;

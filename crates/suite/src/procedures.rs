@@ -4,7 +4,7 @@ use crate::review::{ReviewObserver, ReviewOptions, review};
 use crate::session::SuiteError;
 use crate::spec::SimSpec;
 use crate::ssd;
-use crate::{flashbench, in_modes, iometer, speed_class};
+use crate::{fill, flashbench, in_modes, iometer, speed_class};
 use nandscope_measure::result::ResultDocument;
 
 /// A procedure.
@@ -25,15 +25,18 @@ pub enum Procedure {
     FlashbenchWhole,
     /// Speed classes of SD cards, with verdicts.
     SpeedClass,
+    /// Two sequential fills of the whole device, 128 KiB at QD32.
+    Fill,
 }
 
 impl Procedure {
     /// All of them.
-    pub const ALL: [Procedure; 7] = [
+    pub const ALL: [Procedure; 8] = [
         Procedure::Card,
         Procedure::Flashbench,
         Procedure::FlashbenchWhole,
         Procedure::SpeedClass,
+        Procedure::Fill,
         Procedure::Iometer,
         Procedure::Ssd,
         Procedure::SsdPeers,
@@ -49,6 +52,7 @@ impl Procedure {
             Procedure::Flashbench => "flashbench",
             Procedure::FlashbenchWhole => "flashbench-whole",
             Procedure::SpeedClass => "speed-class",
+            Procedure::Fill => "fill",
         }
     }
 
@@ -99,6 +103,7 @@ impl Procedure {
                     flashbench::run(session, extent)
                 })
             }
+            Procedure::Fill => fill::run(spec, options, observer, stop),
         }
     }
 }

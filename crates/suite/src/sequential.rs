@@ -35,7 +35,11 @@ pub(crate) fn run<T: Target>(
     let text = format!("[seq-write]\nrw=write\nbs=128k\niodepth=1\nsize={percent}%\n");
     let phase_write = phase(&write_title, &text, session.capacity(), session.seed)?;
     let flow = session.run(phase_write);
-    write_figures(session, state);
+    write_figures(
+        session,
+        &format!("fio.{state}.write"),
+        &format!("Sequential write, {state}"),
+    );
     session.end_step();
     if flow? == Flow::Stop {
         return Ok(Flow::Stop);
@@ -56,7 +60,9 @@ pub(crate) fn run<T: Target>(
     flow
 }
 
-fn write_figures<T: Target>(session: &mut Session<'_, T>, state: &str) {
+/// Mean, plateaus and extremes of the write under way, under the identifier `id`; `title` says
+/// which write it is.
+pub(crate) fn write_figures<T: Target>(session: &mut Session<'_, T>, id: &str, title: &str) {
     let Some(bandwidth) = session
         .current()
         .and_then(|s| series(s, "write bandwidth"))
@@ -65,22 +71,23 @@ fn write_figures<T: Target>(session: &mut Session<'_, T>, state: &str) {
         return;
     };
     let start_s = session.current().map_or(0.0, |s| s.start_s);
-    mean_figure(session, state, "write");
+    mean_figure(session, id, title, "write");
     let found = plateaus(start_s, &bandwidth.t_s, &bandwidth.v);
     for (i, plateau) in found.iter().enumerate() {
-        plateau_figures(session, state, i + 1, plateau);
+        plateau_figures(session, id, title, i + 1, plateau);
     }
-    extremes(session, state, "write", &bandwidth);
+    extremes(session, id, title, &bandwidth);
 }
 
 fn plateau_figures<T: Target>(
     session: &mut Session<'_, T>,
-    state: &str,
+    id: &str,
+    title: &str,
     number: usize,
     plateau: &Plateau,
 ) {
-    let id = format!("fio.{state}.write.plateau-{number}");
-    let title = format!("Sequential write, {state}, region {number}");
+    let id = format!("{id}.plateau-{number}");
+    let title = format!("{title}, region {number}");
     session.figure(&id, &title, "MB/s", &[plateau.mb_per_s], Pick::Mean);
     session.figure(
         &format!("{id}.end"),
@@ -100,7 +107,12 @@ fn read_figures<T: Target>(session: &mut Session<'_, T>, state: &str) {
         return;
     };
     let start_s = session.current().map_or(0.0, |s| s.start_s);
-    mean_figure(session, state, "read");
+    mean_figure(
+        session,
+        &format!("fio.{state}.read"),
+        &format!("Sequential read, {state}"),
+        "read",
+    );
     let (Some(&last), true) = (bandwidth.t_s.last(), bandwidth.v.len() > 2) else {
         return;
     };
@@ -137,28 +149,17 @@ fn read_figures<T: Target>(session: &mut Session<'_, T>, state: &str) {
     }
 }
 
-fn mean_figure<T: Target>(session: &mut Session<'_, T>, state: &str, direction: &str) {
+fn mean_figure<T: Target>(session: &mut Session<'_, T>, id: &str, title: &str, direction: &str) {
     let result = session
         .current()
         .and_then(|s| s.jobs.last())
         .and_then(|j| j.directions.iter().find(|d| d.kind == direction));
     if let Some(mb) = result.map(|d| d.bandwidth_bytes_per_s / 1e6) {
-        session.figure(
-            &format!("fio.{state}.{direction}"),
-            &format!("Sequential {direction}, {state}, mean"),
-            "MB/s",
-            &[mb],
-            Pick::Mean,
-        );
+        session.figure(id, &format!("{title}, mean"), "MB/s", &[mb], Pick::Mean);
     }
 }
 
-fn extremes<T: Target>(
-    session: &mut Session<'_, T>,
-    state: &str,
-    direction: &str,
-    bandwidth: &Series,
-) {
+fn extremes<T: Target>(session: &mut Session<'_, T>, id: &str, title: &str, bandwidth: &Series) {
     let whole = &bandwidth.v[..bandwidth.v.len().saturating_sub(1)];
     let (Some(low), Some(high)) = (
         whole.iter().copied().reduce(f64::min),
@@ -167,15 +168,15 @@ fn extremes<T: Target>(
         return;
     };
     session.figure(
-        &format!("fio.{state}.{direction}.low"),
-        &format!("Sequential {direction}, {state}, slowest interval"),
+        &format!("{id}.low"),
+        &format!("{title}, slowest interval"),
         "MB/s",
         &[low],
         Pick::Mean,
     );
     session.figure(
-        &format!("fio.{state}.{direction}.high"),
-        &format!("Sequential {direction}, {state}, fastest interval"),
+        &format!("{id}.high"),
+        &format!("{title}, fastest interval"),
         "MB/s",
         &[high],
         Pick::Mean,
