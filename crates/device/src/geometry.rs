@@ -166,6 +166,16 @@ impl Geometry {
             + u64::from(self.slc_superblocks_for(static_gb))
     }
 
+    /// Superblocks in the native mode that so many GB fill whole.
+    pub fn native_superblocks_in(&self, gb: f64) -> u32 {
+        let bytes = f64::from(self.native.superblock_units) * f64::from(self.unit_bytes);
+        if bytes <= 0.0 {
+            0
+        } else {
+            (gb * 1e9 / bytes) as u32
+        }
+    }
+
     /// SLC superblocks that hold so many GB.
     pub fn slc_superblocks_for(&self, gb: f64) -> u32 {
         let bytes = f64::from(self.slc.superblock_units) * f64::from(self.unit_bytes);

@@ -103,6 +103,8 @@ struct SlcPolicy {
     most: u32,
     /// Superblocks of the over-provisioning that cached data may take up before it must go.
     lent: u32,
+    /// Superblocks of unmapped capacity that it may not take up.
+    reserve: u32,
 }
 
 /// The log.
@@ -173,6 +175,7 @@ impl Log {
                 fixed: geometry.slc_superblocks_for(s.static_gb),
                 most: geometry.slc_superblocks_for(s.static_gb + s.dynamic_gb),
                 lent: (f64::from(spare) * s.lends_spare_percent / 100.0) as u32,
+                reserve: geometry.native_superblocks_in(s.reserve_gb),
             });
         Log {
             map: Map::new(logical, superblocks * native_units),

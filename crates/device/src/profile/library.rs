@@ -25,12 +25,16 @@ macro_rules! entry {
 
 /// Devices, in alphabetical order.
 pub const DEVICES: &[Entry] = &[
+    entry!("profiles/", "adata-atom-50-1tb"),
+    entry!("profiles/", "hp-ex900-pro-1tb"),
     entry!("profiles/", "hp-ex920-1tb"),
     entry!("profiles/", "kingston-8gb"),
+    entry!("profiles/", "kingston-a2000-1tb"),
     entry!("profiles/", "kingston-class10-32gb"),
     entry!("profiles/", "ocz-vertex-450-256gb"),
     entry!("profiles/", "plextor-m6e-256gb"),
     entry!("profiles/", "reference-nvme-64gb"),
+    entry!("profiles/", "samsung-860-pro-512gb"),
     entry!("profiles/", "samsung-970-pro-512gb"),
     entry!("profiles/", "samsung-evo-16gb"),
     entry!("profiles/", "samsung-pro-32gb"),
@@ -49,7 +53,9 @@ pub const HOSTS: &[Entry] = &[
     entry!("profiles/hosts/", "asus-z87-satae"),
     entry!("profiles/hosts/", "direct"),
     entry!("profiles/hosts/", "lexar-sr2"),
+    entry!("profiles/hosts/", "lsi-sas2008"),
     entry!("profiles/hosts/", "nvme-desktop"),
+    entry!("profiles/hosts/", "nvme-desktop-gen4"),
     entry!("profiles/hosts/", "odroid-xu3"),
     entry!("profiles/hosts/", "raspberry-pi"),
     entry!("profiles/hosts/", "rtl9211ds"),

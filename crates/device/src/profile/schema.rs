@@ -245,6 +245,10 @@ pub struct SlcCacheSection {
     /// Share of the over-provisioning that cached data may take up, percent, before folding is
     /// forced in the foreground. New SLC blocks are opened only while none of it is taken.
     pub lends_spare_percent: f64,
+    /// Unmapped capacity that cached data does not take up, GB: firmware that begins to fold before
+    /// all of it is in use. 0 where left out.
+    #[serde(default)]
+    pub reserve_gb: f64,
     /// Folding in the background begins this long after the last host write, ms; reads do not stop it.
     pub fold_after_ms: f64,
     /// In the foreground, folding and host writes share the controller in turns instead of overlapping.

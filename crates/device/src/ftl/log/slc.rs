@@ -5,10 +5,11 @@ use crate::geometry::OPEN_SUPERBLOCKS;
 
 impl Log {
     /// Free superblocks at or below which the SLC cache may not grow: over-provisioning is never
-    /// borrowed, beyond the part of it that is the static cache.
+    /// borrowed, beyond the part of it that is the static cache, nor is the reserve.
     pub(super) fn slc_floor(&self) -> u32 {
         self.spare
             .saturating_sub(self.slc.fixed)
+            .saturating_add(self.slc.reserve)
             .max(self.collection_start + OPEN_SUPERBLOCKS as u32)
     }
 

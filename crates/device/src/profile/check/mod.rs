@@ -265,6 +265,7 @@ fn ftl(profile: &Profile, ftl: &FtlSection, faults: &mut Faults) {
             0.0,
             90.0,
         );
+        faults.range("ftl.slc_cache.reserve_gb", slc.reserve_gb, 0.0, 1e5);
         faults.range("ftl.slc_cache.fold_after_ms", slc.fold_after_ms, 0.0, 1e7);
     }
 }
