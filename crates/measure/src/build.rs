@@ -73,6 +73,7 @@ pub fn step_result(outcome: &GroupOutcome, meta: StepMeta, jobs: &[JobMeta]) -> 
         incomplete: outcome.ending.incomplete(),
         jobs: jobs.collect(),
         series: series(&outcome.timeline),
+        curves: Vec::new(),
         counters: counters(&outcome.first_reading, &outcome.last_reading),
         ..StepResult::default()
     }

@@ -146,6 +146,9 @@ pub struct StepResult {
     /// What the instruments saw during the step.
     #[serde(default)]
     pub series: Vec<Series>,
+    /// What was measured over a quantity that was varied, other than time.
+    #[serde(default)]
+    pub curves: Vec<Curve>,
     /// Differences of the device's own counters over the step, by name (units in the name).
     #[serde(default)]
     pub counters: BTreeMap<String, f64>,
@@ -296,6 +299,31 @@ pub struct Series {
     pub t_s: Vec<f64>,
     /// Values.
     pub v: Vec<f64>,
+}
+
+/// A quantity over another one that was varied, such as latency over fullness: `y[i]` was measured
+/// at `x[i]`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Curve {
+    /// Unique among the curves of a step with the same `y_name`: what distinguishes it, such as
+    /// `filled in order, with idle time`.
+    pub name: String,
+    /// What was varied, such as `fullness`.
+    pub x_name: String,
+    /// Unit of `x`.
+    pub x_unit: String,
+    /// What was measured, such as `mean latency`.
+    pub y_name: String,
+    /// Unit of `y`.
+    pub y_unit: String,
+    /// Places, ascending.
+    pub x: Vec<f64>,
+    /// Values.
+    pub y: Vec<f64>,
+    /// Where on the x axis it changes its course, where that was looked for and found.
+    #[serde(default)]
+    pub threshold: Option<f64>,
 }
 
 /// A number that a reader looks for, with its unit.

@@ -96,7 +96,7 @@ var nandscope = (function () {
   }
 
   function options(spec, data, width, height, where) {
-    var log = spec.kind === "percentile";
+    var log = spec.kind === "percentile", curve = spec.kind === "curve";
     var series = [{
       label: log ? "Percentile" : spec.x.split(" ")[0],
       value: function (u, v) { return v === null || v === undefined ? "–" : log ? percentile(v) : withUnit(v, spec.xu); }
@@ -104,7 +104,7 @@ var nandscope = (function () {
     spec.lines.forEach(function (line) {
       series.push({
         label: line.name, stroke: css("--c" + line.c), width: 1.6, dash: line.dash ? [7, 4] : undefined,
-        points: log ? { show: true, size: 6 } : { show: data[0].length < 24, size: 6 },
+        points: log || curve ? { show: true, size: 6 } : { show: data[0].length < 24, size: 6 },
         value: function (u, v) { return v === null || v === undefined ? "–" : withUnit(v, spec.yu); }
       });
     });
@@ -125,7 +125,7 @@ var nandscope = (function () {
       width: width, height: height, series: series,
       axes: [axis(spec.x, x), axis(spec.y, y)],
       scales: { x: { time: false }, y: log ? { distr: 3, log: 10 } : { range: yRange(spec.yu) } },
-      padding: [10, log ? 24 : 16, 0, 0],
+      padding: [curve && spec.marks.length ? 26 : 10, log ? 24 : 16, 0, 0],
       cursor: {
         sync: { key: spec.sync, setSeries: false, scales: ["x", null] },
         drag: { x: true, y: false, setScale: true }, focus: { prox: -1 },
@@ -133,14 +133,15 @@ var nandscope = (function () {
       },
       legend: { live: true, markers: { dash: function (u, i) { return u.series[i].dash ? "dashed" : "solid"; } } },
       hooks: {
-        draw: [function (u) { marks(u, spec.marks); }],
+        draw: [function (u) { marks(u, spec.marks, curve); }],
         setScale: [function (u, key) { if (key === "x") follow(u); }],
-        setCursor: [function (u) { place(u, spec.marks, where); }]
+        setCursor: [function (u) { if (!curve) place(u, spec.marks, where); }]
       }
     };
   }
 
-  function marks(u, list) {
+  /* `named`: the place of each mark stands above it; its whole name stands beneath the plot. */
+  function marks(u, list, named) {
     if (!list.length) return;
     var ctx = u.ctx, box = u.bbox;
     ctx.save();
@@ -152,6 +153,29 @@ var nandscope = (function () {
       var x = Math.round(u.valToPos(m.x, "x", true));
       if (x < box.left || x > box.left + box.width) return;
       ctx.beginPath(); ctx.moveTo(x, box.top); ctx.lineTo(x, box.top + box.height); ctx.stroke();
+    });
+    ctx.restore();
+    if (named) markNames(u, list);
+  }
+
+  function markNames(u, list) {
+    var ctx = u.ctx, box = u.bbox, end = -Infinity;
+    ctx.save();
+    ctx.fillStyle = css("--soft");
+    ctx.font = 12 * devicePixelRatio + "px system-ui, sans-serif";
+    ctx.textBaseline = "bottom";
+    list.forEach(function (m) {
+      var text = m.name.split(":")[0], place = text.split(" ").pop();
+      var x = u.valToPos(m.x, "x", true);
+      if (x < box.left || x > box.left + box.width) return;
+      /* The whole name ends above its mark; where it would meet the one before, the place alone,
+         and where that would too, nothing. */
+      var half = ctx.measureText(place).width / 2;
+      var left = Math.max(x + half - ctx.measureText(text).width, box.left);
+      if (left < end + 4 * devicePixelRatio) { text = place; left = x - half; }
+      if (left < end + 4 * devicePixelRatio) return;
+      ctx.fillText(text, left, box.top - 4 * devicePixelRatio);
+      end = left + ctx.measureText(text).width;
     });
     ctx.restore();
   }

@@ -1,23 +1,39 @@
-//! A series as a table for other programs: two columns with their units in the header, every
+//! A series or a curve as a table for other programs: two columns with their units in the header, every
 //! value at full precision. It reduces nothing.
 
-use nandscope_measure::result::Series;
+use nandscope_measure::result::{Curve, Series};
 use std::fmt::Write as _;
 
 /// The series as CSV (RFC 4180): `time (s)` on the target's clock, then the quantity with its
 /// unit. Values that are not numbers are empty.
 pub fn of_series(series: &Series) -> String {
-    let mut out = String::with_capacity(32 * series.t_s.len() + 64);
-    let heading = match series.unit.as_str() {
-        "" => series.name.clone(),
-        unit => format!("{} ({unit})", series.name),
-    };
-    out.push_str("time (s),");
-    out.push_str(&quoted(&heading));
-    out.push_str("\r\n");
-    for (t, v) in series.t_s.iter().zip(&series.v) {
+    columns(
+        ("time (s)", &series.t_s),
+        (&with_unit(&series.name, &series.unit), &series.v),
+    )
+}
+
+/// The curve as CSV: what was varied, then what was measured, each with its unit.
+pub fn of_curve(curve: &Curve) -> String {
+    columns(
+        (&with_unit(&curve.x_name, &curve.x_unit), &curve.x),
+        (&with_unit(&curve.y_name, &curve.y_unit), &curve.y),
+    )
+}
+
+fn with_unit(name: &str, unit: &str) -> String {
+    match unit {
+        "" => name.to_string(),
+        unit => format!("{name} ({unit})"),
+    }
+}
+
+fn columns((a, xs): (&str, &[f64]), (b, ys): (&str, &[f64])) -> String {
+    let mut out = String::with_capacity(32 * xs.len() + 64);
+    out.push_str(&format!("{},{}\r\n", quoted(a), quoted(b)));
+    for (x, y) in xs.iter().zip(ys) {
         // Writing to a String cannot fail.
-        let _ = write!(out, "{},{}\r\n", number(*t), number(*v));
+        let _ = write!(out, "{},{}\r\n", number(*x), number(*y));
     }
     out
 }
@@ -61,6 +77,23 @@ mod tests {
         assert_eq!(
             of_series(&series),
             "time (s),power (W)\r\n0.1,1.25\r\n0.2,\r\n0.3,0.30000000000000004\r\n"
+        );
+    }
+
+    #[test]
+    fn a_curve_is_headed_by_what_was_varied() {
+        let curve = Curve {
+            x_name: "fullness".into(),
+            x_unit: "%".into(),
+            y_name: "mean latency".into(),
+            y_unit: "µs".into(),
+            x: vec![0.0, 5.0],
+            y: vec![50.5, 51.0],
+            ..Curve::default()
+        };
+        assert_eq!(
+            of_curve(&curve),
+            "fullness (%),mean latency (µs)\r\n0,50.5\r\n5,51\r\n"
         );
     }
 

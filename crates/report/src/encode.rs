@@ -3,7 +3,7 @@
 
 use crate::error::{ReportError, Result};
 use crate::number::round5;
-use crate::view::plot::{Kind, Plot};
+use crate::view::plot::Plot;
 use crate::view::table::Cell;
 use serde_json::{Value, json};
 
@@ -31,7 +31,7 @@ pub fn plot(plot: &Plot) -> Result<String> {
         .map(|m| json!({ "x": number(m.x), "name": m.name }))
         .collect();
     let value = json!({
-        "kind": match plot.kind { Kind::Time => "time", Kind::Percentile => "percentile" },
+        "kind": plot.kind.name(),
         "sync": plot.group,
         "x": plot.x.label(),
         "xu": plot.x.unit,

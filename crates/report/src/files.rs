@@ -38,6 +38,13 @@ pub fn write_all(document: &ResultDocument, dir: &Path) -> Result<Vec<PathBuf>> 
             write(&path, &csv::of_series(series))?;
             written.push(path);
         }
+        for curve in &step.curves {
+            make(&tables)?;
+            let name = table_names.slug(&format!("{} {} {}", step.id, curve.y_name, curve.name));
+            let path = tables.join(format!("{name}.csv"));
+            write(&path, &csv::of_curve(curve))?;
+            written.push(path);
+        }
     }
     for (name, text) in overviews(document, &mut plot_names)? {
         make(&plots)?;

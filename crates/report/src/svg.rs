@@ -91,6 +91,20 @@ fn draw(plot: &Plot, heading: &str, text: &mut String) -> DrawResult {
             }
         }
     }
+    if plot.kind == Kind::Curve {
+        for mark in &plot.marks {
+            let line = vec![(mark.x, ys.0), (mark.x, ys.1)];
+            chart.draw_series(DashedLineSeries::new(line, 2, 4, INK.stroke_width(1)))?;
+            // The place alone: the rest of the name stands in the report.
+            let place = mark.name.split(':').next().unwrap_or_default();
+            let style = font(12, HPos::Right);
+            chart.draw_series(std::iter::once(Text::new(
+                place.to_string(),
+                (mark.x, ys.1),
+                style,
+            )))?;
+        }
+    }
     draw_legend(plot, &legend)?;
     root.present()?;
     Ok(())

@@ -2,6 +2,7 @@
 //! published counterparts, the course of the longest series. Plain text without colour or control
 //! characters, so that it can be piped; at most 80 columns wide unless told otherwise.
 
+use crate::names::capital;
 use crate::number::{bytes, duration, short, with_unit};
 use crate::sparkline;
 use crate::view::chapter::Answer;
@@ -68,6 +69,7 @@ pub fn summary(document: &ResultDocument, options: &Options) -> String {
     }
     answers(&mut out, document, width);
     let mut end = String::from("\n");
+    curves(&mut end, document, options, width);
     courses(&mut end, document, options, width);
     let written = format!("{}, seed {}", document.generator, document.seed);
     paragraph(&mut end, &written, "", width);
@@ -212,6 +214,42 @@ pub(crate) fn table(width: usize, ascii: bool) -> Table {
     table.set_content_arrangement(ContentArrangement::Dynamic);
     table.set_width(width.min(usize::from(u16::MAX)) as u16);
     table
+}
+
+/// Curves that are drawn: as many as a sweep has cases.
+const MOST_CURVES: usize = 4;
+
+/// The first curves of the document over something else than time: where they begin and end, where
+/// the threshold lies, and their course.
+fn curves(out: &mut String, document: &ResultDocument, options: &Options, width: usize) {
+    let all = document.steps.iter().flat_map(|s| &s.curves);
+    for curve in all.take(MOST_CURVES) {
+        let at = |i: usize| curve.y.get(i).copied().filter(|v| v.is_finite());
+        let last = curve.x.len().min(curve.y.len()).saturating_sub(1);
+        let (Some(from), Some(to)) = (at(0), at(last)) else {
+            continue;
+        };
+        let threshold = match curve.threshold {
+            Some(x) => format!("threshold at {}", with_unit(x, &curve.x_unit)),
+            None => "no threshold".to_string(),
+        };
+        let text = format!(
+            "{} by {}, {}: {} to {}, {threshold}",
+            capital(&curve.y_name),
+            curve.x_name,
+            curve.name,
+            short(from),
+            with_unit(to, &curve.y_unit)
+        );
+        paragraph(out, &text, "  ", width);
+        // Two signs for each place, so that a curve of few places is no stub.
+        let signs = curve.x.len().min((width - 2) / 2);
+        let line: String = sparkline::draw(&curve.x, &curve.y, signs, options.ascii)
+            .chars()
+            .flat_map(|sign| [sign, sign])
+            .collect();
+        let _ = writeln!(out, "  {}", line.trim_end());
+    }
 }
 
 /// The longest write of each mode whose speed changes most, one line each; where nothing was

@@ -13,7 +13,7 @@ use crate::spec::SimSpec;
 use nandscope_device::profile::Profile;
 use nandscope_device::{Device, Fill};
 use nandscope_measure::recorder::IntervalPlan;
-use nandscope_measure::result::{Figure, ResultDocument, StepResult};
+use nandscope_measure::result::{Curve, Figure, ResultDocument, StepResult};
 use nandscope_measure::runner::{Ending, Observer, Progress, Thread, run_group};
 use nandscope_measure::sim::SimTarget;
 use nandscope_measure::target::Target;
@@ -118,12 +118,16 @@ pub fn fullness(
         ));
     }
     let points = measure(&fresh, options.seed, observer, &mode.name, stop)?;
+    let mut measured = Vec::new();
     for (number, case) in Case::ALL.into_iter().enumerate() {
         let curve: Option<Vec<Point>> = points.iter().map(|p| p.map(|four| four[number])).collect();
         match curve {
-            Some(curve) => document.steps.push(step(case, &curve)),
+            Some(curve) => measured.push((case, curve)),
             None => document.complete = false,
         }
+    }
+    if !measured.is_empty() {
+        document.steps.push(step(&measured));
     }
     Ok(document)
 }
@@ -147,6 +151,7 @@ fn smaller(profile: &Profile) -> (Profile, u32) {
         if let (Some(slc), Some(whole)) = (slc, &ftl.slc_cache) {
             slc.static_gb = whole.static_gb / share;
             slc.dynamic_gb = whole.dynamic_gb / share;
+            slc.reserve_gb = whole.reserve_gb / share;
         }
         // As many erases for fewer bytes: each takes its share of the time.
         small.nand.slc.erase_us = profile.nand.slc.erase_us / share;
@@ -301,57 +306,83 @@ impl Observer for Blind {
     fn progress(&mut self, _: &Progress) {}
 }
 
-/// Figures of one curve: each point, and the threshold.
-fn step(case: Case, curve: &[Point]) -> StepResult {
-    let id = format!("fullness.{}", case.id());
+/// The step that holds all curves that were measured whole, those of latency first.
+fn step(measured: &[(Case, Vec<Point>)]) -> StepResult {
     let mut figures = Vec::new();
-    let mut figure = |id: String, title: String, unit: &str, value: f64| {
-        figures.push(Figure {
-            id,
-            title,
-            value,
-            unit: unit.to_string(),
-            ..Figure::default()
-        });
+    let mut latency = Vec::new();
+    let mut bandwidth = Vec::new();
+    for (case, points) in measured {
+        let found = threshold(points);
+        figures.extend(case_figures(*case, points, found));
+        latency.push(curve(
+            *case,
+            ("mean latency", "µs"),
+            points.iter().map(|p| p.latency_us).collect(),
+            found,
+        ));
+        bandwidth.push(curve(
+            *case,
+            ("bandwidth", "MB/s"),
+            points.iter().map(|p| p.mb_per_s).collect(),
+            None,
+        ));
+    }
+    latency.extend(bandwidth);
+    StepResult {
+        id: "fullness".to_string(),
+        title: "Performance by fullness".to_string(),
+        section: "Fullness".to_string(),
+        description: format!(
+            "Reads (a third) and writes of 4 to 128 KiB at queue depth 1 over a 32nd of the drive, at every {STRIDE} % of fullness; with idle time, {IDLE_MS} ms behind every 16 operations. The threshold is the end of the step over which latency rises most, where it rises by a quarter or more."
+        ),
+        figures,
+        curves: latency,
+        ..StepResult::default()
+    }
+}
+
+fn curve(case: Case, (name, unit): (&str, &str), y: Vec<f64>, threshold: Option<u32>) -> Curve {
+    Curve {
+        name: case.title(),
+        x_name: "fullness".to_string(),
+        x_unit: "%".to_string(),
+        y_name: name.to_string(),
+        y_unit: unit.to_string(),
+        x: (0..y.len() as u32).map(|i| f64::from(i * STRIDE)).collect(),
+        y,
+        threshold: threshold.map(f64::from),
+    }
+}
+
+/// Latency on the empty, the half-full and the full drive, and the threshold; the curve has the rest.
+fn case_figures(case: Case, points: &[Point], found: Option<u32>) -> Vec<Figure> {
+    let id = format!("fullness.{}", case.id());
+    let figure = |id: String, title: String, unit: &str, value: f64| Figure {
+        id,
+        title,
+        value,
+        unit: unit.to_string(),
+        ..Figure::default()
     };
-    for (i, point) in curve.iter().enumerate() {
-        let percent = i as u32 * STRIDE;
-        figure(
+    let ends = [0, 50, 100].into_iter().filter_map(|percent| {
+        let point = points.get((percent / STRIDE) as usize)?;
+        let title = format!("Mean latency at {percent} %, {}", case.title());
+        Some(figure(
             format!("{id}.{percent}.latency"),
-            format!("Mean latency at {percent} %, {}", case.title()),
+            title,
             "µs",
             point.latency_us,
-        );
-        figure(
-            format!("{id}.{percent}.bandwidth"),
-            format!("Bandwidth at {percent} %, {}", case.title()),
-            "MB/s",
-            point.mb_per_s,
-        );
-    }
-    let found = threshold(curve);
-    if let Some(percent) = found {
+        ))
+    });
+    let threshold = found.map(|percent| {
         figure(
             format!("{id}.threshold"),
             format!("Threshold, {}", case.title()),
             "%",
             f64::from(percent),
-        );
-    }
-    let words = match found {
-        Some(percent) => format!("Latency rises most at {percent} %: the threshold."),
-        None => "Latency does not rise by a quarter anywhere: there is no threshold.".to_string(),
-    };
-    StepResult {
-        id: id.replace('.', "-"),
-        title: format!("Fullness, {}", case.title()),
-        section: "Fullness".to_string(),
-        description: format!(
-            "Reads (a third) and writes of 4 to 128 KiB at queue depth 1 over a 32nd of the drive, at every {STRIDE} % of fullness. {words}"
-        ),
-        figures,
-        ..StepResult::default()
-    }
+        )
+    });
+    ends.chain(threshold).collect()
 }
 
 /// The fullness at the end of the step over which latency rises most, in percent; `None` where it

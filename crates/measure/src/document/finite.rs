@@ -41,6 +41,14 @@ fn step(s: &StepResult, all: &mut Vec<Named>) {
         series.t_s.iter().for_each(|&v| keep(all, &path, "t_s", v));
         series.v.iter().for_each(|&v| keep(all, &path, "v", v));
     }
+    for curve in &s.curves {
+        let path = format!("{path}curve `{}`: ", curve.name);
+        curve.x.iter().for_each(|&v| keep(all, &path, "x", v));
+        curve.y.iter().for_each(|&v| keep(all, &path, "y", v));
+        if let Some(v) = curve.threshold {
+            keep(all, &path, "threshold", v);
+        }
+    }
     s.jobs.iter().for_each(|j| job(&path, j, all));
     s.figures.iter().for_each(|f| figure(&path, f, all));
     s.tables.iter().for_each(|t| table(&path, t, all));

@@ -5,7 +5,7 @@
 use super::bars::{self, BarChart};
 use super::matrix::Matrix;
 use super::plot::Plot;
-use super::{percentile, states, story, time};
+use super::{curves, percentile, states, story, time};
 use crate::names::{Unique, slug};
 use crate::number;
 use nandscope_measure::result::{Conclusion, JobResult, ResultDocument, StepResult};
@@ -228,7 +228,8 @@ fn part(chapter: &str, mode: Option<&str>, steps: &[&StepResult], names: &mut Un
 }
 
 fn step(step: &StepResult, open: bool, names: &mut Unique) -> Step {
-    let mut plots = time::of_step(step, names);
+    let mut plots = curves::of_step(step, names);
+    plots.extend(time::of_step(step, names));
     plots.extend(percentile::of_step(step, names));
     let counters = step
         .counters
@@ -239,7 +240,12 @@ fn step(step: &StepResult, open: bool, names: &mut Unique) -> Step {
         title: step.title.clone(),
         anchor: names.slug(&format!("step {}", step.id)),
         description: step.description.clone(),
-        duration: number::duration(step.end_s - step.start_s),
+        // A step of many measurements, each on a clock of its own, has no time of its own.
+        duration: if step.end_s > step.start_s {
+            number::duration(step.end_s - step.start_s)
+        } else {
+            String::new()
+        },
         brief: brief(step),
         open,
         tables: step.tables.iter().map(Matrix::of_data).collect(),
@@ -364,7 +370,8 @@ fn reduce(chapters: &mut [Chapter]) {
 
 /// The plots of one step at full resolution, for files; the step's own names.
 pub fn plots_for_files(step: &StepResult, names: &mut Unique) -> Vec<Plot> {
-    let mut plots = time::of_step(step, names);
+    let mut plots = curves::of_step(step, names);
+    plots.extend(time::of_step(step, names));
     plots.extend(percentile::of_step(step, names));
     plots
         .into_iter()

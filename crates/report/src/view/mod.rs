@@ -5,6 +5,7 @@ pub mod bars;
 pub mod chapter;
 pub mod conduct;
 pub mod course;
+pub mod curves;
 pub mod diagram;
 pub mod fill;
 pub mod matrix;

@@ -12,6 +12,19 @@ pub enum Kind {
     /// Latency over percentile: the horizontal axis counts nines (`-log10(1 - p)`), the vertical
     /// one is logarithmic.
     Percentile,
+    /// A quantity over another one that was varied; both axes linear, few places, each measured.
+    Curve,
+}
+
+impl Kind {
+    /// Its name for the page's script and style sheet.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Kind::Time => "time",
+            Kind::Percentile => "percentile",
+            Kind::Curve => "curve",
+        }
+    }
 }
 
 /// An axis: what it counts, and in which unit.
@@ -87,14 +100,9 @@ impl Plot {
         self.table.xs.len() < self.rows_measured
     }
 
-    /// True where the plot is over time.
-    pub fn is_time(&self) -> bool {
-        self.kind == Kind::Time
-    }
-
     /// The same plot with at most about `rows` rows; see [`Table::reduce`].
     pub fn reduce(mut self, rows: usize) -> Plot {
-        // The logarithmic plots have a handful of rows, and no peaks to keep.
+        // Plots over anything but time have a handful of rows, each of them wanted.
         if self.kind == Kind::Time {
             self.table = self.table.reduce(rows);
         }
@@ -108,7 +116,14 @@ impl Plot {
             .iter()
             .map(|line| self.line_in_words(line))
             .collect();
-        lines.join("; ")
+        let mut words = lines.join("; ");
+        if self.kind == Kind::Curve {
+            for mark in &self.marks {
+                words.push_str(". ");
+                words.push_str(&mark.name);
+            }
+        }
+        words
     }
 
     fn line_in_words(&self, line: &Line) -> String {

@@ -4,6 +4,7 @@
 
 use super::conduct;
 use super::course::{self, WriteCourse};
+use super::curves;
 use super::published;
 use super::regions::{self, Region};
 use crate::names::capital;
@@ -71,6 +72,7 @@ pub fn of(document: &ResultDocument) -> Story {
         conduct::tiles(&mut story, document, mode.as_deref(), several);
     }
     modes_against_each_other(&mut story, &best_reads);
+    story.paragraphs.extend(curves::in_words(document));
     story.paragraphs.extend(conduct::paragraphs(document));
     published_score(&mut story, document);
     story

@@ -1,0 +1,102 @@
+//! `nandscope sweep fullness` as a user meets it: curves, thresholds and plots of a drive whose cache
+//! shrinks, in the result, in the report, in the tables and on the screen.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod support;
+
+use nandscope_measure::document;
+use support::Folder;
+
+/// The SM2262EN with a 256th of the word lines, everything else in proportion: as many superblocks,
+/// of 19 MB each.
+fn small() -> String {
+    let whole = include_str!("../../../profiles/sm2262en-2tb.toml");
+    let mut text = String::new();
+    for line in whole.lines() {
+        let key = line.split(" = ").next().unwrap_or_default();
+        text.push_str(match key {
+            "name" => "name = \"small\"",
+            "capacity_bytes" => "capacity_bytes = 7814053888 # 1/256",
+            "word_lines" => "word_lines = 3 # 1/256",
+            "dynamic_gb" => "dynamic_gb = 2.578 # 1/256",
+            "erase_us" => "erase_us = 40.0 # 1/256",
+            _ => line,
+        });
+        text.push('\n');
+    }
+    text
+}
+
+#[test]
+fn a_sweep_finds_the_threshold_and_shows_it_everywhere() {
+    let folder = Folder::new("sweep");
+    std::fs::write(folder.0.join("small.toml"), small()).unwrap();
+    let ran = folder.run(&["sweep", "fullness", "sim:./small.toml", "-o", "out"]);
+    ran.succeeds();
+    let result = document::read(&folder.0.join("out/result.json")).unwrap();
+    assert!(result.complete);
+    let [step] = result.steps.as_slice() else {
+        panic!("{} steps", result.steps.len());
+    };
+    let latency: Vec<_> = step
+        .curves
+        .iter()
+        .filter(|c| c.y_name == "mean latency")
+        .collect();
+    assert_eq!((latency.len(), step.curves.len()), (4, 8));
+    for curve in &latency {
+        let expected: Vec<f64> = (0..21).map(|i| f64::from(i) * 5.0).collect();
+        assert_eq!(curve.x, expected, "{}", curve.name);
+        assert_eq!(curve.y.len(), 21);
+        // Data in SLC takes three times its size: a third of the capacity fills every block.
+        let threshold = curve.threshold.unwrap();
+        assert!(
+            (30.0..=45.0).contains(&threshold),
+            "{}: {threshold}",
+            curve.name
+        );
+        // Flat before it, flat behind it, and not a line between the ends.
+        let at = |percent: usize| curve.y[percent / 5];
+        assert!(
+            (at(25) / at(0) - 1.0).abs() < 0.1,
+            "{}: {:?}",
+            curve.name,
+            curve.y
+        );
+        assert!(
+            (at(80) / at(100) - 1.0).abs() < 0.15,
+            "{}: {:?}",
+            curve.name,
+            curve.y
+        );
+        let line = (at(0) + at(100)) / 2.0;
+        assert!(at(50) > 1.1 * line, "{}: {:?}", curve.name, curve.y);
+        let figure = format!("Threshold, {}", curve.name);
+        assert!(
+            step.figures
+                .iter()
+                .any(|f| f.title == figure && f.value == threshold)
+        );
+    }
+    // Time alone makes the difference between a curve with and one without idle time.
+    assert!(latency[1].y[20] < latency[0].y[20]);
+    assert!(
+        ran.out.contains("threshold at 3") || ran.out.contains("threshold at 4"),
+        "{}",
+        ran.out
+    );
+    assert!(
+        ran.out.lines().all(|l| l.chars().count() <= 80),
+        "{}",
+        ran.out
+    );
+    let page = folder.read("out/report.html");
+    assert!(page.contains("Mean latency by fullness") && page.contains("Threshold at"));
+    assert!(page.contains("\"kind\":\"curve\"") && page.contains("Fullness (%)"));
+    let svg = folder.read("out/plots/fullness-mean-latency-by-fullness.svg");
+    assert!(svg.contains("Threshold at") && svg.contains("Mean latency (µs)"));
+    let csv = folder.read("out/csv/fullness-mean-latency-filled-in-order-with-idle-time.csv");
+    assert_eq!(csv.lines().next(), Some("fullness (%),mean latency (µs)"));
+    assert_eq!(csv.lines().count(), 22);
+}
