@@ -11,16 +11,20 @@ use crate::{input, output};
 use clap::Args;
 use nandscope_suite::cards::{self, Cards};
 use nandscope_suite::flashbench::recorded::Recorded;
-use nandscope_suite::{ReviewOptions, SimSpec, facts};
+use nandscope_suite::{Procedure, ReviewOptions, SimSpec, SuiteError, Unobserved, facts};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, mpsc};
 
 const INTRODUCTION: &str = "\
 # Validation: published against simulated
 
 Made by `nandscope validate`; a test keeps this page up to date. Each row is a published measurement of
-the real device (`facts/published.toml` has its source), the same quantity as a review of the simulated
-device measures it, the difference, and the tolerance to which it is held (`facts/checks.toml`). A row
-that is not met says why, as far as that is known. The review is run with seed 1.
+the real device (`facts/published.toml` and `facts/drives.toml` have its source), the same quantity as a
+review of the simulated device measures it, the difference, and the tolerance to which it is held
+(`facts/checks.toml`). A row that is not met says why, as far as that is known. The review is run with seed 1;
+the suites `ssd` and `ssd-peers` in their quick form, whose latencies, powers and ratios are those of the
+long one.
 
 ";
 
@@ -56,32 +60,21 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     }
     let mut page = INTRODUCTION.to_string();
     let mut unexplained = 0;
-    for (device, procedure) in facts::validations().map_err(|e| suite_failure(&e))? {
-        let spec = SimSpec::library(&device).map_err(|e| suite_failure(&e))?;
-        let mut line = Line::new(&device);
-        let options = ReviewOptions {
-            seed: 1,
-            ..ReviewOptions::default()
-        };
-        let document = procedure.run(&spec, &options, &mut line, &|| interrupt.asked());
-        line.clear();
-        let document = document.map_err(|e| suite_failure(&e))?;
-        if interrupt.asked() {
-            return Err(Failure::new(
-                Exit::Interrupted,
-                "interrupted; nothing was written",
-            ));
-        }
-        let rows = facts::rows(&document);
+    let mut tables: Vec<(String, Vec<facts::Row>)> = Vec::new();
+    for measured in measure_all(&interrupt)? {
+        let (title, rows) = measured.map_err(|e| suite_failure(&e))?;
         unexplained += rows
             .iter()
             .filter(|r| !r.published.met && r.published.why.is_empty())
             .count();
-        page.push_str(&format!(
-            "## {}\n\n{}\n",
-            spec.profile.device.title,
-            facts::table(&rows)
-        ));
+        // Procedures of one device follow each other, and share a table.
+        match tables.last_mut() {
+            Some((known, before)) if *known == title => before.extend(rows),
+            _ => tables.push((title, rows)),
+        }
+    }
+    for (title, rows) in tables {
+        page.push_str(&format!("## {title}\n\n{}\n", facts::table(&rows)));
     }
     deliver(&arguments, &page, console)?;
     if unexplained > 0 {
@@ -132,6 +125,66 @@ fn cards_page(folder: &Path, interrupt: &Interrupt) -> Result<String, Failure> {
     }
     line.clear();
     Ok(cards::page(&compared))
+}
+
+/// Title of a device and the rows of one procedure, or why it could not be carried out.
+type Measured = Result<(String, Vec<facts::Row>), SuiteError>;
+
+/// Devices are measured at once at most: the largest takes some GB of memory.
+const AT_ONCE: usize = 2;
+
+/// Carries out every procedure for which there are facts; in the order of the page.
+fn measure_all(interrupt: &Interrupt) -> Result<Vec<Measured>, Failure> {
+    let list = facts::validations().map_err(|e| suite_failure(&e))?;
+    let next = AtomicUsize::new(0);
+    let results: Mutex<Vec<Option<Measured>>> = Mutex::new(vec![None; list.len()]);
+    let (done, finished) = mpsc::channel();
+    let line = Line::new("validate");
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            let (list, next, results, done) = (&list, &next, &results, done.clone());
+            scope.spawn(move || {
+                loop {
+                    let place = next.fetch_add(1, Ordering::Relaxed);
+                    let Some((device, procedure)) = list.get(place) else {
+                        return;
+                    };
+                    let measured = measure(device, *procedure, interrupt);
+                    if let Ok(mut results) = results.lock() {
+                        results[place] = Some(measured);
+                    }
+                    if interrupt.asked() || done.send(device).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(done);
+        for (count, device) in finished.iter().enumerate() {
+            let share = (count + 1) as f64 / list.len() as f64;
+            line.show(Some(share), format!("{device} is done"));
+        }
+    });
+    line.clear();
+    if interrupt.asked() {
+        let text = "interrupted; nothing was written";
+        return Err(Failure::new(Exit::Interrupted, text));
+    }
+    let results = results
+        .into_inner()
+        .map_err(|_| Failure::internal("a thread of the validation ended early"))?;
+    Ok(results.into_iter().flatten().collect())
+}
+
+fn measure(device: &str, procedure: Procedure, interrupt: &Interrupt) -> Measured {
+    let spec = SimSpec::library(device)?;
+    let options = ReviewOptions {
+        seed: 1,
+        quick: procedure.quick_suffices(),
+        ..ReviewOptions::default()
+    };
+    let document = procedure.run(&spec, &options, &mut Unobserved, &|| interrupt.asked())?;
+    Ok((spec.profile.device.title, facts::rows(&document)))
 }
 
 fn deliver(arguments: &Arguments, page: &str, console: &Console) -> Result<(), Failure> {

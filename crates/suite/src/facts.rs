@@ -1,5 +1,5 @@
-//! Published measurements as tests. `facts/published.toml` says what was measured on real devices
-//! and by whom; `facts/checks.toml` says which figure of a review stands for which fact, and how
+//! Published measurements as tests. `facts/published.toml` and `facts/drives.toml` say what was
+//! measured on real devices and by whom; `facts/checks.toml` says which figure of a review stands for which fact, and how
 //! close it must come. [`publish`] puts the comparison into a result document, [`table`] makes the
 //! table of docs/validation.md from it.
 
@@ -9,7 +9,14 @@ use nandscope_measure::result::{Figure, Published, ResultDocument};
 use serde::Deserialize;
 use std::fmt::Write;
 
-const PUBLISHED: &str = include_str!("../../../facts/published.toml");
+/// Files of facts, with their names for messages.
+const FACTS: [(&str, &str); 2] = [
+    (
+        "published.toml",
+        include_str!("../../../facts/published.toml"),
+    ),
+    ("drives.toml", include_str!("../../../facts/drives.toml")),
+];
 const CHECKS: &str = include_str!("../../../facts/checks.toml");
 
 #[derive(Debug, Deserialize)]
@@ -45,6 +52,12 @@ struct Check {
     tolerance: f64,
     #[serde(default = "relative")]
     kind: String,
+    /// What the fact says in numbers, where it is words.
+    #[serde(default)]
+    value: Option<f64>,
+    /// How that is to be read; as the fact itself where left out.
+    #[serde(default)]
+    op: Option<String>,
     /// Where the figure is known to miss the fact: why.
     #[serde(default)]
     why: String,
@@ -85,19 +98,24 @@ pub fn validations() -> Result<Vec<(String, Procedure)>, SuiteError> {
 /// Where the built-in facts or checks cannot be read or do not fit together.
 pub fn publish(document: &mut ResultDocument, device: &str) -> Result<(), SuiteError> {
     let fault = |what: &str, e: String| SuiteError::Facts(format!("facts/{what}: {e}"));
-    let facts: Facts =
-        toml::from_str(PUBLISHED).map_err(|e| fault("published.toml", e.to_string()))?;
+    let mut facts: Vec<Fact> = Vec::new();
+    for (name, text) in FACTS {
+        let some: Facts = toml::from_str(text).map_err(|e| fault(name, e.to_string()))?;
+        facts.extend(some.fact);
+    }
     let checks: Checks = toml::from_str(CHECKS).map_err(|e| fault("checks.toml", e.to_string()))?;
     for check in checks.check.iter().filter(|c| c.device == device) {
         let fact = facts
-            .fact
             .iter()
             .find(|f| f.id == check.fact)
             .ok_or_else(|| fault("checks.toml", format!("there is no fact `{}`", check.fact)))?;
-        let value = number(&fact.value).ok_or_else(|| {
+        let value = check.value.or_else(|| number(&fact.value)).ok_or_else(|| {
             fault(
                 "checks.toml",
-                format!("fact `{}` is no number: {}", check.fact, fact.quantity),
+                format!(
+                    "fact `{}` is no number: {}; say with `value` and `op` what it means",
+                    check.fact, fact.quantity
+                ),
             )
         })?;
         for figure in figures_mut(document).filter(|f| f.id == check.figure) {
@@ -142,7 +160,11 @@ fn compare(measured: f64, value: f64, fact: &Fact, check: &Check) -> Published {
     // A range without a tolerance is met within its ends: its middle, give or take.
     let (tolerance, kind, op) = match half_width(fact) {
         Some(half) if check.tolerance == 0.0 => (half, "absolute", "~"),
-        _ => (check.tolerance, check.kind.as_str(), fact.op.as_str()),
+        _ => (
+            check.tolerance,
+            check.kind.as_str(),
+            check.op.as_deref().unwrap_or(&fact.op),
+        ),
     };
     let margin = if kind == "relative" {
         tolerance * value.abs()
@@ -257,4 +279,74 @@ fn short(value: f64) -> String {
         2
     };
     format!("{value:.digits$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts() -> Vec<Fact> {
+        let read = |text: &str| toml::from_str::<Facts>(text).unwrap().fact;
+        FACTS.iter().flat_map(|(_, text)| read(text)).collect()
+    }
+
+    fn fact(value: &str, op: &str) -> Fact {
+        Fact {
+            id: "X-1".into(),
+            source: String::new(),
+            quantity: String::new(),
+            value: toml::Value::String(value.into()),
+            op: op.into(),
+        }
+    }
+
+    fn check(tolerance: f64, kind: &str, op: Option<&str>) -> Check {
+        Check {
+            device: String::new(),
+            procedure: String::new(),
+            fact: "X-1".into(),
+            figure: String::new(),
+            tolerance,
+            kind: kind.into(),
+            value: None,
+            op: op.map(str::to_string),
+            why: "because".into(),
+        }
+    }
+
+    #[test]
+    fn every_recorded_measurement_of_a_drive_is_held_against_its_profile() {
+        let checks: Checks = toml::from_str(CHECKS).unwrap();
+        let unused: Vec<String> = facts()
+            .into_iter()
+            .map(|f| f.id)
+            .filter(|id| id.starts_with("D-") && checks.check.iter().all(|c| c.fact != *id))
+            .collect();
+        assert!(unused.is_empty(), "{unused:?}");
+    }
+
+    #[test]
+    fn identifiers_of_facts_are_unique_across_the_files() {
+        let mut ids: Vec<String> = facts().into_iter().map(|f| f.id).collect();
+        let count = ids.len();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), count);
+    }
+
+    #[test]
+    fn words_are_held_as_the_check_reads_them() {
+        let words = fact("beats the other", "rank");
+        for (measured, value, op, tolerance, kind, met) in [
+            (0.1, 0.0, ">", 0.0, "relative", true),
+            (-0.1, 0.0, ">", 0.0, "relative", false),
+            (-4.0, -5.0, "~", 5.0, "absolute", true),
+            (0.5, -5.0, "~", 5.0, "absolute", false),
+        ] {
+            let held = compare(measured, value, &words, &check(tolerance, kind, Some(op)));
+            assert_eq!(held.met, met, "{measured} {op} {value}");
+            assert_eq!(held.op, op);
+            assert_eq!(held.why.is_empty(), met);
+        }
+    }
 }

@@ -8,7 +8,7 @@ use crate::jobs::phase;
 use crate::progress::SessionWatcher;
 use crate::review::{ReviewObserver, ReviewOptions, chosen_modes};
 use crate::sequential::write_figures;
-use crate::session::{Flow, SECOND, Session, SuiteError};
+use crate::session::{Flow, Pick, SECOND, Session, SuiteError};
 use crate::spec::SimSpec;
 use crate::{facts, figures};
 use nandscope_device::Device;
@@ -94,12 +94,57 @@ pub(crate) fn both<T: Target>(
         phase.interval = interval(session.capacity());
         let flow = session.run(phase);
         write_figures(session, &format!("fill.pass-{pass}"), title);
+        last_third(session, &format!("fill.pass-{pass}"), title);
         session.end_step();
         if flow? == Flow::Stop {
             return Ok(Flow::Stop);
         }
     }
     Ok(Flow::Continue)
+}
+
+/// What the end of the fill is like: regions that differ by less than a plateau must are seen in it.
+fn last_third<T: Target>(session: &mut Session<'_, T>, id: &str, title: &str) {
+    let Some(step) = session.current() else {
+        return;
+    };
+    let Some(series) = step.series.iter().find(|s| s.name == "write bandwidth") else {
+        return;
+    };
+    if let Some(mb) = mean_of_last(step.start_s, &series.t_s, &series.v, 3.0) {
+        session.figure(
+            &format!("{id}.last-third"),
+            &format!("{title}, mean of its last third"),
+            "MB/s",
+            &[mb],
+            Pick::Mean,
+        );
+    }
+}
+
+/// Mean rate while the last `1 / part` of all data moved: `v[i]` MB/s is the mean over the
+/// interval that ends at `t_s[i]`.
+fn mean_of_last(start_s: f64, t_s: &[f64], v: &[f64], part: f64) -> Option<f64> {
+    let starts = std::iter::once(start_s).chain(t_s.iter().copied());
+    let moved: Vec<(f64, f64)> = starts
+        .zip(t_s.iter().zip(v))
+        .map(|(from, (to, mb))| ((to - from).max(0.0), mb * (to - from).max(0.0)))
+        .collect();
+    let wanted = moved.iter().map(|m| m.1).sum::<f64>() / part;
+    let (mut seconds, mut mb) = (0.0, 0.0);
+    for (length, amount) in moved.into_iter().rev() {
+        let share = if amount > 0.0 {
+            ((wanted - mb) / amount).min(1.0)
+        } else {
+            1.0
+        };
+        seconds += length * share;
+        mb += amount * share;
+        if mb >= wanted {
+            break;
+        }
+    }
+    (seconds > 0.0).then(|| mb / seconds)
 }
 
 fn interval(capacity: Bytes) -> Nanos {
@@ -110,6 +155,17 @@ fn interval(capacity: Bytes) -> Nanos {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_third_is_a_third_of_the_data_and_not_of_the_time() {
+        // 600 MB in two seconds, then 300 in three: the last third is those 300.
+        let mean = mean_of_last(10.0, &[11.0, 12.0, 15.0], &[300.0, 300.0, 100.0], 3.0);
+        assert_eq!(mean, Some(100.0));
+        // The boundary lies within an interval: 150 of 450 MB.
+        let mean = mean_of_last(0.0, &[1.0, 2.0], &[350.0, 100.0], 3.0).unwrap();
+        assert!((mean - 150.0 / (1.0 + 50.0 / 350.0)).abs() < 1e-9, "{mean}");
+        assert_eq!(mean_of_last(0.0, &[], &[], 3.0), None);
+    }
 
     #[test]
     fn small_devices_are_recorded_more_often() {

@@ -71,6 +71,12 @@ impl Procedure {
         })
     }
 
+    /// Whether the quick form gives every figure that is compared with publications: where it is
+    /// latency, power, or their ratios, it does not depend on how long it is measured.
+    pub const fn quick_suffices(self) -> bool {
+        matches!(self, Procedure::Ssd | Procedure::SsdPeers)
+    }
+
     /// Carries it out on a simulated device in virtual time. `stop` is asked often; when it
     /// answers true, what has been measured is returned, marked as incomplete.
     ///

@@ -10,7 +10,8 @@ use crate::progress::SessionWatcher;
 use crate::review::{ReviewObserver, ReviewOptions};
 use crate::session::{Flow, Session, SuiteError, figure_id};
 use crate::spec::{Mode, SimSpec};
-use crate::{bursts, facts, ssd_traces, sustained};
+use crate::ssd_traces::{self, State};
+use crate::{bursts, facts, sustained};
 use nandscope_device::{Device, Fill};
 use nandscope_measure::result::{Figure, ResultDocument};
 use nandscope_measure::sim::SimTarget;
@@ -28,17 +29,19 @@ enum Part {
     BurstWrite,
     SustainedRead,
     SustainedWrite,
-    Traces { full: bool },
+    Traces(State),
 }
 
 impl Part {
-    const WHOLE: [Part; 6] = [
+    const WHOLE: [Part; 8] = [
         Part::BurstRead,
         Part::BurstWrite,
         Part::SustainedRead,
         Part::SustainedWrite,
-        Part::Traces { full: false },
-        Part::Traces { full: true },
+        Part::Traces(State::Empty),
+        Part::Traces(State::Half),
+        Part::Traces(State::EightyPercent),
+        Part::Traces(State::Full),
     ];
 
     fn run(self, session: &mut Session<'_, SimTarget>, quick: bool) -> Result<Flow, SuiteError> {
@@ -47,18 +50,14 @@ impl Part {
             Part::BurstWrite => bursts::run(session, bursts::WRITE, quick),
             Part::SustainedRead => sustained::run(session, sustained::READ, quick),
             Part::SustainedWrite => sustained::run(session, sustained::WRITE, quick),
-            Part::Traces { full } => {
-                if full
-                    && !session
-                        .target
-                        .device_mut()
-                        .precondition(1.0, Fill::Sequential)
-                {
+            Part::Traces(state) => {
+                let device = session.target.device_mut();
+                if state != State::Empty && !device.precondition(state.share(), Fill::Sequential) {
                     return Err(SuiteError::Target(
                         "the drive is not idle and cannot be filled".to_string(),
                     ));
                 }
-                ssd_traces::run(session, if full { "full" } else { "empty" })
+                ssd_traces::run(session, state)
             }
         }
     }
@@ -85,7 +84,8 @@ pub fn drive(
         total: Part::WHOLE.len(),
     };
     run.all(spec, &mode, &mut document)?;
-    finish(document, options, spec)
+    fullness(&mut document, &mode.name);
+    finish(document, spec)
 }
 
 /// Puts a drive and its published rivals through bursts and sustained access, side by side.
@@ -119,7 +119,7 @@ pub fn beside(
         run.all(drive, &mode, &mut document)?;
     }
     ratios(&mut document, &drives);
-    finish(document, options, spec)
+    finish(document, spec)
 }
 
 fn first_mode(spec: &SimSpec) -> Result<Mode, SuiteError> {
@@ -129,15 +129,54 @@ fn first_mode(spec: &SimSpec) -> Result<Mode, SuiteError> {
         .ok_or_else(|| SuiteError::Target(format!("{} is attached to no host", spec.name)))
 }
 
-fn finish(
-    mut document: ResultDocument,
-    options: &ReviewOptions,
-    spec: &SimSpec,
-) -> Result<ResultDocument, SuiteError> {
-    if !options.quick {
-        facts::publish(&mut document, &spec.profile.device.name)?;
-    }
+fn finish(mut document: ResultDocument, spec: &SimSpec) -> Result<ResultDocument, SuiteError> {
+    facts::publish(&mut document, &spec.profile.device.name)?;
     Ok(document)
+}
+
+/// What the readers of the preview asked: is a drive that is 80 % full like a full one, and does a
+/// straight line between empty and full say how one behaves that is half full?
+fn fullness(document: &mut ResultDocument, mode: &str) {
+    for trace in ["light", "heavy"] {
+        let at = |state: State| {
+            let id = format!("atsb.{trace}.{}.latency", state.name());
+            value(document, &figure_id(Some(mode), &id))
+        };
+        let states = [
+            at(State::Empty),
+            at(State::Half),
+            at(State::EightyPercent),
+            at(State::Full),
+        ];
+        let [Some(empty), Some(half), Some(eighty), Some(full)] = states else {
+            continue;
+        };
+        for (id, what, measured, expected) in [
+            (
+                "80-percent.over-full",
+                "80 % full, more than on a full drive",
+                eighty,
+                full,
+            ),
+            (
+                "half.over-line",
+                "half full, more than a straight line from empty to full says",
+                half,
+                (empty + full) / 2.0,
+            ),
+        ] {
+            if expected > 0.0 {
+                document.figures.push(Figure {
+                    id: figure_id(Some(mode), &format!("atsb.{trace}.{id}")),
+                    title: format!("Application traces, {trace}, latency {what}"),
+                    mode: Some(mode.to_string()),
+                    value: (measured / expected - 1.0) * 100.0,
+                    unit: "%".to_string(),
+                    ..Figure::default()
+                });
+            }
+        }
+    }
 }
 
 /// What is the same for all drives of a run.

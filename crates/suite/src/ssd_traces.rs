@@ -1,8 +1,9 @@
 //! A light and a heavy application trace with their pauses, as AnandTech's storage bench replayed
 //! its own: as recorded, with every pause cut to 25 ms. Those recordings are not public; the
 //! project's own stand in. The light one is one program after the other, the heavy one all of them
-//! at the same time. What counts is the mean latency of reads and writes
-//! from the instant the drive gets them.
+//! at the same time. As in that bench, flushes and discards are left out (AnandTech, 2021 SSD
+//! benchmark suite). What counts is the mean latency of reads and writes from the instant the drive
+//! gets them.
 
 use crate::session::{Flow, Phase, Pick, SECOND, Session, SuiteError};
 use nandscope_measure::build::JobMeta;
@@ -23,12 +24,54 @@ const BLOCK: u32 = 128 * 1024;
 /// Idle time before a trace.
 const SETTLE: Nanos = Nanos::from_secs(60);
 
-/// Replays both in the state that `state` names.
+/// How full the drive is before the traces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    Empty,
+    Half,
+    EightyPercent,
+    Full,
+}
+
+impl State {
+    /// Its name in identifiers.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            State::Empty => "empty",
+            State::Half => "half",
+            State::EightyPercent => "80-percent",
+            State::Full => "full",
+        }
+    }
+
+    /// For people, before `drive`.
+    const fn words(self) -> &'static str {
+        match self {
+            State::Empty => "empty",
+            State::Half => "half-full",
+            State::EightyPercent => "80 % full",
+            State::Full => "full",
+        }
+    }
+
+    /// Share of the capacity that is filled in order beforehand, 0 to 1.
+    pub(crate) const fn share(self) -> f64 {
+        match self {
+            State::Empty => 0.0,
+            State::Half => 0.5,
+            State::EightyPercent => 0.8,
+            State::Full => 1.0,
+        }
+    }
+}
+
+/// Replays both in that state.
 pub(crate) fn run<T: Target>(
     session: &mut Session<'_, T>,
-    state: &str,
+    state: State,
 ) -> Result<Flow, SuiteError> {
-    session.note_stage(&format!("Application traces, {state} drive"), 0.0, 1.0, 3);
+    let (state, words) = (state.name(), state.words());
+    session.note_stage(&format!("Application traces, {words} drive"), 0.0, 1.0, 3);
     if prepare(session, state)? == Flow::Stop {
         return Ok(Flow::Stop);
     }
@@ -41,9 +84,9 @@ pub(crate) fn run<T: Target>(
         };
         session.begin_step(
             &format!("trace-{name}-{state}"),
-            &format!("Application traces, {name}, {state} drive"),
+            &format!("Application traces, {name}, {words} drive"),
             "Application traces",
-            format!("The recorded traces, {how}, with their pauses, none longer than 25 ms, on {} drive.", if state == "full" { "a full" } else { "an empty" }),
+            format!("Reads and writes of the recorded traces, {how}, with their pauses, none longer than 25 ms; the drive is {words} before."),
             if heavy { 1 } else { library().len() as u32 },
         );
         let flow = if heavy {
@@ -55,7 +98,7 @@ pub(crate) fn run<T: Target>(
         latency_figures(
             session,
             &id,
-            &format!("Application traces, {name}, {state} drive"),
+            &format!("Application traces, {name}, {words} drive"),
         );
         session.end_step();
         if flow? == Flow::Stop {
@@ -209,7 +252,7 @@ fn latency_figures<T: Target>(session: &mut Session<'_, T>, id: &str, title: &st
     }
 }
 
-/// Requests of another source, the long ones in parts.
+/// Reads and writes of another source, the long ones in parts.
 struct Split<S> {
     source: S,
     rest: Option<TimedOp>,
@@ -219,11 +262,20 @@ impl<S: OpSource> Split<S> {
     fn new(source: S) -> Self {
         Split { source, rest: None }
     }
+
+    fn next_transfer(&mut self) -> Option<TimedOp> {
+        loop {
+            let timed = self.source.next_op()?;
+            if matches!(timed.op.kind, OpKind::Read | OpKind::Write) {
+                return Some(timed);
+            }
+        }
+    }
 }
 
 impl<S: OpSource> OpSource for Split<S> {
     fn next_op(&mut self) -> Option<TimedOp> {
-        let mut timed = self.rest.take().or_else(|| self.source.next_op())?;
+        let mut timed = self.rest.take().or_else(|| self.next_transfer())?;
         if timed.op.length > LONGEST {
             let mut rest = timed;
             rest.op.offset = Bytes(timed.op.offset.0 + u64::from(LONGEST));

@@ -108,6 +108,8 @@ fn one_depth<T: Target>(
     if depth <= SCORED {
         scored.mb.push(mb);
         scored.watts.push(watts);
+    } else {
+        scored.deep.push(mb);
     }
     Ok(Flow::Continue)
 }
@@ -131,6 +133,8 @@ pub(crate) fn measured(step: &StepResult) -> Option<(f64, f64)> {
 struct Scored {
     mb: Vec<f64>,
     watts: Vec<f64>,
+    /// MB/s at greater queue depths.
+    deep: Vec<f64>,
 }
 
 impl Scored {
@@ -145,6 +149,18 @@ impl Scored {
             &self.watts,
             Pick::Mean,
         );
+        let ends = |pick: fn(f64, f64) -> f64| self.deep.iter().copied().reduce(pick);
+        if let (Some(slowest), Some(fastest)) = (ends(f64::min), ends(f64::max))
+            && fastest > 0.0
+        {
+            session.figure(
+                &format!("{id}.steady"),
+                &format!("Sustained random {direction}, slowest of queue depths 8 to 32, share of the fastest"),
+                "%",
+                &[slowest / fastest * 100.0],
+                Pick::Mean,
+            );
+        }
         let (mb, watts): (f64, f64) = (self.mb.iter().sum(), self.watts.iter().sum());
         if watts > 0.0 {
             session.figure(
