@@ -134,6 +134,11 @@ fn build(k: &Knobs) -> (Profile, &'static str) {
         p.ftl.as_mut().expect("page-mapped").slc_cache = Some(SlcCacheSection {
             static_gb: static_blocks as f64 * slc_block as f64 / 1e9,
             dynamic_gb: f64::from(dynamic_blocks) * slc_block as f64 / 1e9,
+            reserve_gb: if flag(12) {
+                2.0 * slc_block as f64 / 1e9
+            } else {
+                0.0
+            },
             lends_spare_percent: if flag(5) { 30.0 } else { 0.0 },
             fold_after_ms: 5.0,
             fold_blocks_host: flag(6),

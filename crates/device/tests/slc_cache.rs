@@ -50,6 +50,7 @@ fn with_cache(fixed: u32, dynamic: u32) -> Profile {
         static_gb: f64::from(fixed) * slc_block() as f64 / 1e9,
         dynamic_gb: f64::from(dynamic) * slc_block() as f64 / 1e9,
         lends_spare_percent: 0.0,
+        reserve_gb: 0.0,
         fold_after_ms: 100.0,
         fold_blocks_host: false,
     });

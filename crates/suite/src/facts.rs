@@ -49,6 +49,11 @@ struct Check {
     procedure: String,
     fact: String,
     figure: String,
+    /// Which value of a fact that has several.
+    field: Option<String>,
+    /// The fact's value times this is in the figure's unit.
+    #[serde(default = "one")]
+    scale: f64,
     tolerance: f64,
     #[serde(default = "relative")]
     kind: String,
@@ -65,6 +70,10 @@ struct Check {
 
 fn card() -> String {
     Procedure::Card.name().to_string()
+}
+
+fn one() -> f64 {
+    1.0
 }
 
 fn relative() -> String {
@@ -109,7 +118,7 @@ pub fn publish(document: &mut ResultDocument, device: &str) -> Result<(), SuiteE
             .iter()
             .find(|f| f.id == check.fact)
             .ok_or_else(|| fault("checks.toml", format!("there is no fact `{}`", check.fact)))?;
-        let value = check.value.or_else(|| number(&fact.value)).ok_or_else(|| {
+        let value = check.value_of(fact).ok_or_else(|| {
             fault(
                 "checks.toml",
                 format!(
@@ -123,6 +132,20 @@ pub fn publish(document: &mut ResultDocument, device: &str) -> Result<(), SuiteE
         }
     }
     Ok(())
+}
+
+impl Check {
+    /// The published value, in the figure's unit.
+    fn value_of(&self, fact: &Fact) -> Option<f64> {
+        if self.value.is_some() {
+            return self.value;
+        }
+        let value = match &self.field {
+            Some(field) => fact.value.get(field)?,
+            None => &fact.value,
+        };
+        number(value).map(|value| value * self.scale)
+    }
 }
 
 fn figures_mut(document: &mut ResultDocument) -> impl Iterator<Item = &mut Figure> {
@@ -159,7 +182,7 @@ fn half_width(fact: &Fact) -> Option<f64> {
 fn compare(measured: f64, value: f64, fact: &Fact, check: &Check) -> Published {
     // A range without a tolerance is met within its ends: its middle, give or take.
     let (tolerance, kind, op) = match half_width(fact) {
-        Some(half) if check.tolerance == 0.0 => (half, "absolute", "~"),
+        Some(half) if check.tolerance == 0.0 => (half * check.scale, "absolute", "~"),
         _ => (
             check.tolerance,
             check.kind.as_str(),
@@ -306,6 +329,8 @@ mod tests {
             procedure: String::new(),
             fact: "X-1".into(),
             figure: String::new(),
+            field: None,
+            scale: 1.0,
             tolerance,
             kind: kind.into(),
             value: None,

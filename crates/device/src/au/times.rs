@@ -33,7 +33,10 @@ impl Cost {
 struct ReadTimes {
     page_ns: f64,
     array_ns: f64,
-    stripe_ns: f64,
+    /// Array time of each further round in which every die reads once.
+    round_ns: f64,
+    dies: u32,
+    command_ns: f64,
     byte_ns: f64,
     decode_ns: f64,
     stripe_j: f64,
@@ -121,7 +124,9 @@ impl Times {
                 page_ns: fw(c.read_page_us.unwrap_or(c.page_us)),
                 array_ns: read_ns,
                 // With cache reads, array times but the first hide behind the transfers.
-                stripe_ns: if nand.cache_read { 0.0 } else { read_ns / dies } + overhead_ns,
+                round_ns: if nand.cache_read { 0.0 } else { read_ns },
+                dies: geometry.dies.max(1),
+                command_ns: overhead_ns,
                 byte_ns: bus(1.0) / f64::from(geometry.channels),
                 decode_ns: fw(c.decode_us),
                 stripe_j: page.read_j,
@@ -182,13 +187,18 @@ impl Times {
         let r = &self.read;
         let bytes = extent.bytes as f64;
         let stripes = f64::from(extent.stripes);
-        let first = if streaming {
-            r.stripe_ns
+        let rounds = if streaming {
+            stripes / f64::from(r.dies)
         } else {
-            r.array_ns + r.decode_ns
+            f64::from(extent.stripes.div_ceil(r.dies) - 1)
+        };
+        let first = if streaming {
+            r.command_ns
+        } else {
+            r.array_ns + r.command_ns + r.decode_ns
         };
         // Firmware finds the next page while the one before is transferred.
-        let transfer = (stripes - 1.0) * r.stripe_ns + bytes * r.byte_ns;
+        let transfer = rounds * r.round_ns + (stripes - 1.0) * r.command_ns + bytes * r.byte_ns;
         let finding = f64::from(extent.pages.saturating_sub(1)) * r.page_ns;
         let ns = f64::from(extent.pages.min(1)) * r.page_ns + first + transfer.max(finding);
         Effort {

@@ -67,6 +67,14 @@ pub(super) fn align_table(rows: &[AlignRow], plan: &AlignPlan) -> DataTable {
     }
 }
 
+/// Id and title of the figure for a row of the table of powers of two.
+pub(super) fn diff_figure(align: u64) -> (String, String) {
+    (
+        format!("align.diff.{align}"),
+        format!("Extra time of a read across {}", size(align)),
+    )
+}
+
 /// What a step says.
 pub(super) fn boundary(id: &str, question: &str, step: Option<CardStep>) -> Conclusion {
     let (answer, evidence) = match step {

@@ -7,7 +7,7 @@ use super::describe;
 use super::find_fat::{self, find_fat, treatments};
 use super::knee::{Knee, OpenUnits, SHORTEST, open_units};
 use super::open_au::{OpenAu, Order, Rate, search};
-use super::pinned::fat_and_data;
+use super::pinned::{Pinned, fat_and_data};
 use crate::jobs::phase;
 use crate::session::{Flow, Pick, Session, SuiteError};
 use nandscope_measure::target::Target;
@@ -173,6 +173,10 @@ fn align_step<T: Target>(
             *first = rows;
         }
     }
+    for row in families.first().into_iter().flatten() {
+        let (id, title) = describe::diff_figure(row.align);
+        session.figure(&id, &title, "µs", &[row.diff_us], Pick::Mean);
+    }
     let found = boundaries(&families);
     session.conclude(describe::boundary("align.page", "Page", found.page));
     session.conclude(describe::boundary(
@@ -329,7 +333,13 @@ fn find_fat_step<T: Target>(
             return Ok(Flow::Stop);
         };
         session.table(describe::fat_table(order, &lengths, &rates));
-        session.conclude(describe::treated(order, treatments(&rates).as_deref()));
+        let found = treatments(&rates);
+        session.conclude(describe::treated(order, found.as_deref()));
+        if let Some(found) = found {
+            let id = format!("find-fat.{}.treated", order.name());
+            let title = format!("First units treated otherwise, {}", order.name());
+            session.figure(&id, &title, "", &[found.len() as f64], Pick::Mean);
+        }
     }
     let flow = pinned_part(session, extent, unit, open);
     session.end_step();
@@ -373,5 +383,21 @@ fn pinned_part<T: Target>(
         all.push((first, rounds));
     }
     session.conclude(describe::pinned(units, open.length, &all));
+    let kept = all.iter().filter(|(_, r)| r.pinned() == Pinned::Yes);
+    let kept = kept.count() as f64;
+    session.figure(
+        "find-fat.kept-open",
+        "First units kept open beside the others",
+        "",
+        &[kept],
+        Pick::Mean,
+    );
+    session.figure(
+        "open-au.all",
+        "Open allocation units, those of the first units included",
+        "",
+        &[f64::from(units) + kept],
+        Pick::Mean,
+    );
     Ok(Flow::Continue)
 }
