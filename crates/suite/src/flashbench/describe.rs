@@ -140,7 +140,13 @@ pub(super) fn rate_table(order: Order, rates: &[Rate]) -> DataTable {
     }
 }
 
-pub(super) fn open_units(order: Order, found: Option<OpenUnits>) -> Conclusion {
+/// How many units stay open. `alone`: a single unit is already slow in this order, so that
+/// a rate which does not fall any further says nothing of open units.
+pub(super) fn open_units(
+    order: Order,
+    found: Option<OpenUnits>,
+    alone: bool,
+) -> Conclusion {
     let name = order.name();
     let (answer, evidence) = match found {
         Some(OpenUnits { knee, length }) => {
@@ -162,6 +168,10 @@ pub(super) fn open_units(order: Order, found: Option<OpenUnits>) -> Conclusion {
                         ),
                     }
                 }
+                Knee::AtLeast(_) if alone => (
+                    "none".to_string(),
+                    format!("pieces of {length}: in one unit already less than half the rate of linear order"),
+                ),
                 Knee::AtLeast(units) => (
                     format!("at least {units}"),
                     format!("pieces of {length}: no collapse up to {units} units"),
@@ -253,7 +263,7 @@ pub(super) fn pinned(open: u32, length: u64, units: &[(u64, FatRounds)]) -> Conc
     let ms = |s: f64| format!("{:.2} ms", s * 1e3);
     let evidence = units.iter().map(|(unit, r)| {
         format!(
-            "unit {unit}: a piece of {} into each of {open} data units takes {}, 4 KiB to the unit {}, both together {}, with 4 KiB to a unit behind the data instead {}; {} data units and 4 KiB to the unit {}",
+            "unit {unit}: a piece of {} into each of {open} data units takes {}, {piece} to the unit {}, both together {}, with {piece} to a unit behind the data instead {}; {} data units and {piece} to the unit {}",
             size(length),
             ms(r.data_s),
             ms(r.small_s),
@@ -261,6 +271,7 @@ pub(super) fn pinned(open: u32, length: u64, units: &[(u64, FatRounds)]) -> Conc
             ms(r.control_s),
             open + 1,
             ms(r.fat_more_s),
+            piece = size(r.piece),
         )
     });
     Conclusion {

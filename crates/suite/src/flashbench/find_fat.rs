@@ -71,6 +71,26 @@ pub fn treatments(rates: &[Vec<f64>]) -> Option<Vec<Treatment>> {
     Some(treated.collect())
 }
 
+/// What two passes agree on: units treated otherwise in the same direction both times, with the ratio
+/// that says less.
+pub fn confirmed(
+    first: Option<Vec<Treatment>>,
+    second: Option<Vec<Treatment>>,
+) -> Option<Vec<Treatment>> {
+    let (first, second) = (first?, second?);
+    let both = first.into_iter().filter_map(|a| {
+        let b = second.iter().find(|b| b.unit == a.unit)?;
+        let agree = (a.ratio > 1.0) == (b.ratio > 1.0);
+        let weaker = if (a.ratio > 1.0) == (a.ratio < b.ratio) {
+            a
+        } else {
+            *b
+        };
+        agree.then_some(weaker)
+    });
+    Some(both.collect())
+}
+
 /// The middle of the values, and 0 where there are none.
 pub(crate) fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
@@ -96,6 +116,18 @@ pub(super) fn lengths(unit: u64, least: u64) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn two_passes_must_agree() {
+        let treated = |unit, ratio| Treatment { unit, ratio };
+        let first = vec![treated(0, 0.2), treated(1, 3.0), treated(4, 0.5)];
+        let second = vec![treated(0, 0.4), treated(1, 2.0), treated(4, 2.0)];
+        assert_eq!(
+            confirmed(Some(first.clone()), Some(second)),
+            Some(vec![treated(0, 0.4), treated(1, 2.0)])
+        );
+        assert_eq!(confirmed(Some(first), None), None);
+    }
 
     #[test]
     fn a_treated_unit_is_found_and_a_stalled_one_is_not() {

@@ -9,14 +9,17 @@ use crate::probe::{Probe, ProbeError};
 use nandscope_measure::target::Target;
 use nandscope_units::{Bytes, Nanos};
 
-/// Length of the small writes to the table, as file systems make them.
-const SMALL: u64 = 4096;
+/// Lengths of the writes to the table that are tried one after the other until one tells: a block, as
+/// file systems write tables, and a cluster, for cards that gather whatever is shorter elsewhere.
+pub const PIECES: [u64; 2] = [4 << 10, 64 << 10];
 /// Rounds that a time is based on at least, however long they take.
 const ROUNDS_MIN: u32 = 8;
 
 /// Seconds for a round: a piece into each data unit, and a small write.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FatRounds {
+    /// Length of the small writes, bytes.
+    pub piece: u64,
     /// k data units, no small write.
     pub data_s: f64,
     /// A small write to the unit in question, no data.
@@ -64,7 +67,8 @@ enum Small {
 }
 
 /// Measures with pieces of `length` in `open` data units, the number that the card keeps open, and
-/// unit `first` of the card, which must lie before the data.
+/// small writes of the first of [`PIECES`] that tells to unit `first` of the card, which must lie before
+/// the data.
 ///
 /// # Errors
 /// As [`OpenAu::rate`].
@@ -89,6 +93,23 @@ pub fn fat_and_data<T: Target>(
             probe.capacity()
         )));
     }
+    let mut rounds = with_pieces(probe, plan, open, length, (first, PIECES[0]))?;
+    for piece in PIECES.into_iter().skip(1) {
+        if rounds.pinned() == Pinned::CannotTell && piece <= plan.unit {
+            rounds = with_pieces(probe, plan, open, length, (first, piece))?;
+        }
+    }
+    Ok(rounds)
+}
+
+/// The five rounds with small writes of one length, to unit `first`.
+fn with_pieces<T: Target>(
+    probe: &mut Probe<'_, T>,
+    plan: &OpenAu,
+    open: u32,
+    length: u64,
+    (first, piece): (u64, u64),
+) -> Result<FatRounds, ProbeError> {
     let cases = [
         (open, Small::None),
         (0, Small::First(first)),
@@ -99,10 +120,11 @@ pub fn fat_and_data<T: Target>(
     let mut seconds = [0.0; 5];
     for (i, ((data, small), seconds)) in cases.into_iter().zip(&mut seconds).enumerate() {
         probe.progress(i as f64 / 5.0);
-        *seconds = round(probe, plan, data, length, small)?;
+        *seconds = round(probe, plan, (data, length), (small, piece))?;
     }
     let [data_s, small_s, fat_s, fat_more_s, control_s] = seconds;
     Ok(FatRounds {
+        piece,
         data_s,
         small_s,
         fat_s,
@@ -115,9 +137,8 @@ pub fn fat_and_data<T: Target>(
 fn round<T: Target>(
     probe: &mut Probe<'_, T>,
     plan: &OpenAu,
-    data: u32,
-    length: u64,
-    small: Small,
+    (data, length): (u32, u64),
+    (small, piece): (Small, u64),
 ) -> Result<f64, ProbeError> {
     let mut spent = Nanos::ZERO;
     let mut rounds = 0;
@@ -134,8 +155,8 @@ fn round<T: Target>(
         };
         if let Some(table) = table {
             // The same few sectors again and again, as a table is updated.
-            let offset = table + u64::from(rounds % 8) * SMALL;
-            spent += probe.write(Bytes(offset), Bytes(SMALL))?;
+            let offset = table + u64::from(rounds) * piece % (8 * piece).min(plan.unit);
+            spent += probe.write(Bytes(offset), Bytes(piece))?;
         }
         rounds += 1;
         if rounds >= ROUNDS_MIN && plan.budget.is_some_and(|b| spent > b) {

@@ -4,7 +4,7 @@
 use super::align::{AlignPlan, align};
 use super::boundary::{Boundaries, Certainty, boundaries};
 use super::describe;
-use super::find_fat::{self, find_fat, treatments};
+use super::find_fat::{self, confirmed, find_fat, treatments};
 use super::knee::{Knee, OpenUnits, SHORTEST, open_units};
 use super::open_au::{OpenAu, Order, Rate, search};
 use super::pinned::{Pinned, fat_and_data};
@@ -228,6 +228,7 @@ fn open_au_step<T: Target>(
         2,
     );
     let mut linear = None;
+    let mut in_line: Vec<Rate> = Vec::new();
     for order in [Order::Linear, Order::Random] {
         let plan = plan(session, extent, unit, order);
         let rates = session.probe(|probe| {
@@ -242,12 +243,14 @@ fn open_au_step<T: Target>(
             return Ok(None);
         };
         session.table(describe::rate_table(order, &rates));
-        let rates: Vec<_> = rates
-            .iter()
-            .map(|r| (r.units, r.length, r.bytes_per_s))
-            .collect();
-        let found = open_units(&rates);
-        session.conclude(describe::open_units(order, found));
+        let found = open_units(
+            &rates
+                .iter()
+                .map(|r| (r.units, r.length, r.bytes_per_s))
+                .collect::<Vec<_>>(),
+        );
+        let alone = found.is_some_and(|f| slow_alone(&in_line, &rates, f.length));
+        session.conclude(describe::open_units(order, found, alone));
         if let Some(OpenUnits { knee, .. }) = found
             && let Knee::At { units, .. } = knee
             && knee.certainty() != Certainty::None
@@ -258,6 +261,7 @@ fn open_au_step<T: Target>(
         }
         if order == Order::Linear {
             linear = found;
+            in_line = rates;
         }
     }
     session.end_step();
@@ -265,6 +269,15 @@ fn open_au_step<T: Target>(
         knee: Knee::Unknown,
         length: SHORTEST,
     })))
+}
+
+/// Whether a single unit is written in random order at less than half the rate of linear order.
+fn slow_alone(linear: &[Rate], random: &[Rate], length: u64) -> bool {
+    let alone = |rates: &[Rate]| {
+        let one = rates.iter().find(|r| r.units == 1 && r.length == length);
+        one.map(|r| r.bytes_per_s)
+    };
+    matches!((alone(linear), alone(random)), (Some(l), Some(r)) if 2.0 * r < l)
 }
 
 /// The length by which the number of open units is looked for.
@@ -333,7 +346,16 @@ fn find_fat_step<T: Target>(
             return Ok(Flow::Stop);
         };
         session.table(describe::fat_table(order, &lengths, &rates));
-        let found = treatments(&rates);
+        let mut found = treatments(&rates);
+        if found.as_ref().is_some_and(|f| !f.is_empty()) {
+            // A card that tidies up in the middle makes any unit slow, once.
+            let again = session.probe(|p| find_fat(p, unit, &lengths, units, order, seed))?;
+            let Some(again) = again else {
+                session.end_step();
+                return Ok(Flow::Stop);
+            };
+            found = confirmed(found, treatments(&again));
+        }
         session.conclude(describe::treated(order, found.as_deref()));
         if let Some(found) = found {
             let id = format!("find-fat.{}.treated", order.name());

@@ -32,8 +32,8 @@ pub(crate) fn run<T: Target>(
     let Some(updates) = updates_step(session, &areas)? else {
         return Ok(Flow::Stop);
     };
-    if fragmented_step(session, &areas, &updates)? == Flow::Stop
-        || unfragmented_step(session, &areas, &updates)? == Flow::Stop
+    if unfragmented_step(session, &areas, &updates)? == Flow::Stop
+        || fragmented_step(session, &areas, &updates)? == Flow::Stop
     {
         return Ok(Flow::Stop);
     }
@@ -124,7 +124,7 @@ fn unfragmented_step<T: Target>(
         "Recording into empty areas",
         SECTION,
         format!(
-            "{} areas of {} one after the other, in recording units of 512 KiB in order, one file; the slowest area counts. The V classes allow a card eight files at once: one is measured here.",
+            "{} areas of {} one after the other, in recording units of 512 KiB in order, one file, twice: what earlier steps left to tidy up is not counted, as a card may take a second for the start of a recording. The slowest area of the second time counts. The V classes allow a card eight files at once: one is measured here.",
             areas.count,
             size(areas.unit)
         ),
