@@ -1,0 +1,147 @@
+//! What is stored on a device: bytes by address, in memory or in a file. What was never written
+//! or was discarded reads as zeroes.
+//!
+//! It knows nothing of time, of requests, or of the flash below: when a write becomes contents is
+//! the business of [`crate::service`]. Data in a device's volatile buffer is not told apart yet.
+
+mod file;
+mod memory;
+
+use file::FileStore;
+use memory::MemoryStore;
+use nandscope_units::Bytes;
+use std::path::Path;
+use thiserror::Error;
+
+/// Why contents could not be read or written.
+#[derive(Debug, Error)]
+pub enum StoreError {
+    /// The range reaches beyond the end.
+    #[error(
+        "the range from {offset} of {length} bytes reaches beyond the {capacity} bytes of the store"
+    )]
+    OutOfRange {
+        /// First byte.
+        offset: u64,
+        /// Length in bytes.
+        length: u64,
+        /// Size of the store in bytes.
+        capacity: u64,
+    },
+    /// The file behind it cannot be opened or does not fit the device.
+    #[error("{file}: {what}")]
+    Unfit {
+        /// Path of the file.
+        file: String,
+        /// What is wrong, and what to do.
+        what: String,
+    },
+    /// The system refused to read or write the file.
+    #[error("the file of the contents: {0}")]
+    Io(#[from] std::io::Error),
+}
+
+/// The contents of a device.
+#[derive(Debug)]
+pub struct Store {
+    capacity: u64,
+    backing: Backing,
+}
+
+#[derive(Debug)]
+enum Backing {
+    Memory(MemoryStore),
+    File(FileStore),
+}
+
+impl Store {
+    /// Contents in memory, all zeroes. Memory is taken for what is written, in pieces of 64 KiB.
+    pub fn memory(capacity: Bytes) -> Self {
+        Store {
+            capacity: capacity.0,
+            backing: Backing::Memory(MemoryStore::new(capacity.0)),
+        }
+    }
+
+    /// Contents in a sparse file of exactly the device's size, byte for byte as on the device;
+    /// made where it is missing, and locked against a second server.
+    ///
+    /// # Errors
+    /// Where the file cannot be opened or locked, or has another size.
+    pub fn file(path: &Path, capacity: Bytes) -> Result<Self, StoreError> {
+        Ok(Store {
+            capacity: capacity.0,
+            backing: Backing::File(FileStore::open(path, capacity.0)?),
+        })
+    }
+
+    /// Size of the contents.
+    pub const fn capacity(&self) -> Bytes {
+        Bytes(self.capacity)
+    }
+
+    /// Appends `length` bytes from `offset` on to `to`.
+    ///
+    /// # Errors
+    /// Where the range reaches beyond the end (`to` is as before then), or the file cannot be read
+    /// (the bytes appended so far mean nothing then).
+    pub fn append_to(&self, to: &mut Vec<u8>, offset: u64, length: u64) -> Result<(), StoreError> {
+        self.check(offset, length)?;
+        match &self.backing {
+            Backing::Memory(memory) => memory.append_to(to, offset, length),
+            Backing::File(file) => file.append_to(to, offset, length)?,
+        }
+        Ok(())
+    }
+
+    /// Writes `data` at `offset`.
+    ///
+    /// # Errors
+    /// Where the range reaches beyond the end (nothing is written then), or the file cannot be written.
+    pub fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), StoreError> {
+        self.check(offset, data.len() as u64)?;
+        match &mut self.backing {
+            Backing::Memory(memory) => memory.write(offset, data),
+            Backing::File(file) => file.write(offset, data)?,
+        }
+        Ok(())
+    }
+
+    /// Makes a range read as zeroes and gives its room back.
+    ///
+    /// # Errors
+    /// As [`Store::write`].
+    pub fn discard(&mut self, offset: u64, length: u64) -> Result<(), StoreError> {
+        self.check(offset, length)?;
+        match &mut self.backing {
+            Backing::Memory(memory) => memory.discard(offset, length),
+            Backing::File(file) => file.discard(offset, length)?,
+        }
+        Ok(())
+    }
+
+    /// Brings everything to the disk below, where there is one.
+    ///
+    /// # Errors
+    /// Where the system refuses.
+    pub fn sync(&self) -> Result<(), StoreError> {
+        match &self.backing {
+            Backing::Memory(_) => Ok(()),
+            Backing::File(file) => file.sync(),
+        }
+    }
+
+    fn check(&self, offset: u64, length: u64) -> Result<(), StoreError> {
+        match offset.checked_add(length) {
+            Some(end) if end <= self.capacity => Ok(()),
+            _ => Err(StoreError::OutOfRange {
+                offset,
+                length,
+                capacity: self.capacity,
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
