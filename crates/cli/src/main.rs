@@ -17,6 +17,7 @@ mod picture;
 mod report;
 mod review;
 mod run;
+mod serve;
 mod sweep;
 mod target;
 mod trace;
@@ -77,6 +78,8 @@ commands! {
     Inspect => inspect,
     /// Run a job file on a target
     Run => run,
+    /// Serve a simulated device to other programs, at its own speed
+    Serve => serve,
     /// Check or show job files, or write them for fio
     Job => job,
     /// Make a report of a stored result

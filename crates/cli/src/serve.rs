@@ -1,0 +1,218 @@
+//! `nandscope serve`: a simulated device with contents, for any program that speaks NBD, at the
+//! speed that the device would have. The protocol and the pacing are the business of the export
+//! crate; this is what is said, kept and written at the start and the end.
+
+use crate::console::Console;
+use crate::failure::{Exit, Failure};
+use crate::interrupt::Interrupt;
+use crate::output;
+use crate::target::{self, Kept, Precondition, Simulated};
+use clap::Args;
+use nandscope_device::Device;
+use nandscope_export::clock::Speed;
+use nandscope_export::nbd::Export;
+use nandscope_export::nbd::server::Server;
+use nandscope_export::nbd::socket::{Address, Listener};
+use nandscope_export::overhead;
+use nandscope_export::service::Service;
+use nandscope_export::store::{Store, StoreError};
+use nandscope_units::Nanos;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+const EXAMPLES: &str = "\
+Examples:
+  nandscope serve sim:kingston-class10-32gb --nbd unix:card.sock
+  nandscope serve sim:talk-mmcblk1-8gb --nbd tcp:10809 --store card.img
+  nandscope serve sim:sm2708-250gb --nbd unix:card.sock --speed max --record seen.nstrace
+
+Then, in another terminal:
+  nbdinfo 'nbd+unix:///?socket=card.sock'
+  fio --name=a --ioengine=nbd --uri='nbd+unix:///?socket=card.sock' --rw=randread --bs=4k --size=1g
+
+Ctrl-C ends it: what was asked for is finished, and the state of the device is kept beside --store.";
+
+/// Arguments of `nandscope serve`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// sim:NAME, sim:./FILE.toml or sim:saved:FILE
+    target: String,
+    /// Where clients come in: unix:PATH (for you alone) or tcp:PORT (loopback only); may be repeated
+    #[arg(long, value_name = "ADDRESS", required = true)]
+    nbd: Vec<Address>,
+    /// Host to which the device is attached [default: direct, or that of a kept device]
+    #[arg(long, value_name = "NAME|FILE")]
+    host: Option<String>,
+    /// Keep the contents in this file, and the state of the device in FILE.device [default: in memory]
+    #[arg(long, value_name = "FILE")]
+    store: Option<PathBuf>,
+    /// How many times faster than the device, or max for no waiting at all
+    #[arg(long, value_name = "N|max", default_value = "1")]
+    speed: Speed,
+    /// Every random choice follows from it
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// State of a fresh device: none, sequential[:PERCENT] or random[:PERCENT]
+    #[arg(long, value_name = "STATE", default_value = "none")]
+    precondition: Precondition,
+    /// Take no writes
+    #[arg(long)]
+    read_only: bool,
+    /// Write every request, with the device's time, as a trace for replay
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+}
+
+/// Serves until it is interrupted.
+///
+/// # Errors
+/// Where something is wrong before it serves, or what was asked for cannot be written at the end.
+pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
+    let state = arguments.store.as_deref().map(state_file);
+    for path in [&arguments.record, &state].into_iter().flatten() {
+        output::check_file(path)?;
+    }
+    let (simulated, device) = open(&arguments, state.as_deref(), console)?;
+    let store = match &arguments.store {
+        None => Store::memory(device.capacity()),
+        Some(file) => Store::file(file, device.capacity()).map_err(store_failure)?,
+    };
+    let interrupt = Interrupt::listen()?;
+    let overhead = match arguments.speed {
+        Speed::Max => Nanos::ZERO,
+        Speed::Times(_) => overhead::measure()
+            .map_err(|e| Failure::file(format!("cannot try out a local socket: {e}")))?,
+    };
+    let listeners = listen(&arguments.nbd)?;
+    let uris: Vec<_> = listeners.iter().map(|l| l.uri().to_string()).collect();
+    let export = export_of(&arguments, &simulated, &device);
+    let mut service = Service::new(device, store, arguments.speed).with_overhead(overhead);
+    if arguments.record.is_some() {
+        service = service.with_recording();
+    }
+    let mut server = Server::new(service, export, listeners);
+    let title = &simulated.device_source.profile.device.title;
+    console.print(&format!("serving {title} at\n  {}\n", uris.join("\n  ")))?;
+    server
+        .serve(&|| interrupt.asked())
+        .map_err(|e| Failure::file(format!("cannot wait for clients: {e}")))?;
+    finish(&arguments, &simulated, server, overhead, console)
+}
+
+/// Where the state of the device is kept, beside its contents.
+fn state_file(store: &Path) -> PathBuf {
+    let mut name = store.as_os_str().to_os_string();
+    name.push(".device");
+    name.into()
+}
+
+/// The device: the one that was kept beside its contents, or the one that was named.
+fn open(
+    arguments: &Arguments,
+    state: Option<&Path>,
+    console: &Console,
+) -> Result<(Simulated, Device), Failure> {
+    let host = arguments.host.as_deref();
+    let open = |name: &str| target::open(name, host, arguments.seed, console);
+    let Some(state) = state.filter(|s| s.exists()) else {
+        let (simulated, mut device) = open(&arguments.target)?;
+        arguments
+            .precondition
+            .apply(&mut device, arguments.seed)
+            .map_err(Failure::internal)?;
+        return Ok((simulated, device));
+    };
+    let place = state.display();
+    if arguments.target.starts_with("sim:saved:") || arguments.precondition != Precondition::None {
+        return Err(Failure::usage(format!(
+            "{place} keeps the state of this device already, with which it continues; leave out `saved:` and --precondition, or name another --store"
+        )));
+    }
+    let (kept, device) = open(&format!("sim:saved:{place}"))?;
+    let place_named = arguments.target.strip_prefix("sim:").unwrap_or_default();
+    let named = target::device_source(place_named, console)?;
+    let (found, wanted) = (&kept.device_source.profile, &named.profile);
+    if found.device.name != wanted.device.name {
+        return Err(Failure::usage(format!(
+            "{place} keeps the state of {}, not of {}; name another --store",
+            found.device.name, wanted.device.name
+        )));
+    }
+    if found != wanted {
+        console.note(&format!(
+            "note: the profile of {} has changed since; the device continues with the one in {place}",
+            wanted.device.name
+        ));
+    }
+    Ok((kept, device))
+}
+
+fn listen(addresses: &[Address]) -> Result<Vec<Listener>, Failure> {
+    let open = |address| Listener::open(address).map_err(Failure::file);
+    addresses.iter().map(open).collect()
+}
+
+fn store_failure(error: StoreError) -> Failure {
+    match error {
+        StoreError::Unfit { .. } => Failure::usage(error),
+        StoreError::Io(_) | StoreError::OutOfRange { .. } => Failure::file(error),
+    }
+}
+
+fn export_of(arguments: &Arguments, simulated: &Simulated, device: &Device) -> Export {
+    let about = &simulated.device_source.profile.device;
+    Export {
+        name: about.name.clone(),
+        description: format!("{} (simulated by nandscope)", about.title),
+        size: device.capacity(),
+        read_only: arguments.read_only,
+        discards: device.identity().discard,
+    }
+}
+
+/// Keeps what is to be kept and says how it went.
+fn finish(
+    arguments: &Arguments,
+    simulated: &Simulated,
+    server: Server<Device>,
+    overhead: Nanos,
+    console: &Console,
+) -> Result<Exit, Failure> {
+    let lateness = server.lateness();
+    let (device, store, recording) = server.into_service().into_parts();
+    if let Some(file) = &arguments.store {
+        store.sync().map_err(store_failure)?;
+        let bytes = Kept::write(simulated, &device).map_err(Failure::internal)?;
+        output::write(&state_file(file), &bytes)?;
+    }
+    if let (Some(file), Some(recording)) = (&arguments.record, &recording) {
+        let about = &simulated.device_source.profile.device;
+        let title = format!("Requests to {}", about.title);
+        output::write(file, &recording.to_nstrace(&about.name, &title))?;
+        console.note(&format!(
+            "{} requests are in {}",
+            recording.requests(),
+            file.display()
+        ));
+    }
+    if arguments.speed == Speed::Max {
+        return Ok(Exit::Done);
+    }
+    let mut text = format!(
+        "{} completions; late by p50 {}, p99 {}, at most {}",
+        lateness.completions, lateness.p50, lateness.p99, lateness.max
+    );
+    let _ = writeln!(
+        text,
+        "; {overhead} were subtracted for the way to a local client and back"
+    );
+    console.print(&text)?;
+    if !lateness.kept_up() {
+        console.note(&format!(
+            "warning: {:.0} % of the completions were late by more than a tenth of their latency: this machine does not keep up with the device; use a smaller --speed or less load beside it, or `nandscope run`, which runs in virtual time",
+            lateness.spoilt * 100.0
+        ));
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,104 @@
+//! How late completions were handed out, against the model's time: the figures by which a
+//! measurement through a served device may be trusted or not.
+
+use hdrhistogram::Histogram;
+use nandscope_units::Nanos;
+
+/// Lateness above a minute counts as a minute.
+const MOST: u64 = 60_000_000_000;
+/// A completion that is later than this share of its own latency spoils a measurement.
+const TOLERATED: f64 = 0.1;
+/// More spoilt completions than this share, and the machine does not keep up.
+const SPOILT: f64 = 0.1;
+
+/// Collects how late each completion was.
+#[derive(Debug)]
+pub struct Lateness {
+    histogram: Histogram<u64>,
+    spoilt: u64,
+}
+
+/// What [`Lateness`] has to say at the end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LatenessReport {
+    /// Completions handed out.
+    pub completions: u64,
+    /// Half of them were at most so late, on the wall.
+    pub p50: Nanos,
+    /// 99 of 100 were at most so late.
+    pub p99: Nanos,
+    /// The latest one.
+    pub max: Nanos,
+    /// Share of completions, 0 to 1, that were late by more than a tenth of their own latency.
+    pub spoilt: f64,
+}
+
+impl LatenessReport {
+    /// Whether the machine kept up: at most a tenth of the completions was late by more than a
+    /// tenth of its latency.
+    pub fn kept_up(&self) -> bool {
+        self.spoilt <= SPOILT
+    }
+}
+
+impl Default for Lateness {
+    fn default() -> Self {
+        // Three digits between 1 ns and a minute are valid bounds of the library.
+        #[allow(clippy::unwrap_used, reason = "the bounds are constants that hold")]
+        let histogram = Histogram::new_with_bounds(1, MOST, 3).unwrap();
+        Lateness {
+            histogram,
+            spoilt: 0,
+        }
+    }
+}
+
+impl Lateness {
+    /// Notes one completion: how long after its time it was handed out, and the latency that
+    /// the model gave it, both on the wall.
+    pub fn note(&mut self, late: Nanos, latency: Nanos) {
+        self.histogram.saturating_record(late.0);
+        if late.0 as f64 > TOLERATED * latency.0 as f64 {
+            self.spoilt += 1;
+        }
+    }
+
+    /// The figures so far.
+    pub fn report(&self) -> LatenessReport {
+        let completions = self.histogram.len();
+        let at = |quantile| Nanos(self.histogram.value_at_quantile(quantile));
+        LatenessReport {
+            completions,
+            p50: at(0.5),
+            p99: at(0.99),
+            max: Nanos(self.histogram.max()),
+            spoilt: self.spoilt as f64 / completions.max(1) as f64,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lateness_is_judged_by_the_latency_it_spoils() {
+        let mut lateness = Lateness::default();
+        for _ in 0..89 {
+            lateness.note(Nanos(5_000), Nanos(100_000));
+        }
+        for _ in 0..11 {
+            lateness.note(Nanos(20_000), Nanos(100_000));
+        }
+        let report = lateness.report();
+        assert_eq!((report.completions, report.spoilt), (100, 0.11));
+        assert!(!report.kept_up());
+        assert!((4_990..5_010).contains(&report.p50.0), "{report:?}");
+        assert!((19_900..20_100).contains(&report.p99.0), "{report:?}");
+        // The same lateness means nothing beside a read of two milliseconds.
+        let mut lateness = Lateness::default();
+        lateness.note(Nanos(20_000), Nanos(2_000_000));
+        assert!(lateness.report().kept_up());
+        assert!(Lateness::default().report().kept_up());
+    }
+}

@@ -1,0 +1,223 @@
+//! The server: one thread that owns the device, waits for clients and for the device's time, and
+//! carries requests and answers between them.
+//!
+//! It sleeps until shortly before the next event of the device and spins for the rest, since the
+//! system wakes a sleeper late.
+
+use super::Export;
+use super::connection::Connection;
+use super::socket::{Listener, Stream};
+use crate::lateness::{Lateness, LatenessReport};
+use crate::model::Model;
+use crate::request::{Done, Origin};
+use crate::service::Service;
+use nandscope_units::Nanos;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use std::collections::BTreeMap;
+use std::io;
+use std::rc::Rc;
+use std::time::Instant;
+
+/// Clients at a time; the next ones are sent away.
+const MOST_CONNECTIONS: usize = 256;
+/// Bytes of all clients under way beyond which only those who have nothing may ask for more.
+const MOST_BYTES: usize = 1 << 30;
+/// The last stretch before an event, which is not slept.
+const SPIN: Nanos = Nanos::from_micros(60);
+/// How long a sleep may be, so that the wish to stop is noticed.
+const LONGEST_SLEEP: Nanos = Nanos::from_millis(100);
+/// Bytes that are read from a socket at once.
+const SCRATCH: usize = 256 << 10;
+
+/// Serves one device over NBD.
+#[derive(Debug)]
+pub struct Server<M> {
+    service: Service<M>,
+    export: Rc<Export>,
+    listeners: Vec<Listener>,
+    connections: BTreeMap<u64, Connection>,
+    next_connection: u64,
+    lateness: Lateness,
+    scratch: Vec<u8>,
+    done: Vec<Done>,
+    began: Instant,
+}
+
+impl<M: Model> Server<M> {
+    /// A server over a service. Time on the wall counts from now.
+    pub fn new(service: Service<M>, export: Export, listeners: Vec<Listener>) -> Self {
+        Server {
+            service,
+            export: Rc::new(export),
+            listeners,
+            connections: BTreeMap::new(),
+            next_connection: 0,
+            lateness: Lateness::default(),
+            scratch: vec![0; SCRATCH],
+            done: Vec::new(),
+            began: Instant::now(),
+        }
+    }
+
+    /// Takes a client that is connected already.
+    ///
+    /// # Errors
+    /// Where its socket cannot be used without waiting.
+    pub fn adopt(&mut self, stream: Stream) -> io::Result<()> {
+        stream.set_nonblocking()?;
+        let connection = Connection::new(stream, self.export.clone(), self.wall());
+        self.connections.insert(self.next_connection, connection);
+        self.next_connection += 1;
+        Ok(())
+    }
+
+    /// Clients that are connected.
+    pub fn connections(&self) -> usize {
+        self.connections.len()
+    }
+
+    /// Serves until `stop` says so; then lets the device finish what was asked of it, and sends
+    /// the answers that go without waiting.
+    ///
+    /// # Errors
+    /// Where the system does not let it wait for sockets.
+    pub fn serve(&mut self, stop: &dyn Fn() -> bool) -> io::Result<()> {
+        // Without it the system wakes sleepers 50 µs late, on purpose. Where it is not to be had,
+        // the lateness shows it.
+        #[cfg(target_os = "linux")]
+        let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+        while !stop() {
+            self.wait_and_receive()?;
+            self.take_requests();
+            let now = self.wall();
+            self.service.run(now, &mut self.done);
+            if !self.done.is_empty() {
+                self.hand_over();
+                // Who had too much under way may have room for more now, which has come already.
+                self.take_requests();
+            }
+        }
+        self.service.drain(&mut self.done);
+        self.hand_over();
+        self.connections.clear();
+        Ok(())
+    }
+
+    /// How late completions were handed out.
+    pub fn lateness(&self) -> LatenessReport {
+        self.lateness.report()
+    }
+
+    /// The service back, after the end.
+    pub fn into_service(self) -> Service<M> {
+        self.service
+    }
+
+    fn wall(&self) -> Nanos {
+        Nanos(u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    /// How long to sleep: not at all where the next event is near.
+    fn patience(&self) -> Timespec {
+        let sleep = match self.service.due() {
+            None => LONGEST_SLEEP,
+            Some(due) => due.saturating_sub(self.wall() + SPIN).min(LONGEST_SLEEP),
+        };
+        Timespec {
+            tv_sec: 0,
+            // Below a second, so that it fits.
+            tv_nsec: sleep.0 as _,
+        }
+    }
+
+    /// Whether so much is under way that only who has nothing may ask for more.
+    fn is_crowded(&self) -> bool {
+        let held: usize = self.connections.values().map(Connection::held).sum();
+        held > MOST_BYTES
+    }
+
+    /// Waits for sockets or the device, whichever comes first, and reads what came.
+    fn wait_and_receive(&mut self) -> io::Result<()> {
+        let (patience, crowded) = (self.patience(), self.is_crowded());
+        let mut waiting: Vec<PollFd<'_>> =
+            Vec::with_capacity(self.listeners.len() + self.connections.len());
+        for listener in &self.listeners {
+            waiting.push(PollFd::new(listener, PollFlags::IN));
+        }
+        for connection in self.connections.values().filter(|c| c.is_here()) {
+            let mut events = PollFlags::empty();
+            events.set(PollFlags::IN, connection.takes_more(crowded));
+            events.set(PollFlags::OUT, connection.has_output());
+            waiting.push(PollFd::new(&connection.stream, events));
+        }
+        match rustix::event::poll(&mut waiting, Some(&patience)) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(()),
+            Ok(_) => {}
+            Err(e) => return Err(e.into()),
+        }
+        let ready: Vec<PollFlags> = waiting.iter().map(PollFd::revents).collect();
+        let (listeners, clients) = ready.split_at(self.listeners.len());
+        let here = self.connections.values_mut().filter(|c| c.is_here());
+        for (connection, flags) in here.zip(clients) {
+            if flags.contains(PollFlags::OUT) {
+                connection.send();
+            }
+            // It may have been lost while sending, or have come to its limit.
+            if flags.contains(PollFlags::IN) && connection.takes_more(crowded) {
+                connection.receive(&mut self.scratch);
+            } else if flags.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
+                connection.lose();
+            }
+        }
+        for (index, _) in listeners.iter().enumerate().filter(|(_, r)| !r.is_empty()) {
+            self.accept(index);
+        }
+        Ok(())
+    }
+
+    fn accept(&mut self, listener: usize) {
+        while let Ok(stream) = self.listeners[listener].accept() {
+            if self.connections.len() >= MOST_CONNECTIONS {
+                // Closed without a word; the protocol has none for this.
+                drop(stream);
+            } else if self.adopt(stream).is_err() {
+                break;
+            }
+        }
+    }
+
+    /// Hands what the clients asked to the service.
+    fn take_requests(&mut self) {
+        let (now, crowded) = (self.wall(), self.is_crowded());
+        for (number, connection) in &mut self.connections {
+            while let Some((cookie, request)) = connection.next_request(crowded) {
+                let origin = Origin {
+                    connection: *number,
+                    cookie,
+                };
+                self.service.submit(origin, request, now);
+            }
+            connection.send();
+        }
+        self.connections.retain(|_, c| !c.is_over(now));
+    }
+
+    /// Hands what is done to those who asked for it, and notes how late that is.
+    fn hand_over(&mut self) {
+        for done in &self.done {
+            if let Some(connection) = self.connections.get_mut(&done.origin.connection) {
+                connection.reply(done, self.service.store());
+            }
+        }
+        for connection in self.connections.values_mut() {
+            connection.send();
+        }
+        let now = self.wall();
+        for done in self.done.drain(..) {
+            if done.latency > Nanos::ZERO {
+                self.lateness
+                    .note(now.saturating_sub(done.due), done.latency);
+            }
+        }
+    }
+}

@@ -1,0 +1,332 @@
+//! One connection of the NBD protocol without its socket: bytes in, requests and bytes out.
+//!
+//! A client that breaks the protocol gets [`Broken`], and nothing else that it sent is looked at;
+//! a request that is well formed but impossible is answered here and never seen outside.
+
+use super::negotiation::{self, Choices, Step};
+use super::wire::{self, OPTION_BYTES, REQUEST_BYTES, RequestHead, Words, command, command_flag};
+use super::{Export, LARGEST_BLOCK, SMALLEST_BLOCK};
+use crate::request::{Action, Done, Refusal, Request};
+use crate::service::refusal_of;
+use crate::store::Store;
+use std::rc::Rc;
+use thiserror::Error;
+
+/// Most data of an option; the names in it have at most 4096 bytes.
+const LARGEST_OPTION: u32 = 8192;
+/// Options before the client has to begin.
+const MOST_OPTIONS: u32 = 64;
+/// Room is made for a write's data as it comes, from this size on.
+const FIRST_ROOM: usize = 64 << 10;
+
+/// The client broke the protocol; its connection has to be dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the client broke the protocol: {0}")]
+pub struct Broken(pub &'static str);
+
+/// What came in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Incoming {
+    /// A request, with the client's number.
+    Request(u64, Request),
+    /// The client goes; nothing comes after this.
+    End,
+}
+
+#[derive(Debug)]
+enum State {
+    ClientFlags,
+    Options(u32),
+    Requests,
+    /// The head of a write, and its data so far.
+    Data(RequestHead, Vec<u8>),
+    Ended,
+}
+
+/// The state of one connection.
+#[derive(Debug)]
+pub struct Session {
+    export: Rc<Export>,
+    choices: Choices,
+    state: State,
+    /// What came and is not used yet, from `used` on.
+    input: Vec<u8>,
+    used: usize,
+}
+
+impl Session {
+    /// A new connection; appends the greeting to `out`.
+    pub fn new(export: Rc<Export>, out: &mut Vec<u8>) -> Self {
+        negotiation::greeting(out);
+        Session {
+            export,
+            choices: Choices::default(),
+            state: State::ClientFlags,
+            input: Vec::new(),
+            used: 0,
+        }
+    }
+
+    /// Whether the client has chosen its export.
+    pub const fn has_begun(&self) -> bool {
+        matches!(self.state, State::Requests | State::Data(..))
+    }
+
+    /// Bytes that wait here.
+    pub fn buffered(&self) -> usize {
+        let data = match &self.state {
+            State::Data(_, data) => data.len(),
+            _ => 0,
+        };
+        self.input.len() - self.used + data
+    }
+
+    /// Takes bytes of the client.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        let mut bytes = bytes;
+        if self.used == self.input.len()
+            && let State::Data(head, data) = &mut self.state
+        {
+            let (part, rest) = bytes.split_at(bytes.len().min(head.length as usize - data.len()));
+            data.extend_from_slice(part);
+            bytes = rest;
+        }
+        self.input.drain(..self.used);
+        self.used = 0;
+        self.input.extend_from_slice(bytes);
+    }
+
+    /// The next request, where all of it is here; answers what can be answered at once in `out`.
+    ///
+    /// # Errors
+    /// Where the client broke the protocol.
+    pub fn next(&mut self, out: &mut Vec<u8>) -> Result<Option<Incoming>, Broken> {
+        loop {
+            match &mut self.state {
+                State::Ended => return Ok(None),
+                State::ClientFlags => {
+                    let Some(flags) = Words(&self.input[self.used..]).u32() else {
+                        return Ok(None);
+                    };
+                    self.used += 4;
+                    self.choices = negotiation::client_flags(flags)?;
+                    self.state = State::Options(0);
+                }
+                State::Options(count) => {
+                    let count = *count;
+                    if !self.next_option(count, out)? {
+                        return Ok(None);
+                    }
+                    if matches!(self.state, State::Ended) {
+                        return Ok(Some(Incoming::End));
+                    }
+                }
+                State::Requests => {
+                    let Some(head) = self.input[self.used..].first_chunk::<REQUEST_BYTES>() else {
+                        return Ok(None);
+                    };
+                    let head = RequestHead::read(head)
+                        .ok_or(Broken("a request without the magic number"))?;
+                    self.used += REQUEST_BYTES;
+                    if let Some(incoming) = self.take_head(head, out)? {
+                        return Ok(Some(incoming));
+                    }
+                }
+                State::Data(head, data) => {
+                    let waiting = &self.input[self.used..];
+                    let part = waiting.len().min(head.length as usize - data.len());
+                    data.extend_from_slice(&waiting[..part]);
+                    self.used += part;
+                    if data.len() < head.length as usize {
+                        return Ok(None);
+                    }
+                    let (head, data) = (*head, std::mem::take(data));
+                    self.state = State::Requests;
+                    if let Some(request) = self.check(head, data, out) {
+                        return Ok(Some(request));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Answers an option, if all of it is here.
+    fn next_option(&mut self, count: u32, out: &mut Vec<u8>) -> Result<bool, Broken> {
+        let waiting = &self.input[self.used..];
+        let mut words = Words(waiting);
+        let (Some(magic), Some(option), Some(length)) = (words.u64(), words.u32(), words.u32())
+        else {
+            return Ok(false);
+        };
+        if magic != wire::OPTION_MAGIC {
+            return Err(Broken("an option without the magic number"));
+        }
+        if length > LARGEST_OPTION {
+            return Err(Broken("an option of more than 8192 bytes"));
+        }
+        if count >= MOST_OPTIONS {
+            return Err(Broken("more than 64 options"));
+        }
+        let Some(data) = words.bytes(length as usize) else {
+            return Ok(false);
+        };
+        let step = negotiation::option(&self.export, &mut self.choices, option, data, out)?;
+        self.used += OPTION_BYTES + length as usize;
+        self.state = match step {
+            Step::Stay => State::Options(count + 1),
+            Step::Begin => State::Requests,
+            Step::End => State::Ended,
+        };
+        Ok(true)
+    }
+
+    fn take_head(
+        &mut self,
+        head: RequestHead,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<Incoming>, Broken> {
+        match head.command {
+            command::DISCONNECT => {
+                self.state = State::Ended;
+                Ok(Some(Incoming::End))
+            }
+            command::WRITE if head.length > LARGEST_BLOCK => {
+                // Its data would have to be read before the next request can be found.
+                Err(Broken("a write of more than 32 MiB"))
+            }
+            command::WRITE => {
+                let room = (head.length as usize).min(FIRST_ROOM);
+                self.state = State::Data(head, Vec::with_capacity(room));
+                Ok(None)
+            }
+            _ => Ok(self.check(head, Vec::new(), out)),
+        }
+    }
+
+    /// The request that a head asks for, or the answer that it cannot be.
+    fn check(&self, head: RequestHead, data: Vec<u8>, out: &mut Vec<u8>) -> Option<Incoming> {
+        match request_of(&self.export, head, data) {
+            Ok(request) => Some(Incoming::Request(head.cookie, request)),
+            Err((error, message)) => {
+                self.refuse(out, head.cookie, error, message);
+                None
+            }
+        }
+    }
+
+    fn refuse(&self, out: &mut Vec<u8>, cookie: u64, error: u32, message: &str) {
+        if self.choices.structured {
+            wire::error_chunk(out, cookie, error, message);
+        } else {
+            wire::simple_reply(out, cookie, error);
+        }
+    }
+
+    /// Answers a finished request; the data of a read comes from the store.
+    pub fn reply(&self, done: &Done, store: &Store, out: &mut Vec<u8>) {
+        let cookie = done.origin.cookie;
+        let start = out.len();
+        let replied = done.outcome.clone().and_then(|()| {
+            if done.action != Action::Read {
+                wire::simple_reply(out, cookie, 0);
+                return Ok(());
+            }
+            if self.choices.structured {
+                wire::data_chunk(out, cookie, done.offset, done.length);
+            } else {
+                wire::simple_reply(out, cookie, 0);
+            }
+            let read = store.append_to(out, done.offset, u64::from(done.length));
+            read.map_err(|e| refusal_of(&e))
+        });
+        if let Err(refusal) = replied {
+            out.truncate(start);
+            let (error, message) = error_of(&refusal, done.action);
+            self.refuse(out, cookie, error, message);
+        }
+    }
+}
+
+type Fault = (u32, &'static str);
+
+fn request_of(export: &Export, head: RequestHead, data: Vec<u8>) -> Result<Request, Fault> {
+    let invalid = |message| Err((wire::error::EINVAL, message));
+    let flags = head.flags;
+    let (action, allowed) = match head.command {
+        command::READ => (Action::Read, command_flag::DF),
+        command::CACHE => (Action::Fetch, 0),
+        command::WRITE => (Action::Write, 0),
+        command::FLUSH => (Action::Flush, 0),
+        command::TRIM => (Action::Discard, 0),
+        command::WRITE_ZEROES if flags & command_flag::NO_HOLE != 0 => (
+            Action::WriteZeroes,
+            command_flag::NO_HOLE | command_flag::FAST_ZERO,
+        ),
+        command::WRITE_ZEROES => (Action::Zero, command_flag::FAST_ZERO),
+        _ => return invalid("no such command"),
+    };
+    // FUA may stand anywhere, even where it means nothing.
+    if flags & !(allowed | command_flag::FUA) != 0 {
+        return invalid("a flag that this command does not know");
+    }
+    if export.read_only && action.changes() {
+        return Err((wire::error::EPERM, "the export is read-only"));
+    }
+    if action == Action::Discard && !export.discards {
+        return Err((wire::error::ENOTSUP, "the host path passes no discards on"));
+    }
+    if flags & command_flag::FAST_ZERO != 0 && (action != Action::Zero || !export.discards) {
+        return Err((
+            wire::error::ENOTSUP,
+            "zeroes are written here, which is not fast",
+        ));
+    }
+    check_range(export, action, head)?;
+    Ok(Request {
+        action,
+        offset: head.offset,
+        length: head.length,
+        data,
+        durable: flags & command_flag::FUA != 0,
+    })
+}
+
+fn check_range(export: &Export, action: Action, head: RequestHead) -> Result<(), Fault> {
+    let invalid = |message| Err((wire::error::EINVAL, message));
+    if action == Action::Flush {
+        return match (head.offset, head.length) {
+            (0, 0) => Ok(()),
+            _ => invalid("a flush has no range"),
+        };
+    }
+    if head.length == 0 {
+        return invalid("a range of no bytes");
+    }
+    let block = u64::from(SMALLEST_BLOCK);
+    if !head.offset.is_multiple_of(block) || !u64::from(head.length).is_multiple_of(block) {
+        return invalid("the range is not in whole sectors of 512 bytes");
+    }
+    if matches!(action, Action::Read | Action::Fetch) && head.length > LARGEST_BLOCK {
+        return invalid("a read of more than 32 MiB");
+    }
+    match head.offset.checked_add(u64::from(head.length)) {
+        Some(end) if end <= export.size.0 => Ok(()),
+        _ if action.changes() && action != Action::Discard => {
+            Err((wire::error::ENOSPC, "the range reaches beyond the end"))
+        }
+        _ => invalid("the range reaches beyond the end"),
+    }
+}
+
+fn error_of(refusal: &Refusal, action: Action) -> (u32, &str) {
+    match refusal {
+        Refusal::Unreadable => (wire::error::EIO, "uncorrectable read"),
+        Refusal::ReadOnly => (wire::error::EPERM, "the device has become read-only"),
+        Refusal::Unsupported => (wire::error::ENOTSUP, "the device knows no such command"),
+        Refusal::OutOfRange if action == Action::Write => {
+            (wire::error::ENOSPC, "the range reaches beyond the end")
+        }
+        Refusal::OutOfRange => (wire::error::EINVAL, "the range reaches beyond the end"),
+        Refusal::Failed(what) => (wire::error::EIO, what),
+    }
+}

@@ -1,0 +1,208 @@
+//! Sockets: where the server listens, and what it reads from and writes to.
+
+use rustix::fd::{AsFd, BorrowedFd};
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use thiserror::Error;
+
+/// Where to listen: `unix:PATH` or `tcp:PORT`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// A socket in the file system, for its owner alone.
+    Unix(PathBuf),
+    /// A port on loopback; 0 lets the system choose one.
+    Tcp(u16),
+}
+
+impl FromStr for Address {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once(':') {
+            Some(("unix", path)) if !path.is_empty() => Ok(Address::Unix(path.into())),
+            Some(("tcp", port)) => port
+                .parse()
+                .map(Address::Tcp)
+                .map_err(|_| format!("`{port}` is no port: write a number up to 65535")),
+            _ => Err(format!(
+                "`{text}` is no address: write unix:PATH or tcp:PORT"
+            )),
+        }
+    }
+}
+
+/// A place where the server cannot listen.
+#[derive(Debug, Error)]
+#[error("cannot listen at {at}: {what}")]
+pub struct ListenError {
+    at: String,
+    what: String,
+}
+
+/// An open place where clients come in. A socket in the file system is removed with it.
+#[derive(Debug)]
+pub struct Listener {
+    socket: Accepting,
+    uri: String,
+    remove: Option<PathBuf>,
+}
+
+#[derive(Debug)]
+enum Accepting {
+    Unix(UnixListener),
+    Tcp(TcpListener),
+}
+
+impl Listener {
+    /// Begins to listen. A socket in the file system is made with mode 0600; one that a server left
+    /// behind is replaced, one that answers is not.
+    ///
+    /// # Errors
+    /// Where the system refuses, or somebody is there already.
+    pub fn open(address: &Address) -> Result<Self, ListenError> {
+        match address {
+            Address::Unix(path) => Self::unix(path).map_err(|what| ListenError {
+                at: format!("unix:{}", path.display()),
+                what,
+            }),
+            Address::Tcp(port) => Self::tcp(*port).map_err(|e| ListenError {
+                at: format!("tcp:{port}"),
+                what: e.to_string(),
+            }),
+        }
+    }
+
+    fn unix(path: &Path) -> Result<Self, String> {
+        if let Ok(found) = std::fs::symlink_metadata(path) {
+            if !found.file_type().is_socket() {
+                return Err("there is a file of that name; name another".to_string());
+            }
+            if UnixStream::connect(path).is_ok() {
+                return Err("another server answers there; end it, or name another".to_string());
+            }
+            std::fs::remove_file(path).map_err(|e| e.to_string())?;
+        }
+        // Set before the socket appears, so that there is no moment at which others could connect.
+        let before = rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o177));
+        let listening = UnixListener::bind(path);
+        rustix::process::umask(before);
+        let listener = listening.map_err(|e| e.to_string())?;
+        listener.set_nonblocking(true).map_err(|e| e.to_string())?;
+        let full = std::path::absolute(path).map_err(|e| e.to_string())?;
+        Ok(Listener {
+            socket: Accepting::Unix(listener),
+            uri: format!("nbd+unix:///?socket={}", full.display()),
+            remove: Some(full),
+        })
+    }
+
+    fn tcp(port: u16) -> io::Result<Self> {
+        let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))?;
+        listener.set_nonblocking(true)?;
+        let uri = format!("nbd://{}", listener.local_addr()?);
+        Ok(Listener {
+            socket: Accepting::Tcp(listener),
+            uri,
+            remove: None,
+        })
+    }
+
+    /// How clients are told to come.
+    pub fn uri(&self) -> &str {
+        &self.uri
+    }
+
+    /// The next client that waits, if any.
+    pub(crate) fn accept(&self) -> io::Result<Stream> {
+        let stream = match &self.socket {
+            Accepting::Unix(listener) => Stream::Unix(listener.accept()?.0),
+            Accepting::Tcp(listener) => {
+                let stream = listener.accept()?.0;
+                stream.set_nodelay(true)?;
+                Stream::Tcp(stream)
+            }
+        };
+        stream.set_nonblocking()?;
+        Ok(stream)
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Some(path) = &self.remove {
+            // It may be gone already; there is nobody to tell.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match &self.socket {
+            Accepting::Unix(listener) => listener.as_fd(),
+            Accepting::Tcp(listener) => listener.as_fd(),
+        }
+    }
+}
+
+/// The connection of a client.
+#[derive(Debug)]
+pub enum Stream {
+    /// Through the file system.
+    Unix(UnixStream),
+    /// Through TCP.
+    Tcp(TcpStream),
+}
+
+impl Stream {
+    pub(crate) fn set_nonblocking(&self) -> io::Result<()> {
+        match self {
+            Stream::Unix(stream) => stream.set_nonblocking(true),
+            Stream::Tcp(stream) => stream.set_nonblocking(true),
+        }
+    }
+
+    /// Reads what there is: nothing where nothing waits, an error where the client is gone.
+    pub(crate) fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        let read = match self {
+            Stream::Unix(stream) => stream.read(buffer),
+            Stream::Tcp(stream) => stream.read(buffer),
+        };
+        match read {
+            Ok(0) => Err(ErrorKind::UnexpectedEof.into()),
+            Ok(length) => Ok(Some(length)),
+            Err(e) if waits(&e) => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// Writes what goes, and says how much that was.
+    pub(crate) fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = match self {
+            Stream::Unix(stream) => stream.write(bytes),
+            Stream::Tcp(stream) => stream.write(bytes),
+        };
+        match written {
+            Ok(0) => Err(ErrorKind::WriteZero.into()),
+            Err(e) if waits(&e) => Ok(0),
+            other => other,
+        }
+    }
+}
+
+impl AsFd for Stream {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Stream::Unix(stream) => stream.as_fd(),
+            Stream::Tcp(stream) => stream.as_fd(),
+        }
+    }
+}
+
+fn waits(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+}

@@ -1,0 +1,52 @@
+//! Requests written down with the device's time, as a trace that can be replayed.
+
+use crate::request::Request;
+use nandscope_device::CommandKind;
+use nandscope_units::{Bytes, Nanos};
+use nandscope_workload::OpKind;
+use nandscope_workload::trace::{Record, Trace, write_nstrace};
+
+/// What passed so far, as the device was asked to do it: zeroes are a discard where the host path
+/// passes discards on, and a write elsewhere.
+#[derive(Debug)]
+pub struct Recording {
+    records: Vec<Record>,
+    capacity: Bytes,
+}
+
+impl Recording {
+    pub(crate) const fn new(capacity: Bytes) -> Self {
+        Recording {
+            records: Vec::new(),
+            capacity,
+        }
+    }
+
+    pub(crate) fn note(&mut self, request: &Request, command: CommandKind, at: Nanos) {
+        let kind = match command {
+            CommandKind::Read => OpKind::Read,
+            CommandKind::Write { .. } => OpKind::Write,
+            CommandKind::Discard => OpKind::Trim,
+            CommandKind::Flush => OpKind::Flush,
+            // No client asks for these.
+            CommandKind::Identify | CommandKind::Health => return,
+        };
+        self.records.push(Record {
+            time: at,
+            offset: Bytes(request.offset),
+            length: request.length,
+            kind,
+        });
+    }
+
+    /// Requests written down.
+    pub fn requests(&self) -> usize {
+        self.records.len()
+    }
+
+    /// The bytes of an nstrace file. Times count from the first request.
+    pub fn to_nstrace(&self, name: &str, title: &str) -> Vec<u8> {
+        let trace = Trace::new(self.records.clone(), true, Some(self.capacity));
+        write_nstrace(name, title, &trace)
+    }
+}

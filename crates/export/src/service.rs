@@ -1,0 +1,334 @@
+//! The service: requests in, completions out at the model's time against the clock on the wall.
+//! It owns the device and its contents, and knows neither sockets nor clocks: whoever drives it
+//! says what time it is.
+//!
+//! **How the cost of the path is subtracted.** A request arrives some time after its client made
+//! it, and the answer takes some time to get back; together that is the overhead, which is measured
+//! ([`crate::overhead`]). A request is given to the model at the time of its arrival less the
+//! overhead, but never before what has happened in the device already. A client that sends its next
+//! request on the answer to the last one then sees the model's latencies and the model's rate; one
+//! that keeps a saturated device busy does so anyway.
+
+use crate::clock::{Clock, Speed};
+use crate::model::Model;
+use crate::record::Recording;
+use crate::request::{Action, Done, Origin, Refusal, Request};
+use crate::store::{Store, StoreError};
+use nandscope_device::{Command, CommandKind, Completion, Status};
+use nandscope_units::{Bytes, Lba, Nanos, SECTOR_BYTES};
+
+/// Discards and zeroes of more than this become several commands, as block layers cut them.
+const LARGEST_COMMAND: u32 = 32 << 20;
+
+/// A request that the device is at work on.
+#[derive(Debug)]
+struct Pending {
+    origin: Origin,
+    request: Request,
+    submitted: Nanos,
+    /// Commands that are still out.
+    commands: u32,
+    status: Status,
+    /// A flush has to follow before it is done.
+    flush_after: bool,
+}
+
+/// Drives a device for its clients.
+#[derive(Debug)]
+pub struct Service<M> {
+    model: M,
+    store: Store,
+    clock: Clock,
+    overhead: Nanos,
+    pending: Vec<Option<Pending>>,
+    free: Vec<usize>,
+    outstanding: usize,
+    completions: Vec<Completion>,
+    settled: Vec<Completion>,
+    ready: Vec<Done>,
+    recording: Option<Recording>,
+}
+
+impl<M: Model> Service<M> {
+    /// A service over a device and its contents. The device's present is zero on the wall.
+    pub fn new(model: M, store: Store, speed: Speed) -> Self {
+        Service {
+            clock: Clock::new(speed, model.now()),
+            model,
+            store,
+            overhead: Nanos::ZERO,
+            pending: Vec::new(),
+            free: Vec::new(),
+            outstanding: 0,
+            completions: Vec::new(),
+            settled: Vec::new(),
+            ready: Vec::new(),
+            recording: None,
+        }
+    }
+
+    /// Subtracts so much, on the wall, for the path between client and service and back.
+    #[must_use]
+    pub fn with_overhead(mut self, overhead: Nanos) -> Self {
+        self.overhead = overhead;
+        self
+    }
+
+    /// Writes down every request from now on. It takes 32 bytes of memory for each.
+    #[must_use]
+    pub fn with_recording(mut self) -> Self {
+        self.recording = Some(Recording::new(self.model.capacity()));
+        self
+    }
+
+    /// The device.
+    pub const fn model(&self) -> &M {
+        &self.model
+    }
+
+    /// What is stored on it.
+    pub const fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// What passed, where it was to be written down.
+    pub const fn recording(&self) -> Option<&Recording> {
+        self.recording.as_ref()
+    }
+
+    /// Requests that are not done yet.
+    pub const fn outstanding(&self) -> usize {
+        self.outstanding
+    }
+
+    /// The device and its contents back, after the last request ([`Service::drain`]).
+    pub fn into_parts(self) -> (M, Store, Option<Recording>) {
+        (self.model, self.store, self.recording)
+    }
+
+    /// Takes a request that arrived at `wall`.
+    pub fn submit(&mut self, origin: Origin, request: Request, wall: Nanos) {
+        let at = self.arrival(wall);
+        let discards = self.model.discards();
+        let kind = match request.action {
+            Action::Read | Action::Fetch => CommandKind::Read,
+            Action::Flush => CommandKind::Flush,
+            Action::Discard | Action::Zero if discards => CommandKind::Discard,
+            Action::Discard => return self.refuse(origin, &request, Refusal::Unsupported, wall),
+            Action::Write | Action::Zero | Action::WriteZeroes => CommandKind::Write {
+                fua: request.durable,
+            },
+        };
+        if let Some(recording) = &mut self.recording {
+            recording.note(&request, kind, at);
+        }
+        let ranges = commands_of(&request);
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.pending.push(None);
+            self.pending.len() - 1
+        });
+        self.pending[slot] = Some(Pending {
+            origin,
+            submitted: at,
+            commands: ranges.len() as u32,
+            status: Status::Ok,
+            flush_after: request.durable && kind == CommandKind::Discard,
+            request,
+        });
+        self.outstanding += 1;
+        for (lba, sectors) in ranges {
+            self.give(slot, kind, lba, sectors, at);
+        }
+        self.settle();
+    }
+
+    /// When there is next something to do, on the wall; nothing while everything rests.
+    pub fn due(&self) -> Option<Nanos> {
+        if !self.ready.is_empty() {
+            return Some(Nanos::ZERO);
+        }
+        if self.clock.speed() == Speed::Max && self.outstanding == 0 {
+            return None;
+        }
+        self.model.next_event().map(|at| self.clock.wall_time(at))
+    }
+
+    /// Lets the device come to the present and appends what is done. At [`Speed::Max`] it comes as
+    /// far as half of the requests are done, so that clients can keep its queue filled.
+    pub fn run(&mut self, wall: Nanos, done: &mut Vec<Done>) {
+        match self.clock.device_time(wall) {
+            Some(present) => {
+                while let Some(event) = self.model.next_event().filter(|e| *e <= present) {
+                    self.step(event);
+                }
+            }
+            None => {
+                let enough = self.outstanding / 2;
+                while self.outstanding > enough
+                    && let Some(event) = self.model.next_event()
+                {
+                    self.step(event);
+                }
+            }
+        }
+        done.append(&mut self.ready);
+    }
+
+    /// Lets the device finish every request at once, without waiting for the wall.
+    pub fn drain(&mut self, done: &mut Vec<Done>) {
+        while self.outstanding > 0
+            && let Some(event) = self.model.next_event()
+        {
+            self.step(event);
+        }
+        done.append(&mut self.ready);
+    }
+
+    fn step(&mut self, event: Nanos) {
+        self.model.advance(event, &mut self.completions);
+        self.settle();
+    }
+
+    /// The device's time for a request that arrived at `wall`, with the device brought there.
+    fn arrival(&mut self, wall: Nanos) -> Nanos {
+        let now = self.model.now();
+        let Some(made) = self.clock.device_time(wall.saturating_sub(self.overhead)) else {
+            return now;
+        };
+        let at = made.max(now);
+        while let Some(event) = self.model.next_event().filter(|e| *e < at) {
+            self.step(event);
+        }
+        at
+    }
+
+    fn give(&mut self, slot: usize, kind: CommandKind, lba: Lba, sectors: u32, at: Nanos) {
+        let command = Command {
+            tag: slot as u64,
+            kind,
+            lba,
+            sectors,
+        };
+        if self.model.submit(command, at).is_err() {
+            // The model keeps time strictly; what it does not take is a fault of this module.
+            debug_assert!(false, "a command out of turn: {command:?} at {at}");
+            self.completions.push(Completion {
+                tag: slot as u64,
+                status: Status::Unsupported,
+                submitted: at,
+                completed: at,
+                payload: None,
+            });
+        }
+    }
+
+    fn refuse(&mut self, origin: Origin, request: &Request, why: Refusal, wall: Nanos) {
+        self.ready.push(Done {
+            origin,
+            action: request.action,
+            offset: request.offset,
+            length: request.length,
+            outcome: Err(why),
+            due: wall,
+            latency: Nanos::ZERO,
+        });
+    }
+
+    /// Takes what the device has completed.
+    fn settle(&mut self) {
+        let mut completions = std::mem::take(&mut self.settled);
+        completions.append(&mut self.completions);
+        for completion in completions.drain(..) {
+            let slot = completion.tag as usize;
+            let Some(Some(pending)) = self.pending.get_mut(slot) else {
+                continue;
+            };
+            pending.commands -= 1;
+            if completion.status != Status::Ok {
+                pending.status = completion.status;
+            }
+            if pending.commands > 0 {
+                continue;
+            }
+            if pending.flush_after && pending.status == Status::Ok {
+                pending.flush_after = false;
+                pending.commands = 1;
+                let now = self.model.now();
+                self.give(slot, CommandKind::Flush, Lba(0), 0, now);
+                continue;
+            }
+            self.finish(slot, completion.completed);
+        }
+        self.settled = completions;
+    }
+
+    fn finish(&mut self, slot: usize, completed: Nanos) {
+        let Some(pending) = self.pending[slot].take() else {
+            return;
+        };
+        self.free.push(slot);
+        self.outstanding -= 1;
+        let request = pending.request;
+        let outcome = outcome(pending.status).and_then(|()| self.change(&request));
+        self.ready.push(Done {
+            origin: pending.origin,
+            action: request.action,
+            offset: request.offset,
+            length: request.length,
+            outcome,
+            due: self.clock.wall_time(completed),
+            latency: self
+                .clock
+                .wall_span(completed.saturating_sub(pending.submitted)),
+        });
+    }
+
+    /// What a completed request does to the contents.
+    fn change(&mut self, request: &Request) -> Result<(), Refusal> {
+        let changed = match request.action {
+            Action::Write => self.store.write(request.offset, &request.data),
+            Action::Discard | Action::Zero | Action::WriteZeroes => {
+                let length = u64::from(request.length);
+                self.store.discard(request.offset, length)
+            }
+            Action::Read | Action::Fetch | Action::Flush => Ok(()),
+        };
+        changed.map_err(|e| refusal_of(&e))
+    }
+}
+
+/// What a fault of the store means to a client.
+pub(crate) fn refusal_of(error: &StoreError) -> Refusal {
+    match error {
+        StoreError::OutOfRange { .. } => Refusal::OutOfRange,
+        StoreError::Unfit { .. } | StoreError::Io(_) => Refusal::Failed(error.to_string()),
+    }
+}
+
+fn outcome(status: Status) -> Result<(), Refusal> {
+    match status {
+        Status::Ok => Ok(()),
+        Status::LbaOutOfRange => Err(Refusal::OutOfRange),
+        Status::UncorrectableRead => Err(Refusal::Unreadable),
+        Status::ReadOnly => Err(Refusal::ReadOnly),
+        Status::Unsupported => Err(Refusal::Unsupported),
+    }
+}
+
+/// The commands of a request: one, but for ranges without data that no command is long enough for.
+fn commands_of(request: &Request) -> Vec<(Lba, u32)> {
+    let sectors = |bytes: u32| bytes / SECTOR_BYTES as u32;
+    let first = |offset| Lba::containing(Bytes(offset));
+    if request.payload() > 0 || request.length <= LARGEST_COMMAND {
+        return vec![(first(request.offset), sectors(request.length))];
+    }
+    let mut commands = Vec::new();
+    let mut at = 0;
+    while at < request.length {
+        let length = (request.length - at).min(LARGEST_COMMAND);
+        let offset = request.offset + u64::from(at);
+        commands.push((first(offset), sectors(length)));
+        at += length;
+    }
+    commands
+}
