@@ -13,6 +13,7 @@ declare -A seeds=(
     [flashbench]=fuzz/seeds/flashbench
     [registers]=fuzz/seeds/registers [mountinfo]=fuzz/seeds/mountinfo [smart]=fuzz/seeds/smart
     [meter]=fuzz/seeds/meter [signatures]=fuzz/seeds/signatures
+    [nbd]=fuzz/seeds/nbd
 )
 
 nightly() {

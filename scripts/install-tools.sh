@@ -10,6 +10,8 @@ need() { # COMMAND PACKAGE
 }
 need cc build-essential
 need fio fio
+need nbdinfo libnbd-bin
+need qemu-img qemu-utils
 need python3 python3
 need chromium chromium
 need mount mount

@@ -5,6 +5,9 @@
 
 use nandscope_device::Device;
 use nandscope_device::profile::{parse_host, parse_profile};
+use nandscope_export::nbd::session::{Incoming, Session};
+use nandscope_export::nbd::{Export, LARGEST_BLOCK};
+use nandscope_export::request::Action;
 use nandscope_inspect::mounts::{parse_mounts, parse_swaps};
 use nandscope_inspect::registers::{Cid, Csd, ExtCsd, Family, Scr, Ssr};
 use nandscope_inspect::telemetry::meter::MeterFile;
@@ -20,6 +23,7 @@ use nandscope_workload::trace::{
     Fit, Format, Replay, ReplayOptions, Timing, Trace, read_nstrace, write_nstrace,
 };
 use std::path::Path;
+use std::rc::Rc;
 
 /// A small device, so that random maps stay small.
 const CAPACITY: Bytes = Bytes::mib(64);
@@ -31,7 +35,7 @@ pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
 #[allow(dead_code, reason = "libFuzzer takes them one by one")]
-pub const ALL: [Target; 15] = [
+pub const ALL: [Target; 16] = [
     ("profile", profile),
     ("host", host),
     ("job", job),
@@ -47,6 +51,7 @@ pub const ALL: [Target; 15] = [
     ("smart", smart),
     ("meter", meter),
     ("signatures", signatures),
+    ("nbd", nbd),
 ];
 
 /// A device profile: faults name a line of the text; what is accepted explains itself.
@@ -290,4 +295,56 @@ pub fn signatures(data: &[u8]) {
         Ok(found) => assert!(found.iter().all(|s| s.offset < size)),
         Err(error) => panic!("{error}"),
     }
+}
+
+/// What a client sends over NBD: cut into pieces or not, the same requests and answers come of it;
+/// requests stay within the device; nothing is kept beyond what came.
+pub fn nbd(data: &[u8]) {
+    let whole = converse(data, data.len());
+    for piece in [1, 7, 29] {
+        assert_eq!(whole, converse(data, piece), "in pieces of {piece}");
+    }
+}
+
+/// The requests and answers of a client that sends its bytes in pieces, and how it broke off.
+fn converse(data: &[u8], piece: usize) -> (Vec<Incoming>, Vec<u8>, Option<&'static str>) {
+    let export = Rc::new(Export {
+        name: "fuzz".to_string(),
+        description: "for fuzzing".to_string(),
+        size: Bytes::mib(1),
+        read_only: data.len() % 5 == 1,
+        discards: data.len() % 5 != 2,
+    });
+    let mut out = Vec::new();
+    let mut session = Session::new(export.clone(), &mut out);
+    let mut requests = Vec::new();
+    for bytes in data.chunks(piece.max(1)) {
+        session.feed(bytes);
+        loop {
+            match session.next(&mut out) {
+                Ok(None) => break,
+                Ok(Some(incoming)) => requests.push(incoming),
+                Err(broken) => return (requests, out, Some(broken.0)),
+            }
+        }
+        assert!(session.buffered() <= data.len());
+    }
+    for incoming in &requests {
+        let Incoming::Request(_, request) = incoming else {
+            continue;
+        };
+        let end = request.offset.checked_add(u64::from(request.length));
+        assert!(end.is_some_and(|end| end <= export.size.0), "{request:?}");
+        assert!(request.offset % 512 == 0 && request.length % 512 == 0);
+        assert_eq!(request.length == 0, request.action == Action::Flush);
+        assert!(request.payload() <= LARGEST_BLOCK as usize);
+        assert!(!(export.read_only && request.action.changes()));
+        let written = if request.action == Action::Write {
+            request.length as usize
+        } else {
+            0
+        };
+        assert_eq!(request.data.len(), written);
+    }
+    (requests, out, None)
 }

@@ -2,6 +2,7 @@
 //! that keep one client from taking the memory of the machine or the time of the others.
 
 use super::Export;
+use super::output::Output;
 use super::session::{Incoming, Session};
 use super::socket::Stream;
 use crate::request::{Done, Request};
@@ -15,16 +16,13 @@ const MOST_REQUESTS: usize = 256;
 const MOST_BYTES: usize = 64 << 20;
 /// A client that has not chosen an export by then is dropped.
 const NEGOTIATION: Nanos = Nanos::from_secs(10);
-/// A buffer larger than this is given back once it is empty.
-const KEPT_BUFFER: usize = 1 << 20;
 
 /// One client.
 #[derive(Debug)]
 pub struct Connection {
     pub(super) stream: Stream,
     session: Session,
-    out: Vec<u8>,
-    sent: usize,
+    out: Output,
     requests: usize,
     bytes: usize,
     since: Nanos,
@@ -36,13 +34,12 @@ pub struct Connection {
 
 impl Connection {
     pub(super) fn new(stream: Stream, export: Rc<Export>, now: Nanos) -> Self {
-        let mut out = Vec::new();
-        let session = Session::new(export, &mut out);
+        let mut out = Output::default();
+        let session = Session::new(export, out.tail());
         Connection {
             stream,
             session,
             out,
-            sent: 0,
             requests: 0,
             bytes: 0,
             since: now,
@@ -60,7 +57,7 @@ impl Connection {
 
     /// Bytes of its requests and answers under way.
     pub(super) fn held(&self) -> usize {
-        self.bytes + self.unsent()
+        self.bytes + self.out.len()
     }
 
     /// Whether there is a client at the other end.
@@ -71,24 +68,19 @@ impl Connection {
     /// The client is gone, or has to go: nothing is read from it or sent to it any more.
     pub(super) fn lose(&mut self) {
         self.gone = true;
-        self.out = Vec::new();
-        self.sent = 0;
-    }
-
-    fn unsent(&self) -> usize {
-        self.out.len() - self.sent
+        self.out.clear();
     }
 
     /// Whether there is something to send.
     pub(super) fn has_output(&self) -> bool {
-        self.unsent() > 0
+        !self.out.is_empty()
     }
 
     /// Whether it can be forgotten: the client is gone or said goodbye and nothing is under way,
     /// or it never came to the point.
     pub(super) fn is_over(&self, now: Nanos) -> bool {
         if self.gone || self.leaving {
-            return self.requests == 0 && self.unsent() == 0;
+            return self.requests == 0 && self.out.is_empty();
         }
         !self.session.has_begun() && now > self.since + NEGOTIATION
     }
@@ -107,7 +99,7 @@ impl Connection {
         if !self.takes_more(crowded) {
             return None;
         }
-        match self.session.next(&mut self.out) {
+        match self.session.next(self.out.tail()) {
             Ok(Some(Incoming::Request(cookie, request))) => {
                 self.requests += 1;
                 self.bytes += request.payload();
@@ -135,18 +127,9 @@ impl Connection {
     }
 
     /// Sends what goes.
-    pub(super) fn send(&mut self) {
-        while self.unsent() > 0 {
-            match self.stream.send(&self.out[self.sent..]) {
-                Ok(0) => return,
-                Ok(length) => self.sent += length,
-                Err(_) => return self.lose(),
-            }
-        }
-        self.sent = 0;
-        self.out.clear();
-        if self.out.capacity() > KEPT_BUFFER {
-            self.out = Vec::new();
+    pub(super) fn send(&mut self, store: &Store) {
+        if self.has_output() && self.out.send(&mut self.stream, store).is_err() {
+            self.lose();
         }
     }
 }

@@ -7,6 +7,7 @@
 
 mod connection;
 mod negotiation;
+pub mod output;
 pub mod server;
 pub mod session;
 pub mod socket;

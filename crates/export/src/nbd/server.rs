@@ -160,7 +160,7 @@ impl<M: Model> Server<M> {
         let here = self.connections.values_mut().filter(|c| c.is_here());
         for (connection, flags) in here.zip(clients) {
             if flags.contains(PollFlags::OUT) {
-                connection.send();
+                connection.send(self.service.store());
             }
             // It may have been lost while sending, or have come to its limit.
             if flags.contains(PollFlags::IN) && connection.takes_more(crowded) {
@@ -197,7 +197,7 @@ impl<M: Model> Server<M> {
                 };
                 self.service.submit(origin, request, now);
             }
-            connection.send();
+            connection.send(self.service.store());
         }
         self.connections.retain(|_, c| !c.is_over(now));
     }
@@ -210,7 +210,7 @@ impl<M: Model> Server<M> {
             }
         }
         for connection in self.connections.values_mut() {
-            connection.send();
+            connection.send(self.service.store());
         }
         let now = self.wall();
         for done in self.done.drain(..) {

@@ -4,6 +4,7 @@
 //! a request that is well formed but impossible is answered here and never seen outside.
 
 use super::negotiation::{self, Choices, Step};
+use super::output::Output;
 use super::wire::{self, OPTION_BYTES, REQUEST_BYTES, RequestHead, Words, command, command_flag};
 use super::{Export, LARGEST_BLOCK, SMALLEST_BLOCK};
 use crate::request::{Action, Done, Refusal, Request};
@@ -223,26 +224,26 @@ impl Session {
     }
 
     /// Answers a finished request; the data of a read comes from the store.
-    pub fn reply(&self, done: &Done, store: &Store, out: &mut Vec<u8>) {
+    pub fn reply(&self, done: &Done, store: &Store, out: &mut Output) {
         let cookie = done.origin.cookie;
-        let start = out.len();
+        let start = out.tail().len();
         let replied = done.outcome.clone().and_then(|()| {
-            if done.action != Action::Read {
-                wire::simple_reply(out, cookie, 0);
+            let tail = out.tail();
+            if done.action == Action::Read && self.choices.structured {
+                wire::data_chunk(tail, cookie, done.offset, done.length);
+            } else {
+                wire::simple_reply(tail, cookie, 0);
+            }
+            if done.action != Action::Read || out.push_stored(store, done.offset, done.length) {
                 return Ok(());
             }
-            if self.choices.structured {
-                wire::data_chunk(out, cookie, done.offset, done.length);
-            } else {
-                wire::simple_reply(out, cookie, 0);
-            }
-            let read = store.append_to(out, done.offset, u64::from(done.length));
+            let read = store.append_to(out.tail(), done.offset, u64::from(done.length));
             read.map_err(|e| refusal_of(&e))
         });
         if let Err(refusal) = replied {
-            out.truncate(start);
+            out.tail().truncate(start);
             let (error, message) = error_of(&refusal, done.action);
-            self.refuse(out, cookie, error, message);
+            self.refuse(out.tail(), cookie, error, message);
         }
     }
 }

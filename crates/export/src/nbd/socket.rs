@@ -1,7 +1,7 @@
 //! Sockets: where the server listens, and what it reads from and writes to.
 
 use rustix::fd::{AsFd, BorrowedFd};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -181,10 +181,10 @@ impl Stream {
     }
 
     /// Writes what goes, and says how much that was.
-    pub(crate) fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
+    pub(crate) fn send(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
         let written = match self {
-            Stream::Unix(stream) => stream.write(bytes),
-            Stream::Tcp(stream) => stream.write(bytes),
+            Stream::Unix(stream) => stream.write_vectored(pieces),
+            Stream::Tcp(stream) => stream.write_vectored(pieces),
         };
         match written {
             Ok(0) => Err(ErrorKind::WriteZero.into()),

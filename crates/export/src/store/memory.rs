@@ -4,6 +4,8 @@
 
 /// Bytes of an extent, the unit in which memory is taken.
 const EXTENT: usize = 64 << 10;
+/// What an extent holds that does not exist.
+static ZEROES: [u8; EXTENT] = [0; EXTENT];
 /// Extents of a directory.
 const DIRECTORY: usize = 1024;
 
@@ -55,15 +57,18 @@ impl MemoryStore {
         self.0[piece.directory].as_ref()?[piece.extent].as_ref()
     }
 
+    /// The bytes of a range, extent by extent.
+    pub fn pieces(&self, offset: u64, length: u64) -> impl Iterator<Item = &[u8]> {
+        pieces(offset, length).map(|piece| match self.extent(&piece) {
+            Some(extent) => &extent[piece.from..piece.from + piece.length],
+            None => &ZEROES[..piece.length],
+        })
+    }
+
     pub fn append_to(&self, to: &mut Vec<u8>, offset: u64, length: u64) {
         to.reserve(length as usize);
-        for piece in pieces(offset, length) {
-            match self.extent(&piece) {
-                Some(extent) => {
-                    to.extend_from_slice(&extent[piece.from..piece.from + piece.length]);
-                }
-                None => to.resize(to.len() + piece.length, 0),
-            }
+        for piece in self.pieces(offset, length) {
+            to.extend_from_slice(piece);
         }
     }
 

@@ -94,6 +94,23 @@ impl Store {
         Ok(())
     }
 
+    /// Whether the contents are in memory.
+    pub const fn is_in_memory(&self) -> bool {
+        matches!(self.backing, Backing::Memory(_))
+    }
+
+    /// A range of contents in memory, piece by piece; none where they are in a file or the range
+    /// reaches beyond the end.
+    pub fn pieces(&self, offset: u64, length: u64) -> impl Iterator<Item = &[u8]> {
+        let memory = match &self.backing {
+            Backing::Memory(memory) if self.check(offset, length).is_ok() => Some(memory),
+            _ => None,
+        };
+        memory
+            .into_iter()
+            .flat_map(move |memory| memory.pieces(offset, length))
+    }
+
     /// Writes `data` at `offset`.
     ///
     /// # Errors

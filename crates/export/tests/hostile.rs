@@ -1,0 +1,197 @@
+//! Clients that break the protocol, or keep to it in order to do harm: they are dropped, and the
+//! others notice nothing.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod support;
+
+use nandscope_export::nbd::socket::{Address, Listener};
+use nandscope_export::nbd::wire::{self, command};
+use nandscope_units::Nanos;
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use support::{Client, Serving, export, go, request};
+
+const FAST: Nanos = Nanos(100_000);
+/// Beyond the device of the corpus, which has 1 MiB: what it may write lies before.
+const ELSEWHERE: u64 = 48 << 20;
+
+/// The corpus of the fuzz target, over a real socket.
+#[test]
+fn malformed_messages_end_their_own_connection_only() {
+    let serving = Serving::start(export(), FAST);
+    let mut honest = serving.client(true);
+    assert_eq!(honest.write(0, ELSEWHERE, &[0x77; 4096]), 0);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/seeds/nbd");
+    let mut seen = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let bytes = std::fs::read(&path).unwrap();
+        let mut stream = serving.stream();
+        // The server may hang up before it has read everything.
+        let _ = stream.write_all(&bytes);
+        let _ = stream.shutdown(std::net::Shutdown::Write);
+        assert!(Client(stream).is_dropped(), "{}", path.display());
+        let unharmed = honest.read(ELSEWHERE, 4096) == [0x77; 4096];
+        assert!(unharmed, "{}", path.display());
+        seen += 1;
+    }
+    assert!(seen > 10);
+}
+
+#[test]
+fn who_breaks_the_protocol_is_dropped() {
+    let serving = Serving::start(export(), FAST);
+    let begun = |bytes: &[u8]| {
+        let mut client = serving.client(false);
+        client.send(bytes);
+        client.is_dropped()
+    };
+    let mut wrong_magic = request(0, command::READ, 0, 0, 512);
+    wrong_magic[3] ^= 1;
+    assert!(begun(&wrong_magic));
+    assert!(begun(&request(0, command::WRITE, 0, 0, u32::MAX)));
+    assert!(begun(&request(0, command::WRITE, 0, 0, (32 << 20) + 1)));
+    let greeted = |bytes: &[u8]| {
+        let mut stream = serving.stream();
+        stream.read_exact(&mut [0; 18]).unwrap();
+        let _ = stream.write_all(bytes);
+        Client(stream).is_dropped()
+    };
+    assert!(greeted(&0x8000_0003u32.to_be_bytes()));
+    assert!(greeted(b"\0\0\0\x03IHAVEOPS\0\0\0\x07\0\0\0\0"));
+    assert!(greeted(b"\0\0\0\x03IHAVEOPT\0\0\0\x07\x7f\xff\xff\xff"));
+    let list = b"IHAVEOPT\0\0\0\x03\0\0\0\0".repeat(100);
+    assert!(greeted(&[&b"\0\0\0\x03"[..], &list].concat()));
+    assert!(greeted(b"\0\0\0\x03IHAVEOPT\0\0\0\x01\0\0\0\x05other"));
+}
+
+/// A write whose data never comes to its end changes nothing; nor does its client's end.
+#[test]
+fn a_client_that_goes_in_the_middle_of_a_write() {
+    let serving = Serving::start(export(), Nanos::from_millis(5));
+    let mut honest = serving.client(true);
+    let mut leaving = serving.client(true);
+    leaving.send(&request(0, command::WRITE, 1, 0, 65536));
+    leaving.send(&[0xee; 65535]);
+    // And with requests under way.
+    let mut busy = serving.client(true);
+    for cookie in 0..50 {
+        busy.send(&request(0, command::READ, cookie, 0, 1 << 20));
+    }
+    drop((leaving, busy));
+    assert_eq!(honest.read(0, 65536), vec![0; 65536]);
+    std::thread::sleep(Duration::from_millis(20));
+    assert_eq!(honest.read(0, 65536), vec![0; 65536]);
+}
+
+/// A client that asks for a gigabyte and reads none of it: the server takes no more of its requests
+/// than the limits allow, others are served, and in the end it gets everything, in order.
+#[test]
+fn a_slow_reader() {
+    let serving = Serving::start(export(), FAST);
+    let mut slow = serving.client(true);
+    let mut honest = serving.client(true);
+    assert_eq!(honest.write(0, 0, &vec![0x3c; 1 << 20]), 0);
+    let before = resident();
+    let sender = slow.0.try_clone().unwrap();
+    let sending = std::thread::spawn(move || {
+        let mut sender = Client(sender);
+        for cookie in 0..1024 {
+            sender.send(&request(0, command::READ, cookie, 0, 1 << 20));
+        }
+    });
+    std::thread::sleep(Duration::from_millis(300));
+    let began = Instant::now();
+    assert_eq!(honest.read(0, 512), [0x3c; 512]);
+    assert!(began.elapsed() < Duration::from_secs(2));
+    if let (Some(before), Some(after)) = (before, resident()) {
+        assert!(after < before + (200 << 20), "{before} bytes, then {after}");
+    }
+    for cookie in 0..1024 {
+        let (got, error, data) = slow.answer(1 << 20).unwrap();
+        assert_eq!((got, error), (cookie, 0));
+        assert!(data.len() == 1 << 20 && data.iter().all(|b| *b == 0x3c));
+    }
+    sending.join().unwrap();
+}
+
+/// Bytes of this process in memory, where the system tells.
+fn resident() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = text.split(' ').nth(1)?.parse().ok()?;
+    Some(pages * 4096)
+}
+
+#[test]
+fn two_hundred_connections() {
+    let serving = Serving::start(export(), FAST);
+    let idle: Vec<_> = (0..100).map(|_| serving.stream()).collect();
+    let mut clients: Vec<_> = (0..100).map(|i| serving.client(i % 2 == 0)).collect();
+    for (i, client) in clients.iter_mut().enumerate() {
+        assert_eq!(client.write(0, (i as u64) << 12, &[i as u8; 512]), 0);
+    }
+    for (i, client) in clients.iter_mut().rev().enumerate() {
+        assert_eq!(client.read((i as u64) << 12, 512), [i as u8; 512]);
+    }
+    drop(idle);
+    // Beyond the limit nobody is let in, and nobody is thrown out.
+    let mut more: Vec<_> = (0..200).map(|_| serving.stream()).collect();
+    let refused = more
+        .iter_mut()
+        .map(|stream| stream.read_exact(&mut [0; 18]))
+        .filter(Result::is_err)
+        .count();
+    assert!((44..=144).contains(&refused), "{refused}");
+    assert_eq!(clients[0].read(0, 512), [0; 512]);
+}
+
+#[test]
+fn sockets_are_private() {
+    let serving = Serving::start(export(), FAST);
+    let mode = std::fs::metadata(&serving.path)
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o600);
+    // One that answers is not taken over.
+    let taken = Listener::open(&Address::Unix(serving.path.clone())).unwrap_err();
+    assert!(
+        taken.to_string().contains("another server answers"),
+        "{taken}"
+    );
+    // One that was left behind is; a file is not.
+    let left = serving.path.with_extension("left");
+    drop(std::os::unix::net::UnixListener::bind(&left).unwrap());
+    assert!(left.exists());
+    drop(Listener::open(&Address::Unix(left.clone())).unwrap());
+    assert!(!left.exists());
+    std::fs::write(&left, "a file").unwrap();
+    let file = Listener::open(&Address::Unix(left.clone())).unwrap_err();
+    assert!(file.to_string().contains("file of that name"), "{file}");
+    assert_eq!(std::fs::read_to_string(&left).unwrap(), "a file");
+    std::fs::remove_file(&left).unwrap();
+
+    let tcp = Listener::open(&Address::Tcp(0)).unwrap();
+    let port: u16 = tcp.uri().rsplit(':').next().unwrap().parse().unwrap();
+    assert_eq!(tcp.uri(), format!("nbd://127.0.0.1:{port}"));
+    assert!(TcpStream::connect(("127.0.0.1", port)).is_ok());
+    let outside = TcpStream::connect(("127.0.0.2", port)).unwrap_err();
+    assert_eq!(outside.kind(), ErrorKind::ConnectionRefused);
+}
+
+/// It has ten seconds to choose an export.
+#[test]
+fn who_never_comes_to_the_point_is_dropped() {
+    let serving = Serving::start(export(), FAST);
+    let mut client = Client(serving.stream());
+    client.hello();
+    client.option(wire::OPT_INFO, &go("", &[]));
+    client.answers();
+    let began = Instant::now();
+    assert!(client.is_dropped());
+    assert!(began.elapsed() > Duration::from_secs(8));
+}
