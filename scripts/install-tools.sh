@@ -12,6 +12,7 @@ need cc build-essential
 need fio fio
 need nbdinfo libnbd-bin
 need qemu-img qemu-utils
+need nbdsh python3-libnbd
 need python3 python3
 need chromium chromium
 need mount mount

@@ -1,0 +1,273 @@
+//! `nandscope serve` with the NBD clients that people have: nbdinfo, nbdcopy, nbdsh, qemu-img,
+//! qemu-io and fio.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+#[path = "support/serving.rs"]
+mod serving;
+mod support;
+
+use serving::{Serving, attempt, have, run};
+use std::os::unix::fs::PermissionsExt;
+use support::{Folder, tiny};
+
+const CARD: &str = "sim:kingston-8gb";
+
+/// 2 MiB that repeat nowhere.
+fn noise() -> Vec<u8> {
+    let mut state = 1u32;
+    let mut byte = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 24) as u8
+    };
+    (0..2 << 20).map(|_| byte()).collect()
+}
+
+#[test]
+fn nbdinfo_sees_the_card() {
+    if !have(&["nbdinfo"]) {
+        return;
+    }
+    let folder = Folder::new("serve-nbdinfo");
+    let serving = Serving::start(&folder, CARD, &["--speed", "max"]);
+    let mode = std::fs::metadata(&serving.socket)
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let info = run(&folder, "nbdinfo", &[&serving.uri()]);
+    for line in [
+        "protocol: newstyle-fixed without TLS, using structured packets",
+        "export=\"kingston-8gb\"",
+        "is_read_only: false",
+        "can_flush: true",
+        "can_fua: true",
+        "can_multi_conn: true",
+        "can_trim: true",
+        "can_zero: true",
+        "can_cache: true",
+        "block_size_minimum: 512",
+    ] {
+        assert!(info.contains(line), "no `{line}` in\n{info}");
+    }
+    let list = run(&folder, "nbdinfo", &["--list", &serving.uri()]);
+    assert!(list.contains("export=\"kingston-8gb\""), "{list}");
+    serving.finish();
+
+    let serving = Serving::start(&folder, CARD, &["--read-only"]);
+    let info = run(&folder, "nbdinfo", &[&serving.uri()]);
+    assert!(info.contains("is_read_only: true"), "{info}");
+    assert!(info.contains("can_trim: false"), "{info}");
+    let script = "h.pwrite(b'x' * 512, 0)";
+    if have(&["nbdsh"]) {
+        let denied = attempt(&folder, "nbdsh", &["-u", &serving.uri(), "-c", script]);
+        assert!(!denied.status.success());
+    }
+    serving.finish();
+}
+
+/// What is copied onto the card comes back, by two programs, also after the server has ended and
+/// begun again; and the device has aged with it.
+#[test]
+fn copies_survive_a_restart() {
+    if !have(&["nbdcopy", "qemu-img"]) {
+        return;
+    }
+    let folder = Folder::new("serve-restart");
+    std::fs::write(folder.0.join("in.img"), noise()).unwrap();
+    let more = ["--speed", "max", "--store", "card.img"];
+    let serving = Serving::start(&folder, &tiny(), &more);
+    run(&folder, "nbdcopy", &["in.img", &serving.uri()]);
+    run(&folder, "nbdcopy", &[&serving.uri(), "out1.img"]);
+    serving.finish();
+    assert!(!folder.0.join("card.sock").exists());
+
+    let serving = Serving::start(&folder, &tiny(), &more);
+    let convert = ["convert", "-O", "raw", &serving.uri(), "out2.img"];
+    run(&folder, "qemu-img", &convert);
+    serving.finish();
+    for name in ["out1.img", "out2.img", "card.img"] {
+        assert!(
+            std::fs::read(folder.0.join(name)).unwrap() == noise(),
+            "{name}"
+        );
+    }
+    let saved = folder.run(&["inspect", "sim:saved:card.img.device", "--json"]);
+    saved.succeeds();
+    let other = folder.run(&["serve", CARD, "--nbd", "unix:x.sock", "--store", "card.img"]);
+    other.fails(2, &["card.img.device", "another --store"]);
+}
+
+#[test]
+fn nbdsh_trims_zeroes_and_flushes() {
+    if !have(&["nbdsh"]) {
+        return;
+    }
+    let folder = Folder::new("serve-nbdsh");
+    let script = folder.file(
+        "script.py",
+        "h.pwrite(b'\\x55' * 65536, 0, nbd.CMD_FLAG_FUA)
+h.zero(4096, 8192)
+h.zero(4096, 16384, nbd.CMD_FLAG_NO_HOLE)
+h.trim(8192, 32768)
+h.cache(65536, 0)
+h.flush()
+got = h.pread(65536, 0)
+for i in range(0, 65536, 4096):
+    zero = i in (8192, 16384, 32768, 36864)
+    assert got[i:i+4096] == (b'\\0' if zero else b'\\x55') * 4096, i
+try:
+    h.pread(512, h.get_size())
+    assert False, 'read beyond the end'
+except nbd.Error as e:
+    pass
+cookies = [h.aio_pread(nbd.Buffer(4096), 4096 * (i % 16)) for i in range(200)]
+while h.aio_in_flight() > 0:
+    h.poll(-1)
+assert all(h.aio_command_completed(c) for c in cookies)
+",
+    );
+    let serving = Serving::start(&folder, CARD, &["--speed", "max"]);
+    let run_it = format!("exec(open('{}').read())", script.display());
+    run(&folder, "nbdsh", &["-u", &serving.uri(), "-c", &run_it]);
+    serving.finish();
+}
+
+/// qemu's own checks of a block device: patterns over borders, discard, two connections.
+#[test]
+fn qemu_io_finds_what_it_wrote() {
+    if !have(&["qemu-io"]) {
+        return;
+    }
+    let folder = Folder::new("serve-qemu");
+    let serving = Serving::start(&folder, CARD, &["--speed", "max"]);
+    let commands = [
+        "write -P 0x11 0 1M",
+        "write -P 0x22 1048064 1024",
+        "discard 512k 64k",
+        "write -z 256k 4k",
+        "flush",
+        "read -P 0x11 0 256k",
+        "read -P 0 256k 4k",
+        "read -P 0 512k 64k",
+        "read -P 0x22 1048064 1024",
+    ];
+    let uri = serving.uri();
+    let mut arguments = vec!["-f", "raw", "-d", "unmap", "-t", "none"];
+    commands.iter().for_each(|c| arguments.extend(["-c", c]));
+    arguments.push(&uri);
+    let said = run(&folder, "qemu-io", &arguments);
+    assert!(
+        !said.contains("failed") && !said.contains("error"),
+        "{said}"
+    );
+    serving.finish();
+}
+
+#[test]
+fn fio_verifies_and_the_trace_is_replayed() {
+    if !have(&["fio"]) {
+        return;
+    }
+    let folder = Folder::new("serve-fio");
+    let serving = Serving::start(
+        &folder,
+        CARD,
+        &["--speed", "max", "--record", "seen.nstrace"],
+    );
+    let uri = format!("--uri={}", serving.uri());
+    let arguments = [
+        "--name=a",
+        "--ioengine=nbd",
+        &uri,
+        "--rw=randrw",
+        "--bsrange=512-64k",
+        "--size=32m",
+        "--iodepth=16",
+        "--verify=crc32c",
+        "--verify_backlog=64",
+        "--randseed=5",
+        "--fsync=50",
+    ];
+    run(&folder, "fio", &arguments);
+    let ran = serving.finish();
+    assert!(ran.err.contains("requests are in seen.nstrace"), "{ran:?}");
+    let info = folder.run(&["trace", "info", "seen.nstrace"]);
+    info.succeeds();
+    for part in ["read", "write", "flush"] {
+        assert!(info.out.contains(part), "{}", info.out);
+    }
+    folder.file(
+        "replay.fio",
+        "[r]\nread_iolog=seen.nstrace\nreplay_no_stall=1\n",
+    );
+    folder.run(&["run", "replay.fio", CARD]).succeeds();
+}
+
+/// The card of the talk reads 1 KiB in 1.77 ms on its own; a client that waits for each answer
+/// must see that, and the server says how late it was.
+#[test]
+fn the_pace_is_the_cards_own() {
+    if !have(&["fio"]) {
+        return;
+    }
+    let folder = Folder::new("serve-pace");
+    let card = "sim:talk-mmcblk1-8gb";
+    let job = "[a]\nrw=randread\nbs=1k\nsize=1g\nnumber_ios=600\nrandrepeat=1\n";
+    folder.file("job.fio", job);
+    let virtual_run = folder.run(&["run", "job.fio", card, "-o", "virtual.json"]);
+    virtual_run.succeeds();
+    let expected = p50_of(
+        &folder.read("virtual.json"),
+        "/steps/0/jobs/0/directions/0/latency/percentiles/6/1",
+    );
+    let serving = Serving::start(&folder, card, &[]);
+    let uri = format!("--uri={}", serving.uri());
+    let arguments = [
+        "--output-format=json",
+        "--output=fio.json",
+        "--ioengine=nbd",
+        &uri,
+        "job.fio",
+    ];
+    run(&folder, "fio", &arguments);
+    let seen = p50_of(
+        &folder.read("fio.json"),
+        "/jobs/0/read/clat_ns/percentile/50.000000",
+    );
+    let ran = serving.finish();
+    let ratio = seen / expected;
+    assert!(
+        (0.9..=1.1).contains(&ratio),
+        "{seen} ns for {expected} ns; {}",
+        ran.out
+    );
+    assert!(
+        ran.out.contains("600 completions; late by p50"),
+        "{}",
+        ran.out
+    );
+}
+
+fn p50_of(json: &str, pointer: &str) -> f64 {
+    let value: serde_json::Value = serde_json::from_str(json).unwrap();
+    let found = value.pointer(pointer).and_then(serde_json::Value::as_f64);
+    found.unwrap_or_else(|| panic!("no {pointer} in {value}"))
+}
+
+#[test]
+fn what_cannot_be_served_is_said() {
+    let folder = Folder::new("serve-wrong");
+    let nbd = ["--nbd", "unix:card.sock"];
+    let serve = |more: &[&str]| folder.run(&[&["serve", &tiny()], more].concat());
+    serve(&[]).fails(2, &["--nbd"]);
+    serve(&["--nbd", "card.sock"]).fails(2, &["unix:PATH or tcp:PORT"]);
+    serve(&["--nbd", "tcp:70000"]).fails(2, &["no port"]);
+    serve(&[&nbd[..], &["--speed", "0"]].concat()).fails(2, &["is no speed"]);
+    serve(&["--nbd", "unix:no/such/folder/s"]).fails(3, &["cannot listen at unix:no/such"]);
+    folder.file("small.img", "x");
+    serve(&[&nbd[..], &["--store", "small.img"]].concat()).fails(2, &["another device"]);
+    let serving = Serving::start(&folder, &tiny(), &[]);
+    serve(&nbd).fails(3, &["another server answers"]);
+    serving.finish();
+}

@@ -1,0 +1,135 @@
+//! A server of the binary on a socket in a folder, ended with the test; and the programs of others
+//! that use it.
+
+#![allow(dead_code, reason = "each test file uses its part of this")]
+
+use super::support::{Folder, Ran};
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+
+/// The system's own programs: nbdsh needs the Python that its module was installed for.
+const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// `nandscope serve`, running.
+pub struct Serving {
+    child: Option<Child>,
+    /// Standard output so far, up to the line that it serves.
+    pub said: String,
+    pub socket: PathBuf,
+}
+
+impl Serving {
+    /// Serves `target` at `card.sock` in the folder, with further arguments, and waits until
+    /// clients may come.
+    pub fn start(folder: &Folder, target: &str, more: &[&str]) -> Self {
+        let arguments = [&["serve", target, "--nbd", "unix:card.sock"], more].concat();
+        let mut serving = Self::with(folder, &arguments);
+        serving.wait_for("nbd+unix");
+        serving
+    }
+
+    /// Any command line of `serve`.
+    pub fn with(folder: &Folder, arguments: &[&str]) -> Self {
+        let mut command = folder.command(arguments);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        Serving {
+            child: Some(command.spawn().unwrap()),
+            said: String::new(),
+            socket: folder.0.join("card.sock"),
+        }
+    }
+
+    /// Reads what it says up to a line that contains this.
+    pub fn wait_for(&mut self, part: &str) {
+        let child = self.child.as_mut().unwrap();
+        let mut out = BufReader::with_capacity(1, child.stdout.take().unwrap());
+        let mut line = String::new();
+        while !line.contains(part) {
+            line.clear();
+            let length = out.read_line(&mut line).unwrap();
+            assert!(length > 0, "it ended after: {}", self.said);
+            self.said.push_str(&line);
+        }
+        child.stdout = Some(out.into_inner());
+    }
+
+    pub fn uri(&self) -> String {
+        format!("nbd+unix:///?socket={}", self.socket.display())
+    }
+
+    pub fn pid(&self) -> String {
+        self.child.as_ref().unwrap().id().to_string()
+    }
+
+    /// Ends it by a signal, and gives what it said since.
+    pub fn end(mut self, signal: &str) -> Ran {
+        let child = self.child.take().unwrap();
+        let kill = ["-s", signal, &child.id().to_string()];
+        assert!(Command::new("kill").args(kill).status().unwrap().success());
+        Ran::from(child.wait_with_output().unwrap())
+    }
+
+    /// Ends it by Ctrl-C and demands that it went well.
+    pub fn finish(self) -> Ran {
+        let ran = self.end("INT");
+        ran.succeeds();
+        ran
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.child {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Whether a program is here. Where it is not, the test says that it was skipped; in CI
+/// (`NANDSCOPE_DEMAND_TOOLS`), where scripts/install-tools.sh has run, it fails.
+pub fn have(programs: &[&str]) -> bool {
+    for program in programs {
+        let found = Command::new("sh")
+            .args(["-c", &format!("command -v {program}")])
+            .env("PATH", SYSTEM_PATH)
+            .output()
+            .is_ok_and(|o| o.status.success());
+        if !found {
+            assert!(
+                std::env::var_os("NANDSCOPE_DEMAND_TOOLS").is_none(),
+                "{program} is missing; scripts/install-tools.sh installs it"
+            );
+            eprintln!("SKIPPED: {program} is missing; scripts/install-tools.sh installs it");
+            return false;
+        }
+    }
+    true
+}
+
+/// Runs a program of others in the folder and gives what it wrote, where it went well.
+#[track_caller]
+pub fn run(folder: &Folder, program: &str, arguments: &[&str]) -> String {
+    let output = attempt(folder, program, arguments);
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(
+        output.status.success(),
+        "{program} {arguments:?}: {}\n{}{}",
+        output.status,
+        text(&output.stdout),
+        text(&output.stderr)
+    );
+    text(&output.stdout)
+}
+
+/// Runs a program of others in the folder, however it ends.
+pub fn attempt(folder: &Folder, program: &str, arguments: &[&str]) -> Output {
+    Command::new(program)
+        .args(arguments)
+        .current_dir(&folder.0)
+        .env("PATH", SYSTEM_PATH)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap_or_else(|e| panic!("{program}: {e}"))
+}
