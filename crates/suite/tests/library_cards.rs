@@ -52,3 +52,41 @@ fn one_of_two_units_is_found_pinned_to_the_fat() {
     assert_eq!(answer(&document, "find-fat.random"), "unit 1 faster");
     assert_eq!(answer(&document, "find-fat.pinned"), "unit 1");
 }
+
+#[test]
+fn the_printed_table_comes_out_row_by_row() {
+    let facts: toml::Table = toml::from_str(include_str!("../../../facts/published.toml")).unwrap();
+    let facts = facts["fact"].as_array().unwrap();
+    let document = run("talk-mmcblk1-8gb");
+    let tables = document.steps.iter().flat_map(|s| &s.tables);
+    let table = tables
+        .into_iter()
+        .find(|t| t.title == "Reads at boundaries")
+        .unwrap();
+    let mut compared = 0;
+    for fact in facts {
+        let quantity = fact["quantity"].as_str().unwrap();
+        let Some(align) = quantity.strip_prefix("flashbench -a align ") else {
+            continue;
+        };
+        let align: u64 = align.parse().unwrap();
+        let label = nandscope_units::Bytes(align).to_string();
+        let row = table.rows.iter().find(|r| r.label == label).unwrap();
+        for (cell, (key, unit)) in row.cells.iter().zip([
+            ("pre_ms", 1e3),
+            ("on_ms", 1e3),
+            ("post_ms", 1e3),
+            ("diff_us", 1.0),
+        ]) {
+            let value = &fact["value"][key];
+            let printed = value
+                .as_float()
+                .or(value.as_integer().map(|n| n as f64))
+                .unwrap();
+            let error = cell.unwrap() / (printed * unit) - 1.0;
+            assert!(error.abs() < 0.05, "{label} {key}: {:+.1} %", error * 100.0);
+            compared += 1;
+        }
+    }
+    assert_eq!(compared, 48);
+}

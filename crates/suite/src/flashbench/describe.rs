@@ -142,11 +142,7 @@ pub(super) fn rate_table(order: Order, rates: &[Rate]) -> DataTable {
 
 /// How many units stay open. `alone`: a single unit is already slow in this order, so that
 /// a rate which does not fall any further says nothing of open units.
-pub(super) fn open_units(
-    order: Order,
-    found: Option<OpenUnits>,
-    alone: bool,
-) -> Conclusion {
+pub(super) fn open_units(order: Order, found: Option<OpenUnits>, alone: bool) -> Conclusion {
     let name = order.name();
     let (answer, evidence) = match found {
         Some(OpenUnits { knee, length }) => {
@@ -170,7 +166,9 @@ pub(super) fn open_units(
                 }
                 Knee::AtLeast(_) if alone => (
                     "none".to_string(),
-                    format!("pieces of {length}: in one unit already less than half the rate of linear order"),
+                    format!(
+                        "pieces of {length}: in one unit already less than half the rate of linear order"
+                    ),
                 ),
                 Knee::AtLeast(units) => (
                     format!("at least {units}"),
