@@ -1,7 +1,9 @@
 //! Reading what the user names: files, with one message where it does not work.
 
 use crate::failure::Failure;
+use crate::run::figures;
 use nandscope_measure::document::{self, DocumentError};
+use nandscope_measure::fio_output;
 use nandscope_measure::result::ResultDocument;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -51,16 +53,39 @@ pub fn text(path: &Path, what: &str) -> Result<String, Failure> {
     })
 }
 
-/// A stored result.
+/// Whether a file begins as JSON does, rather than as a job file.
+///
+/// # Errors
+/// Where it cannot be read.
+pub fn is_json(path: &Path) -> Result<bool, Failure> {
+    let bytes = bytes(path, "the file")?;
+    Ok(bytes.trim_ascii_start().first() == Some(&b'{'))
+}
+
+/// A stored result, or the output of fio as one.
 ///
 /// # Errors
 /// Where the file cannot be read, or is no result that this program reads.
 pub fn result(path: &Path) -> Result<ResultDocument, Failure> {
-    document::read(path).map_err(|e| match &e {
+    document::read(path).or_else(|e| match &e {
         DocumentError::Io { source, .. } if source.kind() == ErrorKind::NotFound => {
-            Failure::file(format!("{e}; check the name"))
+            Err(Failure::file(format!("{e}; check the name")))
         }
-        DocumentError::Io { .. } => Failure::file(e),
-        _ => Failure::usage(e),
+        DocumentError::Io { .. } => Err(Failure::file(e)),
+        _ => of_fio(path)?.ok_or_else(|| Failure::usage(e)),
     })
+}
+
+/// The document of fio's output; `None` where the file is something else.
+fn of_fio(path: &Path) -> Result<Option<ResultDocument>, Failure> {
+    let text = text(path, "the result")?;
+    if !fio_output::recognised(&text) {
+        return Ok(None);
+    }
+    let mut document = fio_output::read(&text, concat!("nandscope ", env!("CARGO_PKG_VERSION")))
+        .map_err(|e| Failure::usage(format!("{}: {e}", path.display())))?;
+    for step in &mut document.steps {
+        figures::add(step);
+    }
+    Ok(Some(document))
 }

@@ -1,6 +1,8 @@
 //! `nandscope job`: job files checked, shown as they were understood, or written for fio. Nothing
 //! is run here.
 
+mod steps;
+
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use crate::{fault, input};
@@ -29,11 +31,14 @@ enum Action {
         #[arg(value_name = "JOB.fio")]
         file: PathBuf,
     },
-    /// Write the jobs of a file such that fio takes them
+    /// Write the jobs of a file, or what the steps of a stored result did, such that fio takes them
     EmitFio {
-        /// Job file
-        #[arg(value_name = "JOB.fio")]
+        /// Job file, or a stored result
+        #[arg(value_name = "JOB.fio|RESULT.json")]
         file: PathBuf,
+        /// Of a result, only the step of this id
+        #[arg(long, value_name = "ID")]
+        step: Option<String>,
     },
 }
 
@@ -45,9 +50,22 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     match arguments.action {
         Action::Check { files } => check(&files, console),
         Action::Show { file } => console.print(&show(&read(&file, console)?.0)),
-        Action::EmitFio { file } => console.print(&read(&file, console)?.0.to_fio()),
+        Action::EmitFio { file, step } => console.print(&emit(&file, step.as_deref(), console)?),
     }?;
     Ok(Exit::Done)
+}
+
+fn emit(path: &Path, step: Option<&str>, console: &Console) -> Result<String, Failure> {
+    if input::is_json(path)? {
+        return steps::emit(&input::result(path)?, step);
+    }
+    if let Some(step) = step {
+        return Err(Failure::usage(format!(
+            "{} is a job file, and `--step {step}` names a step of a stored result; leave it out",
+            path.display()
+        )));
+    }
+    Ok(read(path, console)?.0.to_fio())
 }
 
 /// The jobs of a file, and its text.

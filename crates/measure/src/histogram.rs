@@ -144,6 +144,11 @@ impl Distribution {
         Nanos(ns.clamp(self.min, self.max))
     }
 
+    /// The histogram alone, for latencies that somebody else has counted already.
+    pub(crate) fn into_histogram(self) -> Histogram<u64> {
+        self.histogram
+    }
+
     /// The form that stands in the result document.
     pub fn summary(&self, percentiles: &[f64]) -> Latency {
         if self.count == 0 {

@@ -3,13 +3,15 @@
 //! The way of a measurement: [`runner`] drives threads of operations through a [`target`] (a
 //! simulated device in virtual time by [`sim`], test doubles in [`mock`]), [`recorder`] collects
 //! latencies and counts per interval, [`build`] makes the parts of the result document from
-//! them, and [`document`] keeps the [`result`] document in files. [`summary`] says the same to a
+//! them, and [`document`] keeps the [`result`] document in files; [`fio_output`] makes such documents of
+//! what fio wrote. [`summary`] says the same to a
 //! terminal, in fio's words.
 //!
 //! This crate makes no charts and no judgements: what a number means is for others.
 
 pub mod build;
 pub mod document;
+pub mod fio_output;
 pub mod histogram;
 pub mod mock;
 pub mod recorder;

@@ -2,7 +2,7 @@
 //! result. How a group of jobs becomes threads is in [`plan`]; running them is the business of
 //! the measure crate.
 
-mod figures;
+pub mod figures;
 mod logs;
 mod plan;
 pub mod progress;

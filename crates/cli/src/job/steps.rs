@@ -1,0 +1,82 @@
+//! Steps of a stored result as job files: what a suite did, so that fio can do it too.
+//!
+//! A step is written from the options of its jobs, as the runner understood them. What is no job (a
+//! recorded trace, files copied, probes that depend on what came before) cannot be, and is named.
+
+use crate::failure::Failure;
+use nandscope_measure::result::{JobResult, ResultDocument, StepResult};
+use nandscope_workload::job::JobFile;
+
+/// The jobs of the step with that id, or of all steps, one file.
+///
+/// # Errors
+/// Where there is no such step, or nothing of it is a job.
+pub fn emit(document: &ResultDocument, id: Option<&str>) -> Result<String, Failure> {
+    let wanted = |s: &&StepResult| id.is_none_or(|id| s.id == id);
+    let steps: Vec<&StepResult> = document.steps.iter().filter(wanted).collect();
+    if steps.is_empty() {
+        let known: Vec<&str> = document.steps.iter().map(|s| s.id.as_str()).collect();
+        return Err(Failure::usage(format!(
+            "the result has no step `{}`; it has {}",
+            id.unwrap_or_default(),
+            known.join(", ")
+        )));
+    }
+    let mut text = format!("; {}\n", document.title);
+    let mut jobs = 0;
+    for step in steps {
+        text.push_str(&format!("\n; step {}: {}\n", step.id, step.title));
+        for line in step.description.lines() {
+            text.push_str(&format!("; {line}\n"));
+        }
+        let (some, count) = sections(step)?;
+        text.push_str(&some);
+        jobs += count;
+    }
+    if jobs == 0 {
+        return Err(Failure::usage(
+            "nothing there is a job of fio's grammar: recorded traces, folder copies and probes are steps of another kind",
+        ));
+    }
+    Ok(text)
+}
+
+/// The sections of a step, and how many. Jobs that began after the end of the one before wait for it.
+fn sections(step: &StepResult) -> Result<(String, u32), Failure> {
+    let mut text = String::new();
+    let mut count = 0;
+    let mut over = 0.0;
+    for job in &step.jobs {
+        if job.options.is_empty() {
+            text.push_str(&format!("; {}: not a job of fio's grammar\n", job.name));
+            continue;
+        }
+        let waits = count == 0 || job.start_s >= over;
+        over = if waits {
+            job.start_s + job.runtime_s
+        } else {
+            over.max(job.start_s + job.runtime_s)
+        };
+        text.push_str(&section(step, job, waits)?);
+        count += 1;
+    }
+    Ok((text, count))
+}
+
+/// One section, read and written once more: it is in the grammar, and in the usual order.
+fn section(step: &StepResult, job: &JobResult, waits: bool) -> Result<String, Failure> {
+    let mut text = format!("[{}]\n", job.name);
+    for (key, value) in &job.options {
+        text.push_str(&format!("{key}={value}\n"));
+    }
+    if waits && !job.options.contains_key("stonewall") {
+        text.push_str("stonewall\n");
+    }
+    let file = JobFile::parse(&step.id, &text).map_err(|e| {
+        Failure::usage(format!(
+            "job `{}` of step `{}` is not understood: {e}",
+            job.name, step.id
+        ))
+    })?;
+    Ok(file.to_fio())
+}

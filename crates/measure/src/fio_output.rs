@@ -1,0 +1,438 @@
+//! Results of fio (`--output-format=json` or `json+`) as result documents, so that they stand in
+//! reports and comparisons beside ours.
+//!
+//! Nothing is made up for what fio does not write: its JSON has no time series and no device, so a
+//! report of it has neither. Latencies are fio's total latencies where it lists percentiles of
+//! them (`lat_percentiles=1`) and its completion latencies otherwise; a notice says which. The whole
+//! distribution is there only for `json+`, in fio's bins.
+
+use crate::histogram::{self, Distribution};
+use crate::result::{
+    DirectionResult, FORMAT, FORMAT_VERSION, JobResult, Latency, Notice, ResultDocument,
+    StepResult, TargetInfo, WallClock,
+};
+use hdrhistogram::Histogram;
+use nandscope_units::Nanos;
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use thiserror::Error;
+
+/// Why a text is no output of fio.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum FioOutputError {
+    /// No JSON, or not what fio writes.
+    #[error("no JSON output of fio: {0}; write it with `fio --output-format=json+ --output=FILE`")]
+    NotFio(String),
+    /// A number that cannot be.
+    #[error("job `{job}`: {what} is {value}")]
+    Impossible {
+        /// Name of the job.
+        job: String,
+        /// Which number.
+        what: &'static str,
+        /// As it stands there.
+        value: String,
+    },
+}
+
+#[derive(Deserialize)]
+struct Output {
+    #[serde(rename = "fio version")]
+    version: String,
+    #[serde(rename = "global options", default)]
+    global: BTreeMap<String, Value>,
+    #[serde(default)]
+    timestamp: Option<i64>,
+    jobs: Vec<Job>,
+}
+
+#[derive(Deserialize)]
+struct Job {
+    jobname: String,
+    #[serde(default)]
+    groupid: u64,
+    #[serde(default)]
+    error: i64,
+    #[serde(default)]
+    elapsed: f64,
+    #[serde(rename = "job options", default)]
+    options: BTreeMap<String, Value>,
+    #[serde(flatten)]
+    rest: BTreeMap<String, Value>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Direction {
+    io_bytes: u64,
+    bw_bytes: f64,
+    iops: f64,
+    /// Milliseconds.
+    runtime: f64,
+    total_ios: u64,
+    clat_ns: Times,
+    lat_ns: Times,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Times {
+    min: u64,
+    max: u64,
+    mean: f64,
+    stddev: f64,
+    percentile: BTreeMap<String, u64>,
+    bins: BTreeMap<String, u64>,
+}
+
+/// fio's name of a direction, and ours.
+const DIRECTIONS: [(&str, &str); 5] = [
+    ("read", "read"),
+    ("write", "write"),
+    ("trim", "trim"),
+    ("mixed", "mixed"),
+    ("sync", "flush"),
+];
+
+/// Whether a text looks like fio's JSON output: its version is the first thing in it.
+pub fn recognised(text: &str) -> bool {
+    text.trim_start()
+        .strip_prefix('{')
+        .is_some_and(|rest| rest.trim_start().starts_with("\"fio version\""))
+}
+
+/// Reads the output of one run of fio. Each of its groups is a step: a job with `stonewall` or
+/// `new_group` begins one. `generator` names the program that reads.
+///
+/// # Errors
+/// Where the text is no JSON output of fio, or holds numbers that cannot be.
+pub fn read(text: &str, generator: &str) -> Result<ResultDocument, FioOutputError> {
+    let output: Output =
+        serde_json::from_str(text).map_err(|e| FioOutputError::NotFio(e.to_string()))?;
+    let mut steps: Vec<StepResult> = Vec::new();
+    let mut sources = BTreeSet::new();
+    let mut elapsed = 0.0_f64;
+    let mut group = None;
+    for job in &output.jobs {
+        let options = options(&output.global, &job.options);
+        if group != Some(job.groupid) {
+            group = Some(job.groupid);
+            steps.push(step(steps.len() + 1));
+        }
+        let result = job_result(job, options, &mut sources)?;
+        elapsed = elapsed.max(job.elapsed);
+        if let Some(step) = steps.last_mut() {
+            add(step, result);
+        }
+    }
+    place_in_time(&mut steps);
+    Ok(document(&output, steps, &sources, generator, elapsed))
+}
+
+fn step(number: usize) -> StepResult {
+    StepResult {
+        id: format!("group-{number}"),
+        section: "Jobs".to_string(),
+        description: "Measured by fio.".to_string(),
+        ..StepResult::default()
+    }
+}
+
+fn add(step: &mut StepResult, job: JobResult) {
+    if !step.title.is_empty() {
+        step.title.push_str(", ");
+    }
+    step.title.push_str(&job.name);
+    if let Some(reason) = job.errors.keys().next() {
+        step.incomplete = Some(format!("job `{}` ended with {reason}", job.name));
+    }
+    step.jobs.push(job);
+}
+
+/// fio writes no starts: steps stand one behind the other.
+fn place_in_time(steps: &mut [StepResult]) {
+    let mut start = 0.0;
+    for step in steps {
+        let longest = step.jobs.iter().map(|j| j.runtime_s).fold(0.0, f64::max);
+        (step.start_s, step.end_s) = (start, start + longest);
+        for job in &mut step.jobs {
+            job.start_s = start;
+        }
+        start += longest;
+    }
+}
+
+fn document(
+    output: &Output,
+    steps: Vec<StepResult>,
+    sources: &BTreeSet<&'static str>,
+    generator: &str,
+    elapsed: f64,
+) -> ResultDocument {
+    let target = target(output);
+    ResultDocument {
+        format: FORMAT.to_string(),
+        version: FORMAT_VERSION,
+        generator: format!("{generator}, from the output of {}", output.version),
+        procedure: "fio".to_string(),
+        title: format!("{} on {}", output.version, target.name),
+        seed: 0,
+        target,
+        environment: BTreeMap::new(),
+        wall: WallClock {
+            started: output
+                .timestamp
+                .map(|s| format!("{s} s after 1970-01-01 UTC")),
+            elapsed_s: Some(elapsed),
+        },
+        complete: steps.iter().all(|s| s.incomplete.is_none()),
+        steps,
+        figures: Vec::new(),
+        notices: sources
+            .iter()
+            .map(|text| Notice {
+                level: "info".to_string(),
+                text: (*text).to_string(),
+                step: None,
+            })
+            .collect(),
+    }
+}
+
+fn target(output: &Output) -> TargetInfo {
+    let mut names = BTreeSet::new();
+    let jobs = output.jobs.iter().map(|j| &j.options);
+    for options in std::iter::once(&output.global).chain(jobs) {
+        let named = options.get("filename").or_else(|| options.get("directory"));
+        names.extend(named.map(plain));
+    }
+    let name = match names.len() {
+        0 => "files of its own".to_string(),
+        _ => names.into_iter().collect::<Vec<_>>().join(", "),
+    };
+    let kind = if name.starts_with("/dev/") {
+        "block device"
+    } else {
+        "file"
+    };
+    TargetInfo {
+        model: name.clone(),
+        name,
+        kind: kind.to_string(),
+        ..TargetInfo::default()
+    }
+}
+
+fn options(
+    global: &BTreeMap<String, Value>,
+    own: &BTreeMap<String, Value>,
+) -> BTreeMap<String, String> {
+    let all = global.iter().chain(own);
+    all.map(|(key, value)| (key.clone(), plain(value)))
+        .collect()
+}
+
+/// A value without the quotes of JSON.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn job_result(
+    job: &Job,
+    options: BTreeMap<String, String>,
+    sources: &mut BTreeSet<&'static str>,
+) -> Result<JobResult, FioOutputError> {
+    let mut result = JobResult {
+        name: job.jobname.clone(),
+        options,
+        ..JobResult::default()
+    };
+    for (theirs, ours) in DIRECTIONS {
+        let Some(value) = job.rest.get(theirs) else {
+            continue;
+        };
+        let direction = Direction::deserialize(value)
+            .map_err(|e| FioOutputError::NotFio(format!("job `{}`, {theirs}: {e}", job.jobname)))?;
+        if direction.total_ios > 0 {
+            result.runtime_s = result.runtime_s.max(direction.runtime / 1e3);
+            result
+                .directions
+                .push(direction_result(ours, &direction, sources));
+        }
+    }
+    for d in &result.directions {
+        for (what, value) in [
+            ("the bandwidth", d.bandwidth_bytes_per_s),
+            ("the rate of operations", d.iops),
+            ("the mean latency", d.latency.mean_ns),
+            ("the deviation of latency", d.latency.stddev_ns),
+            ("the runtime", result.runtime_s),
+        ] {
+            if !value.is_finite() || value < 0.0 {
+                return Err(FioOutputError::Impossible {
+                    job: job.jobname.clone(),
+                    what,
+                    value: value.to_string(),
+                });
+            }
+        }
+    }
+    // fio gives flushes no runtime: they are spread over that of the job.
+    let runtime = result.runtime_s;
+    for d in result
+        .directions
+        .iter_mut()
+        .filter(|d| d.kind == "flush" && runtime > 0.0)
+    {
+        d.iops = d.operations as f64 / runtime;
+    }
+    if job.error != 0 {
+        result.errors.insert(format!("errno {}", job.error), 1);
+    }
+    Ok(result)
+}
+
+fn direction_result(
+    kind: &str,
+    direction: &Direction,
+    sources: &mut BTreeSet<&'static str>,
+) -> DirectionResult {
+    let total = !direction.lat_ns.percentile.is_empty();
+    let times = if total {
+        &direction.lat_ns
+    } else {
+        &direction.clat_ns
+    };
+    if kind != "flush" {
+        sources.insert(if total {
+            "Latencies are fio's total latencies, from its submission of an operation to the completion."
+        } else {
+            "Latencies are fio's completion latencies; the time that it took to submit an operation is not in them (fio's option lat_percentiles=1 gives the whole)."
+        });
+    }
+    DirectionResult {
+        kind: kind.to_string(),
+        operations: direction.total_ios,
+        bytes: direction.io_bytes,
+        bandwidth_bytes_per_s: direction.bw_bytes,
+        iops: direction.iops,
+        latency: latency(times),
+        service: None,
+    }
+}
+
+fn latency(times: &Times) -> Latency {
+    let mut percentiles: Vec<(f64, u64)> = times
+        .percentile
+        .iter()
+        .filter_map(|(p, ns)| Some((p.parse().ok()?, *ns)))
+        .filter(|(p, _): &(f64, u64)| (0.0..=100.0).contains(p))
+        .collect();
+    percentiles.sort_by(|a, b| a.0.total_cmp(&b.0));
+    Latency {
+        min_ns: times.min,
+        max_ns: times.max,
+        mean_ns: times.mean,
+        stddev_ns: times.stddev,
+        percentiles,
+        histogram: bins(&times.bins).map_or_else(String::new, |h| histogram::encode(&h)),
+    }
+}
+
+/// fio's bins as a histogram like ours.
+fn bins(bins: &BTreeMap<String, u64>) -> Option<Histogram<u64>> {
+    if bins.is_empty() {
+        return None;
+    }
+    let mut histogram = Distribution::new().into_histogram();
+    for (ns, count) in bins {
+        let ns = Nanos(ns.parse().ok()?);
+        histogram.saturating_record_n(ns.0, *count);
+    }
+    Some(histogram)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const JSON_PLUS: &str = include_str!("../tests/data/fio-3.33-json-plus.json");
+
+    #[test]
+    fn a_recorded_output_has_its_numbers_and_steps() {
+        assert!(recognised(JSON_PLUS));
+        let d = read(JSON_PLUS, "test").unwrap();
+        assert!(d.complete);
+        assert_eq!(d.title, "fio-3.33 on /tmp/f");
+        assert_eq!(d.steps.len(), 2, "the second job waits for the first");
+        let read = &d.steps[0].jobs[0];
+        assert_eq!((read.name.as_str(), read.directions.len()), ("r", 1));
+        assert_eq!(read.options["rw"], "randread");
+        assert_eq!(read.options["bs"], "4k", "of the global section");
+        let r = &read.directions[0];
+        assert_eq!((r.operations, r.bytes), (2000, 8_192_000));
+        assert_eq!(r.latency.percentiles.len(), 17);
+        let h = histogram::decode(&r.latency.histogram).unwrap();
+        assert_eq!(h.len(), 2000, "every operation is in a bin");
+        let p99 = r
+            .latency
+            .percentiles
+            .iter()
+            .find(|p| p.0 == 99.0)
+            .unwrap()
+            .1;
+        let ours = h.value_at_quantile(0.99);
+        assert!(
+            (ours as f64 / p99 as f64 - 1.0).abs() < 0.01,
+            "{ours} {p99}"
+        );
+        let kinds: Vec<&str> = d.steps[1].jobs[0]
+            .directions
+            .iter()
+            .map(|d| d.kind.as_str())
+            .collect();
+        assert_eq!(kinds, ["read", "write", "flush"]);
+        assert!(d.steps[1].start_s >= d.steps[0].end_s);
+    }
+
+    #[test]
+    fn a_failed_job_makes_the_document_incomplete() {
+        let text = JSON_PLUS.replacen("\"error\" : 0", "\"error\" : 5", 1);
+        let d = read(&text, "test").unwrap();
+        assert!(!d.complete && d.steps[0].incomplete.is_some());
+        assert_eq!(d.steps[0].jobs[0].errors["errno 5"], 1);
+    }
+
+    #[test]
+    fn other_texts_say_what_to_do() {
+        for text in ["", "{}", "{\"fio version\":\"x\"}", "[1]", "fio: bad"] {
+            let error = read(text, "test").unwrap_err();
+            assert!(
+                error.to_string().contains("--output-format=json+"),
+                "{error}"
+            );
+        }
+        assert!(!recognised("{\"format\": \"nandscope-result\"}"));
+        let text = JSON_PLUS.replacen("\"bw_bytes\" : ", "\"bw_bytes\" : -", 1);
+        assert!(matches!(
+            read(&text, "test"),
+            Err(FioOutputError::Impossible { .. })
+        ));
+    }
+
+    proptest! {
+        #[test]
+        fn changed_bytes_are_read_or_refused(at in 0..JSON_PLUS.len(), byte in 32u8..127) {
+            let mut text = JSON_PLUS.as_bytes().to_vec();
+            text[at] = byte;
+            if let Ok(text) = String::from_utf8(text) {
+                let _ = read(&text, "test");
+            }
+        }
+    }
+}
