@@ -87,6 +87,19 @@ impl Distribution {
         self.max = self.max.max(ns);
     }
 
+    /// Adds what another counted; the result is the same as if this one had counted all of it.
+    pub fn merge(&mut self, other: &Distribution) {
+        // Both have the same bounds, which is the only thing that could make this fail.
+        if let Err(error) = self.histogram.add(&other.histogram) {
+            unreachable!("histograms of the same bounds add up: {error}");
+        }
+        self.count += other.count;
+        self.sum += other.sum;
+        self.sum_of_squares = self.sum_of_squares.saturating_add(other.sum_of_squares);
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
+
     /// How many latencies were counted.
     pub fn count(&self) -> u64 {
         self.count

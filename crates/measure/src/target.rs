@@ -70,6 +70,35 @@ pub enum TargetError {
     Other(String),
 }
 
+/// What a run is going to ask of a target, so that a real one can have its memory and queues ready
+/// before the first operation. It is a forecast: more than that is still served, only slower.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Load {
+    /// Operations outstanding at once, over all threads.
+    pub depth: u32,
+    /// The longest operation, bytes.
+    pub largest: u32,
+}
+
+/// Which thread a lane is for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LaneRequest {
+    /// Number of the thread, from 0.
+    pub number: usize,
+    /// Processors on which it may run; any where empty.
+    pub cpus: Vec<u32>,
+}
+
+/// Ways to one target that are independent of each other, each for a thread of the system.
+pub trait Lanes: Send + Sync {
+    /// Opens a lane. It is called on the thread that will use it, so that the lane may belong to
+    /// that thread alone. All lanes have the clock of the target.
+    ///
+    /// # Errors
+    /// Where the lane cannot be had.
+    fn open(&self, request: &LaneRequest) -> Result<Box<dyn Target>, TargetError>;
+}
+
 /// Something that takes operations and answers them, with a clock of its own.
 ///
 /// All times are on the target's clock, which starts at zero when the target is opened. It is
@@ -82,7 +111,23 @@ pub trait Target {
     /// Addressable bytes.
     fn capacity(&self) -> Bytes;
 
-    /// Hands over one operation at the present time.
+    /// Makes ready for a run. Nothing is outstanding when it is called.
+    ///
+    /// # Errors
+    /// Where the target cannot have what it needs, such as memory.
+    fn prepare(&mut self, load: &Load) -> Result<(), TargetError> {
+        let _ = load;
+        Ok(())
+    }
+
+    /// Lanes for threads that are to run side by side in real time; `None` where one loop drives
+    /// all of them, as in virtual time.
+    fn lanes(&self) -> Option<Box<dyn Lanes>> {
+        None
+    }
+
+    /// Hands over one operation at the present time. A target may gather operations and pass them
+    /// on together at the next [`Target::wait`].
     ///
     /// # Errors
     /// Where the target as a whole has failed; an operation that fails by itself comes back as a [`Reply`].

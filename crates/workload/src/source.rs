@@ -16,7 +16,8 @@ pub struct TimedOp {
 
 /// Where a thread's operations come from: a pattern of a job file, a trace, a folder copy.
 /// The same source with the same seed gives the same operations.
-pub trait OpSource {
+/// A thread of the system may take it along.
+pub trait OpSource: Send {
     /// The next operation, or `None` at the end of the work.
     fn next_op(&mut self) -> Option<TimedOp>;
 
@@ -26,6 +27,12 @@ pub trait OpSource {
 
     /// Bytes that the source will move in all, where it can tell; for progress only.
     fn expected_bytes(&self) -> Option<u64> {
+        None
+    }
+
+    /// Length of its longest operation in bytes, where it can tell; only so that memory can be had
+    /// before the run.
+    fn largest(&self) -> Option<u32> {
         None
     }
 }

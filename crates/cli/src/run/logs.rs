@@ -7,13 +7,12 @@
 //! for their time, the thread whose oldest operation is the same is taken. Only where two threads
 //! wait with the very same operation their entries may be swapped.
 
-use nandscope_measure::target::{Outcome, Reading, Reply, Request, Target, TargetError};
+use nandscope_measure::target::{Load, Outcome, Reading, Reply, Request, Target, TargetError};
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::job::Logs;
 use nandscope_workload::{OpKind, OpSource, TimedOp};
-use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 type Operation = (OpKind, Bytes, u32);
 
@@ -55,8 +54,18 @@ pub struct Watch {
     last: usize,
 }
 
-/// Shared between sources and target of one run, which takes place on one thread.
-pub type SharedWatch = Rc<RefCell<Watch>>;
+/// Shared between sources and target of one run. A watched run takes place on one thread, so that
+/// the lock is always free.
+#[derive(Clone, Debug, Default)]
+pub struct SharedWatch(Arc<Mutex<Watch>>);
+
+impl SharedWatch {
+    /// The watch itself.
+    pub fn lock(&self) -> MutexGuard<'_, Watch> {
+        // No code under the lock panics half-way through a change.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 impl Watch {
     /// Watches one more thread; gives its place.
@@ -230,7 +239,7 @@ impl OpSource for Watched {
     fn next_op(&mut self) -> Option<TimedOp> {
         let next = self.source.next_op()?;
         let operation = (next.op.kind, next.op.offset, next.op.length);
-        self.watch.borrow_mut().pulled(self.thread, operation);
+        self.watch.lock().pulled(self.thread, operation);
         Some(next)
     }
 
@@ -240,6 +249,10 @@ impl OpSource for Watched {
 
     fn expected_bytes(&self) -> Option<u64> {
         self.source.expected_bytes()
+    }
+
+    fn largest(&self) -> Option<u32> {
+        self.source.largest()
     }
 }
 
@@ -271,9 +284,13 @@ impl<T: Target> Target for WatchedTarget<'_, T> {
         self.target.capacity()
     }
 
+    fn prepare(&mut self, load: &Load) -> Result<(), TargetError> {
+        self.target.prepare(load)
+    }
+
     fn submit(&mut self, request: Request) -> Result<(), TargetError> {
         let operation = (request.kind, request.offset, request.length);
-        let owner = self.watch.borrow_mut().owner(operation);
+        let owner = self.watch.lock().owner(operation);
         let tag = request.tag as usize;
         if tag >= self.in_flight.len() {
             self.in_flight.resize(tag + 1, None);
@@ -285,7 +302,7 @@ impl<T: Target> Target for WatchedTarget<'_, T> {
     fn wait(&mut self, until: Nanos, replies: &mut Vec<Reply>) -> Result<(), TargetError> {
         let before = replies.len();
         let done = self.target.wait(until, replies);
-        let mut watch = self.watch.borrow_mut();
+        let mut watch = self.watch.lock();
         for reply in &replies[before..] {
             let slot = self.in_flight.get_mut(reply.tag as usize);
             if let Some((thread, operation)) = slot.and_then(Option::take) {

@@ -44,6 +44,19 @@ pub struct DirectionRecord {
     pub service: Option<Box<Distribution>>,
 }
 
+impl DirectionRecord {
+    fn merge(&mut self, other: DirectionRecord) {
+        self.operations += other.operations;
+        self.bytes += other.bytes;
+        self.latency.merge(&other.latency);
+        match (&mut self.service, other.service) {
+            (Some(mine), Some(theirs)) => mine.merge(&theirs),
+            (mine @ None, theirs) => *mine = theirs,
+            (Some(_), None) => {}
+        }
+    }
+}
+
 /// One group of threads that is reported as one job.
 #[derive(Clone, Debug, Default)]
 pub struct GroupRecord {
@@ -54,6 +67,17 @@ impl GroupRecord {
     /// What was recorded for one kind of operation; `None` where none was completed.
     pub fn direction(&self, direction: Direction) -> Option<&DirectionRecord> {
         self.directions[direction.index()].as_deref()
+    }
+
+    /// Adds what another group record counted.
+    pub fn merge(&mut self, other: GroupRecord) {
+        for (mine, theirs) in self.directions.iter_mut().zip(other.directions) {
+            match (mine, theirs) {
+                (Some(mine), Some(theirs)) => mine.merge(*theirs),
+                (mine @ None, theirs) => *mine = theirs,
+                (Some(_), None) => {}
+            }
+        }
     }
 
     /// The kinds that occurred, reads first.
@@ -100,6 +124,19 @@ impl Recorder {
                 .get_or_insert_with(Box::default)
                 .record(op.completed.saturating_sub(submitted));
         }
+    }
+
+    /// Adds what another recorder of the same run counted: one with the same origin and plan. The
+    /// readings of the instruments stay this one's.
+    pub fn merge(&mut self, other: Recorder) {
+        if self.groups.len() < other.groups.len() {
+            self.groups
+                .resize_with(other.groups.len(), GroupRecord::default);
+        }
+        for (mine, theirs) in self.groups.iter_mut().zip(other.groups) {
+            mine.merge(theirs);
+        }
+        self.timeline.absorb(other.timeline);
     }
 
     /// When the instruments should be read next.

@@ -124,6 +124,32 @@ impl Timeline {
         }
     }
 
+    /// Adds the counts of another time line with the same origin and plan; neither is finished.
+    /// What was merged further decides about the length of the intervals: lengths that come from
+    /// the same plan are whole multiples of each other.
+    pub fn absorb(&mut self, mut other: Timeline) {
+        while self.interval < other.interval {
+            self.merge();
+        }
+        while other.interval < self.interval {
+            other.merge();
+        }
+        // Both now stand in the same interval, the later one's.
+        if self.current_end < other.current_end {
+            self.advance(other.current_end);
+        }
+        while other.interval < self.interval {
+            other.merge();
+        }
+        other.closed.push(other.current);
+        for (i, bin) in other.closed.iter().enumerate() {
+            match self.closed.get_mut(i) {
+                Some(mine) => mine.merge(bin),
+                None => self.current.merge(bin),
+            }
+        }
+    }
+
     /// Closes intervals until `current` is the one that holds `at`.
     fn advance(&mut self, at: Nanos) {
         while at > self.current_end {

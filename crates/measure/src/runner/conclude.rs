@@ -1,14 +1,33 @@
-//! Turns a run that has ended into its outcome.
+//! Turns a run that has ended into its outcome, in two steps: what each loop gives, and what all
+//! of them give together.
 
-use super::drive::Run;
+use super::drive::{Course, Run};
 use super::{Ending, GroupOutcome, GroupRun};
-use crate::recorder::Direction;
+use crate::recorder::{Direction, Recorder};
 use crate::result::Notice;
-use crate::target::{Target, TargetError};
+use crate::target::{Reading, Target, TargetError};
+use nandscope_units::Nanos;
+
+/// What one loop gives: the whole of a run, or a part that others are added to.
+pub(super) struct Part {
+    start: Nanos,
+    /// All but the records.
+    groups: Vec<GroupRun>,
+    recorder: Recorder,
+    first_reading: Reading,
+    last_reading: Reading,
+    /// Threads that stopped at an error.
+    failures: Vec<String>,
+    /// The target failed as a whole.
+    lost: Option<TargetError>,
+    /// Operations that it never answered.
+    in_flight: u64,
+    cut_short: bool,
+}
 
 impl<T: Target + ?Sized> Run<'_, T> {
     /// What was measured, whole or partial; `failure` where the target failed as a whole.
-    pub(super) fn conclude(mut self, failure: Option<TargetError>) -> GroupOutcome {
+    pub(super) fn part(mut self, failure: Option<TargetError>) -> Part {
         for thread in &mut self.threads {
             // Only where the target failed are there threads that have not ended.
             if failure.is_some() && !thread.counted_out {
@@ -19,24 +38,121 @@ impl<T: Target + ?Sized> Run<'_, T> {
         groups.resize_with(self.tallies.len(), GroupRun::default);
         for thread in &mut self.threads {
             let (end, idle) = thread.conclude();
-            let from = thread.measure_from().min(end);
-            let group = &mut groups[thread.group];
-            let first = group.threads == 0;
-            group.start = if first { from } else { group.start.min(from) };
-            group.end = group.end.max(end);
-            group.idle += idle;
-            group.threads += 1;
+            let run = GroupRun {
+                start: thread.measure_from().min(end),
+                end,
+                idle,
+                threads: 1,
+                ..GroupRun::default()
+            };
+            join(&mut groups[thread.group], run);
         }
-        let end = groups.iter().map(|g| g.end).max().unwrap_or(self.start);
         let last_reading = self.target.reading();
         self.recorder.sample(self.now, last_reading);
-        let (records, timeline) = self.recorder.finish(end);
-        for ((group, record), tally) in groups.iter_mut().zip(records).zip(self.tallies) {
-            group.record = record;
+        for (group, tally) in groups.iter_mut().zip(self.tallies) {
             group.errors = tally.errors;
             group.unsupported = tally.unsupported;
         }
-        let ending = match (failure, self.failures.first()) {
+        Part {
+            start: self.start,
+            groups,
+            recorder: self.recorder,
+            first_reading: self.first_reading,
+            last_reading,
+            failures: self.failures,
+            lost: failure,
+            in_flight: self.in_flight,
+            cut_short: self.cut_short,
+        }
+    }
+}
+
+/// Adds what another loop, or a thread, did in the group; the records are not in it yet.
+fn join(group: &mut GroupRun, other: GroupRun) {
+    if other.threads == 0 {
+        return;
+    }
+    let first = group.threads == 0;
+    group.start = if first {
+        other.start
+    } else {
+        group.start.min(other.start)
+    };
+    group.end = group.end.max(other.end);
+    group.idle += other.idle;
+    group.threads += other.threads;
+    for (reason, count) in other.errors {
+        *group.errors.entry(reason).or_default() += count;
+    }
+    for (mine, theirs) in group.unsupported.iter_mut().zip(other.unsupported) {
+        *mine += theirs;
+    }
+}
+
+impl Part {
+    /// A part in which nothing was done yet, for others to be added to.
+    pub(super) fn empty(course: &Course, first_reading: Reading) -> Self {
+        let mut groups = Vec::new();
+        groups.resize_with(course.groups, GroupRun::default);
+        let mut recorder = Recorder::new(course.groups, course.origin, course.plan);
+        recorder.sample(course.start, first_reading);
+        Part {
+            start: course.start,
+            groups,
+            recorder,
+            first_reading,
+            last_reading: first_reading,
+            failures: Vec::new(),
+            lost: None,
+            in_flight: 0,
+            cut_short: false,
+        }
+    }
+
+    /// Takes in a reading of the instruments.
+    pub(super) fn sample(&mut self, at: Nanos, reading: Reading) {
+        self.last_reading = reading;
+        self.recorder.sample(at, reading);
+    }
+
+    /// When the instruments should be read next.
+    pub(super) fn next_sample(&self) -> Nanos {
+        self.recorder.next_sample()
+    }
+
+    /// The target failed as a whole; the first failure counts.
+    pub(super) fn fail(&mut self, error: TargetError) {
+        self.lost.get_or_insert(error);
+    }
+
+    /// Whether the target failed as a whole.
+    pub(super) fn target_lost(&self) -> bool {
+        self.lost.is_some()
+    }
+
+    /// Adds another part of the same run. The readings of the instruments stay this one's.
+    pub(super) fn merge(&mut self, other: Part) {
+        for (mine, theirs) in self.groups.iter_mut().zip(other.groups) {
+            join(mine, theirs);
+        }
+        self.recorder.merge(other.recorder);
+        self.failures.extend(other.failures);
+        if let Some(error) = other.lost {
+            self.fail(error);
+        }
+        self.in_flight += other.in_flight;
+        self.cut_short |= other.cut_short;
+    }
+
+    /// The outcome of the whole run.
+    pub(super) fn outcome(self) -> GroupOutcome {
+        let mut groups = self.groups;
+        let end = groups.iter().map(|g| g.end).max().unwrap_or(self.start);
+        let (records, timeline) = self.recorder.finish(end);
+        for (group, record) in groups.iter_mut().zip(records) {
+            group.record = record;
+        }
+        let ending = match (self.lost, self.failures.first()) {
             (Some(error), _) => Ending::Failed(format!(
                 "{error}; {} operations in flight were lost",
                 self.in_flight
@@ -52,7 +168,7 @@ impl<T: Target + ?Sized> Run<'_, T> {
             groups,
             timeline,
             first_reading: self.first_reading,
-            last_reading,
+            last_reading: self.last_reading,
             ending,
         }
     }

@@ -1,9 +1,9 @@
 //! The loop of [`super`]: issues operations, waits for the target, books what comes back.
 
-use super::thread::{Step, ThreadState};
+use super::thread::{Step, ThreadState, measure_from};
 use super::{Observer, OnError, Progress, Thread};
 use crate::recorder::{Direction, Finished, IntervalPlan, Recorder};
-use crate::target::{Outcome, Reading, Reply, Request, Target, TargetError};
+use crate::target::{Load, Outcome, Reading, Reply, Request, Target, TargetError};
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::{Op, OpKind};
 use std::cmp::Reverse;
@@ -37,9 +37,69 @@ pub(super) struct GroupTally {
     pub(super) unsupported: [u64; Direction::COUNT],
 }
 
+/// What all threads of a run have in common, also where each has a loop of its own.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Course {
+    /// When the run begins, on the target's clock.
+    pub(super) start: Nanos,
+    /// When the first thread begins to measure.
+    pub(super) origin: Nanos,
+    /// Groups in which threads are recorded.
+    pub(super) groups: usize,
+    pub(super) plan: IntervalPlan,
+}
+
+impl Course {
+    pub(super) fn new(threads: &[Thread], start: Nanos, plan: Option<IntervalPlan>) -> Self {
+        let origin = threads.iter().map(|t| measure_from(&t.pacing, start)).min();
+        let origin = origin.unwrap_or(start);
+        let plan = plan.unwrap_or_else(|| {
+            let ends = threads.iter().filter_map(|t| {
+                let runtime = t.pacing.runtime?;
+                Some(measure_from(&t.pacing, start) + runtime)
+            });
+            ends.max().map_or_else(IntervalPlan::default, |end| {
+                IntervalPlan::for_duration(end.saturating_sub(origin))
+            })
+        });
+        Course {
+            start,
+            origin,
+            groups: threads.iter().map(|t| t.record + 1).max().unwrap_or(0),
+            plan,
+        }
+    }
+}
+
+impl Course {
+    /// The same course, planned for a start at zero, begun at `start`.
+    pub(super) fn begun_at(self, start: Nanos) -> Self {
+        Course {
+            start,
+            origin: start + self.origin,
+            ..self
+        }
+    }
+}
+
+/// What the threads will ask of the target.
+pub(super) fn load(threads: &[Thread]) -> Load {
+    let depths = threads.iter().map(|t| t.pacing.iodepth);
+    Load {
+        depth: depths.fold(0, u32::saturating_add),
+        largest: threads
+            .iter()
+            .filter_map(|t| t.source.largest())
+            .max()
+            .unwrap_or(0),
+    }
+}
+
 pub(super) struct Run<'a, T: Target + ?Sized> {
     pub(super) target: &'a mut T,
     pub(super) threads: Vec<ThreadState>,
+    /// Number of the first of them among all threads of the run.
+    first: usize,
     slots: Vec<Slot>,
     free: Vec<u32>,
     pub(super) in_flight: u64,
@@ -62,23 +122,19 @@ pub(super) struct Run<'a, T: Target + ?Sized> {
 }
 
 impl<'a, T: Target + ?Sized> Run<'a, T> {
-    /// All threads at the start, on the target's present time.
-    pub(super) fn new(target: &'a mut T, threads: Vec<Thread>, plan: Option<IntervalPlan>) -> Self {
-        let start = target.now();
-        let groups = threads.iter().map(|t| t.record + 1).max().unwrap_or(0);
+    /// These threads at the start; the first of them has the number `first`.
+    pub(super) fn new(
+        target: &'a mut T,
+        threads: Vec<Thread>,
+        course: &Course,
+        first: usize,
+    ) -> Self {
+        let start = course.start;
         let threads: Vec<ThreadState> = threads
             .into_iter()
             .map(|t| ThreadState::new(t, start))
             .collect();
-        let origin = threads.iter().map(ThreadState::measure_from).min();
-        let origin = origin.unwrap_or(start);
-        let plan = plan.unwrap_or_else(|| {
-            let longest = threads.iter().filter_map(ThreadState::deadline).max();
-            longest.map_or_else(IntervalPlan::default, |deadline| {
-                IntervalPlan::for_duration(deadline.saturating_sub(origin))
-            })
-        });
-        let mut recorder = Recorder::new(groups, origin, plan);
+        let mut recorder = Recorder::new(course.groups, course.origin, course.plan);
         let first_reading = target.reading();
         recorder.sample(start, first_reading);
         Run {
@@ -88,8 +144,9 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
             free: Vec::new(),
             in_flight: 0,
             wakes: BinaryHeap::with_capacity(threads.len() + 1),
-            tallies: vec![GroupTally::default(); groups],
+            tallies: vec![GroupTally::default(); course.groups],
             threads,
+            first,
             recorder,
             now: start,
             start,
@@ -262,7 +319,13 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
                         return Some(number);
                     }
                     thread.failed = true;
-                    let text = failed(number, slot.kind, slot.offset, slot.length, reason);
+                    let text = failed(
+                        self.first + number,
+                        slot.kind,
+                        slot.offset,
+                        slot.length,
+                        reason,
+                    );
                     self.failures.push(text);
                 }
             }
@@ -286,8 +349,13 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
         thread.replied(op.kind, 0, now);
         *self.tallies[thread.group].errors.entry(fault).or_default() += 1;
         thread.cut(now);
-        self.failures
-            .push(failed(number, op.kind, op.offset, op.length, fault));
+        self.failures.push(failed(
+            self.first + number,
+            op.kind,
+            op.offset,
+            op.length,
+            fault,
+        ));
     }
 
     fn interrupt(&mut self) -> Result<(), TargetError> {

@@ -5,6 +5,9 @@
 //! ends (`thread`). The loop here only issues, waits and hands finished operations to the
 //! recorder; it knows nothing of devices or files.
 //!
+//! In real time one loop would make its threads wait for each other: a target that has lanes gets
+//! a loop per thread (`parallel`), and what they recorded is added up, exactly.
+//!
 //! **Latency counts from when an operation was due.** In a closed loop that is the instant of
 //! submission. With a rate limit or a trace it is the place in the schedule, so that a stall of
 //! the target shows as many late operations and not as one (coordinated omission); the time from
@@ -18,6 +21,7 @@ mod conclude;
 mod cursor;
 mod drive;
 mod outcome;
+mod parallel;
 mod pause;
 mod schedule;
 mod thread;
@@ -26,7 +30,7 @@ pub use outcome::{Ending, GroupOutcome, GroupRun, Observer, Progress, RunError, 
 
 use crate::recorder::IntervalPlan;
 use crate::target::Target;
-use drive::Run;
+use drive::{Course, Run};
 use nandscope_workload::{OpSource, Pacing};
 
 /// What a failed operation means for its thread.
@@ -50,6 +54,8 @@ pub struct Thread {
     pub record: usize,
     /// What a failed operation means.
     pub on_error: OnError,
+    /// Processors on which the thread may run, where it becomes one of the system's; any where empty.
+    pub cpus: Vec<u32>,
 }
 
 impl Thread {
@@ -60,11 +66,12 @@ impl Thread {
             pacing,
             record,
             on_error: OnError::Stop,
+            cpus: Vec::new(),
         }
     }
 }
 
-/// Runs all threads side by side until each has come to its end, `stop` answers true, or the
+/// Runs all threads side by side, each on a thread of the system where the target has lanes, until each has come to its end, `stop` answers true, or the
 /// target fails; what was measured up to then is in the outcome in any case.
 ///
 /// `plan` says how the time line is divided; `None` chooses by the longest runtime.
@@ -92,9 +99,19 @@ pub fn run_group<T: Target + ?Sized>(
         }
         thread::check(thread).map_err(refuse)?;
     }
-    let mut run = Run::new(target, threads, plan);
-    let failure = run.drive(observer, stop).err();
-    Ok(run.conclude(failure))
+    if let Some(lanes) = target.lanes() {
+        return Ok(parallel::run(
+            target, &*lanes, threads, plan, observer, stop,
+        ));
+    }
+    let prepared = target.prepare(&drive::load(&threads)).err();
+    let course = Course::new(&threads, target.now(), plan);
+    let mut run = Run::new(target, threads, &course, 0);
+    let failure = match prepared {
+        Some(error) => Some(error),
+        None => run.drive(observer, stop).err(),
+    };
+    Ok(run.part(failure).outcome())
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use super::pause::Pauses;
 use super::schedule::Schedule;
 use super::{OnError, Thread};
 use nandscope_units::Nanos;
-use nandscope_workload::{Op, OpKind, RateLimit};
+use nandscope_workload::{Op, OpKind, Pacing, RateLimit};
 
 /// What a thread does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,12 +98,17 @@ pub(super) fn check(thread: &Thread) -> Result<(), String> {
     }
 }
 
+/// Where the measured part of a thread begins, in a group that begins at `origin`.
+pub(super) fn measure_from(pacing: &Pacing, origin: Nanos) -> Nanos {
+    origin + pacing.start_delay + pacing.ramp_time
+}
+
 impl ThreadState {
     /// A thread of a group that begins at `origin`.
     pub(super) fn new(thread: Thread, origin: Nanos) -> Self {
         let p = &thread.pacing;
         let start = origin + p.start_delay;
-        let measure_from = start + p.ramp_time;
+        let measure_from = measure_from(p, origin);
         let cursor = Cursor::new(thread.source, p);
         ThreadState {
             group: thread.record,

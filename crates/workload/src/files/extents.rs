@@ -84,6 +84,23 @@ impl OpSource for ExtentSource {
         let moved = |e: &&Extent| matches!(e.kind, OpKind::Read | OpKind::Write);
         Some(self.extents.iter().filter(moved).map(|e| e.length).sum())
     }
+
+    fn largest(&self) -> Option<u32> {
+        let moved = self
+            .extents
+            .iter()
+            .filter(|e| matches!(e.kind, OpKind::Read | OpKind::Write));
+        let whole = |e: &Extent| u32::try_from(e.length).unwrap_or(u32::MAX);
+        moved
+            .map(|e| {
+                if e.chunk == 0 {
+                    whole(e)
+                } else {
+                    e.chunk.min(whole(e))
+                }
+            })
+            .max()
+    }
 }
 
 #[cfg(test)]

@@ -233,6 +233,15 @@ impl BlockSizes {
             BlockSizes::Split(parts) => parts.iter().map(|p| p.0).min().unwrap_or(512),
         }
     }
+
+    /// The largest.
+    pub fn max(&self) -> u32 {
+        match self {
+            BlockSizes::Fixed(size) => *size,
+            BlockSizes::Range { max, .. } => *max,
+            BlockSizes::Split(parts) => parts.iter().map(|p| p.0).max().unwrap_or(512),
+        }
+    }
 }
 
 /// A size, or a share of something named where it is used.

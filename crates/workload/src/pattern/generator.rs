@@ -33,6 +33,7 @@ pub struct Generator {
     progress: Progress,
     /// Write that follows the trim of the same block.
     second: Option<Op>,
+    largest: u32,
 }
 
 /// What a direction knows of its own.
@@ -135,6 +136,13 @@ impl Generator {
             },
             progress: Progress::default(),
             second: None,
+            largest: job
+                .rw
+                .kinds()
+                .iter()
+                .map(|k| job.bs.get(*k).max())
+                .max()
+                .unwrap_or(0),
         })
     }
 
@@ -347,6 +355,10 @@ impl OpSource for Generator {
 
     fn expected_bytes(&self) -> Option<u64> {
         self.budget
+    }
+
+    fn largest(&self) -> Option<u32> {
+        Some(self.largest)
     }
 }
 

@@ -147,6 +147,10 @@ impl OpSource for Replay {
         let lengths = self.records.iter().filter(moved);
         Some(lengths.map(|r| u64::from(r.length)).sum())
     }
+
+    fn largest(&self) -> Option<u32> {
+        self.records.iter().map(|r| r.length).max()
+    }
 }
 
 #[cfg(test)]

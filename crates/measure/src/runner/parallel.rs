@@ -1,0 +1,262 @@
+//! A run in real time: each thread has its own loop, its own lane to the target and its own thread
+//! of the system, so that none waits for another. The one that calls reads the instruments, tells
+//! the observer, passes a stop on, and adds the parts up.
+//!
+//! Nothing is shared while the threads run but a few counters, each written by one thread at most
+//! once a second or every 65,536 operations.
+
+use super::conclude::Part;
+use super::drive::{self, Course, Run};
+use super::{GroupOutcome, Observer, Progress, Thread};
+use crate::recorder::IntervalPlan;
+use crate::target::{LaneRequest, Lanes, Target, TargetError};
+use nandscope_units::{Bytes, Nanos};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+/// The longest time after which a stop is passed on.
+const WATCH_EVERY: Nanos = Nanos::from_millis(50);
+/// Time between two calls of the observer.
+const OBSERVE_EVERY: Nanos = Nanos::from_millis(500);
+
+/// How far a thread has come, for others to see.
+#[derive(Debug, Default)]
+struct Gauge {
+    operations: AtomicU64,
+    bytes: AtomicU64,
+    /// Bits of the share that is done; those of a NaN where it cannot be told.
+    fraction: AtomicU64,
+}
+
+impl Observer for &Gauge {
+    fn progress(&mut self, progress: &Progress) {
+        self.operations
+            .store(progress.operations, Ordering::Relaxed);
+        self.bytes.store(progress.bytes.0, Ordering::Relaxed);
+        let fraction = progress.fraction.unwrap_or(f64::NAN);
+        self.fraction.store(fraction.to_bits(), Ordering::Relaxed);
+    }
+}
+
+/// What a thread says to the one that watches.
+enum News {
+    /// It has its lane and waits for the start.
+    Ready,
+    /// It has ended; nothing where it never began.
+    Ended(Option<Box<Part>>),
+    /// It did not get its lane.
+    Refused(TargetError),
+}
+
+/// Runs every thread in a loop of its own, over its own lane.
+pub(super) fn run<T: Target + ?Sized>(
+    target: &mut T,
+    lanes: &dyn Lanes,
+    threads: Vec<Thread>,
+    plan: Option<IntervalPlan>,
+    observer: &mut dyn Observer,
+    stop: &dyn Fn() -> bool,
+) -> GroupOutcome {
+    let first_reading = target.reading();
+    let gauges: Vec<Gauge> = threads.iter().map(|_| Gauge::default()).collect();
+    let cancelled = AtomicBool::new(false);
+    // The start is put in when the last lane is open.
+    let shape = Course::new(&threads, Nanos::ZERO, plan);
+    let (say, news) = channel();
+    thread::scope(|scope| {
+        let mut watch = Watch {
+            news,
+            starters: Vec::new(),
+            unready: 0,
+            running: 0,
+            refusal: None,
+            cancelled: &cancelled,
+        };
+        for (number, (thread, gauge)) in threads.into_iter().zip(&gauges).enumerate() {
+            let (starter, begin) = channel();
+            let worker = Worker {
+                number,
+                thread,
+                lanes,
+                gauge,
+                cancelled: &cancelled,
+                begin,
+            };
+            let said = say.clone();
+            let spawned = thread::Builder::new()
+                .name(format!("job {number}"))
+                .spawn_scoped(scope, move || worker.work(&said));
+            match spawned {
+                Ok(_) => watch.expect(starter),
+                Err(e) => watch.refuse(TargetError::Other(format!(
+                    "thread {number} of the run cannot be started: {e}"
+                ))),
+            }
+        }
+        drop(say);
+        watch.until_ready();
+        let course = shape.begun_at(target.now());
+        let mut whole = Part::empty(&course, first_reading);
+        watch.start(&course);
+        watch.follow(target, &course, &mut whole, &gauges, observer, stop);
+        whole.outcome()
+    })
+}
+
+/// One thread of the run.
+struct Worker<'a> {
+    number: usize,
+    thread: Thread,
+    lanes: &'a dyn Lanes,
+    gauge: &'a Gauge,
+    cancelled: &'a AtomicBool,
+    begin: Receiver<Course>,
+}
+
+impl Worker<'_> {
+    /// The watcher may have gone only because another thread panicked; then nobody listens, and
+    /// what is sent is lost.
+    fn work(self, said: &Sender<News>) {
+        let request = LaneRequest {
+            number: self.number,
+            cpus: self.thread.cpus.clone(),
+        };
+        let threads = vec![self.thread];
+        let opened = self.lanes.open(&request).and_then(|mut lane| {
+            lane.prepare(&drive::load(&threads))?;
+            Ok(lane)
+        });
+        let mut lane = match opened {
+            Ok(lane) => lane,
+            Err(error) => {
+                let _ = said.send(News::Refused(error));
+                return;
+            }
+        };
+        let _ = said.send(News::Ready);
+        let Ok(course) = self.begin.recv() else {
+            let _ = said.send(News::Ended(None));
+            return;
+        };
+        let (cancelled, mut gauge) = (self.cancelled, self.gauge);
+        let mut run = Run::new(&mut *lane, threads, &course, self.number);
+        let failure = run
+            .drive(&mut gauge, &|| cancelled.load(Ordering::Relaxed))
+            .err();
+        let _ = said.send(News::Ended(Some(Box::new(run.part(failure)))));
+    }
+}
+
+/// The thread that watches the others.
+struct Watch<'a> {
+    news: Receiver<News>,
+    starters: Vec<Sender<Course>>,
+    unready: usize,
+    running: usize,
+    refusal: Option<TargetError>,
+    cancelled: &'a AtomicBool,
+}
+
+impl Watch<'_> {
+    fn expect(&mut self, starter: Sender<Course>) {
+        self.starters.push(starter);
+        self.unready += 1;
+        self.running += 1;
+    }
+
+    fn refuse(&mut self, error: TargetError) {
+        self.refusal.get_or_insert(error);
+    }
+
+    fn until_ready(&mut self) {
+        while self.unready > 0 {
+            match self.news.recv() {
+                Ok(News::Ready) => {}
+                Ok(News::Refused(error)) => {
+                    self.running -= 1;
+                    self.refuse(error);
+                }
+                Ok(News::Ended(_)) => self.running -= 1,
+                Err(_) => return,
+            }
+            self.unready -= 1;
+        }
+    }
+
+    /// Lets all begin, or none where one could not.
+    fn start(&mut self, course: &Course) {
+        let starters = std::mem::take(&mut self.starters);
+        if self.refusal.is_none() {
+            for starter in starters {
+                // Who does not listen any more has said why.
+                let _ = starter.send(*course);
+            }
+        }
+    }
+
+    /// Waits for the end of all, with an eye on instruments and signals.
+    fn follow<T: Target + ?Sized>(
+        mut self,
+        target: &mut T,
+        course: &Course,
+        whole: &mut Part,
+        gauges: &[Gauge],
+        observer: &mut dyn Observer,
+        stop: &dyn Fn() -> bool,
+    ) {
+        if let Some(error) = self.refusal.take() {
+            whole.fail(error);
+        }
+        let mut observed = course.start;
+        while self.running > 0 {
+            if stop() {
+                self.cancelled.store(true, Ordering::Relaxed);
+            }
+            let now = target.now();
+            if now >= whole.next_sample() {
+                whole.sample(now, target.reading());
+            }
+            if now.saturating_sub(observed) >= OBSERVE_EVERY {
+                observed = now;
+                observer.progress(&sum(gauges, now.saturating_sub(course.start)));
+            }
+            let wait = whole
+                .next_sample()
+                .saturating_sub(now)
+                .clamp(Nanos(1), WATCH_EVERY);
+            match self.news.recv_timeout(Duration::from_nanos(wait.0)) {
+                Ok(News::Ended(part)) => {
+                    self.running -= 1;
+                    if let Some(part) = part {
+                        if part.target_lost() {
+                            self.cancelled.store(true, Ordering::Relaxed);
+                        }
+                        whole.merge(*part);
+                    }
+                }
+                Ok(_) | Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        let now = target.now();
+        whole.sample(now, target.reading());
+    }
+}
+
+fn sum(gauges: &[Gauge], elapsed: Nanos) -> Progress {
+    let total = |of: fn(&Gauge) -> &AtomicU64| -> u64 {
+        gauges.iter().map(|g| of(g).load(Ordering::Relaxed)).sum()
+    };
+    let shares = gauges
+        .iter()
+        .map(|g| f64::from_bits(g.fraction.load(Ordering::Relaxed)));
+    let share = shares.sum::<f64>() / gauges.len().max(1) as f64;
+    Progress {
+        elapsed,
+        operations: total(|g| &g.operations),
+        bytes: Bytes(total(|g| &g.bytes)),
+        fraction: (!share.is_nan()).then_some(share),
+    }
+}
