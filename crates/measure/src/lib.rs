@@ -1,7 +1,7 @@
 //! Runs jobs on a target and writes down what happened.
 //!
 //! The way of a measurement: [`runner`] drives threads of operations through a [`target`] (a
-//! simulated device in virtual time by [`sim`], test doubles in [`mock`]), [`recorder`] collects
+//! simulated device in virtual time by [`sim`], a real one on Linux by `real`, test doubles in [`mock`]), [`recorder`] collects
 //! latencies and counts per interval, [`build`] makes the parts of the result document from
 //! them, and [`document`] keeps the [`result`] document in files; [`fio_output`] makes such documents of
 //! what fio wrote. [`summary`] says the same to a
@@ -14,6 +14,8 @@ pub mod document;
 pub mod fio_output;
 pub mod histogram;
 pub mod mock;
+#[cfg(target_os = "linux")]
+pub mod real;
 pub mod recorder;
 pub mod result;
 pub mod runner;

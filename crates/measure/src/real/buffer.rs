@@ -1,0 +1,118 @@
+//! Memory for the data of operations: aligned as direct I/O wants it, and filled with data that
+//! neither compresses nor repeats.
+
+/// Alignment of all buffers; no device wants more than a page.
+pub(super) const ALIGNMENT: usize = 4096;
+/// A stamp stands at the start of every sector.
+const SECTOR: usize = 512;
+
+/// Memory of a given length, aligned to [`ALIGNMENT`].
+#[derive(Debug)]
+pub(super) struct Buffer {
+    memory: Vec<u8>,
+    begin: usize,
+    length: usize,
+}
+
+impl Buffer {
+    /// Zeroes. Its memory is not touched before it is used.
+    pub(super) fn zeroed(length: usize) -> Self {
+        let memory = vec![0u8; length + ALIGNMENT];
+        // The allocation never moves: nothing is ever pushed to the vector.
+        let begin = memory.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
+        Buffer {
+            memory,
+            begin,
+            length,
+        }
+    }
+
+    /// Random bytes that follow from the seed.
+    pub(super) fn random(length: usize, seed: u64) -> Self {
+        let mut buffer = Buffer::zeroed(length);
+        fill(buffer.bytes_mut(length), seed);
+        buffer
+    }
+
+    /// How long it is.
+    pub(super) fn len(&self) -> usize {
+        self.length
+    }
+
+    /// The first `length` bytes, or all where there are fewer.
+    pub(super) fn bytes(&self, length: usize) -> &[u8] {
+        &self.memory[self.begin..self.begin + length.min(self.length)]
+    }
+
+    /// The first `length` bytes, or all where there are fewer.
+    pub(super) fn bytes_mut(&mut self, length: usize) -> &mut [u8] {
+        &mut self.memory[self.begin..self.begin + length.min(self.length)]
+    }
+}
+
+/// Fills with the sequence of splitmix64 from `seed`.
+pub(super) fn fill(bytes: &mut [u8], seed: u64) {
+    let mut state = seed;
+    for chunk in bytes.chunks_mut(8) {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        chunk.copy_from_slice(&mix(state).to_le_bytes()[..chunk.len()]);
+    }
+}
+
+/// The finaliser of splitmix64.
+#[inline]
+fn mix(state: u64) -> u64 {
+    let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// Makes every sector of random data unlike any that was written before, so that a device that
+/// finds equal data cannot save work: offset and number of the operation, mixed.
+#[inline]
+pub(super) fn stamp(bytes: &mut [u8], offset: u64, operation: u64) {
+    for (i, sector) in bytes.chunks_exact_mut(SECTOR).enumerate() {
+        let place = mix(offset.wrapping_add((i * SECTOR) as u64) ^ operation.rotate_left(40));
+        sector[..8].copy_from_slice(&place.to_le_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn aligned_and_as_long_as_asked() {
+        for length in [512, 4096, 131_072, 1 << 20] {
+            let mut buffer = Buffer::zeroed(length);
+            assert_eq!(buffer.bytes(length).len(), length);
+            assert_eq!(buffer.bytes_mut(length).as_ptr() as usize % ALIGNMENT, 0);
+            assert_eq!(buffer.bytes(usize::MAX).len(), length);
+        }
+    }
+
+    #[test]
+    fn no_sector_is_written_twice() {
+        let mut buffer = Buffer::random(8192, 7);
+        let mut seen = HashSet::new();
+        for operation in 0..100u64 {
+            stamp(buffer.bytes_mut(8192), (operation % 3) * 8192, operation);
+            for sector in buffer.bytes(8192).chunks(512) {
+                assert!(seen.insert(sector.to_vec()));
+            }
+        }
+    }
+
+    #[test]
+    fn random_data_does_not_compress() {
+        let buffer = Buffer::random(1 << 16, 1);
+        let mut counts = [0u32; 256];
+        buffer
+            .bytes(1 << 16)
+            .iter()
+            .for_each(|b| counts[usize::from(*b)] += 1);
+        // 256 of each are expected; six standard deviations are 96.
+        assert!(counts.iter().all(|c| (160..=352).contains(c)), "{counts:?}");
+    }
+}

@@ -1,0 +1,52 @@
+//! The clock of real targets: monotonic, from zero, the same for all lanes of a target.
+
+use nandscope_units::Nanos;
+use std::time::{Duration, Instant};
+
+/// The scheduler wakes a thread up to its timer slack late, 50 µs by default: the last bit of a
+/// wait is spent awake.
+pub(super) const AWAKE: Nanos = Nanos::from_micros(60);
+
+/// Nanoseconds since it was made.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Clock {
+    epoch: Instant,
+}
+
+impl Clock {
+    pub(super) fn new() -> Self {
+        Clock {
+            epoch: Instant::now(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn now(&self) -> Nanos {
+        // 2^64 ns are 584 years.
+        Nanos(self.epoch.elapsed().as_nanos() as u64)
+    }
+
+    /// Does nothing until then.
+    pub(super) fn sleep_until(&self, until: Nanos) {
+        let left = until.saturating_sub(self.now());
+        if left > AWAKE {
+            std::thread::sleep(Duration::from_nanos((left - AWAKE).0));
+        }
+        while self.now() < until {
+            std::hint::spin_loop();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sleeps_to_the_point_and_never_short() {
+        let clock = Clock::new();
+        let until = clock.now() + Nanos::from_millis(2);
+        clock.sleep_until(until);
+        assert!(clock.now() >= until);
+    }
+}

@@ -1,0 +1,68 @@
+//! What the generator itself costs: processor time per operation of a run on a target that does
+//! nothing, so that a reader sees how much of a result is the instrument.
+
+use super::null::RealNull;
+use crate::runner::{Silent, Thread, run_group};
+use nandscope_units::Bytes;
+use nandscope_workload::job::Job;
+use nandscope_workload::pattern::Generator;
+use nandscope_workload::{OpSource, Pacing};
+use rustix::time::{ClockId, clock_gettime};
+
+/// Operations of one measurement; some 30 ms.
+const OPERATIONS: u64 = 200_000;
+/// The area of the null target that is read at random.
+const AREA: Bytes = Bytes::gib(16);
+
+/// Processor time of the calling thread, nanoseconds.
+fn thread_time() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Processor time per operation, in nanoseconds, of 4 KiB random reads at this queue depth with
+/// everything recorded as in a measurement; the best of three.
+pub fn generator_cost_ns(depth: u32) -> Option<f64> {
+    (0..3)
+        .filter_map(|_| once(depth, OPERATIONS))
+        .reduce(f64::min)
+}
+
+fn once(depth: u32, operations: u64) -> Option<f64> {
+    let mut job = Job::new("generator");
+    job.rw.random = true;
+    job.number_ios = Some(operations);
+    let generator = Generator::new(&job, 0, AREA, 1).ok()?;
+    cost_of(Box::new(generator), depth, operations)
+}
+
+fn cost_of(source: Box<dyn OpSource>, depth: u32, operations: u64) -> Option<f64> {
+    let pacing = Pacing {
+        iodepth: depth.max(1),
+        ..Pacing::default()
+    };
+    let mut target = RealNull::new(AREA);
+    let threads = vec![Thread::new(source, pacing, 0)];
+    let begin = thread_time();
+    let outcome = run_group(&mut target, threads, None, &mut Silent, &|| false).ok()?;
+    let spent = thread_time() - begin;
+    let done = outcome
+        .groups
+        .first()?
+        .record
+        .present()
+        .map(|(_, r)| r.operations);
+    (done.sum::<u64>() == operations).then(|| spent as f64 / operations as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cost_is_that_of_a_generator_and_not_of_nothing() {
+        let cost = generator_cost_ns(32).unwrap();
+        // Optimised with assertions on, on any machine: more than a bare loop, less than a system call per operation.
+        assert!((5.0..20_000.0).contains(&cost), "{cost}");
+    }
+}

@@ -1,0 +1,29 @@
+//! Files and block devices of this machine as targets, in real time, on Linux.
+//!
+//! A [`Volume`] is what is open; a [`RealTarget`] drives it, through io_uring (`ring`) or, where the
+//! system does not allow that, through threads of pread and pwrite (`pool`). Each thread of a run
+//! gets a lane of its own with its own ring. [`RealNull`] and [`generator_cost_ns`] say what the
+//! instrument itself costs.
+//!
+//! Whether a device may be opened at all is not decided here, and nothing here measures
+//! temperature or power.
+
+mod affinity;
+mod buffer;
+mod clock;
+mod cost;
+mod create;
+mod errno;
+mod null;
+mod pool;
+mod ring;
+mod slot;
+mod sys;
+mod target;
+mod volume;
+
+pub use cost::generator_cost_ns;
+pub use create::{CreateError, create, is_ours, room};
+pub use null::RealNull;
+pub use target::{Engine, EngineChoice, Options, RealTarget};
+pub use volume::{Access, Volume, VolumeError, VolumeKind};

@@ -1,0 +1,264 @@
+//! The way through pread and pwrite, for systems that do not allow io_uring: a thread per
+//! operation outstanding, or no further thread at all at queue depth 1.
+//!
+//! It costs more per operation than the ring, and says so by its name in the result.
+
+use super::clock::{AWAKE, Clock};
+use super::errno;
+use super::slot::Slot;
+use super::volume::Volume;
+use crate::target::{Load, Outcome, Reply, Request, TargetError};
+use nandscope_units::Nanos;
+use nandscope_workload::OpKind;
+use rustix::io::Errno;
+use std::collections::VecDeque;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// More threads than this only wait for each other.
+const MOST_THREADS: u32 = 256;
+
+/// An operation with its place, on its way between threads.
+struct Task {
+    tag: u32,
+    slot: Box<Slot>,
+    completed: Nanos,
+    result: Result<(), Errno>,
+}
+
+/// A thread that does one operation after the other.
+struct Worker {
+    tasks: Option<Sender<Task>>,
+    handle: Option<JoinHandle<()>>,
+}
+
+/// See the module's text.
+pub(super) struct Pool {
+    volume: Arc<Volume>,
+    clock: Clock,
+    slots: Vec<Option<Box<Slot>>>,
+    /// Not begun: every worker is busy, or there is none.
+    waiting: VecDeque<Task>,
+    workers: Vec<Worker>,
+    idle: Vec<usize>,
+    finished: Receiver<(usize, Task)>,
+    outstanding: u32,
+    operations: u64,
+}
+
+impl Pool {
+    /// As many threads as the load is deep.
+    pub(super) fn new(volume: Arc<Volume>, clock: Clock, load: &Load) -> Result<Pool, TargetError> {
+        let depth = load.depth.max(1);
+        let threads = if depth == 1 {
+            0
+        } else {
+            depth.min(MOST_THREADS)
+        };
+        let (say, finished) = channel();
+        let mut workers = Vec::new();
+        for number in 0..threads as usize {
+            let (tasks, todo) = channel::<Task>();
+            let (volume, said) = (volume.clone(), say.clone());
+            let handle = thread::Builder::new()
+                .name(format!("I/O {number}"))
+                .spawn(move || {
+                    for mut task in todo {
+                        perform(&volume, &clock, &mut task);
+                        // Nobody listens any more where the run was given up.
+                        if said.send((number, task)).is_err() {
+                            return;
+                        }
+                    }
+                })
+                .map_err(|e| {
+                    TargetError::Other(format!("a thread for I/O cannot be started: {e}"))
+                })?;
+            workers.push(Worker {
+                tasks: Some(tasks),
+                handle: Some(handle),
+            });
+        }
+        Ok(Pool {
+            volume,
+            clock,
+            slots: (0..depth)
+                .map(|i| Some(Box::new(Slot::new(load.largest as usize, u64::from(i)))))
+                .collect(),
+            waiting: VecDeque::with_capacity(depth as usize),
+            idle: (0..workers.len()).collect(),
+            workers,
+            finished,
+            outstanding: 0,
+            operations: 0,
+        })
+    }
+
+    /// Takes in an operation and begins it where a thread is free.
+    pub(super) fn push(&mut self, request: &Request) -> Result<(), TargetError> {
+        let tag = request.tag as usize;
+        if tag >= self.slots.len() {
+            self.slots.resize_with(tag + 1, || None);
+        }
+        // A tag comes again only after its reply; a place that is missing was never made.
+        let mut slot = self.slots[tag]
+            .take()
+            .unwrap_or_else(|| Box::new(Slot::new(0, 0)));
+        self.operations += 1;
+        self.outstanding += 1;
+        slot.begin(request, self.operations, self.clock.now());
+        self.waiting.push_back(Task {
+            tag: request.tag,
+            slot,
+            completed: Nanos::ZERO,
+            result: Ok(()),
+        });
+        self.begin_waiting()
+    }
+
+    fn begin_waiting(&mut self) -> Result<(), TargetError> {
+        while !self.waiting.is_empty()
+            && let Some(worker) = self.idle.pop()
+        {
+            let task = self.waiting.pop_front();
+            let sent = task.zip(self.workers[worker].tasks.as_ref());
+            if sent.is_none_or(|(task, tasks)| tasks.send(task).is_err()) {
+                return Err(TargetError::Other("a thread for I/O has ended".to_string()));
+            }
+        }
+        Ok(())
+    }
+
+    /// See [`crate::target::Target::wait`].
+    pub(super) fn wait(
+        &mut self,
+        until: Nanos,
+        replies: &mut Vec<Reply>,
+    ) -> Result<(), TargetError> {
+        if self.outstanding == 0 {
+            if until != Nanos::MAX {
+                self.clock.sleep_until(until);
+            }
+            return Ok(());
+        }
+        if self.workers.is_empty() {
+            while let Some(mut task) = self.waiting.pop_front() {
+                perform(&self.volume, &self.clock, &mut task);
+                self.answer(task, replies)?;
+            }
+            return Ok(());
+        }
+        let Some(first) = self.next_finished(until)? else {
+            return Ok(());
+        };
+        let mut next = Some(first);
+        while let Some((worker, task)) = next {
+            self.idle.push(worker);
+            self.answer(task, replies)?;
+            next = self.finished.try_recv().ok();
+        }
+        self.begin_waiting()
+    }
+
+    fn next_finished(&mut self, until: Nanos) -> Result<Option<(usize, Task)>, TargetError> {
+        let left = until.saturating_sub(self.clock.now()).saturating_sub(AWAKE);
+        match self.finished.recv_timeout(Duration::from_nanos(left.0)) {
+            Ok(finished) => return Ok(Some(finished)),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(TargetError::Other("the threads for I/O have ended".into()));
+            }
+        }
+        while self.clock.now() < until {
+            if let Ok(finished) = self.finished.try_recv() {
+                return Ok(Some(finished));
+            }
+            std::hint::spin_loop();
+        }
+        Ok(None)
+    }
+
+    fn answer(&mut self, task: Task, replies: &mut Vec<Reply>) -> Result<(), TargetError> {
+        self.outstanding -= 1;
+        let reply = Reply {
+            tag: task.tag,
+            submitted: task.slot.submitted,
+            completed: task.completed,
+            outcome: match task.result {
+                Ok(()) if task.slot.done < task.slot.length => {
+                    Outcome::Failed("the target ends before the operation does")
+                }
+                Ok(()) => Outcome::Done,
+                Err(e) if errno::is_gone(e) => {
+                    return Err(TargetError::Gone(format!(
+                        "{}: {}",
+                        self.volume.path().display(),
+                        std::io::Error::from(e)
+                    )));
+                }
+                Err(e) => errno::outcome(e),
+            },
+        };
+        self.slots[task.tag as usize] = Some(task.slot);
+        // Several threads finish in an order of their own; the clock of replies must not go back.
+        let completed = replies.last().map_or(Nanos::ZERO, |last| last.completed);
+        replies.push(Reply {
+            completed: reply.completed.max(completed),
+            ..reply
+        });
+        Ok(())
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        for worker in &mut self.workers {
+            worker.tasks = None;
+        }
+        for worker in &mut self.workers {
+            // A thread that panicked has nothing left to give back.
+            let _ = worker.handle.take().map(JoinHandle::join);
+        }
+    }
+}
+
+fn perform(volume: &Volume, clock: &Clock, task: &mut Task) {
+    task.result = transfer(volume, &mut task.slot);
+    task.completed = clock.now();
+}
+
+fn transfer(volume: &Volume, slot: &mut Slot) -> Result<(), Errno> {
+    let aligned =
+        (slot.offset | u64::from(slot.length)).is_multiple_of(u64::from(volume.alignment()));
+    if !aligned {
+        return Err(Errno::INVAL);
+    }
+    let all = slot.length as usize;
+    match slot.kind {
+        OpKind::Trim => volume.discard(slot.offset, u64::from(slot.length))?,
+        OpKind::Flush => rustix::fs::fdatasync(volume.file())?,
+        OpKind::Read | OpKind::Write => {
+            while (slot.done as usize) < all {
+                let at = slot.offset + u64::from(slot.done);
+                let from = slot.done as usize;
+                let moved = match slot.kind {
+                    OpKind::Read => volume
+                        .file()
+                        .read_at(&mut slot.read.bytes_mut(all)[from..], at),
+                    _ => volume.file().write_at(&slot.write.bytes(all)[from..], at),
+                };
+                match moved {
+                    Ok(0) => return Ok(()),
+                    Ok(moved) => slot.done += moved as u32,
+                    Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+                    Err(e) => return Err(Errno::from_io_error(&e).unwrap_or(Errno::IO)),
+                }
+            }
+        }
+    }
+    slot.done = slot.length;
+    Ok(())
+}

@@ -1,0 +1,487 @@
+//! The way through io_uring: registered memory and files, operations handed over together, one
+//! ring for one thread.
+//!
+//! Operations are gathered by [`Ring::push`] and handed to the kernel by the next [`Ring::wait`],
+//! which waits in the same call. A wait that ends by time is rare: for far instants a timer stands
+//! in the ring, so that the common wait needs none.
+
+use super::clock::{AWAKE, Clock};
+use super::slot::Slot;
+use super::volume::{Volume, VolumeKind};
+use super::{Options, errno};
+use crate::target::{Load, Outcome, Reply, Request, TargetError};
+use io_uring::{EnterFlags, IoUring, opcode, squeue, types};
+use nandscope_units::Nanos;
+use nandscope_workload::OpKind;
+use rustix::io::Errno;
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+
+/// Marks the completion of the timer.
+const TIMER: u64 = u64::MAX;
+/// From this far on a timer in the ring replaces the time limit of a wait.
+const FAR: Nanos = Nanos::from_millis(10);
+/// The volume is the only registered file.
+const VOLUME: types::Fixed = types::Fixed(0);
+/// `BLOCK_URING_CMD_DISCARD` of linux/blkdev.h, `_IO(0x12, 0)`; since Linux 6.12.
+const COMMAND_DISCARD: u32 = 0x12 << 8;
+/// How long operations in flight are waited for when the ring goes away.
+const PATIENCE: Nanos = Nanos::from_secs(30);
+
+/// See the module's text.
+pub(super) struct Ring {
+    ring: IoUring,
+    volume: Arc<Volume>,
+    clock: Clock,
+    slots: Vec<Slot>,
+    /// Tags that the kernel has not been told of yet.
+    queued: Vec<u32>,
+    /// Operations that ended without the kernel's help.
+    settled: Vec<(u32, Outcome)>,
+    /// Operations not answered yet.
+    outstanding: u32,
+    /// When the timer in the ring goes off.
+    timer: Option<Nanos>,
+    /// The kernel reads it while the timer is handed over.
+    timer_length: Box<types::Timespec>,
+    operations: u64,
+    polled: bool,
+    /// The kernel takes discards of devices through the ring.
+    discards: bool,
+    gone: Option<Errno>,
+}
+
+impl Ring {
+    /// A ring for this load. It belongs to the calling thread.
+    pub(super) fn new(
+        volume: Arc<Volume>,
+        clock: Clock,
+        load: &Load,
+        options: &Options,
+    ) -> Result<Ring, Errno> {
+        let depth = load.depth.clamp(1, 16_384);
+        let ring = build(depth, options.polled)?;
+        let mut made = Ring {
+            ring,
+            volume,
+            clock,
+            slots: (0..depth)
+                .map(|i| Slot::new(load.largest as usize, u64::from(i)))
+                .collect(),
+            queued: Vec::with_capacity(depth as usize),
+            settled: Vec::with_capacity(depth as usize),
+            outstanding: 0,
+            timer: None,
+            timer_length: Box::default(),
+            operations: 0,
+            polled: options.polled,
+            discards: !options.polled,
+            gone: None,
+        };
+        made.register()?;
+        Ok(made)
+    }
+
+    /// Makes file, memory and ring known to the kernel. Where the memory is too much for it (a
+    /// limit on locked memory), operations go without.
+    #[allow(unsafe_code, reason = "the kernel is given memory by its address")]
+    fn register(&mut self) -> Result<(), Errno> {
+        let submitter = &mut self.ring.submitter();
+        let file = self.volume.file().as_raw_fd();
+        submitter.register_files(&[file]).map_err(|e| number(&e))?;
+        let part = |bytes: &mut [u8]| libc::iovec {
+            iov_base: bytes.as_mut_ptr().cast(),
+            iov_len: bytes.len(),
+        };
+        let mut parts = Vec::with_capacity(self.slots.len() * 2);
+        for slot in &mut self.slots {
+            let length = slot.read.len();
+            parts.push(part(slot.read.bytes_mut(length)));
+            parts.push(part(slot.write.bytes_mut(length)));
+        }
+        let some = parts.first().is_some_and(|p| p.iov_len > 0);
+        // SAFETY: the memory lives in `self.slots` until the ring is gone: a slot that gets other
+        // memory stops being `registered`, and the kernel holds on to the pages of the former.
+        if some && unsafe { submitter.register_buffers(&parts) }.is_ok() {
+            self.slots.iter_mut().for_each(|s| s.registered = true);
+        }
+        Ok(())
+    }
+
+    /// Takes in an operation; the kernel learns of it with the next wait.
+    #[inline]
+    pub(super) fn push(&mut self, request: &Request) -> Result<(), TargetError> {
+        let tag = request.tag as usize;
+        while tag >= self.slots.len() {
+            self.slots.push(Slot::new(0, 0));
+        }
+        self.operations += 1;
+        self.outstanding += 1;
+        self.slots[tag].begin(request, self.operations, Nanos::ZERO);
+        let aligned = (request.offset.0 | u64::from(request.length))
+            .is_multiple_of(u64::from(self.volume.alignment()));
+        if !aligned {
+            let why =
+                Outcome::Failed("offset or length is not a multiple of the target's alignment");
+            self.settled.push((request.tag, why));
+            return Ok(());
+        }
+        let through_ring = match request.kind {
+            OpKind::Trim if self.volume.kind() == VolumeKind::BlockDevice => self.discards,
+            OpKind::Trim | OpKind::Flush => !self.polled,
+            OpKind::Read | OpKind::Write => true,
+        };
+        if through_ring {
+            self.hand_over(request.tag)
+        } else {
+            let outcome = self.outside(tag);
+            self.settled.push((request.tag, outcome));
+            Ok(())
+        }
+    }
+
+    /// Discards and flushes without the ring; they take their time at once.
+    fn outside(&mut self, tag: usize) -> Outcome {
+        let slot = &mut self.slots[tag];
+        slot.submitted = self.clock.now();
+        let done = match slot.kind {
+            OpKind::Trim => self.volume.discard(slot.offset, u64::from(slot.length)),
+            _ => rustix::fs::fdatasync(self.volume.file()),
+        };
+        match done {
+            Ok(()) => Outcome::Done,
+            Err(e) => {
+                if errno::is_gone(e) {
+                    self.gone = Some(e);
+                }
+                errno::outcome(e)
+            }
+        }
+    }
+
+    fn hand_over(&mut self, tag: u32) -> Result<(), TargetError> {
+        let entry = self.entry(tag as usize).user_data(u64::from(tag));
+        self.put(&entry)?;
+        self.queued.push(tag);
+        Ok(())
+    }
+
+    #[allow(unsafe_code, reason = "the kernel is given memory by its address")]
+    #[inline]
+    fn put(&mut self, entry: &squeue::Entry) -> Result<(), TargetError> {
+        loop {
+            // SAFETY: the entry's memory is that of a slot that is in flight until its completion
+            // has been taken, and lives as long as the ring; or it is the timer's own.
+            if unsafe { self.ring.submission().push(entry) }.is_ok() {
+                return Ok(());
+            }
+            // More than were foretold: the queue is emptied first.
+            self.note_submission();
+            match self.ring.submit() {
+                Ok(_) => {}
+                Err(e) if is_passing(number(&e)) => std::thread::yield_now(),
+                Err(e) => return Err(broken("submitting", number(&e))),
+            }
+        }
+    }
+
+    /// The entry for what is left of an operation.
+    #[inline]
+    fn entry(&mut self, tag: usize) -> squeue::Entry {
+        let slot = &mut self.slots[tag];
+        let offset = slot.offset + u64::from(slot.done);
+        let left = slot.length - slot.done;
+        let done = slot.done as usize;
+        let all = slot.length as usize;
+        match (slot.kind, slot.registered) {
+            (OpKind::Read, true) => {
+                let memory = slot.read.bytes_mut(all)[done..].as_mut_ptr();
+                opcode::ReadFixed::new(VOLUME, memory, left, 2 * (tag as u16))
+                    .offset(offset)
+                    .build()
+            }
+            (OpKind::Read, false) => {
+                let memory = slot.read.bytes_mut(all)[done..].as_mut_ptr();
+                opcode::Read::new(VOLUME, memory, left)
+                    .offset(offset)
+                    .build()
+            }
+            (OpKind::Write, true) => {
+                let memory = slot.write.bytes(all)[done..].as_ptr();
+                opcode::WriteFixed::new(VOLUME, memory, left, 2 * (tag as u16) + 1)
+                    .offset(offset)
+                    .build()
+            }
+            (OpKind::Write, false) => {
+                let memory = slot.write.bytes(all)[done..].as_ptr();
+                opcode::Write::new(VOLUME, memory, left)
+                    .offset(offset)
+                    .build()
+            }
+            (OpKind::Flush, _) => opcode::Fsync::new(VOLUME)
+                .flags(types::FsyncFlags::DATASYNC)
+                .build(),
+            (OpKind::Trim, _) if self.volume.kind() == VolumeKind::BlockDevice => {
+                let mut length = [0u8; 16];
+                length[..8].copy_from_slice(&u64::from(slot.length).to_le_bytes());
+                opcode::UringCmd16::new(VOLUME, COMMAND_DISCARD)
+                    .addr(Some(slot.offset))
+                    .cmd(length)
+                    .build()
+            }
+            (OpKind::Trim, _) => opcode::Fallocate::new(VOLUME, u64::from(slot.length))
+                .offset(slot.offset)
+                .mode(libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE)
+                .build(),
+        }
+    }
+
+    /// See [`crate::target::Target::wait`].
+    pub(super) fn wait(
+        &mut self,
+        until: Nanos,
+        replies: &mut Vec<Reply>,
+    ) -> Result<(), TargetError> {
+        if self.outstanding == 0 {
+            if until != Nanos::MAX {
+                self.clock.sleep_until(until);
+            }
+            return Ok(());
+        }
+        let before = replies.len();
+        loop {
+            let now = self.note_submission();
+            let left = until.saturating_sub(now);
+            let at_once = left <= AWAKE || self.polled || !self.settled.is_empty();
+            let entered = if at_once {
+                self.enter(0, None)
+            } else if self.timer.is_some_and(|at| at <= until) {
+                self.enter(1, None)
+            } else if self.timer.is_none() && left >= FAR {
+                self.set_timer(until, left)?;
+                self.enter(1, None)
+            } else {
+                self.enter(1, Some(left.saturating_sub(AWAKE)))
+            };
+            self.take(replies)?;
+            if replies.len() > before {
+                return Ok(());
+            }
+            match entered {
+                Ok(()) | Err(Errno::TIME) => {}
+                // A signal: whoever waits may want to look at it.
+                Err(Errno::INTR) => return Ok(()),
+                Err(e) if is_passing(e) => std::thread::yield_now(),
+                Err(e) => return Err(broken("waiting", e)),
+            }
+            if self.clock.now() >= until {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The instant of the hand-over becomes that of the operations gathered.
+    #[inline]
+    fn note_submission(&mut self) -> Nanos {
+        let now = self.clock.now();
+        for tag in self.queued.drain(..) {
+            self.slots[tag as usize].submitted = now;
+        }
+        now
+    }
+
+    /// Hands over what is gathered and waits for `want` completions, no longer than `limit`.
+    #[allow(unsafe_code, reason = "io_uring_enter takes raw arguments")]
+    #[inline]
+    fn enter(&mut self, want: u32, limit: Option<Nanos>) -> Result<(), Errno> {
+        let queued = self.ring.submission().len() as u32;
+        let submitter = self.ring.submitter();
+        let entered = match limit {
+            // SAFETY: no argument is passed by address.
+            None => unsafe {
+                submitter.enter::<libc::sigset_t>(queued, want, EnterFlags::GETEVENTS.bits(), None)
+            },
+            Some(limit) => {
+                let limit = timespec(limit);
+                let arguments = types::SubmitArgs::new().timespec(&limit);
+                submitter.submit_with_args(want as usize, &arguments)
+            }
+        };
+        entered.map(|_| ()).map_err(|e| number(&e))
+    }
+
+    fn set_timer(&mut self, at: Nanos, left: Nanos) -> Result<(), TargetError> {
+        *self.timer_length = timespec(left);
+        let entry = opcode::Timeout::new(&*self.timer_length)
+            .build()
+            .user_data(TIMER);
+        self.put(&entry)?;
+        self.timer = Some(at);
+        Ok(())
+    }
+
+    /// Takes what has completed.
+    fn take(&mut self, replies: &mut Vec<Reply>) -> Result<(), TargetError> {
+        let now = self.clock.now();
+        for (tag, outcome) in self.settled.drain(..) {
+            self.outstanding -= 1;
+            let submitted = self.slots[tag as usize].submitted;
+            replies.push(Reply {
+                tag,
+                submitted: if submitted.is_zero() { now } else { submitted },
+                completed: now,
+                outcome,
+            });
+        }
+        loop {
+            let Some(completion) = self.ring.completion().next() else {
+                break;
+            };
+            if completion.user_data() == TIMER {
+                self.timer = None;
+                continue;
+            }
+            let tag = completion.user_data() as u32;
+            if let Some(outcome) = self.conclude(tag, completion.result())? {
+                self.outstanding -= 1;
+                replies.push(Reply {
+                    tag,
+                    submitted: self.slots[tag as usize].submitted,
+                    completed: now,
+                    outcome,
+                });
+            }
+        }
+        match self.gone.take() {
+            Some(e) => Err(TargetError::Gone(format!(
+                "{}: {}",
+                self.volume.path().display(),
+                std::io::Error::from(e)
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// How an operation has ended; `None` where the rest of it is on its way.
+    #[inline]
+    fn conclude(&mut self, tag: u32, result: i32) -> Result<Option<Outcome>, TargetError> {
+        let slot = &mut self.slots[tag as usize];
+        if result < 0 {
+            return self.fail(tag, Errno::from_raw_os_error(-result));
+        }
+        if !matches!(slot.kind, OpKind::Read | OpKind::Write) {
+            return Ok(Some(Outcome::Done));
+        }
+        slot.done += (result as u32).min(slot.length - slot.done);
+        if slot.done == slot.length {
+            return Ok(Some(Outcome::Done));
+        }
+        if result == 0 {
+            return Ok(Some(Outcome::Failed(
+                "the target ends before the operation does",
+            )));
+        }
+        let submitted = slot.submitted;
+        self.hand_over(tag)?;
+        // It counts from its first part.
+        self.queued.pop();
+        self.slots[tag as usize].submitted = submitted;
+        Ok(None)
+    }
+
+    fn fail(&mut self, tag: u32, error: Errno) -> Result<Option<Outcome>, TargetError> {
+        let unknown = matches!(error, Errno::OPNOTSUPP | Errno::INVAL | Errno::NOTTY);
+        if unknown && self.discards && self.slots[tag as usize].kind == OpKind::Trim {
+            // Perhaps only the way through the ring is missing.
+            if self.volume.kind() == VolumeKind::BlockDevice {
+                self.discards = false;
+                return Ok(Some(self.outside(tag as usize)));
+            }
+        }
+        if matches!(error, Errno::AGAIN | Errno::INTR) {
+            self.hand_over(tag)?;
+            self.queued.pop();
+            return Ok(None);
+        }
+        if errno::is_gone(error) {
+            self.gone = Some(error);
+        }
+        Ok(Some(errno::outcome(error)))
+    }
+}
+
+impl Drop for Ring {
+    /// The kernel may still write into the memory of operations in flight: they are waited for.
+    /// Where they do not come back, the memory is given up instead of being used for other things.
+    fn drop(&mut self) {
+        let until = self.clock.now() + PATIENCE;
+        let mut replies = Vec::new();
+        while self.outstanding > 0 && self.clock.now() < until {
+            // One that is gone still ends what is in flight; a ring that is broken does not.
+            if let Err(TargetError::Other(_)) = self.wait(until, &mut replies) {
+                break;
+            }
+        }
+        if self.outstanding > 0 {
+            std::mem::forget(std::mem::take(&mut self.slots));
+        }
+    }
+}
+
+fn build(depth: u32, polled: bool) -> Result<IoUring, Errno> {
+    // One more for the timer.
+    let entries = (depth + 1).next_power_of_two();
+    let base = |builder: &mut io_uring::Builder| {
+        builder.setup_submit_all().setup_cqsize(entries * 2);
+        if polled {
+            builder.setup_iopoll();
+        }
+    };
+    let mut best = IoUring::builder();
+    base(&mut best);
+    best.setup_single_issuer().setup_defer_taskrun();
+    let ring = match best.build(entries) {
+        // Kernels before 6.1 know neither.
+        Err(e) if number(&e) == Errno::INVAL => {
+            let mut plain = IoUring::builder();
+            if polled {
+                plain.setup_iopoll();
+            }
+            plain.build(entries)
+        }
+        other => other,
+    };
+    ring.map_err(|e| number(&e))
+}
+
+/// Whether the system lets this process use io_uring.
+pub(super) fn probe() -> Result<(), Errno> {
+    let ring = build(1, false)?;
+    if ring.params().is_feature_ext_arg() && ring.params().is_feature_nodrop() {
+        Ok(())
+    } else {
+        Err(Errno::NOSYS)
+    }
+}
+
+fn timespec(length: Nanos) -> types::Timespec {
+    types::Timespec::new()
+        .sec(length.0 / 1_000_000_000)
+        .nsec((length.0 % 1_000_000_000) as u32)
+}
+
+fn number(error: &std::io::Error) -> Errno {
+    Errno::from_io_error(error).unwrap_or(Errno::IO)
+}
+
+/// The kernel is short of something for a moment.
+fn is_passing(error: Errno) -> bool {
+    matches!(error, Errno::AGAIN | Errno::BUSY | Errno::INTR)
+}
+
+fn broken(what: &str, error: Errno) -> TargetError {
+    TargetError::Other(format!(
+        "{what} through io_uring failed: {}; --engine blocking does without",
+        std::io::Error::from(error)
+    ))
+}

@@ -1,0 +1,57 @@
+//! One place for an operation in flight: its memory, and how far it has come.
+
+use super::buffer::{Buffer, stamp};
+use crate::target::Request;
+use nandscope_units::Nanos;
+use nandscope_workload::OpKind;
+
+/// See the module's text. Reads and writes have memory of their own, so that what was read (often
+/// zeroes) is never written.
+#[derive(Debug)]
+pub(super) struct Slot {
+    pub(super) read: Buffer,
+    pub(super) write: Buffer,
+    /// The kernel knows the memory already.
+    pub(super) registered: bool,
+    pub(super) kind: OpKind,
+    pub(super) offset: u64,
+    pub(super) length: u32,
+    /// Bytes that are done; less than all after a transfer that was cut short.
+    pub(super) done: u32,
+    pub(super) submitted: Nanos,
+}
+
+impl Slot {
+    /// A place for operations of up to `length` bytes; `seed` is for what is written.
+    pub(super) fn new(length: usize, seed: u64) -> Self {
+        Slot {
+            read: Buffer::zeroed(length),
+            write: Buffer::random(length, seed),
+            registered: false,
+            kind: OpKind::Read,
+            offset: 0,
+            length: 0,
+            done: 0,
+            submitted: Nanos::ZERO,
+        }
+    }
+
+    /// Takes in an operation. A longer one than was foretold gets memory now, which the kernel
+    /// does not know.
+    #[inline]
+    pub(super) fn begin(&mut self, request: &Request, operation: u64, at: Nanos) {
+        let moves = matches!(request.kind, OpKind::Read | OpKind::Write);
+        if moves && request.length as usize > self.read.len() {
+            *self = Slot::new(request.length as usize, operation);
+        }
+        self.kind = request.kind;
+        self.offset = request.offset.0;
+        self.length = request.length;
+        self.done = 0;
+        self.submitted = at;
+        if request.kind == OpKind::Write {
+            let bytes = self.write.bytes_mut(request.length as usize);
+            stamp(bytes, request.offset.0, operation);
+        }
+    }
+}

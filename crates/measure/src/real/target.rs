@@ -1,0 +1,218 @@
+//! A file or block device as a target: which engine drives it, and lanes for its threads.
+
+use super::affinity::pin;
+use super::clock::Clock;
+use super::pool::Pool;
+use super::ring::{self, Ring};
+use super::volume::Volume;
+use crate::target::{LaneRequest, Lanes, Load, Reading, Reply, Request, Target, TargetError};
+use nandscope_units::{Bytes, Nanos};
+use std::sync::Arc;
+
+/// Which engine is wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EngineChoice {
+    /// io_uring, or pread and pwrite where the system does not allow it.
+    #[default]
+    Auto,
+    /// io_uring, or an error.
+    Uring,
+    /// pread and pwrite.
+    Blocking,
+}
+
+/// How a target is to be driven.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Which engine is wanted.
+    pub engine: EngineChoice,
+    /// Completions are polled for instead of waited for (IORING_SETUP_IOPOLL); devices whose
+    /// driver has no queues for polling answer that they do not support it.
+    pub polled: bool,
+}
+
+/// Which engine is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Engine {
+    /// io_uring.
+    Uring,
+    /// pread and pwrite in threads.
+    Blocking,
+}
+
+/// What all lanes of a target have in common.
+#[derive(Clone, Debug)]
+struct Shared {
+    volume: Arc<Volume>,
+    clock: Clock,
+    options: Options,
+    engine: Engine,
+}
+
+impl Shared {
+    fn lane(&self) -> RealTarget {
+        RealTarget {
+            shared: self.clone(),
+            fallback: None,
+            way: Way::Unprepared,
+        }
+    }
+}
+
+/// See the module's text.
+pub struct RealTarget {
+    shared: Shared,
+    /// Why the engine is not the first choice.
+    fallback: Option<String>,
+    way: Way,
+}
+
+/// What takes the operations.
+enum Way {
+    /// Nothing yet, or each lane has its own.
+    Unprepared,
+    Ring(Box<Ring>),
+    Pool(Box<Pool>),
+}
+
+impl RealTarget {
+    /// A target over an open volume; its clock begins now.
+    ///
+    /// # Errors
+    /// Where the engine that is wanted cannot be had.
+    pub fn new(volume: Volume, options: Options) -> Result<RealTarget, TargetError> {
+        let (engine, fallback) = match (options.engine, ring::probe()) {
+            (EngineChoice::Blocking, _) => (Engine::Blocking, None),
+            (_, Ok(())) => (Engine::Uring, None),
+            (EngineChoice::Auto, Err(e)) => (
+                Engine::Blocking,
+                Some(format!(
+                    "io_uring is not available here ({}): operations go through threads of pread and pwrite, which cost more time each",
+                    std::io::Error::from(e)
+                )),
+            ),
+            (EngineChoice::Uring, Err(e)) => {
+                return Err(TargetError::Other(format!(
+                    "io_uring is not available here: {}; --engine blocking does without",
+                    std::io::Error::from(e)
+                )));
+            }
+        };
+        if options.polled && engine == Engine::Blocking {
+            return Err(TargetError::Other(
+                "only io_uring can poll for completions; leave the polling out".to_string(),
+            ));
+        }
+        Ok(RealTarget {
+            shared: Shared {
+                volume: Arc::new(volume),
+                clock: Clock::new(),
+                options,
+                engine,
+            },
+            fallback,
+            way: Way::Unprepared,
+        })
+    }
+
+    /// The volume.
+    pub fn volume(&self) -> &Volume {
+        &self.shared.volume
+    }
+
+    /// Which engine is used.
+    pub fn engine(&self) -> Engine {
+        self.shared.engine
+    }
+
+    /// How it is driven, in words.
+    pub fn describe_engine(&self) -> &'static str {
+        match (self.shared.engine, self.shared.options.polled) {
+            (Engine::Uring, false) => "io_uring, registered buffers and files",
+            (Engine::Uring, true) => "io_uring, registered buffers and files, polled",
+            (Engine::Blocking, _) => "pread and pwrite, a thread per operation outstanding",
+        }
+    }
+
+    /// What a reader must know of how it is driven.
+    pub fn warnings(&self) -> Vec<String> {
+        let buffered = (!self.shared.volume.is_direct()).then(|| {
+            "the file system does not take direct I/O: the page cache stands between this measurement and the device".to_string()
+        });
+        self.fallback.iter().cloned().chain(buffered).collect()
+    }
+}
+
+impl Target for RealTarget {
+    #[inline]
+    fn now(&self) -> Nanos {
+        self.shared.clock.now()
+    }
+
+    fn capacity(&self) -> Bytes {
+        self.shared.volume.capacity()
+    }
+
+    fn prepare(&mut self, load: &Load) -> Result<(), TargetError> {
+        // The memory of the last run is given back before more is asked for.
+        self.way = Way::Unprepared;
+        let volume = self.shared.volume.clone();
+        self.way = match self.shared.engine {
+            Engine::Uring => Way::Ring(Box::new(
+                Ring::new(volume, self.shared.clock, load, &self.shared.options).map_err(|e| {
+                    TargetError::Other(format!(
+                        "io_uring for a queue depth of {} cannot be had: {}; --engine blocking does without",
+                        load.depth,
+                        std::io::Error::from(e)
+                    ))
+                })?,
+            )),
+            Engine::Blocking => Way::Pool(Box::new(Pool::new(volume, self.shared.clock, load)?)),
+        };
+        Ok(())
+    }
+
+    fn lanes(&self) -> Option<Box<dyn Lanes>> {
+        Some(Box::new(RealLanes(self.shared.clone())))
+    }
+
+    #[inline]
+    fn submit(&mut self, request: Request) -> Result<(), TargetError> {
+        match &mut self.way {
+            Way::Ring(ring) => ring.push(&request),
+            Way::Pool(pool) => pool.push(&request),
+            Way::Unprepared => {
+                self.prepare(&Load::default())?;
+                self.submit(request)
+            }
+        }
+    }
+
+    #[inline]
+    fn wait(&mut self, until: Nanos, replies: &mut Vec<Reply>) -> Result<(), TargetError> {
+        match &mut self.way {
+            Way::Ring(ring) => ring.wait(until, replies),
+            Way::Pool(pool) => pool.wait(until, replies),
+            Way::Unprepared => {
+                if until != Nanos::MAX {
+                    self.shared.clock.sleep_until(until);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn reading(&mut self) -> Reading {
+        Reading::default()
+    }
+}
+
+/// Opens a lane per thread: the same volume and clock, a ring of its own.
+struct RealLanes(Shared);
+
+impl Lanes for RealLanes {
+    fn open(&self, request: &LaneRequest) -> Result<Box<dyn Target>, TargetError> {
+        pin(&request.cpus)?;
+        Ok(Box::new(self.0.lane()))
+    }
+}
