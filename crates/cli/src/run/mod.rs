@@ -8,6 +8,7 @@ mod plan;
 pub mod progress;
 mod replay;
 mod session;
+mod subject;
 
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
@@ -15,10 +16,13 @@ use crate::interrupt::Interrupt;
 use crate::target::{self, Precondition};
 use crate::{job, output};
 use clap::Args;
+#[cfg(target_os = "linux")]
+use nandscope_measure::target::Target;
 use nandscope_workload::job::{Job, JobFile};
-use plan::Setting;
+use plan::{Reality, Setting};
 use session::Session;
 use std::path::PathBuf;
+use subject::{Simulation, Subject};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -26,6 +30,8 @@ Examples:
   nandscope run job.fio sim:./my-card.toml --host rtl9211ds --precondition random:80
   nandscope run fill.fio sim:sm2708-250gb --save used.dev
   nandscope run read.fio sim:saved:used.dev -o result.json
+  nandscope run jobs/rand-read.fio /dev/nvme0n1
+  nandscope run job.fio ./test.img --size 8g            on a new file of 8 GiB
 
 Ctrl-C ends the run: operations in flight are waited for, what was measured is printed and kept,
 and the exit code is 130. A second Ctrl-C ends the program at once.";
@@ -37,7 +43,7 @@ pub struct Arguments {
     /// Job file in fio's grammar
     #[arg(value_name = "JOB.fio")]
     job: PathBuf,
-    /// sim:NAME, sim:./FILE.toml or sim:saved:FILE
+    /// sim:NAME, sim:./FILE.toml, sim:saved:FILE, or the path of a file or block device
     target: String,
     /// Host to which the device is attached [default: direct, or that of a kept device]
     #[arg(long, value_name = "NAME|FILE")]
@@ -60,6 +66,8 @@ pub struct Arguments {
     /// Folder for the logs that jobs ask for (write_bw_log and the like)
     #[arg(long, value_name = "DIR", default_value = ".")]
     log_dir: PathBuf,
+    #[command(flatten)]
+    real: target::real::RealArguments,
 }
 
 /// Runs the job file.
@@ -69,12 +77,17 @@ pub struct Arguments {
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let (jobs, text) = job::read(&arguments.job, console)?;
     check_outputs(&arguments, &jobs)?;
+    let interrupt = Interrupt::listen()?;
+    if target::real::is_real(&arguments.target) {
+        return run_real(&arguments, &jobs, &text, interrupt, console);
+    }
     let (simulated, device) = target::open(
         &arguments.target,
         arguments.host.as_deref(),
         arguments.seed,
         console,
     )?;
+    arguments.real.refuse(&arguments.target)?;
     let setting = Setting {
         text: &text,
         capacity: device.capacity(),
@@ -82,16 +95,60 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         fit: arguments.fit,
         console,
     };
-    plan::check(&jobs.jobs, &setting)?;
+    plan::check(&jobs.jobs, &setting, Reality::Simulated)?;
+    let subject = Simulation::new(simulated, device);
+    carry_out(&arguments, &jobs, &setting, subject, interrupt)
+}
+
+#[cfg(target_os = "linux")]
+fn run_real(
+    arguments: &Arguments,
+    jobs: &JobFile,
+    text: &str,
+    interrupt: Interrupt,
+    console: &Console,
+) -> Result<Exit, Failure> {
+    let access = plan::access(&jobs.jobs);
+    let real = target::real::open_real(&arguments.target, access, &arguments.real, &interrupt)?;
+    let setting = Setting {
+        text,
+        capacity: real.target.capacity(),
+        seed: arguments.seed,
+        fit: arguments.fit,
+        console,
+    };
+    plan::check(&jobs.jobs, &setting, Reality::Real)?;
+    let depth = jobs.jobs.iter().map(|j| j.pacing.iodepth).max();
+    let subject = subject::RealSubject::new(real, arguments, depth.unwrap_or(1))?;
+    carry_out(arguments, jobs, &setting, subject, interrupt)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn run_real(
+    arguments: &Arguments,
+    _: &JobFile,
+    _: &str,
+    _: Interrupt,
+    _: &Console,
+) -> Result<Exit, Failure> {
+    Err(target::real::absent(&arguments.target))
+}
+
+fn carry_out<S: Subject>(
+    arguments: &Arguments,
+    jobs: &JobFile,
+    setting: &Setting<'_>,
+    subject: S,
+    interrupt: Interrupt,
+) -> Result<Exit, Failure> {
     // Every group is planned once before the first one runs: a job that does not fit the target
     // must not be found out after hours.
     for group in jobs.groups() {
-        plan::of_group(group, &setting, 1, None)?;
+        plan::of_group(group, setting, 1, None)?;
     }
-    let interrupt = Interrupt::listen()?;
-    let mut session = Session::new(&arguments, simulated, device, interrupt)?;
-    session.run(&jobs, &setting)?;
-    session.finish(&arguments, console)
+    let mut session = Session::new(arguments, subject, interrupt)?;
+    session.run(jobs, setting)?;
+    session.finish(arguments, setting.console)
 }
 
 fn check_outputs(arguments: &Arguments, jobs: &JobFile) -> Result<(), Failure> {

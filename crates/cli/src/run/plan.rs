@@ -7,8 +7,12 @@ use crate::console::Console;
 use crate::failure::Failure;
 use crate::fault;
 use nandscope_measure::build::JobMeta;
+#[cfg(target_os = "linux")]
+use nandscope_measure::real::Access;
 use nandscope_measure::runner::{OnError, Thread};
 use nandscope_units::{Bytes, Nanos};
+#[cfg(target_os = "linux")]
+use nandscope_workload::OpKind;
 use nandscope_workload::OpSource;
 use nandscope_workload::job::{Fault, Job, JobError, UnifiedRw};
 use nandscope_workload::pattern::Generator;
@@ -38,14 +42,38 @@ pub struct Plan {
     pub notices: Vec<String>,
 }
 
-/// Refuses what a simulated device cannot do, before anything is run.
+/// Whether a target is simulated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reality {
+    /// In virtual time, without contents.
+    Simulated,
+    /// A file or device.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
+    Real,
+}
+
+/// What the jobs do to the target. What a trace does is known only when it is replayed; it is
+/// taken to write.
+#[cfg(target_os = "linux")]
+pub fn access(jobs: &[Job]) -> Access {
+    let writes =
+        |job: &Job| job.trace.is_some() || job.rw.kinds().iter().any(|kind| *kind != OpKind::Read);
+    if jobs.iter().any(writes) {
+        Access::Write
+    } else {
+        Access::Read
+    }
+}
+
+/// Refuses what the target cannot do, before anything is run.
 ///
 /// # Errors
 /// With the places of all such options.
-pub fn check(jobs: &[Job], setting: &Setting<'_>) -> Result<(), Failure> {
+pub fn check(jobs: &[Job], setting: &Setting<'_>, reality: Reality) -> Result<(), Failure> {
     let mut faults = Vec::new();
     for job in jobs {
-        if let Some(method) = job.verify.method.as_deref().filter(|m| *m != "none") {
+        let method = job.verify.method.as_deref().filter(|m| *m != "none");
+        if let (Some(method), Reality::Simulated) = (method, reality) {
             faults.push(fault_at(
                 job,
                 "verify",
@@ -53,6 +81,15 @@ pub fn check(jobs: &[Job], setting: &Setting<'_>) -> Result<(), Failure> {
                 "remove verify for simulated devices",
             ));
         }
+        if job.fullness_percent.is_some_and(|p| p > 0) && reality == Reality::Real {
+            faults.push(fault_at(
+                job,
+                "nandscope_fullness",
+                "`nandscope_fullness`: a real target is not filled beforehand".to_string(),
+                "put a job that writes, with stonewall behind it, before this one",
+            ));
+        }
+        faults.extend(cpus(job).err());
         if job.unified_rw != UnifiedRw::None {
             faults.push(fault_at(
                 job,
@@ -113,7 +150,7 @@ pub fn of_group(
                 let number = first + plan.threads.len();
                 let unmeasured = job.pacing.start_delay + job.pacing.ramp_time;
                 let thread = watch
-                    .borrow_mut()
+                    .lock()
                     .add(&job.name, number, &job.logs, begin, unmeasured);
                 source = Box::new(Watched {
                     source,
@@ -131,6 +168,8 @@ pub fn of_group(
             }
             let mut thread = Thread::new(source, job.pacing.clone(), record);
             thread.on_error = on_error(job);
+            // `check` has refused what cannot be read.
+            thread.cpus = cpus(job).unwrap_or_default();
             plan.threads.push(thread);
         }
     }
@@ -180,4 +219,28 @@ fn on_error(job: &Job) -> OnError {
         None | Some("none" | "0") => OnError::Stop,
         Some(_) => OnError::Continue,
     }
+}
+
+/// `cpus_allowed`: numbers and ranges of processors, separated by commas.
+fn cpus(job: &Job) -> Result<Vec<u32>, Fault> {
+    const MOST: u32 = 4096;
+    let Some(text) = job.inert.get("cpus_allowed") else {
+        return Ok(Vec::new());
+    };
+    let mut all = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        match (first.trim().parse::<u32>(), last.trim().parse::<u32>()) {
+            (Ok(first), Ok(last)) if first <= last && last < MOST => all.extend(first..=last),
+            _ => {
+                return Err(fault_at(
+                    job,
+                    "cpus_allowed",
+                    format!("`cpus_allowed={text}`: `{part}` is no processor"),
+                    "give numbers and ranges such as 0,2-3",
+                ));
+            }
+        }
+    }
+    Ok(all)
 }

@@ -5,26 +5,24 @@ use super::figures;
 use super::logs::{SharedWatch, WatchedTarget};
 use super::plan::{self, Plan, Setting};
 use super::progress::Line;
+use super::subject::Subject;
 use super::{Arguments, wants_logs};
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::output;
-use crate::target::{Kept, Precondition, Simulated};
-use nandscope_device::Device;
+use crate::target::Precondition;
 use nandscope_measure::build::{StepMeta, add_step, step_result};
 use nandscope_measure::result::{FORMAT, FORMAT_VERSION, Notice, ResultDocument, WallClock};
 use nandscope_measure::runner::{Ending, GroupOutcome, run_group};
-use nandscope_measure::sim::SimTarget;
 use nandscope_measure::target::Target;
 use nandscope_measure::{document, summary};
 use nandscope_workload::job::{Job, JobFile};
 use std::time::{Instant, SystemTime};
 
 /// See the module's text.
-pub struct Session {
-    target: SimTarget<Device>,
-    simulated: Simulated,
+pub struct Session<S: Subject> {
+    subject: S,
     document: ResultDocument,
     interrupt: Interrupt,
     ending: Ending,
@@ -32,34 +30,31 @@ pub struct Session {
     began: Instant,
 }
 
-impl Session {
-    /// The device in its state before the run.
+impl<S: Subject> Session<S> {
+    /// The target in its state before the run.
     ///
     /// # Errors
-    /// Where the device cannot be brought into that state.
+    /// Where the target cannot be brought into that state.
     pub fn new(
         arguments: &Arguments,
-        simulated: Simulated,
-        mut device: Device,
+        mut subject: S,
         interrupt: Interrupt,
     ) -> Result<Self, Failure> {
-        let mut document = empty(arguments, &simulated, &device);
+        let mut document = empty(arguments, &subject);
         let began = Instant::now();
-        let line = Line::new("prepare");
-        line.say("the device is being filled");
-        let prepared = arguments.precondition.apply(&mut device, arguments.seed);
-        line.clear();
-        prepared.map_err(Failure::internal)?;
         if let Some(state) = arguments.precondition.describe() {
+            let line = Line::new("prepare");
+            line.say("the device is being filled");
+            let prepared = subject.fill(arguments.precondition, arguments.seed);
+            line.clear();
+            prepared?;
             note(
                 &mut document,
                 format!("before the run the device was {state}"),
             );
         }
-        let now = device.now();
         Ok(Session {
-            target: SimTarget::at(device, now),
-            simulated,
+            subject,
             document,
             interrupt,
             ending: Ending::Complete,
@@ -103,9 +98,7 @@ impl Session {
         };
         if percent > 0 {
             let state = Precondition::Sequential(f64::from(percent));
-            state
-                .apply(self.target.device_mut(), setting.seed)
-                .map_err(Failure::internal)?;
+            self.subject.fill(state, setting.seed)?;
             let names: Vec<_> = group.iter().map(|j| j.name.as_str()).collect();
             let text = format!(
                 "before {} the device was filled to {percent} % in order",
@@ -126,23 +119,23 @@ impl Session {
         title: &str,
     ) -> Result<usize, Failure> {
         let watch = group.iter().any(wants_logs).then(SharedWatch::default);
-        let watching = watch.as_ref().map(|w| (w, self.target.now()));
+        let watching = watch.as_ref().map(|w| (w, self.subject.target().now()));
         let plan = plan::of_group(group, setting, first_thread, watching)?;
         let threads = plan.threads.len();
         let mut line = Line::new(title);
         let interrupt = self.interrupt.clone();
         let stop = move || interrupt.asked();
         let outcome = match &watch {
-            None => run_group(&mut self.target, plan.threads, None, &mut line, &stop),
+            None => run_group(self.subject.target(), plan.threads, None, &mut line, &stop),
             Some(watch) => {
-                let mut target = WatchedTarget::new(&mut self.target, watch.clone());
+                let mut target = WatchedTarget::new(self.subject.target(), watch.clone());
                 run_group(&mut target, plan.threads, None, &mut line, &stop)
             }
         };
         line.clear();
         let outcome = outcome.map_err(Failure::usage)?;
         if let Some(watch) = watch {
-            self.logs.extend(watch.borrow().files());
+            self.logs.extend(watch.lock().files());
         }
         let plan = Plan {
             threads: Vec::new(),
@@ -224,8 +217,7 @@ impl Session {
             said.push(format!("log: {}", path.display()));
         }
         if let Some(path) = &arguments.save {
-            let bytes =
-                Kept::write(&self.simulated, self.target.device()).map_err(Failure::internal)?;
+            let bytes = self.subject.save()?;
             output::write(path, &bytes)?;
             said.push(format!("device: {}", path.display()));
         }
@@ -246,23 +238,23 @@ fn note(document: &mut ResultDocument, text: String) {
     });
 }
 
-fn empty(arguments: &Arguments, simulated: &Simulated, device: &Device) -> ResultDocument {
-    let target = simulated.info(device);
+fn empty<S: Subject>(arguments: &Arguments, subject: &S) -> ResultDocument {
     let file = arguments.job.file_name().unwrap_or_default();
     let started = humantime::format_rfc3339_seconds(SystemTime::now());
+    let notices = subject.notices().into_iter().map(|(level, text)| Notice {
+        level: level.to_string(),
+        text,
+        step: None,
+    });
     ResultDocument {
         format: FORMAT.to_string(),
         version: FORMAT_VERSION,
         generator: concat!("nandscope ", env!("CARGO_PKG_VERSION")).to_string(),
         procedure: "run".to_string(),
-        title: format!(
-            "{} on {}",
-            file.to_string_lossy(),
-            simulated.device_source.profile.device.title
-        ),
+        title: format!("{} on {}", file.to_string_lossy(), subject.title()),
         seed: arguments.seed,
-        target,
-        environment: Default::default(),
+        target: subject.info(),
+        environment: subject.environment(),
         wall: WallClock {
             started: Some(started.to_string()),
             elapsed_s: None,
@@ -270,6 +262,6 @@ fn empty(arguments: &Arguments, simulated: &Simulated, device: &Device) -> Resul
         complete: true,
         steps: Vec::new(),
         figures: Vec::new(),
-        notices: Vec::new(),
+        notices: notices.collect(),
     }
 }

@@ -3,6 +3,11 @@
 
 mod fill;
 mod kept;
+#[cfg(target_os = "linux")]
+pub mod real;
+#[cfg(not(target_os = "linux"))]
+#[path = "real_absent.rs"]
+pub mod real;
 
 pub use fill::Precondition;
 pub use kept::Kept;
@@ -56,7 +61,7 @@ pub fn open(
 ) -> Result<(Simulated, Device), Failure> {
     let Some(place) = name.strip_prefix("sim:") else {
         return Err(Failure::usage(format!(
-            "`{name}` is no target; simulated devices are named {FORMS}; real devices are not driven yet"
+            "`{name}` is no target; simulated devices are named {FORMS}; a file or device of this machine is named by its path, such as ./FILE or /dev/sdX"
         )));
     };
     if let Some(file) = place.strip_prefix("saved:") {

@@ -1,0 +1,184 @@
+//! What a run is made on, as far as the command has to know: how it is called, what may be done
+//! to it before and after, how threads are put on it. The runner sees none of this.
+
+use super::Arguments;
+use crate::failure::Failure;
+use crate::target::{Kept, Precondition, Simulated};
+use nandscope_device::Device;
+use nandscope_measure::result::TargetInfo;
+use nandscope_measure::sim::SimTarget;
+use nandscope_measure::target::Target;
+use std::collections::BTreeMap;
+
+/// A simulated or a real target with what belongs to it.
+pub trait Subject {
+    /// What the runner drives.
+    type Target: Target;
+
+    /// What the runner drives.
+    fn target(&mut self) -> &mut Self::Target;
+
+    /// Its name for the title of a result.
+    fn title(&self) -> String;
+
+    /// What the result says of it.
+    fn info(&self) -> TargetInfo;
+
+    /// The circumstances of the measurement, for the result.
+    fn environment(&self) -> BTreeMap<String, String> {
+        BTreeMap::new()
+    }
+
+    /// What a reader of the result must know: level and text.
+    fn notices(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
+    /// Fills it before a run or a group.
+    ///
+    /// # Errors
+    /// Where it cannot be filled.
+    fn fill(&mut self, state: Precondition, seed: u64) -> Result<(), Failure>;
+
+    /// The bytes by which it can be continued later.
+    ///
+    /// # Errors
+    /// Where there are none.
+    fn save(&self) -> Result<Vec<u8>, Failure>;
+}
+
+/// A simulated device.
+pub struct Simulation {
+    target: SimTarget<Device>,
+    simulated: Simulated,
+}
+
+impl Simulation {
+    /// A device at its present.
+    pub fn new(simulated: Simulated, device: Device) -> Self {
+        let now = device.now();
+        Simulation {
+            target: SimTarget::at(device, now),
+            simulated,
+        }
+    }
+}
+
+impl Subject for Simulation {
+    type Target = SimTarget<Device>;
+
+    fn target(&mut self) -> &mut Self::Target {
+        &mut self.target
+    }
+
+    fn title(&self) -> String {
+        self.simulated.device_source.profile.device.title.clone()
+    }
+
+    fn info(&self) -> TargetInfo {
+        self.simulated.info(self.target.device())
+    }
+
+    /// Takes no time of the device's clock.
+    fn fill(&mut self, state: Precondition, seed: u64) -> Result<(), Failure> {
+        state
+            .apply(self.target.device_mut(), seed)
+            .map_err(Failure::internal)
+    }
+
+    fn save(&self) -> Result<Vec<u8>, Failure> {
+        Kept::write(&self.simulated, self.target.device()).map_err(Failure::internal)
+    }
+}
+
+#[cfg(target_os = "linux")]
+pub use real::RealSubject;
+
+#[cfg(target_os = "linux")]
+mod real {
+    use super::*;
+    use crate::target::real::{Real, generator_cost};
+    use nandscope_measure::real::RealTarget;
+
+    /// A file or block device.
+    pub struct RealSubject {
+        real: Real,
+        cost: Option<String>,
+    }
+
+    impl RealSubject {
+        /// One that is open, for jobs of up to this queue depth.
+        ///
+        /// # Errors
+        /// Where an option was given that only a simulated device heeds.
+        pub fn new(real: Real, arguments: &Arguments, depth: u32) -> Result<Self, Failure> {
+            let given = [
+                (arguments.host.is_some(), "--host"),
+                (arguments.save.is_some(), "--save"),
+                (
+                    arguments.precondition != Precondition::None,
+                    "--precondition",
+                ),
+            ];
+            if let Some((_, option)) = given.iter().find(|(given, _)| *given) {
+                return Err(Failure::usage(format!(
+                    "{option} is for simulated devices, and {} is a real target; leave it out",
+                    real.name
+                )));
+            }
+            Ok(RealSubject {
+                real,
+                cost: generator_cost(depth),
+            })
+        }
+    }
+
+    impl Subject for RealSubject {
+        type Target = RealTarget;
+
+        fn target(&mut self) -> &mut RealTarget {
+            &mut self.real.target
+        }
+
+        fn title(&self) -> String {
+            self.real.name.clone()
+        }
+
+        fn info(&self) -> TargetInfo {
+            self.real.info()
+        }
+
+        fn environment(&self) -> BTreeMap<String, String> {
+            let mut all = self.real.environment();
+            if let Some(cost) = &self.cost {
+                all.insert("generator cost".to_string(), cost.clone());
+            }
+            all
+        }
+
+        fn notices(&self) -> Vec<(&'static str, String)> {
+            let engine = format!("driven by {}", self.real.target.describe_engine());
+            let cost = self.cost.iter().map(|c| format!("the generator costs {c}"));
+            let infos = self
+                .real
+                .remarks
+                .iter()
+                .cloned()
+                .chain([engine])
+                .chain(cost);
+            let warnings = self.real.warnings.iter().map(|w| ("warning", w.clone()));
+            infos.map(|text| ("info", text)).chain(warnings).collect()
+        }
+
+        /// [`super::super::plan::check`] refuses the jobs that ask for it.
+        fn fill(&mut self, _: Precondition, _: u64) -> Result<(), Failure> {
+            Err(Failure::usage(
+                "a real target is filled by a job that writes; leave nandscope_fullness out",
+            ))
+        }
+
+        fn save(&self) -> Result<Vec<u8>, Failure> {
+            Err(Failure::internal("a real target cannot be kept in a file"))
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! Real targets are driven on Linux only; elsewhere they are refused by name.
+
+use crate::failure::Failure;
+use clap::Args;
+use std::path::Path;
+
+/// Arguments that only a real target heeds; there are none here.
+#[derive(Args, Clone, Debug, Default)]
+pub struct RealArguments {}
+
+impl RealArguments {
+    /// Refuses those that were given for a target that does not heed them.
+    ///
+    /// # Errors
+    /// Never here.
+    pub fn refuse(&self, _: &str) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+/// Whether a target of this name is a file or device of this machine.
+pub fn is_real(name: &str) -> bool {
+    !name.starts_with("sim:") && (name.contains('/') || Path::new(name).exists())
+}
+
+/// Why it is not driven.
+pub fn absent(name: &str) -> Failure {
+    Failure::usage(format!(
+        "{name} is a real target; those are driven on Linux only"
+    ))
+}
