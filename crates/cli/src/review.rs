@@ -8,12 +8,16 @@ use crate::run::progress::Line;
 use crate::{output, target};
 use clap::Args;
 use nandscope_measure::document;
+#[cfg(target_os = "linux")]
+use nandscope_measure::result::Notice;
 use nandscope_measure::result::ResultDocument;
 use nandscope_report::{terminal, write_all};
+#[cfg(target_os = "linux")]
+use nandscope_suite::review_target;
 use nandscope_suite::spec::attachments;
 use nandscope_suite::{Procedure, ReviewObserver, ReviewOptions, SimSpec, SuiteError};
 use nandscope_units::Nanos;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
 const EXAMPLES: &str = "\
@@ -21,6 +25,7 @@ Examples:
   nandscope review sim:sm2708-250gb                     every mode, report in review-sm2708-250gb/
   nandscope review sim:sm2708-250gb --mode uhs-i -o uhs/
   nandscope review sim:./my-card.toml --host rtl9211ds --quick
+  nandscope review ./test.img --size 8g --quick         on a new file of this machine
   nandscope review sim:plextor-m6e-256gb --suite iometer --host asus-z87-satae
   nandscope review sim:sm2708-250gb --suite speed-class
 
@@ -34,7 +39,7 @@ exit code is 130. A second Ctrl-C ends the program at once.";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// sim:NAME or sim:./FILE.toml
+    /// sim:NAME, sim:./FILE.toml, or the path of a file or block device
     target: String,
     /// Folder for the report; made where it is missing [default: review-NAME]
     #[arg(short, long, value_name = "DIR")]
@@ -56,6 +61,8 @@ pub struct Arguments {
     /// A tenth of the data, one pass, short runs
     #[arg(long)]
     quick: bool,
+    #[command(flatten)]
+    real: target::real::RealArguments,
 }
 
 /// Reviews the device and writes the report.
@@ -64,6 +71,10 @@ pub struct Arguments {
 /// Where something is wrong before the review, or the report cannot be written.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let procedure = Procedure::find(&arguments.suite).map_err(|e| suite_failure(&e))?;
+    if target::real::is_real(&arguments.target) {
+        return review_real(&arguments, procedure, console);
+    }
+    arguments.real.refuse(&arguments.target)?;
     let spec = specify(&arguments, console)?;
     let folder = arguments
         .output
@@ -76,15 +87,26 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         quick: arguments.quick,
     };
     let interrupt = Interrupt::listen()?;
+    let measure = |line: &mut Line| procedure.run(&spec, &options, line, &|| interrupt.asked());
+    conduct(measure, &folder, &interrupt, console)
+}
+
+/// Measures, writes the report, and says how it ended.
+fn conduct(
+    measure: impl FnOnce(&mut Line) -> Result<ResultDocument, SuiteError>,
+    folder: &Path,
+    interrupt: &Interrupt,
+    console: &Console,
+) -> Result<Exit, Failure> {
     let began = Instant::now();
     let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let mut line = Line::new("review");
-    let result = procedure.run(&spec, &options, &mut line, &|| interrupt.asked());
+    let result = measure(&mut line);
     line.clear();
     let mut document = result.map_err(|e| suite_failure(&e))?;
     document.wall.started = Some(started);
     document.wall.elapsed_s = Some(began.elapsed().as_secs_f64());
-    write(&document, &folder, console)?;
+    write(&document, folder, console)?;
     if interrupt.asked() {
         let text = format!(
             "interrupted; what was measured until then is in {}",
@@ -99,11 +121,73 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     })
 }
 
+/// The review of a file or block device.
+#[cfg(target_os = "linux")]
+fn review_real(
+    arguments: &Arguments,
+    procedure: Procedure,
+    console: &Console,
+) -> Result<Exit, Failure> {
+    if procedure != Procedure::Card {
+        return Err(Failure::usage(format!(
+            "--suite {} is for simulated devices only; leave it out",
+            procedure.name()
+        )));
+    }
+    if !arguments.mode.is_empty() || arguments.host.is_some() {
+        return Err(Failure::usage(
+            "--mode and --host are for simulated devices; a real one is attached as it is",
+        ));
+    }
+    let name = Path::new(&arguments.target);
+    let name = name.file_stem().unwrap_or_default().to_string_lossy();
+    let folder = arguments
+        .output
+        .clone()
+        .unwrap_or_else(|| PathBuf::from(format!("review-{name}")));
+    output::check_folder(&folder)?;
+    let interrupt = Interrupt::listen()?;
+    let access = nandscope_measure::real::Access::Write;
+    let mut real = target::real::open_real(&arguments.target, access, &arguments.real, &interrupt)?;
+    let mut environment = real.environment();
+    let cost = target::real::generator_cost(32);
+    environment.extend(cost.map(|cost| ("generator cost".to_string(), cost)));
+    let info = real.info();
+    let said = std::mem::take(&mut real.warnings)
+        .into_iter()
+        .map(|text| ("warning", text))
+        .chain(real.remarks.drain(..).map(|text| ("info", text)))
+        .collect::<Vec<_>>();
+    let options = ReviewOptions {
+        modes: Vec::new(),
+        seed: arguments.seed,
+        quick: arguments.quick,
+    };
+    let measure = |line: &mut Line| {
+        let stop = || interrupt.asked();
+        let mut document = review_target(real.target, info, environment, &options, line, &stop)?;
+        document
+            .notices
+            .extend(said.into_iter().map(|(level, text)| Notice {
+                level: level.to_string(),
+                text,
+                step: None,
+            }));
+        Ok(document)
+    };
+    conduct(measure, &folder, &interrupt, console)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn review_real(arguments: &Arguments, _: Procedure, _: &Console) -> Result<Exit, Failure> {
+    Err(target::real::absent(&arguments.target))
+}
+
 /// The device with the hosts it is to be attached to.
 fn specify(arguments: &Arguments, console: &Console) -> Result<SimSpec, Failure> {
     let Some(place) = arguments.target.strip_prefix("sim:") else {
         return Err(Failure::usage(format!(
-            "`{}` is no target; simulated devices are named sim:NAME (see `nandscope devices`) or sim:./FILE.toml; real devices are not driven yet",
+            "`{}` is no target; simulated devices are named sim:NAME (see `nandscope devices`) or sim:./FILE.toml; a file or device of this machine is named by its path, such as ./FILE or /dev/sdX",
             arguments.target
         )));
     };
@@ -118,11 +202,7 @@ fn specify(arguments: &Arguments, console: &Console) -> Result<SimSpec, Failure>
 }
 
 /// Result first: it is what cannot be made again from anything else.
-fn write(
-    document: &ResultDocument,
-    folder: &std::path::Path,
-    console: &Console,
-) -> Result<(), Failure> {
+fn write(document: &ResultDocument, folder: &Path, console: &Console) -> Result<(), Failure> {
     document::write(&folder.join("result.json"), document)
         .map_err(|e| output::document_failure(&e))?;
     write_all(document, folder).map_err(|e| output::report_failure(&e))?;
@@ -145,6 +225,11 @@ pub fn suite_failure(error: &SuiteError) -> Failure {
 
 impl ReviewObserver for Line {
     fn progress(&mut self, fraction: f64, mode: &str, step: &str, at: Nanos) {
-        self.show(Some(fraction), format!("{mode}: {step}, {at} virtual"));
+        let mode = if mode.is_empty() {
+            String::new()
+        } else {
+            format!("{mode}: ")
+        };
+        self.show(Some(fraction), format!("{mode}{step}, {at}"));
     }
 }

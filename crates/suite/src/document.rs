@@ -3,12 +3,26 @@
 
 use crate::review::ReviewOptions;
 use crate::spec::SimSpec;
-use nandscope_measure::result::{FORMAT, FORMAT_VERSION, Notice, ResultDocument, WallClock};
+use nandscope_measure::result::{
+    FORMAT, FORMAT_VERSION, Notice, ResultDocument, TargetInfo, WallClock,
+};
 
 /// A document in which nothing has been measured yet. `shortened` says what a quick run leaves out;
 /// it stands in the document where the run is one.
 pub(crate) fn blank(
     spec: &SimSpec,
+    options: &ReviewOptions,
+    procedure: &str,
+    shortened: &str,
+) -> ResultDocument {
+    let title = spec.profile.device.title.clone();
+    empty(title, spec.target_info(), options, procedure, shortened)
+}
+
+/// The same for a target of any kind.
+pub(crate) fn empty(
+    title: String,
+    target: TargetInfo,
     options: &ReviewOptions,
     procedure: &str,
     shortened: &str,
@@ -23,9 +37,9 @@ pub(crate) fn blank(
         version: FORMAT_VERSION,
         generator: concat!("nandscope ", env!("CARGO_PKG_VERSION")).to_string(),
         procedure: procedure.to_string(),
-        title: spec.profile.device.title.clone(),
+        title,
         seed: options.seed,
-        target: spec.target_info(),
+        target,
         environment: Default::default(),
         wall: WallClock::default(),
         complete: true,

@@ -23,6 +23,7 @@ pub mod plateaus;
 pub mod probe;
 pub mod procedures;
 mod progress;
+mod real;
 pub mod review;
 mod sequential;
 mod session;
@@ -34,6 +35,7 @@ mod sustained;
 pub mod sweep;
 
 pub use procedures::Procedure;
+pub use real::review_target;
 pub use review::{ReviewObserver, ReviewOptions, Unobserved, review};
 pub use session::SuiteError;
 pub use spec::SimSpec;

@@ -44,7 +44,7 @@ impl ReviewObserver for Unobserved {
 }
 
 /// What a quick review leaves out.
-const SHORTENED: &str = "Quick review: a tenth of the device and of the folders, one pass, short runs. Regions behind the cache may not be reached, and nothing is compared with publications.";
+pub(crate) const SHORTENED: &str = "Quick review: a tenth of the device and of the folders, one pass, short runs. Regions behind the cache may not be reached, and nothing is compared with publications.";
 
 /// A stage of the procedure; its weight is its share of the work, roughly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,7 +175,10 @@ pub fn review(
     Ok(document)
 }
 
-fn all_stages<T: Target>(session: &mut Session<'_, T>, quick: bool) -> Result<Flow, SuiteError> {
+pub(crate) fn all_stages<T: Target>(
+    session: &mut Session<'_, T>,
+    quick: bool,
+) -> Result<Flow, SuiteError> {
     let total: u32 = STAGES.iter().map(|(_, weight)| weight).sum();
     let mut done = 0;
     for (stage, weight) in STAGES {

@@ -62,11 +62,7 @@ impl Line {
 
 impl Observer for Line {
     fn progress(&mut self, progress: &Progress) {
-        let text = format!(
-            "{} virtual, {:.1} GB",
-            progress.elapsed,
-            progress.bytes.as_gb()
-        );
+        let text = format!("{}, {:.1} GB", progress.elapsed, progress.bytes.as_gb());
         self.show(progress.fraction, text);
     }
 }

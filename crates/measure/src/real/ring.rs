@@ -8,9 +8,9 @@
 use super::clock::{AWAKE, Clock};
 use super::slot::Slot;
 use super::volume::{Volume, VolumeKind};
-use super::{Options, errno};
+use super::{Options, errno, sys};
 use crate::target::{Load, Outcome, Reply, Request, TargetError};
-use io_uring::{EnterFlags, IoUring, opcode, squeue, types};
+use io_uring::{IoUring, opcode, squeue, types};
 use nandscope_units::Nanos;
 use nandscope_workload::OpKind;
 use rustix::io::Errno;
@@ -46,6 +46,8 @@ pub(super) struct Ring {
     timer_length: Box<types::Timespec>,
     operations: u64,
     polled: bool,
+    /// Number of the ring among those registered by this thread, which spares the kernel a look-up.
+    index: Option<u32>,
     /// The kernel takes discards of devices through the ring.
     discards: bool,
     gone: Option<Errno>,
@@ -75,10 +77,12 @@ impl Ring {
             timer_length: Box::default(),
             operations: 0,
             polled: options.polled,
+            index: None,
             discards: !options.polled,
             gone: None,
         };
         made.register()?;
+        made.index = sys::register_ring(&made.ring);
         Ok(made)
     }
 
@@ -291,23 +295,19 @@ impl Ring {
     }
 
     /// Hands over what is gathered and waits for `want` completions, no longer than `limit`.
-    #[allow(unsafe_code, reason = "io_uring_enter takes raw arguments")]
     #[inline]
     fn enter(&mut self, want: u32, limit: Option<Nanos>) -> Result<(), Errno> {
+        if let Some(limit) = limit {
+            let limit = timespec(limit);
+            let arguments = types::SubmitArgs::new().timespec(&limit);
+            let entered = self
+                .ring
+                .submitter()
+                .submit_with_args(want as usize, &arguments);
+            return entered.map(|_| ()).map_err(|e| number(&e));
+        }
         let queued = self.ring.submission().len() as u32;
-        let submitter = self.ring.submitter();
-        let entered = match limit {
-            // SAFETY: no argument is passed by address.
-            None => unsafe {
-                submitter.enter::<libc::sigset_t>(queued, want, EnterFlags::GETEVENTS.bits(), None)
-            },
-            Some(limit) => {
-                let limit = timespec(limit);
-                let arguments = types::SubmitArgs::new().timespec(&limit);
-                submitter.submit_with_args(want as usize, &arguments)
-            }
-        };
-        entered.map(|_| ()).map_err(|e| number(&e))
+        sys::enter(&self.ring, self.index, queued, want)
     }
 
     fn set_timer(&mut self, at: Nanos, left: Nanos) -> Result<(), TargetError> {

@@ -1,9 +1,11 @@
-//! The one request to the system that has no safe form in a library: discarding a range of a
-//! block device.
+//! The requests to the system that have no safe form in a library: discarding a range of a block
+//! device, and io_uring_enter on a registered ring.
 
+use io_uring::{EnterFlags, IoUring};
 use rustix::io::Errno;
 use rustix::ioctl::{Setter, ioctl, opcode};
 use std::fs::File;
+use std::os::fd::AsRawFd;
 
 /// BLKDISCARD is `_IO(0x12, 119)` in linux/fs.h.
 const BLKDISCARD: rustix::ioctl::Opcode = opcode::none(0x12, 119);
@@ -14,4 +16,77 @@ pub(super) fn discard(file: &File, offset: u64, length: u64) -> Result<(), Errno
     // SAFETY: BLKDISCARD reads two u64 from its argument, which is what it is given; a file that is
     // no block device answers ENOTTY.
     unsafe { ioctl(file, Setter::<BLKDISCARD, [u64; 2]>::new([offset, length])) }
+}
+
+/// `struct io_uring_rsrc_update` of linux/io_uring.h.
+#[repr(C)]
+struct RingUpdate {
+    offset: u32,
+    reserved: u32,
+    data: u64,
+}
+
+/// IORING_REGISTER_RING_FDS and IORING_ENTER_REGISTERED_RING of linux/io_uring.h, since Linux 5.18.
+const REGISTER_RING_FDS: libc::c_uint = 20;
+const ENTER_REGISTERED_RING: u32 = 1 << 4;
+
+/// Registers the ring with the calling thread; gives its number there, or nothing where the
+/// kernel does not know how.
+#[allow(
+    unsafe_code,
+    reason = "a system call without a safe wrapper that keeps the number"
+)]
+pub(super) fn register_ring(ring: &IoUring) -> Option<u32> {
+    let mut update = RingUpdate {
+        offset: u32::MAX,
+        reserved: 0,
+        data: ring.as_raw_fd() as u64,
+    };
+    // SAFETY: the kernel reads one `io_uring_rsrc_update` and writes the number into its offset.
+    let registered = unsafe {
+        libc::syscall(
+            libc::SYS_io_uring_register,
+            ring.as_raw_fd(),
+            REGISTER_RING_FDS,
+            &raw mut update,
+            1,
+        )
+    };
+    (registered == 1).then_some(update.offset)
+}
+
+/// Hands over what is queued and waits for `want` completions. `index` is the number of the ring
+/// where the calling thread has registered it.
+#[allow(
+    unsafe_code,
+    reason = "a system call without a safe wrapper that takes the number"
+)]
+#[inline]
+pub(super) fn enter(
+    ring: &IoUring,
+    index: Option<u32>,
+    queued: u32,
+    want: u32,
+) -> Result<(), Errno> {
+    let flags = EnterFlags::GETEVENTS.bits();
+    let (fd, flags) = match index {
+        Some(index) => (index as i32, flags | ENTER_REGISTERED_RING),
+        None => (ring.as_raw_fd(), flags),
+    };
+    // SAFETY: nothing is passed by address.
+    let entered = unsafe {
+        libc::syscall(
+            libc::SYS_io_uring_enter,
+            fd,
+            queued,
+            want,
+            flags,
+            std::ptr::null::<libc::c_void>(),
+            0usize,
+        )
+    };
+    if entered >= 0 {
+        return Ok(());
+    }
+    Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO))
 }
