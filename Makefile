@@ -5,7 +5,7 @@ RELEASE = cargo run --quiet --release --
 DEVICE ?= sim:sm2708-250gb
 OUT ?= target/report
 
-.PHONY: test bench fuzz report tools
+.PHONY: test bench bench-fio fuzz report tools
 
 test: tools
 	scripts/test.sh
@@ -16,6 +16,11 @@ tools:
 # Speed of the simulator, the generator and the recorder.
 bench:
 	cargo bench --workspace
+
+# The real engine against fio, in alternating runs; as root. Writes a section of docs/performance.md.
+bench-fio:
+	cargo build --release --quiet
+	scripts/bench-fio.py
 
 # Every fuzz target for FUZZ_SECONDS (60) each, with libFuzzer where a nightly compiler is at hand.
 fuzz:

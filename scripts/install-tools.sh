@@ -16,6 +16,7 @@ need nbdsh python3-libnbd
 need python3 python3
 need chromium chromium
 need mount mount
+need losetup mount
 need kill procps
 # Makers of the file systems and volumes that `inspect` must recognise, and blkid to compare with.
 need wipefs util-linux

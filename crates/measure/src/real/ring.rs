@@ -422,6 +422,9 @@ impl Drop for Ring {
                 break;
             }
         }
+        if let Some(index) = self.index {
+            sys::unregister_ring(&self.ring, index);
+        }
         if self.outstanding > 0 {
             std::mem::forget(std::mem::take(&mut self.slots));
         }

@@ -28,6 +28,7 @@ struct RingUpdate {
 
 /// IORING_REGISTER_RING_FDS and IORING_ENTER_REGISTERED_RING of linux/io_uring.h, since Linux 5.18.
 const REGISTER_RING_FDS: libc::c_uint = 20;
+const UNREGISTER_RING_FDS: libc::c_uint = 21;
 const ENTER_REGISTERED_RING: u32 = 1 << 4;
 
 /// Registers the ring with the calling thread; gives its number there, or nothing where the
@@ -53,6 +54,26 @@ pub(super) fn register_ring(ring: &IoUring) -> Option<u32> {
         )
     };
     (registered == 1).then_some(update.offset)
+}
+
+/// Takes the registration back; a ring that stays registered is kept until the thread ends.
+#[allow(unsafe_code, reason = "as `register_ring`")]
+pub(super) fn unregister_ring(ring: &IoUring, index: u32) {
+    let update = RingUpdate {
+        offset: index,
+        reserved: 0,
+        data: 0,
+    };
+    // SAFETY: the kernel reads one `io_uring_rsrc_update`.
+    unsafe {
+        libc::syscall(
+            libc::SYS_io_uring_register,
+            ring.as_raw_fd(),
+            UNREGISTER_RING_FDS,
+            &raw const update,
+            1,
+        );
+    }
 }
 
 /// Hands over what is queued and waits for `want` completions. `index` is the number of the ring
