@@ -20,6 +20,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BEGIN, END = "<!-- bench-fio begins -->", "<!-- bench-fio ends -->"
@@ -162,7 +163,11 @@ def with_target(arguments, folder):
         finally:
             subprocess.run(["losetup", "--detach", loop], check=False)
     finally:
-        subprocess.run(["umount", mount], check=False)
+        # A loop device lets go of its file a little after it was detached.
+        for _ in range(50):
+            if subprocess.run(["umount", mount], capture_output=True).returncode == 0:
+                break
+            time.sleep(0.1)
 
 
 def main():

@@ -9,6 +9,8 @@ pub mod progress;
 mod replay;
 mod session;
 mod subject;
+#[cfg(target_os = "linux")]
+mod verify;
 
 use crate::console::Console;
 use crate::failure::{Exit, Failure};

@@ -12,9 +12,9 @@ use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::target::Precondition;
-use nandscope_measure::build::{StepMeta, add_step, step_result};
+use nandscope_measure::build::{JobMeta, StepMeta, add_step, step_result};
 use nandscope_measure::result::{FORMAT, FORMAT_VERSION, Notice, ResultDocument, WallClock};
-use nandscope_measure::runner::{Ending, GroupOutcome, run_group};
+use nandscope_measure::runner::{Ending, GroupOutcome, Thread, run_group};
 use nandscope_measure::target::Target;
 use nandscope_measure::{document, summary};
 use nandscope_workload::job::{Job, JobFile};
@@ -122,6 +122,7 @@ impl<S: Subject> Session<S> {
         let watching = watch.as_ref().map(|w| (w, self.subject.target().now()));
         let plan = plan::of_group(group, setting, first_thread, watching)?;
         let threads = plan.threads.len();
+        self.subject.begin_group(group, setting.seed);
         let mut line = Line::new(title);
         let interrupt = self.interrupt.clone();
         let stop = move || interrupt.asked();
@@ -141,12 +142,6 @@ impl<S: Subject> Session<S> {
             threads: Vec::new(),
             ..plan
         };
-        self.keep(index, group, &outcome, &plan);
-        self.ending = outcome.ending;
-        Ok(threads)
-    }
-
-    fn keep(&mut self, index: usize, group: &[Job], outcome: &GroupOutcome, plan: &Plan) {
         let names: Vec<_> = group.iter().map(|j| j.name.as_str()).collect();
         let described: Vec<_> = group.iter().filter_map(|j| j.description.clone()).collect();
         let meta = StepMeta {
@@ -156,6 +151,43 @@ impl<S: Subject> Session<S> {
             mode: None,
             description: described.join(" "),
         };
+        self.keep(meta, &outcome, &plan);
+        self.ending = outcome.ending;
+        if self.ending == Ending::Complete
+            && let Some((thread, job)) = self.subject.read_back(group)
+        {
+            self.read_back(index, thread, job)?;
+        }
+        Ok(threads)
+    }
+
+    /// Reads back and checks what a group wrote, as a step of its own.
+    fn read_back(&mut self, index: usize, thread: Thread, job: JobMeta) -> Result<(), Failure> {
+        let mut line = Line::new("verify");
+        let interrupt = self.interrupt.clone();
+        let stop = move || interrupt.asked();
+        let target = self.subject.target();
+        let outcome = run_group(target, vec![thread], None, &mut line, &stop);
+        line.clear();
+        let outcome = outcome.map_err(Failure::usage)?;
+        let meta = StepMeta {
+            id: format!("group-{}-verify", index + 1),
+            title: job.name.clone(),
+            section: "Jobs".to_string(),
+            mode: None,
+            description: "What the group wrote is read and compared.".to_string(),
+        };
+        let plan = Plan {
+            threads: Vec::new(),
+            jobs: vec![job],
+            notices: Vec::new(),
+        };
+        self.keep(meta, &outcome, &plan);
+        self.ending = outcome.ending;
+        Ok(())
+    }
+
+    fn keep(&mut self, meta: StepMeta, outcome: &GroupOutcome, plan: &Plan) {
         let mut step = step_result(outcome, meta, &plan.jobs);
         figures::add(&mut step);
         let mut notices = outcome.notices.clone();
@@ -164,6 +196,18 @@ impl<S: Subject> Session<S> {
             text: text.clone(),
             step: None,
         }));
+        let (_, mismatches) = self.subject.mismatches();
+        notices.extend(mismatches.into_iter().map(|text| Notice {
+            level: "error".to_string(),
+            text,
+            step: None,
+        }));
+        notices.retain(|n| {
+            self.document
+                .notices
+                .iter()
+                .all(|known| known.text != n.text)
+        });
         add_step(&mut self.document, step, &notices);
     }
 

@@ -5,9 +5,12 @@ use super::Arguments;
 use crate::failure::Failure;
 use crate::target::{Kept, Precondition, Simulated};
 use nandscope_device::Device;
+use nandscope_measure::build::JobMeta;
 use nandscope_measure::result::TargetInfo;
+use nandscope_measure::runner::Thread;
 use nandscope_measure::sim::SimTarget;
 use nandscope_measure::target::Target;
+use nandscope_workload::job::Job;
 use std::collections::BTreeMap;
 
 /// A simulated or a real target with what belongs to it.
@@ -32,6 +35,23 @@ pub trait Subject {
     /// What a reader of the result must know: level and text.
     fn notices(&self) -> Vec<(&'static str, String)> {
         Vec::new()
+    }
+
+    /// A group of jobs is about to run.
+    fn begin_group(&mut self, group: &[Job], seed: u64) {
+        let _ = (group, seed);
+    }
+
+    /// A thread that reads back what the group wrote, where that is wanted.
+    fn read_back(&self, group: &[Job]) -> Option<(Thread, JobMeta)> {
+        let _ = group;
+        None
+    }
+
+    /// Contents that were not as they were written, and the first of them in words; those since
+    /// the group began.
+    fn mismatches(&self) -> (u64, Vec<String>) {
+        (0, Vec::new())
     }
 
     /// Fills it before a run or a group.
@@ -97,13 +117,16 @@ pub use real::RealSubject;
 #[cfg(target_os = "linux")]
 mod real {
     use super::*;
+    use crate::run::verify;
     use crate::target::real::{Real, generator_cost};
-    use nandscope_measure::real::RealTarget;
+    use nandscope_measure::real::{RealTarget, Verifier};
+    use std::sync::Arc;
 
     /// A file or block device.
     pub struct RealSubject {
         real: Real,
         cost: Option<String>,
+        verifier: Option<Arc<Verifier>>,
     }
 
     impl RealSubject {
@@ -129,6 +152,7 @@ mod real {
             Ok(RealSubject {
                 real,
                 cost: generator_cost(depth),
+                verifier: None,
             })
         }
     }
@@ -146,6 +170,20 @@ mod real {
 
         fn info(&self) -> TargetInfo {
             self.real.info()
+        }
+
+        fn begin_group(&mut self, group: &[Job], seed: u64) {
+            self.verifier = verify::of_group(group, seed);
+            self.real.target.verify_with(self.verifier.clone());
+        }
+
+        fn read_back(&self, group: &[Job]) -> Option<(Thread, JobMeta)> {
+            verify::read_back(group, self.verifier.as_ref()?)
+        }
+
+        fn mismatches(&self) -> (u64, Vec<String>) {
+            let verifier = self.verifier.as_ref();
+            verifier.map(|v| v.mismatches()).unwrap_or_default()
         }
 
         fn environment(&self) -> BTreeMap<String, String> {

@@ -3,7 +3,7 @@
 //! A [`Volume`] is what is open; a [`RealTarget`] drives it, through io_uring (`ring`) or, where the
 //! system does not allow that, through threads of pread and pwrite (`pool`). Each thread of a run
 //! gets a lane of its own with its own ring. [`RealNull`] and [`generator_cost_ns`] say what the
-//! instrument itself costs.
+//! instrument itself costs. A [`Verifier`] makes contents that can be checked, and checks them.
 //!
 //! Whether a device may be opened at all is not decided here, and nothing here measures
 //! temperature or power.
@@ -20,10 +20,12 @@ mod ring;
 mod slot;
 mod sys;
 mod target;
+mod verify;
 mod volume;
 
 pub use cost::generator_cost_ns;
 pub use create::{CreateError, create, is_ours, room};
 pub use null::RealNull;
 pub use target::{Engine, EngineChoice, Options, RealTarget};
+pub use verify::Verifier;
 pub use volume::{Access, Volume, VolumeError, VolumeKind};

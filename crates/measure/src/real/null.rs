@@ -40,7 +40,7 @@ impl Target for RealNull {
     }
 
     fn prepare(&mut self, load: &Load) -> Result<(), TargetError> {
-        let slot = |i| Slot::new(load.largest as usize, u64::from(i));
+        let slot = |i| Slot::new(load.largest as usize, u64::from(i), None);
         self.slots = (0..load.depth).map(slot).collect();
         self.queued = Vec::with_capacity(load.depth as usize);
         Ok(())
@@ -49,7 +49,7 @@ impl Target for RealNull {
     fn submit(&mut self, request: Request) -> Result<(), TargetError> {
         let tag = request.tag as usize;
         while tag >= self.slots.len() {
-            self.slots.push(Slot::new(0, 0));
+            self.slots.push(Slot::new(0, 0, None));
         }
         self.operations += 1;
         self.slots[tag].begin(&request, self.operations, Nanos::ZERO);

@@ -6,6 +6,7 @@
 use super::clock::{AWAKE, Clock};
 use super::errno;
 use super::slot::Slot;
+use super::verify::Verifier;
 use super::volume::Volume;
 use crate::target::{Load, Outcome, Reply, Request, TargetError};
 use nandscope_units::Nanos;
@@ -47,11 +48,17 @@ pub(super) struct Pool {
     finished: Receiver<(usize, Task)>,
     outstanding: u32,
     operations: u64,
+    verifier: Option<Arc<Verifier>>,
 }
 
 impl Pool {
     /// As many threads as the load is deep.
-    pub(super) fn new(volume: Arc<Volume>, clock: Clock, load: &Load) -> Result<Pool, TargetError> {
+    pub(super) fn new(
+        volume: Arc<Volume>,
+        clock: Clock,
+        load: &Load,
+        verifier: Option<&Arc<Verifier>>,
+    ) -> Result<Pool, TargetError> {
         let depth = load.depth.max(1);
         let threads = if depth == 1 {
             0
@@ -86,7 +93,13 @@ impl Pool {
             volume,
             clock,
             slots: (0..depth)
-                .map(|i| Some(Box::new(Slot::new(load.largest as usize, u64::from(i)))))
+                .map(|i| {
+                    Some(Box::new(Slot::new(
+                        load.largest as usize,
+                        u64::from(i),
+                        verifier,
+                    )))
+                })
                 .collect(),
             waiting: VecDeque::with_capacity(depth as usize),
             idle: (0..workers.len()).collect(),
@@ -94,6 +107,7 @@ impl Pool {
             finished,
             outstanding: 0,
             operations: 0,
+            verifier: verifier.cloned(),
         })
     }
 
@@ -106,7 +120,7 @@ impl Pool {
         // A tag comes again only after its reply; a place that is missing was never made.
         let mut slot = self.slots[tag]
             .take()
-            .unwrap_or_else(|| Box::new(Slot::new(0, 0)));
+            .unwrap_or_else(|| Box::new(Slot::new(0, 0, self.verifier.as_ref())));
         self.operations += 1;
         self.outstanding += 1;
         slot.begin(request, self.operations, self.clock.now());
@@ -201,6 +215,10 @@ impl Pool {
                 }
                 Err(e) => errno::outcome(e),
             },
+        };
+        let reply = Reply {
+            outcome: task.slot.end(reply.outcome),
+            ..reply
         };
         self.slots[task.tag as usize] = Some(task.slot);
         // Several threads finish in an order of their own; the clock of replies must not go back.

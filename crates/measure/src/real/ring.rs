@@ -7,6 +7,7 @@
 
 use super::clock::{AWAKE, Clock};
 use super::slot::Slot;
+use super::verify::Verifier;
 use super::volume::{Volume, VolumeKind};
 use super::{Options, errno, sys};
 use crate::target::{Load, Outcome, Reply, Request, TargetError};
@@ -51,6 +52,7 @@ pub(super) struct Ring {
     /// The kernel takes discards of devices through the ring.
     discards: bool,
     gone: Option<Errno>,
+    verifier: Option<Arc<Verifier>>,
 }
 
 impl Ring {
@@ -60,6 +62,7 @@ impl Ring {
         clock: Clock,
         load: &Load,
         options: &Options,
+        verifier: Option<&Arc<Verifier>>,
     ) -> Result<Ring, Errno> {
         let depth = load.depth.clamp(1, 16_384);
         let ring = build(depth, options.polled)?;
@@ -68,7 +71,7 @@ impl Ring {
             volume,
             clock,
             slots: (0..depth)
-                .map(|i| Slot::new(load.largest as usize, u64::from(i)))
+                .map(|i| Slot::new(load.largest as usize, u64::from(i), verifier))
                 .collect(),
             queued: Vec::with_capacity(depth as usize),
             settled: Vec::with_capacity(depth as usize),
@@ -80,6 +83,7 @@ impl Ring {
             index: None,
             discards: !options.polled,
             gone: None,
+            verifier: verifier.cloned(),
         };
         made.register()?;
         made.index = sys::register_ring(&made.ring);
@@ -117,7 +121,7 @@ impl Ring {
     pub(super) fn push(&mut self, request: &Request) -> Result<(), TargetError> {
         let tag = request.tag as usize;
         while tag >= self.slots.len() {
-            self.slots.push(Slot::new(0, 0));
+            self.slots.push(Slot::new(0, 0, self.verifier.as_ref()));
         }
         self.operations += 1;
         self.outstanding += 1;
@@ -325,12 +329,13 @@ impl Ring {
         let now = self.clock.now();
         for (tag, outcome) in self.settled.drain(..) {
             self.outstanding -= 1;
-            let submitted = self.slots[tag as usize].submitted;
+            let slot = &self.slots[tag as usize];
+            let unsubmitted = slot.submitted.is_zero();
             replies.push(Reply {
                 tag,
-                submitted: if submitted.is_zero() { now } else { submitted },
+                submitted: if unsubmitted { now } else { slot.submitted },
                 completed: now,
-                outcome,
+                outcome: slot.end(outcome),
             });
         }
         loop {
@@ -344,11 +349,12 @@ impl Ring {
             let tag = completion.user_data() as u32;
             if let Some(outcome) = self.conclude(tag, completion.result())? {
                 self.outstanding -= 1;
+                let slot = &self.slots[tag as usize];
                 replies.push(Reply {
                     tag,
-                    submitted: self.slots[tag as usize].submitted,
+                    submitted: slot.submitted,
                     completed: now,
-                    outcome,
+                    outcome: slot.end(outcome),
                 });
             }
         }
@@ -422,6 +428,11 @@ impl Drop for Ring {
                 break;
             }
         }
+        // The kernel takes a ring apart some time after it was closed; the device is to be free for
+        // whoever opens it next.
+        let submitter = self.ring.submitter();
+        let _ = submitter.unregister_files();
+        let _ = submitter.unregister_buffers();
         if let Some(index) = self.index {
             sys::unregister_ring(&self.ring, index);
         }

@@ -1,9 +1,11 @@
 //! One place for an operation in flight: its memory, and how far it has come.
 
 use super::buffer::{Buffer, stamp};
-use crate::target::Request;
+use super::verify::Verifier;
+use crate::target::{Outcome, Request};
 use nandscope_units::Nanos;
 use nandscope_workload::OpKind;
+use std::sync::Arc;
 
 /// See the module's text. Reads and writes have memory of their own, so that what was read (often
 /// zeroes) is never written.
@@ -19,11 +21,13 @@ pub(super) struct Slot {
     /// Bytes that are done; less than all after a transfer that was cut short.
     pub(super) done: u32,
     pub(super) submitted: Nanos,
+    verifier: Option<Arc<Verifier>>,
 }
 
 impl Slot {
-    /// A place for operations of up to `length` bytes; `seed` is for what is written.
-    pub(super) fn new(length: usize, seed: u64) -> Self {
+    /// A place for operations of up to `length` bytes; `seed` is for what is written where no
+    /// verifier makes it.
+    pub(super) fn new(length: usize, seed: u64, verifier: Option<&Arc<Verifier>>) -> Self {
         Slot {
             read: Buffer::zeroed(length),
             write: Buffer::random(length, seed),
@@ -33,6 +37,7 @@ impl Slot {
             length: 0,
             done: 0,
             submitted: Nanos::ZERO,
+            verifier: verifier.cloned(),
         }
     }
 
@@ -42,7 +47,7 @@ impl Slot {
     pub(super) fn begin(&mut self, request: &Request, operation: u64, at: Nanos) {
         let moves = matches!(request.kind, OpKind::Read | OpKind::Write);
         if moves && request.length as usize > self.read.len() {
-            *self = Slot::new(request.length as usize, operation);
+            *self = Slot::new(request.length as usize, operation, self.verifier.as_ref());
         }
         self.kind = request.kind;
         self.offset = request.offset.0;
@@ -51,7 +56,32 @@ impl Slot {
         self.submitted = at;
         if request.kind == OpKind::Write {
             let bytes = self.write.bytes_mut(request.length as usize);
-            stamp(bytes, request.offset.0, operation);
+            match &self.verifier {
+                None => stamp(bytes, request.offset.0, operation),
+                Some(verifier) => verifier.write(bytes, request.offset.0),
+            }
         }
+    }
+
+    /// The operation has ended: what was read is checked where somebody checks.
+    #[inline]
+    pub(super) fn end(&self, outcome: Outcome) -> Outcome {
+        match &self.verifier {
+            None => outcome,
+            Some(verifier) => self.verified(verifier, outcome),
+        }
+    }
+
+    fn verified(&self, verifier: &Verifier, outcome: Outcome) -> Outcome {
+        let done = outcome == Outcome::Done;
+        let length = self.length as usize;
+        match self.kind {
+            OpKind::Read if done => return verifier.check(self.read.bytes(length), self.offset),
+            OpKind::Write => verifier.written_to(self.offset, length, done),
+            // One that failed may have discarded a part.
+            OpKind::Trim => verifier.discarded(self.offset, u64::from(self.length)),
+            OpKind::Read | OpKind::Flush => {}
+        }
+        outcome
     }
 }

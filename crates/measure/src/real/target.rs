@@ -4,6 +4,7 @@ use super::affinity::pin;
 use super::clock::Clock;
 use super::pool::Pool;
 use super::ring::{self, Ring};
+use super::verify::Verifier;
 use super::volume::Volume;
 use crate::target::{LaneRequest, Lanes, Load, Reading, Reply, Request, Target, TargetError};
 use nandscope_units::{Bytes, Nanos};
@@ -47,6 +48,7 @@ struct Shared {
     clock: Clock,
     options: Options,
     engine: Engine,
+    verifier: Option<Arc<Verifier>>,
 }
 
 impl Shared {
@@ -109,6 +111,7 @@ impl RealTarget {
                 clock: Clock::new(),
                 options,
                 engine,
+                verifier: None,
             },
             fallback,
             way: Way::Unprepared,
@@ -118,6 +121,12 @@ impl RealTarget {
     /// The volume.
     pub fn volume(&self) -> &Volume {
         &self.shared.volume
+    }
+
+    /// From the next run on, what is written comes from this verifier, and what is read is checked
+    /// by it; without one it is random and unchecked.
+    pub fn verify_with(&mut self, verifier: Option<Arc<Verifier>>) {
+        self.shared.verifier = verifier;
     }
 
     /// Which engine is used.
@@ -159,7 +168,7 @@ impl Target for RealTarget {
         let volume = self.shared.volume.clone();
         self.way = match self.shared.engine {
             Engine::Uring => Way::Ring(Box::new(
-                Ring::new(volume, self.shared.clock, load, &self.shared.options).map_err(|e| {
+                Ring::new(volume, self.shared.clock, load, &self.shared.options, self.shared.verifier.as_ref()).map_err(|e| {
                     TargetError::Other(format!(
                         "io_uring for a queue depth of {} cannot be had: {}; --engine blocking does without",
                         load.depth,
@@ -167,7 +176,7 @@ impl Target for RealTarget {
                     ))
                 })?,
             )),
-            Engine::Blocking => Way::Pool(Box::new(Pool::new(volume, self.shared.clock, load)?)),
+            Engine::Blocking => Way::Pool(Box::new(Pool::new(volume, self.shared.clock, load, self.shared.verifier.as_ref())?)),
         };
         Ok(())
     }

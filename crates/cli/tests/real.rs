@@ -1,0 +1,372 @@
+//! The command on real targets: new files, files that are not ours, loop devices, and what goes
+//! wrong in mid-run. Tests that need a loop device or a mount say so where they are not allowed.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+mod support;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+use support::Folder;
+
+const READ: &str = "[r]\nrw=randread\nbs=4k\niodepth=8\nnumjobs=2\n";
+const WRITE: &str = "[w]\nrw=randwrite\nbs=4k\niodepth=8\n";
+const LONG: &str = "[r]\nrw=randread\nbs=4k\niodepth=4\nnorandommap\ntime_based\nruntime=60\n";
+
+fn json(folder: &Folder, name: &str) -> serde_json::Value {
+    serde_json::from_str(&folder.read(name)).unwrap()
+}
+
+fn operations(document: &serde_json::Value, step: usize) -> u64 {
+    let jobs = document["steps"][step]["jobs"].as_array().unwrap();
+    let directions = jobs
+        .iter()
+        .flat_map(|j| j["directions"].as_array().unwrap());
+    directions.map(|d| d["operations"].as_u64().unwrap()).sum()
+}
+
+/// Runs a tool of the system; what it wrote, or nothing where it failed.
+fn tool(name: &str, arguments: &[&str]) -> Option<String> {
+    let done = Command::new(name).args(arguments).output().ok()?;
+    done.status
+        .success()
+        .then(|| String::from_utf8_lossy(&done.stdout).trim().to_string())
+}
+
+/// A loop device over a file of random data in a tmpfs of its own.
+struct Loop {
+    mount: PathBuf,
+    device: String,
+}
+
+impl Loop {
+    /// Nothing where this system does not let us, which is said.
+    fn new(folder: &Folder, mib: usize) -> Option<Loop> {
+        let mount = folder.0.join("tmpfs");
+        std::fs::create_dir_all(&mount).unwrap();
+        let at = mount.to_str().unwrap();
+        if tool("mount", &["-t", "tmpfs", "-o", "size=64m", "tmpfs", at]).is_none() {
+            eprintln!("skipped: mounting a tmpfs is not allowed here");
+            return None;
+        }
+        let backing = mount.join("backing");
+        std::fs::write(&backing, vec![0xa5u8; mib << 20]).unwrap();
+        let backing = backing.to_str().unwrap();
+        let device = tool("losetup", &["--find", "--show", "--direct-io=on", backing]);
+        let Some(device) = device else {
+            eprintln!("skipped: a loop device is not to be had here");
+            tool("umount", &[at]);
+            return None;
+        };
+        Some(Loop { mount, device })
+    }
+
+    fn backing(&self) -> PathBuf {
+        self.mount.join("backing")
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        tool("losetup", &["--detach", &self.device]);
+        // The kernel lets go of the file a little later.
+        for _ in 0..50 {
+            if tool("umount", &[self.mount.to_str().unwrap()]).is_some() {
+                return;
+            }
+            sleep(Duration::from_millis(100));
+        }
+    }
+}
+
+#[test]
+fn a_new_file_is_made_written_and_used_again() {
+    let folder = Folder::new("real-file");
+    folder.file("w.fio", WRITE);
+    folder.file("r.fio", READ);
+    let ran = folder.run(&["run", "w.fio", "./t.img", "--size", "8m", "-o", "w.json"]);
+    ran.succeeds();
+    let document = json(&folder, "w.json");
+    assert_eq!(operations(&document, 0), 2048);
+    assert_eq!(document["target"]["kind"], "file");
+    assert_eq!(document["target"]["capacity_bytes"], 8 << 20);
+    let cost = document["environment"]["generator cost"].as_str().unwrap();
+    assert!(cost.contains("ns of processor time"), "{cost}");
+    for engine in ["uring", "blocking"] {
+        let ran = folder.run(&[
+            "run", "r.fio", "./t.img", "--engine", engine, "-o", "r.json",
+        ]);
+        ran.succeeds();
+        assert_eq!(operations(&json(&folder, "r.json"), 0), 4096, "{engine}");
+    }
+    folder.run(&["run", "w.fio", "./t.img"]).succeeds();
+}
+
+#[test]
+fn what_is_not_ours_is_never_written() {
+    let folder = Folder::new("real-foreign");
+    folder.file("w.fio", WRITE);
+    folder.file("r.fio", READ);
+    let data = vec![7u8; 1 << 20];
+    std::fs::write(folder.0.join("mine.img"), &data).unwrap();
+    for arguments in [
+        &["run", "w.fio", "./mine.img"][..],
+        &["run", "w.fio", "./mine.img", "--destroy-data"],
+        &["run", "w.fio", "./mine.img", "--size", "2m"],
+        &["review", "./mine.img", "--quick", "-o", "report"],
+        &["run", "w.fio", "./absent.img"],
+        &["run", "w.fio", "./huge.img", "--size", "900p"],
+        &["run", "w.fio", "/dev/null", "--destroy-data"],
+    ] {
+        let ran = folder.run(arguments);
+        let refused = ran.code == Some(2) || ran.code == Some(3);
+        assert!(
+            refused && ran.err.contains("error: "),
+            "{arguments:?}: {ran:?}"
+        );
+    }
+    folder.run(&["run", "r.fio", "./mine.img"]).succeeds();
+    assert_eq!(std::fs::read(folder.0.join("mine.img")).unwrap(), data);
+    assert!(!folder.0.join("huge.img").exists());
+}
+
+#[test]
+fn a_block_device_is_written_only_where_that_was_said() {
+    let folder = Folder::new("real-block");
+    let Some(device) = Loop::new(&folder, 8) else {
+        return;
+    };
+    folder.file("w.fio", WRITE);
+    folder.file("r.fio", READ);
+    folder.file("t.fio", "[t]\nrw=trim\nbs=1m\nsize=4m\n");
+    let before = std::fs::read(device.backing()).unwrap();
+    let ran = folder.run(&["run", "w.fio", &device.device]);
+    ran.fails(2, &["--destroy-data"]);
+    folder.run(&["run", "r.fio", &device.device]).succeeds();
+    assert_eq!(std::fs::read(device.backing()).unwrap(), before);
+    let write = [
+        "run",
+        "w.fio",
+        &device.device,
+        "--destroy-data",
+        "-o",
+        "w.json",
+    ];
+    folder.run(&write).succeeds();
+    assert_eq!(operations(&json(&folder, "w.json"), 0), 2048);
+    let after = std::fs::read(device.backing()).unwrap();
+    let changed = after
+        .chunks(4096)
+        .zip(before.chunks(4096))
+        .filter(|(a, b)| a != b);
+    assert_eq!(changed.count(), 2048, "every block is written");
+    for engine in ["uring", "blocking"] {
+        let trim = [
+            "run",
+            "t.fio",
+            &device.device,
+            "--destroy-data",
+            "--engine",
+            engine,
+        ];
+        folder.run(&trim).succeeds();
+    }
+    let after = std::fs::read(device.backing()).unwrap();
+    assert!(after[..4 << 20].iter().all(|b| *b == 0), "discarded");
+    assert!(
+        after[4 << 20..]
+            .chunks(4096)
+            .all(|c| c.iter().any(|b| *b != 0))
+    );
+}
+
+#[test]
+fn verification_finds_a_wrong_byte_and_names_it() {
+    let folder = Folder::new("real-verify");
+    folder.file("w.fio", &format!("{WRITE}verify=crc32c\n"));
+    folder.file(
+        "r.fio",
+        "[r]\nrw=read\nbs=64k\niodepth=4\nverify=crc32c\ncontinue_on_error=all\n",
+    );
+    let write = ["run", "w.fio", "./t.img", "--size", "4m", "-o", "w.json"];
+    folder.run(&write).succeeds();
+    let document = json(&folder, "w.json");
+    assert_eq!(document["steps"].as_array().unwrap().len(), 2);
+    assert_eq!(operations(&document, 1), 1024, "all was read back");
+    let read = ["run", "r.fio", "./t.img", "-o", "r.json"];
+    folder.run(&read).succeeds();
+    let path = folder.0.join("t.img");
+    let mut data = std::fs::read(&path).unwrap();
+    data[1_234_567] ^= 1;
+    let (a, b) = data.split_at_mut(8192);
+    a[4096..4608].copy_from_slice(&b[..512]);
+    // In place: another file would not be ours.
+    use std::os::unix::fs::FileExt;
+    let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    file.write_all_at(&data, 0).unwrap();
+    file.sync_all().unwrap();
+    let ran = folder.run(&read);
+    ran.fails(1, &[]);
+    let document = json(&folder, "r.json");
+    let texts = document["notices"].to_string();
+    assert!(
+        texts.contains(&format!("{}", 1_234_567 / 512 * 512)),
+        "{texts}"
+    );
+    assert!(
+        texts.contains("the sector at byte 4096 holds what was written to byte 8192"),
+        "{texts}"
+    );
+    let errors = &document["steps"][0]["jobs"][0]["errors"];
+    assert_eq!(errors["verify: data of another place"], 1, "{errors}");
+    assert_eq!(errors["verify: wrong data"], 1, "{errors}");
+}
+
+/// Starts a run, lets it measure for a while, does something to it, and waits for its end.
+fn disturbed(
+    folder: &Folder,
+    arguments: &[&str],
+    disturb: impl FnOnce(u32),
+) -> (Option<i32>, String) {
+    let mut child = folder
+        .command(arguments)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    sleep(Duration::from_millis(1200));
+    disturb(child.id());
+    let begin = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        assert!(begin.elapsed() < Duration::from_secs(30), "it hangs");
+        sleep(Duration::from_millis(20));
+    }
+    let done = child.wait_with_output().unwrap();
+    (
+        done.status.code(),
+        String::from_utf8_lossy(&done.stderr).into_owned(),
+    )
+}
+
+fn signal(process: u32, name: &str) {
+    tool("kill", &["-s", name, &process.to_string()]).unwrap();
+}
+
+#[test]
+fn an_interrupted_run_keeps_what_it_has_and_a_killed_one_leaves_no_half_file() {
+    let folder = Folder::new("real-signals");
+    folder.file("long.fio", LONG);
+    folder.file("w.fio", WRITE);
+    folder
+        .run(&["run", "w.fio", "./t.img", "--size", "4m"])
+        .succeeds();
+    for engine in ["uring", "blocking"] {
+        for name in ["INT", "TERM"] {
+            let run = [
+                "run", "long.fio", "./t.img", "--engine", engine, "-o", "p.json",
+            ];
+            let (code, stderr) = disturbed(&folder, &run, |id| signal(id, name));
+            assert_eq!(code, Some(130), "{stderr}");
+            let document = json(&folder, "p.json");
+            assert_eq!(document["complete"], false);
+            assert!(operations(&document, 0) > 0);
+            std::fs::remove_file(folder.0.join("p.json")).unwrap();
+        }
+        let run = [
+            "run", "long.fio", "./t.img", "--engine", engine, "-o", "p.json",
+        ];
+        let (code, _) = disturbed(&folder, &run, |id| signal(id, "KILL"));
+        assert_eq!(code, None, "killed");
+        assert!(!folder.0.join("p.json").exists());
+        // The target is free again, and whole.
+        folder
+            .run(&["run", "w.fio", "./t.img", "--engine", engine])
+            .succeeds();
+    }
+}
+
+#[test]
+fn a_device_whose_medium_fails_in_mid_run_ends_the_run_with_what_was_measured() {
+    let folder = Folder::new("real-eio");
+    let Some(device) = Loop::new(&folder, 8) else {
+        return;
+    };
+    folder.file("long.fio", LONG);
+    for engine in ["uring", "blocking"] {
+        let run = [
+            "run",
+            "long.fio",
+            &device.device,
+            "--engine",
+            engine,
+            "-o",
+            "p.json",
+        ];
+        // A loop device that has lost its file's end answers EIO there.
+        let (code, stderr) = disturbed(&folder, &run, |_| truncate(&device.backing(), 0));
+        assert_eq!(code, Some(1), "{stderr}");
+        assert!(stderr.contains("EIO"), "{stderr}");
+        let document = json(&folder, "p.json");
+        assert_eq!(document["complete"], false);
+        assert!(operations(&document, 0) > 0);
+        truncate(&device.backing(), 8 << 20);
+    }
+}
+
+fn truncate(path: &Path, length: u64) {
+    let file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
+    file.set_len(length).unwrap();
+}
+
+#[test]
+fn a_loop_device_that_is_detached_in_mid_run_hangs_nothing() {
+    let folder = Folder::new("real-detach");
+    let Some(device) = Loop::new(&folder, 8) else {
+        return;
+    };
+    folder.file(
+        "s.fio",
+        "[r]\nrw=randread\nbs=4k\nnorandommap\ntime_based\nruntime=3\n",
+    );
+    let run = ["run", "s.fio", &device.device, "-o", "p.json"];
+    let (code, stderr) = disturbed(&folder, &run, |_| {
+        tool("losetup", &["--detach", &device.device]).unwrap();
+    });
+    // Linux keeps a loop device that is open until it is closed; older kernels take it away.
+    assert!(code == Some(0) || code == Some(1), "{code:?}: {stderr}");
+    assert!(operations(&json(&folder, "p.json"), 0) > 0);
+}
+
+#[test]
+fn a_file_system_that_fills_up_fails_writes_and_keeps_the_result() {
+    let folder = Folder::new("real-full");
+    let Some(device) = Loop::new(&folder, 1) else {
+        return;
+    };
+    let mount = device.mount.to_str().unwrap().to_string();
+    folder.file("w.fio", WRITE);
+    folder.file(
+        "t.fio",
+        "[t]\nrw=trim\nbs=1m\n[w]\nstonewall\nrw=write\nbs=64k\nrate=2m\n",
+    );
+    let target = format!("{mount}/t.img");
+    let make = folder.run(&["run", "w.fio", &target, "--size", "16m"]);
+    make.succeeds();
+    let run = ["run", "t.fio", &target, "-o", "p.json"];
+    let filler = device.mount.join("filler");
+    let (code, stderr) = disturbed(&folder, &run, |_| {
+        // Until nothing is left.
+        let _ = std::fs::write(&filler, vec![1u8; 64 << 20]);
+    });
+    assert_eq!(code, Some(1), "{stderr}");
+    assert!(stderr.contains("ENOSPC"), "{stderr}");
+    let document = json(&folder, "p.json");
+    assert_eq!(document["complete"], false);
+    assert!(
+        operations(&document, 1) > 0,
+        "what was written before is counted"
+    );
+}

@@ -1,0 +1,408 @@
+//! Contents that can be checked: what is written says where it belongs and by which write, and
+//! what is read is held against what was written last.
+//!
+//! Every sector of 512 bytes carries its offset, the generation of the write (a number that rises
+//! with each), the seed of the run, random data that follow from the three, and a CRC-32 of all of
+//! it. So that a sector is right, of another place, of an earlier write, or wrong; and a block whose
+//! sectors come from different writes is torn. Which generation a block must have is kept in a
+//! ledger with four bytes per block; a block that two writes were on their way to at once may have
+//! either.
+
+use super::buffer::fill;
+use crate::target::Outcome;
+use nandscope_units::{Bytes, SECTOR_BYTES};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+const SECTOR: usize = SECTOR_BYTES as usize;
+const MAGIC: u64 = u64::from_le_bytes(*b"nandscop");
+/// Offset, generation, seed and the magic number before them.
+const HEADER: usize = 32;
+const CHECKSUM: usize = SECTOR - 4;
+/// Blocks whose generations lie together in memory.
+const CHUNK: u64 = 1 << 14;
+/// Mismatches that are described; all are counted.
+const DESCRIBED: usize = 16;
+
+/// A block that was never written.
+const NEVER: u32 = 0;
+/// A block whose last write is not known.
+const EITHER: u32 = u32::MAX;
+
+/// See the module's text.
+#[derive(Debug)]
+pub struct Verifier {
+    seed: u64,
+    block: u64,
+    /// Blocks that the ledger does not know are checked too, for all but their generation.
+    all: bool,
+    ledger: Mutex<Ledger>,
+}
+
+#[derive(Debug, Default)]
+struct Ledger {
+    chunks: BTreeMap<u64, Box<[u32]>>,
+    /// Blocks that are being written, and by how many.
+    under_way: BTreeMap<u64, u32>,
+    generation: u32,
+    described: Vec<String>,
+    mismatches: u64,
+}
+
+/// What is wrong with a sector or block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    Wrong,
+    Misplaced,
+    Stale,
+    Torn,
+}
+
+impl Fault {
+    fn reason(self) -> &'static str {
+        match self {
+            Fault::Wrong => "verify: wrong data",
+            Fault::Misplaced => "verify: data of another place",
+            Fault::Stale => "verify: stale data, of an earlier write",
+            Fault::Torn => "verify: torn, parts of different writes",
+        }
+    }
+}
+
+/// What a sector says of itself, where its checksum holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Label {
+    offset: u64,
+    generation: u64,
+    seed: u64,
+}
+
+impl Verifier {
+    /// A verifier for blocks of this many bytes (rounded down to whole sectors, at least one).
+    /// `all` checks also what it did not see written, as a job that only reads does.
+    pub fn new(seed: u64, block: u32, all: bool) -> Self {
+        Verifier {
+            seed,
+            block: (u64::from(block) / SECTOR_BYTES).max(1) * SECTOR_BYTES,
+            all,
+            ledger: Mutex::default(),
+        }
+    }
+
+    /// Mismatches so far, and the first of them in words.
+    pub fn mismatches(&self) -> (u64, Vec<String>) {
+        let ledger = self.lock();
+        (ledger.mismatches, ledger.described.clone())
+    }
+
+    /// The ranges that were written, in order: offset and length in bytes.
+    pub fn written(&self) -> Vec<(Bytes, u64)> {
+        let mut ranges: Vec<(Bytes, u64)> = Vec::new();
+        for (chunk, generations) in &self.lock().chunks {
+            for (i, _) in generations.iter().enumerate().filter(|(_, g)| **g != NEVER) {
+                let offset = (chunk * CHUNK + i as u64) * self.block;
+                match ranges.last_mut() {
+                    Some((from, length)) if from.0 + *length == offset => *length += self.block,
+                    _ => ranges.push((Bytes(offset), self.block)),
+                }
+            }
+        }
+        ranges
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Ledger> {
+        // What stands in the ledger is right after each statement.
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes the contents of a write that is about to begin.
+    pub(super) fn write(&self, bytes: &mut [u8], offset: u64) {
+        let generation = {
+            let mut ledger = self.lock();
+            // Two generations are taken for other meanings; 2^32 - 2 writes are enough for a run.
+            ledger.generation = ledger.generation.saturating_add(1).min(EITHER - 1);
+            let generation = ledger.generation;
+            for block in self.blocks(offset, bytes.len()) {
+                let others = ledger.under_way.entry(block).or_default();
+                *others += 1;
+                let value = if *others > 1 { EITHER } else { generation };
+                *ledger.at(block) = value;
+            }
+            generation
+        };
+        for (i, sector) in bytes.chunks_exact_mut(SECTOR).enumerate() {
+            let label = Label {
+                offset: offset + (i * SECTOR) as u64,
+                generation: u64::from(generation),
+                seed: self.seed,
+            };
+            label.write(sector);
+        }
+    }
+
+    /// A write has ended. One that failed leaves its blocks with contents that nobody knows.
+    pub(super) fn written_to(&self, offset: u64, length: usize, done: bool) {
+        let mut ledger = self.lock();
+        for block in self.blocks(offset, length) {
+            if let Some(others) = ledger.under_way.get_mut(&block) {
+                *others -= 1;
+                if *others == 0 {
+                    ledger.under_way.remove(&block);
+                }
+            }
+            if !done {
+                *ledger.at(block) = EITHER;
+            }
+        }
+    }
+
+    /// A range has been discarded: what is in it is nobody's business any more.
+    pub(super) fn discarded(&self, offset: u64, length: u64) {
+        let mut ledger = self.lock();
+        for block in self.blocks(offset, length as usize) {
+            *ledger.at(block) = NEVER;
+        }
+    }
+
+    /// Holds what was read against what was written.
+    pub(super) fn check(&self, bytes: &[u8], offset: u64) -> Outcome {
+        let mut worst = None;
+        let mut ledger = self.lock();
+        let mut from = 0usize;
+        for block in self.blocks(offset, bytes.len()) {
+            let end = ((block + 1) * self.block - offset).min(bytes.len() as u64) as usize;
+            let part = &bytes[from..end];
+            let at = offset + from as u64;
+            from = end;
+            let expected = *ledger.at(block);
+            // Who reads while it is written may see both.
+            let settled = !ledger.under_way.contains_key(&block);
+            if !settled || (expected == NEVER && !self.all) {
+                continue;
+            }
+            if let Some((fault, text)) = self.examine(part, at, expected) {
+                worst = worst.or(Some(fault));
+                ledger.mismatches += 1;
+                if ledger.described.len() < DESCRIBED {
+                    ledger.described.push(text);
+                }
+            }
+        }
+        worst.map_or(Outcome::Done, |fault| Outcome::Failed(fault.reason()))
+    }
+
+    /// What is wrong with a block, and in words.
+    fn examine(&self, bytes: &[u8], offset: u64, expected: u32) -> Option<(Fault, String)> {
+        let mut generations: Vec<u64> = Vec::new();
+        for (i, sector) in bytes.chunks_exact(SECTOR).enumerate() {
+            let at = offset + (i * SECTOR) as u64;
+            let Some(label) = Label::read(sector) else {
+                return Some((Fault::Wrong, self.first_wrong(sector, at, expected)));
+            };
+            if label.offset != at {
+                return Some((
+                    Fault::Misplaced,
+                    format!(
+                        "verify: the sector at byte {at} holds what was written to byte {}",
+                        label.offset
+                    ),
+                ));
+            }
+            generations.push(label.generation);
+            let known = expected != NEVER && expected != EITHER;
+            if known && label.seed != self.seed {
+                generations.pop();
+                // An earlier run is earlier than every write of this one.
+                generations.push(0);
+            }
+        }
+        let known = expected != NEVER && expected != EITHER;
+        if !known || generations.iter().all(|g| *g == u64::from(expected)) {
+            return None;
+        }
+        let mut found = generations.clone();
+        found.sort_unstable();
+        found.dedup();
+        if let [one] = found[..] {
+            return Some((
+                Fault::Stale,
+                format!(
+                    "verify: the block at byte {offset} is stale: write {expected} was the last, write {one} is found"
+                ),
+            ));
+        }
+        let first = generations.iter().position(|g| *g != u64::from(expected));
+        let at = offset + (first.unwrap_or(0) * SECTOR) as u64;
+        Some((
+            Fault::Torn,
+            format!(
+                "verify: the block at byte {offset} is torn: parts come from the writes {found:?}, expected is {expected}; the first other sector is at byte {at}"
+            ),
+        ))
+    }
+
+    /// The first byte that differs from what belongs there.
+    fn first_wrong(&self, sector: &[u8], at: u64, expected: u32) -> String {
+        if expected == NEVER || expected == EITHER {
+            return format!(
+                "verify: the sector at byte {at} holds nothing that a verified job wrote"
+            );
+        }
+        let mut right = [0u8; SECTOR];
+        let label = Label {
+            offset: at,
+            generation: u64::from(expected),
+            seed: self.seed,
+        };
+        label.write(&mut right);
+        let wrong = sector.iter().zip(&right).position(|(a, b)| a != b);
+        let i = wrong.unwrap_or(0);
+        let count = sector.iter().zip(&right).filter(|(a, b)| a != b).count();
+        format!(
+            "verify: byte {} is wrong: expected 0x{:02x}, found 0x{:02x} ({count} of the {SECTOR} bytes of its sector differ from write {expected})",
+            at + i as u64,
+            right[i],
+            sector[i]
+        )
+    }
+
+    fn blocks(&self, offset: u64, length: usize) -> std::ops::Range<u64> {
+        offset / self.block..(offset + length as u64).div_ceil(self.block)
+    }
+}
+
+impl Ledger {
+    fn at(&mut self, block: u64) -> &mut u32 {
+        let chunk = self
+            .chunks
+            .entry(block / CHUNK)
+            .or_insert_with(|| vec![NEVER; CHUNK as usize].into_boxed_slice());
+        &mut chunk[(block % CHUNK) as usize]
+    }
+}
+
+impl Label {
+    fn write(self, sector: &mut [u8]) {
+        let place = self.offset ^ self.generation.rotate_left(32) ^ self.seed.rotate_left(17);
+        for (field, at) in [MAGIC, self.offset, self.generation, self.seed]
+            .into_iter()
+            .zip((0..HEADER).step_by(8))
+        {
+            sector[at..at + 8].copy_from_slice(&field.to_le_bytes());
+        }
+        fill(&mut sector[HEADER..CHECKSUM], place);
+        let checksum = crc32fast::hash(&sector[..CHECKSUM]);
+        sector[CHECKSUM..].copy_from_slice(&checksum.to_le_bytes());
+    }
+
+    fn read(sector: &[u8]) -> Option<Label> {
+        let field = |at: usize| {
+            let bytes = sector.get(at..at + 8)?;
+            Some(u64::from_le_bytes(bytes.try_into().ok()?))
+        };
+        let checksum = crc32fast::hash(sector.get(..CHECKSUM)?);
+        let right = sector[CHECKSUM..] == checksum.to_le_bytes();
+        (right && field(0)? == MAGIC).then_some(Label {
+            offset: field(8)?,
+            generation: field(16)?,
+            seed: field(24)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BLOCK: usize = 4096;
+
+    fn written(verifier: &Verifier, offset: u64) -> Vec<u8> {
+        let mut bytes = vec![0u8; BLOCK];
+        verifier.write(&mut bytes, offset);
+        verifier.written_to(offset, BLOCK, true);
+        bytes
+    }
+
+    fn reason(verifier: &Verifier, bytes: &[u8], offset: u64) -> &'static str {
+        match verifier.check(bytes, offset) {
+            Outcome::Failed(reason) => reason,
+            Outcome::Done => "",
+            Outcome::Unsupported => "unsupported",
+        }
+    }
+
+    #[test]
+    fn what_was_written_last_is_right_and_nothing_else() {
+        let verifier = Verifier::new(5, BLOCK as u32, false);
+        let old = written(&verifier, 8192);
+        let new = written(&verifier, 8192);
+        assert_eq!(reason(&verifier, &new, 8192), "");
+        assert!(reason(&verifier, &old, 8192).contains("stale"));
+        let mut torn = new.clone();
+        torn[2048..].copy_from_slice(&old[2048..]);
+        assert!(reason(&verifier, &torn, 8192).contains("torn"));
+        let other = written(&verifier, 0);
+        assert!(reason(&verifier, &other, 8192).contains("another place"));
+        assert!(reason(&verifier, &[0u8; BLOCK], 8192).contains("wrong data"));
+        let (count, texts) = verifier.mismatches();
+        assert_eq!((count, texts.len()), (4, 4));
+        assert!(texts[1].contains("byte 10240"), "{}", texts[1]);
+    }
+
+    #[test]
+    fn a_wrong_byte_is_named() {
+        let verifier = Verifier::new(5, BLOCK as u32, false);
+        for at in [0usize, 9, 100, 509, 511, 512, 4095] {
+            let mut bytes = written(&verifier, 65_536);
+            let right = bytes[at];
+            bytes[at] ^= 0x40;
+            assert!(reason(&verifier, &bytes, 65_536).contains("wrong data"));
+            let text = verifier.mismatches().1.pop().unwrap();
+            let expected = format!(
+                "byte {} is wrong: expected 0x{right:02x}, found 0x{:02x} (1 of",
+                65_536 + at,
+                right ^ 0x40
+            );
+            assert!(text.contains(&expected), "{text} / {expected}");
+        }
+    }
+
+    #[test]
+    fn unknown_blocks_are_checked_only_where_asked() {
+        let writer = Verifier::new(5, BLOCK as u32, false);
+        let bytes = written(&writer, 4096);
+        let lenient = Verifier::new(6, BLOCK as u32, false);
+        let strict = Verifier::new(6, BLOCK as u32, true);
+        assert_eq!(reason(&lenient, &[0u8; BLOCK], 4096), "");
+        assert_eq!(reason(&strict, &bytes, 4096), "");
+        assert!(reason(&strict, &[0u8; BLOCK], 4096).contains("wrong data"));
+        assert!(reason(&strict, &bytes, 0).contains("another place"));
+        // A block of an earlier run where this one has written is stale.
+        written(&strict, 4096);
+        assert!(reason(&strict, &bytes, 4096).contains("stale"));
+    }
+
+    #[test]
+    fn either_of_two_writes_at_once_is_right() {
+        let verifier = Verifier::new(1, BLOCK as u32, false);
+        let (mut first, mut second) = (vec![0u8; BLOCK], vec![0u8; BLOCK]);
+        verifier.write(&mut first, 0);
+        verifier.write(&mut second, 0);
+        assert_eq!(reason(&verifier, &[0u8; BLOCK], 0), "", "being written");
+        verifier.written_to(0, BLOCK, true);
+        verifier.written_to(0, BLOCK, true);
+        assert_eq!(reason(&verifier, &first, 0), "");
+        assert_eq!(reason(&verifier, &second, 0), "");
+        assert!(reason(&verifier, &[0u8; BLOCK], 0).contains("wrong data"));
+    }
+
+    #[test]
+    fn ranges_that_were_written() {
+        let verifier = Verifier::new(1, BLOCK as u32, false);
+        for block in [3u64, 1, 2, 9] {
+            written(&verifier, block * 4096);
+        }
+        verifier.discarded(9 * 4096, 4096);
+        assert_eq!(verifier.written(), [(Bytes(4096), 3 * 4096)]);
+    }
+}
