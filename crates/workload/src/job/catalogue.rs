@@ -111,7 +111,11 @@ pub const INERT: &[Inert] = &[
     inert("mem", ANY, OWN_ENGINE),
     inert("lockmem", ANY, OWN_ENGINE),
     inert("nice", ANY, ONE_PROCESS),
-    inert("cpus_allowed", ANY, ONE_PROCESS),
+    inert(
+        "cpus_allowed",
+        ANY,
+        "a simulated device has no processors; on a real target the threads keep to these",
+    ),
     inert("cpumask", ANY, ONE_PROCESS),
     inert("cpus_allowed_policy", ANY, ONE_PROCESS),
     inert("gtod_reduce", OFF, OWN_STATS),
