@@ -117,9 +117,14 @@ fn wrong_targets_and_files() {
     let tiny = tiny();
     for (arguments, code, parts) in [
         (
-            &["run", "job.fio", "/dev/sdz"][..],
+            &["run", "job.fio", "sdz"][..],
             2,
-            &["is no target", "sim:NAME"][..],
+            &["is no target", "sim:NAME", "/dev/sdX"][..],
+        ),
+        (
+            &["run", "job.fio", "/dev/sdz"],
+            3,
+            &["there is no device /dev/sdz"],
         ),
         (
             &["run", "job.fio", "sim:nobody"],
