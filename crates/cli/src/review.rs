@@ -88,11 +88,12 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     };
     let interrupt = Interrupt::listen()?;
     let measure = |line: &mut Line| procedure.run(&spec, &options, line, &|| interrupt.asked());
-    conduct(measure, &folder, &interrupt, console)
+    conduct(Line::new("review"), measure, &folder, &interrupt, console)
 }
 
 /// Measures, writes the report, and says how it ended.
 fn conduct(
+    mut line: Line,
     measure: impl FnOnce(&mut Line) -> Result<ResultDocument, SuiteError>,
     folder: &Path,
     interrupt: &Interrupt,
@@ -100,7 +101,6 @@ fn conduct(
 ) -> Result<Exit, Failure> {
     let began = Instant::now();
     let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-    let mut line = Line::new("review");
     let result = measure(&mut line);
     line.clear();
     let mut document = result.map_err(|e| suite_failure(&e))?;
@@ -175,7 +175,8 @@ fn review_real(
             }));
         Ok(document)
     };
-    conduct(measure, &folder, &interrupt, console)
+    let line = Line::new("review").in_real_time();
+    conduct(line, measure, &folder, &interrupt, console)
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -230,6 +231,6 @@ impl ReviewObserver for Line {
         } else {
             format!("{mode}: ")
         };
-        self.show(Some(fraction), format!("{mode}{step}, {at}"));
+        self.show(Some(fraction), format!("{mode}{step}, {}", self.time(at)));
     }
 }

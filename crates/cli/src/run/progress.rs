@@ -2,6 +2,7 @@
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use nandscope_measure::runner::{Observer, Progress};
+use nandscope_units::Nanos;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
@@ -13,6 +14,8 @@ const SETTLED: Duration = Duration::from_secs(1);
 pub struct Line {
     bar: ProgressBar,
     began: Instant,
+    /// What stands behind times of the target's clock.
+    clock: &'static str,
 }
 
 impl Line {
@@ -30,7 +33,19 @@ impl Line {
         Line {
             bar,
             began: Instant::now(),
+            clock: " virtual",
         }
+    }
+
+    /// The target's clock is that of the wall.
+    pub fn in_real_time(mut self) -> Self {
+        self.clock = "";
+        self
+    }
+
+    /// A time of the target's clock, in words.
+    pub fn time(&self, at: Nanos) -> String {
+        format!("{at}{}", self.clock)
     }
 
     /// Says what goes on where there is no share to show.
@@ -62,7 +77,11 @@ impl Line {
 
 impl Observer for Line {
     fn progress(&mut self, progress: &Progress) {
-        let text = format!("{}, {:.1} GB", progress.elapsed, progress.bytes.as_gb());
+        let text = format!(
+            "{}, {:.1} GB",
+            self.time(progress.elapsed),
+            progress.bytes.as_gb()
+        );
         self.show(progress.fraction, text);
     }
 }

@@ -123,7 +123,7 @@ impl<S: Subject> Session<S> {
         let plan = plan::of_group(group, setting, first_thread, watching)?;
         let threads = plan.threads.len();
         self.subject.begin_group(group, setting.seed);
-        let mut line = Line::new(title);
+        let mut line = self.subject.line(title);
         let interrupt = self.interrupt.clone();
         let stop = move || interrupt.asked();
         let outcome = match &watch {
@@ -163,7 +163,7 @@ impl<S: Subject> Session<S> {
 
     /// Reads back and checks what a group wrote, as a step of its own.
     fn read_back(&mut self, index: usize, thread: Thread, job: JobMeta) -> Result<(), Failure> {
-        let mut line = Line::new("verify");
+        let mut line = self.subject.line("verify");
         let interrupt = self.interrupt.clone();
         let stop = move || interrupt.asked();
         let target = self.subject.target();

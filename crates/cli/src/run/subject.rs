@@ -2,6 +2,7 @@
 //! to it before and after, how threads are put on it. The runner sees none of this.
 
 use super::Arguments;
+use super::progress::Line;
 use crate::failure::Failure;
 use crate::target::{Kept, Precondition, Simulated};
 use nandscope_device::Device;
@@ -35,6 +36,11 @@ pub trait Subject {
     /// What a reader of the result must know: level and text.
     fn notices(&self) -> Vec<(&'static str, String)> {
         Vec::new()
+    }
+
+    /// The line that shows the progress of a run on it.
+    fn line(&self, title: &str) -> Line {
+        Line::new(title)
     }
 
     /// A group of jobs is about to run.
@@ -170,6 +176,10 @@ mod real {
 
         fn info(&self) -> TargetInfo {
             self.real.info()
+        }
+
+        fn line(&self, title: &str) -> Line {
+            Line::new(title).in_real_time()
         }
 
         fn begin_group(&mut self, group: &[Job], seed: u64) {
