@@ -225,6 +225,18 @@ fn verification_finds_a_wrong_byte_and_names_it() {
     assert_eq!(errors["verify: wrong data"], 1, "{errors}");
 }
 
+#[test]
+fn polling_where_the_driver_cannot_is_an_error_that_says_so() {
+    let folder = Folder::new("real-poll");
+    let Some(device) = Loop::new(&folder, 8) else {
+        return;
+    };
+    folder.file("r.fio", READ);
+    folder
+        .run(&["run", "r.fio", &device.device, "--poll"])
+        .fails(1, &["leave --poll out"]);
+}
+
 /// Starts a run, lets it measure for a while, does something to it, and waits for its end.
 fn disturbed(
     folder: &Folder,

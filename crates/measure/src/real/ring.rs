@@ -404,6 +404,10 @@ impl Ring {
                 return Ok(Some(self.outside(tag as usize)));
             }
         }
+        if self.polled && error == Errno::OPNOTSUPP {
+            let why = "the device's driver cannot be polled for completions; leave --poll out";
+            return Ok(Some(Outcome::Failed(why)));
+        }
         if matches!(error, Errno::AGAIN | Errno::INTR) {
             self.hand_over(tag)?;
             self.queued.pop();
