@@ -282,6 +282,33 @@ mod tests {
     }
 
     proptest! {
+        /// What several threads counted apart is, added up, what one would have counted.
+        #[test]
+        fn parts_add_up_to_the_whole(
+            ops in prop::collection::vec((0u64..900, 0usize..3, 0u32..1_000_000, 0u64..1_000_000), 0..200),
+            max_points in 2usize..40,
+            interval in 1u64..300,
+        ) {
+            let make = || Timeline::new(Nanos(1_000), plan(interval, max_points));
+            let mut whole = make();
+            let mut parts = [make(), make(), make()];
+            let mut now = 1_000;
+            for &(gap, part, bytes, latency) in &ops {
+                now += gap;
+                for t in [&mut whole, &mut parts[part]] {
+                    t.add(Direction::Write, bytes, Nanos(latency), Nanos(now));
+                }
+            }
+            let mut sum = make();
+            for part in parts {
+                sum.absorb(part);
+            }
+            whole.finish(Nanos(now + 3));
+            sum.finish(Nanos(now + 3));
+            prop_assert_eq!(sum.interval(), whole.interval());
+            prop_assert_eq!(sum.bins(), whole.bins());
+        }
+
         #[test]
         fn intervals_add_up(
             ops in prop::collection::vec((0u64..5_000, 0usize..4, 0u32..1_000_000, 0u64..1_000_000), 0..300),
