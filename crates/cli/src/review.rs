@@ -148,7 +148,14 @@ fn review_real(
     output::check_folder(&folder)?;
     let interrupt = Interrupt::listen()?;
     let access = nandscope_measure::real::Access::Write;
-    let mut real = target::real::open_real(&arguments.target, access, &arguments.real, &interrupt)?;
+    let outputs = [folder.clone()];
+    let mut real = target::real::open_real(
+        &arguments.target,
+        access,
+        &arguments.real,
+        &outputs,
+        &interrupt,
+    )?;
     let mut environment = real.environment();
     let cost = target::real::generator_cost(32);
     environment.extend(cost.map(|cost| ("generator cost".to_string(), cost)));

@@ -6,6 +6,7 @@
 
 mod support;
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread::sleep;
@@ -26,6 +27,11 @@ fn operations(document: &serde_json::Value, step: usize) -> u64 {
         .iter()
         .flat_map(|j| j["directions"].as_array().unwrap());
     directions.map(|d| d["operations"].as_u64().unwrap()).sum()
+}
+
+/// Says that something is not tested; past the harness, which shows only what failing tests print.
+fn skipped(why: &str) {
+    let _ = writeln!(std::io::stderr(), "SKIPPED: {why}");
 }
 
 /// Runs a tool of the system; what it wrote, or nothing where it failed.
@@ -49,7 +55,7 @@ impl Loop {
         std::fs::create_dir_all(&mount).unwrap();
         let at = mount.to_str().unwrap();
         if tool("mount", &["-t", "tmpfs", "-o", "size=64m", "tmpfs", at]).is_none() {
-            eprintln!("skipped: mounting a tmpfs is not allowed here");
+            skipped("mounting a tmpfs is not allowed here");
             return None;
         }
         let backing = mount.join("backing");
@@ -57,11 +63,16 @@ impl Loop {
         let backing = backing.to_str().unwrap();
         let device = tool("losetup", &["--find", "--show", "--direct-io=on", backing]);
         let Some(device) = device else {
-            eprintln!("skipped: a loop device is not to be had here");
+            skipped("a loop device is not to be had here");
             tool("umount", &[at]);
             return None;
         };
         Some(Loop { mount, device })
+    }
+
+    /// As the kernel calls it; such a device has no serial number.
+    fn name(&self) -> &str {
+        self.device.trim_start_matches("/dev/")
     }
 
     fn backing(&self) -> PathBuf {
@@ -103,6 +114,20 @@ fn a_new_file_is_made_written_and_used_again() {
         assert_eq!(operations(&json(&folder, "r.json"), 0), 4096, "{engine}");
     }
     folder.run(&["run", "w.fio", "./t.img"]).succeeds();
+    // What a discard took away is known, and filled again where that is asked for.
+    folder.file("t.fio", "[t]\nrw=trim\nbs=1m\nsize=4m\n");
+    let holes = "4 MiB of the file hold nothing";
+    for (arguments, there) in [
+        (&["run", "t.fio", "./t.img"][..], false),
+        (&["run", "r.fio", "./t.img"], true),
+        (&["run", "r.fio", "./t.img", "--size", "8m"], false),
+        (&["run", "r.fio", "./t.img"], false),
+    ] {
+        let ran = folder.run(arguments);
+        ran.succeeds();
+        let text = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(text.contains(holes), there, "{arguments:?}: {text}");
+    }
 }
 
 #[test]
@@ -143,8 +168,20 @@ fn a_block_device_is_written_only_where_that_was_said() {
     folder.file("r.fio", READ);
     folder.file("t.fio", "[t]\nrw=trim\nbs=1m\nsize=4m\n");
     let before = std::fs::read(device.backing()).unwrap();
-    let ran = folder.run(&["run", "w.fio", &device.device]);
-    ran.fails(2, &["--destroy-data"]);
+    let yes = device.name();
+    for (rest, part) in [
+        (&[][..], "--destroy-data allows writing"),
+        (&["--destroy-data"], "nobody to ask; --yes-destroy loop"),
+        (
+            &["--destroy-data", "--yes-destroy", "WD-123"],
+            "nothing was written",
+        ),
+        (&["--destroy-data=sdz", "--yes-destroy", yes], "names `sdz`"),
+    ] {
+        let mut run = vec!["run", "w.fio", &device.device];
+        run.extend(rest);
+        folder.run(&run).fails(2, &[part]);
+    }
     folder.run(&["run", "r.fio", &device.device]).succeeds();
     assert_eq!(std::fs::read(device.backing()).unwrap(), before);
     let write = [
@@ -152,6 +189,8 @@ fn a_block_device_is_written_only_where_that_was_said() {
         "w.fio",
         &device.device,
         "--destroy-data",
+        "--yes-destroy",
+        yes,
         "-o",
         "w.json",
     ];
@@ -169,6 +208,8 @@ fn a_block_device_is_written_only_where_that_was_said() {
             "t.fio",
             &device.device,
             "--destroy-data",
+            "--yes-destroy",
+            yes,
             "--engine",
             engine,
         ];
@@ -180,6 +221,62 @@ fn a_block_device_is_written_only_where_that_was_said() {
         after[4 << 20..]
             .chunks(4096)
             .all(|c| c.iter().any(|b| *b != 0))
+    );
+}
+
+#[test]
+fn a_block_device_with_something_on_it_must_be_named() {
+    let folder = Folder::new("real-carries");
+    let Some(device) = Loop::new(&folder, 8) else {
+        return;
+    };
+    folder.file("w.fio", WRITE);
+    tool("mkswap", &[&device.device]).unwrap();
+    let before = std::fs::read(device.backing()).unwrap();
+    let yes = ["--yes-destroy", device.name()];
+    let write = |destroy: &str| {
+        folder.run(&[&["run", "w.fio", &device.device, destroy], &yes[..]].concat())
+    };
+    write("--destroy-data").fails(2, &["swap", &format!("--destroy-data={}", device.name())]);
+    assert_eq!(std::fs::read(device.backing()).unwrap(), before);
+    match tool("swapon", &[&device.device]) {
+        Some(_) => {
+            let named = write(&format!("--destroy-data={}", device.name()));
+            tool("swapoff", &[&device.device]).unwrap();
+            named.fails(2, &["is used for swap"]);
+            assert_eq!(std::fs::read(device.backing()).unwrap(), before);
+        }
+        None => skipped("in part, swapon is not allowed here"),
+    }
+    write(&format!("--destroy-data={}", device.name())).succeeds();
+    assert_ne!(std::fs::read(device.backing()).unwrap(), before);
+}
+
+#[test]
+fn what_comes_to_have_the_name_of_the_target_in_mid_run_is_not_touched() {
+    let folder = Folder::new("real-renamed");
+    folder.file("w.fio", WRITE);
+    folder.file(
+        "slow.fio",
+        "[w]\nrw=randwrite\nbs=4k\nnorandommap\nrate_iops=2000\ntime_based\nruntime=3\n",
+    );
+    let made = folder.run(&["run", "w.fio", "./t.img", "--size", "4m"]);
+    made.succeeds();
+    let (there, away) = (folder.0.join("t.img"), folder.0.join("away.img"));
+    let mine = vec![7u8; 4 << 20];
+    let run = ["run", "slow.fio", "./t.img", "-o", "p.json"];
+    let mut before = Vec::new();
+    let (code, stderr) = disturbed(&folder, &run, |_| {
+        std::fs::rename(&there, &away).unwrap();
+        std::fs::write(&there, &mine).unwrap();
+        before = std::fs::read(&away).unwrap();
+    });
+    assert_eq!(code, Some(0), "{stderr}");
+    assert_eq!(std::fs::read(&there).unwrap(), mine);
+    assert_ne!(
+        std::fs::read(&away).unwrap(),
+        before,
+        "it went on with its own"
     );
 }
 

@@ -4,9 +4,7 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use nandscope_measure::real::{
-    Access, CreateError, EngineChoice, Options, RealTarget, Volume, create, is_ours,
-};
+use nandscope_measure::real::{Access, EngineChoice, Options, RealTarget, Volume, fill_holes};
 use nandscope_measure::recorder::Direction;
 use nandscope_measure::runner::{Ending, GroupOutcome, OnError, Silent, Thread, run_group};
 use nandscope_measure::target::{Load, Outcome, Reply, Request, Target};
@@ -14,7 +12,7 @@ use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::job::JobFile;
 use nandscope_workload::pattern::Generator;
 use nandscope_workload::{Op, OpKind, OpSource, Pacing, RateLimit, TimedOp};
-use std::collections::HashSet;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 const MIB: u64 = 1 << 20;
@@ -32,12 +30,18 @@ impl Scratch {
 
     fn made(name: &str, size: u64) -> Self {
         let scratch = Scratch::new(name);
-        create(&scratch.0, Bytes(size), &mut |_| true).unwrap();
+        let file = File::create_new(&scratch.0).unwrap();
+        file.set_len(size).unwrap();
+        assert!(fill_holes(&file, &mut |_| true).unwrap());
         scratch
     }
 
     fn open(&self, access: Access, engine: EngineChoice) -> RealTarget {
-        let volume = Volume::open(&self.0, access).unwrap();
+        let file = File::options()
+            .read(true)
+            .write(access == Access::Write)
+            .open(&self.0);
+        let volume = Volume::new(&self.0, file.unwrap(), access).unwrap();
         RealTarget::new(
             volume,
             Options {
@@ -107,31 +111,6 @@ fn operations(outcome: &GroupOutcome, direction: Direction) -> u64 {
         .filter_map(|g| g.record.direction(direction))
         .map(|r| r.operations)
         .sum()
-}
-
-#[test]
-fn a_file_is_made_in_free_space_only_and_never_over_another() {
-    let scratch = Scratch::new("made");
-    assert!(create(&scratch.0, Bytes(3 * MIB), &mut |_| true).unwrap());
-    let data = std::fs::read(&scratch.0).unwrap();
-    assert_eq!(data.len() as u64, 3 * MIB);
-    let sectors: HashSet<&[u8]> = data.chunks(512).collect();
-    assert_eq!(
-        sectors.len() as u64,
-        3 * MIB / 512,
-        "a sector is there twice"
-    );
-    assert!(is_ours(&std::fs::File::open(&scratch.0).unwrap()));
-    let again = create(&scratch.0, Bytes(MIB), &mut |_| true).unwrap_err();
-    assert!(again.to_string().contains("exists"), "{again}");
-    assert_eq!(std::fs::read(&scratch.0).unwrap(), data);
-    let other = Scratch::new("too-large");
-    let error = create(&other.0, Bytes(1 << 60), &mut |_| true).unwrap_err();
-    assert!(matches!(error, CreateError::NoRoom { .. }), "{error}");
-    assert!(!other.0.exists());
-    let stopped = create(&other.0, Bytes(64 * MIB), &mut |share| share < 0.5).unwrap_err();
-    assert!(matches!(stopped, CreateError::Interrupted));
-    assert!(!other.0.exists());
 }
 
 #[test]

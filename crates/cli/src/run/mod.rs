@@ -111,7 +111,23 @@ fn run_real(
     console: &Console,
 ) -> Result<Exit, Failure> {
     let access = plan::access(&jobs.jobs);
-    let real = target::real::open_real(&arguments.target, access, &arguments.real, &interrupt)?;
+    let mut outputs: Vec<PathBuf> = Vec::new();
+    outputs.extend(
+        arguments
+            .output
+            .iter()
+            .filter_map(|o| Some(o.parent()?.to_path_buf())),
+    );
+    if jobs.jobs.iter().any(wants_logs) {
+        outputs.push(arguments.log_dir.clone());
+    }
+    let real = target::real::open_real(
+        &arguments.target,
+        access,
+        &arguments.real,
+        &outputs,
+        &interrupt,
+    )?;
     let setting = Setting {
         text,
         capacity: real.target.capacity(),

@@ -5,15 +5,15 @@
 //! gets a lane of its own with its own ring. [`RealNull`] and [`generator_cost_ns`] say what the
 //! instrument itself costs. A [`Verifier`] makes contents that can be checked, and checks them.
 //!
-//! Whether a device may be opened at all is not decided here, and nothing here measures
-//! temperature or power.
+//! Nothing is opened here by its name: whether a device may be opened at all is decided elsewhere, and
+//! what was opened there is driven. Nothing here measures temperature or power.
 
 mod affinity;
 mod buffer;
 mod clock;
 mod cost;
-mod create;
 mod errno;
+mod fill;
 mod null;
 mod pool;
 mod ring;
@@ -24,7 +24,7 @@ mod verify;
 mod volume;
 
 pub use cost::generator_cost_ns;
-pub use create::{CreateError, create, is_ours, room};
+pub use fill::{fill_holes, holes};
 pub use null::RealNull;
 pub use target::{Engine, EngineChoice, Options, RealTarget};
 pub use verify::Verifier;

@@ -7,9 +7,9 @@ use super::sys;
 use nandscope_units::{Bytes, SECTOR_BYTES};
 use rustix::fs::{AtFlags, FallocateFlags, OFlags, StatxFlags};
 use rustix::io::Errno;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -31,13 +31,13 @@ pub enum VolumeKind {
     BlockDevice,
 }
 
-/// Why a volume cannot be opened.
+/// Why a volume cannot be measured on.
 #[derive(Debug, Error)]
 pub enum VolumeError {
     /// The system says no.
-    #[error("cannot {what} {}: {source}{}", path.display(), remedy(source))]
+    #[error("cannot {what} {}: {source}", path.display())]
     System {
-        /// What was tried, such as `open`.
+        /// What was tried, such as `examine`.
         what: &'static str,
         /// The file or device.
         path: PathBuf,
@@ -50,17 +50,6 @@ pub enum VolumeError {
     /// Nothing to measure.
     #[error("{} holds less than one sector of {SECTOR_BYTES} bytes; make it larger", .0.display())]
     Empty(PathBuf),
-}
-
-fn remedy(error: &io::Error) -> &'static str {
-    match error.kind() {
-        io::ErrorKind::NotFound => "; check the name",
-        io::ErrorKind::PermissionDenied => "; use an account that may, such as root for devices",
-        io::ErrorKind::ResourceBusy => {
-            "; it is mounted or in use by another program: free it first"
-        }
-        _ => "",
-    }
 }
 
 /// A file or block device that is open.
@@ -76,48 +65,12 @@ pub struct Volume {
 }
 
 impl Volume {
-    /// Opens a file or block device past the page cache, where that is possible. A block device
-    /// that is to be written is opened exclusively: one that is mounted or in use is refused.
-    ///
-    /// # Errors
-    /// Where it cannot be opened, or is nothing to measure on.
-    pub fn open(path: &Path, access: Access) -> Result<Volume, VolumeError> {
-        let error = |source| VolumeError::System {
-            what: "open",
-            path: path.to_path_buf(),
-            source,
-        };
-        let is_device = std::fs::metadata(path)
-            .map_err(error)?
-            .file_type()
-            .is_block_device();
-        let exclusive = if is_device && access == Access::Write {
-            OFlags::EXCL
-        } else {
-            OFlags::empty()
-        };
-        let open = |flags: OFlags| {
-            OpenOptions::new()
-                .read(true)
-                .write(access == Access::Write)
-                .custom_flags((flags | exclusive).bits() as i32)
-                .open(path)
-        };
-        let file = match open(OFlags::DIRECT) {
-            // What a file system without direct I/O answers.
-            Err(e) if e.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => {
-                open(OFlags::empty())
-            }
-            other => other,
-        };
-        Volume::from_file(path, file.map_err(error)?, access)
-    }
-
-    /// Takes what has been opened already; `path` is for messages, `access` is how it was opened.
+    /// Takes what has been opened already, and leaves the page cache out where that is possible.
+    /// `path` is for messages and never opened; `access` is how it was opened.
     ///
     /// # Errors
     /// Where it is nothing to measure on.
-    pub fn from_file(path: &Path, mut file: File, access: Access) -> Result<Volume, VolumeError> {
+    pub fn new(path: &Path, mut file: File, access: Access) -> Result<Volume, VolumeError> {
         let error = |what, source: io::Error| VolumeError::System {
             what,
             path: path.to_path_buf(),
@@ -141,8 +94,7 @@ impl Volume {
         if capacity == Bytes::ZERO {
             return Err(VolumeError::Empty(path.to_path_buf()));
         }
-        let flags = rustix::fs::fcntl_getfl(&file).map_err(|e| error("examine", e.into()))?;
-        let direct = flags.contains(OFlags::DIRECT);
+        let direct = bypass_cache(&file).map_err(|e| error("examine", e.into()))?;
         let alignment = if direct {
             alignment(&file, kind)
         } else {
@@ -189,11 +141,6 @@ impl Volume {
         self.direct
     }
 
-    /// Whether it is a file that was made for measurements by [`super::create()`].
-    pub fn is_ours(&self) -> bool {
-        super::is_ours(&self.file)
-    }
-
     /// The open file.
     pub(super) fn file(&self) -> &File {
         &self.file
@@ -208,6 +155,17 @@ impl Volume {
                 rustix::fs::fallocate(&self.file, flags, offset, length)
             }
         }
+    }
+}
+
+/// Sets `O_DIRECT` on what is open; whether the file system takes it.
+fn bypass_cache(file: &File) -> Result<bool, Errno> {
+    let flags = rustix::fs::fcntl_getfl(file)?;
+    match rustix::fs::fcntl_setfl(file, flags | OFlags::DIRECT) {
+        Ok(()) => Ok(true),
+        // What a file system without direct I/O answers.
+        Err(Errno::INVAL) => Ok(false),
+        Err(e) => Err(e),
     }
 }
 

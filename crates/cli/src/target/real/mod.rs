@@ -1,16 +1,16 @@
-//! Real targets: files and block devices of this machine, and the conditions under which they
-//! may be written.
+//! Real targets: files and block devices of this machine, as they are named and opened.
 //!
 //! A block device is opened for reading only unless `--destroy-data` is given. A file that is
 //! written to is one that nandscope made: a new one in free space, or one of an earlier run.
 
-use crate::failure::{Exit, Failure};
+mod open;
+
+use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::run::progress::Line;
 use clap::{Args, ValueEnum};
+use nandscope_inspect::identity::Identity;
 use nandscope_measure::real::{
-    Access, CreateError, EngineChoice, Options, RealTarget, Volume, VolumeKind, create,
-    generator_cost_ns, room,
+    Access, EngineChoice, Options, RealTarget, Volume, VolumeKind, generator_cost_ns,
 };
 use nandscope_measure::result::TargetInfo;
 use nandscope_measure::target::Target;
@@ -33,10 +33,18 @@ pub enum EngineName {
 /// Arguments that only a real target heeds.
 #[derive(Args, Clone, Debug, Default)]
 pub struct RealArguments {
-    /// Allow writing to a block device; everything on it is lost
-    #[arg(long, help_heading = "Real targets")]
-    pub destroy_data: bool,
-    /// Make the file of the target, of this size, where there is none; it is kept
+    /// Allow writing to a block device; everything on it is lost. A device that carries anything must be named
+    #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, help_heading = "Real targets")]
+    pub destroy_data: Option<Option<String>>,
+    /// The answer to the question before a device is written: its serial number, or its name where it has none
+    #[arg(
+        long,
+        value_name = "SERIAL",
+        requires = "destroy_data",
+        help_heading = "Real targets"
+    )]
+    pub yes_destroy: Option<String>,
+    /// Make the file of the target, of this size, or fill up the one that was made before; it is kept
     #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Real targets")]
     pub size: Option<Bytes>,
     /// How operations reach the system
@@ -58,7 +66,7 @@ impl RealArguments {
     /// With the first of them.
     pub fn refuse(&self, name: &str) -> Result<(), Failure> {
         let given = [
-            (self.destroy_data, "--destroy-data"),
+            (self.destroy_data.is_some(), "--destroy-data"),
             (self.size.is_some(), "--size"),
             (self.engine != EngineName::Auto, "--engine"),
             (self.poll, "--poll"),
@@ -94,13 +102,16 @@ pub struct Real {
     pub name: String,
     /// It.
     pub target: RealTarget,
+    /// What the machine says of a block device.
+    identity: Option<Identity>,
     /// What a reader must know.
     pub warnings: Vec<String>,
     /// Remarks that are no warnings.
     pub remarks: Vec<String>,
 }
 
-/// Opens a file or block device for measurement.
+/// Opens a file or block device for measurement. The disks under the folders `outputs` are not
+/// written to.
 ///
 /// # Errors
 /// Where there is none, it must not be written, or the system says no.
@@ -108,89 +119,28 @@ pub fn open_real(
     name: &str,
     access: Access,
     arguments: &RealArguments,
+    outputs: &[PathBuf],
     interrupt: &Interrupt,
 ) -> Result<Real, Failure> {
-    let path = PathBuf::from(name);
-    let mut remarks = Vec::new();
-    if !path.exists() {
-        remarks.push(make(&path, arguments, interrupt)?);
-    } else if arguments.size.is_some() {
-        return Err(Failure::usage(format!(
-            "{name} exists, and --size is for a file that is to be made; leave it out or name another file"
-        )));
-    }
-    let volume = Volume::open(&path, allowed(&path, access, arguments)?).map_err(Failure::file)?;
-    if access == Access::Write && volume.kind() == VolumeKind::File && !volume.is_ours() {
-        return Err(Failure::usage(format!(
-            "{name} was not made by nandscope, and what is in it would be lost; name a file that does not exist, with --size SIZE"
-        )));
-    }
+    let opened = open::open(Path::new(name), access, arguments, outputs, interrupt)?;
+    let volume = Volume::new(&opened.path, opened.file, access).map_err(Failure::file)?;
     let target = RealTarget::new(volume, arguments.options()).map_err(Failure::file)?;
     Ok(Real {
         name: name.to_string(),
         warnings: target.warnings(),
         target,
-        remarks,
+        identity: opened.identity,
+        remarks: opened.notes,
     })
 }
 
-/// The access that the path may be opened with.
-fn allowed(path: &Path, access: Access, arguments: &RealArguments) -> Result<Access, Failure> {
-    let kind = std::fs::metadata(path)
-        .map(|m| std::os::unix::fs::FileTypeExt::is_block_device(&m.file_type()));
-    if access == Access::Write && kind.unwrap_or(false) && !arguments.destroy_data {
-        return Err(Failure::usage(format!(
-            "the job writes, and everything on {} would be lost; --destroy-data allows it",
-            path.display()
-        )));
-    }
-    Ok(access)
-}
-
-/// Makes the file, and says that it did.
-fn make(path: &Path, arguments: &RealArguments, interrupt: &Interrupt) -> Result<String, Failure> {
-    let name = path.display();
-    if path.starts_with("/dev") {
-        return Err(Failure::file(format!(
-            "there is no device {name}; check the name"
-        )));
-    }
-    let Some(size) = arguments.size else {
-        let most = room(path).map_err(Failure::file)?;
-        return Err(Failure::file(format!(
-            "there is no {name}; give --size SIZE to have it made ({most} would leave a margin of free space)"
-        )));
-    };
-    let line = Line::new("prepare");
-    line.say("the file is being made");
-    let made = create(path, size, &mut |share| {
-        line.show(Some(share), "the file is being made".to_string());
-        !interrupt.asked()
-    });
-    line.clear();
-    let marked = made.map_err(|e| match e {
-        CreateError::Interrupted => Failure::new(Exit::Interrupted, e),
-        e => Failure::file(e),
-    })?;
-    let rest = if marked {
-        ""
-    } else {
-        "; its file system keeps no extended attributes, so that it cannot be marked as made by nandscope and later runs will not write to it"
-    };
-    if marked {
-        Ok(format!(
-            "{name} was made and filled with random data before the run"
-        ))
-    } else {
-        // Writing to it now would need the mark as well.
-        let _ = std::fs::remove_file(path);
-        Err(Failure::file(format!(
-            "{name} cannot be used{rest}; choose another file system"
-        )))
-    }
-}
-
 impl Real {
+    /// What it calls itself, or how it was named where it does not say.
+    pub fn model(&self) -> String {
+        let model = self.identity.as_ref().and_then(|i| i.model.clone());
+        model.unwrap_or_else(|| self.name.clone())
+    }
+
     /// What a result document says of the target.
     pub fn info(&self) -> TargetInfo {
         let volume = self.target.volume();
@@ -201,7 +151,7 @@ impl Real {
                 VolumeKind::BlockDevice => "block device",
             }
             .to_string(),
-            model: self.name.clone(),
+            model: self.model(),
             capacity_bytes: self.target.capacity().0,
             ..TargetInfo::default()
         }

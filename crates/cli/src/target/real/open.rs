@@ -1,0 +1,192 @@
+//! Opens a real target through the guard, which decides whether it may be read or written
+//! (docs/safety.md). What the guard hands out is what is measured on: no name is looked up again.
+
+use super::RealArguments;
+use crate::failure::{Exit, Failure};
+use crate::interrupt::Interrupt;
+use crate::run::progress::Line;
+use nandscope_inspect::Roots;
+use nandscope_inspect::guard::{Answer, DestroyData, Guard, Opened, Reason, Refusal, Unconfirmed};
+use nandscope_measure::real::{Access, fill_holes, holes};
+use nandscope_units::Bytes;
+use std::io::{BufRead, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+/// Opens a file or block device; gives what is to be said of it beside.
+///
+/// # Errors
+/// Where there is none, the guard refuses it, or the system says no.
+pub fn open(
+    name: &Path,
+    access: Access,
+    arguments: &RealArguments,
+    outputs: &[PathBuf],
+    interrupt: &Interrupt,
+) -> Result<Opened, Failure> {
+    let guard = guard(outputs);
+    let about = std::fs::metadata(name).ok();
+    let is_file = about.as_ref().is_some_and(std::fs::Metadata::is_file);
+    if arguments.size.is_some() && about.is_some() && !is_file {
+        return Err(Failure::usage(format!(
+            "--size is for files, and {} is none; leave it out",
+            name.display()
+        )));
+    }
+    if about.is_none() {
+        missing(name, arguments)?;
+    }
+    let made = match (arguments.size, access) {
+        (Some(size), _) => Some(make(&guard, name, size, interrupt)?),
+        (None, Access::Write) if is_file => {
+            let size = about.map_or(0, |about| about.len());
+            Some(guard.open_file(name, Bytes(size)).map_err(refused)?)
+        }
+        _ => None,
+    };
+    let mut opened = match (made, access) {
+        (Some(opened), Access::Write) => opened,
+        (made, Access::Read) => {
+            let said = made.map(|opened| opened.notes);
+            let mut opened = guard.open_to_read(name).map_err(refused)?;
+            opened.notes.extend(said.unwrap_or_default());
+            opened
+        }
+        (None, Access::Write) => {
+            let unconfirmed = guard.open_to_write(name, &arguments.destroy());
+            confirm(unconfirmed.map_err(refused)?, arguments)?
+        }
+    };
+    if opened.identity.is_none() {
+        opened.notes.extend(unwritten(&opened));
+    }
+    Ok(opened)
+}
+
+/// The guard, which protects the disks under the folders that are written to as well.
+fn guard(outputs: &[PathBuf]) -> Guard {
+    let folders = outputs.iter().filter_map(|folder| {
+        let folder = if folder.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            folder
+        };
+        folder.canonicalize().ok()
+    });
+    folders.fold(Guard::new(Roots::default()), |guard, folder| {
+        guard.protect(format!("the results ({})", folder.display()), folder)
+    })
+}
+
+/// There is nothing of that name: right only where a file is to be made.
+fn missing(name: &Path, arguments: &RealArguments) -> Result<(), Failure> {
+    let shown = name.display();
+    if name.starts_with("/dev") {
+        return Err(Failure::file(format!(
+            "there is no device {shown}; check the name"
+        )));
+    }
+    if arguments.size.is_none() {
+        return Err(Failure::file(format!(
+            "there is no {shown}; give --size SIZE to have it made"
+        )));
+    }
+    Ok(())
+}
+
+/// Makes the file, or takes the one that was made before, and writes what of it was never written.
+fn make(guard: &Guard, name: &Path, size: Bytes, interrupt: &Interrupt) -> Result<Opened, Failure> {
+    let mut opened = guard.open_file(name, size).map_err(refused)?;
+    let system = |e| Failure::file(format!("cannot fill {}: {e}", name.display()));
+    let all = holes(&opened.file).map_err(system)?;
+    if all == Bytes::ZERO {
+        return Ok(opened);
+    }
+    let line = Line::new("prepare");
+    line.say("the file is being filled");
+    let filled = fill_holes(&opened.file, &mut |share| {
+        line.show(Some(share), "the file is being filled".to_string());
+        !interrupt.asked()
+    });
+    line.clear();
+    match filled {
+        Ok(true) => {
+            opened.notes.push(format!(
+                "{all} of {} were filled with random data before the run",
+                name.display()
+            ));
+            Ok(opened)
+        }
+        broken_off => {
+            // Of no use as it is; an empty file of ours takes no room. To remove it by its name
+            // could hit another one.
+            let _ = opened.file.set_len(0);
+            broken_off.map_err(system)?;
+            Err(Failure::new(
+                Exit::Interrupted,
+                format!(
+                    "interrupted while {} was filled; it is empty now",
+                    name.display()
+                ),
+            ))
+        }
+    }
+}
+
+/// What a reader must know of a file with holes.
+fn unwritten(opened: &Opened) -> Option<String> {
+    let holes = holes(&opened.file)
+        .ok()
+        .filter(|holes| *holes > Bytes::ZERO)?;
+    Some(format!(
+        "{holes} of the file hold nothing: reads there are answered by the file system and never reach the device; --size {} fills them",
+        opened.size.0
+    ))
+}
+
+/// Asks before a device is written, or takes the answer that was given.
+fn confirm(unconfirmed: Unconfirmed, arguments: &RealArguments) -> Result<Opened, Failure> {
+    if let Some(serial) = &arguments.yes_destroy {
+        return unconfirmed.confirm(Answer::Serial(serial)).map_err(refused);
+    }
+    let (mut stderr, stdin) = (std::io::stderr(), std::io::stdin());
+    if !stdin.is_terminal() || !stderr.is_terminal() {
+        let own = unconfirmed.identity();
+        let word = own.serial.as_deref().unwrap_or(&own.name);
+        return Err(Failure::usage(format!(
+            "everything on /dev/{} would be lost, and there is nobody to ask; --yes-destroy {word} says yes",
+            own.name
+        )));
+    }
+    let mut typed = String::new();
+    writeln!(stderr, "{}", unconfirmed.question())
+        .and_then(|()| stdin.lock().read_line(&mut typed))
+        .map_err(|e| Failure::file(format!("cannot ask: {e}")))?;
+    unconfirmed
+        .confirm(Answer::Typed(typed.trim()))
+        .map_err(refused)
+}
+
+/// The exit code of a refusal: whether it is the system that says no, or a rule.
+fn refused(refusal: Refusal) -> Failure {
+    let of_system = |reason: &Reason| {
+        matches!(
+            reason,
+            Reason::System(_) | Reason::Room(..) | Reason::Held | Reason::Unmarked(_)
+        )
+    };
+    if refusal.reasons.iter().any(of_system) {
+        Failure::file(refusal)
+    } else {
+        Failure::usage(refusal)
+    }
+}
+
+impl RealArguments {
+    fn destroy(&self) -> DestroyData {
+        match &self.destroy_data {
+            None => DestroyData::No,
+            Some(None) => DestroyData::Blank,
+            Some(Some(name)) => DestroyData::Named(name.clone()),
+        }
+    }
+}
