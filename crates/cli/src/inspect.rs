@@ -171,7 +171,8 @@ fn verdict(reasons: &[Reason], console: &Console) -> String {
     out
 }
 
-type Row = (String, Option<String>);
+/// A name, and what is known under it.
+pub type Row = (String, Option<String>);
 
 fn row(name: &str, value: Option<impl ToString>) -> Row {
     (name.to_string(), value.map(|v| v.to_string()))
@@ -248,7 +249,8 @@ fn identity_rows(identity: &Identity) -> Vec<Row> {
     rows
 }
 
-fn register_rows(registers: &Registers) -> Vec<Row> {
+/// What the registers of a card say, by name.
+pub fn register_rows(registers: &Registers) -> Vec<Row> {
     let mut rows = Vec::new();
     if let Some(cid) = &registers.cid {
         let maker = cid.maker.unwrap_or("not known");

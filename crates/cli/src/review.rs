@@ -173,6 +173,7 @@ fn review_real(
     let measure = |line: &mut Line| {
         let stop = || interrupt.asked();
         let mut document = review_target(real.target, info, environment, &options, line, &stop)?;
+        document.environment.extend(real.panel.since_then());
         document
             .notices
             .extend(said.into_iter().map(|(level, text)| Notice {

@@ -323,6 +323,69 @@ fn verification_finds_a_wrong_byte_and_names_it() {
 }
 
 #[test]
+fn conditions_and_instruments_stand_in_the_result_and_power_becomes_energy_per_gigabyte() {
+    let folder = Folder::new("real-conditions");
+    folder.file(
+        "r.fio",
+        "[r]\nrw=randread\nbs=4k\nnorandommap\ntime_based\nruntime=2\n",
+    );
+    let meter = folder.file("meter.csv", "time_s,voltage_V,current_A\n");
+    let run = [
+        "run",
+        "r.fio",
+        "./t.img",
+        "--size",
+        "4m",
+        "--power",
+        "meter.csv",
+        "-o",
+        "p.json",
+    ];
+    let mut child = folder.command(&run).stdout(Stdio::null()).spawn().unwrap();
+    let begin = Instant::now();
+    let mut file = std::fs::File::options().append(true).open(&meter).unwrap();
+    while child.try_wait().unwrap().is_none() {
+        assert!(begin.elapsed() < Duration::from_secs(30), "it hangs");
+        writeln!(file, "{:.3},5,0.8", begin.elapsed().as_secs_f64()).unwrap();
+        sleep(Duration::from_millis(50));
+    }
+    assert!(child.wait().unwrap().success());
+    let document = json(&folder, "p.json");
+    let environment = &document["environment"];
+    for name in [
+        "kernel",
+        "engine",
+        "direct I/O",
+        "file system",
+        "processor",
+        "generator cost",
+    ] {
+        assert!(environment[name].is_string(), "{name}: {environment}");
+    }
+    assert_eq!(environment["instrument: power"], "meter, meter.csv");
+    assert!(environment["instrument: device temperature"].is_string());
+    let step = &document["steps"][0];
+    let series = step["series"].as_array().unwrap();
+    let power = series.iter().find(|s| s["name"] == "power").unwrap();
+    let watts: Vec<f64> = power["v"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|v| v.as_f64().unwrap())
+        .collect();
+    let mean = watts.iter().sum::<f64>() / watts.len() as f64;
+    assert!(watts.len() >= 5 && (3.6..4.4).contains(&mean), "{watts:?}");
+    let joules = step["counters"]["energy_j"].as_f64().unwrap();
+    assert!((7.0..9.0).contains(&joules), "{joules} J in 2 s at 4 W");
+    let bytes = operations(&document, 0) as f64 * 4096.0;
+    let figures = step["figures"].as_array().unwrap();
+    let per_gb = figures.iter().find(|f| f["unit"] == "J/GB").unwrap()["value"]
+        .as_f64()
+        .unwrap();
+    assert!((per_gb * bytes / 1e9 / joules - 1.0).abs() < 1e-6);
+}
+
+#[test]
 fn polling_where_the_driver_cannot_is_an_error_that_says_so() {
     let folder = Folder::new("real-poll");
     let Some(device) = Loop::new(&folder, 8) else {

@@ -193,9 +193,13 @@ fn direction_series(timeline: &Timeline, direction: Direction, all: &mut Vec<Ser
 /// A value of the interval between two readings, where both instruments were there.
 type Instrument = fn(&Sample, &Sample) -> Option<f64>;
 
-const INSTRUMENTS: [(&str, &str, Instrument); 6] = [
+const INSTRUMENTS: [(&str, &str, Instrument); 7] = [
     ("power", "W", |a, b| {
         let joules = b.reading.energy_j? - a.reading.energy_j?;
+        Some(per_second(joules, b.at.saturating_sub(a.at)))
+    }),
+    ("host power", "W", |a, b| {
+        let joules = b.reading.host_energy_j? - a.reading.host_energy_j?;
         Some(per_second(joules, b.at.saturating_sub(a.at)))
     }),
     ("device temperature", "°C", |_, b| {
@@ -307,6 +311,9 @@ pub fn counters(first: &Reading, last: &Reading) -> BTreeMap<String, f64> {
     let mut all = BTreeMap::new();
     if let (Some(a), Some(b)) = (first.energy_j, last.energy_j) {
         all.insert("energy_j".to_string(), b - a);
+    }
+    if let (Some(a), Some(b)) = (first.host_energy_j, last.host_energy_j) {
+        all.insert("host_energy_j".to_string(), b - a);
     }
     let (Some(a), Some(b)) = (&first.counters, &last.counters) else {
         return all;

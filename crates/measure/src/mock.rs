@@ -175,6 +175,7 @@ impl Target for MockTarget {
     fn reading(&mut self) -> Reading {
         Reading {
             energy_j: Some(self.watts * self.now.as_secs_f64()),
+            host_energy_j: None,
             device_temperature_c: Some(40.0),
             surface_temperature_c: Some(30.0),
             throttle: Some(1.0),

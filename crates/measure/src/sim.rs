@@ -175,6 +175,7 @@ impl<D: VirtualDevice> Target for SimTarget<D> {
         let telemetry = self.device.telemetry(self.now);
         Reading {
             energy_j: Some(telemetry.energy_j),
+            host_energy_j: None,
             device_temperature_c: Some(telemetry.smart_temperature_c),
             surface_temperature_c: Some(telemetry.surface_temperature_c),
             throttle: Some(telemetry.throttle),

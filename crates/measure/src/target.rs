@@ -47,6 +47,8 @@ pub struct Reply {
 pub struct Reading {
     /// Energy drawn since some fixed instant, joules.
     pub energy_j: Option<f64>,
+    /// Energy that the computing of the host drew since some fixed instant (RAPL), joules.
+    pub host_energy_j: Option<f64>,
     /// Temperature the device reports (SMART), degrees Celsius.
     pub device_temperature_c: Option<f64>,
     /// Temperature of the device's surface, degrees Celsius.

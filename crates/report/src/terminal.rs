@@ -60,6 +60,7 @@ pub fn summary(document: &ResultDocument, options: &Options) -> String {
         target.kind
     );
     paragraph(&mut out, &device, "", width);
+    conditions(&mut out, document, width);
     notices(&mut out, document, width);
     out.push('\n');
     // What stands in the table of figures is not said twice.
@@ -86,6 +87,38 @@ pub(crate) fn clean(text: &str, options: &Options) -> String {
         ascii(&printable)
     } else {
         printable
+    }
+}
+
+/// Conditions that stand in the summary where they are known; the report has them all.
+const CONDITIONS: [&str; 12] = [
+    "engine",
+    "direct I/O",
+    "transport",
+    "link",
+    "file system",
+    "scheduler",
+    "write cache",
+    "discard",
+    "temperature before",
+    "kernel",
+    "cpu governor",
+    "virtual machine",
+];
+
+fn conditions(out: &mut String, document: &ResultDocument, width: usize) {
+    let known = CONDITIONS.iter().filter_map(|name| {
+        let value = document.environment.get(*name)?;
+        Some(format!("{name} {value}"))
+    });
+    let known: Vec<String> = known.collect();
+    if !known.is_empty() {
+        paragraph(
+            out,
+            &format!("Measured with: {}", known.join("; ")),
+            "  ",
+            width,
+        );
     }
 }
 
@@ -379,6 +412,17 @@ mod tests {
             "{text:?}"
         );
         assert!(text.contains("?[31mred?"));
+    }
+
+    #[test]
+    fn conditions_stand_in_the_summary_where_there_are_any() {
+        let mut document = crate::blank::document();
+        let text = |d: &ResultDocument| summary(d, &Options::default());
+        assert!(!text(&document).contains("Measured with"));
+        for (name, value) in [("scheduler", "none"), ("kernel", "6.1"), ("processor", "x")] {
+            document.environment.insert(name.into(), value.into());
+        }
+        assert!(text(&document).contains("Measured with: scheduler none; kernel 6.1\n"));
     }
 
     #[test]

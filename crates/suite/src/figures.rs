@@ -91,6 +91,16 @@ fn power(steps: &[&StepResult], mode: Option<&str>, figures: &mut Vec<Figure>) {
             "kJ",
             energy_j / 1e3,
         ));
+        let jobs = steps.iter().flat_map(|s| &s.jobs);
+        let moved = jobs
+            .flat_map(|j| &j.directions)
+            .filter(|d| d.kind == "read" || d.kind == "write");
+        let bytes: u64 = moved.map(|d| d.bytes).sum();
+        if bytes > 0 {
+            let title = "Energy per GB read and written, idle times included";
+            let value = energy_j / (bytes as f64 / 1e9);
+            figures.push(figure(mode, "energy.per-gb", title, "J/GB", value));
+        }
     }
 }
 

@@ -415,7 +415,7 @@ fn join(step: &mut StepResult, part: StepResult) {
     }
     for series in part.series {
         match step.series.iter_mut().find(|s| s.name == series.name) {
-            Some(known) if known.name == "power" => append_power(known, series, part.start_s),
+            Some(known) if known.unit == "W" => append_power(known, series, part.start_s),
             Some(known) => append(known, series),
             None => step.series.push(series),
         }

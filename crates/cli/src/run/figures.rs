@@ -1,5 +1,5 @@
 //! The figures of a run, so that results of the same job file can be compared: bandwidth, IOPS
-//! and latency of each job and direction.
+//! and latency of each job and direction, and the energy that each gigabyte took.
 
 use nandscope_measure::result::{DirectionResult, Figure, StepResult};
 
@@ -18,7 +18,23 @@ pub fn add(step: &mut StepResult) {
             of_direction(&step.id, &name, direction, &mut figures);
         }
     }
+    figures.extend(energy(step));
     step.figures = figures;
+}
+
+/// Energy per gigabyte read and written, where there is power.
+fn energy(step: &StepResult) -> Option<Figure> {
+    let joules = *step.counters.get("energy_j")?;
+    let directions = step.jobs.iter().flat_map(|j| &j.directions);
+    let moved = directions.filter(|d| d.kind == "read" || d.kind == "write");
+    let bytes: u64 = moved.map(|d| d.bytes).sum();
+    (bytes > 0).then(|| Figure {
+        id: format!("{}.energy-per-gb", step.id),
+        title: format!("{}: energy per GB", step.title),
+        value: joules / (bytes as f64 / 1e9),
+        unit: "J/GB".to_string(),
+        ..Figure::default()
+    })
 }
 
 fn of_direction(step: &str, job: &str, d: &DirectionResult, figures: &mut Vec<Figure>) {

@@ -217,6 +217,7 @@ impl<S: Subject> Session<S> {
     /// Where something cannot be written.
     pub fn finish(mut self, arguments: &Arguments, console: &Console) -> Result<Exit, Failure> {
         self.document.complete &= self.ending == Ending::Complete;
+        self.document.environment.extend(self.subject.closing());
         self.document.wall.elapsed_s = Some(self.began.elapsed().as_secs_f64());
         // The summary comes last: a pipe that closes early must not cost the result.
         let kept = self.write(arguments);

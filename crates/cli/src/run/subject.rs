@@ -33,6 +33,11 @@ pub trait Subject {
         BTreeMap::new()
     }
 
+    /// What is known of the measurement as a whole only when it is over, for the result.
+    fn closing(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
     /// What a reader of the result must know: level and text.
     fn notices(&self) -> Vec<(&'static str, String)> {
         Vec::new()
@@ -202,6 +207,10 @@ mod real {
                 all.insert("generator cost".to_string(), cost.clone());
             }
             all
+        }
+
+        fn closing(&self) -> Vec<(String, String)> {
+            self.real.panel.since_then()
         }
 
         fn notices(&self) -> Vec<(&'static str, String)> {

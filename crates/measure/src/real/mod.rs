@@ -6,7 +6,8 @@
 //! instrument itself costs. A [`Verifier`] makes contents that can be checked, and checks them.
 //!
 //! Nothing is opened here by its name: whether a device may be opened at all is decided elsewhere, and
-//! what was opened there is driven. Nothing here measures temperature or power.
+//! what was opened there is driven. Temperature and power
+//! come from [`Instruments`] that are given.
 
 mod affinity;
 mod buffer;
@@ -14,6 +15,7 @@ mod clock;
 mod cost;
 mod errno;
 mod fill;
+mod instruments;
 mod null;
 mod pool;
 mod ring;
@@ -25,6 +27,7 @@ mod volume;
 
 pub use cost::generator_cost_ns;
 pub use fill::{fill_holes, holes};
+pub use instruments::Instruments;
 pub use null::RealNull;
 pub use target::{Engine, EngineChoice, Options, RealTarget};
 pub use verify::Verifier;

@@ -2,6 +2,7 @@
 
 use super::affinity::pin;
 use super::clock::Clock;
+use super::instruments::Instruments;
 use super::pool::Pool;
 use super::ring::{self, Ring};
 use super::verify::Verifier;
@@ -56,6 +57,7 @@ impl Shared {
         RealTarget {
             shared: self.clone(),
             fallback: None,
+            instruments: None,
             way: Way::Unprepared,
         }
     }
@@ -66,6 +68,8 @@ pub struct RealTarget {
     shared: Shared,
     /// Why the engine is not the first choice.
     fallback: Option<String>,
+    /// A lane has none: one thread reads them for all.
+    instruments: Option<Arc<dyn Instruments>>,
     way: Way,
 }
 
@@ -114,8 +118,14 @@ impl RealTarget {
                 verifier: None,
             },
             fallback,
+            instruments: None,
             way: Way::Unprepared,
         })
+    }
+
+    /// Puts instruments beside it.
+    pub fn observe_with(&mut self, instruments: Arc<dyn Instruments>) {
+        self.instruments = Some(instruments);
     }
 
     /// The volume.
@@ -212,7 +222,8 @@ impl Target for RealTarget {
     }
 
     fn reading(&mut self) -> Reading {
-        Reading::default()
+        let instruments = self.instruments.as_ref();
+        instruments.map_or_else(Reading::default, |i| i.read())
     }
 }
 

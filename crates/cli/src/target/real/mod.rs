@@ -3,11 +3,16 @@
 //! A block device is opened for reading only unless `--destroy-data` is given. A file that is
 //! written to is one that nandscope made: a new one in free space, or one of an earlier run.
 
+mod conditions;
+mod instruments;
 mod open;
+mod sampler;
 
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use clap::{Args, ValueEnum};
+use instruments::Panel;
+use nandscope_inspect::Roots;
 use nandscope_inspect::identity::Identity;
 use nandscope_measure::real::{
     Access, EngineChoice, Options, RealTarget, Volume, VolumeKind, generator_cost_ns,
@@ -47,6 +52,9 @@ pub struct RealArguments {
     /// Make the file of the target, of this size, or fill up the one that was made before; it is kept
     #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Real targets")]
     pub size: Option<Bytes>,
+    /// What shows the power of the device: a sensor of the machine (such as hwmon3), or the file that a USB meter writes
+    #[arg(long, value_name = "SENSOR|FILE", help_heading = "Real targets")]
+    pub power: Option<String>,
     /// How operations reach the system
     #[arg(long, value_enum, default_value_t, help_heading = "Real targets")]
     pub engine: EngineName,
@@ -68,6 +76,7 @@ impl RealArguments {
         let given = [
             (self.destroy_data.is_some(), "--destroy-data"),
             (self.size.is_some(), "--size"),
+            (self.power.is_some(), "--power"),
             (self.engine != EngineName::Auto, "--engine"),
             (self.poll, "--poll"),
         ];
@@ -104,6 +113,10 @@ pub struct Real {
     pub target: RealTarget,
     /// What the machine says of a block device.
     identity: Option<Identity>,
+    /// The instruments beside it.
+    pub panel: Panel,
+    /// The circumstances of the measurement.
+    environment: BTreeMap<String, String>,
     /// What a reader must know.
     pub warnings: Vec<String>,
     /// Remarks that are no warnings.
@@ -124,11 +137,22 @@ pub fn open_real(
 ) -> Result<Real, Failure> {
     let opened = open::open(Path::new(name), access, arguments, outputs, interrupt)?;
     let volume = Volume::new(&opened.path, opened.file, access).map_err(Failure::file)?;
-    let target = RealTarget::new(volume, arguments.options()).map_err(Failure::file)?;
+    let roots = Roots::default();
+    let around = conditions::gather(&roots, volume.path());
+    let panel = Panel::begin(&roots, around.device.as_ref(), arguments.power.as_deref());
+    let panel = panel.map_err(Failure::usage)?;
+    let mut target = RealTarget::new(volume, arguments.options()).map_err(Failure::file)?;
+    target.observe_with(panel.instruments());
     Ok(Real {
         name: name.to_string(),
-        warnings: target.warnings(),
+        environment: environment(&target, &panel, around.environment),
+        warnings: target
+            .warnings()
+            .into_iter()
+            .chain(around.warnings)
+            .collect(),
         target,
+        panel,
         identity: opened.identity,
         remarks: opened.notes,
     })
@@ -157,22 +181,29 @@ impl Real {
         }
     }
 
-    /// The circumstances that the engine knows of.
+    /// The circumstances of the measurement.
     pub fn environment(&self) -> BTreeMap<String, String> {
-        let volume = self.target.volume();
-        let direct = if volume.is_direct() { "yes" } else { "no" };
-        BTreeMap::from([
-            (
-                "engine".to_string(),
-                self.target.describe_engine().to_string(),
-            ),
-            ("direct I/O".to_string(), direct.to_string()),
-            (
-                "alignment".to_string(),
-                format!("{} bytes", volume.alignment()),
-            ),
-        ])
+        self.environment.clone()
     }
+}
+
+/// What the machine, the engine and the instruments are.
+fn environment(
+    target: &RealTarget,
+    panel: &Panel,
+    machine: BTreeMap<String, String>,
+) -> BTreeMap<String, String> {
+    let volume = target.volume();
+    let direct = if volume.is_direct() { "yes" } else { "no" };
+    let mut all = machine;
+    let mut put = |name: &str, value: String| all.insert(name.to_string(), value);
+    put("engine", target.describe_engine().to_string());
+    put("direct I/O", direct.to_string());
+    put("alignment", format!("{} bytes", volume.alignment()));
+    for (name, what) in &panel.found {
+        put(&format!("instrument: {name}"), what.clone());
+    }
+    all
 }
 
 /// What the generator itself costs, in words, for jobs of this queue depth.

@@ -1,0 +1,44 @@
+//! Under which conditions a real target is measured, as the result keeps them: the machine, the way
+//! to the device, the card's registers, and what of it spoils a measurement.
+
+use crate::inspect::register_rows;
+use nandscope_inspect::Roots;
+use nandscope_inspect::conditions::Conditions;
+use nandscope_inspect::identity::Identity;
+use nandscope_inspect::place::Place;
+use nandscope_inspect::registers::Registers;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// What is said of the conditions.
+#[derive(Default)]
+pub struct Circumstances {
+    /// Name and value of each.
+    pub environment: BTreeMap<String, String>,
+    /// What spoils the measurement.
+    pub warnings: Vec<String>,
+    /// The block device to which operations go.
+    pub device: Option<Identity>,
+}
+
+/// Looks at the machine and the way to the target at this path. It changes nothing and decides
+/// nothing: a path that has come to lead elsewhere makes for wrong words at most.
+pub fn gather(roots: &Roots, path: &Path) -> Circumstances {
+    let Ok(place) = Place::find(roots, path) else {
+        return Circumstances::default();
+    };
+    let conditions = Conditions::gather(roots, &place);
+    let mut environment = conditions.environment();
+    if let Some(why) = &conditions.temperature_absent {
+        let text = format!("not known: {why}");
+        environment.insert("temperature before".to_string(), text);
+    }
+    let registers = place.device.and_then(|n| Registers::read(roots, n));
+    let rows = registers.iter().flat_map(register_rows);
+    environment.extend(rows.filter_map(|(name, value)| Some((format!("card: {name}"), value?))));
+    Circumstances {
+        environment,
+        warnings: conditions.warnings.into_iter().map(|w| w.text).collect(),
+        device: conditions.device,
+    }
+}

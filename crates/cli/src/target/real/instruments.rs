@@ -1,0 +1,366 @@
+//! The instruments beside a real target: which there are, and why the others are absent.
+//!
+//! Temperature comes from hwmon, or else from SMART; power from the sensor or the meter's file that
+//! the user names, as only its owner knows what it feeds; the power of the host's computing from
+//! RAPL.
+
+use super::sampler::{self, Shared, Sources, Supply};
+use nandscope_inspect::identity::{Identity, Transport};
+use nandscope_inspect::telemetry::Reading as Answer;
+use nandscope_inspect::telemetry::hwmon::Thermometer;
+use nandscope_inspect::telemetry::ina::PowerSensor;
+use nandscope_inspect::telemetry::meter::MeterFile;
+use nandscope_inspect::telemetry::rapl::Domain;
+use nandscope_inspect::telemetry::smart::{Smart, Smartctl};
+use nandscope_inspect::{DeviceNumber, Roots};
+use nandscope_measure::real::Instruments;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The instruments of one target.
+pub struct Panel {
+    shared: Arc<Shared>,
+    smart: Option<Smartctl>,
+    before: Option<Smart>,
+    /// Name of each, and what it is or why there is none.
+    pub found: Vec<(String, String)>,
+}
+
+impl Panel {
+    /// Finds the instruments of a device and begins to read them. `power` names the monitor or the
+    /// meter's file that shows the power of the device.
+    ///
+    /// # Errors
+    /// Where `power` names neither.
+    pub fn begin(
+        roots: &Roots,
+        device: Option<&Identity>,
+        power: Option<&str>,
+    ) -> Result<Panel, String> {
+        let mut found = Vec::new();
+        let mut note = |name: &str, what: Result<String, String>| {
+            let what = what.unwrap_or_else(|why| format!("none: {why}"));
+            found.push((name.to_string(), what));
+        };
+        let number = device.map(|d| d.number);
+        let thermometer = thermometer(roots, number);
+        let smart = smartctl(roots, device);
+        let before = smart.as_ref().map_err(Clone::clone);
+        let before = before.and_then(|s| s.read().map_err(|e| e.0));
+        note(
+            "SMART",
+            before.as_ref().map(smart_words).map_err(Clone::clone),
+        );
+        let before = before.ok();
+        let by_smart = before.as_ref().is_some_and(|s| s.temperature_c.is_some());
+        note(
+            "device temperature",
+            match &thermometer {
+                Ok(t) => Ok(format!("hwmon, {}", t.label)),
+                Err(_) if by_smart => Ok("SMART, every 10 s".to_string()),
+                Err(why) => Err(why.clone()),
+            },
+        );
+        let supply = power.map(|name| supply(roots, name)).transpose()?;
+        note(
+            "power",
+            match &supply {
+                Some((name, _)) => Ok(name.clone()),
+                None => Err(no_power(roots)),
+            },
+        );
+        let packages = Domain::packages(roots).map_err(|e| e.0);
+        let packages = packages.and_then(|mut all| {
+            // The first reading; also whether it may be read at all.
+            let first: Answer<f64> = all.iter_mut().map(Domain::read).sum();
+            first.map(|_| all).map_err(|e| e.0)
+        });
+        let names = |all: &Vec<Domain>| {
+            let names: Vec<_> = all.iter().map(|d| d.name.as_str()).collect();
+            format!("RAPL, {}", names.join(", "))
+        };
+        note(
+            "host power",
+            packages.as_ref().map(names).map_err(Clone::clone),
+        );
+        let smart = smart.ok().filter(|_| before.is_some());
+        let sources = Sources {
+            supply: supply.map(|(_, s)| s),
+            packages: packages.unwrap_or_default(),
+            smart: smart.clone().filter(|_| by_smart && thermometer.is_err()),
+            thermometer: thermometer.ok(),
+        };
+        Ok(Panel {
+            shared: sampler::start(sources),
+            smart,
+            before,
+            found,
+        })
+    }
+
+    /// For the target to show.
+    pub fn instruments(&self) -> Arc<dyn Instruments> {
+        self.shared.clone()
+    }
+
+    /// What SMART counted since the beginning; name and value.
+    pub fn since_then(&self) -> Vec<(String, String)> {
+        let (Some(smart), Some(before)) = (&self.smart, &self.before) else {
+            return Vec::new();
+        };
+        let Ok(after) = smart.read() else {
+            return vec![("SMART afterwards".to_string(), "not answered".to_string())];
+        };
+        let mut all = Vec::new();
+        let mut add = |name: &str, before: Option<u64>, after: Option<u64>, unit: &str| {
+            if let (Some(before), Some(after)) = (before, after) {
+                let grown = after.saturating_sub(before);
+                all.push((format!("{name} (SMART)"), format!("{grown}{unit}")));
+            }
+        };
+        let bytes = |b: Option<nandscope_units::Bytes>| b.map(|b| b.0);
+        add(
+            "read meanwhile",
+            bytes(before.host_read),
+            bytes(after.host_read),
+            " bytes",
+        );
+        add(
+            "written meanwhile",
+            bytes(before.host_written),
+            bytes(after.host_written),
+            " bytes",
+        );
+        add(
+            "media errors meanwhile",
+            before.media_errors,
+            after.media_errors,
+            "",
+        );
+        add(
+            "link errors meanwhile",
+            before.link_errors,
+            after.link_errors,
+            "",
+        );
+        add(
+            "minutes of thermal warning meanwhile",
+            before.warning_minutes,
+            after.warning_minutes,
+            "",
+        );
+        all
+    }
+}
+
+impl Drop for Panel {
+    fn drop(&mut self) {
+        self.shared.stop();
+    }
+}
+
+fn thermometer(roots: &Roots, number: Option<DeviceNumber>) -> Result<Thermometer, String> {
+    let number = number.ok_or("no block device is known")?;
+    let sensors = Thermometer::of(roots, number).map_err(|e| e.0)?;
+    let first = sensors.into_iter().next().ok_or("no sensor")?;
+    first.read().map(|_| first).map_err(|e| e.0)
+}
+
+/// Only devices that can have SMART are asked.
+fn smartctl(roots: &Roots, device: Option<&Identity>) -> Result<Smartctl, String> {
+    let device = device.ok_or("no block device is known")?;
+    let none = matches!(
+        device.transport,
+        Transport::Loop
+            | Transport::Mapper
+            | Transport::Raid
+            | Transport::Memory
+            | Transport::Network
+            | Transport::Virtual
+    );
+    if none {
+        return Err(format!(
+            "a device of this kind ({}) has none",
+            device.transport
+        ));
+    }
+    let node = roots.dev.join(&device.name);
+    Ok(Smartctl::new(Path::new("smartctl"), &node))
+}
+
+fn smart_words(smart: &Smart) -> String {
+    let mut words = Vec::new();
+    words.extend(smart.protocol.clone());
+    words.extend(
+        smart
+            .passed
+            .map(|p| if p { "healthy" } else { "failing" }.to_string()),
+    );
+    words.extend(
+        smart
+            .used_percent
+            .map(|p| format!("{p} % of the endurance used")),
+    );
+    words.extend(smart.power_on_hours.map(|h| format!("{h} h of operation")));
+    words.join(", ")
+}
+
+/// The monitor or the meter's file of that name.
+fn supply(roots: &Roots, name: &str) -> Result<(String, Supply), String> {
+    let sensors = PowerSensor::find(roots).unwrap_or_default();
+    let is_it = |s: &PowerSensor| s.name == name || s.name.ends_with(&format!("({name})"));
+    if let Some(sensor) = sensors.iter().find(|s| is_it(s)) {
+        return Ok((sensor.name.clone(), Supply::Sensor(sensor.clone())));
+    }
+    let path = Path::new(name);
+    if path.is_file() {
+        let mut meter = MeterFile::new(path);
+        // What is in there already was before the measurement.
+        meter.poll().map_err(|e| e.0)?;
+        return Ok((format!("meter, {name}"), Supply::Meter(meter)));
+    }
+    let known: Vec<_> = sensors.iter().map(|s| s.name.as_str()).collect();
+    let known = if known.is_empty() {
+        "this machine has no power sensors".to_string()
+    } else {
+        format!("the sensors are {}", known.join(", "))
+    };
+    Err(format!(
+        "--power {name} is neither a sensor nor a file; {known}"
+    ))
+}
+
+fn no_power(roots: &Roots) -> String {
+    match PowerSensor::find(roots) {
+        Ok(sensors) => {
+            let names: Vec<_> = sensors.iter().map(|s| s.name.as_str()).collect();
+            format!(
+                "--power names the one that feeds the device, of {}",
+                names.join(", ")
+            )
+        }
+        Err(why) => format!("{why}; --power FILE takes the table of a USB meter"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::io::Write;
+    use std::path::PathBuf;
+    use std::time::Duration;
+
+    /// A machine of files.
+    struct Machine(PathBuf);
+
+    impl Machine {
+        fn new(name: &str) -> Self {
+            let folder = std::env::temp_dir().join(format!("{name}-{}", std::process::id()));
+            let _ = fs::remove_dir_all(&folder);
+            fs::create_dir_all(&folder).unwrap();
+            Machine(folder)
+        }
+
+        fn file(&self, name: &str, text: &str) -> PathBuf {
+            let path = self.0.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, text).unwrap();
+            path
+        }
+
+        fn begin(&self, power: Option<&str>) -> Result<Panel, String> {
+            Panel::begin(&Roots::under(&self.0), None, power)
+        }
+    }
+
+    impl Drop for Machine {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn said<'a>(panel: &'a Panel, name: &str) -> &'a str {
+        let found = panel.found.iter().find(|(n, _)| n == name);
+        found.map(|(_, what)| what.as_str()).unwrap()
+    }
+
+    #[test]
+    fn a_machine_without_instruments_says_so_of_each_and_shows_nothing() {
+        let machine = Machine::new("instruments-none");
+        let panel = machine.begin(None).unwrap();
+        for name in ["SMART", "device temperature", "power", "host power"] {
+            assert!(said(&panel, name).starts_with("none: "), "{name}");
+        }
+        assert_eq!(panel.instruments().read(), Default::default());
+        assert!(panel.since_then().is_empty());
+        let error = machine.begin(Some("hwmon9")).err().unwrap();
+        assert!(
+            error.contains("hwmon9") && error.contains("no power sensors"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_sensor_of_constant_power_gives_energy_in_step_with_time() {
+        let machine = Machine::new("instruments-ina");
+        machine.file("sys/class/hwmon/hwmon3/name", "ina226\n");
+        machine.file("sys/class/hwmon/hwmon3/power1_input", "2500000\n");
+        assert!(said(&machine.begin(None).unwrap(), "power").contains("--power names the one"));
+        let panel = machine.begin(Some("hwmon3")).unwrap();
+        assert_eq!(said(&panel, "power"), "ina226 (hwmon3)");
+        let instruments = panel.instruments();
+        let begin = std::time::Instant::now();
+        let first = instruments.read().energy_j.unwrap();
+        // Shorter than the pace at which the sensor is read: intervals between two readings too.
+        let mut last = first;
+        for _ in 0..30 {
+            std::thread::sleep(Duration::from_millis(30));
+            let now = instruments.read().energy_j.unwrap();
+            let grown = now - last;
+            assert!(
+                (0.03..0.3).contains(&grown),
+                "{grown} J in some 30 ms at 2.5 W"
+            );
+            last = now;
+        }
+        let watts = (last - first) / begin.elapsed().as_secs_f64();
+        assert!((2.45..2.55).contains(&watts), "{watts}");
+    }
+
+    #[test]
+    fn the_table_of_a_meter_is_put_on_our_clock_and_what_stood_there_is_left_out() {
+        let machine = Machine::new("instruments-meter");
+        let table = machine.file("meter.csv", "time_s,power_W\n1,1000\n2,1000\n");
+        let panel = machine.begin(Some(table.to_str().unwrap())).unwrap();
+        let instruments = panel.instruments();
+        assert_eq!(instruments.read().energy_j, None, "nothing is shown yet");
+        let mut meter = fs::File::options().append(true).open(&table).unwrap();
+        for step in 0..8 {
+            writeln!(meter, "{:.1},4", 100.0 + 0.1 * f64::from(step)).unwrap();
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        std::thread::sleep(Duration::from_millis(100));
+        let joules = instruments.read().energy_j.unwrap();
+        // 0.7 s between the first and the last sample, and up to 0.4 s since then, at 4 W.
+        assert!((2.7..4.6).contains(&joules), "{joules}");
+    }
+
+    #[test]
+    fn the_counters_of_the_processor_become_power_of_the_host() {
+        let machine = Machine::new("instruments-rapl");
+        let zone = "sys/class/powercap/intel-rapl:0";
+        machine.file(&format!("{zone}/name"), "package-0\n");
+        machine.file(&format!("{zone}/max_energy_range_uj"), "1000000\n");
+        machine.file(&format!("{zone}/energy_uj"), "900000\n");
+        let panel = machine.begin(None).unwrap();
+        assert_eq!(said(&panel, "host power"), "RAPL, package-0");
+        // Over the end of the counter: 0.1 J and a step to zero, and 0.4 J from there.
+        machine.file(&format!("{zone}/energy_uj"), "400000\n");
+        std::thread::sleep(Duration::from_millis(350));
+        machine.file(&format!("{zone}/energy_uj"), "400000\n");
+        std::thread::sleep(Duration::from_millis(250));
+        let joules = panel.instruments().read().host_energy_j.unwrap();
+        assert!((0.5..1.1).contains(&joules), "{joules}");
+    }
+}
