@@ -206,6 +206,9 @@ fn every_floating_point_field_is_looked_at() {
     found.sort();
     // A field that is new here must be added to `finite.rs` first.
     let looked_at = [
+        "Curve.threshold",
+        "Curve.x",
+        "Curve.y",
         "DataRow.cells",
         "DirectionResult.bandwidth_bytes_per_s",
         "DirectionResult.iops",
