@@ -5,7 +5,7 @@ RELEASE = cargo run --quiet --release --
 DEVICE ?= sim:sm2708-250gb
 OUT ?= target/report
 
-.PHONY: test bench bench-fio fuzz report tools
+.PHONY: test bench bench-fio fuzz report static tools
 
 test: tools
 	scripts/test.sh
@@ -29,3 +29,7 @@ fuzz:
 # The report of a review of DEVICE, in OUT.
 report:
 	$(RELEASE) review $(DEVICE) -o $(OUT)
+
+# Static binaries for x86-64 and 64-bit ARM, in target/static.
+static:
+	scripts/static.sh
