@@ -14,6 +14,8 @@ use std::collections::VecDeque;
 pub(super) struct Held {
     pub(super) from: u64,
     pub(super) to: u64,
+    /// The write that began it followed the one before without a gap.
+    pub(super) continues: bool,
 }
 
 /// The buffer.
@@ -42,7 +44,7 @@ impl Buffer {
             pages_most: if write_back {
                 pages.max(1) as usize
             } else {
-                usize::from(attachment.chain.keeps_writes_open)
+                usize::from(attachment.chain.open_write_most.0 > 0)
             },
             held: VecDeque::new(),
             write_back,
@@ -52,18 +54,19 @@ impl Buffer {
         }
     }
 
-    /// Takes sectors in. Returns those to be written to flash now: first a page that has to make
+    /// Takes sectors in; their last page is held back only where `hold` asks for it. Returns those to be written to flash now: first a page that has to make
     /// room, then the whole pages (and what cannot be held back) of the write itself.
-    pub(super) fn take(&mut self, from: u64, to: u64) -> [Option<Held>; 2] {
-        if self.pages_most == 0 {
-            return [None, Some(Held { from, to })];
+    pub(super) fn take(&mut self, new: Held, hold: bool) -> [Option<Held>; 2] {
+        let Held { from, to, .. } = new;
+        if self.pages_most == 0 || !hold {
+            return [None, Some(new)];
         }
         let page = |sector: u64| sector / self.page_sectors;
-        let mut begin = from;
+        let mut all = new;
         let mut evicted = None;
         if let Some(i) = self.held.iter().position(|h| h.to == from) {
             if let Some(held) = self.held.remove(i) {
-                begin = held.from;
+                all = Held { to, ..held };
             }
         } else if let Some(i) = self.held.iter().position(|h| page(h.from) == page(from)) {
             // The same page in another place: what was held goes first.
@@ -71,21 +74,25 @@ impl Buffer {
         }
         let whole_end = to / self.page_sectors * self.page_sectors;
         if whole_end == to {
-            return [evicted, Some(Held { from: begin, to })];
+            return [evicted, Some(all)];
         }
-        let rest = Held {
-            from: begin.max(whole_end),
-            to,
-        };
         if self.held.len() >= self.pages_most {
             evicted = evicted.or_else(|| self.held.pop_front());
         }
-        self.held.push_back(rest);
-        let now = (whole_end > begin).then_some(Held {
-            from: begin,
-            to: whole_end,
+        if whole_end <= all.from {
+            self.held.push_back(all);
+            return [evicted, None];
+        }
+        self.held.push_back(Held {
+            from: whole_end,
+            to,
+            continues: true,
         });
-        [evicted, now]
+        let now = Held {
+            to: whole_end,
+            ..all
+        };
+        [evicted, Some(now)]
     }
 
     /// Gives up everything that is held back.

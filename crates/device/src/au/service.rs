@@ -28,6 +28,8 @@ pub(super) struct WriteStream {
     pub(super) next: u64,
     /// No other command has come since.
     pub(super) unbroken: bool,
+    /// The host keeps it open.
+    open: bool,
 }
 
 impl AuDevice {
@@ -74,7 +76,8 @@ impl AuDevice {
     fn read(&mut self, index: u32, begin: Nanos, first: u64, sectors: u32) -> Nanos {
         let mut at = begin;
         self.writing.unbroken = false;
-        if self.overlaps_buffer(first, sectors) {
+        // A read ends a write that was kept open.
+        if !self.buffer.write_back || self.overlaps_buffer(first, sectors) {
             at = self.write_out_buffer(at);
         }
         at = at.max(self.flash_free);
@@ -235,24 +238,37 @@ impl AuDevice {
     fn write_transfer(&mut self, index: u32, begin: Nanos, first: u64, sectors: u32) -> Nanos {
         let end = first + u64::from(sectors);
         let continues = first == self.writing.next && self.writing.unbroken;
+        let open = u64::from(sectors) * nandscope_units::SECTOR_BYTES
+            <= self.attachment.chain.open_write_most.0;
         let mut ready = begin;
-        if !(continues && self.attachment.chain.keeps_writes_open) {
+        if !(continues && open && self.writing.open) {
+            if !self.buffer.write_back {
+                // The card is busy until what came with the write before is programmed.
+                ready = self.write_out_buffer(ready).max(self.flash_free);
+            }
             ready += self.times.write_command;
         }
-        let [evicted, now] = self.buffer.take(first, end);
+        let streams = open || self.buffer.write_back;
+        let new = Held {
+            from: first,
+            to: end,
+            continues,
+        };
+        let parts = self.buffer.take(new, streams);
         let mut work = Work::default();
         let mut kept = true;
-        for (part, continues) in [(evicted, false), (now, continues)] {
-            if let Some(held) = part {
-                kept &= self.write_to_map(held, continues, &mut work);
-            }
+        for held in parts.into_iter().flatten() {
+            kept &= self.write_to_map(held, &mut work);
         }
         if !kept {
             self.read_only = true;
             self.pending[index as usize].status = Status::ReadOnly;
         }
-        self.writing.next = end;
-        self.writing.unbroken = true;
+        self.writing = WriteStream {
+            next: end,
+            unbroken: true,
+            open,
+        };
         let link = self.link(sectors);
         let page = self.map.geometry.page_sectors;
         let first_page = link_time(
@@ -265,7 +281,7 @@ impl AuDevice {
         } else {
             ready + link
         };
-        if !self.buffer.write_back {
+        if !streams {
             return (ready + link).max(flash_begin + effort.time);
         }
         self.flash_free = self.flash_free.max(flash_begin) + effort.time;
@@ -274,14 +290,17 @@ impl AuDevice {
     }
 
     /// Writes what the buffer gives up; false where the card has no AU left.
-    fn write_to_map(&mut self, held: Held, continues: bool, work: &mut Work) -> bool {
+    fn write_to_map(&mut self, held: Held, work: &mut Work) -> bool {
         let mut around = Around {
             reliability: &self.reliability,
             random: &mut self.random,
             now: self.now,
         };
         let sectors = (held.to - held.from) as u32;
-        match self.map.write(held.from, sectors, continues, &mut around) {
+        match self
+            .map
+            .write(held.from, sectors, held.continues, &mut around)
+        {
             Ok(more) => {
                 work.add(more);
                 true
@@ -299,7 +318,7 @@ impl AuDevice {
         self.writing.unbroken = false;
         let mut work = Work::default();
         for held in self.buffer.drain() {
-            if !self.write_to_map(held, true, &mut work) {
+            if !self.write_to_map(held, &mut work) {
                 self.read_only = true;
             }
         }

@@ -102,6 +102,11 @@ pub struct StageSection {
     /// (SD: it keeps a multiple-block write open).
     #[serde(default)]
     pub keeps_writes_open: bool,
+    /// Longest transfer that becomes part of such a long write, KiB; left out where there is no limit.
+    pub open_write_kib: Option<u32>,
+    /// Data rate of the stage where it is below that of its links, MB/s: a bridge that passes on
+    /// what it has stored, and takes the next only then.
+    pub mb_per_s: Option<f64>,
     /// Power of the stage that the meter sees while commands are outstanding, mW.
     pub active_mw: f64,
     /// Power of the stage that the meter sees while idle, mW.
@@ -129,8 +134,9 @@ pub struct Chain {
     pub discard: bool,
     /// Longest transfer; a longer command is split into several, one after another.
     pub max_transfer: Bytes,
-    /// Writes that follow each other without a gap reach the device as one long write.
-    pub keeps_writes_open: bool,
+    /// Writes up to this length that follow each other without a gap reach the device as one long
+    /// write; zero where each is a write of its own.
+    pub open_write_most: Bytes,
     /// Power of all stages while commands are outstanding, W.
     pub active_w: f64,
     /// Power of all stages while idle, W.
@@ -208,7 +214,7 @@ impl HostProfile {
             completion: Nanos::ZERO,
             discard: true,
             max_transfer: Bytes(u64::MAX),
-            keeps_writes_open: false,
+            open_write_most: Bytes(0),
             active_w: 0.0,
             idle_w: 0.0,
             j_per_byte: 0.0,
@@ -234,13 +240,22 @@ impl HostProfile {
             if let Some(kib) = stage.max_transfer_kib {
                 chain.max_transfer = chain.max_transfer.min(Bytes(u64::from(kib) * 1024));
             }
-            chain.keeps_writes_open |= stage.keeps_writes_open;
+            if stage.keeps_writes_open {
+                let most = stage
+                    .open_write_kib
+                    .map_or(u64::MAX, |kib| u64::from(kib) * 1024);
+                chain.open_write_most = chain.open_write_most.max(Bytes(most));
+            }
+            if let Some(mb_per_s) = stage.mb_per_s {
+                chain.rate = chain.rate.min(Rate::from_mb_per_s(mb_per_s));
+            }
             chain.active_w += stage.active_mw / 1e3;
             chain.idle_w += stage.idle_mw / 1e3;
             chain.j_per_byte += stage.pj_per_byte * 1e-12;
-            chain.path.push(match mode {
-                Some(mode) => format!("{} ({}, {})", stage.name, mode.name, mode.rate),
-                None => stage.name.clone(),
+            chain.path.push(match (mode, stage.mb_per_s) {
+                (Some(mode), None) => format!("{} ({}, {})", stage.name, mode.name, mode.rate),
+                (Some(mode), Some(own)) => format!("{} ({}, {own} MB/s)", stage.name, mode.name),
+                (None, _) => stage.name.clone(),
             });
         }
         chain
@@ -318,6 +333,23 @@ impl Faults {
                     format!("{table}.{i}.max_transfer_kib"),
                     "no host transfers so much, or so little, at once",
                     "give a number from 4 to 1048576, or remove the key",
+                );
+            }
+            if stage.open_write_kib.is_some() && !stage.keeps_writes_open {
+                self.add(
+                    format!("{table}.{i}.open_write_kib"),
+                    "the stage keeps no writes open",
+                    "set keeps_writes_open, or remove the key",
+                );
+            }
+            if stage
+                .mb_per_s
+                .is_some_and(|rate| !(0.01..=1e5).contains(&rate))
+            {
+                self.add(
+                    format!("{table}.{i}.mb_per_s"),
+                    "the rate is out of range",
+                    "give a number from 0.01 to 100000, or remove the key",
                 );
             }
             let numbers = [
