@@ -27,6 +27,13 @@ pub(super) struct Manner {
     pub(super) log_superblocks: u32,
 }
 
+impl Manner {
+    /// Pages in order go to their place in a new block, those out of order to a log.
+    fn goes_in_order(&self) -> bool {
+        self.out_of_order == OutOfOrder::Log && !self.log_first
+    }
+}
+
 /// An open AU.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct OpenAu {
@@ -35,9 +42,11 @@ pub(super) struct OpenAu {
     pub(super) has_old: bool,
     /// Next page in order.
     next: u32,
-    /// Sectors of that page that are programmed already, and in how many parts.
+    /// Sectors of that page that are programmed already, and in how many parts; in a page-mapped
+    /// AU, those of the page `filling`.
     filled: u32,
     parts: u32,
+    filling: u32,
     /// Pages whose newest data is in the log, one bit each, and their number.
     logged: Vec<u64>,
     logged_count: u32,
@@ -59,6 +68,7 @@ impl OpenAu {
             next: 0,
             filled: 0,
             parts: 0,
+            filling: 0,
             logged: vec![0; words as usize],
             logged_count: 0,
             log_used: 0,
@@ -156,14 +166,21 @@ impl OpenAu {
             let again = page == self.next && self.filled > 0 && self.filled != from;
             self.go_to(page, again, manner, work);
         }
-        let in_order = manner.out_of_order != OutOfOrder::Map
-            && !manner.log_first
+        if manner.out_of_order == OutOfOrder::Map {
+            return self.write_mapped_part(page, from, to, manner, work);
+        }
+        let in_order = !manner.log_first
             && page == self.next
             && (self.filled == from || self.filled == 0)
             && self.parts < manner.partial_programs;
         if !in_order {
+            let goes_on = page == self.next && self.filled > 0 && self.filled == from;
             work.fills += u32::from(self.has_old || self.holds(page) || self.filled > 0);
-            return self.write_out_of_order(page, 1, manner, work);
+            self.write_out_of_order(page, 1, manner, work);
+            if goes_on && manner.goes_in_order() && page == self.next {
+                self.goes_on_in_log(to, manner, work);
+            }
+            return;
         }
         // A page that is begun in its middle takes what lies before along.
         work.fills += u32::from(self.filled == 0 && from > 0 && self.has_old);
@@ -171,6 +188,43 @@ impl OpenAu {
         self.filled = to;
         self.parts += 1;
         if to == manner.page_sectors {
+            self.advance(1, manner);
+        }
+    }
+
+    /// Part of a page of a page-mapped AU: behind the part before where the page takes another
+    /// program, else in a new page.
+    fn write_mapped_part(
+        &mut self,
+        page: u32,
+        from: u32,
+        to: u32,
+        manner: &Manner,
+        work: &mut Work,
+    ) {
+        let goes_on = self.filled > 0
+            && (page, from) == (self.filling, self.filled)
+            && self.parts < manner.partial_programs;
+        if goes_on {
+            work.programs += 1;
+            self.parts += 1;
+        } else {
+            // Where the page takes only one program, the rest of it comes along.
+            let along = from > 0 || manner.partial_programs == 1;
+            work.fills += u32::from(along && (self.has_old || self.holds(page)));
+            self.write_out_of_order(page, 1, manner, work);
+            self.filling = page;
+            self.parts = 1;
+        }
+        self.filled = to % manner.page_sectors;
+    }
+
+    /// The rest of a page that was begun in its place came to the log; when the page is whole, it
+    /// is moved to its place.
+    fn goes_on_in_log(&mut self, to: u32, manner: &Manner, work: &mut Work) {
+        self.filled = to;
+        if to == manner.page_sectors {
+            work.merged += 1;
             self.advance(1, manner);
         }
     }
@@ -211,8 +265,14 @@ impl OpenAu {
             return self.advance(count, manner);
         }
         let (mut page, mut left) = (first, count);
+        if manner.out_of_order == OutOfOrder::Map {
+            self.filled = 0;
+        }
         while left > 0 {
             let room = manner.log_pages - self.log_used;
+            if room == 0 && self.moves_rest(manner, work) {
+                continue;
+            }
             if room == 0 {
                 work.add(self.close(manner));
                 work.erases += manner.au_superblocks;
@@ -227,6 +287,37 @@ impl OpenAu {
             work.programs += some;
             (page, left) = (page + some, left - some);
         }
+    }
+
+    /// The new block of a page-mapped AU is full: where that costs less for each page of room than
+    /// to copy the whole AU, what is left in the old block goes to a fresh one, which takes further
+    /// writes, and the full one stays as the old.
+    fn moves_rest(&mut self, manner: &Manner, work: &mut Work) -> bool {
+        let rest = if self.has_old {
+            manner.au_pages - self.logged_count
+        } else {
+            0
+        };
+        if manner.out_of_order != OutOfOrder::Map || rest >= manner.au_pages.div_ceil(2) {
+            return false;
+        }
+        work.merged += rest;
+        work.erases += manner.au_superblocks;
+        if rest > 0 {
+            self.logged.iter_mut().for_each(|word| *word = !*word);
+            let beyond = manner.au_pages % 64;
+            if let Some(last) = self.logged.last_mut()
+                && beyond > 0
+            {
+                *last &= (1 << beyond) - 1;
+            }
+        } else {
+            self.logged.fill(0);
+        }
+        self.has_old = true;
+        self.logged_count = rest;
+        self.log_used = rest;
+        true
     }
 
     /// Brings a linear AU to where `page` is the next one: forward by copying what lies between,
