@@ -6,7 +6,7 @@
 
 use super::geometry::CardGeometry;
 use super::open::{Manner, OpenAu};
-use super::physical::Physical;
+use super::physical::{Physical, Which};
 use super::work::Work;
 use crate::profile::card::{CardSection, OutOfOrder};
 use crate::random::Random;
@@ -276,17 +276,23 @@ impl Map {
     }
 
     fn take_fresh(&mut self, around: &mut Around, work: &mut Work) -> Result<u32, NoSpare> {
-        let fresh = self.take_erased(around, work)?;
+        let fresh = self.take_erased(Which::LeastWorn, around, work)?;
         if self.wear_spread > 0 {
             self.level_wear(around, work);
         }
         Ok(fresh)
     }
 
-    fn take_erased(&mut self, around: &mut Around, work: &mut Work) -> Result<u32, NoSpare> {
+    fn take_erased(
+        &mut self,
+        which: Which,
+        around: &mut Around,
+        work: &mut Work,
+    ) -> Result<u32, NoSpare> {
         work.erases += self.geometry.au_superblocks;
         self.physical
             .take(
+                which,
                 self.blocks_of_au,
                 around.reliability,
                 around.random,
@@ -295,8 +301,8 @@ impl Map {
             .ok_or(NoSpare)
     }
 
-    /// Static wear levelling: moves the data that lies in the least worn AUs, so that these take
-    /// part in writing again.
+    /// Static wear levelling: moves the data that lies in the least worn AUs to the most worn ones,
+    /// so that the former take part in writing again and the latter rest.
     fn level_wear(&mut self, around: &mut Around, work: &mut Work) {
         let most = self.physical.most_erases();
         let limit = most.saturating_sub(self.wear_spread);
@@ -311,14 +317,20 @@ impl Map {
             .collect();
         cold.sort_unstable();
         for (_, au) in cold.into_iter().take(self.wear_batch as usize) {
-            if self.relocate(au, around, work).is_err() {
+            if self.relocate(au, Which::MostWorn, around, work).is_err() {
                 break;
             }
         }
     }
 
-    fn relocate(&mut self, au: u32, around: &mut Around, work: &mut Work) -> Result<(), NoSpare> {
-        let fresh = self.take_erased(around, work)?;
+    fn relocate(
+        &mut self,
+        au: u32,
+        which: Which,
+        around: &mut Around,
+        work: &mut Work,
+    ) -> Result<(), NoSpare> {
+        let fresh = self.take_erased(which, around, work)?;
         let old = std::mem::replace(&mut self.table[au as usize], fresh);
         self.physical.release(old);
         work.relocated += self.geometry.au_pages;
@@ -346,7 +358,8 @@ impl Map {
             return None;
         }
         let mut work = Work::default();
-        self.relocate(au, around, &mut work).ok()?;
+        self.relocate(au, Which::LeastWorn, around, &mut work)
+            .ok()?;
         Some(work)
     }
 

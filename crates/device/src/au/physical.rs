@@ -9,6 +9,15 @@ use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
+/// Which free AU is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Which {
+    /// For data of the host: dynamic wear levelling.
+    LeastWorn,
+    /// For data that has not changed for long: it keeps the AU from wearing further.
+    MostWorn,
+}
+
 /// All physical AUs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Physical {
@@ -37,16 +46,22 @@ impl Physical {
         }
     }
 
-    /// Erases the least worn free AU and hands it out; one of which a block fails is retired and
-    /// the next one tried. None where none is left.
+    /// Erases the least worn free AU (or the most worn one) and hands it out; one of which a block
+    /// fails is retired and the next one tried. None where none is left.
     pub(super) fn take(
         &mut self,
+        which: Which,
         blocks: u32,
         reliability: &Reliability,
         random: &mut Random,
         now: Nanos,
     ) -> Option<u32> {
-        while let Some((_, index)) = self.free.pop_first() {
+        loop {
+            let free = match which {
+                Which::LeastWorn => self.free.pop_first(),
+                Which::MostWorn => self.free.pop_last(),
+            };
+            let (_, index) = free?;
             let block = &mut self.all[index as usize];
             block.erases += 1;
             block.reads = 0;
@@ -62,7 +77,6 @@ impl Physical {
             block.closed_at = now;
             return Some(index);
         }
-        None
     }
 
     /// The AU holds nothing of value any more.
@@ -111,5 +125,51 @@ impl Physical {
 
     pub(super) fn is_free(&self, index: u32) -> bool {
         self.free.contains(&(self.erases_of(index), index))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::AuDevice;
+    use super::super::map::Around;
+    use crate::profile::library;
+
+    /// Most and least erases of an AU after `hot` AU-sized writes to two of a full card's AUs.
+    fn spread(wear_spread_cycles: u32, hot: u64) -> (u32, u32) {
+        let entry = library::device("recorded-kingston-sd-8gb").expect("in the library");
+        let mut profile = entry.profile().expect("valid");
+        profile.nand.blocks_per_plane = 64;
+        profile.nand.factory_bad_percent = 0.0;
+        profile.device.capacity_bytes = 40 << 22;
+        let mut card = profile.card.clone().expect("a card");
+        card.wear_spread_cycles = wear_spread_cycles;
+        card.wear_batch_aus = 8;
+        let host = library::host("direct").expect("in the library");
+        let host = host.host_profile().expect("valid");
+        let mut d = AuDevice::new(&profile, &card, &host, 1).expect("attaches");
+        assert!(d.precondition(1.0, crate::Fill::Sequential));
+        let sectors = d.map.geometry.au_sectors;
+        for i in 0..hot {
+            let mut around = Around {
+                reliability: &d.reliability,
+                random: &mut d.random,
+                now: d.now,
+            };
+            let first = i % 2 * u64::from(sectors);
+            let wrote = d.map.write(first, sectors, true, &mut around);
+            assert!(wrote.is_ok());
+        }
+        d.audit().expect("sound");
+        let erases = || d.map.physical.all.iter().map(|b| b.erases);
+        (erases().max().unwrap_or(0), erases().min().unwrap_or(0))
+    }
+
+    #[test]
+    fn static_wear_levelling_bounds_the_spread() {
+        let (most, least) = spread(0, 3000);
+        assert!(most > 100 && least <= 1, "{most} and {least} without it");
+        let (most, least) = spread(20, 3000);
+        // Each further erase of the most worn AU moves a batch of eight: 38 cold AUs take five.
+        assert!(most - least <= 20 + 5 + 1, "{most} and {least} with it");
     }
 }
