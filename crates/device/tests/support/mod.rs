@@ -3,6 +3,7 @@
 
 #![allow(dead_code)]
 
+pub mod card;
 pub mod plain;
 
 use nandscope_device::profile::{HostProfile, Profile, library};

@@ -1,0 +1,532 @@
+//! Cards with allocation units against closed forms.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod support;
+
+use nandscope_device::profile::Profile;
+use nandscope_device::profile::card::{FatSection, OutOfOrder, SmallWritesSection};
+use nandscope_device::{CommandKind, Device, Fill, Status};
+use nandscope_units::Nanos;
+use support::card::*;
+use support::plain::{FAST_LINK, attach, link_ns};
+use support::{device_on, discard, near, one, read, rest, sound, write};
+
+/// A full card at rest.
+fn full(p: &Profile) -> Device {
+    let mut d = device_on(p, FAST_LINK);
+    assert!(d.precondition(1.0, Fill::Sequential));
+    d
+}
+
+/// Time of one write, µs.
+fn write_us(d: &mut Device, offset: u64, length: u64) -> f64 {
+    let done = one(d, write(0, offset, length as u32));
+    assert_eq!(done.status, Status::Ok);
+    done.latency().as_micros_f64()
+}
+
+/// Time of one read, µs.
+fn read_us(d: &mut Device, offset: u64, length: u64) -> f64 {
+    let done = one(d, read(0, offset, length as u32));
+    assert_eq!(done.status, Status::Ok);
+    done.latency().as_micros_f64()
+}
+
+fn link_us(bytes: u64) -> f64 {
+    link_ns(FAST_LINK, bytes) as f64 / 1e3
+}
+
+/// Exactly, but for what is lost where times become whole nanoseconds.
+#[track_caller]
+fn exactly(what: &str, got: f64, expected: f64) {
+    assert!(
+        (got - expected).abs() < 0.01,
+        "{what}: {got} instead of {expected} µs"
+    );
+}
+
+#[test]
+fn linear_writing_runs_at_the_rate_of_programs() {
+    let mut d = full(&plain());
+    for i in 0..8 {
+        // An AU in order: its pages one after another behind the first one's transfer, an erase,
+        // and nothing to copy at the end.
+        let expected = link_us(PAGE) + PAGES as f64 * WRITE_PAGE_US + ERASE_US;
+        exactly("an AU", write_us(&mut d, i * AU, AU), expected);
+    }
+    assert_eq!(d.counters().collected.0, 0);
+    sound(&d);
+}
+
+#[test]
+fn linear_writing_runs_at_the_rate_of_the_link_where_that_is_lower() {
+    let mut p = plain();
+    p.nand.slc.program_us = vec![1.0];
+    p.nand.slc.erase_us = 1.0;
+    let link = "sd-default";
+    attach(&mut p, link);
+    let mut d = device_on(&p, link);
+    for i in 0..8 {
+        let expected = link_ns(link, AU) as f64 / 1e3;
+        exactly("an AU", write_us(&mut d, i * AU, AU), expected);
+    }
+}
+
+#[test]
+fn a_buffer_of_one_page_lets_link_and_flash_take_turns() {
+    let mut p = plain();
+    section(&mut p).controller.buffer_kib = 16;
+    let link = "sd-default";
+    attach(&mut p, link);
+    let mut d = device_on(&p, link);
+    let expected = link_ns(link, AU) as f64 / 1e3 + PAGES as f64 * WRITE_PAGE_US + ERASE_US;
+    exactly("an AU", write_us(&mut d, 0, AU), expected);
+}
+
+#[test]
+fn closing_an_au_copies_the_pages_that_were_not_written() {
+    let mut d = full(&plain());
+    for au in 0..3 {
+        let opened = link_us(PAGE) + WRITE_PAGE_US + ERASE_US;
+        exactly("a new AU", write_us(&mut d, au * AU, PAGE), opened);
+    }
+    // A fourth AU closes the first: a partial merge of the 15 pages behind the one written.
+    let merged = link_us(PAGE) + WRITE_PAGE_US + ERASE_US + (PAGES - 1) as f64 * MOVE_PAGE_US;
+    exactly("a merge", write_us(&mut d, 3 * AU, PAGE), merged);
+    assert_eq!(d.counters().collected.0, (PAGES - 1) * PAGE);
+    sound(&d);
+}
+
+#[test]
+fn copyback_spares_both_transfers() {
+    let mut p = plain();
+    section(&mut p).controller.copyback = true;
+    let mut d = full(&p);
+    for au in 0..3 {
+        write_us(&mut d, au * AU, PAGE);
+    }
+    let merged =
+        link_us(PAGE) + WRITE_PAGE_US + ERASE_US + (PAGES - 1) as f64 * (READ_US + PROGRAM_US);
+    exactly("a merge", write_us(&mut d, 3 * AU, PAGE), merged);
+}
+
+#[test]
+fn pages_out_of_order_go_to_the_log_until_a_full_merge() {
+    let mut d = full(&plain());
+    let page = |i: u64| i * PAGE;
+    // Eight pages fill the log. The AU is opened with the first.
+    write_us(&mut d, page(15), PAGE);
+    for i in 1..8 {
+        let logged = link_us(PAGE) + WRITE_PAGE_US;
+        exactly(
+            "a page to the log",
+            write_us(&mut d, page(15 - i), PAGE),
+            logged,
+        );
+    }
+    // The ninth waits for all 16 pages: those of the log go behind those of the old block into the
+    // new one. Then log and new block are erased for what follows.
+    let merge = PAGES as f64 * MOVE_PAGE_US + 2.0 * ERASE_US;
+    let expected = link_us(PAGE) + WRITE_PAGE_US + merge;
+    exactly(
+        "a page to a full log",
+        write_us(&mut d, page(7), PAGE),
+        expected,
+    );
+    sound(&d);
+}
+
+/// Mean time of a page, µs, where `aus` AUs are written in turn in order, a page of each.
+fn in_turn(p: &Profile, aus: u64) -> f64 {
+    let mut sum = 0.0;
+    let mut d = full(p);
+    for page in 0..PAGES {
+        for au in 0..aus {
+            sum += write_us(&mut d, 2 * au * AU + page * PAGE, PAGE);
+        }
+    }
+    sound(&d);
+    sum / (PAGES * aus) as f64
+}
+
+#[test]
+fn one_au_more_than_can_be_open_costs_a_merge_for_every_page() {
+    let p = plain();
+    let free = link_us(PAGE) + WRITE_PAGE_US + ERASE_US / PAGES as f64;
+    for aus in 1..=3 {
+        exactly("AUs up to the limit", in_turn(&p, aus), free);
+    }
+    // Beyond it each page opens its AU anew, where it goes to the log (page 0 does not), and has
+    // another AU merged: all pages but the one in place, and the log's block where there is one.
+    for aus in 4..=6 {
+        let merges = PAGES * aus - 3;
+        let without_log = aus;
+        let moved = merges * PAGES - without_log;
+        let erases = PAGES * aus + merges - without_log;
+        let expected = link_us(PAGE)
+            + WRITE_PAGE_US
+            + (moved as f64 * MOVE_PAGE_US + erases as f64 * ERASE_US) / (PAGES * aus) as f64;
+        exactly("AUs beyond the limit", in_turn(&p, aus), expected);
+    }
+}
+
+#[test]
+fn whole_aus_cost_nothing_however_many_there_are() {
+    let mut d = full(&plain());
+    for round in 0..3 {
+        for au in 0..20 {
+            let expected = link_us(PAGE) + PAGES as f64 * WRITE_PAGE_US + ERASE_US;
+            let au = (au * 7 + round) % 20;
+            exactly("a switch merge", write_us(&mut d, au * AU, AU), expected);
+        }
+    }
+    assert_eq!(d.counters().collected.0, 0);
+}
+
+#[test]
+fn parts_of_a_page_cost_a_program_each_as_often_as_the_page_allows() {
+    let part = PAGE / 4;
+    let mut p = plain();
+    section(&mut p).partial_programs = 4;
+    let mut d = full(&p);
+    write_us(&mut d, 0, PAGE);
+    for i in 4..12 {
+        let expected = link_us(part) + WRITE_PAGE_US;
+        exactly("a part", write_us(&mut d, i * part, part), expected);
+    }
+    // With a single program the second part goes to the log, together with what the page held; so
+    // do the others, and the whole page is moved to its place.
+    section(&mut p).partial_programs = 1;
+    let mut d = full(&p);
+    write_us(&mut d, 0, PAGE);
+    for i in 4..12 {
+        let first = i % 4 == 0;
+        let last = i % 4 == 3;
+        let expected = link_us(part)
+            + WRITE_PAGE_US
+            + if first { 0.0 } else { READ_PAGE_US }
+            + if last { MOVE_PAGE_US } else { 0.0 };
+        let got = write_us(&mut d, i * part, part);
+        if i < 11 {
+            exactly("a part through the log", got, expected);
+        }
+    }
+    sound(&d);
+}
+
+#[test]
+fn a_linear_open_au_is_written_anew_when_it_goes_back() {
+    let mut p = plain();
+    let card = section(&mut p);
+    card.out_of_order = OutOfOrder::Rewrite;
+    card.log_kib = None;
+    let mut d = full(&p);
+    write_us(&mut d, 0, 8 * PAGE);
+    // Forward: what lies between is copied.
+    let forward = link_us(PAGE) + WRITE_PAGE_US + 2.0 * MOVE_PAGE_US;
+    exactly("forward", write_us(&mut d, 10 * PAGE, PAGE), forward);
+    // Back: the rest of the AU is copied, and the new block begins with what lies before.
+    let back = link_us(PAGE) + WRITE_PAGE_US + 5.0 * MOVE_PAGE_US + 2.0 * MOVE_PAGE_US + ERASE_US;
+    exactly("back", write_us(&mut d, 2 * PAGE, PAGE), back);
+}
+
+#[test]
+fn a_mapped_au_takes_pages_in_any_order() {
+    let mut p = plain();
+    let card = section(&mut p);
+    card.out_of_order = OutOfOrder::Map;
+    card.log_kib = None;
+    let mut d = full(&p);
+    for round in 0..3 {
+        for i in 0..PAGES {
+            let page = (i * 5 + round) % PAGES;
+            let erase = if i == 0 { ERASE_US } else { 0.0 };
+            let expected = link_us(PAGE) + WRITE_PAGE_US + erase;
+            exactly("a page", write_us(&mut d, AU + page * PAGE, PAGE), expected);
+        }
+    }
+    assert_eq!(d.counters().collected.0, 0);
+    // Twelve pages, and four of them again, fill the new block; the other four are moved on.
+    for i in (0..12).chain(0..4) {
+        write_us(&mut d, AU + i * PAGE, PAGE);
+    }
+    let expected = link_us(PAGE) + WRITE_PAGE_US + ERASE_US + 4.0 * MOVE_PAGE_US;
+    exactly("a full block", write_us(&mut d, AU, PAGE), expected);
+    sound(&d);
+}
+
+#[test]
+fn reads_across_a_page_and_across_an_au_cost_what_they_say() {
+    let mut p = plain();
+    section(&mut p).controller.au_lookup_us = 30.0;
+    let mut d = full(&p);
+    let half = 512;
+    let within = READ_PAGE_US + link_us(2 * half);
+    exactly("within a page", read_us(&mut d, 3 * PAGE, 2 * half), within);
+    exactly(
+        "to the end of a page",
+        read_us(&mut d, 3 * PAGE - 2 * half, 2 * half),
+        within,
+    );
+    // The second page waits for the first; its data is all that then has to cross the link.
+    let across = 2.0 * READ_PAGE_US + link_us(half);
+    exactly(
+        "across a page",
+        read_us(&mut d, 5 * PAGE - half, 2 * half),
+        across,
+    );
+    exactly(
+        "across an AU",
+        read_us(&mut d, 2 * AU - half, 2 * half),
+        across + 30.0,
+    );
+}
+
+#[test]
+fn going_from_one_au_to_another_takes_the_time_of_a_switch() {
+    let mut p = plain();
+    let card = section(&mut p);
+    card.switch_us = 700.0;
+    card.states_in_ram = 1;
+    let mut d = full(&p);
+    write_us(&mut d, 0, PAGE);
+    write_us(&mut d, AU, PAGE);
+    let stays = link_us(PAGE) + WRITE_PAGE_US;
+    exactly("the same AU", write_us(&mut d, AU + PAGE, PAGE), stays);
+    exactly("the other AU", write_us(&mut d, PAGE, PAGE), stays + 700.0);
+    section(&mut p).states_in_ram = 2;
+    let mut d = full(&p);
+    write_us(&mut d, 0, PAGE);
+    write_us(&mut d, AU, PAGE);
+    exactly("two in RAM", write_us(&mut d, PAGE, PAGE), stays);
+}
+
+fn with_fat(p: &mut Profile) {
+    let card = section(p);
+    card.open_aus += 1;
+    card.fat = Some(FatSection {
+        first_au: 0,
+        aus: 1,
+        open_aus: 1,
+        out_of_order: OutOfOrder::Map,
+        log_kib: None,
+        log_first: false,
+        slc: false,
+    });
+}
+
+/// Bytes moved while three files grow, and the FAT is written after each page of them.
+fn moved_by_files(p: &Profile) -> u64 {
+    let mut d = full(p);
+    for page in 0..PAGES {
+        for file in 1..=3 {
+            write_us(&mut d, file * AU + page * PAGE, PAGE);
+            write_us(&mut d, (page * 3 + file) % PAGES * PAGE, PAGE);
+        }
+    }
+    sound(&d);
+    d.counters().collected.0
+}
+
+#[test]
+fn a_pinned_fat_au_leaves_the_open_aus_to_files() {
+    let mut p = plain();
+    let without = moved_by_files(&p);
+    // The FAT's AU is always the one written to last, so that three files share two open AUs:
+    // all but the first pages close an AU and have it merged.
+    let merges = (PAGES - 1) * 3;
+    assert!(without > merges * (PAGES - 1) * PAGE, "{without}");
+    with_fat(&mut p);
+    assert_eq!(moved_by_files(&p), 0);
+}
+
+#[test]
+fn a_fat_area_that_goes_to_the_log_first_is_written_twice() {
+    let mut p = plain();
+    with_fat(&mut p);
+    let fat = section(&mut p).fat.as_mut().unwrap();
+    fat.out_of_order = OutOfOrder::Log;
+    fat.log_kib = Some((AU / KIB) as u32);
+    fat.log_first = true;
+    let mut d = full(&p);
+    write_us(&mut d, 0, AU);
+    let twice = PAGES as f64 * (WRITE_PAGE_US + MOVE_PAGE_US);
+    let got = write_us(&mut d, 0, AU);
+    near(
+        "an AU of the FAT",
+        got,
+        link_us(PAGE) + twice + 2.0 * ERASE_US,
+        0.001,
+    );
+}
+
+#[test]
+fn small_writes_go_elsewhere_unless_they_follow_each_other() {
+    let mut p = plain();
+    let card = section(&mut p);
+    card.partial_programs = 4;
+    card.small_writes = Some(SmallWritesSection {
+        up_to_kib: 4,
+        cluster_kib: 64,
+    });
+    let mut d = full(&p);
+    write_us(&mut d, 5 * AU, 4 * KIB);
+    let follows = link_us(4 * KIB) + WRITE_PAGE_US + ERASE_US + READ_PAGE_US;
+    exactly(
+        "the next 4 KiB",
+        write_us(&mut d, 5 * AU + 4 * KIB, 4 * KIB),
+        follows,
+    );
+    let alone = link_us(4 * KIB) + 4.0 * MOVE_PAGE_US;
+    for au in [20, 3, 11, 30] {
+        exactly("4 KiB alone", write_us(&mut d, au * AU, 4 * KIB), alone);
+    }
+    sound(&d);
+}
+
+#[test]
+fn merges_that_were_put_off_stall_all_at_once() {
+    let mut p = plain();
+    section(&mut p).deferred_merges = 2;
+    let mut d = full(&p);
+    let opened = link_us(PAGE) + WRITE_PAGE_US + ERASE_US;
+    for au in 0..5 {
+        exactly("put off", write_us(&mut d, au * AU, PAGE), opened);
+    }
+    let merge = (PAGES - 1) as f64 * MOVE_PAGE_US;
+    exactly(
+        "the third",
+        write_us(&mut d, 5 * AU, PAGE),
+        opened + 3.0 * merge,
+    );
+    // None is left: it begins anew.
+    exactly("the next", write_us(&mut d, 6 * AU, PAGE), opened);
+    sound(&d);
+}
+
+#[test]
+fn merges_that_were_put_off_are_done_in_idle_time() {
+    let mut p = plain();
+    let card = section(&mut p);
+    card.deferred_merges = 2;
+    card.merge_after_ms = 100.0;
+    let mut d = full(&p);
+    for au in 0..5 {
+        write_us(&mut d, au * AU, PAGE);
+    }
+    let merge = (PAGES - 1) as f64 * MOVE_PAGE_US;
+    rest(&mut d, Nanos::from_micros_f64(100e3 - 1.0));
+    assert_eq!(d.counters().collected.0, 0, "not yet");
+    rest(&mut d, Nanos::from_micros_f64(1.0 + merge / 2.0));
+    // In the middle of the first one a command waits for its end.
+    let opened = link_us(PAGE) + WRITE_PAGE_US + ERASE_US;
+    let got = write_us(&mut d, 5 * AU, PAGE);
+    near("behind a merge", got, merge / 2.0 + opened, 0.001);
+    rest(&mut d, Nanos::from_micros_f64(100e3 + 3.0 * merge));
+    assert_eq!(d.counters().collected.0, 3 * (PAGES - 1) * PAGE);
+    for au in 6..8 {
+        exactly("room again", write_us(&mut d, au * AU, PAGE), opened);
+    }
+    sound(&d);
+}
+
+#[test]
+fn a_discarded_au_has_nothing_to_copy() {
+    // AUs 10 and 11 lie in the range as a whole, 9 and 12 do not.
+    for (au, moved) in [(10, 0), (11, 0), (9, PAGES - 1), (12, PAGES - 1)] {
+        let mut d = full(&plain());
+        let done = one(&mut d, discard(0, 10 * AU - PAGE, 2 * AU + PAGE));
+        assert_eq!(done.status, Status::Ok);
+        for opened in [au, 20, 22] {
+            write_us(&mut d, opened * AU, PAGE);
+        }
+        let expected = link_us(PAGE) + WRITE_PAGE_US + ERASE_US + moved as f64 * MOVE_PAGE_US;
+        exactly("closing it", write_us(&mut d, 24 * AU, PAGE), expected);
+        sound(&d);
+    }
+}
+
+#[test]
+fn wear_levelling_moves_cold_data_and_costs_little() {
+    let mut p = plain();
+    let card = section(&mut p);
+    card.wear_spread_cycles = 20;
+    card.wear_batch_aus = 1;
+    let mut d = full(&p);
+    let hot = 3000;
+    for i in 0..hot {
+        write_us(&mut d, i % 2 * AU, AU);
+    }
+    let moved = d.counters().refreshed.0 / AU;
+    // Without it the 24 spare AUs and two others take all 3000 erases, 125 each. Moving all others
+    // once in 20 cycles takes 38 moves for each 20 x 64 erases.
+    assert!(
+        (30..=hot * 38 / (20 * 30)).contains(&moved),
+        "{moved} AUs moved"
+    );
+    sound(&d);
+    section(&mut p).wear_spread_cycles = 0;
+    let mut d = full(&p);
+    for i in 0..hot {
+        write_us(&mut d, i % 2 * AU, AU);
+    }
+    assert_eq!(d.counters().refreshed.0, 0);
+}
+
+#[test]
+fn a_card_whose_blocks_fail_ends_read_only() {
+    let mut p = plain();
+    p.nand.slc.cycles = 4;
+    let mut d = full(&p);
+    let mut spare = d.health().available_spare_percent;
+    let mut written = 0;
+    let refused = loop {
+        let done = one(&mut d, write(0, written % 40 * AU, AU as u32));
+        let now = d.health().available_spare_percent;
+        assert!(now <= spare, "spare comes back");
+        spare = now;
+        if done.status != Status::Ok {
+            break done.status;
+        }
+        written += 1;
+        assert!(written < 100_000, "it never ends");
+    };
+    assert_eq!(refused, Status::ReadOnly);
+    assert!(spare == 0 && written > 4 * 64, "{written} AUs were written");
+    sound(&d);
+    assert_eq!(one(&mut d, write(0, 0, 512)).status, Status::ReadOnly);
+    assert_eq!(one(&mut d, read(0, 0, 512)).status, Status::Ok);
+    assert_eq!(
+        one(&mut d, support::bare(1, CommandKind::Flush)).status,
+        Status::Ok
+    );
+}
+
+#[test]
+fn a_write_kept_open_costs_one_command_and_programs_behind_the_link() {
+    let mut p = plain();
+    section(&mut p).controller.write_us = 2000.0;
+    let mut host = support::host("direct");
+    host.host.links = vec![FAST_LINK.to_string()];
+    host.stage[0].keeps_writes_open = true;
+    host.stage[0].open_write_kib = Some(64);
+    let mut d = Device::new(&p, &host, 1).unwrap();
+    assert!(d.precondition(1.0, Fill::Sequential));
+    let part = 4 * KIB;
+    let first = write_us(&mut d, 0, part);
+    exactly("the first", first, 2000.0 + link_us(part));
+    for i in 1..4 {
+        exactly("the next", write_us(&mut d, i * part, part), link_us(part));
+    }
+    // Elsewhere the card first programs what came, then takes a command.
+    let mut waited = write_us(&mut d, 8 * AU, part);
+    let expected = WRITE_PAGE_US + ERASE_US + 2000.0;
+    near("elsewhere", waited, expected, 0.001);
+    // Too long to be kept open.
+    write_us(&mut d, 0, AU);
+    waited = write_us(&mut d, AU, AU);
+    let alone = 2000.0 + link_us(PAGE) + PAGES as f64 * WRITE_PAGE_US + ERASE_US;
+    exactly("a long one", waited, alone);
+    sound(&d);
+}
