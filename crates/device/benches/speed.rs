@@ -24,11 +24,12 @@ fn main() {
         .collect();
     let wanted = |name: &str| filter.is_empty() || filter.iter().any(|f| name.contains(f.as_str()));
     println!("machine: {}", machine());
-    let cases: [(&str, Case); 6] = [
+    let cases: [(&str, Case); 7] = [
         ("random read", random_reads),
         ("random write, 12.5 % spare", random_writes),
         ("random write, 28 % spare", random_writes_enterprise),
         ("sequential, sm2708-250gb", sequential),
+        ("card sequential write, recorded-sandisk-sl08g", card),
         ("fill, reference-nvme-64gb", fills),
         ("memory", memory),
     ];
@@ -102,6 +103,21 @@ fn sequential(name: &str) {
             })
         });
     }
+}
+
+/// 4 KiB writes one after another over a card with allocation units, around and around.
+fn card(name: &str) {
+    let mut device = device_of(&named("recorded-sandisk-sl08g"));
+    let units = device.capacity().0 >> 12;
+    let mut next = 0;
+    repeat(name, "million/s", 5, || {
+        let count = 2_000_000;
+        let seconds = closed_loop(&mut device, 1, count, |_| {
+            next = (next + 1) % units;
+            (WRITE, next << 3, SMALL)
+        });
+        count as f64 / 1e6 / seconds
+    });
 }
 
 /// 64 GiB filled at once.

@@ -156,7 +156,7 @@ fn run(d: &mut Device, steps: &[Step], depth: usize) -> Result<Vec<Completion>, 
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, rng_seed: RngSeed::Fixed(3), failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1500, rng_seed: RngSeed::Fixed(3), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn random_commands_on_random_cards_leave_the_bookkeeping_sound(
