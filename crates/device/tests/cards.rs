@@ -261,26 +261,59 @@ fn reads_across_a_page_and_across_an_au_cost_what_they_say() {
     let mut p = plain();
     section(&mut p).controller.au_lookup_us = 30.0;
     let mut d = full(&p);
-    let half = 512;
-    let within = READ_PAGE_US + link_us(2 * half);
-    exactly("within a page", read_us(&mut d, 3 * PAGE, 2 * half), within);
+    let sector = 512;
+    // Only what was asked for leaves the flash.
+    let bus_us = |bytes: u64| BUS_US * bytes as f64 / PAGE as f64;
+    let within = READ_US + bus_us(2 * sector) + link_us(2 * sector);
+    exactly("within a page", read_us(&mut d, 3 * PAGE, 2 * sector), within);
     exactly(
         "to the end of a page",
-        read_us(&mut d, 3 * PAGE - 2 * half, 2 * half),
+        read_us(&mut d, 3 * PAGE - 2 * sector, 2 * sector),
         within,
     );
-    // The second page waits for the first; its data is all that then has to cross the link.
-    let across = 2.0 * READ_PAGE_US + link_us(half);
+    // The second page waits for the first; its sector is all that then has to cross the link.
+    let across = 2.0 * READ_US + bus_us(2 * sector) + link_us(sector);
     exactly(
         "across a page",
-        read_us(&mut d, 5 * PAGE - half, 2 * half),
+        read_us(&mut d, 5 * PAGE - sector, 2 * sector),
         across,
     );
     exactly(
         "across an AU",
-        read_us(&mut d, 2 * AU - half, 2 * half),
+        read_us(&mut d, 2 * AU - sector, 2 * sector),
         across + 30.0,
     );
+}
+
+#[test]
+fn array_times_of_a_read_overlap_on_different_dies_only() {
+    let read = 4 * PAGE;
+    let rest = 4.0 * BUS_US + link_us(512);
+    for (dies, rounds) in [(1, 4.0), (2, 2.0), (4, 1.0)] {
+        let mut p = plain();
+        p.nand.dies_per_channel = dies;
+        p.nand.blocks_per_plane = 64 / dies;
+        section(&mut p).au_kib = (AU / KIB) as u32 * dies;
+        let mut d = full(&p);
+        let expected = rounds * READ_US + rest;
+        exactly(&format!("{dies} dies"), read_us(&mut d, 0, read), expected);
+    }
+}
+
+#[test]
+fn a_page_of_several_program_units_is_programmed_and_filled_up_as_one() {
+    let mut p = plain();
+    section(&mut p).page_kib = Some(4 * 16);
+    section(&mut p).controller.buffer_kib = 128;
+    let mut d = full(&p);
+    // Four units, one after another on one die.
+    let whole = link_us(4 * PAGE) + 4.0 * WRITE_PAGE_US + ERASE_US;
+    exactly("a page", write_us(&mut d, 0, 4 * PAGE), whole);
+    // A quarter of the next: what is missing is read, and all of it programmed.
+    let fill = 4.0 * READ_PAGE_US;
+    let part = link_us(PAGE) + fill + 4.0 * WRITE_PAGE_US;
+    exactly("a part", write_us(&mut d, 5 * PAGE, PAGE), part);
+    sound(&d);
 }
 
 #[test]
