@@ -247,13 +247,70 @@ fn a_mapped_au_takes_pages_in_any_order() {
         }
     }
     assert_eq!(d.counters().collected.0, 0);
-    // Twelve pages, and four of them again, fill the new block; the other four are moved on.
-    for i in (0..12).chain(0..4) {
-        write_us(&mut d, AU + i * PAGE, PAGE);
-    }
-    let expected = link_us(PAGE) + WRITE_PAGE_US + ERASE_US + 4.0 * MOVE_PAGE_US;
-    exactly("a full block", write_us(&mut d, AU, PAGE), expected);
     sound(&d);
+}
+
+#[test]
+fn a_merge_that_is_put_off_empties_the_block_that_waits() {
+    let mut p = plain();
+    let card = section(&mut p);
+    card.out_of_order = OutOfOrder::Map;
+    card.log_kib = None;
+    card.open_aus = 1;
+    card.deferred_merges = 2;
+    let mut d = full(&p);
+    // A full block of twelve pages, four of them twice; then the first page once more.
+    for page in (0..12).chain(0..4).chain(0..1) {
+        write_us(&mut d, AU + page * PAGE, PAGE);
+    }
+    let opens = link_us(PAGE) + WRITE_PAGE_US + ERASE_US;
+    let empties = opens + 4.0 * MOVE_PAGE_US;
+    exactly("put off", write_us(&mut d, 2 * AU, PAGE), empties);
+    // The other eleven pages of the full block wait, and are moved when the AU is opened again.
+    let late = opens + 11.0 * MOVE_PAGE_US;
+    exactly("done", write_us(&mut d, AU, PAGE), late);
+    sound(&d);
+}
+
+/// The time of a write to the first page of a page-mapped AU after writes to `pages` of it.
+fn mapped_after(pages: impl Iterator<Item = u64>) -> f64 {
+    mapped_with(plain(), pages)
+}
+
+fn mapped_with(mut p: Profile, pages: impl Iterator<Item = u64>) -> f64 {
+    let card = section(&mut p);
+    card.out_of_order = OutOfOrder::Map;
+    card.log_kib = None;
+    let mut d = full(&p);
+    for page in pages {
+        write_us(&mut d, AU + page * PAGE, PAGE);
+        sound(&d);
+    }
+    write_us(&mut d, AU, PAGE)
+}
+
+#[test]
+fn a_full_block_of_a_mapped_au_waits_until_little_of_it_is_left() {
+    let page = link_us(PAGE) + WRITE_PAGE_US;
+    // Twelve pages, and four of them again, fill a block; nothing has to be moved yet.
+    let first = || (0..12).chain(0..4);
+    exactly("a full block", mapped_after(first()), page + ERASE_US);
+    // A block later the four that were not written are moved on.
+    let second = first().chain(0..12).chain(0..4);
+    let moved = page + ERASE_US + 4.0 * MOVE_PAGE_US;
+    exactly("two full blocks", mapped_after(second), moved);
+    // Where they were written meanwhile, nothing is.
+    let second = first().chain(4..16).chain(4..8);
+    exactly("two others", mapped_after(second), page + ERASE_US);
+    // One page alone leaves so much behind that all is merged.
+    let merged = page + 2.0 * ERASE_US + PAGES as f64 * MOVE_PAGE_US;
+    let same = (0..2 * PAGES).map(|_| 0);
+    exactly("one page", mapped_after(same), merged);
+    // With a spare AU for each open one and two more, nothing can wait.
+    let mut tight = plain();
+    tight.nand.blocks_per_plane = 40 + 5;
+    let moved = page + ERASE_US + 4.0 * MOVE_PAGE_US;
+    exactly("no room to wait", mapped_with(tight, first()), moved);
 }
 
 #[test]
@@ -265,7 +322,11 @@ fn reads_across_a_page_and_across_an_au_cost_what_they_say() {
     // Only what was asked for leaves the flash.
     let bus_us = |bytes: u64| BUS_US * bytes as f64 / PAGE as f64;
     let within = READ_US + bus_us(2 * sector) + link_us(2 * sector);
-    exactly("within a page", read_us(&mut d, 3 * PAGE, 2 * sector), within);
+    exactly(
+        "within a page",
+        read_us(&mut d, 3 * PAGE, 2 * sector),
+        within,
+    );
     exactly(
         "to the end of a page",
         read_us(&mut d, 3 * PAGE - 2 * sector, 2 * sector),

@@ -43,6 +43,8 @@ pub(super) struct NoSpare;
 struct Debt {
     au: u32,
     work: Work,
+    /// Of the pages that it moves, those that cannot wait.
+    at_once: u32,
 }
 
 /// The map of a card.
@@ -73,6 +75,9 @@ pub(super) struct Map {
 
 impl Map {
     pub(super) fn new(card: &CardSection, geometry: CardGeometry, planes: u32) -> Self {
+        let spare = geometry.physical_aus.saturating_sub(geometry.logical_aus);
+        // An old and a full block of each open AU and one of each merge put off, and two to turn over.
+        let full_block_waits = spare >= 2 * card.open_aus + card.deferred_merges + 2;
         let manner = |out_of_order, log_kib: Option<u32>, log_first| {
             let log_pages = match out_of_order {
                 OutOfOrder::Map => geometry.au_pages,
@@ -82,6 +87,7 @@ impl Map {
                 out_of_order,
                 log_pages,
                 log_first,
+                full_block_waits,
                 partial_programs: card.partial_programs,
                 au_pages: geometry.au_pages,
                 page_sectors: geometry.page_sectors,
@@ -229,6 +235,7 @@ impl Map {
         let work = open.close(self.manner(open.au));
         Debt {
             au: open.au,
+            at_once: open.moves_at_once(self.manner(open.au)).min(work.merged),
             work: if self.is_slc(open.au) {
                 work.in_slc()
             } else {
@@ -238,10 +245,11 @@ impl Map {
     }
 
     /// Puts a merge off, or does it (and all that were put off, where they are too many).
-    fn owe(&mut self, debt: Debt, work: &mut Work) {
+    fn owe(&mut self, mut debt: Debt, work: &mut Work) {
         if debt.work.is_none() {
             return;
         }
+        work.add(debt.work.split_merged(debt.at_once));
         self.debts.push_back(debt);
         if self.debts.len() > self.debts_most as usize {
             for debt in self.debts.drain(..) {

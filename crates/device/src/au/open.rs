@@ -20,6 +20,8 @@ pub(super) struct Manner {
     pub(super) log_pages: u32,
     /// Pages in order go to the log as well.
     pub(super) log_first: bool,
+    /// A page-mapped AU keeps a full block beside the old one for a while.
+    pub(super) full_block_waits: bool,
     pub(super) partial_programs: u32,
     pub(super) au_pages: u32,
     pub(super) page_sectors: u32,
@@ -52,6 +54,10 @@ pub(super) struct OpenAu {
     logged_count: u32,
     /// Pages of the log that are used up.
     log_used: u32,
+    /// Pages of a page-mapped AU whose newest data is in the block before the last full one, one
+    /// bit each, and their number.
+    older: Vec<u64>,
+    older_count: u32,
     pub(super) last_used: u64,
 }
 
@@ -61,6 +67,11 @@ impl OpenAu {
             0
         } else {
             manner.au_pages.div_ceil(64)
+        };
+        let older = if manner.out_of_order == OutOfOrder::Map {
+            words
+        } else {
+            0
         };
         OpenAu {
             au,
@@ -72,6 +83,8 @@ impl OpenAu {
             logged: vec![0; words as usize],
             logged_count: 0,
             log_used: 0,
+            older: vec![0; older as usize],
+            older_count: 0,
             last_used,
         }
     }
@@ -145,6 +158,16 @@ impl OpenAu {
             }
         }
         work
+    }
+
+    /// Of the merge that closes the AU, pages that have to be moved even where it is put off: a full
+    /// block that waited is emptied first, so that two blocks are all that the AU keeps.
+    pub(super) fn moves_at_once(&self, manner: &Manner) -> u32 {
+        if self.older_count <= manner.log_pages - self.log_used {
+            self.older_count
+        } else {
+            manner.au_pages
+        }
     }
 
     /// Distinct pages written since the AU was opened. A page that is filled in part counts as
@@ -270,7 +293,7 @@ impl OpenAu {
         }
         while left > 0 {
             let room = manner.log_pages - self.log_used;
-            if room == 0 && self.moves_rest(manner, work) {
+            if room == 0 && self.goes_on_in_fresh(manner, work) {
                 continue;
             }
             if room == 0 {
@@ -289,34 +312,46 @@ impl OpenAu {
         }
     }
 
-    /// The new block of a page-mapped AU is full: where that costs less for each page of room than
-    /// to copy the whole AU, what is left in the old block goes to a fresh one, which takes further
-    /// writes, and the full one stays as the old.
-    fn moves_rest(&mut self, manner: &Manner, work: &mut Work) -> bool {
-        let rest = if self.has_old {
+    /// The new block of a page-mapped AU is full: a fresh one takes further writes. Where the card
+    /// has spare AUs for it, the full one waits beside the block before it until most of what that
+    /// holds has been written anew, and only what a third block back still holds is moved; else
+    /// all that is left in the old block is. Where so much is left that merging everything is the
+    /// better bargain, nothing is done, and the answer is false.
+    fn goes_on_in_fresh(&mut self, manner: &Manner, work: &mut Work) -> bool {
+        let unwritten = if self.has_old {
             manner.au_pages - self.logged_count
         } else {
             0
         };
-        if manner.out_of_order != OutOfOrder::Map || rest >= manner.au_pages.div_ceil(2) {
+        let left = if manner.full_block_waits {
+            self.older_count
+        } else {
+            unwritten
+        };
+        if manner.out_of_order != OutOfOrder::Map || left >= manner.au_pages.div_ceil(2) {
             return false;
         }
-        work.merged += rest;
+        work.merged += left;
         work.erases += manner.au_superblocks;
-        if rest > 0 {
-            self.logged.iter_mut().for_each(|word| *word = !*word);
-            let beyond = manner.au_pages % 64;
-            if let Some(last) = self.logged.last_mut()
-                && beyond > 0
-            {
-                *last &= (1 << beyond) - 1;
+        let mut pages = manner.au_pages;
+        for (logged, older) in self.logged.iter_mut().zip(&mut self.older) {
+            let all = u64::MAX >> (64 - pages.clamp(1, 64));
+            let rest = if self.has_old {
+                !(*logged | *older) & all
+            } else {
+                0
+            };
+            if manner.full_block_waits {
+                *logged = std::mem::replace(older, rest);
+            } else {
+                *logged = rest;
             }
-        } else {
-            self.logged.fill(0);
+            pages = pages.saturating_sub(64);
         }
+        self.older_count = self.older.iter().map(|w| w.count_ones()).sum();
+        self.logged_count = left;
+        self.log_used = left;
         self.has_old = true;
-        self.logged_count = rest;
-        self.log_used = rest;
         true
     }
 
@@ -345,6 +380,8 @@ impl OpenAu {
         self.logged.fill(0);
         self.logged_count = 0;
         self.log_used = 0;
+        self.older.fill(0);
+        self.older_count = 0;
     }
 
     fn is_logged(&self, page: u32) -> bool {
@@ -358,6 +395,10 @@ impl OpenAu {
         let bit = 1 << (page % 64);
         self.logged_count += u32::from(*word & bit == 0);
         *word |= bit;
+        if let Some(word) = self.older.get_mut((page / 64) as usize) {
+            self.older_count -= u32::from(*word & bit != 0);
+            *word &= !bit;
+        }
     }
 
     fn unlog(&mut self, page: u32) {
@@ -385,6 +426,14 @@ impl OpenAu {
             return Err(format!(
                 "AU {}: {counted} pages are marked as logged, {} counted, {} pages of the log used",
                 self.au, self.logged_count, self.log_used
+            ));
+        }
+        let both = self.logged.iter().zip(&self.older).any(|(a, b)| a & b != 0);
+        let older: u32 = self.older.iter().map(|w| w.count_ones()).sum();
+        if both || older != self.older_count || older + counted > manner.au_pages {
+            return Err(format!(
+                "AU {}: {older} pages are marked as older, {} counted, beside {counted} in the log",
+                self.au, self.older_count
             ));
         }
         if self.next > manner.au_pages || self.log_used > manner.log_pages {

@@ -47,6 +47,18 @@ impl Work {
         }
     }
 
+    /// Takes the moving of some merged pages out of this work.
+    pub(super) fn split_merged(&mut self, pages: u32) -> Work {
+        let slc = pages.min(self.slc_merged);
+        self.merged -= pages;
+        self.slc_merged -= slc;
+        Work {
+            merged: pages,
+            slc_merged: slc,
+            ..Work::default()
+        }
+    }
+
     /// Pages that go from one place in flash to another.
     pub(super) fn moved(&self) -> u32 {
         self.merged + self.relocated
