@@ -29,7 +29,7 @@ fn main() {
         ("random write, 12.5 % spare", random_writes),
         ("random write, 28 % spare", random_writes_enterprise),
         ("sequential, sm2708-250gb", sequential),
-        ("card sequential write, recorded-sandisk-sl08g", card),
+        ("card sequential write", cards),
         ("fill, reference-nvme-64gb", fills),
         ("memory", memory),
     ];
@@ -105,19 +105,27 @@ fn sequential(name: &str) {
     }
 }
 
-/// 4 KiB writes one after another over a card with allocation units, around and around.
-fn card(name: &str) {
-    let mut device = device_of(&named("recorded-sandisk-sl08g"));
-    let units = device.capacity().0 >> 12;
-    let mut next = 0;
-    repeat(name, "million/s", 5, || {
-        let count = 2_000_000;
-        let seconds = closed_loop(&mut device, 1, count, |_| {
-            next = (next + 1) % units;
-            (WRITE, next << 3, SMALL)
+/// 4 KiB writes one after another over cards with allocation units, around and around: with linear,
+/// logged and page-mapped open units.
+fn cards(name: &str) {
+    for profile in [
+        "recorded-sandisk-sl08g",
+        "recorded-kingston-sd-8gb",
+        "recorded-samsung-sd-16gb",
+    ] {
+        let mut device = device_of(&named(profile));
+        let units = device.capacity().0 >> 12;
+        device.precondition(1.0, Fill::Sequential);
+        let mut next = 0;
+        repeat(&format!("{name}, {profile}"), "million/s", 5, || {
+            let count = 2_000_000;
+            let seconds = closed_loop(&mut device, 1, count, |_| {
+                next = (next + 1) % units;
+                (WRITE, next << 3, SMALL)
+            });
+            count as f64 / 1e6 / seconds
         });
-        count as f64 / 1e6 / seconds
-    });
+    }
 }
 
 /// 64 GiB filled at once.
