@@ -112,7 +112,7 @@ fn command(step: Step, tag: u64, sectors: u64, next: &mut u64) -> Command {
     let first = if follows {
         *next
     } else {
-        u64::from(place) * (sectors + 20) >> 32
+        (u64::from(place) * (sectors + 20)) >> 32
     };
     *next = first + u64::from(length);
     Command {

@@ -53,6 +53,7 @@ pub fn plain() -> Profile {
     c.write_us = 0.0;
     c.au_lookup_us = 0.0;
     c.page_us = 0.0;
+    c.read_page_us = None;
     c.move_us = 0.0;
     c.decode_us = 0.0;
     c.copyback = false;
