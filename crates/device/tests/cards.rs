@@ -6,6 +6,7 @@ mod support;
 
 use nandscope_device::profile::Profile;
 use nandscope_device::profile::card::{FatSection, OutOfOrder, SmallWritesSection};
+use nandscope_device::profile::schema::Cell;
 use nandscope_device::{CommandKind, Device, Fill, Status};
 use nandscope_units::Nanos;
 use support::card::*;
@@ -433,6 +434,42 @@ fn a_pinned_fat_au_leaves_the_open_aus_to_files() {
     assert!(without > merges * (PAGES - 1) * PAGE, "{without}");
     with_fat(&mut p);
     assert_eq!(moved_by_files(&p), 0);
+}
+
+#[test]
+fn the_fat_area_has_open_aus_of_its_own_and_no_more() {
+    let mut p = plain();
+    with_fat(&mut p);
+    section(&mut p).fat.as_mut().unwrap().aus = 2;
+    let mut d = full(&p);
+    let opens = link_us(PAGE) + WRITE_PAGE_US + ERASE_US;
+    exactly("the first", write_us(&mut d, 0, PAGE), opens);
+    // The other one of the area closes it, though none of the data AUs is open.
+    let merge = (PAGES - 1) as f64 * MOVE_PAGE_US;
+    exactly("the second", write_us(&mut d, AU, PAGE), opens + merge);
+    for au in 2..5 {
+        exactly("data", write_us(&mut d, au * AU, PAGE), opens);
+    }
+    exactly("data", write_us(&mut d, 5 * AU, PAGE), opens + merge);
+    sound(&d);
+}
+
+#[test]
+fn a_fat_area_in_slc_programs_as_slc_does() {
+    let mut p = plain();
+    with_fat(&mut p);
+    section(&mut p).fat.as_mut().unwrap().slc = true;
+    p.nand.cell = Cell::Mlc;
+    p.nand.word_lines = PAGES as u32 / 2;
+    let mut slower = p.nand.slc.clone();
+    slower.read_us = vec![READ_US; 2];
+    slower.program_us = vec![3.0 * PROGRAM_US; 2];
+    p.nand.native = Some(slower);
+    let mut d = full(&p);
+    let opens = link_us(PAGE) + WRITE_PAGE_US + ERASE_US;
+    exactly("the FAT", write_us(&mut d, 0, PAGE), opens);
+    let data = opens + 2.0 * PROGRAM_US;
+    exactly("data", write_us(&mut d, AU, PAGE), data);
 }
 
 #[test]
