@@ -7,7 +7,7 @@ mod support;
 use nandscope_device::profile::Profile;
 use nandscope_device::profile::card::{FatSection, OutOfOrder, SmallWritesSection};
 use nandscope_device::profile::schema::Cell;
-use nandscope_device::{CommandKind, Device, Fill, Status};
+use nandscope_device::{Command, CommandKind, Device, Fill, Status};
 use nandscope_units::Nanos;
 use support::card::*;
 use support::plain::{FAST_LINK, attach, link_ns};
@@ -213,6 +213,28 @@ fn parts_of_a_page_cost_a_program_each_as_often_as_the_page_allows() {
             exactly("a part through the log", got, expected);
         }
     }
+    sound(&d);
+}
+
+#[test]
+fn a_page_in_order_that_was_written_again_asks_for_a_full_merge() {
+    let mut p = plain();
+    section(&mut p).open_aus = 1;
+    let mut d = full(&p);
+    for page in [0, 1, 2, 3, 0] {
+        write_us(&mut d, page * PAGE, PAGE);
+    }
+    // All pages go to a third AU; new block and log are erased.
+    let merge = PAGES as f64 * MOVE_PAGE_US + 2.0 * ERASE_US;
+    let expected = link_us(PAGE) + WRITE_PAGE_US + ERASE_US + merge;
+    exactly("a full merge", write_us(&mut d, AU, PAGE), expected);
+    // A page ahead in the log goes behind those in order, and the log alone is erased.
+    for page in [1, 2, 8] {
+        write_us(&mut d, AU + page * PAGE, PAGE);
+    }
+    let merge = (PAGES - 3) as f64 * MOVE_PAGE_US + ERASE_US;
+    let expected = link_us(PAGE) + WRITE_PAGE_US + ERASE_US + merge;
+    exactly("a partial merge", write_us(&mut d, 2 * AU, PAGE), expected);
     sound(&d);
 }
 
@@ -634,16 +656,60 @@ fn a_card_whose_blocks_fail_ends_read_only() {
     );
 }
 
-#[test]
-fn a_write_kept_open_costs_one_command_and_programs_behind_the_link() {
-    let mut p = plain();
-    section(&mut p).controller.write_us = 2000.0;
+/// A full card at a host that keeps writes of up to 64 KiB open.
+fn kept_open(p: &Profile) -> Device {
     let mut host = support::host("direct");
     host.host.links = vec![FAST_LINK.to_string()];
     host.stage[0].keeps_writes_open = true;
     host.stage[0].open_write_kib = Some(64);
-    let mut d = Device::new(&p, &host, 1).unwrap();
+    let mut d = Device::new(p, &host, 1).unwrap();
     assert!(d.precondition(1.0, Fill::Sequential));
+    d
+}
+
+#[test]
+fn what_is_held_back_is_programmed_before_a_read_and_with_fua_and_forgotten_with_its_au() {
+    let part = 4 * KIB;
+    let program = WRITE_PAGE_US + ERASE_US;
+    let mut d = kept_open(&plain());
+    exactly("held back", write_us(&mut d, 0, part), link_us(part));
+    let sector = READ_US + BUS_US * 512.0 / PAGE as f64 + link_us(512);
+    exactly("a read", read_us(&mut d, 8 * AU, 512), program + sector);
+    let fua = Command {
+        kind: CommandKind::Write { fua: true },
+        ..write(0, AU, part as u32)
+    };
+    let time = one(&mut d, fua).latency().as_micros_f64();
+    exactly("FUA", time, link_us(part) + program);
+    write_us(&mut d, 2 * AU, part);
+    one(&mut d, discard(0, 2 * AU, AU));
+    let flush = one(&mut d, support::bare(0, CommandKind::Flush));
+    exactly("a flush", flush.latency().as_micros_f64(), 0.0);
+    sound(&d);
+}
+
+#[test]
+fn programs_overlap_on_as_many_dies_as_may_be_active() {
+    for active in [1, 2] {
+        let mut p = plain();
+        p.nand.dies_per_channel = 2;
+        p.nand.blocks_per_plane = 32;
+        p.interface[0].active_dies = active;
+        section(&mut p).au_kib = 2 * (AU / KIB) as u32;
+        let mut d = full(&p);
+        let share = f64::from(active);
+        let expected =
+            link_us(PAGE) + WRITE_PAGE_US + 3.0 * WRITE_PAGE_US / share + ERASE_US * 2.0 / share;
+        let what = format!("{active} dies");
+        exactly(&what, write_us(&mut d, 0, 4 * PAGE), expected);
+    }
+}
+
+#[test]
+fn a_write_kept_open_costs_one_command_and_programs_behind_the_link() {
+    let mut p = plain();
+    section(&mut p).controller.write_us = 2000.0;
+    let mut d = kept_open(&p);
     let part = 4 * KIB;
     let first = write_us(&mut d, 0, part);
     exactly("the first", first, 2000.0 + link_us(part));
