@@ -150,6 +150,33 @@ impl Identity {
     }
 }
 
+impl Identity {
+    /// What the link can carry, bytes per second, where the kernel says how fast it is: the rate on
+    /// the wire without the overhead of its coding (8b/10b up to 5 GT/s of PCIe, 5 Gbit/s of USB,
+    /// and of SATA; 128b/130b and 128b/132b above). No transfer can be faster.
+    pub fn link_bytes_per_s(&self) -> Option<f64> {
+        let link = self.link.as_deref()?;
+        if let Some(rest) = link.strip_prefix("USB at ") {
+            let mbit: f64 = rest.split_whitespace().next()?.parse().ok()?;
+            let coding = match mbit {
+                m if m <= 480.0 => 1.0,
+                m if m <= 5000.0 => 0.8,
+                _ => 128.0 / 132.0,
+            };
+            return Some(mbit * 1e6 * coding / 8.0);
+        }
+        if let Some(rest) = link.strip_prefix("SATA at ") {
+            let gbit: f64 = rest.split_whitespace().next()?.parse().ok()?;
+            return Some(gbit * 1e9 * 0.8 / 8.0);
+        }
+        let rest = link.strip_prefix("PCIe ")?.split(" (").next()?;
+        let transfers: f64 = rest.split_whitespace().next()?.parse().ok()?;
+        let lanes: f64 = rest.rsplit(" x").next()?.trim().parse().ok()?;
+        let coding = if transfers <= 5.0 { 0.8 } else { 128.0 / 130.0 };
+        Some(transfers * 1e9 * coding * lanes / 8.0)
+    }
+}
+
 /// The folder of the disk of which this is the folder of a partition, or itself.
 pub(crate) fn whole_disk(folder: &Path) -> PathBuf {
     match folder.parent() {

@@ -14,6 +14,7 @@ use nandscope_inspect::telemetry::ina::PowerSensor;
 use nandscope_inspect::telemetry::meter::MeterFile;
 use nandscope_inspect::telemetry::rapl::Domain;
 use nandscope_inspect::telemetry::smart::{Smartctl, parse};
+use nandscope_inspect::telemetry::transferred::{Transferred, Transfers};
 use nandscope_inspect::{DeviceNumber, Roots};
 use nandscope_units::Bytes;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -117,6 +118,7 @@ fn an_nvme_drive_with_a_partition() {
     assert_eq!(identity.rotational, Some(false));
     let link = "PCIe 5.0 GT/s PCIe x4 (device: 8.0 GT/s PCIe x4)";
     assert_eq!(identity.link.as_deref(), Some(link));
+    assert_eq!(identity.link_bytes_per_s(), Some(2e9));
     assert_eq!(identity.partitions.len(), 1);
     assert_eq!(identity.partitions[0].start, Bytes(4096 * 512));
     let partition = Identity::read(&m.roots, part).unwrap();
@@ -386,4 +388,25 @@ fn smartctl_is_run_and_its_absence_explained() {
         .read()
         .unwrap();
     assert_eq!(smart.temperature_c, Some(35.0));
+}
+
+#[test]
+fn transfers_are_counted_in_sectors_of_512_bytes_unless_counting_is_off() {
+    let m = Machine::new("transfers");
+    // Of a 6.1 kernel.
+    let stat = "    1024       12    16384      500      256        8     4096      300        0      700      800        0        0        0        0        3        1";
+    let files = [("size", "8192"), ("stat", stat), ("queue/iostats", "1")];
+    let number = m.device("virtual/block/sdx", "8:16", &files);
+    let transfers = Transfers::of(&m.roots, number).unwrap();
+    let expected = Transferred {
+        read: Bytes(16384 * 512),
+        written: Bytes(4096 * 512),
+    };
+    assert_eq!(transfers.read(), Ok(expected));
+    m.put("sys/devices/virtual/block/sdx/queue/iostats", "0");
+    let why = Transfers::of(&m.roots, number).unwrap_err();
+    assert!(why.0.contains("does not count"), "{why}");
+    m.put("sys/devices/virtual/block/sdx/queue/iostats", "1");
+    m.put("sys/devices/virtual/block/sdx/stat", "1 2 x");
+    assert!(transfers.read().unwrap_err().0.contains("no known form"));
 }

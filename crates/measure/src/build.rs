@@ -7,8 +7,9 @@ use crate::recorder::{Direction, DirectionBin, DirectionRecord, Sample, Timeline
 use crate::result::{DirectionResult, JobResult, Notice, ResultDocument, Series, StepResult};
 use crate::runner::{GroupOutcome, GroupRun};
 use crate::target::Reading;
+use crate::{cached, marks};
 use nandscope_device::Counters;
-use nandscope_units::Nanos;
+use nandscope_units::{Bytes, Nanos};
 use std::collections::BTreeMap;
 
 /// What a step is, beside its numbers; see the fields of [`StepResult`] of the same names.
@@ -120,13 +121,18 @@ fn direction_result(
     }
 }
 
-/// Adds a finished run to a document: the step, its notices (marked with the step), and whether
-/// the document is still complete.
-pub fn add_step(document: &mut ResultDocument, step: StepResult, notices: &[Notice]) {
-    document.notices.extend(notices.iter().map(|n| Notice {
-        step: Some(step.id.clone()),
-        ..n.clone()
-    }));
+/// Adds a finished run to a document: the step with the marks in its course, its notices (marked
+/// with the step) and whether its numbers are those of a cache, and whether the document is still
+/// complete.
+pub fn add_step(document: &mut ResultDocument, mut step: StepResult, notices: &[Notice]) {
+    step.marks = marks::of_step(&step);
+    let cached = cached::notices(&step, document.target.link_bytes_per_s);
+    document
+        .notices
+        .extend(notices.iter().chain(&cached).map(|n| Notice {
+            step: Some(step.id.clone()),
+            ..n.clone()
+        }));
     document.complete &= step.incomplete.is_none();
     document.steps.push(step);
 }
@@ -314,6 +320,13 @@ pub fn counters(first: &Reading, last: &Reading) -> BTreeMap<String, f64> {
     }
     if let (Some(a), Some(b)) = (first.host_energy_j, last.host_energy_j) {
         all.insert("host_energy_j".to_string(), b - a);
+    }
+    if let (Some(a), Some(b)) = (first.transferred, last.transferred) {
+        let mut put = |name: &str, a: Bytes, b: Bytes| {
+            all.insert(name.to_string(), b.0.saturating_sub(a.0) as f64);
+        };
+        put("device_read_bytes", a.read, b.read);
+        put("device_written_bytes", a.written, b.written);
     }
     let (Some(a), Some(b)) = (&first.counters, &last.counters) else {
         return all;

@@ -10,9 +10,12 @@
 //! This crate makes no charts and no judgements: what a number means is for others.
 
 pub mod build;
+pub mod cached;
+pub mod course;
 pub mod document;
 pub mod fio_output;
 pub mod histogram;
+pub mod marks;
 pub mod mock;
 #[cfg(target_os = "linux")]
 pub mod real;

@@ -176,6 +176,7 @@ impl Target for MockTarget {
         Reading {
             energy_j: Some(self.watts * self.now.as_secs_f64()),
             host_energy_j: None,
+            transferred: None,
             device_temperature_c: Some(40.0),
             surface_temperature_c: Some(30.0),
             throttle: Some(1.0),

@@ -63,6 +63,9 @@ pub struct TargetInfo {
     pub model: String,
     /// Addressable bytes.
     pub capacity_bytes: u64,
+    /// What the link of a real device carries, bytes per second, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link_bytes_per_s: Option<f64>,
     /// A paragraph about the device.
     #[serde(default)]
     pub description: String,
@@ -161,6 +164,24 @@ pub struct StepResult {
     /// Answers that follow from the step, each with its evidence.
     #[serde(default)]
     pub conclusions: Vec<Conclusion>,
+    /// What stands out in the course of the step, in the order of time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub marks: Vec<Mark>,
+}
+
+/// A place in the course of a step.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Mark {
+    /// `cache exhausted`, `steady state`, `throttling`, `slower while hot`.
+    pub kind: String,
+    /// Where it begins, seconds on the target's clock.
+    pub t_s: f64,
+    /// Where it ends, where it does within the step.
+    #[serde(default)]
+    pub until_s: Option<f64>,
+    /// What was found, in words.
+    pub text: String,
 }
 
 /// A table of numbers: rows with a label, columns with a unit.

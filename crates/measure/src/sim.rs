@@ -176,6 +176,7 @@ impl<D: VirtualDevice> Target for SimTarget<D> {
         Reading {
             energy_j: Some(telemetry.energy_j),
             host_energy_j: None,
+            transferred: None,
             device_temperature_c: Some(telemetry.smart_temperature_c),
             surface_temperature_c: Some(telemetry.surface_temperature_c),
             throttle: Some(telemetry.throttle),

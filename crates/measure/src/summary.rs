@@ -19,6 +19,10 @@ pub fn step_summary(step: &StepResult) -> String {
     for job in &step.jobs {
         text.push_str(&job_summary(job));
     }
+    for mark in &step.marks {
+        let at = mark.t_s - step.start_s;
+        line(&mut text, &format!("  at {at:.1} s: {}", mark.text));
+    }
     text
 }
 

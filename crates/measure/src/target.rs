@@ -42,6 +42,15 @@ pub struct Reply {
     pub outcome: Outcome,
 }
 
+/// Bytes that went over the link of a device since some fixed instant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Transferred {
+    /// Read.
+    pub read: Bytes,
+    /// Written.
+    pub written: Bytes,
+}
+
 /// One reading of the instruments beside the I/O. Absent instruments are `None`, never zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Reading {
@@ -49,6 +58,8 @@ pub struct Reading {
     pub energy_j: Option<f64>,
     /// Energy that the computing of the host drew since some fixed instant (RAPL), joules.
     pub host_energy_j: Option<f64>,
+    /// What the system counts as read from and written to the device.
+    pub transferred: Option<Transferred>,
     /// Temperature the device reports (SMART), degrees Celsius.
     pub device_temperature_c: Option<f64>,
     /// Temperature of the device's surface, degrees Celsius.

@@ -92,6 +92,7 @@ pub fn target_info(name: &str, text: &str, profile: &Profile) -> TargetInfo {
         kind: "simulated".to_string(),
         model: device.model.clone(),
         capacity_bytes: device.capacity_bytes,
+        link_bytes_per_s: None,
         description: device.description.clone(),
         profile_sha256: Some(hex(&Sha256::digest(text.as_bytes()))),
         parameters: parameters(text),

@@ -12,6 +12,7 @@ pub mod ina;
 pub mod meter;
 pub mod rapl;
 pub mod smart;
+pub mod transferred;
 
 use serde::Serialize;
 use std::io;

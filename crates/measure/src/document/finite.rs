@@ -13,6 +13,9 @@ pub(super) fn first_not_finite(document: &ResultDocument) -> Option<(String, f64
     if let Some(elapsed) = document.wall.elapsed_s {
         keep(&mut all, "", "wall.elapsed_s", elapsed);
     }
+    if let Some(rate) = document.target.link_bytes_per_s {
+        keep(&mut all, "", "target.link_bytes_per_s", rate);
+    }
     document.steps.iter().for_each(|s| step(s, &mut all));
     document
         .figures
@@ -47,6 +50,13 @@ fn step(s: &StepResult, all: &mut Vec<Named>) {
         curve.y.iter().for_each(|&v| keep(all, &path, "y", v));
         if let Some(v) = curve.threshold {
             keep(all, &path, "threshold", v);
+        }
+    }
+    for mark in &s.marks {
+        let path = format!("{path}mark `{}`: ", mark.kind);
+        keep(all, &path, "t_s", mark.t_s);
+        if let Some(v) = mark.until_s {
+            keep(all, &path, "until_s", v);
         }
     }
     s.jobs.iter().for_each(|j| job(&path, j, all));

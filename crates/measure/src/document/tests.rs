@@ -221,6 +221,8 @@ fn every_floating_point_field_is_looked_at() {
         "Latency.mean_ns",
         "Latency.percentiles",
         "Latency.stddev_ns",
+        "Mark.t_s",
+        "Mark.until_s",
         "Published.tolerance",
         "Published.value",
         "Series.interval_s",
@@ -229,6 +231,7 @@ fn every_floating_point_field_is_looked_at() {
         "StepResult.counters",
         "StepResult.end_s",
         "StepResult.start_s",
+        "TargetInfo.link_bytes_per_s",
         "WallClock.elapsed_s",
     ];
     assert_eq!(found, looked_at);

@@ -113,6 +113,8 @@ pub struct Step {
     pub errors: Vec<(String, String, String)>,
     /// Differences of the device's counters.
     pub counters: Vec<(String, String)>,
+    /// What stands out: how long after the start of the step, and what.
+    pub marks: Vec<(String, String)>,
 }
 
 /// One direction of one job.
@@ -258,6 +260,11 @@ fn step(step: &StepResult, open: bool, names: &mut Unique) -> Step {
             .collect(),
         errors: step.jobs.iter().flat_map(errors).collect(),
         counters,
+        marks: step
+            .marks
+            .iter()
+            .map(|m| (number::duration(m.t_s - step.start_s), m.text.clone()))
+            .collect(),
     }
 }
 

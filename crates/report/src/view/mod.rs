@@ -4,7 +4,7 @@
 pub mod bars;
 pub mod chapter;
 pub mod conduct;
-pub mod course;
+pub use nandscope_measure::course;
 pub mod curves;
 pub mod diagram;
 pub mod fill;

@@ -24,12 +24,20 @@ pub fn of_step(step: &StepResult, names: &mut Unique) -> Vec<Plot> {
         .map(|s| track(s, step.start_s, s.interval_s))
         .collect();
     let length = step.end_s - step.start_s;
+    let marks: Vec<Mark> = step
+        .marks
+        .iter()
+        .map(|m| Mark {
+            x: m.t_s - step.start_s,
+            name: m.kind.clone(),
+        })
+        .collect();
     plots(
         &tracks,
         &slug(&step.id),
         "since start of step",
         length,
-        &[],
+        &marks,
         names,
     )
 }

@@ -19,7 +19,12 @@ pub struct Circumstances {
     pub warnings: Vec<String>,
     /// The block device to which operations go.
     pub device: Option<Identity>,
+    /// Whether that is the only one.
+    pub single: bool,
 }
+
+/// File systems that lie on several devices, or on another file system.
+const SPREAD: [&str; 4] = ["btrfs", "zfs", "bcachefs", "overlay"];
 
 /// Looks at the machine and the way to the target at this path. It changes nothing and decides
 /// nothing: a path that has come to lead elsewhere makes for wrong words at most.
@@ -40,5 +45,8 @@ pub fn gather(roots: &Roots, path: &Path) -> Circumstances {
         environment,
         warnings: conditions.warnings.into_iter().map(|w| w.text).collect(),
         device: conditions.device,
+        single: !conditions
+            .mount
+            .is_some_and(|mount| SPREAD.contains(&mount.file_system.as_str())),
     }
 }

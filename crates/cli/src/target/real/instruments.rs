@@ -12,6 +12,7 @@ use nandscope_inspect::telemetry::ina::PowerSensor;
 use nandscope_inspect::telemetry::meter::MeterFile;
 use nandscope_inspect::telemetry::rapl::Domain;
 use nandscope_inspect::telemetry::smart::{Smart, Smartctl};
+use nandscope_inspect::telemetry::transferred::Transfers;
 use nandscope_inspect::{DeviceNumber, Roots};
 use nandscope_measure::real::Instruments;
 use std::path::Path;
@@ -83,12 +84,19 @@ impl Panel {
             "host power",
             packages.as_ref().map(names).map_err(Clone::clone),
         );
+        let transfers = number.ok_or("no block device is known".to_string());
+        let transfers = transfers.and_then(|n| Transfers::of(roots, n).map_err(|e| e.0));
+        let counted = transfers
+            .as_ref()
+            .map(|_| "counted by the kernel".to_string());
+        note("transfers", counted.map_err(Clone::clone));
         let smart = smart.ok().filter(|_| before.is_some());
         let sources = Sources {
             supply: supply.map(|(_, s)| s),
             packages: packages.unwrap_or_default(),
             smart: smart.clone().filter(|_| by_smart && thermometer.is_err()),
             thermometer: thermometer.ok(),
+            transfers: transfers.ok(),
         };
         Ok(Panel {
             shared: sampler::start(sources),
@@ -289,7 +297,13 @@ mod tests {
     fn a_machine_without_instruments_says_so_of_each_and_shows_nothing() {
         let machine = Machine::new("instruments-none");
         let panel = machine.begin(None).unwrap();
-        for name in ["SMART", "device temperature", "power", "host power"] {
+        for name in [
+            "SMART",
+            "device temperature",
+            "power",
+            "host power",
+            "transfers",
+        ] {
             assert!(said(&panel, name).starts_with("none: "), "{name}");
         }
         assert_eq!(panel.instruments().read(), Default::default());

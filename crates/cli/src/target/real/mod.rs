@@ -113,6 +113,8 @@ pub struct Real {
     pub target: RealTarget,
     /// What the machine says of a block device.
     identity: Option<Identity>,
+    /// What the link to the device carries.
+    link_bytes_per_s: Option<f64>,
     /// The instruments beside it.
     pub panel: Panel,
     /// The circumstances of the measurement.
@@ -139,7 +141,8 @@ pub fn open_real(
     let volume = Volume::new(&opened.path, opened.file, access).map_err(Failure::file)?;
     let roots = Roots::default();
     let around = conditions::gather(&roots, volume.path());
-    let panel = Panel::begin(&roots, around.device.as_ref(), arguments.power.as_deref());
+    let device = around.device.as_ref().filter(|_| around.single);
+    let panel = Panel::begin(&roots, device, arguments.power.as_deref());
     let panel = panel.map_err(Failure::usage)?;
     let mut target = RealTarget::new(volume, arguments.options()).map_err(Failure::file)?;
     target.observe_with(panel.instruments());
@@ -153,6 +156,7 @@ pub fn open_real(
             .collect(),
         target,
         panel,
+        link_bytes_per_s: device.and_then(Identity::link_bytes_per_s),
         identity: opened.identity,
         remarks: opened.notes,
     })
@@ -177,6 +181,7 @@ impl Real {
             .to_string(),
             model: self.model(),
             capacity_bytes: self.target.capacity().0,
+            link_bytes_per_s: self.link_bytes_per_s,
             ..TargetInfo::default()
         }
     }

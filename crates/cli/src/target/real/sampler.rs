@@ -9,8 +9,9 @@ use nandscope_inspect::telemetry::ina::PowerSensor;
 use nandscope_inspect::telemetry::meter::{MeterFile, MeterSample};
 use nandscope_inspect::telemetry::rapl::Domain;
 use nandscope_inspect::telemetry::smart::Smartctl;
+use nandscope_inspect::telemetry::transferred::Transfers;
 use nandscope_measure::real::Instruments;
-use nandscope_measure::target::Reading;
+use nandscope_measure::target::{Reading, Transferred};
 use nandscope_units::Nanos;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -30,6 +31,8 @@ pub struct Shared {
     began: Instant,
     shown: Mutex<Shown>,
     stop: AtomicBool,
+    /// Read at once when asked: the kernel has the numbers at hand.
+    transfers: Option<Transfers>,
 }
 
 #[derive(Default)]
@@ -82,11 +85,17 @@ impl Shared {
 impl Instruments for Shared {
     fn read(&self) -> Reading {
         let now = self.now();
+        let transferred = self.transfers.as_ref().and_then(|t| t.read().ok());
+        let transferred = transferred.map(|t| Transferred {
+            read: t.read,
+            written: t.written,
+        });
         let mut shown = self.shown();
         Reading {
             energy_j: shown.device.as_mut().and_then(|e| e.at(now)),
             host_energy_j: shown.host.as_mut().and_then(|e| e.at(now)),
             device_temperature_c: shown.temperature_c,
+            transferred,
             ..Reading::default()
         }
     }
@@ -111,6 +120,8 @@ pub struct Sources {
     pub thermometer: Option<Thermometer>,
     /// The same, where there is no thermometer.
     pub smart: Option<Smartctl>,
+    /// What reached the device.
+    pub transfers: Option<Transfers>,
 }
 
 /// The sources with what was summed up from them.
@@ -122,11 +133,12 @@ struct Sampler {
 }
 
 /// Starts the thread that reads; where there is nothing to read, none.
-pub fn start(sources: Sources) -> Arc<Shared> {
+pub fn start(mut sources: Sources) -> Arc<Shared> {
     let shared = Arc::new(Shared {
         began: Instant::now(),
         shown: Mutex::default(),
         stop: AtomicBool::new(false),
+        transfers: sources.transfers.take(),
     });
     if sources.is_empty() {
         return shared;

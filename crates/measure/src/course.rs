@@ -1,7 +1,7 @@
 //! How a long write went: fast at first, slow for good, and how much was written before the
 //! change. It reads one series of a step; it does not know why a device slows down.
 
-use nandscope_measure::result::{Series, StepResult};
+use crate::result::{Series, StepResult};
 
 /// A step shorter than this says nothing of what lasts, seconds.
 const SHORTEST_S: f64 = 20.0;
@@ -23,6 +23,8 @@ pub struct WriteCourse {
     /// Bytes written before the speed fell below six tenths of the burst, 10^9 bytes; `None`
     /// where it never did for good.
     pub fast_gb: Option<f64>,
+    /// The same in seconds from the start of the series.
+    pub fast_s: Option<f64>,
     /// All that was written, 10^9 bytes.
     pub written_gb: f64,
 }
@@ -60,10 +62,13 @@ pub fn of_series(series: &Series) -> Option<WriteCourse> {
     let early = (means.len() / 10).max(1);
     let burst = means[..early].iter().copied().fold(0.0, f64::max);
     let written = |part: &[(f64, f64)]| part.iter().map(|(v, dt)| v * dt).sum::<f64>() / 1e3;
+    let knee = knee(&means, burst);
+    let time = |part: &[(f64, f64)]| part.iter().map(|(_, dt)| dt).sum::<f64>();
     Some(WriteCourse {
         burst_mb_s: burst,
         sustained_mb_s: last_quarter(&samples, total_s),
-        fast_gb: knee(&means, burst).map(|i| written(&samples[..i])),
+        fast_gb: knee.map(|i| written(&samples[..i])),
+        fast_s: knee.map(|i| time(&samples[..i])),
         written_gb: written(&samples),
     })
 }

@@ -1,0 +1,67 @@
+//! What has been read from and written to a block device, as the kernel counts it
+//! (`Documentation/block/stat.rst` of Linux): what never reached the device is not in there.
+
+use super::{Absent, Reading};
+use crate::DeviceNumber;
+use crate::identity::whole_disk;
+use crate::roots::{self, Roots};
+use nandscope_units::{Bytes, Lba};
+use std::path::PathBuf;
+
+/// The counters of one block device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transfers {
+    file: PathBuf,
+}
+
+/// What was transferred since the device is there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Transferred {
+    /// Read.
+    pub read: Bytes,
+    /// Written.
+    pub written: Bytes,
+}
+
+impl Transfers {
+    /// The counters of a device.
+    ///
+    /// # Errors
+    /// Where there are none, or counting is switched off (`queue/iostats`).
+    pub fn of(roots: &Roots, number: DeviceNumber) -> Reading<Self> {
+        let folder = roots
+            .block(number)
+            .map_err(|e| Absent::new(e.to_string()))?;
+        let switch = whole_disk(&folder).join("queue/iostats");
+        if roots::flag(&switch) == Some(false) {
+            return Err(Absent::new(format!(
+                "the kernel does not count transfers ({} is 0)",
+                switch.display()
+            )));
+        }
+        let transfers = Transfers {
+            file: folder.join("stat"),
+        };
+        transfers.read().map(|_| transfers)
+    }
+
+    /// Reads them.
+    ///
+    /// # Errors
+    /// Where the device is gone.
+    pub fn read(&self) -> Reading<Transferred> {
+        let text = roots::read(&self.file).map_err(|e| Absent::file(&self.file, &e))?;
+        let fields: Vec<&str> = text.split_whitespace().collect();
+        let sectors = |at: usize| -> Option<Bytes> {
+            let sectors: u64 = fields.get(at)?.parse().ok()?;
+            Some(Lba(sectors).offset())
+        };
+        match (sectors(2), sectors(6)) {
+            (Some(read), Some(written)) => Ok(Transferred { read, written }),
+            _ => Err(Absent::new(format!(
+                "{} is in no known form",
+                self.file.display()
+            ))),
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Whether a measurement reached the device at all. What is faster than the link, or was never
+//! transferred from or to the device as the kernel counts it, came from a cache.
+
+use crate::result::{Notice, StepResult};
+
+/// Less than this says nothing, bytes.
+const LEAST: u64 = 1 << 20;
+/// Below this share of what the jobs moved, the device did not see it. Merging, read-ahead and
+/// others that use the device only make it more.
+const REACHED: f64 = 0.9;
+
+/// Warnings of a step whose numbers are those of a cache. `link_bytes_per_s` is what the link of
+/// the device can carry.
+pub fn notices(step: &StepResult, link_bytes_per_s: Option<f64>) -> Vec<Notice> {
+    let mut texts = Vec::new();
+    for (kind, verb) in [("read", "read"), ("write", "written")] {
+        let directions = || {
+            let all = step.jobs.iter().flat_map(|j| &j.directions);
+            all.filter(|d| d.kind == kind)
+        };
+        let moved: u64 = directions().map(|d| d.bytes).sum();
+        if moved < LEAST {
+            continue;
+        }
+        if let Some(seen) = step.counters.get(&format!("device_{verb}_bytes"))
+            && *seen < REACHED * moved as f64
+        {
+            texts.push(format!(
+                "cached: of {:.3} GB that were {verb} only {:.3} GB reached the device",
+                moved as f64 / 1e9,
+                seen / 1e9
+            ));
+        }
+        let fastest = directions().map(|d| d.bandwidth_bytes_per_s);
+        let fastest = fastest.fold(0.0, f64::max);
+        if let Some(link) = link_bytes_per_s
+            && fastest > link
+        {
+            texts.push(format!(
+                "cached: {:.0} MB/s are more than the {:.0} MB/s that the link of the device carries ({kind})",
+                fastest / 1e6,
+                link / 1e6
+            ));
+        }
+    }
+    let notice = |text| Notice {
+        level: "warning".to_string(),
+        text,
+        step: None,
+    };
+    texts.into_iter().map(notice).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::result::{DirectionResult, JobResult};
+
+    fn step(kind: &str, bytes: u64, bandwidth: f64, counter: Option<(&str, f64)>) -> StepResult {
+        StepResult {
+            jobs: vec![JobResult {
+                directions: vec![DirectionResult {
+                    kind: kind.to_string(),
+                    bytes,
+                    bandwidth_bytes_per_s: bandwidth,
+                    ..DirectionResult::default()
+                }],
+                ..JobResult::default()
+            }],
+            counters: counter
+                .into_iter()
+                .map(|(n, v)| (n.to_string(), v))
+                .collect(),
+            ..StepResult::default()
+        }
+    }
+
+    #[test]
+    fn what_did_not_reach_the_device_or_is_faster_than_the_link_is_named() {
+        let count = |s: &StepResult, link| notices(s, link).len();
+        let read = |counter| step("read", 100 << 20, 50e6, counter);
+        assert_eq!(count(&read(None), None), 0, "nothing is known");
+        assert_eq!(
+            count(&read(Some(("device_read_bytes", 104e6))), Some(60e6)),
+            0
+        );
+        assert_eq!(count(&read(Some(("device_read_bytes", 9e6))), None), 1);
+        assert_eq!(count(&read(Some(("device_written_bytes", 0.0))), None), 0);
+        assert_eq!(count(&read(None), Some(40e6)), 1);
+        assert_eq!(
+            count(&step("read", 4096, 1e9, None), Some(40e6)),
+            0,
+            "too little"
+        );
+        let write = step("write", 1 << 30, 1e9, Some(("device_written_bytes", 0.0)));
+        let texts = notices(&write, Some(60e6));
+        assert!(
+            texts[0]
+                .text
+                .contains("of 1.074 GB that were written only 0.000 GB")
+        );
+        assert!(
+            texts[1]
+                .text
+                .contains("1000 MB/s are more than the 60 MB/s")
+        );
+    }
+}

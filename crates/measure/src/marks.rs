@@ -1,0 +1,286 @@
+//! What stands out in the course of a step: where a cache seems to be exhausted, from where on the
+//! speed is steady, where the device throttles. Everything is found in the series of the step;
+//! nothing here knows what kind of target they come from, or why a device behaves as it does.
+
+use crate::course;
+use crate::result::{Mark, Series, StepResult};
+
+/// Stretches of throttling that are marked; more say no more.
+const MOST_STRETCHES: usize = 8;
+/// Full speed, percent; what is above is rounding.
+const FULL: f64 = 99.9;
+/// From this temperature on a slower device is called hot: the lowest threshold of throttling that
+/// makers of drives and cards print, °C.
+const HOT_C: f64 = 70.0;
+/// Below this share of its speed before, a hot device is slower.
+const SLOWER: f64 = 0.8;
+/// Samples on either side for a comparison.
+const FEWEST: usize = 5;
+
+/// A steady state, after the SNIA Solid State Storage Performance Test Specification (2.0.2, 2.1.24):
+/// over a window of five rounds no round differs from the others by more than this share of their
+/// mean, …
+const EXCURSION: f64 = 0.2;
+/// … and the line of best fit through them does not move by more than this share.
+const SLOPE: f64 = 0.1;
+const ROUNDS: usize = 5;
+/// A shorter stretch is no state, seconds.
+const SHORTEST_S: f64 = 20.0;
+/// A round of fewer samples says little.
+const ROUND_SAMPLES: usize = 4;
+/// Places at which a steady state may begin, as shares of the step: every 5 % up to a half. What is
+/// even only at the end of a step may be by chance.
+const BEGINNINGS: usize = 11;
+
+/// All marks of a step, in the order of time.
+pub fn of_step(step: &StepResult) -> Vec<Mark> {
+    let mut marks = throttling(step);
+    // A step of several jobs has pauses and changes of its own making.
+    if step.jobs.len() == 1 {
+        if let Some(series) = main_series(step) {
+            marks.extend(hot(step, series));
+            marks.extend(steady(step, series));
+        }
+        marks.extend(exhausted(step));
+    }
+    marks.sort_by(|a, b| a.t_s.total_cmp(&b.t_s));
+    marks
+}
+
+fn named<'a>(step: &'a StepResult, name: &str) -> Option<&'a Series> {
+    step.series.iter().find(|s| s.name == name)
+}
+
+/// The bandwidth of the direction that moved most.
+fn main_series(step: &StepResult) -> Option<&Series> {
+    let directions = step.jobs.iter().flat_map(|j| &j.directions);
+    let most = directions.max_by_key(|d| d.bytes)?;
+    named(step, &format!("{} bandwidth", most.kind))
+}
+
+/// Stretches in which the device itself says that it throttles.
+fn throttling(step: &StepResult) -> Vec<Mark> {
+    let Some(series) = named(step, "throttle") else {
+        return Vec::new();
+    };
+    let mut marks: Vec<Mark> = Vec::new();
+    let mut before = step.start_s;
+    let mut least = FULL;
+    let mut open = false;
+    for (&t, &v) in series.t_s.iter().zip(&series.v) {
+        if v < FULL {
+            least = if open { least.min(v) } else { v };
+            let text = format!("the device throttles, down to {least:.0} % of its full speed");
+            match marks.last_mut() {
+                Some(mark) if open => (mark.until_s, mark.text) = (Some(t), text),
+                _ => marks.push(Mark {
+                    kind: "throttling".to_string(),
+                    t_s: before,
+                    until_s: Some(t),
+                    text,
+                }),
+            }
+        }
+        open = v < FULL;
+        before = t;
+    }
+    marks.truncate(MOST_STRETCHES);
+    marks
+}
+
+/// A device that does not say whether it throttles, and is slower from where it is hot.
+fn hot(step: &StepResult, series: &Series) -> Option<Mark> {
+    if named(step, "throttle").is_some() {
+        return None;
+    }
+    let temperature = named(step, "device temperature")?;
+    let at = temperature.v.iter().position(|c| *c >= HOT_C)?;
+    let since = *temperature.t_s.get(at)?;
+    let mean = |hot: bool| {
+        let points = series.t_s.iter().zip(&series.v);
+        let part = points.filter(|(t, v)| (**t >= since) == hot && v.is_finite());
+        let values: Vec<f64> = part.map(|(_, v)| *v).collect();
+        (values.len() >= FEWEST).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    };
+    let (cool, hot) = (mean(false)?, mean(true)?);
+    (hot < SLOWER * cool).then(|| Mark {
+        kind: "slower while hot".to_string(),
+        t_s: since,
+        until_s: None,
+        text: format!(
+            "from {HOT_C:.0} °C on {hot:.1} instead of {cool:.1} MB/s: consistent with thermal throttling, which the device does not report"
+        ),
+    })
+}
+
+/// Where a long write slows down for good.
+fn exhausted(step: &StepResult) -> Option<Mark> {
+    let course = course::of_step(step).filter(course::WriteCourse::slows)?;
+    let (gb, seconds) = (course.fast_gb?, course.fast_s?);
+    Some(Mark {
+        kind: "cache exhausted".to_string(),
+        t_s: step.start_s + seconds,
+        until_s: None,
+        text: format!(
+            "after {gb:.2} GB the speed of writing falls from {:.1} to {:.1} MB/s: consistent with an exhausted write cache",
+            course.burst_mb_s, course.sustained_mb_s
+        ),
+    })
+}
+
+/// From where on the rest of the step is steady.
+fn steady(step: &StepResult, series: &Series) -> Option<Mark> {
+    let samples = course::weighted(series);
+    let total: f64 = samples.iter().map(|s| s.1).sum();
+    let begin = |i: usize| total * i as f64 / 20.0;
+    let found = (0..BEGINNINGS).map(begin).find_map(|skipped| {
+        let mean = steady_mean(&samples, skipped, total)?;
+        Some((skipped, mean))
+    });
+    let (skipped, mean) = found?;
+    Some(Mark {
+        kind: "steady state".to_string(),
+        t_s: step.start_s + skipped,
+        until_s: Some(step.start_s + total),
+        text: format!(
+            "steady at {mean:.1} MB/s: five rounds of {:.0} s each within 20 % of each other, with a slope of less than 10 %",
+            (total - skipped) / ROUNDS as f64
+        ),
+    })
+}
+
+/// The mean from `skipped` seconds on, where that is steady.
+fn steady_mean(samples: &[(f64, f64)], skipped: f64, total: f64) -> Option<f64> {
+    let length = total - skipped;
+    if length < SHORTEST_S {
+        return None;
+    }
+    let mut rounds = [(0.0, 0.0, 0usize); ROUNDS];
+    let mut end = 0.0;
+    for (value, time) in samples {
+        // A sample belongs to the round in which its middle lies.
+        let middle = end + time / 2.0 - skipped;
+        end += time;
+        if middle < 0.0 {
+            continue;
+        }
+        let round = ((middle / length * ROUNDS as f64) as usize).min(ROUNDS - 1);
+        let (sum, weight, count) = rounds[round];
+        rounds[round] = (sum + value * time, weight + time, count + 1);
+    }
+    if rounds.iter().any(|r| r.2 < ROUND_SAMPLES || r.1 <= 0.0) {
+        return None;
+    }
+    let means = rounds.map(|(sum, weight, _)| sum / weight);
+    let mean = means.iter().sum::<f64>() / ROUNDS as f64;
+    let (least, most) = means
+        .iter()
+        .fold((f64::INFINITY, 0.0_f64), |(l, m), v| (l.min(*v), m.max(*v)));
+    // Least squares over places -2 to 2, whose squares add up to 10; from end to end are 4 places.
+    let slope: f64 = means
+        .iter()
+        .zip([-2.0, -1.0, 0.0, 1.0, 2.0])
+        .map(|(v, x)| v * x)
+        .sum::<f64>()
+        / 10.0;
+    let steady =
+        mean > 0.0 && most - least <= EXCURSION * mean && (slope * 4.0).abs() <= SLOPE * mean;
+    steady.then_some(mean)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::result::{DirectionResult, JobResult};
+
+    /// A step of one job that writes, with a value a second from 100 s on.
+    fn step(bandwidth: &[f64], others: &[(&str, Vec<f64>)]) -> StepResult {
+        let series = |name: &str, v: &[f64]| Series {
+            name: name.to_string(),
+            unit: "MB/s".to_string(),
+            interval_s: 1.0,
+            t_s: (0..v.len()).map(|i| 101.0 + i as f64).collect(),
+            v: v.to_vec(),
+        };
+        let all = std::iter::once(series("write bandwidth", bandwidth));
+        StepResult {
+            start_s: 100.0,
+            end_s: 100.0 + bandwidth.len() as f64,
+            jobs: vec![JobResult {
+                directions: vec![DirectionResult {
+                    kind: "write".to_string(),
+                    bytes: 1,
+                    ..DirectionResult::default()
+                }],
+                ..JobResult::default()
+            }],
+            series: all
+                .chain(others.iter().map(|(n, v)| series(n, v)))
+                .collect(),
+            ..StepResult::default()
+        }
+    }
+
+    fn kinds(step: &StepResult) -> Vec<(String, f64)> {
+        let marks = of_step(step).into_iter();
+        marks.map(|m| (m.kind, m.t_s)).collect()
+    }
+
+    #[test]
+    fn a_cache_that_ends_and_the_steady_state_behind_it() {
+        let course: Vec<f64> = (0..100)
+            .map(|i| if i < 30 { 400.0 } else { 80.0 })
+            .collect();
+        let found = kinds(&step(&course, &[]));
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert_eq!(found[0].0, "steady state");
+        assert_eq!(found[0].1, 130.0);
+        assert_eq!(found[1].0, "cache exhausted");
+        assert!((128.0..=133.0).contains(&found[1].1), "{found:?}");
+    }
+
+    #[test]
+    fn what_is_even_is_steady_from_its_start_and_what_falls_or_swings_never_is() {
+        assert_eq!(
+            kinds(&step(&[50.0; 40], &[])),
+            [("steady state".to_string(), 100.0)]
+        );
+        let falls: Vec<f64> = (0..100).map(|i| 200.0 - 1.5 * f64::from(i)).collect();
+        let swings: Vec<f64> = (0..100)
+            .map(|i| if i / 25 % 2 == 0 { 50.0 } else { 90.0 })
+            .collect();
+        // Too short to be a state.
+        for course in [falls, swings, vec![50.0; 15]] {
+            assert!(
+                kinds(&step(&course, &[]))
+                    .iter()
+                    .all(|k| k.0 != "steady state")
+            );
+        }
+    }
+
+    #[test]
+    fn each_stretch_of_throttling_is_marked_with_its_depth() {
+        let throttle = vec![100.0, 60.0, 50.0, 100.0, 100.0, 80.0, 100.0];
+        let marks = throttling(&step(&[1.0; 7], &[("throttle", throttle)]));
+        let places: Vec<_> = marks.iter().map(|m| (m.t_s, m.until_s)).collect();
+        assert_eq!(places, [(101.0, Some(103.0)), (105.0, Some(106.0))]);
+        assert!(marks[0].text.contains("50 %") && marks[1].text.contains("80 %"));
+    }
+
+    #[test]
+    fn a_hot_device_that_is_slower_is_said_to_be_consistent_with_throttling() {
+        let course: Vec<f64> = (0..40).map(|i| if i < 20 { 100.0 } else { 60.0 }).collect();
+        let heat = |top: f64| (0..40).map(|i| if i < 20 { 45.0 } else { top }).collect();
+        let warm: Vec<f64> = heat(65.0);
+        let hot: Vec<f64> = heat(75.0);
+        let is_marked = |t: Vec<f64>| {
+            let found = kinds(&step(&course, &[("device temperature", t)]));
+            found
+                .iter()
+                .any(|k| *k == ("slower while hot".to_string(), 121.0))
+        };
+        assert!(is_marked(hot));
+        assert!(!is_marked(warm));
+    }
+}
