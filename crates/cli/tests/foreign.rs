@@ -25,7 +25,11 @@ fn the_output_of_fio_is_reported_and_compared() {
     run.succeeds();
     let compared = folder.run(&["compare", "fio.json", "ours.json"]);
     let text = &compared.succeeds().out;
-    for figure in ["r: read bandwidth", "w: write latency, p99", "w: flush IOPS"] {
+    for figure in [
+        "r: read bandwidth",
+        "w: write latency, p99",
+        "w: flush IOPS",
+    ] {
         assert!(text.contains(figure), "{figure} is missed in {text}");
     }
     folder.file("broken.json", &FIO[..FIO.len() / 2]);

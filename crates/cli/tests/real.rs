@@ -7,11 +7,12 @@
 mod support;
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::Stdio;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 use support::Folder;
+use support::loops::{Loop, skipped, tool};
 
 const READ: &str = "[r]\nrw=randread\nbs=4k\niodepth=8\nnumjobs=2\n";
 const WRITE: &str = "[w]\nrw=randwrite\nbs=4k\niodepth=8\n";
@@ -27,70 +28,6 @@ fn operations(document: &serde_json::Value, step: usize) -> u64 {
         .iter()
         .flat_map(|j| j["directions"].as_array().unwrap());
     directions.map(|d| d["operations"].as_u64().unwrap()).sum()
-}
-
-/// Says that something is not tested; past the harness, which shows only what failing tests print.
-fn skipped(why: &str) {
-    let _ = writeln!(std::io::stderr(), "SKIPPED: {why}");
-}
-
-/// Runs a tool of the system; what it wrote, or nothing where it failed.
-fn tool(name: &str, arguments: &[&str]) -> Option<String> {
-    let done = Command::new(name).args(arguments).output().ok()?;
-    done.status
-        .success()
-        .then(|| String::from_utf8_lossy(&done.stdout).trim().to_string())
-}
-
-/// A loop device over a file of random data in a tmpfs of its own.
-struct Loop {
-    mount: PathBuf,
-    device: String,
-}
-
-impl Loop {
-    /// Nothing where this system does not let us, which is said.
-    fn new(folder: &Folder, mib: usize) -> Option<Loop> {
-        let mount = folder.0.join("tmpfs");
-        std::fs::create_dir_all(&mount).unwrap();
-        let at = mount.to_str().unwrap();
-        if tool("mount", &["-t", "tmpfs", "-o", "size=64m", "tmpfs", at]).is_none() {
-            skipped("mounting a tmpfs is not allowed here");
-            return None;
-        }
-        let backing = mount.join("backing");
-        std::fs::write(&backing, vec![0xa5u8; mib << 20]).unwrap();
-        let backing = backing.to_str().unwrap();
-        let device = tool("losetup", &["--find", "--show", "--direct-io=on", backing]);
-        let Some(device) = device else {
-            skipped("a loop device is not to be had here");
-            tool("umount", &[at]);
-            return None;
-        };
-        Some(Loop { mount, device })
-    }
-
-    /// As the kernel calls it; such a device has no serial number.
-    fn name(&self) -> &str {
-        self.device.trim_start_matches("/dev/")
-    }
-
-    fn backing(&self) -> PathBuf {
-        self.mount.join("backing")
-    }
-}
-
-impl Drop for Loop {
-    fn drop(&mut self) {
-        tool("losetup", &["--detach", &self.device]);
-        // The kernel lets go of the file a little later.
-        for _ in 0..50 {
-            if tool("umount", &[self.mount.to_str().unwrap()]).is_some() {
-                return;
-            }
-            sleep(Duration::from_millis(100));
-        }
-    }
 }
 
 #[test]

@@ -412,3 +412,22 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_is_read_often_is_written_often() {
+    for distribution in ["zipf:1.2", "pareto:0.1"] {
+        let text = format!("rw=randrw\nrandom_distribution={distribution}\ntime_based\nruntime=1");
+        let mut hottest = Vec::new();
+        for wanted in [OpKind::Read, OpKind::Write] {
+            let mut visits = std::collections::HashMap::new();
+            let mut source = generator(&text, 64 << 20);
+            for op in std::iter::from_fn(|| source.next_op()).take(20_000) {
+                if op.op.kind == wanted {
+                    *visits.entry(op.op.offset).or_insert(0) += 1;
+                }
+            }
+            hottest.push(visits.into_iter().max_by_key(|v| v.1).unwrap().0);
+        }
+        assert_eq!(hottest[0], hottest[1], "{distribution}");
+    }
+}

@@ -2,6 +2,9 @@
 
 #![allow(dead_code, reason = "each test file uses its part of this")]
 
+#[cfg(target_os = "linux")]
+pub mod loops;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 

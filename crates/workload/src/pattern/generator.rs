@@ -109,7 +109,9 @@ impl Generator {
         let random = |purpose: u64| Random::new(seed, &[place[0], place[1], purpose]);
         let (maps, map_of) = maps(job, &region)?;
         let stream = |kind: OpKind, purpose: u64| {
-            Stream::new(job, kind, &region, *map_of.get(kind), random(purpose))
+            // What is read often is written often: one order of heat for all directions, as in fio.
+            let heat = (kind != OpKind::Read).then(|| random(3));
+            Stream::new(job, kind, &region, *map_of.get(kind), random(purpose), heat)
         };
         let timed = job.pacing.time_based;
         let writes = job.rw.kinds().contains(&OpKind::Write);
@@ -270,6 +272,7 @@ impl Stream {
         region: &Region,
         map: Option<usize>,
         mut random: Random,
+        mut heat: Option<Random>,
     ) -> Self {
         let sizes = Sizes::new(job.bs.get(kind));
         let min = u64::from(sizes.min());
@@ -277,7 +280,12 @@ impl Stream {
         // As in fio: the last block is the last whose smallest operation fits.
         let usable = region.length.saturating_sub(min.saturating_sub(align));
         Stream {
-            offsets: Offsets::new(&job.distribution, usable / align, align, &mut random),
+            offsets: Offsets::new(
+                &job.distribution,
+                usable / align,
+                align,
+                heat.as_mut().unwrap_or(&mut random),
+            ),
             sizes,
             random,
             align,

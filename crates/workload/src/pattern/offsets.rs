@@ -28,14 +28,14 @@ struct Span {
 }
 
 impl Offsets {
-    /// For a region of `blocks` blocks of `align` bytes; `random` places the hottest block where
+    /// For a region of `blocks` blocks of `align` bytes; `heat` places the hottest block where
     /// the job does not.
-    pub fn new(distribution: &Distribution, blocks: u64, align: u64, random: &mut Random) -> Self {
+    pub fn new(distribution: &Distribution, blocks: u64, align: u64, heat: &mut Random) -> Self {
         let blocks = blocks.max(1);
         let mut scatter = |centre: Option<f64>| {
             let first = match centre {
                 Some(share) => (share.clamp(0.0, 1.0) * (blocks - 1) as f64) as u64,
-                None => random.below(blocks),
+                None => heat.below(blocks),
             };
             Scatter::new(blocks, first)
         };

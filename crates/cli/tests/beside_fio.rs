@@ -1,0 +1,349 @@
+//! The job files in `jobs/` mean to nandscope what they mean to fio: both run each of them on the
+//! same loop device, and their logs of single operations are held beside each other. Times and
+//! sizes are shortened in the same way for both.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod support;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+use support::Folder;
+use support::loops::{Loop, skipped, tool};
+
+const MIB: u64 = 1 << 20;
+const DEVICE_MIB: u64 = 64;
+/// Shares and rates may differ by this much, of one.
+const TOLERANCE: f64 = 0.02;
+
+/// One thread's operations: direction (0 read, 1 write, 2 trim), length, offset.
+type Log = Vec<(u8, u64, u64)>;
+
+/// A job file with sizes and times that a test can wait for.
+fn shortened(text: &str) -> String {
+    let mut out = String::new();
+    for line in text.lines() {
+        let line = match line.split_once('=') {
+            Some(("runtime", _)) => "runtime=2",
+            Some(("ramp_time", _)) => "ramp_time=0",
+            Some(("size", "1g")) => "size=16m",
+            // fio 3.33 ends a job whose sequential part runs over the end of a region that is
+            // smaller than the target.
+            Some(("size", "256m")) => "size=100%",
+            Some(("log_avg_msec", _)) => continue,
+            _ => line,
+        };
+        if line == "write_bw_log" || line == "write_iops_log" {
+            continue;
+        }
+        out.push_str(line);
+        out.push('\n');
+        if line.starts_with('[') && line != "[global]" {
+            out.push_str("write_lat_log=ops\n");
+        }
+    }
+    out
+}
+
+/// The logs of all threads in a folder, by number.
+fn logs(folder: &Path) -> BTreeMap<usize, Log> {
+    let mut all = BTreeMap::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let number = name
+            .strip_prefix("ops_lat.")
+            .and_then(|n| n.strip_suffix(".log"));
+        let Some(number) = number else { continue };
+        let text = std::fs::read_to_string(&path).unwrap();
+        let operation = |line: &str| {
+            let fields: Vec<u64> = line.split(',').map(|f| f.trim().parse().unwrap()).collect();
+            (fields[2] as u8, fields[3], fields[4])
+        };
+        all.insert(
+            number.parse().unwrap(),
+            text.lines().map(operation).collect(),
+        );
+    }
+    all
+}
+
+fn by_fio(folder: &Folder, text: &str, device: &str) -> BTreeMap<usize, Log> {
+    let place = folder.0.join("fio");
+    std::fs::create_dir_all(&place).unwrap();
+    let text = text.replace("write_lat_log=ops\n", "write_lat_log=ops\nlog_offset=1\n");
+    std::fs::write(place.join("job.fio"), text).unwrap();
+    let done = Command::new("fio")
+        .args([
+            "--output=out.txt",
+            &format!("--filename={device}"),
+            "job.fio",
+        ])
+        .current_dir(&place)
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "{done:?}");
+    logs(&place)
+}
+
+fn by_us(folder: &Folder, text: &str, device: &Loop) -> BTreeMap<usize, Log> {
+    folder.file("job.fio", text);
+    std::fs::create_dir_all(folder.0.join("ours")).unwrap();
+    let run = [
+        "run",
+        "job.fio",
+        &device.device,
+        "--destroy-data",
+        "--yes-destroy",
+        device.name(),
+        "--log-dir",
+        "ours",
+    ];
+    folder.run(&run).succeeds();
+    logs(&folder.0.join("ours"))
+}
+
+/// How many operations there are of each direction and length.
+fn shapes(log: &Log) -> BTreeMap<(u8, u64), u64> {
+    let mut all = BTreeMap::new();
+    for (direction, length, _) in log {
+        *all.entry((*direction, *length)).or_default() += 1;
+    }
+    all
+}
+
+fn bytes(log: &Log) -> u64 {
+    log.iter().map(|(_, length, _)| length).sum()
+}
+
+/// What a log covers: direction and every 4 KiB block, each once.
+fn covered(log: &Log) -> BTreeSet<(u8, u64)> {
+    let blocks = |(direction, length, offset): &(u8, u64, u64)| {
+        let direction = *direction;
+        (*offset / 4096..(*offset + *length).div_ceil(4096)).map(move |b| (direction, b))
+    };
+    log.iter().flat_map(blocks).collect()
+}
+
+/// The share of the operations that go to each sixteenth of the device.
+fn spread(log: &Log) -> [f64; 16] {
+    let mut counts = [0.0; 16];
+    for (_, _, offset) in log {
+        counts[(offset * 16 / (DEVICE_MIB * MIB)) as usize] += 1.0 / log.len() as f64;
+    }
+    counts
+}
+
+/// The share of the operations that go to the 100 most visited places.
+fn skew(log: &Log) -> f64 {
+    let mut visits: BTreeMap<u64, u64> = BTreeMap::new();
+    for (_, _, offset) in log {
+        *visits.entry(*offset).or_default() += 1;
+    }
+    let mut counts: Vec<u64> = visits.into_values().collect();
+    counts.sort_unstable_by(|a, b| b.cmp(a));
+    counts.iter().take(100).sum::<u64>() as f64 / log.len() as f64
+}
+
+/// How the operations of a thread are to be compared.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    /// Ends by its work: the same operations, in another order at most.
+    Whole,
+    /// Ends by its work, and may come to a place twice: as many operations of each kind.
+    Repeating,
+    /// Ends by its time: the same distribution.
+    Timed,
+    /// Ends by its time at a given rate: the same distribution and the same number.
+    Paced,
+}
+
+fn same(what: &str, ours: &Log, fios: &Log, kind: Kind) {
+    assert!(!fios.is_empty(), "{what}: fio did nothing");
+    if matches!(kind, Kind::Whole | Kind::Repeating) {
+        assert_eq!(shapes(ours), shapes(fios), "{what}");
+        assert_eq!(bytes(ours), bytes(fios), "{what}");
+        return;
+    }
+    if kind == Kind::Paced {
+        let ratio = ours.len() as f64 / fios.len() as f64;
+        assert!(
+            (ratio - 1.0).abs() <= TOLERANCE,
+            "{what}: {ratio} times as many operations"
+        );
+    }
+    let (our_shapes, their_shapes) = (shapes(ours), shapes(fios));
+    let all: BTreeSet<_> = our_shapes.keys().chain(their_shapes.keys()).collect();
+    for shape in all {
+        let share = |s: &BTreeMap<(u8, u64), u64>, n: usize| {
+            s.get(shape).copied().unwrap_or(0) as f64 / n as f64
+        };
+        let (a, b) = (
+            share(&our_shapes, ours.len()),
+            share(&their_shapes, fios.len()),
+        );
+        assert!(
+            (a - b).abs() <= TOLERANCE,
+            "{what}: {shape:?} is {a}, with fio {b}"
+        );
+    }
+}
+
+/// Runs a job file with both and compares thread by thread.
+fn compare(name: &str, text: &str, kinds: &[Kind]) {
+    let folder = Folder::new(&format!("beside-fio-{name}"));
+    if tool("fio", &["--version"]).is_none() {
+        return skipped("fio is not installed");
+    }
+    let Some(device) = Loop::new(&folder, DEVICE_MIB as usize) else {
+        return;
+    };
+    let fios = by_fio(&folder, text, &device.device);
+    let ours = by_us(&folder, text, &device);
+    assert_eq!(ours.len(), fios.len(), "{name}: threads");
+    assert_eq!(ours.len(), kinds.len(), "{name}: threads");
+    for ((number, ours), kind) in ours.iter().zip(kinds) {
+        let what = format!("{name}, thread {number}");
+        let fios = &fios[number];
+        same(&what, ours, fios, *kind);
+        if matches!(kind, Kind::Whole | Kind::Repeating) {
+            continue;
+        }
+        for (i, (a, b)) in spread(ours).iter().zip(spread(fios)).enumerate() {
+            let differs = (a - b).abs();
+            assert!(
+                differs <= 0.03,
+                "{what}: sixteenth {i} has {a}, with fio {b}"
+            );
+        }
+    }
+    for (number, ours) in &ours {
+        if kinds[number - 1] == Kind::Whole {
+            let what = format!("{name}, thread {number}");
+            assert!(
+                covered(ours) == covered(&fios[number]),
+                "{what}: other places"
+            );
+        }
+    }
+}
+
+fn file(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../jobs")
+        .join(name);
+    shortened(&std::fs::read_to_string(path).unwrap())
+}
+
+use Kind::{Paced, Repeating, Timed, Whole};
+
+#[test]
+fn sequential_reading_and_writing() {
+    compare("seq-read", &file("seq-read.fio"), &[Whole]);
+    compare("seq-write", &file("seq-write.fio"), &[Whole]);
+}
+
+#[test]
+fn random_writing_covers_every_block_once() {
+    compare("rand-write", &file("rand-write.fio"), &[Whole]);
+}
+
+#[test]
+fn random_reading_with_repetition() {
+    compare("rand-read", &file("rand-read.fio"), &[Timed, Timed]);
+}
+
+#[test]
+fn mixed_sizes_and_directions() {
+    compare("mixed", &file("mixed.fio"), &[Timed]);
+}
+
+#[test]
+fn discarding_and_refilling() {
+    compare("trim", &file("trim.fio"), &[Whole, Whole]);
+}
+
+#[test]
+fn limited_rates() {
+    // An operation more or less at the end must not matter.
+    let text = file("limited.fio").replace("runtime=2", "runtime=6");
+    compare("limited", &text, &[Paced, Paced]);
+}
+
+#[test]
+fn a_fill_before_the_steady_state() {
+    compare("steady-state", &file("steady-state.fio"), &[Whole, Timed]);
+}
+
+/// Time from one burst of `length` operations to the next in a log, milliseconds: the mean of the
+/// lower half of them. The upper half holds what a busy machine added.
+fn period_ms(log: &Path, length: usize) -> f64 {
+    let text = std::fs::read_to_string(log).unwrap();
+    let time = |line: &str| line.split(',').next().unwrap().parse::<f64>().unwrap();
+    let begins: Vec<f64> = text.lines().map(time).step_by(length).collect();
+    let mut periods: Vec<f64> = begins.windows(2).map(|w| w[1] - w[0]).collect();
+    periods.sort_by(f64::total_cmp);
+    periods.truncate(periods.len() / 2);
+    periods.iter().sum::<f64>() / periods.len() as f64
+}
+
+/// How many bursts fit into a time hangs on how late a busy machine wakes a thread up; the period
+/// of those that were not late does not.
+#[test]
+fn pauses_to_think() {
+    let folder = Folder::new("beside-fio-thinktime");
+    if tool("fio", &["--version"]).is_none() {
+        return skipped("fio is not installed");
+    }
+    let Some(device) = Loop::new(&folder, DEVICE_MIB as usize) else {
+        return;
+    };
+    for (pause, length) in [("25ms", 4), ("20ms", 1)] {
+        let text = format!(
+            "[think]\nwrite_lat_log=ops\nrw=randread\nbs=4k\nnorandommap\nioengine=libaio\ndirect=1\n\
+            thinktime={pause}\nthinktime_blocks={length}\ntime_based\nruntime=4\n"
+        );
+        by_fio(&folder, &text, &device.device);
+        by_us(&folder, &text, &device);
+        let fios = period_ms(&folder.0.join("fio/ops_lat.1.log"), length);
+        let ours = period_ms(&folder.0.join("ours/ops_lat.1.log"), length);
+        let differs = (ours / fios - 1.0).abs();
+        assert!(
+            differs <= TOLERANCE,
+            "{pause}: {ours} ms, with fio {fios} ms"
+        );
+    }
+}
+
+/// The second thread moves less than its region, the third reads four blocks in order behind each
+/// random offset: which blocks these are, and how often one comes, is left to chance.
+#[test]
+fn the_life_of_a_card() {
+    compare(
+        "sd-card",
+        &file("sd-card.fio"),
+        &[Whole, Repeating, Repeating],
+    );
+}
+
+#[test]
+fn skewed_places() {
+    let folder = Folder::new("beside-fio-skew");
+    if tool("fio", &["--version"]).is_none() {
+        return skipped("fio is not installed");
+    }
+    let Some(device) = Loop::new(&folder, DEVICE_MIB as usize) else {
+        return;
+    };
+    let text = file("zipf.fio");
+    let fios = by_fio(&folder, &text, &device.device);
+    let ours = by_us(&folder, &text, &device);
+    same("zipf", &ours[&1], &fios[&1], Timed);
+    let (a, b) = (skew(&ours[&1]), skew(&fios[&1]));
+    assert!(
+        (a - b).abs() <= TOLERANCE,
+        "the 100 most visited have {a}, with fio {b}"
+    );
+}
