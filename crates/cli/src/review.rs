@@ -12,10 +12,10 @@ use nandscope_measure::document;
 use nandscope_measure::result::Notice;
 use nandscope_measure::result::ResultDocument;
 use nandscope_report::{terminal, write_all};
-#[cfg(target_os = "linux")]
-use nandscope_suite::review_target;
 use nandscope_suite::spec::attachments;
 use nandscope_suite::{Procedure, ReviewObserver, ReviewOptions, SimSpec, SuiteError};
+#[cfg(target_os = "linux")]
+use nandscope_suite::{review_folder, review_target};
 use nandscope_units::Nanos;
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
@@ -26,6 +26,7 @@ Examples:
   nandscope review sim:sm2708-250gb --mode uhs-i -o uhs/
   nandscope review sim:./my-card.toml --host rtl9211ds --quick
   nandscope review ./test.img --size 8g --quick         on a new file of this machine
+  nandscope review /mnt/card/                           folders of files, copied, read back, deleted
   nandscope review sim:plextor-m6e-256gb --suite iometer --host asus-z87-satae
   nandscope review sim:sm2708-250gb --suite speed-class
 
@@ -139,8 +140,8 @@ fn review_real(
             "--mode and --host are for simulated devices; a real one is attached as it is",
         ));
     }
-    let name = Path::new(&arguments.target);
-    let name = name.file_stem().unwrap_or_default().to_string_lossy();
+    let path = Path::new(&arguments.target);
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
     let folder = arguments
         .output
         .clone()
@@ -148,6 +149,9 @@ fn review_real(
     output::check_folder(&folder)?;
     let interrupt = Interrupt::listen()?;
     let access = nandscope_measure::real::Access::Write;
+    if path.is_dir() {
+        return review_in(arguments, &folder, &interrupt, console);
+    }
     let outputs = [folder.clone()];
     let mut real = target::real::open_real(
         &arguments.target,
@@ -185,6 +189,40 @@ fn review_real(
     };
     let line = Line::new("review").in_real_time();
     conduct(line, measure, &folder, &interrupt, console)
+}
+
+/// The review of a folder: files are copied into it.
+#[cfg(target_os = "linux")]
+fn review_in(
+    arguments: &Arguments,
+    folder: &Path,
+    interrupt: &Interrupt,
+    console: &Console,
+) -> Result<Exit, Failure> {
+    let place = target::real::folder::open(&arguments.target, &arguments.real)?;
+    let options = ReviewOptions {
+        modes: Vec::new(),
+        seed: arguments.seed,
+        quick: arguments.quick,
+    };
+    let made = place.made;
+    let measure = |line: &mut Line| {
+        let stop = || interrupt.asked();
+        let (info, around) = (place.info, place.environment);
+        let mut document = review_folder(place.target, info, around, &options, line, &stop)?;
+        document.environment.extend(place.panel.since_then());
+        let warnings = place.warnings.into_iter();
+        document.notices.extend(warnings.map(|text| Notice {
+            level: "warning".to_string(),
+            text,
+            step: None,
+        }));
+        Ok(document)
+    };
+    let line = Line::new("review").in_real_time();
+    let exit = conduct(line, measure, folder, interrupt, console);
+    drop(made);
+    exit
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -323,6 +323,89 @@ fn conditions_and_instruments_stand_in_the_result_and_power_becomes_energy_per_g
 }
 
 #[test]
+fn folders_are_copied_into_a_folder_and_nothing_of_them_stays() {
+    let folder = Folder::new("real-folders");
+    let Some(device) = Loop::new(&folder, 8) else {
+        return;
+    };
+    let mount = device.mount.to_str().unwrap();
+    std::fs::write(device.mount.join("mine"), "mine").unwrap();
+    let names = || {
+        let mut names: Vec<_> = std::fs::read_dir(&device.mount)
+            .unwrap()
+            .map(|e| e.unwrap().file_name())
+            .collect();
+        names.sort();
+        names
+    };
+    let before = names();
+    folder.file("r.fio", READ);
+    folder
+        .run(&["run", "r.fio", mount])
+        .fails(2, &["is a folder"]);
+    let review = ["review", mount, "--quick", "-o", "report"];
+    folder.run(&review).succeeds();
+    assert_eq!(names(), before);
+    let document = json(&folder, "report/result.json");
+    assert_eq!(document["target"]["kind"], "directory");
+    assert!(document["environment"]["cached"].is_string());
+    let steps = document["steps"].as_array().unwrap();
+    assert_eq!(steps.len(), 4);
+    for step in steps {
+        let bytes = |job: usize, kind: &str| {
+            let all = step["jobs"][job]["directions"].as_array().unwrap();
+            let found = all.iter().find(|d| d["kind"] == kind);
+            found.map(|d| d["bytes"].as_u64().unwrap()).unwrap()
+        };
+        // Written, synced, read, deleted.
+        assert!(bytes(0, "write") > 20 << 20, "{step}");
+        assert_eq!(bytes(0, "write"), bytes(2, "read"));
+        assert_eq!(step["jobs"][1]["directions"][0]["kind"], "flush");
+        assert_eq!(step["jobs"][3]["directions"][0]["kind"], "trim");
+        assert_eq!(step["figures"].as_array().unwrap().len(), 2);
+    }
+    // Stopped in mid-run it cleans up as well.
+    let (code, stderr) = disturbed(&folder, &review, |id| signal(id, "INT"));
+    assert_eq!(code, Some(130), "{stderr}");
+    assert_eq!(names(), before);
+}
+
+#[test]
+fn a_device_that_fails_at_some_places_fails_exactly_there() {
+    let folder = Folder::new("real-eio-places");
+    let Some(device) = Loop::new(&folder, 8) else {
+        return;
+    };
+    folder.file(
+        "r.fio",
+        "[r]\nrw=randread\nbs=4k\niodepth=8\ncontinue_on_error=all\nsize=8m\n",
+    );
+    // Behind the end of its file a loop device answers EIO.
+    truncate(&device.backing(), 5 << 20);
+    for engine in ["uring", "blocking"] {
+        let run = [
+            "run",
+            "r.fio",
+            &device.device,
+            "--engine",
+            engine,
+            "-o",
+            "p.json",
+        ];
+        folder.run(&run).fails(1, &[]);
+        let document = json(&folder, "p.json");
+        assert_eq!(operations(&document, 0), (5 << 20) / 4096);
+        let errors = &document["steps"][0]["jobs"][0]["errors"];
+        assert_eq!(
+            errors["input/output error (EIO)"],
+            (3 << 20) / 4096,
+            "{errors}"
+        );
+    }
+    truncate(&device.backing(), 8 << 20);
+}
+
+#[test]
 fn polling_where_the_driver_cannot_is_an_error_that_says_so() {
     let folder = Folder::new("real-poll");
     let Some(device) = Loop::new(&folder, 8) else {

@@ -49,7 +49,7 @@ pub(crate) fn run<T: Target>(
 }
 
 /// A folder for a smaller card or a shorter run: fewer files of the same sizes.
-fn fit(spec: &FolderSpec, divisor: u32, capacity: Bytes) -> FolderSpec {
+pub(crate) fn fit(spec: &FolderSpec, divisor: u32, capacity: Bytes) -> FolderSpec {
     let most = capacity.0 / 10 * 8;
     let mut divisor = u64::from(divisor.max(1));
     while spec.bytes.0 / divisor > most {

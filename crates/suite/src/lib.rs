@@ -24,6 +24,8 @@ pub mod probe;
 pub mod procedures;
 mod progress;
 mod real;
+#[cfg(target_os = "linux")]
+mod real_folders;
 pub mod review;
 mod sequential;
 mod session;
@@ -36,6 +38,8 @@ pub mod sweep;
 
 pub use procedures::Procedure;
 pub use real::review_target;
+#[cfg(target_os = "linux")]
+pub use real_folders::review_folder;
 pub use review::{ReviewObserver, ReviewOptions, Unobserved, review};
 pub use session::SuiteError;
 pub use spec::SimSpec;

@@ -15,6 +15,7 @@ mod clock;
 mod cost;
 mod errno;
 mod fill;
+mod folder;
 mod instruments;
 mod null;
 mod pool;
@@ -27,6 +28,7 @@ mod volume;
 
 pub use cost::generator_cost_ns;
 pub use fill::{fill_holes, holes};
+pub use folder::{BLOCK, FileSlot, FolderTarget};
 pub use instruments::Instruments;
 pub use null::RealNull;
 pub use target::{Engine, EngineChoice, Options, RealTarget};

@@ -15,7 +15,7 @@ mod placement;
 mod spec;
 mod tree;
 
-pub use copy::{CopyJob, CopyOptions, Direction};
+pub use copy::{CopyJob, CopyOptions, Direction, FILE_COST_BYTES};
 pub use delete::DeletePlan;
 pub use exfat::{ExfatLayout, LayoutError, cluster_bytes};
 pub use extents::{Extent, ExtentSource};

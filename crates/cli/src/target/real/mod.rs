@@ -4,6 +4,7 @@
 //! written to is one that nandscope made: a new one in free space, or one of an earlier run.
 
 mod conditions;
+pub mod folder;
 mod instruments;
 mod open;
 mod sampler;
@@ -15,7 +16,7 @@ use instruments::Panel;
 use nandscope_inspect::Roots;
 use nandscope_inspect::identity::Identity;
 use nandscope_measure::real::{
-    Access, EngineChoice, Options, RealTarget, Volume, VolumeKind, generator_cost_ns,
+    Access, EngineChoice, FolderTarget, Options, RealTarget, Volume, VolumeKind, generator_cost_ns,
 };
 use nandscope_measure::result::TargetInfo;
 use nandscope_measure::target::Target;
@@ -55,6 +56,9 @@ pub struct RealArguments {
     /// What shows the power of the device: a sensor of the machine (such as hwmon3), or the file that a USB meter writes
     #[arg(long, value_name = "SENSOR|FILE", help_heading = "Real targets")]
     pub power: Option<String>,
+    /// Sync every file of a folder before it is closed, not only all of them at the end
+    #[arg(long, help_heading = "Real targets")]
+    pub sync_files: bool,
     /// How operations reach the system
     #[arg(long, value_enum, default_value_t, help_heading = "Real targets")]
     pub engine: EngineName,
@@ -77,6 +81,7 @@ impl RealArguments {
             (self.destroy_data.is_some(), "--destroy-data"),
             (self.size.is_some(), "--size"),
             (self.power.is_some(), "--power"),
+            (self.sync_files, "--sync-files"),
             (self.engine != EngineName::Auto, "--engine"),
             (self.poll, "--poll"),
         ];
@@ -205,9 +210,46 @@ fn environment(
     put("engine", target.describe_engine().to_string());
     put("direct I/O", direct.to_string());
     put("alignment", format!("{} bytes", volume.alignment()));
-    for (name, what) in &panel.found {
-        put(&format!("instrument: {name}"), what.clone());
-    }
+    all.extend(instruments(panel));
+    all
+}
+
+fn instruments(panel: &Panel) -> impl Iterator<Item = (String, String)> {
+    let found = panel.found.iter();
+    found.map(|(name, what)| (format!("instrument: {name}"), what.clone()))
+}
+
+/// The same for a folder.
+fn folder_environment(
+    target: &FolderTarget,
+    panel: &Panel,
+    machine: BTreeMap<String, String>,
+    arguments: &RealArguments,
+) -> BTreeMap<String, String> {
+    let mut all = machine;
+    let mut put = |name: &str, value: &str| all.insert(name.to_string(), value.to_string());
+    put(
+        "engine",
+        "pread and pwrite of files, a thread for each of 32",
+    );
+    put("direct I/O", if target.is_direct() { "yes" } else { "no" });
+    put(
+        "sync",
+        if arguments.sync_files {
+            "every file before it is closed, and all at the end"
+        } else {
+            "all files at the end of a copy"
+        },
+    );
+    put(
+        "cached",
+        if target.is_direct() {
+            "names and sizes of the files; not their contents"
+        } else {
+            "writes until the sync; names and sizes; contents are dropped before reading"
+        },
+    );
+    all.extend(instruments(panel));
     all
 }
 

@@ -26,6 +26,12 @@ pub fn open(
     let guard = guard(outputs);
     let about = std::fs::metadata(name).ok();
     let is_file = about.as_ref().is_some_and(std::fs::Metadata::is_file);
+    if about.as_ref().is_some_and(std::fs::Metadata::is_dir) {
+        return Err(Failure::usage(format!(
+            "{0} is a folder; `nandscope review {0}` copies folders of files into it; for a job name a file in it, with --size",
+            name.display()
+        )));
+    }
     if arguments.size.is_some() && about.is_some() && !is_file {
         return Err(Failure::usage(format!(
             "--size is for files, and {} is none; leave it out",

@@ -1,0 +1,122 @@
+//! A folder of this machine as a target: a new folder is made in it, measured in, and removed.
+
+use super::conditions;
+use super::instruments::Panel;
+use super::{RealArguments, folder_environment};
+use crate::failure::Failure;
+use nandscope_inspect::Roots;
+use nandscope_inspect::guard::margin;
+use nandscope_inspect::identity::Identity;
+use nandscope_measure::real::FolderTarget;
+use nandscope_measure::result::TargetInfo;
+use nandscope_units::Bytes;
+use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::io::Errno;
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+/// Less room than this is not worth a measurement.
+const LEAST: Bytes = Bytes::mib(32);
+
+/// A folder that is open.
+pub struct Folder {
+    /// It.
+    pub target: FolderTarget,
+    /// What the result says of it.
+    pub info: TargetInfo,
+    /// The instruments beside it.
+    pub panel: Panel,
+    /// The circumstances.
+    pub environment: BTreeMap<String, String>,
+    /// What a reader must know.
+    pub warnings: Vec<String>,
+    /// The folder that was made; removed when this goes, behind the target.
+    pub made: Made,
+}
+
+/// A folder that was made by us in another one, and is removed at the end where it is empty.
+pub struct Made {
+    parent: OwnedFd,
+    name: String,
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        // What is left in there was not made by us, or could not be removed: it stays.
+        let _ = rustix::fs::unlinkat(&self.parent, &self.name, AtFlags::REMOVEDIR);
+    }
+}
+
+/// Makes a folder of our own in the one of this name, with a margin of the file system left.
+///
+/// # Errors
+/// Where it cannot be made, or there is too little room.
+pub fn open(name: &str, arguments: &RealArguments) -> Result<Folder, Failure> {
+    let refuse = |e: Errno| {
+        let e = std::io::Error::from(e);
+        Failure::file(format!(
+            "cannot measure in {name}: {e}; check the permissions"
+        ))
+    };
+    let path = Path::new(name);
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let parent = rustix::fs::open(path, flags, Mode::empty()).map_err(refuse)?;
+    let room = room(&parent).map_err(refuse)?;
+    if room < LEAST {
+        return Err(Failure::file(format!(
+            "{name} has room for {room} beside a margin, and {LEAST} are needed; make room"
+        )));
+    }
+    let made = make(parent).map_err(refuse)?;
+    let flags = flags | OFlags::NOFOLLOW;
+    let own = rustix::fs::openat(&made.parent, &made.name, flags, Mode::empty()).map_err(refuse)?;
+    let mut target = FolderTarget::new(own, arguments.sync_files).map_err(Failure::file)?;
+    let roots = Roots::default();
+    let around = conditions::gather(&roots, path);
+    let device = around.device.as_ref().filter(|_| around.single);
+    let panel = Panel::begin(&roots, device, arguments.power.as_deref());
+    let panel = panel.map_err(Failure::usage)?;
+    target.observe_with(panel.instruments());
+    let mut warnings = around.warnings;
+    if !target.is_direct() {
+        warnings.push("the file system does not take direct I/O: writes go through the page cache and are synced as a whole, the cache is dropped before reading".to_string());
+    }
+    let model = around.device.as_ref().and_then(|d| d.model.clone());
+    Ok(Folder {
+        info: TargetInfo {
+            name: name.to_string(),
+            kind: "directory".to_string(),
+            model: model.unwrap_or_else(|| name.to_string()),
+            capacity_bytes: room.0,
+            link_bytes_per_s: device.and_then(Identity::link_bytes_per_s),
+            ..TargetInfo::default()
+        },
+        environment: folder_environment(&target, &panel, around.environment, arguments),
+        target,
+        panel,
+        warnings,
+        made,
+    })
+}
+
+/// What may be filled: what is free, less the margin.
+fn room(folder: &OwnedFd) -> Result<Bytes, Errno> {
+    let about = rustix::fs::fstatvfs(folder)?;
+    let bytes = |blocks: u64| Bytes(blocks.saturating_mul(about.f_frsize));
+    let margin = margin(bytes(about.f_blocks));
+    Ok(Bytes(bytes(about.f_bavail).0.saturating_sub(margin.0)))
+}
+
+fn make(parent: OwnedFd) -> Result<Made, Errno> {
+    let process = std::process::id();
+    for number in 0..u32::MAX {
+        let name = format!("nandscope-{process}-{number}");
+        match rustix::fs::mkdirat(&parent, &name, Mode::from(0o700)) {
+            Ok(()) => return Ok(Made { parent, name }),
+            Err(Errno::EXIST) => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Err(Errno::EXIST)
+}

@@ -1,0 +1,230 @@
+//! The folder workloads on a folder of this machine: the same trees as on simulated cards, as real
+//! files in a real file system, which is measured with them.
+
+use crate::document::empty;
+use crate::figures;
+use crate::folders::{self, Extent as Share, single};
+use crate::progress::SessionWatcher;
+use crate::review::{ReviewObserver, ReviewOptions, SHORTENED};
+use crate::session::{Flow, Phase, Pick, SECOND, Session, SuiteError, slug};
+use nandscope_measure::build::JobMeta;
+use nandscope_measure::real::FolderTarget;
+use nandscope_measure::result::{ResultDocument, TargetInfo};
+use nandscope_measure::runner::Thread;
+use nandscope_units::{Bytes, Nanos};
+use nandscope_workload::files::{
+    CopyOptions, Extent, ExtentSource, FileTree, FolderSpec, das_suite,
+};
+use nandscope_workload::{OpKind, Pacing};
+use std::collections::BTreeMap;
+
+/// What a file costs a thread besides its bytes, when files are dealt out; as for simulated cards.
+const FILE_COST: u64 = nandscope_workload::files::FILE_COST_BYTES;
+
+/// Copies the four folders into the target, reads them back and deletes them. `info` says how much
+/// room there is.
+///
+/// # Errors
+/// Where a step cannot be done at all.
+pub fn review_folder(
+    target: FolderTarget,
+    info: TargetInfo,
+    environment: BTreeMap<String, String>,
+    options: &ReviewOptions,
+    observer: &mut dyn ReviewObserver,
+    stop: &dyn Fn() -> bool,
+) -> Result<ResultDocument, SuiteError> {
+    let room = Bytes(info.capacity_bytes);
+    let title = format!("Folders on {}", info.name);
+    let mut document = empty(title, info, options, "folder review", SHORTENED);
+    document.environment = environment;
+    let mut watcher = SessionWatcher::new(observer, "", 0, 1);
+    let mut session = Session::new(
+        target,
+        options.seed,
+        &mut document,
+        None,
+        stop,
+        &mut watcher,
+    );
+    let share = if options.quick {
+        Share::QUICK
+    } else {
+        Share::FULL
+    };
+    let flow = all(&mut session, share, room);
+    drop(session);
+    figures::add(&mut document, None);
+    if flow? == Flow::Stop {
+        document.complete = false;
+    }
+    Ok(document)
+}
+
+fn all(
+    session: &mut Session<'_, FolderTarget>,
+    share: Share,
+    room: Bytes,
+) -> Result<Flow, SuiteError> {
+    let suite = das_suite();
+    let part = 1.0 / suite.len() as f64;
+    for (i, spec) in suite.iter().enumerate() {
+        session.note_stage(&spec.name.to_lowercase(), part * i as f64, part, 1);
+        let spec = folders::fit(spec, share.divisor, room);
+        if one(session, &spec, share.passes)? == Flow::Stop {
+            return Ok(Flow::Stop);
+        }
+    }
+    Ok(Flow::Continue)
+}
+
+fn one(
+    session: &mut Session<'_, FolderTarget>,
+    spec: &FolderSpec,
+    passes: u32,
+) -> Result<Flow, SuiteError> {
+    let title = format!("Folder copy: {}", spec.name);
+    let fault = |problem: String| SuiteError::Step {
+        step: title.clone(),
+        problem,
+    };
+    let tree = FileTree::generate(spec).map_err(|e| fault(e.to_string()))?;
+    session
+        .target
+        .hold(&tree)
+        .map_err(|e| fault(e.to_string()))?;
+    let options = CopyOptions::default();
+    let cached = if session.target.is_direct() {
+        "past the page cache"
+    } else {
+        "through the page cache, which is dropped before reading"
+    };
+    session.begin_step(
+        &format!("folder-{}", slug(&spec.name)),
+        &title,
+        "Extended use",
+        format!(
+            "{:.2} GB in {} files and {} folders, written as real files by {} threads with requests of {} {cached}, synced as a whole, read back after {}, deleted; {passes} passes, of which the mean counts. The time of the sync is in the speed of writing; creating, opening and closing the files is in their first and last operations.",
+            spec.bytes.as_gb(),
+            spec.files,
+            spec.folders,
+            options.threads,
+            Bytes(u64::from(options.io_bytes)),
+            idle(passes),
+        ),
+        passes * 5,
+    );
+    let flow = all_passes(session, spec, &options, passes);
+    session.end_step();
+    session.target.clear();
+    flow
+}
+
+fn all_passes(
+    session: &mut Session<'_, FolderTarget>,
+    spec: &FolderSpec,
+    options: &CopyOptions,
+    passes: u32,
+) -> Result<Flow, SuiteError> {
+    let (mut written, mut read) = (Vec::new(), Vec::new());
+    for pass in 1..=passes {
+        let name = |what: &str| format!("{} {what}, pass {pass}", spec.name);
+        let write = phase(session, OpKind::Write, options, &name("write"));
+        let sync = Extent {
+            kind: OpKind::Flush,
+            offset: Bytes::ZERO,
+            length: 0,
+            chunk: 0,
+        };
+        let sync = single(Box::new(ExtentSource::new(vec![sync])), &name("sync"));
+        for phase in [write, sync] {
+            if session.run(phase)? == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+        }
+        written.extend(speed(session, 2));
+        if session.idle(idle(passes))? == Flow::Stop {
+            return Ok(Flow::Stop);
+        }
+        let back = phase(session, OpKind::Read, options, &name("read"));
+        if session.run(back)? == Flow::Stop {
+            return Ok(Flow::Stop);
+        }
+        read.extend(speed(session, 1));
+        let delete = phase(session, OpKind::Trim, options, &name("delete"));
+        if session.run(delete)? == Flow::Stop {
+            return Ok(Flow::Stop);
+        }
+    }
+    for (values, what) in [(written, "write"), (read, "read")] {
+        let id = format!("folders.{}.{what}", slug(&spec.name));
+        let title = format!("{} {what}", spec.name);
+        session.figure(&id, &title, "MB/s", &values, Pick::Mean);
+    }
+    Ok(Flow::Continue)
+}
+
+/// Time between writing and reading, of a whole review and of a quick one.
+const IDLE: Nanos = Nanos::from_secs(10);
+const SHORT_IDLE: Nanos = Nanos::from_secs(2);
+
+fn idle(passes: u32) -> Nanos {
+    if passes > 1 { IDLE } else { SHORT_IDLE }
+}
+
+/// MB/s of the last jobs together.
+fn speed(session: &Session<'_, FolderTarget>, jobs: usize) -> Option<f64> {
+    let all = &session.current()?.jobs;
+    let last = all.get(all.len().checked_sub(jobs)?..)?;
+    let bytes: u64 = last
+        .iter()
+        .flat_map(|j| &j.directions)
+        .map(|d| d.bytes)
+        .sum();
+    let time: f64 = last.iter().map(|j| j.runtime_s).sum();
+    Some(bytes as f64 / 1e6 / time.max(1e-9))
+}
+
+/// All files, dealt out to the threads; deleting is done by one.
+fn phase(
+    session: &Session<'_, FolderTarget>,
+    kind: OpKind,
+    options: &CopyOptions,
+    name: &str,
+) -> Phase {
+    let threads = if kind == OpKind::Trim {
+        1
+    } else {
+        options.threads.max(1)
+    };
+    let mut lists: Vec<(u64, Vec<Extent>)> = vec![(0, Vec::new()); threads as usize];
+    for file in session.target.files() {
+        let length = if kind == OpKind::Trim {
+            file.room().min(u64::from(options.io_bytes))
+        } else {
+            file.room()
+        };
+        let least = lists.iter_mut().min_by_key(|list| list.0);
+        if let Some((load, list)) = least {
+            *load = load.saturating_add(file.room()).saturating_add(FILE_COST);
+            list.push(Extent {
+                kind,
+                offset: Bytes(file.begin),
+                length,
+                chunk: options.io_bytes,
+            });
+        }
+    }
+    let thread = |(_, list): (u64, Vec<Extent>)| {
+        Thread::new(Box::new(ExtentSource::new(list)), Pacing::default(), 0)
+    };
+    Phase {
+        threads: lists
+            .into_iter()
+            .filter(|l| !l.1.is_empty())
+            .map(thread)
+            .collect(),
+        jobs: vec![JobMeta::new(name)],
+        interval: SECOND,
+    }
+}
