@@ -1,5 +1,5 @@
-//! `nandscope serve`: a simulated device with contents, for any program that speaks NBD, at the
-//! speed that the device would have. The protocol and the pacing are the business of the export
+//! `nandscope serve`: a simulated device with contents, for any program, by NBD or as a file, at
+//! the speed that the device would have. The protocols and the pacing are the business of the export
 //! crate; this is what is said, kept and written at the start and the end.
 
 use crate::console::Console;
@@ -11,9 +11,9 @@ use clap::Args;
 use nandscope_device::Device;
 use nandscope_export::clock::Speed;
 use nandscope_export::nbd::Export;
-use nandscope_export::nbd::server::Server;
 use nandscope_export::nbd::socket::{Address, Listener};
 use nandscope_export::overhead;
+use nandscope_export::server::Server;
 use nandscope_export::service::Service;
 use nandscope_export::store::{Store, StoreError};
 use nandscope_units::Nanos;
@@ -25,22 +25,30 @@ Examples:
   nandscope serve sim:kingston-class10-32gb --nbd unix:card.sock
   nandscope serve sim:talk-mmcblk1-8gb --nbd tcp:10809 --store card.img
   nandscope serve sim:sm2708-250gb --nbd unix:card.sock --speed max --record seen.nstrace
+  nandscope serve sim:talk-mmcblk1-8gb --host sabrelite --fuse card
 
 Then, in another terminal:
   nbdinfo 'nbd+unix:///?socket=card.sock'
   fio --name=a --ioengine=nbd --uri='nbd+unix:///?socket=card.sock' --rw=randread --bs=4k --size=1g
+  losetup --find --show --direct-io=on card/card.img
 
 Ctrl-C ends it: what was asked for is finished, and the state of the device is kept beside --store.";
 
+/// The file in the folder of --fuse.
+const CARD_FILE: &str = "card.img";
+
 /// Arguments of `nandscope serve`.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, group = clap::ArgGroup::new("way").required(true).multiple(true))]
 pub struct Arguments {
     /// sim:NAME, sim:./FILE.toml or sim:saved:FILE
     target: String,
     /// Where clients come in: unix:PATH (for you alone) or tcp:PORT (loopback only); may be repeated
-    #[arg(long, value_name = "ADDRESS", required = true)]
+    #[arg(long, value_name = "ADDRESS", group = "way")]
     nbd: Vec<Address>,
+    /// Mount it in this folder as the file card.img, for losetup --direct-io=on (Linux, as root)
+    #[arg(long, value_name = "DIR", group = "way")]
+    fuse: Option<PathBuf>,
     /// Host to which the device is attached [default: direct, or that of a kept device]
     #[arg(long, value_name = "NAME|FILE")]
     host: Option<String>,
@@ -79,21 +87,22 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         Some(file) => Store::file(file, device.capacity()).map_err(store_failure)?,
     };
     let interrupt = Interrupt::listen()?;
-    let overhead = match arguments.speed {
-        Speed::Max => Nanos::ZERO,
-        Speed::Times(_) => overhead::measure()
-            .map_err(|e| Failure::file(format!("cannot try out a local socket: {e}")))?,
-    };
+    let overhead = overhead(&arguments)?;
     let listeners = listen(&arguments.nbd)?;
-    let uris: Vec<_> = listeners.iter().map(|l| l.uri().to_string()).collect();
+    let mut ways: Vec<_> = listeners.iter().map(|l| l.uri().to_string()).collect();
     let export = export_of(&arguments, &simulated, &device);
     let mut service = Service::new(device, store, arguments.speed).with_overhead(overhead);
     if arguments.record.is_some() {
         service = service.with_recording();
     }
+    let discards = export.discards;
     let mut server = Server::new(service, export, listeners);
+    if let Some(folder) = &arguments.fuse {
+        mount(&mut server, folder, &arguments, discards)?;
+        ways.push(folder.join(CARD_FILE).display().to_string());
+    }
     let title = &simulated.device_source.profile.device.title;
-    console.print(&format!("serving {title} at\n  {}\n", uris.join("\n  ")))?;
+    console.print(&format!("serving {title} at\n  {}\n", ways.join("\n  ")))?;
     server
         .serve(&|| interrupt.asked())
         .map_err(|e| Failure::file(format!("cannot wait for clients: {e}")))?;
@@ -151,6 +160,38 @@ fn open(
 fn listen(addresses: &[Address]) -> Result<Vec<Listener>, Failure> {
     let open = |address| Listener::open(address).map_err(Failure::file);
     addresses.iter().map(open).collect()
+}
+
+/// What the way of the clients costs, where it is to be subtracted.
+fn overhead(arguments: &Arguments) -> Result<Nanos, Failure> {
+    if arguments.speed == Speed::Max {
+        return Ok(Nanos::ZERO);
+    }
+    #[cfg(target_os = "linux")]
+    if let Some(folder) = &arguments.fuse {
+        return overhead::of_mount(folder).map_err(Failure::file);
+    }
+    overhead::of_socket().map_err(|e| Failure::file(format!("cannot try out a local socket: {e}")))
+}
+
+#[cfg(target_os = "linux")]
+fn mount(
+    server: &mut Server<Device>,
+    folder: &Path,
+    arguments: &Arguments,
+    discards: bool,
+) -> Result<(), Failure> {
+    use nandscope_export::fuse::{File, FuseClient};
+    let size = server.service().store().capacity();
+    let file = File::new(CARD_FILE, size, arguments.read_only, discards);
+    let client = FuseClient::mount(folder, file).map_err(Failure::file)?;
+    server.add(Box::new(client));
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn mount(_: &mut Server<Device>, _: &Path, _: &Arguments, _: bool) -> Result<(), Failure> {
+    Err(Failure::usage("--fuse needs Linux; use --nbd"))
 }
 
 fn store_failure(error: StoreError) -> Failure {

@@ -1,18 +1,22 @@
 //! A simulated device that other programs can use, at the speed that the device would have.
 //!
 //! [`store`] holds what is written to it; [`service`] drives the device's model against the clock
-//! on the wall; [`nbd`] is the protocol by which clients come. Requests and what comes of them
-//! ([`request`]) are the same for every protocol.
+//! on the wall; [`server`] is the one thread on which everything runs. Clients ([`client`]) come by
+//! [`nbd`] or [`fuse`]; requests and what comes of them ([`request`]) are the same for all.
 //!
 //! This crate reads no argument and prints nothing; where something ended badly or late it says so
 //! in what it returns.
 
+pub mod client;
 pub mod clock;
+#[cfg(target_os = "linux")]
+pub mod fuse;
 pub mod lateness;
 pub mod model;
 pub mod nbd;
 pub mod overhead;
 pub mod record;
 pub mod request;
+pub mod server;
 pub mod service;
 pub mod store;

@@ -5,9 +5,11 @@ use super::Export;
 use super::output::Output;
 use super::session::{Incoming, Session};
 use super::socket::Stream;
+use crate::client::Client;
 use crate::request::{Done, Request};
 use crate::store::Store;
 use nandscope_units::Nanos;
+use rustix::event::{PollFd, PollFlags};
 use std::rc::Rc;
 
 /// Requests that a client may have under way; what comes beyond waits in its socket.
@@ -20,7 +22,7 @@ const NEGOTIATION: Nanos = Nanos::from_secs(10);
 /// One client.
 #[derive(Debug)]
 pub struct Connection {
-    pub(super) stream: Stream,
+    stream: Stream,
     session: Session,
     out: Output,
     requests: usize,
@@ -33,7 +35,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    pub(super) fn new(stream: Stream, export: Rc<Export>, now: Nanos) -> Self {
+    pub(crate) fn new(stream: Stream, export: Rc<Export>, now: Nanos) -> Self {
         let mut out = Output::default();
         let session = Session::new(export, out.tail());
         Connection {
@@ -50,52 +52,69 @@ impl Connection {
 
     /// Whether more may be taken from the client. Where the server is `crowded`, from those only
     /// who have nothing under way.
-    pub(super) fn takes_more(&self, crowded: bool) -> bool {
+    fn takes_more(&self, crowded: bool) -> bool {
         let most = if crowded { 1 } else { MOST_BYTES };
         !self.leaving && !self.gone && self.requests < MOST_REQUESTS && self.held() < most
     }
 
-    /// Bytes of its requests and answers under way.
-    pub(super) fn held(&self) -> usize {
-        self.bytes + self.out.len()
-    }
-
-    /// Whether there is a client at the other end.
-    pub(super) const fn is_here(&self) -> bool {
-        !self.gone
-    }
-
     /// The client is gone, or has to go: nothing is read from it or sent to it any more.
-    pub(super) fn lose(&mut self) {
+    fn lose(&mut self) {
         self.gone = true;
         self.out.clear();
     }
 
-    /// Whether there is something to send.
-    pub(super) fn has_output(&self) -> bool {
-        !self.out.is_empty()
-    }
-
-    /// Whether it can be forgotten: the client is gone or said goodbye and nothing is under way,
-    /// or it never came to the point.
-    pub(super) fn is_over(&self, now: Nanos) -> bool {
-        if self.gone || self.leaving {
-            return self.requests == 0 && self.out.is_empty();
-        }
-        !self.session.has_begun() && now > self.since + NEGOTIATION
-    }
-
     /// Reads once from the socket.
-    pub(super) fn receive(&mut self, scratch: &mut [u8]) {
+    fn receive(&mut self, scratch: &mut [u8]) {
         match self.stream.receive(scratch) {
             Ok(Some(length)) => self.session.feed(&scratch[..length]),
             Ok(None) => {}
             Err(_) => self.lose(),
         }
     }
+}
 
-    /// The next request that is whole. A client that breaks the protocol is lost.
-    pub(super) fn next_request(&mut self, crowded: bool) -> Option<(u64, Request)> {
+impl Client for Connection {
+    fn wait_for<'a>(&'a self, crowded: bool, waiting: &mut Vec<PollFd<'a>>) {
+        if self.gone {
+            return;
+        }
+        let mut events = PollFlags::empty();
+        events.set(PollFlags::IN, self.takes_more(crowded));
+        events.set(PollFlags::OUT, !self.out.is_empty());
+        waiting.push(PollFd::new(&self.stream, events));
+    }
+
+    fn take_events(
+        &mut self,
+        ready: &[PollFlags],
+        crowded: bool,
+        scratch: &mut [u8],
+        store: &Store,
+    ) {
+        let flags = ready.first().copied().unwrap_or(PollFlags::empty());
+        if flags.contains(PollFlags::OUT) {
+            self.send(store);
+        }
+        // It may have been lost while sending, or have come to its limit.
+        if flags.contains(PollFlags::IN) && self.takes_more(crowded) {
+            self.receive(scratch);
+        } else if flags.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
+            self.lose();
+        }
+    }
+
+    fn held(&self) -> usize {
+        self.bytes + self.out.len()
+    }
+
+    fn is_over(&self, now: Nanos) -> bool {
+        if self.gone || self.leaving {
+            return self.requests == 0 && self.out.is_empty();
+        }
+        !self.session.has_begun() && now > self.since + NEGOTIATION
+    }
+
+    fn next_request(&mut self, crowded: bool) -> Option<(u64, Request)> {
         if !self.takes_more(crowded) {
             return None;
         }
@@ -117,8 +136,7 @@ impl Connection {
         }
     }
 
-    /// Puts the answer to a request behind what waits to be sent.
-    pub(super) fn reply(&mut self, done: &Done, store: &Store) {
+    fn reply(&mut self, done: &Done, store: &Store) {
         self.requests -= 1;
         self.bytes -= done.payload();
         if !self.gone {
@@ -126,9 +144,8 @@ impl Connection {
         }
     }
 
-    /// Sends what goes.
-    pub(super) fn send(&mut self, store: &Store) {
-        if self.has_output() && self.out.send(&mut self.stream, store).is_err() {
+    fn send(&mut self, store: &Store) {
+        if !self.out.is_empty() && self.out.send(&mut self.stream, store).is_err() {
             self.lose();
         }
     }

@@ -2,13 +2,12 @@
 //! connections, block sizes, flush, FUA, trim, write-zeroes, cache, read-only.
 //!
 //! [`session`] is a connection's state without any socket, so that it can be fed whatever bytes;
-//! [`server`] owns sockets and the one thread on which everything runs. There is no TLS: sockets
+//! [`crate::server`] owns the one thread on which everything runs. There is no TLS: sockets
 //! are private to the user, and TCP is bound to loopback. Block status is not told.
 
-mod connection;
+pub(crate) mod connection;
 mod negotiation;
 pub mod output;
-pub mod server;
 pub mod session;
 pub mod socket;
 pub mod wire;

@@ -5,9 +5,9 @@
 use nandscope_export::clock::Speed;
 use nandscope_export::model::Even;
 use nandscope_export::nbd::Export;
-use nandscope_export::nbd::server::Server;
 use nandscope_export::nbd::socket::{Address, Listener};
 use nandscope_export::nbd::wire::{self, command};
+use nandscope_export::server::Server;
 use nandscope_export::service::Service;
 use nandscope_export::store::Store;
 use nandscope_units::{Bytes, Nanos};

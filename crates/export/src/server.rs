@@ -4,11 +4,12 @@
 //! It sleeps until shortly before the next event of the device and spins for the rest, since the
 //! system wakes a sleeper late.
 
-use super::Export;
-use super::connection::Connection;
-use super::socket::{Listener, Stream};
+use crate::client::Client;
 use crate::lateness::{Lateness, LatenessReport};
 use crate::model::Model;
+use crate::nbd::Export;
+use crate::nbd::connection::Connection;
+use crate::nbd::socket::{Listener, Stream};
 use crate::request::{Done, Origin};
 use crate::service::Service;
 use nandscope_units::Nanos;
@@ -19,7 +20,7 @@ use std::rc::Rc;
 use std::time::Instant;
 
 /// Clients at a time; the next ones are sent away.
-const MOST_CONNECTIONS: usize = 256;
+const MOST_CLIENTS: usize = 256;
 /// Bytes of all clients under way beyond which only those who have nothing may ask for more.
 const MOST_BYTES: usize = 1 << 30;
 /// The last stretch before an event, which is not slept.
@@ -29,14 +30,14 @@ const LONGEST_SLEEP: Nanos = Nanos::from_millis(100);
 /// Bytes that are read from a socket at once.
 const SCRATCH: usize = 256 << 10;
 
-/// Serves one device over NBD.
+/// Serves one device to clients of any protocol; those of NBD may come in while it runs.
 #[derive(Debug)]
 pub struct Server<M> {
     service: Service<M>,
     export: Rc<Export>,
     listeners: Vec<Listener>,
-    connections: BTreeMap<u64, Connection>,
-    next_connection: u64,
+    clients: BTreeMap<u64, Box<dyn Client>>,
+    next_client: u64,
     lateness: Lateness,
     scratch: Vec<u8>,
     done: Vec<Done>,
@@ -50,8 +51,8 @@ impl<M: Model> Server<M> {
             service,
             export: Rc::new(export),
             listeners,
-            connections: BTreeMap::new(),
-            next_connection: 0,
+            clients: BTreeMap::new(),
+            next_client: 0,
             lateness: Lateness::default(),
             scratch: vec![0; SCRATCH],
             done: Vec::new(),
@@ -66,14 +67,14 @@ impl<M: Model> Server<M> {
     pub fn adopt(&mut self, stream: Stream) -> io::Result<()> {
         stream.set_nonblocking()?;
         let connection = Connection::new(stream, self.export.clone(), self.wall());
-        self.connections.insert(self.next_connection, connection);
-        self.next_connection += 1;
+        self.add(Box::new(connection));
         Ok(())
     }
 
-    /// Clients that are connected.
-    pub fn connections(&self) -> usize {
-        self.connections.len()
+    /// Takes a client of whatever protocol.
+    pub fn add(&mut self, client: Box<dyn Client>) {
+        self.clients.insert(self.next_client, client);
+        self.next_client += 1;
     }
 
     /// Serves until `stop` says so; then lets the device finish what was asked of it, and sends
@@ -99,13 +100,18 @@ impl<M: Model> Server<M> {
         }
         self.service.drain(&mut self.done);
         self.hand_over();
-        self.connections.clear();
+        self.clients.clear();
         Ok(())
     }
 
     /// How late completions were handed out.
     pub fn lateness(&self) -> LatenessReport {
         self.lateness.report()
+    }
+
+    /// The service.
+    pub const fn service(&self) -> &Service<M> {
+        &self.service
     }
 
     /// The service back, after the end.
@@ -132,7 +138,7 @@ impl<M: Model> Server<M> {
 
     /// Whether so much is under way that only who has nothing may ask for more.
     fn is_crowded(&self) -> bool {
-        let held: usize = self.connections.values().map(Connection::held).sum();
+        let held: usize = self.clients.values().map(|c| c.held()).sum();
         held > MOST_BYTES
     }
 
@@ -140,15 +146,14 @@ impl<M: Model> Server<M> {
     fn wait_and_receive(&mut self) -> io::Result<()> {
         let (patience, crowded) = (self.patience(), self.is_crowded());
         let mut waiting: Vec<PollFd<'_>> =
-            Vec::with_capacity(self.listeners.len() + self.connections.len());
+            Vec::with_capacity(self.listeners.len() + self.clients.len());
         for listener in &self.listeners {
             waiting.push(PollFd::new(listener, PollFlags::IN));
         }
-        for connection in self.connections.values().filter(|c| c.is_here()) {
-            let mut events = PollFlags::empty();
-            events.set(PollFlags::IN, connection.takes_more(crowded));
-            events.set(PollFlags::OUT, connection.has_output());
-            waiting.push(PollFd::new(&connection.stream, events));
+        let mut ends = Vec::with_capacity(self.clients.len());
+        for client in self.clients.values() {
+            client.wait_for(crowded, &mut waiting);
+            ends.push(waiting.len());
         }
         match rustix::event::poll(&mut waiting, Some(&patience)) {
             Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(()),
@@ -156,18 +161,15 @@ impl<M: Model> Server<M> {
             Err(e) => return Err(e.into()),
         }
         let ready: Vec<PollFlags> = waiting.iter().map(PollFd::revents).collect();
-        let (listeners, clients) = ready.split_at(self.listeners.len());
-        let here = self.connections.values_mut().filter(|c| c.is_here());
-        for (connection, flags) in here.zip(clients) {
-            if flags.contains(PollFlags::OUT) {
-                connection.send(self.service.store());
-            }
-            // It may have been lost while sending, or have come to its limit.
-            if flags.contains(PollFlags::IN) && connection.takes_more(crowded) {
-                connection.receive(&mut self.scratch);
-            } else if flags.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
-                connection.lose();
-            }
+        let (listeners, mut begin) = (&ready[..self.listeners.len()], self.listeners.len());
+        for (client, end) in self.clients.values_mut().zip(ends) {
+            client.take_events(
+                &ready[begin..end],
+                crowded,
+                &mut self.scratch,
+                self.service.store(),
+            );
+            begin = end;
         }
         for (index, _) in listeners.iter().enumerate().filter(|(_, r)| !r.is_empty()) {
             self.accept(index);
@@ -177,7 +179,7 @@ impl<M: Model> Server<M> {
 
     fn accept(&mut self, listener: usize) {
         while let Ok(stream) = self.listeners[listener].accept() {
-            if self.connections.len() >= MOST_CONNECTIONS {
+            if self.clients.len() >= MOST_CLIENTS {
                 // Closed without a word; the protocol has none for this.
                 drop(stream);
             } else if self.adopt(stream).is_err() {
@@ -189,28 +191,28 @@ impl<M: Model> Server<M> {
     /// Hands what the clients asked to the service.
     fn take_requests(&mut self) {
         let (now, crowded) = (self.wall(), self.is_crowded());
-        for (number, connection) in &mut self.connections {
-            while let Some((cookie, request)) = connection.next_request(crowded) {
+        for (number, client) in &mut self.clients {
+            while let Some((cookie, request)) = client.next_request(crowded) {
                 let origin = Origin {
                     connection: *number,
                     cookie,
                 };
                 self.service.submit(origin, request, now);
             }
-            connection.send(self.service.store());
+            client.send(self.service.store());
         }
-        self.connections.retain(|_, c| !c.is_over(now));
+        self.clients.retain(|_, c| !c.is_over(now));
     }
 
     /// Hands what is done to those who asked for it, and notes how late that is.
     fn hand_over(&mut self) {
         for done in &self.done {
-            if let Some(connection) = self.connections.get_mut(&done.origin.connection) {
-                connection.reply(done, self.service.store());
+            if let Some(client) = self.clients.get_mut(&done.origin.connection) {
+                client.reply(done, self.service.store());
             }
         }
-        for connection in self.connections.values_mut() {
-            connection.send(self.service.store());
+        for client in self.clients.values_mut() {
+            client.send(self.service.store());
         }
         let now = self.wall();
         for done in self.done.drain(..) {

@@ -1,0 +1,215 @@
+//! The card as a file: a folder with one file of the card's size, by the kernel's FUSE protocol.
+//! `losetup --direct-io=on` makes a block device of it, and then anything goes: file systems,
+//! flashbench, f3. A punched hole is a discard, fsync is a flush.
+//!
+//! It speaks to `/dev/fuse` itself, on the one thread of the server: a library would put a thread
+//! and a queue in between, which costs more than the rest of the way. Nothing is cached; there are
+//! no other files, owners, or times. [`session`] is the protocol without the descriptor.
+
+mod mount;
+pub mod session;
+pub mod wire;
+
+use crate::client::Client;
+use crate::request::{Action, Done, Refusal, Request};
+use crate::store::Store;
+use mount::Mount;
+pub use mount::MountError;
+use nandscope_units::{Bytes, Nanos};
+use rustix::event::{PollFd, PollFlags};
+use rustix::io::Errno;
+use session::Incoming;
+use std::collections::HashMap;
+use std::io::IoSlice;
+use std::path::Path;
+
+/// Most data of one read or write.
+pub const LARGEST_TRANSFER: u32 = 1 << 20;
+/// Room for a write of that size and its head.
+const BUFFER: usize = LARGEST_TRANSFER as usize + 8192;
+/// Bytes of requests under way beyond which nothing more is taken.
+const MOST_BYTES: usize = 64 << 20;
+
+/// The file in the folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct File {
+    /// Its name.
+    pub name: String,
+    /// Its size.
+    pub size: Bytes,
+    /// It cannot be written.
+    pub read_only: bool,
+    /// Discards reach the device; where not, no holes can be made.
+    pub discards: bool,
+    /// User and group to whom it belongs.
+    pub owner: (u32, u32),
+}
+
+impl File {
+    /// A file that belongs to whoever runs this.
+    pub fn new(name: &str, size: Bytes, read_only: bool, discards: bool) -> Self {
+        let user = rustix::process::getuid().as_raw();
+        let group = rustix::process::getgid().as_raw();
+        File {
+            name: name.to_string(),
+            size,
+            read_only,
+            discards,
+            owner: (user, group),
+        }
+    }
+}
+
+/// The part of a read that was asked for, of what the device read.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    skip: u32,
+    length: u32,
+}
+
+/// A mounted card; unmounted with it.
+#[derive(Debug)]
+pub struct FuseClient {
+    mount: Mount,
+    file: File,
+    buffer: Vec<u8>,
+    parts: HashMap<u64, Part>,
+    bytes: usize,
+    /// There may be more to be read.
+    readable: bool,
+    gone: bool,
+}
+
+impl FuseClient {
+    /// Mounts the file in a folder that exists. Needs the right to mount.
+    ///
+    /// # Errors
+    /// Where the system refuses.
+    pub fn mount(folder: &Path, file: File) -> Result<Self, MountError> {
+        Ok(FuseClient {
+            mount: Mount::new(folder, &file)?,
+            file,
+            buffer: vec![0; BUFFER],
+            parts: HashMap::new(),
+            bytes: 0,
+            readable: false,
+            gone: false,
+        })
+    }
+
+    /// Sends an answer. The kernel takes it at once; it may have lost interest.
+    fn answer(&mut self, unique: u64, error: i32, pieces: &[IoSlice<'_>]) {
+        let bytes = pieces.iter().map(|p| p.len()).sum();
+        let head = wire::answer(unique, error, bytes);
+        let mut all = Vec::with_capacity(pieces.len() + 1);
+        all.push(IoSlice::new(&head));
+        all.extend_from_slice(pieces);
+        if rustix::io::writev(&self.mount.device, &all) == Err(Errno::NODEV) {
+            self.gone = true;
+        }
+    }
+
+    fn answer_read(&mut self, done: &Done, part: Part, store: &Store) {
+        let offset = done.offset + u64::from(part.skip);
+        let length = u64::from(part.length);
+        if store.is_in_memory() {
+            let pieces: Vec<_> = store.pieces(offset, length).map(IoSlice::new).collect();
+            return self.answer(done.origin.cookie, 0, &pieces);
+        }
+        let mut data = Vec::new();
+        match store.append_to(&mut data, offset, length) {
+            Ok(()) => self.answer(done.origin.cookie, 0, &[IoSlice::new(&data)]),
+            Err(_) => self.answer(done.origin.cookie, Errno::IO.raw_os_error(), &[]),
+        }
+    }
+
+    fn takes_more(&self, crowded: bool) -> bool {
+        let most = if crowded { 1 } else { MOST_BYTES };
+        !self.gone && self.bytes < most
+    }
+}
+
+impl Client for FuseClient {
+    fn wait_for<'a>(&'a self, crowded: bool, waiting: &mut Vec<PollFd<'a>>) {
+        if !self.gone {
+            let mut events = PollFlags::empty();
+            events.set(PollFlags::IN, self.takes_more(crowded));
+            waiting.push(PollFd::new(&self.mount.device, events));
+        }
+    }
+
+    fn take_events(&mut self, ready: &[PollFlags], _: bool, _: &mut [u8], _: &Store) {
+        let flags = ready.first().copied().unwrap_or(PollFlags::empty());
+        self.readable = flags.contains(PollFlags::IN);
+        self.gone |= flags.intersects(PollFlags::ERR | PollFlags::NVAL);
+    }
+
+    fn held(&self) -> usize {
+        self.bytes
+    }
+
+    fn next_request(&mut self, crowded: bool) -> Option<(u64, Request)> {
+        while self.readable && self.takes_more(crowded) {
+            let length = match rustix::io::read(&self.mount.device, &mut self.buffer[..]) {
+                Ok(length) => length,
+                // A request that was taken back while it was read.
+                Err(Errno::INTR | Errno::NOENT) => continue,
+                Err(error) => {
+                    self.readable = false;
+                    self.gone |= error != Errno::AGAIN;
+                    break;
+                }
+            };
+            match session::take(&self.file, &self.buffer[..length]) {
+                Incoming::Nothing => {}
+                Incoming::Answer(unique, bytes) => self.answer(unique, 0, &[IoSlice::new(&bytes)]),
+                Incoming::Error(unique, error) => self.answer(unique, error.raw_os_error(), &[]),
+                Incoming::Request {
+                    unique,
+                    request,
+                    skip,
+                    length,
+                } => {
+                    self.bytes += request.payload();
+                    self.parts.insert(unique, Part { skip, length });
+                    return Some((unique, request));
+                }
+            }
+        }
+        None
+    }
+
+    fn reply(&mut self, done: &Done, store: &Store) {
+        let unique = done.origin.cookie;
+        let Some(part) = self.parts.remove(&unique) else {
+            return;
+        };
+        self.bytes -= done.payload();
+        match &done.outcome {
+            Err(refusal) => self.answer(unique, errno_of(refusal).raw_os_error(), &[]),
+            Ok(()) => match done.action {
+                Action::Read => self.answer_read(done, part, store),
+                Action::Write => {
+                    let written = wire::Body::default().u32(part.length).u32(0);
+                    self.answer(unique, 0, &[IoSlice::new(&written.0)]);
+                }
+                _ => self.answer(unique, 0, &[]),
+            },
+        }
+    }
+
+    fn send(&mut self, _: &Store) {}
+
+    fn is_over(&self, _: Nanos) -> bool {
+        self.gone && self.parts.is_empty()
+    }
+}
+
+const fn errno_of(refusal: &Refusal) -> Errno {
+    match refusal {
+        Refusal::ReadOnly => Errno::ROFS,
+        Refusal::Unsupported => Errno::OPNOTSUPP,
+        Refusal::OutOfRange => Errno::NOSPC,
+        Refusal::Unreadable | Refusal::Failed(_) => Errno::IO,
+    }
+}
