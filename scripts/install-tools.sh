@@ -12,6 +12,8 @@ need cc build-essential
 need fio fio
 need nbdinfo libnbd-bin
 need qemu-img qemu-utils
+need flashbench flashbench
+need f3probe f3
 need nbdsh python3-libnbd
 need python3 python3
 need chromium chromium

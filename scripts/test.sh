@@ -26,6 +26,9 @@ if grep -q '^slow' crates/device/Cargo.toml; then
     cargo test -p nandscope-device --features slow 2>&1 | tee -a "$log"
 fi
 
+stage "slow tests of served cards, in real time"
+cargo test -p nandscope --features slow --test serve_file -- slow 2>&1 | tee -a "$log"
+
 stage "release build"
 cargo build --release
 

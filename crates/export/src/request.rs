@@ -40,7 +40,8 @@ impl Action {
     }
 }
 
-/// A request, checked by the protocol: in whole sectors and within the device.
+/// A request, checked by the protocol: within the device. The device works on every sector that it
+/// touches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// What to do.

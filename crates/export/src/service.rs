@@ -18,7 +18,7 @@ use nandscope_device::{Command, CommandKind, Completion, Status};
 use nandscope_units::{Bytes, Lba, Nanos, SECTOR_BYTES};
 
 /// Discards and zeroes of more than this become several commands, as block layers cut them.
-const LARGEST_COMMAND: u32 = 32 << 20;
+const LARGEST_COMMAND: u64 = 32 << 20;
 
 /// A request that the device is at work on.
 #[derive(Debug)]
@@ -315,20 +315,24 @@ fn outcome(status: Status) -> Result<(), Refusal> {
     }
 }
 
-/// The commands of a request: one, but for ranges without data that no command is long enough for.
+/// The commands of a request, in whole sectors: one, but for ranges without data that no command
+/// is long enough for.
 fn commands_of(request: &Request) -> Vec<(Lba, u32)> {
-    let sectors = |bytes: u32| bytes / SECTOR_BYTES as u32;
-    let first = |offset| Lba::containing(Bytes(offset));
-    if request.payload() > 0 || request.length <= LARGEST_COMMAND {
-        return vec![(first(request.offset), sectors(request.length))];
-    }
+    let end = request.offset + u64::from(request.length);
+    let longest = if request.payload() > 0 {
+        u64::MAX
+    } else {
+        LARGEST_COMMAND
+    };
     let mut commands = Vec::new();
-    let mut at = 0;
-    while at < request.length {
-        let length = (request.length - at).min(LARGEST_COMMAND);
-        let offset = request.offset + u64::from(at);
-        commands.push((first(offset), sectors(length)));
-        at += length;
+    let mut at = request.offset / SECTOR_BYTES * SECTOR_BYTES;
+    loop {
+        // A range has less than 4 GiB, and its sectors fit.
+        let sectors = (end - at).min(longest).div_ceil(SECTOR_BYTES) as u32;
+        commands.push((Lba::containing(Bytes(at)), sectors));
+        at += u64::from(sectors) * SECTOR_BYTES;
+        if at >= end {
+            return commands;
+        }
     }
-    commands
 }

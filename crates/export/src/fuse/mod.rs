@@ -19,7 +19,6 @@ use nandscope_units::{Bytes, Nanos};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use session::Incoming;
-use std::collections::HashMap;
 use std::io::IoSlice;
 use std::path::Path;
 
@@ -60,20 +59,13 @@ impl File {
     }
 }
 
-/// The part of a read that was asked for, of what the device read.
-#[derive(Clone, Copy, Debug)]
-struct Part {
-    skip: u32,
-    length: u32,
-}
-
 /// A mounted card; unmounted with it.
 #[derive(Debug)]
 pub struct FuseClient {
     mount: Mount,
     file: File,
     buffer: Vec<u8>,
-    parts: HashMap<u64, Part>,
+    requests: usize,
     bytes: usize,
     /// There may be more to be read.
     readable: bool,
@@ -90,7 +82,7 @@ impl FuseClient {
             mount: Mount::new(folder, &file)?,
             file,
             buffer: vec![0; BUFFER],
-            parts: HashMap::new(),
+            requests: 0,
             bytes: 0,
             readable: false,
             gone: false,
@@ -109,9 +101,8 @@ impl FuseClient {
         }
     }
 
-    fn answer_read(&mut self, done: &Done, part: Part, store: &Store) {
-        let offset = done.offset + u64::from(part.skip);
-        let length = u64::from(part.length);
+    fn answer_read(&mut self, done: &Done, store: &Store) {
+        let (offset, length) = (done.offset, u64::from(done.length));
         if store.is_in_memory() {
             let pieces: Vec<_> = store.pieces(offset, length).map(IoSlice::new).collect();
             return self.answer(done.origin.cookie, 0, &pieces);
@@ -164,14 +155,9 @@ impl Client for FuseClient {
                 Incoming::Nothing => {}
                 Incoming::Answer(unique, bytes) => self.answer(unique, 0, &[IoSlice::new(&bytes)]),
                 Incoming::Error(unique, error) => self.answer(unique, error.raw_os_error(), &[]),
-                Incoming::Request {
-                    unique,
-                    request,
-                    skip,
-                    length,
-                } => {
+                Incoming::Request(unique, request) => {
                     self.bytes += request.payload();
-                    self.parts.insert(unique, Part { skip, length });
+                    self.requests += 1;
                     return Some((unique, request));
                 }
             }
@@ -181,16 +167,14 @@ impl Client for FuseClient {
 
     fn reply(&mut self, done: &Done, store: &Store) {
         let unique = done.origin.cookie;
-        let Some(part) = self.parts.remove(&unique) else {
-            return;
-        };
+        self.requests -= 1;
         self.bytes -= done.payload();
         match &done.outcome {
             Err(refusal) => self.answer(unique, errno_of(refusal).raw_os_error(), &[]),
             Ok(()) => match done.action {
-                Action::Read => self.answer_read(done, part, store),
+                Action::Read => self.answer_read(done, store),
                 Action::Write => {
-                    let written = wire::Body::default().u32(part.length).u32(0);
+                    let written = wire::Body::default().u32(done.length).u32(0);
                     self.answer(unique, 0, &[IoSlice::new(&written.0)]);
                 }
                 _ => self.answer(unique, 0, &[]),
@@ -201,7 +185,7 @@ impl Client for FuseClient {
     fn send(&mut self, _: &Store) {}
 
     fn is_over(&self, _: Nanos) -> bool {
-        self.gone && self.parts.is_empty()
+        self.gone && self.requests == 0
     }
 }
 

@@ -23,18 +23,8 @@ pub enum Incoming {
     Answer(u64, Vec<u8>),
     /// Answer at once with this error.
     Error(u64, Errno),
-    /// A request for the device. Its range has been widened to whole sectors; of a read, the bytes
-    /// from `skip` on, `length` of them, are asked for.
-    Request {
-        /// The kernel's number.
-        unique: u64,
-        /// What the device is asked.
-        request: Request,
-        /// Bytes before those that are asked for.
-        skip: u32,
-        /// Bytes that are asked for.
-        length: u32,
-    },
+    /// A request for the device, with the kernel's number.
+    Request(u64, Request),
 }
 
 /// What one message asks for.
@@ -192,7 +182,10 @@ fn transfer(file: &File, head: Head, body: &[u8]) -> Result<Incoming, Errno> {
     }
     let offset = words.u64().ok_or(Errno::INVAL)?;
     match head.opcode {
-        opcode::READ => read(file, head, offset, words.u32().ok_or(Errno::INVAL)?),
+        opcode::READ => {
+            let length = words.u32().ok_or(Errno::INVAL)?;
+            Ok(read(file, head, offset, length))
+        }
         opcode::WRITE => {
             let length = words.u32().ok_or(Errno::INVAL)?;
             words.skip(20).ok_or(Errno::INVAL)?;
@@ -211,54 +204,41 @@ fn transfer(file: &File, head: Head, body: &[u8]) -> Result<Incoming, Errno> {
 }
 
 fn request(head: Head, action: Action, range: (u64, u32), data: Vec<u8>) -> Incoming {
-    Incoming::Request {
-        unique: head.unique,
-        skip: 0,
+    let request = Request {
+        action,
+        offset: range.0,
         length: range.1,
-        request: Request {
-            action,
-            offset: range.0,
-            length: range.1,
-            data,
-            durable: false,
-        },
-    }
+        data,
+        durable: false,
+    };
+    Incoming::Request(head.unique, request)
 }
 
-/// A read ends at the end of the file, and may begin and end within sectors.
-fn read(file: &File, head: Head, offset: u64, length: u32) -> Result<Incoming, Errno> {
-    let end = offset
-        .saturating_add(u64::from(length.min(LARGEST_TRANSFER)))
-        .min(file.size.0);
-    if offset >= end {
-        return Ok(Incoming::Answer(head.unique, Vec::new()));
+/// A read ends at the end of the file.
+fn read(file: &File, head: Head, offset: u64, length: u32) -> Incoming {
+    let left = file.size.0.saturating_sub(offset);
+    let length = length
+        .min(LARGEST_TRANSFER)
+        .min(left.try_into().unwrap_or(u32::MAX));
+    if length == 0 {
+        return Incoming::Answer(head.unique, Vec::new());
     }
-    let from = offset / SECTOR_BYTES * SECTOR_BYTES;
-    // A megabyte and a bit at most; a device ends on a whole sector.
-    let widened = (end.next_multiple_of(SECTOR_BYTES) - from) as u32;
-    let mut incoming = request(head, Action::Read, (from, widened), Vec::new());
-    if let Incoming::Request { skip, length, .. } = &mut incoming {
-        *skip = (offset - from) as u32;
-        *length = (end - offset) as u32;
-    }
-    Ok(incoming)
+    request(head, Action::Read, (offset, length), Vec::new())
 }
 
-/// Whole sectors within the file; what else there may be cannot be done by a device.
+/// A range that may be changed.
 fn check(file: &File, offset: u64, length: u64) -> Result<(), Errno> {
     if file.read_only {
         return Err(Errno::ROFS);
     }
     match offset.checked_add(length) {
-        Some(end) if end <= file.size.0 => {}
-        _ => return Err(Errno::NOSPC),
+        _ if length == 0 => Err(Errno::INVAL),
+        Some(end) if end <= file.size.0 => Ok(()),
+        _ => Err(Errno::NOSPC),
     }
-    if length == 0 || !offset.is_multiple_of(SECTOR_BYTES) || !length.is_multiple_of(SECTOR_BYTES) {
-        return Err(Errno::INVAL);
-    }
-    Ok(())
 }
 
+/// A write of any bytes: the kernel cuts a program's write where its buffer crosses pages.
 fn write(
     file: &File,
     head: Head,
@@ -280,6 +260,9 @@ fn write(
 
 fn allocate(file: &File, head: Head, range: (u64, u64), mode: u32) -> Result<Incoming, Errno> {
     check(file, range.0, range.1)?;
+    if !range.0.is_multiple_of(SECTOR_BYTES) || !range.1.is_multiple_of(SECTOR_BYTES) {
+        return Err(Errno::INVAL);
+    }
     let length = u32::try_from(range.1).map_err(|_| Errno::FBIG)?;
     let action = match mode {
         _ if mode == wire::PUNCH_HOLE | wire::KEEP_SIZE && !file.discards => {
