@@ -10,6 +10,7 @@ use crate::au::AuDevice;
 use crate::command::{Command, CommandKind, Completion};
 use crate::health::{HealthLog, Identity};
 use crate::paged::PagedDevice;
+use crate::powercut::Cut;
 use crate::profile::host::HostProfile;
 use crate::profile::schema::Profile;
 use crate::telemetry::{Counters, Telemetry};
@@ -156,6 +157,24 @@ impl Device {
     /// writes. Must be called while nothing is outstanding. Returns false where something is.
     pub fn overwrite_randomly(&mut self, count: u64, seed: u64) -> bool {
         inside!(&mut self.0, d => d.overwrite_randomly(count, seed))
+    }
+
+    /// Numbers writes from now on, the next one being 0, and keeps account of which are on the
+    /// medium, for [`Device::durable_writes`] and [`Device::cut_power`]. Not part of a snapshot.
+    pub fn track_writes(&mut self) {
+        inside!(&mut self.0, d => d.track_writes());
+    }
+
+    /// All writes of lower numbers are on the medium and stay there.
+    pub fn durable_writes(&mut self) -> u64 {
+        inside!(&mut self.0, d => d.durable_writes())
+    }
+
+    /// Power goes, and comes back at once. Commands that are under way are never completed; the
+    /// device goes on with what the medium holds, and its present is when it answers again. Of
+    /// writes before [`Device::track_writes`] nothing is said.
+    pub fn cut_power(&mut self) -> Cut {
+        inside!(&mut self.0, d => d.cut_power())
     }
 
     /// What the device says it is.

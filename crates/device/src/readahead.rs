@@ -175,7 +175,7 @@ impl ReadAhead {
         }
     }
 
-    fn drop_all(&mut self) {
+    pub(crate) fn drop_all(&mut self) {
         while let Some(segment) = self.segments.front() {
             if !segment.waiters.is_empty() {
                 // Commands still wait for parts of the old stream; it ends with them.

@@ -4,7 +4,7 @@
 //! is known when it begins, and the queue of events holds little but completions.
 //!
 //! Left out: what the stored data is (as everywhere in this crate); reads that overtake the
-//! programs of a write-back buffer; power failures.
+//! programs of a write-back buffer.
 
 mod buffer;
 mod geometry;
@@ -16,6 +16,7 @@ mod precondition;
 mod report;
 mod service;
 mod times;
+mod volatile;
 mod work;
 
 pub(crate) use geometry::CardGeometry;
@@ -41,6 +42,7 @@ use serde::{Deserialize, Serialize};
 use service::{ReadStream, WriteStream};
 use std::collections::VecDeque;
 use times::Times;
+use volatile::Volatile;
 
 /// A command on its way through the card.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -84,6 +86,9 @@ pub(crate) struct AuDevice {
     inside: Counters,
     read_only: bool,
     idle_planned: Option<Nanos>,
+    /// What would be lost, where somebody wants to know.
+    #[serde(skip)]
+    volatile: Option<Box<Volatile>>,
     #[serde(skip)]
     done: Vec<Completion>,
 }
@@ -135,6 +140,7 @@ impl AuDevice {
             inside: Counters::default(),
             read_only: false,
             idle_planned: None,
+            volatile: None,
             done: Vec::new(),
             profile: profile.clone(),
             times,
@@ -190,6 +196,7 @@ impl AuDevice {
         }
         self.pass_time(at);
         let index = self.new_pending(command, at);
+        self.number(index, command.kind);
         self.idle_planned = None;
         if self.outstanding < self.attachment.chain.queue_depth {
             self.start(index);
@@ -267,6 +274,9 @@ impl AuDevice {
             self.counters.count(&p.command);
         }
         self.done.push(completion);
+        if let Some(volatile) = &mut self.volatile {
+            volatile.numbers.completed(index);
+        }
         self.free_pending.push(index);
         self.outstanding -= 1;
         if let Some(next) = self.host_queue.pop_front() {

@@ -139,7 +139,7 @@ impl AuDevice {
     }
 
     /// What sectors `from..to` touch.
-    fn extent(&self, from: u64, to: u64) -> Extent {
+    pub(super) fn extent(&self, from: u64, to: u64) -> Extent {
         if from >= to {
             return Extent::default();
         }
@@ -281,12 +281,43 @@ impl AuDevice {
         } else {
             ready + link
         };
+        let from = if streams {
+            self.flash_free.max(flash_begin)
+        } else {
+            flash_begin
+        };
+        if kept {
+            self.note_write(index, new, parts, from, effort.time);
+        }
         if !streams {
             return (ready + link).max(flash_begin + effort.time);
         }
-        self.flash_free = self.flash_free.max(flash_begin) + effort.time;
+        self.flash_free = from + effort.time;
         let slack = Nanos(self.times.page_period().0 * u64::from(self.buffer.pages));
         (ready + link).max(self.flash_free.saturating_sub(slack))
+    }
+
+    /// For power cuts: what was held back goes to the flash first, then of the write itself what does.
+    fn note_write(
+        &mut self,
+        index: u32,
+        write: Held,
+        [evicted, now]: [Option<Held>; 2],
+        begin: Nanos,
+        time: Nanos,
+    ) {
+        let Some(volatile) = &mut self.volatile else {
+            return;
+        };
+        if let Some(held) = evicted {
+            volatile.programmed(held, begin, begin + time);
+        }
+        if let Some(number) = volatile.numbers.of(index) {
+            volatile.taken(number, write.from, write.to, self.now);
+        }
+        if let Some(held) = now {
+            volatile.programmed(held, begin, begin + time);
+        }
     }
 
     /// Writes what the buffer gives up; false where the card has no AU left.
@@ -310,14 +341,19 @@ impl AuDevice {
     }
 
     fn flush(&mut self, begin: Nanos) -> Nanos {
-        self.write_out_buffer(begin).max(self.flash_free)
+        let end = self.write_out_buffer(begin).max(self.flash_free);
+        if let Some(volatile) = &mut self.volatile {
+            volatile.flushed(end);
+        }
+        end
     }
 
     /// Writes everything that is held back, and waits for it.
     pub(super) fn write_out_buffer(&mut self, begin: Nanos) -> Nanos {
         self.writing.unbroken = false;
         let mut work = Work::default();
-        for held in self.buffer.drain() {
+        let drained = self.buffer.drain();
+        for &held in &drained {
             if !self.write_to_map(held, &mut work) {
                 self.read_only = true;
             }
@@ -328,6 +364,11 @@ impl AuDevice {
         let from = begin.max(self.flash_free);
         let end = from + self.book(&work, from).time;
         self.flash_free = end;
+        if let Some(volatile) = &mut self.volatile {
+            for held in drained {
+                volatile.programmed(held, from, end);
+            }
+        }
         end
     }
 
@@ -339,6 +380,9 @@ impl AuDevice {
             return begin;
         }
         self.buffer.forget(first, first + u64::from(sectors));
+        if let Some(volatile) = &mut self.volatile {
+            volatile.forget(first, first + u64::from(sectors));
+        }
         self.map.discard(first, sectors);
         ready
     }

@@ -8,6 +8,7 @@ mod power;
 mod precondition;
 mod reads;
 mod report;
+mod volatile;
 mod writes;
 
 use crate::attachment::{Attachment, link_time};
@@ -29,6 +30,7 @@ use background::Background;
 use nandscope_units::{Bytes, Nanos, SECTOR_BYTES};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
+use volatile::Volatile;
 use writes::Writes;
 
 /// A command on its way through the device.
@@ -77,6 +79,9 @@ pub(crate) struct PagedDevice {
     meter: Meter,
     thermal: Thermal,
     counters: HostCounters,
+    /// What would be lost, where somebody wants to know.
+    #[serde(skip)]
+    volatile: Option<Box<Volatile>>,
     #[serde(skip)]
     scratch: Scratch,
     #[serde(skip)]
@@ -140,6 +145,7 @@ impl PagedDevice {
             meter: Meter::new(&profile.power),
             thermal: Thermal::new(&profile.thermal, &profile.power),
             counters: HostCounters::default(),
+            volatile: None,
             scratch: Scratch::default(),
             done: Vec::new(),
             attachment,
@@ -202,6 +208,7 @@ impl PagedDevice {
         }
         self.pass_time(at);
         let index = self.new_pending(command, at);
+        self.number(index, command.kind);
         // By the time firmware asks for the entry, it has come from memory.
         self.log.map.prefetch(self.pending[index as usize].first);
         if changes_data(command.kind) {
@@ -317,7 +324,7 @@ impl PagedDevice {
             units,
             waits: 0,
             to_admit: 0,
-            to_arrive: 0,
+            to_arrive: units,
             link_done: at,
         };
         if let Some(index) = self.free_pending.pop() {
@@ -417,6 +424,7 @@ impl PagedDevice {
             payload: self.payload(p.command.kind),
         };
         let kind = p.command.kind;
+        self.note_completed(index);
         self.count_completion(index);
         self.done.push(completion);
         self.free_pending.push(index);

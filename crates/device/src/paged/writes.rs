@@ -191,7 +191,10 @@ impl PagedDevice {
         self.writes.free_transfers.push(transfer);
         self.writes.in_transit -= units;
         let mut full = std::mem::take(&mut self.scratch.full);
-        if !self.log.write(first, units, self.now, &mut full) {
+        let gathered = self.log.gathered_host_units();
+        if self.log.write(first, units, self.now, &mut full) {
+            self.note_arrival(command, (first, units), gathered, &full);
+        } else {
             self.pending[command as usize].status = Status::ReadOnly;
             self.writes.give_back(units);
         }
@@ -272,6 +275,7 @@ impl PagedDevice {
         let units = self.log.geometry.mode(unit.slc).program_units;
         self.pay(units - unit.host_units);
         let sequence = self.writes.next_sequence();
+        self.note_program(&unit, sequence);
         self.writes.in_flight.push_back(InFlight {
             superblock: unit.superblock,
             program: unit.program,
@@ -308,6 +312,7 @@ impl PagedDevice {
 
     pub(super) fn on_host_programmed(&mut self, sequence: u32, superblock: u32, host_units: u32) {
         self.log.program_done(superblock);
+        self.note_programmed(sequence);
         let offset = sequence.wrapping_sub(self.writes.base) as usize;
         if let Some(entry) = self.writes.in_flight.get_mut(offset) {
             entry.done = true;

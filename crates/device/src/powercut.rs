@@ -1,0 +1,99 @@
+//! A power cut: which of the writes that a device took are on the medium, and which are not.
+//!
+//! Whoever keeps contents numbers the writes as they are submitted, from the moment of
+//! [`crate::Device::track_writes`] on: the first is 0. [`crate::Device::durable_writes`] says up to
+//! which number everything is safe, so that older contents need not be kept;
+//! [`crate::Device::cut_power`] says what is lost.
+//!
+//! What is assumed of the firmware:
+//! - Maps are found again: from tags beside the pages, as all such firmware does. A discard that
+//!   completed is not undone. Old data that was moved or overwritten stays until the new is safe.
+//! - Where the translation is a log (`paged`), a page that was being programmed is known by its
+//!   checksum and its old data is used: lost, never torn. A card (`au`) takes the page for good.
+//! - Programming a page of a word line endangers the pages that share the word line and were
+//!   programmed before (MLC, TLC in passes). What was there at the last completed flush has a
+//!   second copy until the word line is complete; what came after has not.
+//! - Erasing and relocation lose nothing.
+//!
+//! The flash work that was under way is finished in no time of the host's: it stands for what the
+//! firmware rewrites at the next start.
+
+use nandscope_units::{Lba, Nanos};
+
+/// What a power cut did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cut {
+    /// Parts of writes that are not on the medium as they should be, in order of the writes. Whole
+    /// sectors that are not named here are there, those of unfinished commands too.
+    pub damage: Vec<Damage>,
+    /// When the device answers again, power having come back at once.
+    pub ready: Nanos,
+}
+
+/// A part of a write that is not on the medium.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// Number of the write.
+    pub write: u64,
+    /// First sector.
+    pub first: Lba,
+    /// Sectors.
+    pub sectors: u32,
+    /// The page was being programmed, or shares its word line with one that was: what it holds is
+    /// neither the old nor the new. Otherwise it holds the old.
+    pub torn: bool,
+}
+
+impl Damage {
+    /// From sectors `from..to`; a write is shorter than 2³² sectors.
+    pub(crate) const fn new(write: u64, from: u64, to: u64, torn: bool) -> Self {
+        Damage {
+            write,
+            first: Lba(from),
+            sectors: (to - from) as u32,
+            torn,
+        }
+    }
+}
+
+/// Numbers of the writes that are under way, by their place in the list of pending commands.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Numbers {
+    next: u64,
+    pending: Vec<Option<u64>>,
+}
+
+impl Numbers {
+    /// A write was submitted.
+    pub(crate) fn submitted(&mut self, index: u32) {
+        let index = index as usize;
+        if self.pending.len() <= index {
+            self.pending.resize(index + 1, None);
+        }
+        self.pending[index] = Some(self.next);
+        self.next += 1;
+    }
+
+    /// Number of a pending command, where it is a write.
+    pub(crate) fn of(&self, index: u32) -> Option<u64> {
+        self.pending.get(index as usize).copied().flatten()
+    }
+
+    /// A command was completed.
+    pub(crate) fn completed(&mut self, index: u32) {
+        if let Some(number) = self.pending.get_mut(index as usize) {
+            *number = None;
+        }
+    }
+
+    /// The pending writes: place and number.
+    pub(crate) fn pending(&self) -> impl Iterator<Item = (u32, u64)> {
+        let places = (0..).zip(&self.pending);
+        places.filter_map(|(index, number)| number.map(|n| (index, n)))
+    }
+
+    /// The first number of which it is not known that the write is complete.
+    pub(crate) fn first_incomplete(&self) -> u64 {
+        self.pending().map(|(_, n)| n).min().unwrap_or(self.next)
+    }
+}

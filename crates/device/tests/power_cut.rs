@@ -1,0 +1,305 @@
+//! What a power cut leaves of the writes: flushed ones stay, whatever happens; buffered ones go.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod support;
+
+use nandscope_device::profile::Profile;
+use nandscope_device::profile::schema::Acknowledge;
+use nandscope_device::{Command, CommandKind, Cut, Device, Status};
+use nandscope_units::Nanos;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use support::{bare, device, discard, one, profile, sound, write};
+
+const KIB: u64 = 1024;
+/// Random writes stay within it, so that they meet.
+const AREA: u64 = 4 << 20;
+
+fn card() -> Profile {
+    profile("kingston-8gb")
+}
+
+/// A card that acknowledges writes from its buffer.
+fn buffered_card() -> Profile {
+    let mut card = card();
+    for link in &mut card.interface {
+        link.acknowledge = Acknowledge::Buffered;
+    }
+    card
+}
+
+fn drive() -> Profile {
+    profile("reference-nvme-64gb")
+}
+
+/// A drive whose cells are programmed in two passes.
+fn mlc_drive() -> Profile {
+    profile("plextor-m6e-256gb")
+}
+
+fn tracked(profile: &Profile) -> Device {
+    let mut device = device(profile, "direct");
+    device.track_writes();
+    device
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Write { at: u64, kib: u32, fua: bool },
+    Discard { at: u64, kib: u64 },
+    Flush,
+    Read { at: u64, kib: u32 },
+    Pass(u64),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let at = 0..AREA / (4 * KIB) - 64;
+    prop_oneof![
+        6 => (at.clone(), 1..65u32, 0..8u8)
+            .prop_map(|(at, kib, fua)| Step::Write { at: at * 4 * KIB, kib, fua: fua == 0 }),
+        1 => (at.clone(), 1..65u64).prop_map(|(at, kib)| Step::Discard { at: at * 4 * KIB, kib }),
+        1 => Just(Step::Flush),
+        1 => (at, 1..65u32).prop_map(|(at, kib)| Step::Read { at: at * 4 * KIB, kib }),
+        4 => (0..3_000_000u64).prop_map(Step::Pass),
+    ]
+}
+
+/// Drives a device and knows what its flushes promised.
+struct Host {
+    device: Device,
+    /// Range of every write, by number.
+    writes: Vec<Command>,
+    /// Writes that are complete, and which of them with FUA.
+    complete: Vec<bool>,
+    /// Writes before this number, and those of the set, may not be lost.
+    promised: Vec<bool>,
+    /// By tag: number of a write; the writes that were complete when a flush was submitted.
+    under_way: BTreeMap<u64, Under>,
+    tags: u64,
+}
+
+enum Under {
+    Write(usize, bool),
+    Flush(Vec<bool>),
+    Other,
+}
+
+impl Host {
+    fn new(device: Device) -> Self {
+        Host {
+            device,
+            writes: Vec::new(),
+            complete: Vec::new(),
+            promised: Vec::new(),
+            under_way: BTreeMap::new(),
+            tags: 0,
+        }
+    }
+
+    fn submit(&mut self, command: Command, under: Under) {
+        let command = Command {
+            tag: self.tags,
+            ..command
+        };
+        self.under_way.insert(self.tags, under);
+        self.tags += 1;
+        if matches!(command.kind, CommandKind::Write { .. }) {
+            self.writes.push(command);
+            self.complete.push(false);
+            self.promised.push(false);
+        }
+        let now = self.device.now();
+        self.pass_to(now);
+        self.device.submit(command, now).unwrap();
+    }
+
+    fn pass_to(&mut self, until: Nanos) {
+        let mut done = Vec::new();
+        while self.device.next_event().is_some_and(|e| e <= until) {
+            self.device.advance(until, &mut done);
+        }
+        self.device.advance(until, &mut done);
+        for completion in done {
+            assert_eq!(completion.status, Status::Ok);
+            match self.under_way.remove(&completion.tag).unwrap() {
+                Under::Write(number, fua) => {
+                    self.complete[number] = true;
+                    self.promised[number] |= fua;
+                }
+                Under::Flush(complete) => {
+                    complete
+                        .iter()
+                        .enumerate()
+                        .for_each(|(n, c)| self.promised[n] |= c);
+                }
+                Under::Other => {}
+            }
+        }
+    }
+
+    fn take(&mut self, step: &Step) {
+        match *step {
+            Step::Write { at, kib, fua } => {
+                let command = write(0, at, kib * 1024);
+                let kind = CommandKind::Write { fua };
+                let number = self.writes.len();
+                self.submit(Command { kind, ..command }, Under::Write(number, fua));
+            }
+            Step::Discard { at, kib } => self.submit(discard(0, at, kib * KIB), Under::Other),
+            Step::Flush => {
+                let complete = self.complete.clone();
+                self.submit(bare(0, CommandKind::Flush), Under::Flush(complete));
+            }
+            Step::Read { at, kib } => self.submit(support::read(0, at, kib * 1024), Under::Other),
+            Step::Pass(ns) => self.pass_to(self.device.now() + Nanos(ns)),
+        }
+    }
+
+    /// What must hold of every cut.
+    fn check(&self, cut: &Cut, durable: u64) {
+        for damage in &cut.damage {
+            let number = damage.write as usize;
+            let command = &self.writes[number];
+            assert!(
+                damage.write >= durable,
+                "{damage:?} was durable up to {durable}"
+            );
+            assert!(!self.promised[number], "{damage:?} was flushed");
+            assert!(damage.sectors > 0);
+            assert!(damage.first >= command.lba, "{damage:?} of {command:?}");
+            let end = damage.first.0 + u64::from(damage.sectors);
+            assert!(
+                end <= command.lba.0 + u64::from(command.sectors),
+                "{damage:?} of {command:?}"
+            );
+        }
+    }
+}
+
+fn holds(profile: &Profile, steps: &[Step]) {
+    let mut host = Host::new(tracked(profile));
+    let mut durable = 0;
+    for step in steps {
+        host.take(step);
+        let now = host.device.durable_writes();
+        assert!(now >= durable && now <= host.writes.len() as u64);
+        durable = now;
+    }
+    let before = host.device.now();
+    let cut = host.device.cut_power();
+    host.check(&cut, durable);
+    assert!(cut.ready > before && host.device.now() == cut.ready);
+    // It goes on, and everything before is settled.
+    sound(&host.device);
+    assert_eq!(host.device.durable_writes(), host.writes.len() as u64);
+    assert_eq!(host.device.cut_power().damage, []);
+    one(&mut host.device, write(9, 0, 4096));
+    one(&mut host.device, bare(9, CommandKind::Flush));
+    assert_eq!(host.device.cut_power().damage, []);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn what_was_flushed_stays_on_a_card(steps in prop::collection::vec(step(), 1..80)) {
+        holds(&card(), &steps);
+        holds(&buffered_card(), &steps);
+    }
+
+    #[test]
+    fn what_was_flushed_stays_on_a_drive(steps in prop::collection::vec(step(), 1..80)) {
+        holds(&drive(), &steps);
+        holds(&mlc_drive(), &steps);
+    }
+}
+
+#[test]
+fn what_is_buffered_is_lost() {
+    for profile in [buffered_card(), drive(), mlc_drive()] {
+        let mut d = tracked(&profile);
+        one(&mut d, write(1, 0, 4096));
+        one(&mut d, bare(2, CommandKind::Flush));
+        assert_eq!(d.durable_writes(), 1);
+        one(&mut d, write(3, 4096, 4096));
+        assert_eq!(d.durable_writes(), 1);
+        let damage = d.cut_power().damage;
+        assert_eq!(damage.len(), 1, "{damage:?}");
+        assert_eq!(
+            (damage[0].write, damage[0].first.0, damage[0].sectors),
+            (1, 8, 8)
+        );
+        assert!(!damage[0].torn);
+    }
+}
+
+#[test]
+fn capacitors_lose_only_what_has_not_come() {
+    let mut p = drive();
+    p.controller.as_mut().unwrap().power_fail_hold_up = true;
+    let mut d = tracked(&p);
+    for i in 0..50 {
+        one(&mut d, write(i, i * 4096, 4096));
+    }
+    let now = d.now();
+    d.submit(write(99, 1 << 20, 4096), now).unwrap();
+    let damage = d.cut_power().damage;
+    assert_eq!(damage.len(), 1, "{damage:?}");
+    assert_eq!((damage[0].write, damage[0].sectors), (50, 8));
+}
+
+/// A card that acknowledges what is programmed loses the rest of the write under way, and tears
+/// the page that it was at.
+#[test]
+fn a_write_under_way_is_torn_where_the_card_was() {
+    let page = 32; // sectors
+    let mut d = tracked(&card());
+    let whole = one(&mut d, write(1, 0, 1 << 20)).latency();
+    let now = d.now();
+    d.submit(write(2, 1 << 20, 1 << 20), now).unwrap();
+    d.advance(now + Nanos(whole.0 / 2), &mut Vec::new());
+    let damage = d.cut_power().damage;
+    let torn: Vec<_> = damage.iter().filter(|d| d.torn).collect();
+    assert!(
+        !torn.is_empty() && torn.iter().all(|d| d.write == 1),
+        "{damage:?}"
+    );
+    let at = torn.iter().map(|d| d.first.0).max().unwrap() - 2048;
+    assert!(
+        (800..1300).contains(&at) && at.is_multiple_of(page),
+        "{damage:?}"
+    );
+    let end = damage
+        .iter()
+        .map(|d| d.first.0 + u64::from(d.sectors))
+        .max();
+    assert_eq!(end, Some(4096), "all behind it is lost: {damage:?}");
+}
+
+/// The page before on the same word line goes with the torn one, unless it was flushed.
+#[test]
+fn pages_of_one_word_line_go_together() {
+    for flushed in [false, true] {
+        let p = card();
+        assert!(p.nand.cell.bits() > 1);
+        let mut d = tracked(&p);
+        let page = 32 * 512;
+        // The first page of a word line (of an even number of pages), and then the next.
+        one(&mut d, write(1, 0, page));
+        if flushed {
+            one(&mut d, bare(2, CommandKind::Flush));
+        }
+        let now = d.now();
+        d.submit(write(3, u64::from(page), page), now).unwrap();
+        let end = d.next_event().unwrap();
+        d.advance(end.saturating_sub(Nanos(20_000)), &mut Vec::new());
+        let damage = d.cut_power().damage;
+        assert!(damage.iter().any(|d| d.write == 1 && d.torn), "{damage:?}");
+        assert_eq!(
+            damage.iter().any(|d| d.write == 0 && d.torn),
+            !flushed,
+            "{damage:?}"
+        );
+    }
+}
