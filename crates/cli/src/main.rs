@@ -5,6 +5,7 @@ mod calc;
 mod compare;
 mod completions;
 mod console;
+mod ctl;
 mod devices;
 mod failure;
 mod fault;
@@ -80,6 +81,8 @@ commands! {
     Run => run,
     /// Serve a simulated device to other programs, at its own speed
     Serve => serve,
+    /// Order faults of a served device
+    Ctl => ctl,
     /// Check or show job files, or write them for fio
     Job => job,
     /// Make a report of a stored result

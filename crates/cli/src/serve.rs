@@ -4,12 +4,14 @@
 
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
+use crate::input;
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::target::{self, Kept, Precondition, Simulated};
 use clap::Args;
 use nandscope_device::Device;
 use nandscope_export::clock::Speed;
+use nandscope_export::fault::Order;
 use nandscope_export::nbd::Export;
 use nandscope_export::nbd::socket::{Address, Listener};
 use nandscope_export::overhead;
@@ -67,6 +69,15 @@ pub struct Arguments {
     /// Take no writes
     #[arg(long)]
     read_only: bool,
+    /// Take orders for faults at this socket (unix:PATH), from `nandscope ctl`
+    #[arg(long, value_name = "ADDRESS")]
+    control: Option<Address>,
+    /// A fault from the start, as `nandscope ctl` would order it; may be repeated
+    #[arg(long, value_name = "ORDER")]
+    fault: Vec<Order>,
+    /// Faults from the start, an order on each line; # begins a comment
+    #[arg(long, value_name = "FILE")]
+    faults: Option<PathBuf>,
     /// Write every request, with the device's time, as a trace for replay
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
@@ -86,6 +97,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         None => Store::memory(device.capacity()),
         Some(file) => Store::file(file, device.capacity()).map_err(store_failure)?,
     };
+    let orders = orders(&arguments)?;
     let interrupt = Interrupt::listen()?;
     let overhead = overhead(&arguments)?;
     let listeners = listen(&arguments.nbd)?;
@@ -95,8 +107,17 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     if arguments.record.is_some() {
         service = service.with_recording();
     }
+    if arguments.control.is_some() || !orders.is_empty() {
+        service = service.with_faults(arguments.seed);
+    }
+    for order in orders {
+        service.obey(order, Nanos::ZERO).map_err(Failure::usage)?;
+    }
     let discards = export.discards;
     let mut server = Server::new(service, export, listeners);
+    if let Some(address) = &arguments.control {
+        server = server.with_orders_at(Listener::open(address).map_err(Failure::file)?);
+    }
     if let Some(folder) = &arguments.fuse {
         mount(&mut server, folder, &arguments, discards)?;
         ways.push(folder.join(CARD_FILE).display().to_string());
@@ -160,6 +181,28 @@ fn open(
 fn listen(addresses: &[Address]) -> Result<Vec<Listener>, Failure> {
     let open = |address| Listener::open(address).map_err(Failure::file);
     addresses.iter().map(open).collect()
+}
+
+/// The faults from the start: those of the command line, then those of the file.
+fn orders(arguments: &Arguments) -> Result<Vec<Order>, Failure> {
+    if matches!(arguments.control, Some(Address::Tcp(_))) {
+        return Err(Failure::usage("--control takes unix:PATH only"));
+    }
+    let mut orders = arguments.fault.clone();
+    let Some(file) = &arguments.faults else {
+        return Ok(orders);
+    };
+    let text = input::text(file, "faults")?;
+    for (number, line) in (1..).zip(text.lines()) {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        if !line.is_empty() {
+            orders.push(
+                line.parse()
+                    .map_err(|e| Failure::usage(format!("{}:{number}: {e}", file.display())))?,
+            );
+        }
+    }
+    Ok(orders)
 }
 
 /// What the way of the clients costs, where it is to be subtracted.

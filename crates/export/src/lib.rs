@@ -9,14 +9,19 @@
 
 pub mod client;
 pub mod clock;
+pub mod control;
+pub mod fault;
 #[cfg(target_os = "linux")]
 pub mod fuse;
 pub mod lateness;
 pub mod model;
 pub mod nbd;
+mod obedience;
 pub mod overhead;
+mod random;
 pub mod record;
 pub mod request;
 pub mod server;
 pub mod service;
 pub mod store;
+mod undo;

@@ -1,6 +1,6 @@
 //! What is asked of a device: the three calls of the simulator, and no more.
 
-use nandscope_device::{Command, Completion, Device, Status};
+use nandscope_device::{Command, Completion, Cut, Device, Status};
 use nandscope_units::{Bytes, Nanos};
 
 /// A device in virtual time.
@@ -26,6 +26,15 @@ pub trait Model {
     /// Lets time pass up to `until`, or to the first instant that has completions, which are
     /// appended; gives the instant reached.
     fn advance(&mut self, until: Nanos, completions: &mut Vec<Completion>) -> Nanos;
+
+    /// Numbers writes from now on, for what follows.
+    fn track_writes(&mut self);
+
+    /// All writes of lower numbers are on the medium and stay there.
+    fn durable_writes(&mut self) -> u64;
+
+    /// Power goes and comes back; what was under way is never completed.
+    fn cut_power(&mut self) -> Cut;
 }
 
 impl Model for Device {
@@ -51,6 +60,18 @@ impl Model for Device {
 
     fn advance(&mut self, until: Nanos, completions: &mut Vec<Completion>) -> Nanos {
         Device::advance(self, until, completions)
+    }
+
+    fn track_writes(&mut self) {
+        Device::track_writes(self);
+    }
+
+    fn durable_writes(&mut self) -> u64 {
+        Device::durable_writes(self)
+    }
+
+    fn cut_power(&mut self) -> Cut {
+        Device::cut_power(self)
     }
 }
 
@@ -123,5 +144,20 @@ impl Model for Even {
             _ => {}
         }
         self.now
+    }
+
+    fn track_writes(&mut self) {}
+
+    /// Everything is on the medium as soon as it has come.
+    fn durable_writes(&mut self) -> u64 {
+        u64::MAX
+    }
+
+    fn cut_power(&mut self) -> Cut {
+        self.pending.clear();
+        Cut {
+            damage: Vec::new(),
+            ready: self.now,
+        }
     }
 }

@@ -5,6 +5,8 @@
 //! system wakes a sleeper late.
 
 use crate::client::Client;
+use crate::control::Control;
+use crate::fault::Order;
 use crate::lateness::{Lateness, LatenessReport};
 use crate::model::Model;
 use crate::nbd::Export;
@@ -21,6 +23,8 @@ use std::time::Instant;
 
 /// Clients at a time; the next ones are sent away.
 const MOST_CLIENTS: usize = 256;
+/// Who may give orders at a time; the next ones wait.
+const MOST_CONTROLS: usize = 16;
 /// Bytes of all clients under way beyond which only those who have nothing may ask for more.
 const MOST_BYTES: usize = 1 << 30;
 /// The last stretch before an event, which is not slept.
@@ -37,6 +41,8 @@ pub struct Server<M> {
     export: Rc<Export>,
     listeners: Vec<Listener>,
     clients: BTreeMap<u64, Box<dyn Client>>,
+    orders_at: Option<Listener>,
+    controls: Vec<Control>,
     next_client: u64,
     lateness: Lateness,
     scratch: Vec<u8>,
@@ -52,6 +58,8 @@ impl<M: Model> Server<M> {
             export: Rc::new(export),
             listeners,
             clients: BTreeMap::new(),
+            orders_at: None,
+            controls: Vec::new(),
             next_client: 0,
             lateness: Lateness::default(),
             scratch: vec![0; SCRATCH],
@@ -77,6 +85,13 @@ impl<M: Model> Server<M> {
         self.next_client += 1;
     }
 
+    /// Takes orders for faults here.
+    #[must_use]
+    pub fn with_orders_at(mut self, listener: Listener) -> Self {
+        self.orders_at = Some(listener);
+        self
+    }
+
     /// Serves until `stop` says so; then lets the device finish what was asked of it, and sends
     /// the answers that go without waiting.
     ///
@@ -89,6 +104,7 @@ impl<M: Model> Server<M> {
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         while !stop() {
             self.wait_and_receive()?;
+            self.take_orders();
             self.take_requests();
             let now = self.wall();
             self.service.run(now, &mut self.done);
@@ -155,6 +171,10 @@ impl<M: Model> Server<M> {
             client.wait_for(crowded, &mut waiting);
             ends.push(waiting.len());
         }
+        waiting.extend(self.controls.iter().map(Control::descriptor));
+        if let Some(listener) = &self.orders_at {
+            waiting.push(PollFd::new(listener, PollFlags::IN));
+        }
         match rustix::event::poll(&mut waiting, Some(&patience)) {
             Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(()),
             Ok(_) => {}
@@ -171,6 +191,19 @@ impl<M: Model> Server<M> {
             );
             begin = end;
         }
+        let controls = &ready[begin..];
+        for (control, flags) in self.controls.iter_mut().zip(controls) {
+            if !flags.is_empty() {
+                control.receive(&mut self.scratch);
+            }
+        }
+        if let (Some(listener), Some(flags)) = (&self.orders_at, controls.last())
+            && !flags.is_empty()
+            && self.controls.len() < MOST_CONTROLS
+            && let Ok(stream) = listener.accept()
+        {
+            self.controls.push(Control::new(stream));
+        }
         for (index, _) in listeners.iter().enumerate().filter(|(_, r)| !r.is_empty()) {
             self.accept(index);
         }
@@ -186,6 +219,22 @@ impl<M: Model> Server<M> {
                 break;
             }
         }
+    }
+
+    fn take_orders(&mut self) {
+        let now = self.wall();
+        for control in &mut self.controls {
+            while let Some(line) = control.next_line() {
+                let obeyed = line
+                    .parse::<Order>()
+                    .and_then(|order| self.service.obey(order, now));
+                control.answer(&match obeyed {
+                    Ok(what) => format!("ok: {what}"),
+                    Err(what) => format!("error: {what}"),
+                });
+            }
+        }
+        self.controls.retain(|c| !c.is_over());
     }
 
     /// Hands what the clients asked to the service.

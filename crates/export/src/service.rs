@@ -10,43 +10,57 @@
 //! that keeps a saturated device busy does so anyway.
 
 use crate::clock::{Clock, Speed};
+use crate::fault::Faults;
 use crate::model::Model;
 use crate::record::Recording;
 use crate::request::{Action, Done, Origin, Refusal, Request};
 use crate::store::{Store, StoreError};
+use crate::undo::Undo;
 use nandscope_device::{Command, CommandKind, Completion, Status};
 use nandscope_units::{Bytes, Lba, Nanos, SECTOR_BYTES};
 
 /// Discards and zeroes of more than this become several commands, as block layers cut them.
 const LARGEST_COMMAND: u64 = 32 << 20;
 
+/// Writes after which it is seen how many are on the medium.
+const WRITES_BETWEEN_LOOKS: u64 = 32;
+
 /// A request that the device is at work on.
 #[derive(Debug)]
-struct Pending {
-    origin: Origin,
-    request: Request,
+pub(crate) struct Pending {
+    pub(crate) origin: Origin,
+    pub(crate) request: Request,
     submitted: Nanos,
     /// Commands that are still out.
     commands: u32,
     status: Status,
     /// A flush has to follow before it is done.
     flush_after: bool,
+    /// The device's numbers of its writes.
+    pub(crate) writes: std::ops::Range<u64>,
 }
 
 /// Drives a device for its clients.
 #[derive(Debug)]
 pub struct Service<M> {
-    model: M,
-    store: Store,
+    pub(crate) model: M,
+    pub(crate) store: Store,
     clock: Clock,
     overhead: Nanos,
-    pending: Vec<Option<Pending>>,
-    free: Vec<usize>,
-    outstanding: usize,
-    completions: Vec<Completion>,
+    pub(crate) pending: Vec<Option<Pending>>,
+    pub(crate) free: Vec<usize>,
+    pub(crate) outstanding: usize,
+    pub(crate) completions: Vec<Completion>,
     settled: Vec<Completion>,
     ready: Vec<Done>,
     recording: Option<Recording>,
+    /// Where faults may be ordered.
+    pub(crate) faults: Option<Faults>,
+    pub(crate) undo: Undo,
+    /// Writes that the device was given.
+    pub(crate) writes: u64,
+    /// What is handed out later than the device was done with it, in order of time.
+    delayed: Vec<Done>,
 }
 
 impl<M: Model> Service<M> {
@@ -64,6 +78,10 @@ impl<M: Model> Service<M> {
             settled: Vec::new(),
             ready: Vec::new(),
             recording: None,
+            faults: None,
+            undo: Undo::default(),
+            writes: 0,
+            delayed: Vec::new(),
         }
     }
 
@@ -78,6 +96,15 @@ impl<M: Model> Service<M> {
     #[must_use]
     pub fn with_recording(mut self) -> Self {
         self.recording = Some(Recording::new(self.model.capacity()));
+        self
+    }
+
+    /// Takes orders for faults ([`Service::obey`]); chance follows from the seed. What the latest
+    /// writes covered is kept from now on.
+    #[must_use]
+    pub fn with_faults(mut self, seed: u64) -> Self {
+        self.model.track_writes();
+        self.faults = Some(Faults::new(seed));
         self
     }
 
@@ -108,15 +135,21 @@ impl<M: Model> Service<M> {
 
     /// Takes a request that arrived at `wall`.
     pub fn submit(&mut self, origin: Origin, request: Request, wall: Nanos) {
+        if let Err(why) = self.check_faults(&request, wall) {
+            return self.refuse(origin, &request, why, wall);
+        }
+        let lies = self.faults.as_ref().is_some_and(|f| f.lies);
         let at = self.arrival(wall);
         let discards = self.model.discards();
         let kind = match request.action {
             Action::Read | Action::Fetch => CommandKind::Read,
+            // Who lies has only heard of it.
+            Action::Flush if lies => CommandKind::Identify,
             Action::Flush => CommandKind::Flush,
             Action::Discard | Action::Zero if discards => CommandKind::Discard,
             Action::Discard => return self.refuse(origin, &request, Refusal::Unsupported, wall),
             Action::Write | Action::Zero | Action::WriteZeroes => CommandKind::Write {
-                fua: request.durable,
+                fua: request.durable && !lies,
             },
         };
         if let Some(recording) = &mut self.recording {
@@ -132,7 +165,8 @@ impl<M: Model> Service<M> {
             submitted: at,
             commands: ranges.len() as u32,
             status: Status::Ok,
-            flush_after: request.durable && kind == CommandKind::Discard,
+            flush_after: request.durable && kind == CommandKind::Discard && !lies,
+            writes: self.numbers(kind, ranges.len()),
             request,
         });
         self.outstanding += 1;
@@ -147,10 +181,12 @@ impl<M: Model> Service<M> {
         if !self.ready.is_empty() {
             return Some(Nanos::ZERO);
         }
+        let delayed = self.delayed.first().map(|done| done.due);
         if self.clock.speed() == Speed::Max && self.outstanding == 0 {
-            return None;
+            return delayed;
         }
-        self.model.next_event().map(|at| self.clock.wall_time(at))
+        let event = self.model.next_event().map(|at| self.clock.wall_time(at));
+        event.into_iter().chain(delayed).min()
     }
 
     /// Lets the device come to the present and appends what is done. At [`Speed::Max`] it comes as
@@ -171,7 +207,9 @@ impl<M: Model> Service<M> {
                 }
             }
         }
+        let late = self.delayed.partition_point(|done| done.due <= wall);
         done.append(&mut self.ready);
+        done.extend(self.delayed.drain(..late));
     }
 
     /// Lets the device finish every request at once, without waiting for the wall.
@@ -182,6 +220,7 @@ impl<M: Model> Service<M> {
             self.step(event);
         }
         done.append(&mut self.ready);
+        done.append(&mut self.delayed);
     }
 
     fn step(&mut self, event: Nanos) {
@@ -222,7 +261,7 @@ impl<M: Model> Service<M> {
         }
     }
 
-    fn refuse(&mut self, origin: Origin, request: &Request, why: Refusal, wall: Nanos) {
+    pub(crate) fn refuse(&mut self, origin: Origin, request: &Request, why: Refusal, wall: Nanos) {
         self.ready.push(Done {
             origin,
             action: request.action,
@@ -268,25 +307,73 @@ impl<M: Model> Service<M> {
         };
         self.free.push(slot);
         self.outstanding -= 1;
+        let mut outcome = outcome(pending.status);
+        if outcome.is_ok() {
+            outcome = self.take_effect(&pending, true);
+        }
+        let delay = self.faults.as_mut().map_or(Nanos::ZERO, Faults::delay);
         let request = pending.request;
-        let outcome = outcome(pending.status).and_then(|()| self.change(&request));
-        self.ready.push(Done {
+        let latency = completed.saturating_sub(pending.submitted) + delay;
+        let done = Done {
             origin: pending.origin,
             action: request.action,
             offset: request.offset,
             length: request.length,
             outcome,
-            due: self.clock.wall_time(completed),
-            latency: self
-                .clock
-                .wall_span(completed.saturating_sub(pending.submitted)),
-        });
+            due: self.clock.wall_time(completed + delay),
+            latency: self.clock.wall_span(latency),
+        };
+        if delay == Nanos::ZERO || self.clock.speed() == Speed::Max {
+            return self.ready.push(done);
+        }
+        let place = self.delayed.partition_point(|d| d.due <= done.due);
+        self.delayed.insert(place, done);
+    }
+
+    /// A request has reached the device; what that does to the contents, and whether it can be read.
+    pub(crate) fn take_effect(
+        &mut self,
+        pending: &Pending,
+        acknowledged: bool,
+    ) -> Result<(), Refusal> {
+        let request = &pending.request;
+        let Some(faults) = &mut self.faults else {
+            return self.change(request);
+        };
+        if matches!(request.action, Action::Read | Action::Fetch) {
+            let range = request.offset..request.offset + u64::from(request.length);
+            return if faults.spoils_read(&range) {
+                Err(Refusal::Unreadable)
+            } else {
+                Ok(())
+            };
+        }
+        if !pending.writes.is_empty() {
+            for (number, (lba, sectors)) in pending.writes.clone().zip(commands_of(request)) {
+                let range = (lba.offset().0, u64::from(sectors) * SECTOR_BYTES);
+                self.undo
+                    .note(&self.store, number, range, acknowledged)
+                    .map_err(|e| refusal_of(&e))?;
+            }
+        }
+        self.change(request)?;
+        if pending.writes.start.is_multiple_of(WRITES_BETWEEN_LOOKS) {
+            self.undo.forget_before(self.model.durable_writes());
+        }
+        Ok(())
     }
 
     /// What a completed request does to the contents.
     fn change(&mut self, request: &Request) -> Result<(), Refusal> {
         let changed = match request.action {
-            Action::Write => self.store.write(request.offset, &request.data),
+            Action::Write => match &mut self.faults {
+                Some(faults) if faults.corrupts() => {
+                    let mut data = request.data.clone();
+                    faults.corrupt(&mut data);
+                    self.store.write(request.offset, &data)
+                }
+                _ => self.store.write(request.offset, &request.data),
+            },
             Action::Discard | Action::Zero | Action::WriteZeroes => {
                 let length = u64::from(request.length);
                 self.store.discard(request.offset, length)

@@ -204,6 +204,16 @@ impl Model for Spy {
     fn advance(&mut self, until: Nanos, completions: &mut Vec<Completion>) -> Nanos {
         self.inner.advance(until, completions)
     }
+
+    fn track_writes(&mut self) {}
+
+    fn durable_writes(&mut self) -> u64 {
+        self.inner.durable_writes()
+    }
+
+    fn cut_power(&mut self) -> nandscope_device::Cut {
+        self.inner.cut_power()
+    }
 }
 
 /// A command, its first sector, its sectors.

@@ -37,14 +37,14 @@ pub(super) struct Volatile {
     pub(super) numbers: Numbers,
     /// In order of writing.
     pieces: Vec<Piece>,
-    /// Pieces that were programmed when this flush ended have a second copy.
-    flushed: Nanos,
+    /// Ends of flushes, some of them to come. What was programmed when one ended has a second copy.
+    flushes: Vec<Nanos>,
 }
 
 impl Volatile {
     /// A write's sectors are in RAM, at `now`.
     pub(super) fn taken(&mut self, write: u64, from: u64, to: u64, now: Nanos) {
-        if self.pieces.len() >= MOST_PIECES {
+        if self.pieces.len() + self.flushes.len() >= MOST_PIECES {
             self.settle(now);
         }
         self.pieces.push(Piece {
@@ -79,7 +79,7 @@ impl Volatile {
 
     /// A flush ends at `end`.
     pub(super) fn flushed(&mut self, end: Nanos) {
-        self.flushed = self.flushed.max(end);
+        self.flushes.push(end);
     }
 
     /// Sectors were discarded: what was in RAM of them will never be written.
@@ -90,11 +90,9 @@ impl Volatile {
 
     /// Forgets what is safe: what the last flush covered, and all but the latest of the rest.
     fn settle(&mut self, now: Nanos) {
-        let flushed = if self.flushed <= now {
-            self.flushed
-        } else {
-            Nanos::ZERO
-        };
+        let over = self.flushes.iter().filter(|end| **end <= now);
+        let flushed = over.max().copied().unwrap_or(Nanos::ZERO);
+        self.flushes.retain(|end| *end > now);
         let is_done = |p: &Piece| matches!(p.place, Place::Flash(_, end) if end <= now);
         let mut done = self.pieces.iter().filter(|p| is_done(p)).count();
         self.pieces.retain(|p| {
@@ -202,7 +200,7 @@ impl AuDevice {
         }
         if let Some(volatile) = &mut self.volatile {
             volatile.pieces.clear();
-            volatile.flushed = ready;
+            volatile.flushes.clear();
         }
         Cut { damage, ready }
     }

@@ -2,11 +2,14 @@
 //! or was discarded reads as zeroes.
 //!
 //! It knows nothing of time, of requests, or of the flash below: when a write becomes contents is
-//! the business of [`crate::service`]. Data in a device's volatile buffer is not told apart yet.
+//! the business of [`crate::service`], and what a power cut takes back that of [`crate::undo`].
 
+mod distortion;
 mod file;
 mod memory;
 
+use distortion::Distortion;
+pub use distortion::{Beyond, Fake};
 use file::FileStore;
 use memory::MemoryStore;
 use nandscope_units::Bytes;
@@ -46,6 +49,7 @@ pub enum StoreError {
 pub struct Store {
     capacity: u64,
     backing: Backing,
+    distortion: Distortion,
 }
 
 #[derive(Debug)]
@@ -60,6 +64,7 @@ impl Store {
         Store {
             capacity: capacity.0,
             backing: Backing::Memory(MemoryStore::new(capacity.0)),
+            distortion: Distortion::default(),
         }
     }
 
@@ -72,6 +77,7 @@ impl Store {
         Ok(Store {
             capacity: capacity.0,
             backing: Backing::File(FileStore::open(path, capacity.0)?),
+            distortion: Distortion::default(),
         })
     }
 
@@ -87,23 +93,47 @@ impl Store {
     /// (the bytes appended so far mean nothing then).
     pub fn append_to(&self, to: &mut Vec<u8>, offset: u64, length: u64) -> Result<(), StoreError> {
         self.check(offset, length)?;
-        match &self.backing {
-            Backing::Memory(memory) => memory.append_to(to, offset, length),
-            Backing::File(file) => file.append_to(to, offset, length)?,
+        let start = to.len();
+        for (place, length) in self.distortion.pieces(offset, length, false) {
+            match (place, &self.backing) {
+                (None, _) => to.resize(to.len() + length as usize, 0),
+                (Some(place), Backing::Memory(memory)) => memory.append_to(to, place, length),
+                (Some(place), Backing::File(file)) => file.append_to(to, place, length)?,
+            }
         }
+        self.distortion.change(&mut to[start..], offset);
         Ok(())
     }
 
-    /// Whether the contents are in memory.
+    /// From now on the card holds less than it claims, or all of it again.
+    pub fn set_fake(&mut self, fake: Option<Fake>) {
+        self.distortion.set_fake(fake);
+    }
+
+    /// From the second time on, these bytes read otherwise.
+    pub fn tamper(&mut self, range: std::ops::Range<u64>) {
+        self.distortion.tamper(range);
+    }
+
+    /// All bytes read as they were written again, where they were.
+    pub fn be_honest(&mut self) {
+        self.distortion = Distortion::default();
+    }
+
+    /// Whether the contents are in memory, as they are read.
     pub const fn is_in_memory(&self) -> bool {
-        matches!(self.backing, Backing::Memory(_))
+        matches!(self.backing, Backing::Memory(_)) && self.distortion.is_none()
     }
 
     /// A range of contents in memory, piece by piece; none where they are in a file or the range
     /// reaches beyond the end.
     pub fn pieces(&self, offset: u64, length: u64) -> impl Iterator<Item = &[u8]> {
         let memory = match &self.backing {
-            Backing::Memory(memory) if self.check(offset, length).is_ok() => Some(memory),
+            Backing::Memory(memory)
+                if self.distortion.is_none() && self.check(offset, length).is_ok() =>
+            {
+                Some(memory)
+            }
             _ => None,
         };
         memory
@@ -117,9 +147,15 @@ impl Store {
     /// Where the range reaches beyond the end (nothing is written then), or the file cannot be written.
     pub fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), StoreError> {
         self.check(offset, data.len() as u64)?;
-        match &mut self.backing {
-            Backing::Memory(memory) => memory.write(offset, data),
-            Backing::File(file) => file.write(offset, data)?,
+        let mut rest = data;
+        for (place, length) in self.distortion.pieces(offset, data.len() as u64, true) {
+            let (piece, after) = rest.split_at(length as usize);
+            rest = after;
+            match (place, &mut self.backing) {
+                (None, _) => {}
+                (Some(place), Backing::Memory(memory)) => memory.write(place, piece),
+                (Some(place), Backing::File(file)) => file.write(place, piece)?,
+            }
         }
         Ok(())
     }
@@ -130,9 +166,12 @@ impl Store {
     /// As [`Store::write`].
     pub fn discard(&mut self, offset: u64, length: u64) -> Result<(), StoreError> {
         self.check(offset, length)?;
-        match &mut self.backing {
-            Backing::Memory(memory) => memory.discard(offset, length),
-            Backing::File(file) => file.discard(offset, length)?,
+        for (place, length) in self.distortion.pieces(offset, length, true) {
+            match (place, &mut self.backing) {
+                (None, _) => {}
+                (Some(place), Backing::Memory(memory)) => memory.discard(place, length),
+                (Some(place), Backing::File(file)) => file.discard(place, length)?,
+            }
         }
         Ok(())
     }

@@ -151,3 +151,50 @@ fn discarded_extents_are_given_back() {
     memory.discard(1 << 39, 512);
     assert_eq!(used(&memory), 1);
 }
+
+fn read(store: &Store, offset: u64, length: u64) -> Vec<u8> {
+    let mut out = Vec::new();
+    store.append_to(&mut out, offset, length).unwrap();
+    out
+}
+
+/// A card that holds 3 KiB and a half, which is no power of two.
+fn fake(beyond: Beyond) -> Store {
+    let mut store = Store::memory(Bytes(CAPACITY));
+    let holds = 3584;
+    store.set_fake(Some(Fake { holds, beyond }));
+    assert!(!store.is_in_memory());
+    store.write(0, &[1; 3584]).unwrap();
+    store.write(3584 * 5 - 512, &[5; 1024]).unwrap();
+    store
+}
+
+#[test]
+fn fake_cards_wrap_drop_and_give_old_data() {
+    let wraps = fake(Beyond::Wrap);
+    assert_eq!(read(&wraps, 0, 512), [5; 512]);
+    assert_eq!(read(&wraps, 512, 2560), [1; 2560]);
+    assert_eq!(read(&wraps, 3072, 512), [5; 512]);
+    assert_eq!(read(&wraps, 3584 * 9 - 512, 1024), [5; 1024]);
+    let drops = fake(Beyond::Drop);
+    assert_eq!(read(&drops, 0, 3584), [1; 3584]);
+    assert_eq!(read(&drops, 3584, 20_000), [0; 20_000]);
+    let stale = fake(Beyond::Stale);
+    assert_eq!(read(&stale, 0, 3584), [1; 3584]);
+    assert_eq!(read(&stale, 3584 * 5 - 512, 1024), [1; 1024]);
+    let mut honest = stale;
+    honest.be_honest();
+    assert_eq!(read(&honest, 3584, 20_000), [0; 20_000]);
+}
+
+#[test]
+fn tampered_bytes_change_after_the_first_reading() {
+    let mut store = Store::memory(Bytes(CAPACITY));
+    store.write(0, &[3; 4096]).unwrap();
+    store.tamper(100..200);
+    assert_eq!(read(&store, 300, 100), [3; 100]);
+    assert_eq!(read(&store, 0, 4096), [3; 4096]);
+    let again = read(&store, 0, 4096);
+    assert!(again[..100].iter().chain(&again[200..]).all(|b| *b == 3));
+    assert!(again[100..200].iter().all(|b| *b == !3));
+}

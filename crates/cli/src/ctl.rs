@@ -1,0 +1,52 @@
+//! `nandscope ctl`: orders for faults to a card that `nandscope serve --control` serves.
+
+use crate::console::Console;
+use crate::failure::{Exit, Failure};
+use clap::Args;
+use nandscope_export::fault::{GRAMMAR, Order};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+
+/// Arguments of `nandscope ctl`.
+#[derive(Debug, Args)]
+#[command(after_help = format!("Orders:\n{GRAMMAR}\n\ndocs/serve.md says what they do."))]
+pub struct Arguments {
+    /// The socket of `serve --control unix:SOCKET`
+    #[arg(value_name = "SOCKET")]
+    socket: PathBuf,
+    /// What is to happen
+    #[arg(required = true, value_name = "ORDER")]
+    order: Vec<String>,
+}
+
+/// Gives the order and shows the answer.
+///
+/// # Errors
+/// Where nobody answers at the socket, or the order is refused.
+pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
+    let order = arguments.order.join(" ");
+    // Faults of the order are found here, where they are named better.
+    order.parse::<Order>().map_err(Failure::usage)?;
+    let answer = ask(&arguments, &order)
+        .map_err(|e| Failure::file(format!("{}: {e}", arguments.socket.display())))?;
+    match answer.trim().split_once(": ") {
+        Some(("ok", said)) => console.print(&format!("{said}\n"))?,
+        Some(("error", why)) => return Err(Failure::usage(why)),
+        _ => {
+            return Err(Failure::file(format!(
+                "{}: the server ended before it answered",
+                arguments.socket.display()
+            )));
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn ask(arguments: &Arguments, order: &str) -> std::io::Result<String> {
+    let mut stream = UnixStream::connect(&arguments.socket)?;
+    stream.write_all(format!("{order}\n").as_bytes())?;
+    let mut answer = String::new();
+    BufReader::new(stream).read_line(&mut answer)?;
+    Ok(answer)
+}

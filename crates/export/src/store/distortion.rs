@@ -1,0 +1,102 @@
+//! Cards that are not what they claim: contents that lie elsewhere than they were written, or read
+//! otherwise than they were written.
+
+use std::cell::Cell;
+use std::ops::Range;
+
+/// A card that claims more than it holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fake {
+    /// Bytes that it holds: any number of sectors.
+    pub holds: u64,
+    /// What becomes of the rest.
+    pub beyond: Beyond,
+}
+
+/// What becomes of writes beyond what a fake card holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beyond {
+    /// They go to the address modulo what it holds, over what is there.
+    Wrap,
+    /// They are dropped; zeroes are read.
+    Drop,
+    /// They are dropped; what is read is what lies at the address modulo what it holds.
+    Stale,
+}
+
+/// A piece of a range: where it lies, and how long it is.
+pub type Piece = (Option<u64>, u64);
+
+impl Fake {
+    /// Where the bytes of a range lie, piece by piece; nowhere is for those that are dropped.
+    fn pieces(self, offset: u64, length: u64, writing: bool) -> impl Iterator<Item = Piece> {
+        let end = offset + length;
+        let mut at = offset;
+        std::iter::from_fn(move || {
+            if at >= end {
+                return None;
+            }
+            let within = at % self.holds;
+            let piece = (self.holds - within).min(end - at);
+            let here = match self.beyond {
+                _ if at < self.holds => true,
+                Beyond::Wrap => true,
+                Beyond::Drop => false,
+                Beyond::Stale => !writing,
+            };
+            at += piece;
+            Some((here.then_some(within), piece))
+        })
+    }
+}
+
+/// Bytes that read otherwise from the second time on.
+#[derive(Debug)]
+struct Tampered {
+    range: Range<u64>,
+    read: Cell<bool>,
+}
+
+/// All that is wrong with the contents of a card.
+#[derive(Debug, Default)]
+pub struct Distortion {
+    fake: Option<Fake>,
+    tampered: Vec<Tampered>,
+}
+
+impl Distortion {
+    pub const fn is_none(&self) -> bool {
+        self.fake.is_none() && self.tampered.is_empty()
+    }
+
+    pub fn set_fake(&mut self, fake: Option<Fake>) {
+        self.fake = fake;
+    }
+
+    pub fn tamper(&mut self, range: Range<u64>) {
+        let read = Cell::new(false);
+        self.tampered.push(Tampered { range, read });
+    }
+
+    /// Where the bytes of a range lie.
+    pub fn pieces(&self, offset: u64, length: u64, writing: bool) -> Vec<Piece> {
+        match self.fake {
+            None => vec![(Some(offset), length)],
+            Some(fake) => fake.pieces(offset, length, writing).collect(),
+        }
+    }
+
+    /// Changes what was read from `offset` on, where it has been read before.
+    pub fn change(&self, data: &mut [u8], offset: u64) {
+        let end = offset + data.len() as u64;
+        for tampered in &self.tampered {
+            let from = tampered.range.start.max(offset);
+            let to = tampered.range.end.min(end);
+            if from < to && tampered.read.replace(true) {
+                for byte in &mut data[(from - offset) as usize..(to - offset) as usize] {
+                    *byte = !*byte;
+                }
+            }
+        }
+    }
+}

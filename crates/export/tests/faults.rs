@@ -1,0 +1,304 @@
+//! Faults of a served card, without sockets: what power cuts leave of the contents, and what
+//! orders do.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use nandscope_device::Device;
+use nandscope_device::profile::library;
+use nandscope_device::profile::schema::Acknowledge;
+use nandscope_export::clock::Speed;
+use nandscope_export::model::Even;
+use nandscope_export::request::{Action, Done, Origin, Refusal, Request};
+use nandscope_export::service::Service;
+use nandscope_export::store::Store;
+use nandscope_units::{Bytes, Nanos};
+use std::collections::BTreeMap;
+
+const NOW: Nanos = Nanos::ZERO;
+
+fn origin(cookie: u64) -> Origin {
+    Origin {
+        connection: 0,
+        cookie,
+    }
+}
+
+fn request(action: Action, offset: u64, length: u32) -> Request {
+    let data = if action == Action::Write {
+        vec![0; length as usize]
+    } else {
+        Vec::new()
+    };
+    Request {
+        action,
+        offset,
+        length,
+        data,
+        durable: false,
+    }
+}
+
+/// Cards and drives, by name; those with `+` acknowledge writes from their buffer.
+fn device(name: &str) -> Device {
+    let (name, buffered) = name.strip_suffix('+').map_or((name, false), |n| (n, true));
+    let mut profile = library::device(name).unwrap().profile().unwrap();
+    if buffered {
+        profile
+            .interface
+            .iter_mut()
+            .for_each(|i| i.acknowledge = Acknowledge::Buffered);
+    }
+    let host = library::host("direct").unwrap().host_profile().unwrap();
+    Device::new(&profile, &host, 1).unwrap()
+}
+
+fn service(device: Device) -> Service<Device> {
+    let store = Store::memory(device.capacity());
+    Service::new(device, store, Speed::Max).with_faults(7)
+}
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (self.0 >> 33) % n
+    }
+}
+
+/// Sectors of the area in which the writes of [`cuts`] meet.
+const SECTORS: usize = 512;
+
+/// Writes at random with a flush now and then, and cuts the power in the middle, again and again.
+/// What was on the card when a flush began that was acknowledged must be there, but for what was
+/// written since. Gives how many sectors were found not to hold the newest.
+fn cuts(name: &str, seed: u64, lies: bool) -> (u64, u64) {
+    let mut service = service(device(name));
+    if lies {
+        service.obey("lie on".parse().unwrap(), NOW).unwrap();
+    }
+    let mut random = Random(seed);
+    let mut newest = vec![0u32; SECTORS];
+    let (mut lost, mut broken, mut version) = (0, 0, 0u32);
+    for _ in 0..40 {
+        // What each sector may hold: what was flushed, or anything since.
+        let mut flushed = newest.clone();
+        let mut since = vec![false; SECTORS];
+        let mut under_way: BTreeMap<u64, Request> = BTreeMap::new();
+        let mut flushes: BTreeMap<u64, (Vec<u32>, Vec<bool>)> = BTreeMap::new();
+        for cookie in 0..random.below(120) {
+            let mut done = Vec::new();
+            if random.below(12) == 0 {
+                // Only what is done when it begins is covered.
+                let uncertain = (0..SECTORS)
+                    .map(|s| under_way.values().any(|r| covers(r, s)))
+                    .collect();
+                flushes.insert(cookie, (newest.clone(), uncertain));
+                service.submit(origin(cookie), request(Action::Flush, 0, 0), NOW);
+            } else {
+                let length = 1 + random.below(40);
+                let first = random.below(SECTORS as u64 - length);
+                if under_way.values().any(|r| meets(r, first, length)) {
+                    continue;
+                }
+                version += 1;
+                let mut write = request(Action::Write, first * 512, length as u32 * 512);
+                write.data = version.to_le_bytes().repeat(write.length as usize / 4);
+                for sector in first..first + length {
+                    newest[sector as usize] = version;
+                    since[sector as usize] = true;
+                }
+                under_way.insert(cookie, write.clone());
+                service.submit(origin(cookie), write, NOW);
+            }
+            if random.below(3) > 0 {
+                service.run(NOW, &mut done);
+            }
+            for Done {
+                origin, outcome, ..
+            } in done
+            {
+                outcome.unwrap();
+                under_way.remove(&origin.cookie);
+                if let Some((state, uncertain)) = flushes.remove(&origin.cookie) {
+                    for s in 0..SECTORS {
+                        let changed = newest[s] != state[s] || uncertain[s];
+                        flushed[s] = if uncertain[s] { flushed[s] } else { state[s] };
+                        since[s] = changed;
+                    }
+                }
+            }
+        }
+        service.obey("power off".parse().unwrap(), NOW).unwrap();
+        let mut refused = Vec::new();
+        service.run(NOW, &mut refused);
+        assert!(refused.iter().all(|d| d.outcome.is_err()) && service.outstanding() == 0);
+        service.obey("power on".parse().unwrap(), NOW).unwrap();
+        for s in 0..SECTORS {
+            let mut bytes = Vec::new();
+            service
+                .store()
+                .append_to(&mut bytes, s as u64 * 512, 4)
+                .unwrap();
+            let holds = u32::from_le_bytes(bytes.try_into().unwrap());
+            lost += u64::from(holds != newest[s]);
+            broken += u64::from(!since[s] && holds != flushed[s]);
+            newest[s] = holds;
+        }
+    }
+    (lost, broken)
+}
+
+fn covers(request: &Request, sector: usize) -> bool {
+    meets(request, sector as u64, 1)
+}
+
+fn meets(request: &Request, first: u64, length: u64) -> bool {
+    let (from, to) = (
+        request.offset / 512,
+        request.offset / 512 + u64::from(request.length) / 512,
+    );
+    from < first + length && first < to
+}
+
+#[test]
+fn power_cuts_take_what_was_not_flushed_and_nothing_else() {
+    for name in [
+        "kingston-8gb",
+        "kingston-8gb+",
+        "reference-nvme-64gb",
+        "plextor-m6e-256gb",
+    ] {
+        let mut all = 0;
+        for seed in 0..6 {
+            let (lost, broken) = cuts(name, seed, false);
+            assert_eq!(
+                broken, 0,
+                "{name}, seed {seed}: flushed sectors are not as they were"
+            );
+            all += lost;
+        }
+        assert!(all > 100, "{name}: the cuts lost only {all} sectors");
+    }
+}
+
+#[test]
+fn a_flush_that_lies_loses_what_it_promised() {
+    for name in ["kingston-8gb+", "reference-nvme-64gb"] {
+        let broken: u64 = (0..6).map(|seed| cuts(name, seed, true).1).sum();
+        assert!(broken > 50, "{name}: {broken}");
+    }
+}
+
+/// A card that takes a millisecond for everything, with orders.
+struct Card(Service<Even>, u64);
+
+impl Card {
+    fn new(speed: Speed) -> Self {
+        let capacity = Bytes::mib(1);
+        let model = Even::new(capacity, Nanos(1_000_000));
+        let service = Service::new(model, Store::memory(capacity), speed);
+        Card(service.with_faults(1), 0)
+    }
+
+    fn order(&mut self, text: &str) -> String {
+        self.0.obey(text.parse().unwrap(), NOW).unwrap()
+    }
+
+    fn ask(&mut self, request: Request) -> Result<(), Refusal> {
+        self.1 += 1;
+        self.0.submit(origin(self.1), request, NOW);
+        let mut done = Vec::new();
+        self.0.drain(&mut done);
+        assert_eq!(done.len(), 1);
+        done.remove(0).outcome
+    }
+
+    fn read(&mut self, offset: u64) -> Result<(), Refusal> {
+        self.ask(request(Action::Read, offset, 4096))
+    }
+
+    fn write(&mut self, offset: u64) -> Result<(), Refusal> {
+        self.ask(request(Action::Write, offset, 4096))
+    }
+}
+
+#[test]
+fn orders_are_obeyed_until_they_are_cleared() {
+    let mut card = Card::new(Speed::Max);
+    card.order("unreadable 8192 1");
+    assert_eq!(card.read(8192), Err(Refusal::Unreadable));
+    assert_eq!(card.read(4096), Ok(()));
+    assert_eq!(card.write(8192), Ok(()));
+    card.order("read-only on");
+    assert_eq!(card.write(0), Err(Refusal::ReadOnly));
+    card.order("clear");
+    assert_eq!((card.read(8192), card.write(0)), (Ok(()), Ok(())));
+
+    card.order("power off");
+    assert!(card.read(0).is_err() && card.write(0).is_err());
+    card.order("clear");
+    assert!(card.read(0).is_err(), "clearing faults does not give power");
+    card.order("power on");
+    assert_eq!(card.read(0), Ok(()));
+
+    card.order("after 3 writes power off");
+    assert_eq!([card.write(0), card.write(0)], [Ok(()), Ok(())]);
+    assert!(card.write(0).is_err());
+    card.order("insert");
+
+    let too_much = card
+        .0
+        .obey("fake 1MiB wrap".parse().unwrap(), NOW)
+        .unwrap_err();
+    assert!(too_much.contains("not less than"), "{too_much}");
+    let mut honest = Service::new(
+        Even::new(Bytes::mib(1), NOW),
+        Store::memory(Bytes::mib(1)),
+        Speed::Max,
+    );
+    assert!(honest.obey("clear".parse().unwrap(), NOW).is_err());
+}
+
+#[test]
+fn chance_is_as_likely_as_it_was_ordered() {
+    let mut card = Card::new(Speed::Max);
+    card.order("read-errors 0.1");
+    let failed = (0..2000).filter(|_| card.read(0).is_err()).count();
+    assert!((140..260).contains(&failed), "{failed}");
+    card.order("clear");
+    card.order("corrupt 0.1");
+    let mut changed = 0;
+    for _ in 0..2000 {
+        card.write(0).unwrap();
+        let mut bytes = Vec::new();
+        card.0.store().append_to(&mut bytes, 0, 4096).unwrap();
+        let ones: u32 = bytes.iter().map(|b| b.count_ones()).sum();
+        assert!(ones <= 1);
+        changed += ones;
+    }
+    assert!((140..260).contains(&changed), "{changed}");
+}
+
+#[test]
+fn slow_commands_come_later_and_do_not_hold_up_the_others() {
+    let mut card = Card::new(Speed::Times(1.0));
+    card.order("slow 0.5 100");
+    for cookie in 0..200 {
+        card.0
+            .submit(origin(cookie), request(Action::Read, 0, 512), NOW);
+    }
+    let mut done = Vec::new();
+    card.0.run(Nanos(2_000_000), &mut done);
+    let quick = done.len();
+    assert!((60..140).contains(&quick), "{quick}");
+    let due = card.0.due().unwrap();
+    assert_eq!(due, Nanos(101_000_000));
+    done.clear();
+    card.0.run(due, &mut done);
+    assert_eq!(done.len() + quick, 200);
+    assert!(done.iter().all(|d| d.latency == Nanos(101_000_000)));
+}
