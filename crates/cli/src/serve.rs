@@ -98,6 +98,10 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         Some(file) => Store::file(file, device.capacity()).map_err(store_failure)?,
     };
     let orders = orders(&arguments)?;
+    let mark = match &arguments.store {
+        None => None,
+        Some(file) => Some(Mark::set(file, console)?),
+    };
     let interrupt = Interrupt::listen()?;
     let overhead = overhead(&arguments)?;
     let listeners = listen(&arguments.nbd)?;
@@ -127,7 +131,38 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     server
         .serve(&|| interrupt.asked())
         .map_err(|e| Failure::file(format!("cannot wait for clients: {e}")))?;
-    finish(&arguments, &simulated, server, overhead, console)
+    let exit = finish(&arguments, &simulated, server, overhead, console)?;
+    mark.map_or(Ok(()), Mark::remove)?;
+    Ok(exit)
+}
+
+/// A file beside the contents for as long as they are served: where it is found at the start, the
+/// server before did not come to its end.
+#[derive(Debug)]
+struct Mark(PathBuf);
+
+impl Mark {
+    fn set(store: &Path, console: &Console) -> Result<Self, Failure> {
+        let mut name = store.as_os_str().to_os_string();
+        name.push(".serving");
+        let mark = Mark(name.into());
+        if mark.0.exists() {
+            console.note(&format!(
+                "note: the last server of {} did not end in order. The contents are what its clients had written; wear and maps of the device are those of its last end in order",
+                store.display()
+            ));
+        }
+        std::fs::write(&mark.0, b"").map_err(|e| mark.failure(&e))?;
+        Ok(mark)
+    }
+
+    fn remove(self) -> Result<(), Failure> {
+        std::fs::remove_file(&self.0).map_err(|e| self.failure(&e))
+    }
+
+    fn failure(&self, error: &std::io::Error) -> Failure {
+        Failure::file(format!("{}: {error}", self.0.display()))
+    }
 }
 
 /// Where the state of the device is kept, beside its contents.
