@@ -15,7 +15,6 @@ need qemu-img qemu-utils
 need flashbench flashbench
 need f3probe f3
 need nbdsh python3-libnbd
-need qemu-io qemu-utils
 need python3 python3
 need chromium chromium
 need mount mount
