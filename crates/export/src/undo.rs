@@ -77,7 +77,7 @@ impl Undo {
         let mut kept: Vec<Range<u64>> = Vec::new();
         for entry in std::mem::take(&mut self.entries).iter().rev() {
             let end = entry.offset + entry.old.len() as u64;
-            let mut sound = vec![entry.offset..end];
+            let mut sound: Vec<_> = std::iter::once(entry.offset..end).collect();
             let first = damage.partition_point(|d| d.write < entry.write);
             for part in damage[first..]
                 .iter()
@@ -89,7 +89,8 @@ impl Undo {
                     continue;
                 }
                 sound = without(sound, &(from..to));
-                for range in kept.iter().fold(vec![from..to], without) {
+                let whole = std::iter::once(from..to).collect();
+                for range in kept.iter().fold(whole, without) {
                     entry.spoil(store, &range, part.torn, random)?;
                 }
             }
