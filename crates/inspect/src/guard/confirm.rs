@@ -26,6 +26,7 @@ pub struct Unconfirmed {
     file: File,
     identity: Identity,
     signatures: Vec<Signature>,
+    put_back: bool,
 }
 
 impl Unconfirmed {
@@ -35,6 +36,7 @@ impl Unconfirmed {
         file: File,
         identity: Identity,
         signatures: Vec<Signature>,
+        put_back: bool,
     ) -> Self {
         Unconfirmed {
             name: name.to_path_buf(),
@@ -42,6 +44,7 @@ impl Unconfirmed {
             file,
             identity,
             signatures,
+            put_back,
         }
     }
 
@@ -59,11 +62,13 @@ impl Unconfirmed {
     pub fn question(&self) -> String {
         let about = &self.identity;
         let known = |text: &Option<String>| text.clone().unwrap_or_else(|| "not known".into());
+        let fate = if self.put_back {
+            "Some blocks of this device will be written, and put back from a journal"
+        } else {
+            "Everything on this device will be lost"
+        };
         let mut lines = vec![
-            format!(
-                "Everything on this device will be lost: /dev/{}",
-                about.name
-            ),
+            format!("{fate}: /dev/{}", about.name),
             format!("  model       {}", known(&about.model)),
             format!("  serial      {}", known(&about.serial)),
             format!("  size        {} ({} bytes)", about.size, about.size.0),

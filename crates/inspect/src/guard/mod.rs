@@ -40,6 +40,9 @@ pub enum DestroyData {
     Blank,
     /// `--destroy-data=NAME`: of the device with this name, whatever is on it.
     Named(String),
+    /// What is written will be put back from a journal, so that nothing is given up for good; what is on
+    /// the device is no reason to refuse then. All other rules hold.
+    PutBack,
 }
 
 /// An open target.
@@ -179,6 +182,7 @@ impl Guard {
                 file,
                 identity,
                 signatures,
+                *destroy == DestroyData::PutBack,
             ))
         } else {
             Err(refuse(reasons))

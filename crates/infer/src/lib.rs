@@ -1,0 +1,8 @@
+//! What is inside a device, concluded from measurements alone: whether it is what it claims to be
+//! ([`verify`], [`registers`]).
+//!
+//! Nothing here asks a simulated device for its profile or its counters: what is concluded could be
+//! concluded of a real one. This crate prints nothing and asks nobody.
+
+pub mod registers;
+pub mod verify;

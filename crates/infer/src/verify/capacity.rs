@@ -1,0 +1,190 @@
+//! How much is real: the modulus of a wrap from the differences of names, the end of what is kept by
+//! narrowing down between a block that keeps and one that does not.
+
+use super::medium::Medium;
+use super::places::{gcd, prime_factors};
+use super::sounding::{Alias, Sounding};
+use super::stamp::Seen;
+use super::work::{Stage, VerifyError, Work};
+
+/// Between which numbers of blocks the real capacity lies; equal where it is known exactly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Real {
+    /// So many blocks are there.
+    pub at_least: u64,
+    /// There are not more.
+    pub at_most: u64,
+}
+
+impl Real {
+    /// The number of blocks, where it is known to the block.
+    pub fn exact(&self) -> Option<u64> {
+        (self.at_least == self.at_most).then_some(self.at_least)
+    }
+}
+
+/// The modulus of a wrap, and the capacity with it; `None` where it is no wrap: a device that answers
+/// with whatever it was given last shows stamps under other names too. `budget` is how many blocks
+/// may be written in all.
+pub(super) fn of_wrap<M: Medium>(
+    work: &mut Work<'_, M>,
+    aliases: &[Alias],
+    budget: u32,
+) -> Result<Option<(u64, Real)>, VerifyError> {
+    let blocks = work.medium.blocks();
+    let differences = aliases.iter().map(|a| a.written.abs_diff(a.found));
+    let mut period = differences.fold(0, gcd);
+    if period == 0 || !is_period(work, period)? {
+        return Ok(None);
+    }
+    // A multiple of the period carries every stamp of it as well; so a divisor may be the period.
+    for factor in prime_factors(period) {
+        while period.is_multiple_of(factor)
+            && period / factor > 1
+            && work.written + 2 < budget
+            && is_period(work, period / factor)?
+        {
+            period /= factor;
+        }
+    }
+    // Where nothing but the plain wrap is at work, the first block that has another name is the one
+    // behind the period. A wrap that leaves the beginning alone has it further up.
+    let top = aliases.iter().map(|a| a.written).max().unwrap_or(blocks - 1);
+    let mut low = period.saturating_sub(1);
+    let mut high = top.max(period);
+    let mut next = period;
+    while high - low > 1 && work.written + 2 < budget {
+        work.tell(Stage::Narrowing, 0.5);
+        if wraps(work, next, period)? {
+            high = next;
+        } else {
+            low = next;
+        }
+        next = low + (high - low) / 2;
+    }
+    let real = Real {
+        at_least: low + 1,
+        at_most: high,
+    };
+    Ok(Some((period, real)))
+}
+
+/// Whether blocks at the end have another name so far below.
+fn is_period<M: Medium>(work: &mut Work<'_, M>, period: u64) -> Result<bool, VerifyError> {
+    let last = work.medium.blocks() - 1;
+    wraps(work, last, period)
+}
+
+/// Whether what is written to a block is found `period` blocks below.
+fn wraps<M: Medium>(work: &mut Work<'_, M>, place: u64, period: u64) -> Result<bool, VerifyError> {
+    let Some(below) = place.checked_sub(period) else {
+        return Ok(false);
+    };
+    work.keep(&[below, place])?;
+    work.stamp(place)?;
+    work.settle()?;
+    Ok(work.stamp_at(below)? == Some(place))
+}
+
+/// How a block is tested for keeping what it is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Test {
+    /// Blocks that are written behind it at the end of the device, to push it out of a cache.
+    pub(super) flood: u64,
+    /// Whether it is stamped twice, for devices that keep the first thing they were given.
+    pub(super) twice: bool,
+}
+
+/// Blocks that are tested in a round, where nothing needs to be pushed out of a cache. Between 2 and
+/// 8 the number of writes hardly differs; more of them mean fewer changes between writing and reading.
+const TESTED: u64 = 8;
+
+/// Narrows down between a block that keeps (`low`, or −1 as `None`) and one that does not.
+pub(super) fn of_end<M: Medium>(
+    work: &mut Work<'_, M>,
+    sounding: &Sounding,
+    low: Option<u64>,
+    high: u64,
+    test: Test,
+    budget: u32,
+) -> Result<Real, VerifyError> {
+    let mut low = low.map_or(0, |low| low + 1);
+    let mut high = high;
+    // `low` is now the first block that is not known to keep; the capacity lies in low ..= high.
+    while low < high {
+        let count = per_round(high - low, test);
+        let cost = count * (1 + u64::from(test.twice)) + test.flood;
+        if u64::from(work.written) + cost > u64::from(budget) {
+            break;
+        }
+        work.tell(Stage::Narrowing, 0.5);
+        let span = high - low;
+        let places = (0..count).map(|i| low + (2 * i + 1) * span / (2 * count));
+        let mut places: Vec<u64> = places.collect();
+        places.dedup();
+        let keeps = keeps(work, sounding, &places, high, test)?;
+        let mut results = places.iter().zip(&keeps);
+        // The first that does not keep is above the last one that counts as keeping.
+        let first_bad = results.find(|(_, kept)| !**kept).map(|(place, _)| *place);
+        let good = places.iter().zip(&keeps).filter(|(place, kept)| {
+            **kept && first_bad.is_none_or(|bad| **place < bad)
+        });
+        if let Some(place) = good.map(|(place, _)| *place).max() {
+            low = place + 1;
+        }
+        high = first_bad.unwrap_or(high);
+    }
+    Ok(Real {
+        at_least: low,
+        at_most: high,
+    })
+}
+
+/// Writes that a round of n blocks and a flood needs, times the rounds, is least at some n.
+fn per_round(span: u64, test: Test) -> u64 {
+    if test.flood <= 1 {
+        return TESTED.min(span);
+    }
+    let rounds = |n: u64| {
+        let mut rounds = 0;
+        let mut left = span;
+        while left > 0 && rounds < 64 {
+            left /= n + 1;
+            rounds += 1;
+        }
+        rounds
+    };
+    let cost = |n: &u64| rounds(*n) * (n + test.flood);
+    (1..=400.min(span)).min_by_key(cost).unwrap_or(1)
+}
+
+fn keeps<M: Medium>(
+    work: &mut Work<'_, M>,
+    sounding: &Sounding,
+    places: &[u64],
+    high: u64,
+    test: Test,
+) -> Result<Vec<bool>, VerifyError> {
+    work.keep(places)?;
+    let mut order: Vec<usize> = (0..places.len()).collect();
+    for _ in 0..=u32::from(test.twice) {
+        work.shuffle(&mut order);
+        for i in &order {
+            work.stamp(places[*i])?;
+        }
+    }
+    // Only blocks behind those that are tested: they are surely not real.
+    let end = sounding.places.run_first + sounding.places.run;
+    let behind = (high + 1).max(sounding.places.run_first);
+    let run = test.flood.min(end.saturating_sub(behind));
+    if run > 0 {
+        work.stamp_run(end - run, run)?;
+    }
+    work.settle()?;
+    work.shuffle(&mut order);
+    let mut kept = vec![false; places.len()];
+    for i in order {
+        kept[i] = work.look(places[i])? == Seen::Right;
+    }
+    Ok(kept)
+}

@@ -1,0 +1,114 @@
+//! An open file or block device as a medium: reads and writes that go past the cache of the host
+//! (`O_DIRECT`), one after the other. Where the file system has no such thing, what is written is synced
+//! and dropped from the cache instead.
+//!
+//! The descriptor is the one that the guard handed out; no name is looked up here.
+
+use super::medium::{Medium, MediumError};
+use nandscope_units::{Bytes, Nanos};
+use rustix::fs::{Advice, OFlags, fadvise, fcntl_getfl, fcntl_setfl, fdatasync};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::time::Instant;
+
+/// What `O_DIRECT` wants of the place in memory: a page is enough for every device.
+const ALIGNMENT: usize = 4096;
+
+/// A file or block device.
+#[derive(Debug)]
+pub struct DirectMedium {
+    file: File,
+    blocks: u64,
+    block_bytes: usize,
+    began: Instant,
+    direct: bool,
+    memory: Vec<u8>,
+}
+
+impl DirectMedium {
+    /// Takes an open file of this size, with blocks of this size.
+    ///
+    /// # Errors
+    /// Where the descriptor cannot be asked.
+    pub fn new(file: File, size: Bytes, block: Bytes) -> io::Result<Self> {
+        let flags = fcntl_getfl(&file)?;
+        let direct = fcntl_setfl(&file, flags | OFlags::DIRECT).is_ok();
+        Ok(DirectMedium {
+            blocks: size.0 / block.0.max(1),
+            block_bytes: block.0 as usize,
+            file,
+            began: Instant::now(),
+            direct,
+            memory: Vec::new(),
+        })
+    }
+
+    /// Whether the cache of the host is gone past.
+    pub fn is_direct(&self) -> bool {
+        self.direct
+    }
+
+    /// Where in the memory an aligned piece of this length begins.
+    fn aligned(&mut self, length: usize) -> usize {
+        if self.memory.len() < length + ALIGNMENT {
+            self.memory = vec![0; length + ALIGNMENT];
+        }
+        // A vector of bytes can always be aligned within its first page.
+        self.memory.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT)
+    }
+
+    fn offset(&self, first: u64) -> u64 {
+        first * self.block_bytes as u64
+    }
+}
+
+impl Medium for DirectMedium {
+    fn blocks(&self) -> u64 {
+        self.blocks
+    }
+
+    fn block_bytes(&self) -> usize {
+        self.block_bytes
+    }
+
+    fn read(&mut self, first: u64, into: &mut [u8]) -> Result<(), MediumError> {
+        let at = self.aligned(into.len());
+        let offset = self.offset(first);
+        let piece = &mut self.memory[at..at + into.len()];
+        self.file.read_exact_at(piece, offset).map_err(failure)?;
+        into.copy_from_slice(piece);
+        Ok(())
+    }
+
+    fn write(&mut self, first: u64, data: &[u8]) -> Result<(), MediumError> {
+        let at = self.aligned(data.len());
+        let offset = self.offset(first);
+        let piece = &mut self.memory[at..at + data.len()];
+        piece.copy_from_slice(data);
+        self.file.write_all_at(piece, offset).map_err(failure)
+    }
+
+    fn settle(&mut self) -> Result<(), MediumError> {
+        fdatasync(&self.file).map_err(|e| failure(e.into()))?;
+        if !self.direct {
+            fadvise(&self.file, 0, None, Advice::DontNeed).map_err(|e| failure(e.into()))?;
+        }
+        Ok(())
+    }
+
+    fn now(&self) -> Nanos {
+        Nanos(u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+fn failure(error: io::Error) -> MediumError {
+    let gone = [Errno::NODEV, Errno::NXIO, Errno::NOMEDIUM, Errno::SHUTDOWN];
+    let code = error.raw_os_error();
+    if gone.iter().any(|e| code == Some(e.raw_os_error())) {
+        MediumError::Gone(error.to_string())
+    } else {
+        MediumError::Failed(error.to_string())
+    }
+}

@@ -1,0 +1,164 @@
+//! Whether a device keeps what it claims to keep: a few stamps at chosen places instead of a full
+//! write and read. [`verify`] finds wraps of any size, blocks that lose what is written, that answer with what
+//! was there before, or that only a cache stands behind; and the real capacity to the block.
+//!
+//! Everything that is written is in the [`Journal`] first, and is put back at the end, after an
+//! interruption, or by the next run ([`restore`]).
+
+mod capacity;
+mod direct;
+mod full;
+mod journal;
+mod medium;
+mod places;
+mod restore;
+mod sounding;
+mod stamp;
+mod verdict;
+mod work;
+
+pub use capacity::Real;
+pub use direct::DirectMedium;
+pub use full::{Full, Pass};
+pub use journal::{Journal, Original, Subject};
+pub use medium::{Medium, MediumError};
+pub use places::{BLOCKS_MIN, Places};
+pub use restore::{Restored, Since, restore};
+pub use sounding::{Alias, Reading, Sounding};
+pub use stamp::{Salt, Seen, judge, read_stamp, write_stamp};
+pub use verdict::{Behaviour, Finding, Verdict};
+pub use work::{Stage, Tell, VerifyError};
+
+use capacity::{Test, of_end, of_wrap};
+use work::Work;
+
+/// How a verification is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Blocks that are written at most, those that are put back not counted.
+    pub budget: u32,
+    /// Blocks that are written behind the others to push them out of a cache in the device.
+    pub run: u64,
+    /// How often all stamps are read once more.
+    pub repeats: u32,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            budget: 1500,
+            run: 384,
+            repeats: 1,
+        }
+    }
+}
+
+/// Verifies a device, and puts back what was on it. The journal is empty at the beginning; whether it
+/// can be removed afterwards, [`Finding::restored`] says.
+///
+/// # Errors
+/// Where it was interrupted (the data has been put back then), the device went away or the journal
+/// could not be written (it has to be put back later, by [`restore`]).
+pub fn verify<M: Medium>(
+    medium: &mut M,
+    journal: &mut Journal,
+    options: &Options,
+    stop: &dyn Fn() -> bool,
+    tell: Tell<'_>,
+) -> Result<Finding, VerifyError> {
+    let (blocks, block_bytes) = (medium.blocks(), medium.block_bytes());
+    if blocks < BLOCKS_MIN || block_bytes < 64 {
+        return Err(VerifyError::Unfit(format!(
+            "a device of {blocks} blocks of {block_bytes} bytes is too small to be verified; at least {BLOCKS_MIN} blocks of 64 bytes are needed"
+        )));
+    }
+    let began = medium.now();
+    let mut work = Work::new(medium, journal, stop, tell);
+    let examined = examine(&mut work, options);
+    work.tell(Stage::Restoring, 0.0);
+    let (written, read_bytes) = (work.written, work.read_bytes);
+    if let Err(error @ (VerifyError::Gone(_) | VerifyError::Unfit(_))) = examined {
+        return Err(error);
+    }
+    let restored = restore(medium, journal, Since::Held);
+    let examined = examined?;
+    let restored = restored.map_err(|e| VerifyError::Gone(e.to_string()))?;
+    Ok(Finding {
+        block_bytes,
+        written,
+        read_bytes,
+        restored,
+        elapsed: medium.now().saturating_sub(began),
+        ..examined
+    })
+}
+
+/// Everything between the first stamp and the last.
+fn examine<M: Medium>(
+    work: &mut Work<'_, M>,
+    options: &Options,
+) -> Result<Finding, VerifyError> {
+    let blocks = work.medium.blocks();
+    let sounding = sounding::sound(work, options.run, options.repeats)?;
+    let mut finding = Finding::new(blocks, sounding);
+    if let Some(Behaviour::Wrap { .. }) = finding.behaviour {
+        let aliases = finding.sounding.aliases.clone();
+        if let Some((period, real)) = of_wrap(work, &aliases, options.budget)? {
+            finding.behaviour = Some(Behaviour::Wrap { period });
+            finding.real = real;
+            return Ok(finding);
+        }
+        finding.no_wrap();
+    }
+    let Some(behaviour) = finding.behaviour else {
+        return Ok(finding);
+    };
+    let test = Test {
+        flood: match behaviour {
+            Behaviour::Cached { blocks } => blocks + 8,
+            // A device may answer with what it was given last: something else comes behind.
+            _ => 1,
+        },
+        twice: behaviour == Behaviour::Stale,
+    };
+    if !finding.sounding.stuck.is_empty() {
+        restamp(work, &mut finding)?;
+    }
+    let (low, high) = finding.bracket();
+    if test.flood > finding.sounding.places.run {
+        // The cache is larger than what was written behind the stamps: those that were right may have
+        // been in it.
+        finding.real = Real {
+            at_least: 0,
+            at_most: high,
+        };
+        return Ok(finding);
+    }
+    finding.real = of_end(work, &finding.sounding, low, high, test, options.budget)?;
+    Ok(finding)
+}
+
+/// Where blocks keep their first stamp, every place is stamped once more to see which.
+fn restamp<M: Medium>(
+    work: &mut Work<'_, M>,
+    finding: &mut Finding,
+) -> Result<(), VerifyError> {
+    let places: Vec<u64> = finding.sounding.places.lattice.clone();
+    for place in &places {
+        work.stamp(*place)?;
+    }
+    work.settle()?;
+    for place in places {
+        let reading = sounding::look(work, place)?;
+        let readings = &mut finding.sounding.readings;
+        if let Some(old) = readings.iter_mut().find(|r| r.place == place) {
+            *old = reading;
+        }
+    }
+    // Those of the run were stamped once, and say nothing of a second time.
+    let run = finding.sounding.places.run_first;
+    let last = finding.blocks - 1;
+    let readings = &mut finding.sounding.readings;
+    readings.retain(|r| r.place < run || r.place == last);
+    Ok(())
+}

@@ -1,0 +1,145 @@
+//! Contents of a block that say which block it is, and in which run they were written. A salt that
+//! nobody could know beforehand keeps contents of an earlier run, or of anybody else, from being
+//! taken for this one's; the rest of the block is noise that no controller can compress.
+
+use std::fmt;
+
+/// What tells the stamps of one run from all others.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Salt(pub [u8; 16]);
+
+impl fmt::Debug for Salt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// What is found in a block where a stamp was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// The stamp that was written there last.
+    Right,
+    /// A stamp of this run, whole, that was written to this or another block.
+    Stamp {
+        /// The block it was written to.
+        place: u64,
+        /// How many times the run had stamped that block before.
+        generation: u32,
+    },
+    /// The right stamp with wrong bits.
+    Damaged {
+        /// How many.
+        bits: u32,
+    },
+    /// Something else.
+    Foreign,
+    /// The device did not give the block.
+    Unreadable,
+}
+
+impl Seen {
+    /// Whether the block held what was written to it.
+    pub fn right(self) -> bool {
+        self == Seen::Right
+    }
+}
+
+const PLACE: usize = 16;
+const GENERATION: usize = 24;
+const SUM: usize = 28;
+const BODY: usize = 32;
+/// The share of wrong bits below which a block is the stamp, damaged: two unrelated blocks differ in
+/// half of their bits.
+const DAMAGED_BELOW: f64 = 0.25;
+
+/// Fills a block, of at least 64 bytes, with the stamp of a place.
+pub fn write_stamp(block: &mut [u8], salt: Salt, place: u64, generation: u32) {
+    block[..PLACE].copy_from_slice(&salt.0);
+    block[PLACE..GENERATION].copy_from_slice(&place.to_le_bytes());
+    block[GENERATION..SUM].copy_from_slice(&generation.to_le_bytes());
+    let mut state = place ^ u64::from(generation).rotate_left(40) ^ first_half(salt);
+    for piece in block[BODY..].chunks_mut(8) {
+        let noise = splitmix(&mut state).to_le_bytes();
+        piece.copy_from_slice(&noise[..piece.len()]);
+    }
+    let sum = sum(block).to_le_bytes();
+    block[SUM..BODY].copy_from_slice(&sum);
+}
+
+/// The place and generation of a block that is a whole stamp of this salt.
+pub fn read_stamp(block: &[u8], salt: Salt) -> Option<(u64, u32)> {
+    if block.len() < BODY || block[..PLACE] != salt.0 {
+        return None;
+    }
+    let place = u64::from_le_bytes(block[PLACE..GENERATION].try_into().ok()?);
+    let generation = u32::from_le_bytes(block[GENERATION..SUM].try_into().ok()?);
+    let stored = u32::from_le_bytes(block[SUM..BODY].try_into().ok()?);
+    (stored == sum(block)).then_some((place, generation))
+}
+
+/// What a block holds in which the stamp of a place was written last.
+pub fn judge(block: &[u8], salt: Salt, place: u64, generation: u32) -> Seen {
+    match read_stamp(block, salt) {
+        Some(found) if found == (place, generation) => Seen::Right,
+        Some((place, generation)) => Seen::Stamp { place, generation },
+        None => {
+            let mut expected = vec![0; block.len()];
+            write_stamp(&mut expected, salt, place, generation);
+            let differences = expected.iter().zip(block);
+            let bits: u32 = differences.map(|(a, b)| (a ^ b).count_ones()).sum();
+            if f64::from(bits) < DAMAGED_BELOW * 8.0 * block.len() as f64 {
+                Seen::Damaged { bits }
+            } else {
+                Seen::Foreign
+            }
+        }
+    }
+}
+
+/// The checksum of everything but itself.
+fn sum(block: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&block[..SUM]);
+    hasher.update(&block[BODY..]);
+    hasher.finalize()
+}
+
+fn first_half(salt: Salt) -> u64 {
+    let mut half = [0; 8];
+    half.copy_from_slice(&salt.0[..8]);
+    u64::from_le_bytes(half)
+}
+
+/// SplitMix64 of Steele, Lea and Flood.
+pub(crate) fn splitmix(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stamps_are_told_from_each_other_and_from_everything_else() {
+        let (salt, other) = (Salt([7; 16]), Salt([8; 16]));
+        let mut block = vec![0; 512];
+        write_stamp(&mut block, salt, 77, 2);
+        assert_eq!(judge(&block, salt, 77, 2), Seen::Right);
+        let (place, generation) = (77, 2);
+        let found = Seen::Stamp { place, generation };
+        assert_eq!(judge(&block, salt, 78, 2), found);
+        assert_eq!(judge(&block, salt, 77, 3), found);
+        assert_eq!(read_stamp(&block, other), None);
+        assert_eq!(judge(&block, other, 77, 2), Seen::Foreign);
+        assert_eq!(judge(&[0; 512], salt, 77, 2), Seen::Foreign);
+        for at in [0, 20, 29, 500] {
+            let mut damaged = block.clone();
+            damaged[at] ^= 0b101;
+            assert_eq!(judge(&damaged, salt, 77, 2), Seen::Damaged { bits: 2 });
+        }
+    }
+}

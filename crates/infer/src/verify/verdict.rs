@@ -1,0 +1,206 @@
+//! What the stamps say: what the device does instead of keeping, whether it is one that fails or one that never
+//! had what it claims, and in how far that is certain.
+
+use super::capacity::Real;
+use super::restore::Restored;
+use super::sounding::{Reading, Sounding};
+use super::stamp::Seen;
+use nandscope_units::Nanos;
+use serde::Serialize;
+
+/// What a device does with blocks that it does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum Behaviour {
+    /// It keeps them in other blocks, so many below.
+    Wrap {
+        /// The distance in blocks.
+        period: u64,
+    },
+    /// It loses what is written and answers with something else.
+    Drop,
+    /// It answers with what was there before.
+    Stale,
+    /// It keeps the latest ones in a cache, and loses them when others come.
+    Cached {
+        /// The size of the cache in blocks, as far as it was seen.
+        blocks: u64,
+    },
+    /// It answers with errors.
+    Errors,
+}
+
+/// What the device is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Everything stood where it should.
+    Genuine,
+    /// It has less than it claims.
+    Fake,
+    /// Single blocks lose or change data.
+    Failing,
+    /// Something does not fit, and does not prove anything.
+    Suspicious,
+}
+
+/// Everything that was found out.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// Blocks that the device claims.
+    pub blocks: u64,
+    /// Bytes of a block.
+    pub block_bytes: usize,
+    /// Blocks that it has.
+    pub real: Real,
+    /// What it does with the others.
+    pub behaviour: Option<Behaviour>,
+    /// The first pass.
+    pub sounding: Sounding,
+    /// Blocks whose stamps were not right.
+    pub wrong_places: Vec<u64>,
+    /// Blocks written, those put back not counted.
+    pub written: u32,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// What became of the data.
+    pub restored: Restored,
+    /// The device's time that it took.
+    pub elapsed: Nanos,
+}
+
+/// Where at least this share of the stamps behind the first wrong one is wrong, the device ends there.
+const ENDS: f64 = 0.5;
+
+impl Finding {
+    pub(super) fn new(blocks: u64, sounding: Sounding) -> Self {
+        let mut finding = Finding {
+            blocks,
+            block_bytes: 0,
+            real: Real {
+                at_least: blocks,
+                at_most: blocks,
+            },
+            behaviour: None,
+            sounding,
+            wrong_places: Vec::new(),
+            written: 0,
+            read_bytes: 0,
+            restored: Restored::default(),
+            elapsed: Nanos::ZERO,
+        };
+        finding.wrong_places = finding.wrong().map(|r| r.place).collect();
+        finding.behaviour = finding.behaviour_seen();
+        finding
+    }
+
+    fn wrong(&self) -> impl Iterator<Item = &Reading> {
+        self.sounding.readings.iter().filter(|r| !r.seen.right())
+    }
+
+    fn behaviour_seen(&self) -> Option<Behaviour> {
+        let sounding = &self.sounding;
+        if !sounding.aliases.is_empty() && self.aliases_agree() {
+            return Some(Behaviour::Wrap { period: 0 });
+        }
+        self.ending()
+    }
+
+    /// Takes the wrap back, after a closer look.
+    pub(super) fn no_wrap(&mut self) {
+        self.behaviour = self.ending();
+    }
+
+    /// What a device does that ends somewhere without being a wrap.
+    fn ending(&self) -> Option<Behaviour> {
+        let sounding = &self.sounding;
+        if !sounding.stuck.is_empty() {
+            return Some(Behaviour::Stale);
+        }
+        let first = self.wrong().map(|r| r.place).min()?;
+        // The run is one place: its blocks share a fate.
+        let single = |r: &&Reading| r.place < sounding.places.run_first || r.place + 1 == self.blocks;
+        let behind = sounding.readings.iter().filter(single);
+        let behind: Vec<&Reading> = behind.filter(|r| r.place >= first).collect();
+        let wrong = behind.iter().filter(|r| !r.seen.right()).count();
+        let last_is_right = sounding.readings.first().is_some_and(|r| r.seen.right());
+        let many = wrong as f64 >= ENDS * behind.len() as f64;
+        if last_is_right || !many {
+            return None;
+        }
+        Some(self.kind_of(&behind))
+    }
+
+    /// Whether the names differ by multiples of something worth the name of a wrap, and not at random.
+    fn aliases_agree(&self) -> bool {
+        let differences = self.sounding.aliases.iter();
+        let differences = differences.map(|a| a.written.abs_diff(a.found));
+        let period = differences.fold(0, super::places::gcd);
+        period > 64 || self.sounding.readings.iter().all(|r| r.seen.right())
+    }
+
+    fn kind_of(&self, behind: &[&Reading]) -> Behaviour {
+        let wrong = behind.iter().filter(|r| !r.seen.right());
+        let others = wrong.clone().filter(|r| matches!(r.seen, Seen::Stamp { .. }));
+        // A device that answers with what it was given last does so right after a write too.
+        let echoes = others.count() * 2 > wrong.clone().count();
+        if self.sounding.at_once && !echoes {
+            return Behaviour::Cached {
+                blocks: self.cache(),
+            };
+        }
+        let mut votes = [0_u32; 3];
+        for reading in wrong {
+            let vote = match reading.seen {
+                Seen::Unreadable => 0,
+                Seen::Stamp { .. } => 1,
+                _ if reading.as_before && !reading.constant => 1,
+                _ => 2,
+            };
+            votes[vote] += 1;
+        }
+        match votes {
+            [errors, stale, drop] if errors > stale && errors > drop => Behaviour::Errors,
+            [_, stale, drop] if stale > drop => Behaviour::Stale,
+            _ => Behaviour::Drop,
+        }
+    }
+
+    /// How many of the blocks written last were still right: the size of the cache.
+    fn cache(&self) -> u64 {
+        let (_, high) = self.bracket();
+        let beyond = self.sounding.readings.iter().filter(|r| r.place >= high);
+        let beyond: Vec<bool> = beyond.map(|r| r.seen.right()).collect();
+        let first_right = beyond.iter().position(|right| *right);
+        first_right.map_or(0, |i| (beyond.len() - i) as u64)
+    }
+
+    /// The last stamp below all wrong ones, and the first wrong one.
+    pub(super) fn bracket(&self) -> (Option<u64>, u64) {
+        let high = self.wrong().map(|r| r.place).min();
+        let high = high.unwrap_or(self.blocks - 1);
+        let right = self.sounding.readings.iter().filter(|r| r.seen.right());
+        let low = right.map(|r| r.place).filter(|p| *p < high).max();
+        (low, high)
+    }
+
+    /// What the stamps alone say.
+    pub fn verdict(&self) -> Verdict {
+        if self.behaviour.is_some() {
+            Verdict::Fake
+        } else if !self.sounding.aliases.is_empty() {
+            Verdict::Suspicious
+        } else if !self.sounding.is_clean() {
+            Verdict::Failing
+        } else {
+            Verdict::Genuine
+        }
+    }
+
+    /// How likely it is that a device of which this share of the blocks, scattered at random, loses data
+    /// was found out. One that ends anywhere is found for certain.
+    pub fn detection(&self, share: f64) -> f64 {
+        let single = self.sounding.places.lattice.len() as f64;
+        1.0 - libm::pow(1.0 - share.clamp(0.0, 1.0), single)
+    }
+}

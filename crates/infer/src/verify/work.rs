@@ -1,0 +1,221 @@
+//! One device under verification: writes a block only when the journal has it, counts what is
+//! written, and looks at what has become of it.
+
+use super::journal::{Journal, Original};
+use super::medium::{Medium, MediumError};
+use super::stamp::{Salt, Seen, judge, read_stamp, splitmix, write_stamp};
+use nandscope_units::Nanos;
+use std::collections::{BTreeMap, BTreeSet};
+use thiserror::Error;
+
+/// Why a verification did not come to an end.
+#[derive(Debug, Error)]
+pub enum VerifyError {
+    /// Somebody asked to stop.
+    #[error("interrupted")]
+    Stopped,
+    /// The device is gone.
+    #[error("{0}; the journal is kept, and the next run restores the data")]
+    Gone(String),
+    /// The journal cannot be written; nothing more is written to the device.
+    #[error("the journal cannot be written: {0}; give a place with room by --journal")]
+    Journal(#[from] std::io::Error),
+    /// The device cannot be verified, and why.
+    #[error("{0}")]
+    Unfit(String),
+}
+
+/// What the caller learns while it waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Blocks are stamped all over the device.
+    Stamping,
+    /// The stamps are read.
+    Reading,
+    /// The beginning is searched for stamps that belong elsewhere.
+    Searching,
+    /// The end of what is real is narrowed down.
+    Narrowing,
+    /// The data is put back.
+    Restoring,
+}
+
+/// Tells of the stage, the share of it that is done, and the device's time.
+pub type Tell<'a> = &'a mut dyn FnMut(Stage, f64, Nanos);
+
+pub(crate) struct Work<'a, M: Medium> {
+    pub(crate) medium: &'a mut M,
+    pub(crate) journal: &'a mut Journal,
+    pub(crate) written: u32,
+    pub(crate) read_bytes: u64,
+    /// Blocks whose contents could not be read, and which are therefore not written.
+    pub(crate) unreadable: BTreeSet<u64>,
+    /// The generation that was written last, by block.
+    pub(crate) generations: BTreeMap<u64, u32>,
+    pub(crate) random: u64,
+    stop: &'a dyn Fn() -> bool,
+    tell: Tell<'a>,
+    block: Vec<u8>,
+}
+
+impl<'a, M: Medium> Work<'a, M> {
+    pub(crate) fn new(
+        medium: &'a mut M,
+        journal: &'a mut Journal,
+        stop: &'a dyn Fn() -> bool,
+        tell: Tell<'a>,
+    ) -> Self {
+        let mut seed = [0; 8];
+        seed.copy_from_slice(&journal.salt().0[8..]);
+        Work {
+            block: vec![0; medium.block_bytes()],
+            random: u64::from_le_bytes(seed),
+            medium,
+            journal,
+            written: 0,
+            read_bytes: 0,
+            unreadable: BTreeSet::new(),
+            generations: BTreeMap::new(),
+            stop,
+            tell,
+        }
+    }
+
+    pub(crate) fn salt(&self) -> Salt {
+        self.journal.salt()
+    }
+
+    pub(crate) fn tell(&mut self, stage: Stage, share: f64) {
+        let now = self.medium.now();
+        (self.tell)(stage, share, now);
+    }
+
+    pub(crate) fn look_whether_to_stop(&self) -> Result<(), VerifyError> {
+        if (self.stop)() {
+            return Err(VerifyError::Stopped);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            let other = splitmix(&mut self.random) % (last as u64 + 1);
+            items.swap(last, other as usize);
+        }
+    }
+
+    /// Brings blocks into the journal, those that are not in it yet.
+    pub(crate) fn keep(&mut self, places: &[u64]) -> Result<(), VerifyError> {
+        let mut batch = Vec::new();
+        let mut seen = BTreeSet::new();
+        for place in places {
+            if self.journal.original(*place).is_some()
+                || self.unreadable.contains(place)
+                || !seen.insert(*place)
+            {
+                continue;
+            }
+            self.look_whether_to_stop()?;
+            match self.read(*place)? {
+                true => batch.push(Original {
+                    place: *place,
+                    contents: self.block.clone(),
+                }),
+                false => {
+                    self.unreadable.insert(*place);
+                }
+            }
+        }
+        Ok(self.journal.append(batch)?)
+    }
+
+    /// Brings neighbouring blocks into the journal with one read.
+    pub(crate) fn keep_run(&mut self, first: u64, count: u64) -> Result<(), VerifyError> {
+        let size = self.block.len();
+        let mut contents = vec![0; count as usize * size];
+        self.read_bytes += contents.len() as u64;
+        match self.medium.read(first, &mut contents) {
+            Ok(()) => {}
+            Err(MediumError::Gone(why)) => return Err(VerifyError::Gone(why)),
+            Err(MediumError::Failed(_)) => {
+                let places: Vec<u64> = (first..first + count).collect();
+                return self.keep(&places);
+            }
+        }
+        let blocks = (first..).zip(contents.chunks(size));
+        let new = blocks.filter(|(place, _)| self.journal.original(*place).is_none());
+        let batch = new.map(|(place, contents)| Original {
+            place,
+            contents: contents.to_vec(),
+        });
+        let batch = batch.collect();
+        Ok(self.journal.append(batch)?)
+    }
+
+    /// Stamps a block that is in the journal with the next generation; false where the device
+    /// does not take it.
+    pub(crate) fn stamp(&mut self, place: u64) -> Result<bool, VerifyError> {
+        self.look_whether_to_stop()?;
+        self.stamp_run(place, 1)
+    }
+
+    /// Stamps neighbouring blocks with one write.
+    pub(crate) fn stamp_run(&mut self, first: u64, count: u64) -> Result<bool, VerifyError> {
+        let salt = self.salt();
+        let mut data = vec![0; count as usize * self.block.len()];
+        for (place, block) in (first..).zip(data.chunks_mut(self.block.len())) {
+            if self.journal.original(place).is_none() {
+                // What is not in the journal is not touched.
+                return Ok(false);
+            }
+            let generation = self.generations.entry(place).or_insert(0);
+            *generation += 1;
+            write_stamp(block, salt, place, *generation);
+        }
+        self.written += count as u32;
+        match self.medium.write(first, &data) {
+            Ok(()) => Ok(true),
+            Err(MediumError::Failed(_)) => Ok(false),
+            Err(MediumError::Gone(why)) => Err(VerifyError::Gone(why)),
+        }
+    }
+
+    /// What is in a block that was stamped.
+    pub(crate) fn look(&mut self, place: u64) -> Result<Seen, VerifyError> {
+        self.look_whether_to_stop()?;
+        let generation = self.generations.get(&place).copied().unwrap_or(0);
+        Ok(if self.read(place)? {
+            judge(&self.block, self.salt(), place, generation)
+        } else {
+            Seen::Unreadable
+        })
+    }
+
+    /// The stamp in a block, whichever it is.
+    pub(crate) fn stamp_at(&mut self, place: u64) -> Result<Option<u64>, VerifyError> {
+        let readable = self.read(place)?;
+        let stamp = read_stamp(&self.block, self.salt()).filter(|_| readable);
+        Ok(stamp.map(|(place, _)| place))
+    }
+
+    /// What the last look or read found, byte for byte.
+    pub(crate) fn last(&self) -> &[u8] {
+        &self.block
+    }
+
+    pub(crate) fn settle(&mut self) -> Result<(), VerifyError> {
+        match self.medium.settle() {
+            Ok(()) | Err(MediumError::Failed(_)) => Ok(()),
+            Err(MediumError::Gone(why)) => Err(VerifyError::Gone(why)),
+        }
+    }
+
+    fn read(&mut self, place: u64) -> Result<bool, VerifyError> {
+        self.read_bytes += self.block.len() as u64;
+        match self.medium.read(place, &mut self.block) {
+            Ok(()) => Ok(true),
+            Err(MediumError::Failed(_)) => Ok(false),
+            Err(MediumError::Gone(why)) => Err(VerifyError::Gone(why)),
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Verification against devices that are not what they claim to be, and against genuine ones.
+
+#![allow(clippy::unwrap_used, reason = "a failed test should panic")]
+
+mod support;
+
+use nandscope_infer::verify::{Behaviour, Finding, Journal, Options, Salt, Subject, Verdict, verify};
+use support::{Device, Fault, Folder, Random};
+
+fn salt(n: u64) -> Salt {
+    let mut salt = [0; 16];
+    salt[..8].copy_from_slice(&n.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes());
+    salt[8..].copy_from_slice(&(n + 1).wrapping_mul(0xbf58_476d_1ce4_e5b9).to_le_bytes());
+    Salt(salt)
+}
+
+fn run(device: &mut Device, number: u64) -> Finding {
+    let folder = Folder::new();
+    let subject = Subject {
+        identity: "a test".into(),
+        blocks: device.claims,
+        block_bytes: 512,
+    };
+    let path = folder.0.join("journal");
+    let mut journal = Journal::create(&path, subject, salt(number)).unwrap();
+    let before = device.snapshot();
+    let options = Options::default();
+    let finding = verify(device, &mut journal, &options, &|| false, &mut |_, _, _| {}).unwrap();
+    device.same_as(&before);
+    let all = finding.written + finding.restored.written;
+    assert!(all < 2000, "{all} blocks written, {:?}", device.fault);
+    finding
+}
+
+/// Sizes that no one would choose, from 0.1 to 99.9 % of the claim.
+fn real(random: &mut Random, claims: u64) -> u64 {
+    let share = match random.below(4) {
+        0 => 1 + random.below(20),
+        1 => 980 + random.below(20),
+        _ => 1 + random.below(999),
+    };
+    let about = claims * share / 1000;
+    let jitter = random.below((claims / 2000).max(1));
+    (about + jitter).clamp(claims / 1000, claims * 999 / 1000)
+}
+
+fn check(device: &Device, finding: &Finding) {
+    let fault = device.fault;
+    assert_eq!(finding.verdict(), Verdict::Fake, "{fault:?} {finding:?}");
+    let claims = device.claims;
+    let real = fault.real().unwrap();
+    assert_eq!(finding.real.exact(), Some(real), "{fault:?} of {claims}, {:?}", finding.real);
+    let right = match (fault, finding.behaviour.unwrap()) {
+        (Fault::Wrap { .. }, Behaviour::Wrap { period }) => period == real,
+        (Fault::Drop { .. }, Behaviour::Drop) => true,
+        (Fault::Keeps { .. } | Fault::First { .. } | Fault::Echo { .. }, Behaviour::Stale) => true,
+        (Fault::Cached { cache, .. }, Behaviour::Cached { blocks }) => blocks == cache,
+        (Fault::Errors { .. }, Behaviour::Errors) => true,
+        _ => false,
+    };
+    assert!(right, "{fault:?} taken for {:?}", finding.behaviour);
+}
+
+#[test]
+fn a_hundred_fakes_are_found_with_their_capacity_to_the_block() {
+    let mut random = Random(11);
+    for number in 0..100 {
+        let claims = [1 << 16, 1 << 21, 62_333_952, 1 << 28][random.below(4) as usize] + random.below(4096);
+        let real = real(&mut random, claims);
+        let fault = match number % 8 {
+            0 => Fault::Wrap { real },
+            // A power of two, as in most fakes of the shop.
+            1 => Fault::Wrap { real: 1 << (real.ilog2()) },
+            2 => Fault::Drop { real, byte: None },
+            3 => Fault::Drop { real, byte: Some([0, 0xff][random.below(2) as usize]) },
+            4 => Fault::Keeps { real },
+            5 => Fault::First { real },
+            6 => Fault::Cached { real, cache: 1 + random.below(100) },
+            _ if random.below(2) == 0 => Fault::Errors { real },
+            _ => Fault::Echo { real },
+        };
+        // A cache that holds everything behind the real end is found by nothing but a power cut.
+        if let Fault::Cached { real, cache } = fault && claims - real <= cache + 8 {
+            continue;
+        }
+        let mut device = Device::new(claims, fault, number);
+        let finding = run(&mut device, number);
+        check(&device, &finding);
+    }
+}
+
+#[test]
+fn a_card_that_wraps_at_3000_of_8192_mib_is_found() {
+    let mib = 2048;
+    for real in [3000 * mib, 3000 * mib + 1, 4096 * mib, 8191 * mib, 5461 * mib - 7] {
+        let mut device = Device::new(8192 * mib, Fault::Wrap { real }, 5);
+        let finding = run(&mut device, real);
+        check(&device, &finding);
+    }
+}
+
+#[test]
+fn a_card_whose_beginning_is_no_part_of_the_wrap_is_found() {
+    let (claims, real) = (1 << 21, 700_001);
+    let mut device = Device::new(claims, Fault::WrapBehind { kept: 513, real }, 5);
+    let finding = run(&mut device, 3);
+    assert_eq!(finding.behaviour, Some(Behaviour::Wrap { period: real - 513 }));
+    assert_eq!(finding.real.exact(), Some(real));
+}
+
+#[test]
+fn no_genuine_device_is_accused() {
+    let mut random = Random(5);
+    for number in 0..100 {
+        let claims = 64 + random.below(1 << (10 + number % 18));
+        let mut device = Device::new(claims, Fault::None, number);
+        let finding = run(&mut device, number);
+        assert_eq!(finding.verdict(), Verdict::Genuine, "{claims} {finding:?}");
+        assert!(finding.restored.lost.is_empty());
+        assert_eq!(finding.real.exact(), Some(claims));
+    }
+}
+
+#[test]
+fn a_card_with_single_bad_blocks_is_failing_and_no_fake() {
+    let mut device = Device::new(1 << 20, Fault::Scattered { every: 5 }, 1);
+    let finding = run(&mut device, 1);
+    assert_eq!(finding.verdict(), Verdict::Failing, "{finding:?}");
+    let share = finding.wrong_places.len() as f64 / finding.sounding.readings.len() as f64;
+    assert!((0.1..0.3).contains(&share), "{share}");
+    // 1 − 0.8^64 and more.
+    assert!(finding.detection(0.2) > 0.999_999);
+    assert_eq!(finding.detection(0.0), 0.0);
+}
+
+#[test]
+fn a_full_write_and_read_counts_what_is_there_and_goes_on_after_an_interruption() {
+    use nandscope_infer::verify::{Full, VerifyError};
+    let claims = 40_000;
+    for (fault, real) in [
+        (Fault::None, claims),
+        (Fault::Wrap { real: 12_345 }, 12_345),
+        (Fault::Drop { real: 30_001, byte: Some(0) }, 30_001),
+        (Fault::Errors { real: 30_001 }, 30_001),
+    ] {
+        let mut device = Device::new(claims, fault, 1);
+        let mut full = Full::new("a test".into(), claims, 512, salt(1));
+        let mut saved = full.clone();
+        let mut interruptions = 0;
+        loop {
+            let looks = std::cell::Cell::new(0);
+            let stop = || {
+                looks.set(looks.get() + 1);
+                looks.get() > 7
+            };
+            let result = full.go_on(&mut device, &stop, &mut |state| {
+                saved = state.clone();
+                Ok(())
+            });
+            match result {
+                Ok(()) => break,
+                Err(VerifyError::Stopped) => interruptions += 1,
+                Err(other) => panic!("{other}"),
+            }
+            // Another process goes on from what was saved.
+            full = saved.clone();
+        }
+        assert!(interruptions > 2);
+        assert_eq!(full.real_blocks(), real, "{full:?}");
+        let wrong = full.elsewhere + full.foreign + full.unreadable;
+        assert_eq!(full.right + wrong, claims);
+        assert!(full.share() == 1.0 && !full.write_rates.is_empty());
+    }
+}

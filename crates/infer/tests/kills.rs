@@ -1,0 +1,148 @@
+//! A verification that is cut off at any moment leaves a journal from which the data comes back byte
+//! for byte.
+
+#![allow(clippy::unwrap_used, reason = "a failed test should panic")]
+
+mod support;
+
+use nandscope_infer::verify::{
+    Journal, Medium, Options, Original, Restored, Salt, Since, Subject, VerifyError, restore, verify,
+};
+use std::cell::Cell;
+use support::{Device, Fault, Folder, Random};
+
+const CLAIMS: u64 = 1 << 21;
+const FAULTS: [Fault; 4] = [
+    Fault::None,
+    Fault::Wrap { real: 777_777 },
+    Fault::Wrap { real: 3001 },
+    Fault::Drop {
+        real: 1_500_000,
+        byte: Some(0),
+    },
+];
+
+fn subject() -> Subject {
+    Subject {
+        identity: "a test".into(),
+        blocks: CLAIMS,
+        block_bytes: 512,
+    }
+}
+
+/// Verifies until the power goes; true where it did not.
+fn attempt(device: &mut Device, folder: &Folder, seed: u8) -> bool {
+    let path = folder.0.join("journal");
+    let mut journal = Journal::create(&path, subject(), Salt([seed; 16])).unwrap();
+    let options = Options::default();
+    let result = verify(device, &mut journal, &options, &|| false, &mut |_, _, _| {});
+    match result {
+        Ok(_) => true,
+        Err(VerifyError::Gone(_)) => false,
+        Err(other) => panic!("{other}"),
+    }
+}
+
+fn come_back(device: &mut Device, folder: &Folder) -> Option<Restored> {
+    let journal = Journal::open(&folder.0.join("journal")).unwrap();
+    restore(device, &journal, Since::LeftBehind).ok()
+}
+
+#[test]
+fn data_comes_back_after_two_hundred_kills() {
+    let mut random = Random(3);
+    for number in 0..200_u64 {
+        let fault = FAULTS[number as usize % FAULTS.len()];
+        let folder = Folder::new();
+        let mut device = Device::new(CLAIMS, fault, number);
+        let before = device.snapshot();
+        // A whole run takes some 1,700 operations.
+        device.operations_left = random.below(1700);
+        if attempt(&mut device, &folder, 9) {
+            device.same_as(&before);
+            continue;
+        }
+        // The second run is killed as well, in the middle of putting the data back.
+        device.operations_left = random.below(300);
+        let restored = come_back(&mut device, &folder);
+        device.operations_left = u64::MAX;
+        let restored = restored.or_else(|| come_back(&mut device, &folder)).unwrap();
+        device.same_as(&before);
+        if fault == Fault::None {
+            assert!(restored.lost.is_empty() && restored.foreign.is_empty(), "{restored:?}");
+        }
+    }
+}
+
+#[test]
+fn data_comes_back_when_somebody_asks_to_stop() {
+    for after in [0, 1, 5, 9, 40, 200, 500, 900] {
+        let folder = Folder::new();
+        let mut device = Device::new(CLAIMS, Fault::None, after);
+        let before = device.snapshot();
+        let path = folder.0.join("journal");
+        let mut journal = Journal::create(&path, subject(), Salt([1; 16])).unwrap();
+        let asked = Cell::new(0);
+        let stop = || {
+            asked.set(asked.get() + 1);
+            asked.get() > after
+        };
+        let options = Options::default();
+        let result = verify(&mut device, &mut journal, &options, &stop, &mut |_, _, _| {});
+        assert!(matches!(result, Err(VerifyError::Stopped)), "{after}");
+        device.same_as(&before);
+    }
+}
+
+#[test]
+fn what_somebody_else_wrote_since_is_left_alone() {
+    let folder = Folder::new();
+    let mut device = Device::new(CLAIMS, Fault::None, 1);
+    device.operations_left = 900;
+    assert!(!attempt(&mut device, &folder, 9));
+    device.operations_left = u64::MAX;
+    let journal = Journal::open(&folder.0.join("journal")).unwrap();
+    let place = journal.originals()[3].place;
+    device.write(place, &[0x42; 512]).unwrap();
+    let restored = restore(&mut device, &journal, Since::LeftBehind).unwrap();
+    assert_eq!(restored.foreign, [place]);
+    let mut block = vec![0; 512];
+    device.read(place, &mut block).unwrap();
+    assert_eq!(block, [0x42; 512]);
+}
+
+#[test]
+fn a_journal_cut_off_anywhere_gives_whole_batches_only() {
+    let folder = Folder::new();
+    let path = folder.0.join("journal");
+    let mut journal = Journal::create(&path, subject(), Salt([5; 16])).unwrap();
+    let batch = |from: u64| {
+        let original = |place: u64| Original {
+            place,
+            contents: vec![place as u8; 512],
+        };
+        (from..from + 3).map(original).collect::<Vec<_>>()
+    };
+    journal.append(batch(10)).unwrap();
+    let first = std::fs::metadata(&path).unwrap().len();
+    journal.append(batch(20)).unwrap();
+    let whole = std::fs::read(&path).unwrap();
+    let other = folder.0.join("cut");
+    for length in 0..=whole.len() {
+        std::fs::write(&other, &whole[..length]).unwrap();
+        let Ok(journal) = Journal::open(&other) else {
+            assert!((length as u64) < first, "{length}");
+            continue;
+        };
+        let there = journal.originals().len();
+        let right = match length as u64 {
+            l if l == whole.len() as u64 => there == 6,
+            l if l >= first => there == 3,
+            _ => there == 0,
+        };
+        assert!(right, "{length}: {there}");
+        assert_eq!(journal.subject(), &subject());
+    }
+    // A journal is never begun over another one.
+    assert!(Journal::create(&path, subject(), Salt([5; 16])).is_err());
+}

@@ -1,0 +1,68 @@
+//! Registers of cards that were collected as fakes, and of cards that were measured as genuine.
+
+#![allow(clippy::unwrap_used, reason = "a failed test should panic")]
+
+use nandscope_infer::registers::{Weight, of_cid};
+use nandscope_inspect::registers::{Checksum, Cid, Csd, Family};
+use nandscope_units::Bytes;
+
+fn number(text: &str) -> u64 {
+    u64::from_str_radix(text.trim_start_matches("0x"), 16).unwrap()
+}
+
+#[test]
+fn every_collected_fake_is_suspicious() {
+    let mut named = 0;
+    let mut nobody = 0;
+    for line in include_str!("data/fake_ids.csv").lines().skip(1) {
+        let cell: Vec<&str> = line.split(',').collect();
+        let (month, year) = cell[5].split_once('/').unwrap();
+        let cid = Cid {
+            manufacturer: number(cell[3]) as u8,
+            oem: number(cell[4]) as u16,
+            maker: None,
+            product: cell[2].to_string(),
+            revision: (0, 0),
+            serial: number(cell[0]) as u32,
+            year: year.parse().unwrap(),
+            month: month.parse().unwrap(),
+            checksum: Checksum::NotGiven,
+        };
+        let gib: f64 = cell[1].parse().unwrap();
+        let capacity = Bytes((gib * (1_u64 << 30) as f64) as u64);
+        let mut marks = of_cid(&cid, Some(capacity), 2026);
+        marks.retain(|m| m.weight == Weight::Suspicious);
+        assert!(!marks.is_empty(), "{line}");
+        named += u32::from(marks.iter().any(|m| m.id == "name-capacity"));
+        nobody += u32::from(marks.iter().any(|m| m.id == "maker"));
+    }
+    // SD16G with 29 GiB.
+    assert!(named >= 20 && nobody >= 86, "{named} {nobody}");
+}
+
+#[test]
+fn genuine_cards_are_not() {
+    // Measured cards of known makers; CIDs as the cards answered.
+    let cards = [
+        ("275048534434474230dae3e5eb00e200", "400e00325b5900001da77f800a400000"),
+        ("1b534d3030303030106b1c53e200f701", "400e00325b590000775d7f800a400001"),
+        ("035054534c31364730da0a5d93010101", "400e00325b59000073a77f800a400001"),
+        ("03534453553032478000e22ef4009cfc", "002600325f5a83aefefbcfff928040de"),
+        ("413432534438474220a070df2800e200", "400e00325b5900003adf7f800a400000"),
+        ("02544d53413034471320efe6c200d900", "400e00325b5900001d6f7f800a400000"),
+        ("744a60555344202010a5a5035e00f601", "400e00325b5900003c1d7f800a400001"),
+        ("09415041462055441047b00419007b36", "002f00325f5a83cf2db7ffbf96800068"),
+    ];
+    for (cid, csd) in cards {
+        let cid = Cid::from_hex(cid, Family::Sd, None).unwrap();
+        let capacity = Csd::from_hex(csd, Family::Sd).unwrap().capacity;
+        let mut marks = of_cid(&cid, capacity, 2026);
+        marks.retain(|m| m.weight == Weight::Suspicious);
+        assert!(marks.is_empty(), "{cid:?} {marks:?}");
+    }
+    // And one that looks like a copy of the manual: 12 34 56, serial number 10.
+    let odd = Cid::from_hex("12345653440000000000000af200e308", Family::Sd, None).unwrap();
+    let marks = of_cid(&odd, None, 2026);
+    let ids: Vec<_> = marks.iter().map(|m| m.id).collect();
+    assert_eq!(ids, ["maker", "serial", "name"]);
+}

@@ -1,0 +1,260 @@
+//! Devices in memory that keep their contents, and all that fakes do instead.
+
+#![allow(dead_code, reason = "each test file uses a part")]
+
+use nandscope_infer::verify::{Medium, MediumError};
+use nandscope_units::Nanos;
+use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// What a device does with blocks from `real` on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    None,
+    /// Block x is block x mod `real`.
+    Wrap { real: u64 },
+    /// From `kept` on, blocks repeat with what is left.
+    WrapBehind { kept: u64, real: u64 },
+    /// Writes are lost; reads give a byte, or noise.
+    Drop { real: u64, byte: Option<u8> },
+    /// Writes are lost; reads give what was there at the beginning.
+    Keeps { real: u64 },
+    /// The first write stays, whatever comes later.
+    First { real: u64 },
+    /// Reads give what was written last, wherever.
+    Echo { real: u64 },
+    /// So many of the latest blocks stay.
+    Cached { real: u64, cache: u64 },
+    /// Reads and writes fail.
+    Errors { real: u64 },
+    /// One of so many blocks, at random, loses what is written.
+    Scattered { every: u64 },
+}
+
+impl Fault {
+    pub fn real(self) -> Option<u64> {
+        match self {
+            Fault::None | Fault::Scattered { .. } => None,
+            Fault::Wrap { real }
+            | Fault::WrapBehind { real, .. }
+            | Fault::Drop { real, .. }
+            | Fault::Keeps { real }
+            | Fault::First { real }
+            | Fault::Echo { real }
+            | Fault::Cached { real, .. }
+            | Fault::Errors { real } => Some(real),
+        }
+    }
+}
+
+/// A device of blocks of 512 bytes. What was never written is noise that follows from the place.
+pub struct Device {
+    pub claims: u64,
+    pub fault: Fault,
+    seed: u64,
+    contents: BTreeMap<u64, Vec<u8>>,
+    cache: VecDeque<(u64, Vec<u8>)>,
+    latest: Vec<u8>,
+    now: Nanos,
+    /// Operations until the power goes; every one fails then.
+    pub operations_left: u64,
+    pub writes: u64,
+    dead: bool,
+}
+
+fn noise(seed: u64, place: u64) -> u64 {
+    let mut z = seed ^ place.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+fn filled(seed: u64, place: u64) -> Vec<u8> {
+    (0..64).flat_map(|i| noise(seed + i, place).to_le_bytes()).collect()
+}
+
+impl Device {
+    pub fn new(claims: u64, fault: Fault, seed: u64) -> Self {
+        Device {
+            claims,
+            fault,
+            seed,
+            contents: BTreeMap::new(),
+            cache: VecDeque::new(),
+            latest: vec![0; 512],
+            now: Nanos::ZERO,
+            operations_left: u64::MAX,
+            writes: 0,
+            dead: false,
+        }
+    }
+
+    fn beyond(&self, place: u64) -> bool {
+        self.fault.real().is_some_and(|real| place >= real)
+    }
+
+    fn physical(&self, place: u64) -> u64 {
+        match self.fault {
+            Fault::Wrap { real } => place % real,
+            Fault::WrapBehind { kept, real } if place >= real => kept + (place - kept) % (real - kept),
+            _ => place,
+        }
+    }
+
+    fn stored(&self, place: u64) -> Vec<u8> {
+        let place = self.physical(place);
+        self.contents.get(&place).cloned().unwrap_or_else(|| filled(self.seed, place))
+    }
+
+    fn get(&self, place: u64) -> Option<Vec<u8>> {
+        if !self.beyond(place) {
+            return Some(self.stored(place));
+        }
+        Some(match self.fault {
+            Fault::Drop { byte: Some(byte), .. } => vec![byte; 512],
+            Fault::Drop { byte: None, .. } => filled(self.seed ^ self.now.0 ^ 1, place),
+            Fault::Echo { .. } => self.latest.clone(),
+            Fault::Cached { .. } => {
+                let cached = self.cache.iter().find(|(p, _)| *p == place);
+                cached.map_or(vec![0; 512], |(_, data)| data.clone())
+            }
+            Fault::Errors { .. } => return None,
+            _ => self.stored(place),
+        })
+    }
+
+    fn put(&mut self, place: u64, data: &[u8]) -> bool {
+        self.latest = data.to_vec();
+        self.writes += 1;
+        if let Fault::Scattered { every } = self.fault
+            && noise(self.seed, place).is_multiple_of(every)
+        {
+            return true;
+        }
+        if self.beyond(place) {
+            match self.fault {
+                Fault::Drop { .. } | Fault::Keeps { .. } | Fault::Echo { .. } => return true,
+                Fault::First { .. } if self.contents.contains_key(&place) => return true,
+                Fault::Errors { .. } => return false,
+                Fault::Cached { cache, .. } => {
+                    self.cache.retain(|(p, _)| *p != place);
+                    self.cache.push_back((place, data.to_vec()));
+                    if self.cache.len() as u64 > cache {
+                        self.cache.pop_front();
+                    }
+                    return true;
+                }
+                _ => {}
+            }
+        }
+        self.contents.insert(self.physical(place), data.to_vec());
+        true
+    }
+
+    fn operate(&mut self, cost: u64) -> Result<(), MediumError> {
+        if self.operations_left == 0 {
+            return Err(MediumError::Gone("no power".into()));
+        }
+        self.operations_left -= 1;
+        self.now += Nanos(cost);
+        Ok(())
+    }
+
+    /// The blocks that were written so far, as they are.
+    pub fn snapshot(&self) -> BTreeMap<u64, Vec<u8>> {
+        self.contents.clone()
+    }
+
+    /// Every block that is real holds what it held.
+    pub fn same_as(&self, before: &BTreeMap<u64, Vec<u8>>) {
+        for (place, now) in &self.contents {
+            if self.beyond(*place) {
+                continue;
+            }
+            let then = before.get(place).cloned().unwrap_or_else(|| filled(self.seed, *place));
+            assert!(*now == then, "block {place} is not as it was, {:?}", self.fault);
+        }
+    }
+}
+
+impl Medium for Device {
+    fn blocks(&self) -> u64 {
+        self.claims
+    }
+
+    fn block_bytes(&self) -> usize {
+        512
+    }
+
+    fn read(&mut self, first: u64, into: &mut [u8]) -> Result<(), MediumError> {
+        self.operate(200_000 + into.len() as u64 * 20)?;
+        assert!(first + (into.len() / 512) as u64 <= self.claims, "behind the end");
+        for (place, block) in (first..).zip(into.chunks_mut(512)) {
+            match self.get(place) {
+                Some(data) => block.copy_from_slice(&data),
+                None => return Err(MediumError::Failed("unreadable".into())),
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, first: u64, data: &[u8]) -> Result<(), MediumError> {
+        if self.operations_left == 0 && !self.dead {
+            // The power goes in the middle: whole blocks have arrived, some of them.
+            self.dead = true;
+            let arrived = noise(self.now.0, first) as usize % (data.len() / 512 + 1);
+            for (place, block) in (first..).zip(data.chunks(512)).take(arrived) {
+                self.put(place, block);
+            }
+        }
+        self.operate(30_000_000)?;
+        assert!(first + (data.len() / 512) as u64 <= self.claims, "behind the end");
+        let mut taken = true;
+        for (place, block) in (first..).zip(data.chunks(512)) {
+            taken &= self.put(place, block);
+        }
+        if taken {
+            return Ok(());
+        }
+        Err(MediumError::Failed("not taken".into()))
+    }
+
+    fn settle(&mut self) -> Result<(), MediumError> {
+        self.operate(1_000_000)
+    }
+
+    fn now(&self) -> Nanos {
+        self.now
+    }
+}
+
+/// SplitMix64.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        noise(self.0, 1) % n.max(1)
+    }
+}
+
+/// A folder that goes with the test.
+pub struct Folder(pub PathBuf);
+
+impl Folder {
+    pub fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("nandscope-verify-{}-{number}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        Folder(folder)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
