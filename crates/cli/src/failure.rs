@@ -17,6 +17,12 @@ pub enum Exit {
     File,
     /// A fault of nandscope itself.
     Internal,
+    /// Verified: the device has less than it claims.
+    Fake,
+    /// Verified: single blocks lose data.
+    Failing,
+    /// Verified: something does not fit, and proves nothing.
+    Suspicious,
     /// Interrupted; what was measured until then is kept.
     Interrupted,
 }
@@ -29,6 +35,9 @@ impl From<Exit> for ExitCode {
             Exit::Usage => 2,
             Exit::File => 3,
             Exit::Internal => 4,
+            Exit::Fake => 10,
+            Exit::Failing => 11,
+            Exit::Suspicious => 12,
             Exit::Interrupted => 130,
         })
     }

@@ -23,6 +23,7 @@ mod sweep;
 mod target;
 mod trace;
 mod validate;
+mod verify;
 
 use clap::{Parser, Subcommand};
 use console::Console;
@@ -41,7 +42,8 @@ Examples:
 
 Exit codes:
   0 done; 1 measured, but not to the end or with errors; 2 wrong usage or input;
-  3 a file cannot be found, read or written; 4 a fault of nandscope; 130 interrupted.
+  3 a file cannot be found, read or written; 4 a fault of nandscope; 130 interrupted;
+  verify: 10 fake, 11 failing, 12 suspicious.
   docs/exit-codes.md says what is left behind in each case.";
 
 /// An open laboratory for flash storage: measure a device, simulate one, compare them.
@@ -79,6 +81,8 @@ commands! {
     Inspect => inspect,
     /// Run a job file on a target
     Run => run,
+    /// Tell whether a device keeps what it claims to keep, or is a fake
+    Verify => verify,
     /// Serve a simulated device to other programs, at its own speed
     Serve => serve,
     /// Order faults of a served device

@@ -56,11 +56,18 @@ pub fn marks(registers: &Registers, size: Option<Bytes>, this_year: u16) -> Vec<
         marks.push(mark(
             "capacity",
             Weight::Suspicious,
-            format!("the CSD claims {} bytes, the block device has {}", claimed.0, size.0),
+            format!(
+                "the CSD claims {} bytes, the block device has {}",
+                claimed.0, size.0
+            ),
         ));
     }
     marks.extend(registers.faults.iter().map(|fault| {
-        mark("unreadable", Weight::Suspicious, format!("a register cannot be decoded: {fault}"))
+        mark(
+            "unreadable",
+            Weight::Suspicious,
+            format!("a register cannot be decoded: {fault}"),
+        )
     }));
     marks
 }
@@ -74,7 +81,11 @@ pub fn of_cid(cid: &Cid, capacity: Option<Bytes>, this_year: u16) -> Vec<Mark> {
         capacity.and_then(|capacity| name_and_capacity(&cid.product, capacity)),
         date(cid, this_year),
         (cid.checksum == Checksum::Wrong).then(|| {
-            mark("checksum", Weight::Suspicious, "the checksum of the CID is wrong".to_string())
+            mark(
+                "checksum",
+                Weight::Suspicious,
+                "the checksum of the CID is wrong".to_string(),
+            )
         }),
     ];
     marks.into_iter().flatten().collect()
@@ -85,7 +96,10 @@ fn mark(id: &'static str, weight: Weight, text: String) -> Mark {
 }
 
 fn maker(cid: &Cid) -> Option<Mark> {
-    let ids = format!("manufacturer {:#04x}, OEM {:#06x}", cid.manufacturer, cid.oem);
+    let ids = format!(
+        "manufacturer {:#04x}, OEM {:#06x}",
+        cid.manufacturer, cid.oem
+    );
     if NOBODY.contains(&cid.manufacturer) {
         let text = format!("{ids}: the manufacturer identifier belongs to nobody");
         return Some(mark("maker", Weight::Suspicious, text));
@@ -101,7 +115,10 @@ fn maker(cid: &Cid) -> Option<Mark> {
 /// 12 34 56: what stands in the example of a manual.
 fn counts_up(cid: &Cid) -> bool {
     let [high, low] = cid.oem.to_be_bytes();
-    matches!((cid.manufacturer, high, low), (_, 0x34, 0x56) | (0x12, 0x56, 0x78))
+    matches!(
+        (cid.manufacturer, high, low),
+        (_, 0x34, 0x56) | (0x12, 0x56, 0x78)
+    )
 }
 
 fn serial(serial: u32) -> Option<Mark> {
@@ -116,7 +133,11 @@ fn serial(serial: u32) -> Option<Mark> {
 fn name(cid: &Cid) -> Option<Mark> {
     let nameless = cid.product.trim().is_empty() || NAMELESS.contains(&cid.product.trim());
     nameless.then(|| {
-        mark("name", Weight::Note, format!("product name `{}`: no name of a product", cid.product))
+        mark(
+            "name",
+            Weight::Note,
+            format!("product name `{}`: no name of a product", cid.product),
+        )
     })
 }
 
@@ -124,7 +145,9 @@ fn name(cid: &Cid) -> Option<Mark> {
 fn gigabytes(product: &str) -> Option<u64> {
     let digits = product.find(|c: char| c.is_ascii_digit())?;
     let behind = &product[digits..];
-    let end = behind.find(|c: char| !c.is_ascii_digit()).unwrap_or(behind.len());
+    let end = behind
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(behind.len());
     let number: u64 = behind[..end].parse().ok()?;
     let unit = &behind[end..];
     let plausible = unit.starts_with('G') || (unit.is_empty() && number >= 128);
@@ -141,7 +164,8 @@ fn name_and_capacity(product: &str, capacity: Bytes) -> Option<Mark> {
 }
 
 fn date(cid: &Cid, this_year: u16) -> Option<Mark> {
-    let impossible = cid.year > this_year || cid.year <= FIRST_YEAR - 1 || !(1..=12).contains(&cid.month);
+    let impossible =
+        cid.year > this_year || cid.year <= FIRST_YEAR - 1 || !(1..=12).contains(&cid.month);
     impossible.then(|| {
         let text = format!("made in {:02}/{}", cid.month, cid.year);
         mark("date", Weight::Suspicious, text)

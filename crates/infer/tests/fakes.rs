@@ -4,7 +4,9 @@
 
 mod support;
 
-use nandscope_infer::verify::{Behaviour, Finding, Journal, Options, Salt, Subject, Verdict, verify};
+use nandscope_infer::verify::{
+    Behaviour, Finding, Journal, Options, Salt, Subject, Verdict, verify,
+};
 use support::{Device, Fault, Folder, Random};
 
 fn salt(n: u64) -> Salt {
@@ -49,7 +51,12 @@ fn check(device: &Device, finding: &Finding) {
     assert_eq!(finding.verdict(), Verdict::Fake, "{fault:?} {finding:?}");
     let claims = device.claims;
     let real = fault.real().unwrap();
-    assert_eq!(finding.real.exact(), Some(real), "{fault:?} of {claims}, {:?}", finding.real);
+    assert_eq!(
+        finding.real.exact(),
+        Some(real),
+        "{fault:?} of {claims}, {:?}",
+        finding.real
+    );
     let right = match (fault, finding.behaviour.unwrap()) {
         (Fault::Wrap { .. }, Behaviour::Wrap { period }) => period == real,
         (Fault::Drop { .. }, Behaviour::Drop) => true,
@@ -65,22 +72,33 @@ fn check(device: &Device, finding: &Finding) {
 fn a_hundred_fakes_are_found_with_their_capacity_to_the_block() {
     let mut random = Random(11);
     for number in 0..100 {
-        let claims = [1 << 16, 1 << 21, 62_333_952, 1 << 28][random.below(4) as usize] + random.below(4096);
+        let claims =
+            [1 << 16, 1 << 21, 62_333_952, 1 << 28][random.below(4) as usize] + random.below(4096);
         let real = real(&mut random, claims);
         let fault = match number % 8 {
             0 => Fault::Wrap { real },
             // A power of two, as in most fakes of the shop.
-            1 => Fault::Wrap { real: 1 << (real.ilog2()) },
+            1 => Fault::Wrap {
+                real: 1 << (real.ilog2()),
+            },
             2 => Fault::Drop { real, byte: None },
-            3 => Fault::Drop { real, byte: Some([0, 0xff][random.below(2) as usize]) },
+            3 => Fault::Drop {
+                real,
+                byte: Some([0, 0xff][random.below(2) as usize]),
+            },
             4 => Fault::Keeps { real },
             5 => Fault::First { real },
-            6 => Fault::Cached { real, cache: 1 + random.below(100) },
+            6 => Fault::Cached {
+                real,
+                cache: 1 + random.below(100),
+            },
             _ if random.below(2) == 0 => Fault::Errors { real },
             _ => Fault::Echo { real },
         };
         // A cache that holds everything behind the real end is found by nothing but a power cut.
-        if let Fault::Cached { real, cache } = fault && claims - real <= cache + 8 {
+        if let Fault::Cached { real, cache } = fault
+            && claims - real <= cache + 8
+        {
             continue;
         }
         let mut device = Device::new(claims, fault, number);
@@ -92,7 +110,13 @@ fn a_hundred_fakes_are_found_with_their_capacity_to_the_block() {
 #[test]
 fn a_card_that_wraps_at_3000_of_8192_mib_is_found() {
     let mib = 2048;
-    for real in [3000 * mib, 3000 * mib + 1, 4096 * mib, 8191 * mib, 5461 * mib - 7] {
+    for real in [
+        3000 * mib,
+        3000 * mib + 1,
+        4096 * mib,
+        8191 * mib,
+        5461 * mib - 7,
+    ] {
         let mut device = Device::new(8192 * mib, Fault::Wrap { real }, 5);
         let finding = run(&mut device, real);
         check(&device, &finding);
@@ -104,7 +128,10 @@ fn a_card_whose_beginning_is_no_part_of_the_wrap_is_found() {
     let (claims, real) = (1 << 21, 700_001);
     let mut device = Device::new(claims, Fault::WrapBehind { kept: 513, real }, 5);
     let finding = run(&mut device, 3);
-    assert_eq!(finding.behaviour, Some(Behaviour::Wrap { period: real - 513 }));
+    assert_eq!(
+        finding.behaviour,
+        Some(Behaviour::Wrap { period: real - 513 })
+    );
     assert_eq!(finding.real.exact(), Some(real));
 }
 
@@ -140,7 +167,13 @@ fn a_full_write_and_read_counts_what_is_there_and_goes_on_after_an_interruption(
     for (fault, real) in [
         (Fault::None, claims),
         (Fault::Wrap { real: 12_345 }, 12_345),
-        (Fault::Drop { real: 30_001, byte: Some(0) }, 30_001),
+        (
+            Fault::Drop {
+                real: 30_001,
+                byte: Some(0),
+            },
+            30_001,
+        ),
         (Fault::Errors { real: 30_001 }, 30_001),
     ] {
         let mut device = Device::new(claims, fault, 1);

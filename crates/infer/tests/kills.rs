@@ -6,7 +6,8 @@
 mod support;
 
 use nandscope_infer::verify::{
-    Journal, Medium, Options, Original, Restored, Salt, Since, Subject, VerifyError, restore, verify,
+    Journal, Medium, Options, Original, Restored, Salt, Since, Subject, VerifyError, restore,
+    verify,
 };
 use std::cell::Cell;
 use support::{Device, Fault, Folder, Random};
@@ -66,10 +67,15 @@ fn data_comes_back_after_two_hundred_kills() {
         device.operations_left = random.below(300);
         let restored = come_back(&mut device, &folder);
         device.operations_left = u64::MAX;
-        let restored = restored.or_else(|| come_back(&mut device, &folder)).unwrap();
+        let restored = restored
+            .or_else(|| come_back(&mut device, &folder))
+            .unwrap();
         device.same_as(&before);
         if fault == Fault::None {
-            assert!(restored.lost.is_empty() && restored.foreign.is_empty(), "{restored:?}");
+            assert!(
+                restored.lost.is_empty() && restored.foreign.is_empty(),
+                "{restored:?}"
+            );
         }
     }
 }
@@ -88,7 +94,13 @@ fn data_comes_back_when_somebody_asks_to_stop() {
             asked.get() > after
         };
         let options = Options::default();
-        let result = verify(&mut device, &mut journal, &options, &stop, &mut |_, _, _| {});
+        let result = verify(
+            &mut device,
+            &mut journal,
+            &options,
+            &stop,
+            &mut |_, _, _| {},
+        );
         assert!(matches!(result, Err(VerifyError::Stopped)), "{after}");
         device.same_as(&before);
     }

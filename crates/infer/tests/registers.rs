@@ -28,9 +28,9 @@ fn every_collected_fake_is_suspicious() {
             month: month.parse().unwrap(),
             checksum: Checksum::NotGiven,
         };
-        let gib: f64 = cell[1].parse().unwrap();
-        let capacity = Bytes((gib * (1_u64 << 30) as f64) as u64);
-        let mut marks = of_cid(&cid, Some(capacity), 2026);
+        let gib: Option<f64> = cell[1].parse().ok();
+        let capacity = gib.map(|gib| Bytes((gib * (1_u64 << 30) as f64) as u64));
+        let mut marks = of_cid(&cid, capacity, 2026);
         marks.retain(|m| m.weight == Weight::Suspicious);
         assert!(!marks.is_empty(), "{line}");
         named += u32::from(marks.iter().any(|m| m.id == "name-capacity"));
@@ -44,14 +44,38 @@ fn every_collected_fake_is_suspicious() {
 fn genuine_cards_are_not() {
     // Measured cards of known makers; CIDs as the cards answered.
     let cards = [
-        ("275048534434474230dae3e5eb00e200", "400e00325b5900001da77f800a400000"),
-        ("1b534d3030303030106b1c53e200f701", "400e00325b590000775d7f800a400001"),
-        ("035054534c31364730da0a5d93010101", "400e00325b59000073a77f800a400001"),
-        ("03534453553032478000e22ef4009cfc", "002600325f5a83aefefbcfff928040de"),
-        ("413432534438474220a070df2800e200", "400e00325b5900003adf7f800a400000"),
-        ("02544d53413034471320efe6c200d900", "400e00325b5900001d6f7f800a400000"),
-        ("744a60555344202010a5a5035e00f601", "400e00325b5900003c1d7f800a400001"),
-        ("09415041462055441047b00419007b36", "002f00325f5a83cf2db7ffbf96800068"),
+        (
+            "275048534434474230dae3e5eb00e200",
+            "400e00325b5900001da77f800a400000",
+        ),
+        (
+            "1b534d3030303030106b1c53e200f701",
+            "400e00325b590000775d7f800a400001",
+        ),
+        (
+            "035054534c31364730da0a5d93010101",
+            "400e00325b59000073a77f800a400001",
+        ),
+        (
+            "03534453553032478000e22ef4009cfc",
+            "002600325f5a83aefefbcfff928040de",
+        ),
+        (
+            "413432534438474220a070df2800e200",
+            "400e00325b5900003adf7f800a400000",
+        ),
+        (
+            "02544d53413034471320efe6c200d900",
+            "400e00325b5900001d6f7f800a400000",
+        ),
+        (
+            "744a60555344202010a5a5035e00f601",
+            "400e00325b5900003c1d7f800a400001",
+        ),
+        (
+            "09415041462055441047b00419007b36",
+            "002f00325f5a83cf2db7ffbf96800068",
+        ),
     ];
     for (cid, csd) in cards {
         let cid = Cid::from_hex(cid, Family::Sd, None).unwrap();

@@ -49,7 +49,11 @@ pub(super) fn of_wrap<M: Medium>(
     }
     // Where nothing but the plain wrap is at work, the first block that has another name is the one
     // behind the period. A wrap that leaves the beginning alone has it further up.
-    let top = aliases.iter().map(|a| a.written).max().unwrap_or(blocks - 1);
+    let top = aliases
+        .iter()
+        .map(|a| a.written)
+        .max()
+        .unwrap_or(blocks - 1);
     let mut low = period.saturating_sub(1);
     let mut high = top.max(period);
     let mut next = period;
@@ -126,9 +130,10 @@ pub(super) fn of_end<M: Medium>(
         let mut results = places.iter().zip(&keeps);
         // The first that does not keep is above the last one that counts as keeping.
         let first_bad = results.find(|(_, kept)| !**kept).map(|(place, _)| *place);
-        let good = places.iter().zip(&keeps).filter(|(place, kept)| {
-            **kept && first_bad.is_none_or(|bad| **place < bad)
-        });
+        let good = places
+            .iter()
+            .zip(&keeps)
+            .filter(|(place, kept)| **kept && first_bad.is_none_or(|bad| **place < bad));
         if let Some(place) = good.map(|(place, _)| *place).max() {
             low = place + 1;
         }

@@ -125,7 +125,9 @@ impl Full {
                     Pass::Writing => Pass::Reading,
                     Pass::Reading | Pass::Done => Pass::Done,
                 };
-                medium.settle().map_err(|e| VerifyError::Gone(e.to_string()))?;
+                medium
+                    .settle()
+                    .map_err(|e| VerifyError::Gone(e.to_string()))?;
             }
             save(self)?;
         }

@@ -105,7 +105,9 @@ impl Journal {
         Ok(Journal {
             path: path.to_path_buf(),
             file,
-            index: places.map(|(i, o): (usize, &Original)| (o.place, i)).collect(),
+            index: places
+                .map(|(i, o): (usize, &Original)| (o.place, i))
+                .collect(),
             subject,
             salt,
             originals,

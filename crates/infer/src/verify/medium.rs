@@ -46,7 +46,7 @@ pub trait Medium {
     fn now(&self) -> Nanos;
 }
 
-impl<M: Medium + ?Sized> Medium for &mut M {
+impl<M: Medium + ?Sized> Medium for Box<M> {
     fn blocks(&self) -> u64 {
         (**self).blocks()
     }

@@ -6,6 +6,7 @@
 //! interruption, or by the next run ([`restore`]).
 
 mod capacity;
+mod describe;
 mod direct;
 mod full;
 mod journal;
@@ -18,6 +19,7 @@ mod verdict;
 mod work;
 
 pub use capacity::Real;
+pub use describe::{Summary, full_step, step, summary};
 pub use direct::DirectMedium;
 pub use full::{Full, Pass};
 pub use journal::{Journal, Original, Subject};
@@ -94,10 +96,7 @@ pub fn verify<M: Medium>(
 }
 
 /// Everything between the first stamp and the last.
-fn examine<M: Medium>(
-    work: &mut Work<'_, M>,
-    options: &Options,
-) -> Result<Finding, VerifyError> {
+fn examine<M: Medium>(work: &mut Work<'_, M>, options: &Options) -> Result<Finding, VerifyError> {
     let blocks = work.medium.blocks();
     let sounding = sounding::sound(work, options.run, options.repeats)?;
     let mut finding = Finding::new(blocks, sounding);
@@ -139,10 +138,7 @@ fn examine<M: Medium>(
 }
 
 /// Where blocks keep their first stamp, every place is stamped once more to see which.
-fn restamp<M: Medium>(
-    work: &mut Work<'_, M>,
-    finding: &mut Finding,
-) -> Result<(), VerifyError> {
+fn restamp<M: Medium>(work: &mut Work<'_, M>, finding: &mut Finding) -> Result<(), VerifyError> {
     let places: Vec<u64> = finding.sounding.places.lattice.clone();
     for place in &places {
         work.stamp(*place)?;

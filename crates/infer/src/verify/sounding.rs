@@ -182,10 +182,7 @@ fn readings<M: Medium>(
     Ok(readings.into_iter().map(|(_, reading)| reading).collect())
 }
 
-pub(super) fn look<M: Medium>(
-    work: &mut Work<'_, M>,
-    place: u64,
-) -> Result<Reading, VerifyError> {
+pub(super) fn look<M: Medium>(work: &mut Work<'_, M>, place: u64) -> Result<Reading, VerifyError> {
     let seen = work.look(place)?;
     let there = work.last();
     let original = work.journal.original(place);

@@ -119,7 +119,8 @@ impl Finding {
         }
         let first = self.wrong().map(|r| r.place).min()?;
         // The run is one place: its blocks share a fate.
-        let single = |r: &&Reading| r.place < sounding.places.run_first || r.place + 1 == self.blocks;
+        let single =
+            |r: &&Reading| r.place < sounding.places.run_first || r.place + 1 == self.blocks;
         let behind = sounding.readings.iter().filter(single);
         let behind: Vec<&Reading> = behind.filter(|r| r.place >= first).collect();
         let wrong = behind.iter().filter(|r| !r.seen.right()).count();
@@ -141,7 +142,9 @@ impl Finding {
 
     fn kind_of(&self, behind: &[&Reading]) -> Behaviour {
         let wrong = behind.iter().filter(|r| !r.seen.right());
-        let others = wrong.clone().filter(|r| matches!(r.seen, Seen::Stamp { .. }));
+        let others = wrong
+            .clone()
+            .filter(|r| matches!(r.seen, Seen::Stamp { .. }));
         // A device that answers with what it was given last does so right after a write too.
         let echoes = others.count() * 2 > wrong.clone().count();
         if self.sounding.at_once && !echoes {

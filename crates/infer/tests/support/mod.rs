@@ -13,23 +13,44 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub enum Fault {
     None,
     /// Block x is block x mod `real`.
-    Wrap { real: u64 },
+    Wrap {
+        real: u64,
+    },
     /// From `kept` on, blocks repeat with what is left.
-    WrapBehind { kept: u64, real: u64 },
+    WrapBehind {
+        kept: u64,
+        real: u64,
+    },
     /// Writes are lost; reads give a byte, or noise.
-    Drop { real: u64, byte: Option<u8> },
+    Drop {
+        real: u64,
+        byte: Option<u8>,
+    },
     /// Writes are lost; reads give what was there at the beginning.
-    Keeps { real: u64 },
+    Keeps {
+        real: u64,
+    },
     /// The first write stays, whatever comes later.
-    First { real: u64 },
+    First {
+        real: u64,
+    },
     /// Reads give what was written last, wherever.
-    Echo { real: u64 },
+    Echo {
+        real: u64,
+    },
     /// So many of the latest blocks stay.
-    Cached { real: u64, cache: u64 },
+    Cached {
+        real: u64,
+        cache: u64,
+    },
     /// Reads and writes fail.
-    Errors { real: u64 },
+    Errors {
+        real: u64,
+    },
     /// One of so many blocks, at random, loses what is written.
-    Scattered { every: u64 },
+    Scattered {
+        every: u64,
+    },
 }
 
 impl Fault {
@@ -71,7 +92,9 @@ fn noise(seed: u64, place: u64) -> u64 {
 }
 
 fn filled(seed: u64, place: u64) -> Vec<u8> {
-    (0..64).flat_map(|i| noise(seed + i, place).to_le_bytes()).collect()
+    (0..64)
+        .flat_map(|i| noise(seed + i, place).to_le_bytes())
+        .collect()
 }
 
 impl Device {
@@ -97,14 +120,19 @@ impl Device {
     fn physical(&self, place: u64) -> u64 {
         match self.fault {
             Fault::Wrap { real } => place % real,
-            Fault::WrapBehind { kept, real } if place >= real => kept + (place - kept) % (real - kept),
+            Fault::WrapBehind { kept, real } if place >= real => {
+                kept + (place - kept) % (real - kept)
+            }
             _ => place,
         }
     }
 
     fn stored(&self, place: u64) -> Vec<u8> {
         let place = self.physical(place);
-        self.contents.get(&place).cloned().unwrap_or_else(|| filled(self.seed, place))
+        self.contents
+            .get(&place)
+            .cloned()
+            .unwrap_or_else(|| filled(self.seed, place))
     }
 
     fn get(&self, place: u64) -> Option<Vec<u8>> {
@@ -112,7 +140,9 @@ impl Device {
             return Some(self.stored(place));
         }
         Some(match self.fault {
-            Fault::Drop { byte: Some(byte), .. } => vec![byte; 512],
+            Fault::Drop {
+                byte: Some(byte), ..
+            } => vec![byte; 512],
             Fault::Drop { byte: None, .. } => filled(self.seed ^ self.now.0 ^ 1, place),
             Fault::Echo { .. } => self.latest.clone(),
             Fault::Cached { .. } => {
@@ -172,8 +202,15 @@ impl Device {
             if self.beyond(*place) {
                 continue;
             }
-            let then = before.get(place).cloned().unwrap_or_else(|| filled(self.seed, *place));
-            assert!(*now == then, "block {place} is not as it was, {:?}", self.fault);
+            let then = before
+                .get(place)
+                .cloned()
+                .unwrap_or_else(|| filled(self.seed, *place));
+            assert!(
+                *now == then,
+                "block {place} is not as it was, {:?}",
+                self.fault
+            );
         }
     }
 }
@@ -189,7 +226,10 @@ impl Medium for Device {
 
     fn read(&mut self, first: u64, into: &mut [u8]) -> Result<(), MediumError> {
         self.operate(200_000 + into.len() as u64 * 20)?;
-        assert!(first + (into.len() / 512) as u64 <= self.claims, "behind the end");
+        assert!(
+            first + (into.len() / 512) as u64 <= self.claims,
+            "behind the end"
+        );
         for (place, block) in (first..).zip(into.chunks_mut(512)) {
             match self.get(place) {
                 Some(data) => block.copy_from_slice(&data),
@@ -209,7 +249,10 @@ impl Medium for Device {
             }
         }
         self.operate(30_000_000)?;
-        assert!(first + (data.len() / 512) as u64 <= self.claims, "behind the end");
+        assert!(
+            first + (data.len() / 512) as u64 <= self.claims,
+            "behind the end"
+        );
         let mut taken = true;
         for (place, block) in (first..).zip(data.chunks(512)) {
             taken &= self.put(place, block);

@@ -132,8 +132,9 @@ impl Cid {
 fn checksum(register: &Register<16>) -> Checksum {
     let (data, last) = register.0.split_at(15);
     match last {
-        [0] => Checksum::NotGiven,
-        [byte] if byte >> 1 == crc7(data) => Checksum::Right,
+        [byte] if byte >> 1 == crc7(data) && *byte != 0 => Checksum::Right,
+        // Without the checksum, with or without the bit behind it.
+        [0 | 1] => Checksum::NotGiven,
         _ => Checksum::Wrong,
     }
 }

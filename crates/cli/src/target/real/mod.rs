@@ -9,6 +9,8 @@ mod instruments;
 mod open;
 mod sampler;
 
+pub use open::{confirm, refused};
+
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use clap::{Args, ValueEnum};

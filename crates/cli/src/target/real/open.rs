@@ -59,7 +59,11 @@ pub fn open(
         }
         (None, Access::Write) => {
             let unconfirmed = guard.open_to_write(name, &arguments.destroy());
-            confirm(unconfirmed.map_err(refused)?, arguments)?
+            confirm(
+                unconfirmed.map_err(refused)?,
+                arguments.yes_destroy.as_deref(),
+                "--yes-destroy",
+            )?
         }
     };
     if opened.identity.is_none() {
@@ -149,9 +153,16 @@ fn unwritten(opened: &Opened) -> Option<String> {
     ))
 }
 
-/// Asks before a device is written, or takes the answer that was given.
-fn confirm(unconfirmed: Unconfirmed, arguments: &RealArguments) -> Result<Opened, Failure> {
-    if let Some(serial) = &arguments.yes_destroy {
+/// Asks before a device is written, or takes the answer that was given by `option`.
+///
+/// # Errors
+/// Where there is nobody to ask, or the answer is another one.
+pub fn confirm(
+    unconfirmed: Unconfirmed,
+    answer: Option<&str>,
+    option: &str,
+) -> Result<Opened, Failure> {
+    if let Some(serial) = answer {
         return unconfirmed.confirm(Answer::Serial(serial)).map_err(refused);
     }
     let (mut stderr, stdin) = (std::io::stderr(), std::io::stdin());
@@ -159,7 +170,7 @@ fn confirm(unconfirmed: Unconfirmed, arguments: &RealArguments) -> Result<Opened
         let own = unconfirmed.identity();
         let word = own.serial.as_deref().unwrap_or(&own.name);
         return Err(Failure::usage(format!(
-            "everything on /dev/{} would be lost, and there is nobody to ask; --yes-destroy {word} says yes",
+            "/dev/{} would be written, and there is nobody to ask; {option} {word} says yes",
             own.name
         )));
     }
@@ -173,7 +184,7 @@ fn confirm(unconfirmed: Unconfirmed, arguments: &RealArguments) -> Result<Opened
 }
 
 /// The exit code of a refusal: whether it is the system that says no, or a rule.
-fn refused(refusal: Refusal) -> Failure {
+pub fn refused(refusal: Refusal) -> Failure {
     let of_system = |reason: &Reason| {
         matches!(
             reason,

@@ -1,0 +1,119 @@
+//! `nandscope verify --full`: every block, with a state on disk so that it goes on after an
+//! interruption.
+
+use super::{Arguments, document, exit, open, store, write};
+use crate::console::Console;
+use crate::failure::{Exit, Failure};
+use crate::interrupt::Interrupt;
+use crate::output;
+use crate::run::progress::Line;
+use nandscope_infer::verify::{Full, Medium, Pass, Verdict, VerifyError, full_step};
+use std::path::Path;
+use std::time::SystemTime;
+
+pub fn run(arguments: &Arguments, console: &Console) -> Result<Exit, Failure> {
+    let interrupt = Interrupt::listen()?;
+    let mut target = open::open(arguments, console)?;
+    let place = store::full_place(arguments.journal.as_deref(), &target.subject)?;
+    let mut full = match saved(&place)? {
+        Some(full) if full.identity == target.subject.identity => {
+            let share = 100.0 * full.share();
+            console.note(&format!(
+                "going on where an earlier run was, at {share:.0} %"
+            ));
+            full
+        }
+        Some(full) => {
+            return Err(Failure::usage(format!(
+                "{} is the state of another device ({}); name another file by --journal",
+                place.display(),
+                full.identity
+            )));
+        }
+        None => Full::new(
+            target.subject.identity.clone(),
+            target.medium.blocks(),
+            target.medium.block_bytes(),
+            store::salt()?,
+        ),
+    };
+    let started = SystemTime::now();
+    let line = Line::new("verify");
+    let began = target.medium.now();
+    let done = full.go_on(&mut target.medium, &|| interrupt.asked(), &mut |state| {
+        let what = match state.pass {
+            Pass::Writing => "every block is written",
+            Pass::Reading | Pass::Done => "every block is read",
+        };
+        line.show(Some(state.share()), what.to_string());
+        let text = serde_json::to_vec(state).map_err(|e| VerifyError::Unfit(e.to_string()))?;
+        output::write(&place, &text).map_err(|e| VerifyError::Unfit(e.text))
+    });
+    line.clear();
+    match done {
+        Ok(()) => {}
+        Err(VerifyError::Stopped) => {
+            return Err(Failure::new(
+                Exit::Interrupted,
+                format!(
+                    "interrupted at {:.0} %; the same command goes on from there",
+                    100.0 * full.share()
+                ),
+            ));
+        }
+        Err(other) => {
+            return Err(Failure::file(format!(
+                "{other} (state: {})",
+                place.display()
+            )));
+        }
+    }
+    std::fs::remove_file(&place)
+        .map_err(|e| Failure::file(format!("cannot remove {}: {e}", place.display())))?;
+    let elapsed = target.medium.now().saturating_sub(began).as_secs_f64();
+    let mut document = document(arguments, &target, started);
+    document.steps.push(full_step(&full, elapsed));
+    let mut verdict = full.verdict();
+    if let Some(printed) = arguments.printed_speed
+        && let Some(slow) = slower(&full, printed)
+    {
+        document.notices.push(slow);
+        if verdict == Verdict::Genuine {
+            verdict = Verdict::Suspicious;
+        }
+    }
+    let json = serde_json::to_string_pretty(&full).map_err(Failure::internal)?;
+    write(arguments, &document, &json, console)?;
+    Ok(exit(verdict))
+}
+
+fn saved(place: &Path) -> Result<Option<Full>, Failure> {
+    let text = match std::fs::read(place) {
+        Ok(text) => text,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(e) => {
+            return Err(Failure::file(format!(
+                "cannot read {}: {e}",
+                place.display()
+            )));
+        }
+    };
+    let full = serde_json::from_slice(&text).map_err(|e| {
+        Failure::usage(format!(
+            "{} is no state of a verification: {e}; remove it to begin anew",
+            place.display()
+        ))
+    })?;
+    Ok(Some(full))
+}
+
+/// The slowest part of the device against what is printed on it.
+fn slower(full: &Full, printed: f64) -> Option<nandscope_measure::result::Notice> {
+    let rates = full.write_rates.iter().map(|(_, rate)| rate / 1e6);
+    let slowest = rates.fold(f64::INFINITY, f64::min);
+    (slowest < printed).then(|| nandscope_measure::result::Notice {
+        level: "warning".to_string(),
+        text: format!("the slowest part was written at {slowest:.1} MB/s, and {printed} MB/s are printed on it"),
+        step: None,
+    })
+}

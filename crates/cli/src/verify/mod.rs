@@ -1,0 +1,302 @@
+//! `nandscope verify`: whether a device keeps what it claims to keep. What is written and concluded is
+//! the business of the infer crate; here are the arguments, the journal's place, and the words.
+
+mod full;
+mod open;
+mod simulated;
+mod store;
+
+use crate::console::Console;
+use crate::failure::{Exit, Failure};
+use crate::interrupt::Interrupt;
+use crate::output;
+use crate::run::progress::Line;
+use clap::Args;
+use nandscope_infer::registers::{Mark, marks};
+use nandscope_infer::verify::{
+    Finding, Journal, Medium, Options, Restored, Since, Stage, Verdict, VerifyError, restore, step,
+    summary, verify,
+};
+use nandscope_measure::result::{FORMAT, FORMAT_VERSION, ResultDocument, TargetInfo, WallClock};
+use nandscope_report::{terminal, write_all};
+use open::Target;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+const EXAMPLES: &str = "\
+Examples:
+  nandscope verify /dev/sdb                            seconds; the data on it is put back
+  nandscope verify /dev/sdb --yes SERIAL --json        for scripts
+  nandscope verify /dev/sdb --full --destroy-data=sdb  every block; hours; can be interrupted
+
+Exit codes: 0 genuine, 10 fake, 11 failing, 12 suspicious.";
+
+/// Arguments of `nandscope verify`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// A block device, a file that nandscope made, or a simulated device (sim:NAME)
+    #[arg(value_name = "TARGET")]
+    target: String,
+    /// The answer to the question before anything is written: the serial number of the device, or its name where it has none
+    #[arg(long, value_name = "SERIAL")]
+    yes: Option<String>,
+    /// Where blocks are written down before they are written to [default: in the state folder of the user]
+    #[arg(long, value_name = "FILE")]
+    journal: Option<PathBuf>,
+    /// Put back what an interrupted run left in the journal, and nothing else
+    #[arg(long, conflicts_with = "full")]
+    restore: bool,
+    /// Blocks that may be written, those that are put back not counted
+    #[arg(long, value_name = "N", default_value_t = Options::default().budget)]
+    budget: u32,
+    /// Blocks written behind the others, to find caches of up to this size
+    #[arg(long, value_name = "N", default_value_t = Options::default().run)]
+    cache: u64,
+    /// How often all stamps are read once more
+    #[arg(long, value_name = "N", default_value_t = Options::default().repeats)]
+    repeats: u32,
+    /// Write and read every block; everything on the device is lost, and --destroy-data must be given
+    #[arg(long)]
+    full: bool,
+    /// Allow --full to destroy what is on the device; a device that carries anything must be named
+    #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, requires = "full")]
+    destroy_data: Option<Option<String>>,
+    /// With --full: the sustained speed that is printed on the device, MB/s (10 for C10, 30 for V30)
+    #[arg(long, value_name = "MB/S", requires = "full")]
+    printed_speed: Option<f64>,
+    /// Folder to write report.html, result.json, plots/ and csv/ into; made where it is missing
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Write JSON instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+/// Verifies the target.
+///
+/// # Errors
+/// Where the target cannot be opened, the journal not be written, or the device goes away.
+pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
+    if let Some(folder) = &arguments.output {
+        output::check_folder(folder)?;
+    }
+    if arguments.full {
+        return full::run(&arguments, console);
+    }
+    let interrupt = Interrupt::listen()?;
+    let mut target = open::open(&arguments, console)?;
+    let place = store::journal_place(arguments.journal.as_deref(), &target.subject)?;
+    if place.exists() {
+        put_back(&mut target, &place, console)?;
+    }
+    if arguments.restore {
+        return Ok(Exit::Done);
+    }
+    let started = SystemTime::now();
+    let salt = store::salt()?;
+    let mut journal = Journal::create(&place, target.subject.clone(), salt)
+        .map_err(|e| Failure::file(format!("cannot write the journal {}: {e}", place.display())))?;
+    let options = Options {
+        budget: arguments.budget,
+        run: arguments.cache,
+        repeats: arguments.repeats,
+    };
+    let line = Line::new("verify");
+    let verified = verify(
+        &mut target.medium,
+        &mut journal,
+        &options,
+        &|| interrupt.asked(),
+        &mut |stage, share, _| line.show(Some(share), words(stage).to_string()),
+    );
+    line.clear();
+    let finding = match verified {
+        Ok(finding) => finding,
+        Err(error) => return Err(ended(error, journal)),
+    };
+    let safe = finding.restored.foreign.is_empty();
+    if safe {
+        journal
+            .remove()
+            .map_err(|e| Failure::file(format!("cannot remove the journal: {e}")))?;
+    }
+    let marks = target.registers.as_ref();
+    let marks = marks.map(|r| marks_of(r, &target)).unwrap_or_default();
+    tell(&arguments, &target, &finding, &marks, started, console)
+}
+
+fn marks_of(registers: &nandscope_inspect::registers::Registers, target: &Target) -> Vec<Mark> {
+    let bytes = target.medium.blocks() * target.medium.block_bytes() as u64;
+    marks(
+        registers,
+        Some(nandscope_units::Bytes(bytes)),
+        store::this_year(),
+    )
+}
+
+/// What is going on, in a word or two.
+fn words(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Stamping => "stamps are written",
+        Stage::Reading => "stamps are read",
+        Stage::Searching => "the beginning is searched",
+        Stage::Narrowing => "the end is narrowed down",
+        Stage::Restoring => "the data is put back",
+    }
+}
+
+/// Why it did not come to its end; the journal goes where the data is back.
+fn ended(error: VerifyError, journal: Journal) -> Failure {
+    let place = journal.path().display().to_string();
+    match error {
+        VerifyError::Stopped => match journal.remove() {
+            Ok(()) => Failure::new(
+                Exit::Interrupted,
+                "interrupted; the data on the device is as it was",
+            ),
+            Err(e) => Failure::file(format!(
+                "interrupted; the data on the device is as it was, but {place} cannot be removed: {e}"
+            )),
+        },
+        VerifyError::Unfit(_) => {
+            // Nothing was written, so nothing is lost with it.
+            let _ = journal.remove();
+            Failure::usage(error)
+        }
+        VerifyError::Gone(_) | VerifyError::Journal(_) => {
+            Failure::file(format!("{error} (journal: {place})"))
+        }
+    }
+}
+
+/// Puts back what an earlier run left.
+fn put_back(target: &mut Target, place: &Path, console: &Console) -> Result<(), Failure> {
+    let journal = match Journal::open(place) {
+        Ok(journal) => journal,
+        Err(e) if e.kind() == std::io::ErrorKind::InvalidData => {
+            console.note(&format!("{e}; it is removed"));
+            return std::fs::remove_file(place)
+                .map_err(|e| Failure::file(format!("cannot remove {}: {e}", place.display())));
+        }
+        Err(e) => {
+            return Err(Failure::file(format!(
+                "cannot read {}: {e}",
+                place.display()
+            )));
+        }
+    };
+    if *journal.subject() != target.subject {
+        return Err(Failure::usage(format!(
+            "the journal {} belongs to another device ({}); name another file by --journal, or put that device in",
+            place.display(),
+            journal.subject().identity
+        )));
+    }
+    let restored = restore(&mut target.medium, &journal, Since::LeftBehind)
+        .map_err(|e| Failure::file(format!("{e}; the journal {} is kept", place.display())))?;
+    console.note(&said(&restored));
+    journal
+        .remove()
+        .map_err(|e| Failure::file(format!("cannot remove {}: {e}", place.display())))
+}
+
+fn said(restored: &Restored) -> String {
+    let mut text = format!(
+        "an earlier run was interrupted: {} of {} blocks were put back",
+        restored.written, restored.blocks
+    );
+    if !restored.foreign.is_empty() {
+        let n = restored.foreign.len();
+        text.push_str(&format!(
+            "; {n} hold neither a stamp nor their old contents and were left alone"
+        ));
+    }
+    text
+}
+
+fn tell(
+    arguments: &Arguments,
+    target: &Target,
+    finding: &Finding,
+    marks: &[Mark],
+    started: SystemTime,
+    console: &Console,
+) -> Result<Exit, Failure> {
+    let summary = summary(finding, marks);
+    let mut document = document(arguments, target, started);
+    document.steps.push(step(finding, &summary));
+    let json = serde_json::to_string_pretty(&summary).map_err(Failure::internal)?;
+    write(arguments, &document, &json, console)?;
+    Ok(exit(summary.verdict))
+}
+
+fn exit(verdict: Verdict) -> Exit {
+    match verdict {
+        Verdict::Genuine => Exit::Done,
+        Verdict::Fake => Exit::Fake,
+        Verdict::Failing => Exit::Failing,
+        Verdict::Suspicious => Exit::Suspicious,
+    }
+}
+
+fn document(arguments: &Arguments, target: &Target, started: SystemTime) -> ResultDocument {
+    let elapsed = started.elapsed().ok();
+    ResultDocument {
+        format: FORMAT.to_string(),
+        version: FORMAT_VERSION,
+        generator: concat!("nandscope ", env!("CARGO_PKG_VERSION")).to_string(),
+        procedure: "verify".to_string(),
+        title: target.model.clone(),
+        seed: 0,
+        target: TargetInfo {
+            name: arguments.target.clone(),
+            kind: target.kind.to_string(),
+            model: target.model.clone(),
+            capacity_bytes: target.medium.blocks() * target.medium.block_bytes() as u64,
+            ..TargetInfo::default()
+        },
+        environment: Default::default(),
+        wall: WallClock {
+            started: Some(humantime::format_rfc3339_seconds(started).to_string()),
+            elapsed_s: elapsed.map(|e| e.as_secs_f64()),
+        },
+        complete: true,
+        steps: Vec::new(),
+        figures: Vec::new(),
+        notices: Vec::new(),
+    }
+}
+
+/// The report where a folder is named, and the summary.
+fn write(
+    arguments: &Arguments,
+    document: &ResultDocument,
+    json: &str,
+    console: &Console,
+) -> Result<(), Failure> {
+    if let Some(folder) = &arguments.output {
+        nandscope_measure::document::write(&folder.join("result.json"), document)
+            .map_err(|e| output::document_failure(&e))?;
+        let written = write_all(document, folder).map_err(|e| output::report_failure(&e))?;
+        if let Some(page) = written.first() {
+            console.note(&format!(
+                "{} and {} more files",
+                page.display(),
+                written.len()
+            ));
+        }
+    }
+    if arguments.json {
+        return console.print(&format!("{json}\n"));
+    }
+    let options = terminal::Options {
+        width: console.width,
+        ..Default::default()
+    };
+    let mut text = terminal::summary(document, &options);
+    for conclusion in document.steps.iter().flat_map(|s| &s.conclusions) {
+        text.push_str(&console.paragraph(&conclusion.evidence, "  "));
+    }
+    console.print(&text)
+}

@@ -1,0 +1,96 @@
+//! Opens a target for verification: through the guard, with which a device may be written although it
+//! carries data, because the data is put back. Mounted devices and all others in use stay refused.
+
+use super::Arguments;
+use crate::console::Console;
+use crate::failure::Failure;
+use crate::target::real::{confirm, refused};
+use nandscope_infer::verify::{DirectMedium, Medium, Subject};
+use nandscope_inspect::Roots;
+use nandscope_inspect::guard::{DestroyData, Guard, Opened};
+use nandscope_inspect::registers::Registers;
+use nandscope_units::Bytes;
+use std::path::Path;
+
+/// Bytes of a block where nobody says otherwise.
+const SECTOR: Bytes = Bytes(512);
+
+/// What is verified.
+pub struct Target {
+    /// The device.
+    pub medium: Box<dyn Medium>,
+    /// Which one it is.
+    pub subject: Subject,
+    /// For the title.
+    pub model: String,
+    /// `block device`, `file`.
+    pub kind: &'static str,
+    /// Registers, where it is a card in a slot of this machine.
+    pub registers: Option<Registers>,
+}
+
+/// Opens the target; a device is asked about first.
+///
+/// # Errors
+/// Where there is none, the guard refuses it, or the answer is another one.
+pub fn open(arguments: &Arguments, console: &Console) -> Result<Target, Failure> {
+    if arguments.target.starts_with("sim:") {
+        return super::simulated::open(&arguments.target, console);
+    }
+    let name = Path::new(&arguments.target);
+    let destroy = match (&arguments.destroy_data, arguments.full) {
+        (_, false) => DestroyData::PutBack,
+        (None, true) => DestroyData::No,
+        (Some(None), true) => DestroyData::Blank,
+        (Some(Some(name)), true) => DestroyData::Named(name.clone()),
+    };
+    let journal = arguments.journal.as_deref().and_then(Path::parent);
+    let folders = [journal, arguments.output.as_deref()];
+    let folders = folders
+        .into_iter()
+        .flatten()
+        .filter_map(|f| f.canonicalize().ok());
+    let guard = folders.fold(Guard::new(Roots::default()), |guard, folder| {
+        guard.protect(
+            format!("the journal or the results ({})", folder.display()),
+            folder,
+        )
+    });
+    let about = std::fs::metadata(name).ok();
+    let opened = match about.filter(std::fs::Metadata::is_file) {
+        Some(about) => guard.open_file(name, Bytes(about.len())).map_err(refused)?,
+        None => {
+            let unconfirmed = guard.open_to_write(name, &destroy).map_err(refused)?;
+            confirm(unconfirmed, arguments.yes.as_deref(), "--yes")?
+        }
+    };
+    target(opened)
+}
+
+fn target(opened: Opened) -> Result<Target, Failure> {
+    let identity = opened.identity.as_ref();
+    let block = identity.and_then(|i| i.logical_block).unwrap_or(SECTOR);
+    let model = identity.and_then(|i| i.model.clone());
+    let model = model.unwrap_or_else(|| opened.path.display().to_string());
+    let serial = identity.and_then(|i| i.serial.clone()).unwrap_or_default();
+    let registers = identity.and_then(|i| Registers::read(&Roots::default(), i.number));
+    let subject = Subject {
+        identity: format!("{model} {serial}").trim().to_string(),
+        blocks: opened.size.0 / block.0,
+        block_bytes: block.0 as usize,
+    };
+    let kind = if identity.is_some() {
+        "block device"
+    } else {
+        "file"
+    };
+    let medium = DirectMedium::new(opened.file, opened.size, block)
+        .map_err(|e| Failure::file(format!("{}: {e}", opened.path.display())))?;
+    Ok(Target {
+        medium: Box::new(medium),
+        subject,
+        model,
+        kind,
+        registers,
+    })
+}

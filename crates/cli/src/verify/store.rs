@@ -1,0 +1,89 @@
+//! Where journals and the states of full runs are kept between two runs, and where salts come from.
+
+use crate::failure::Failure;
+use nandscope_infer::verify::{Salt, Subject};
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The journal of a device: where it was said to be, or in the state folder of the user under the name of
+/// the device, so that the next run finds it.
+///
+/// # Errors
+/// Where the folder cannot be made.
+pub fn journal_place(given: Option<&Path>, subject: &Subject) -> Result<PathBuf, Failure> {
+    match given {
+        Some(path) => Ok(path.to_path_buf()),
+        None => Ok(folder()?.join(format!("{}.journal", name(subject)))),
+    }
+}
+
+/// The state of a full run.
+///
+/// # Errors
+/// As [`journal_place`].
+pub fn full_place(given: Option<&Path>, subject: &Subject) -> Result<PathBuf, Failure> {
+    match given {
+        Some(path) => Ok(path.to_path_buf()),
+        None => Ok(folder()?.join(format!("{}.full", name(subject)))),
+    }
+}
+
+/// The XDG state folder, or `/var/lib` where nobody has a home.
+fn folder() -> Result<PathBuf, Failure> {
+    let set = |name: &str| {
+        std::env::var_os(name)
+            .filter(|v| !v.is_empty())
+            .map(PathBuf::from)
+    };
+    let state = set("XDG_STATE_HOME").or_else(|| set("HOME").map(|home| home.join(".local/state")));
+    let folder = state
+        .unwrap_or_else(|| PathBuf::from("/var/lib"))
+        .join("nandscope");
+    std::fs::create_dir_all(&folder).map_err(|e| {
+        Failure::file(format!(
+            "cannot make {} for the journal: {e}; name a file by --journal",
+            folder.display()
+        ))
+    })?;
+    Ok(folder)
+}
+
+/// Letters and digits of the identity, and its checksum where others were left out.
+fn name(subject: &Subject) -> String {
+    let plain = subject
+        .identity
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' });
+    let plain: String = plain.take(80).collect();
+    let sum = subject
+        .identity
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
+            // FNV-1a.
+            (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+    format!("verify-{plain}-{:08x}", sum as u32)
+}
+
+/// Bytes that nobody can know beforehand.
+///
+/// # Errors
+/// Where the system has none.
+pub fn salt() -> Result<Salt, Failure> {
+    let mut salt = [0; 16];
+    File::open("/dev/urandom")
+        .and_then(|mut file| file.read_exact(&mut salt))
+        .map_err(|e| Failure::file(format!("cannot read /dev/urandom: {e}")))?;
+    Ok(Salt(salt))
+}
+
+/// The present year, as far as the clock of the machine is right.
+pub fn this_year() -> u16 {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    // 365.2425 days; a day off at New Year does no harm.
+    1970 + (since.as_secs_f64() / 31_556_952.0) as u16
+}

@@ -1,0 +1,175 @@
+//! `nandscope verify` from outside: on a simulated device, and on loop devices, where it is killed in
+//! the middle. Loop devices need root; without it those tests say that they are skipped.
+
+#![allow(clippy::unwrap_used, reason = "a failed test should panic")]
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+const NANDSCOPE: &str = env!("CARGO_BIN_EXE_nandscope");
+
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("verify-{name}"));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn verify(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(NANDSCOPE);
+    command
+        .arg("verify")
+        .args(arguments)
+        .env("XDG_STATE_HOME", folder.join("state"));
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn done(output: &Output, code: i32) -> String {
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(code), "{out}\n{err}");
+    out
+}
+
+#[test]
+fn a_simulated_card_is_genuine_within_seconds_of_its_time() {
+    let folder = folder("simulated");
+    let report = folder.join("report");
+    let arguments = [
+        "sim:kingston-class10-32gb",
+        "--json",
+        "-o",
+        report.to_str().unwrap(),
+    ];
+    let output = verify(&folder, &arguments).output().unwrap();
+    let json: serde_json::Value = serde_json::from_str(&done(&output, 0)).unwrap();
+    assert_eq!(json["verdict"], "genuine");
+    assert_eq!(json["real_bytes"], json["claimed_bytes"]);
+    assert!(json["elapsed_s"].as_f64().unwrap() < 60.0, "{json}");
+    let page = std::fs::read_to_string(report.join("report.html")).unwrap();
+    assert!(page.contains("Authenticity") && page.contains("genuine"));
+    assert!(report.join("result.json").exists());
+    // No journal is left.
+    let state = std::fs::read_dir(folder.join("state/nandscope")).unwrap();
+    assert_eq!(state.count(), 0);
+}
+
+/// A loop device over a file full of noise; detached at the end.
+struct Loop {
+    device: String,
+    file: PathBuf,
+}
+
+impl Loop {
+    fn new(test: &str, folder: &Path, mib: u64) -> Option<Self> {
+        let file = folder.join("image");
+        let mut state = 88172645463325252_u64;
+        let noise = (0..mib << 17).flat_map(|_| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state.to_le_bytes()
+        });
+        std::fs::write(&file, noise.collect::<Vec<u8>>()).unwrap();
+        let losetup = Command::new("losetup")
+            .args(["-f", "--show"])
+            .arg(&file)
+            .output();
+        match losetup {
+            Ok(output) if output.status.success() => Some(Loop {
+                device: text(&output.stdout).trim().to_string(),
+                file,
+            }),
+            _ => {
+                let line = format!("SKIPPED {test}: no loop device can be made here\n");
+                let told = std::fs::File::options().write(true).open("/proc/self/fd/2");
+                let _ = told.and_then(|mut out| out.write_all(line.as_bytes()));
+                None
+            }
+        }
+    }
+
+    fn name(&self) -> &str {
+        self.device.trim_start_matches("/dev/")
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").args(["-d", &self.device]).status();
+    }
+}
+
+#[test]
+fn a_killed_verification_is_made_good_by_the_next_one() {
+    let folder = folder("killed");
+    let Some(device) = Loop::new("a_killed_verification", &folder, 64) else {
+        return;
+    };
+    let before = std::fs::read(&device.file).unwrap();
+    let arguments = [device.device.as_str(), "--yes", device.name(), "--json"];
+    let (mut left, mut restored) = (0, 0);
+    for round in 0..30_u64 {
+        let mut child = verify(&folder, &arguments).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(3 + round * 7 % 120));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let state = std::fs::read_dir(folder.join("state/nandscope"));
+        left += u32::from(state.is_ok_and(|files| files.count() > 0));
+        let restore = [device.device.as_str(), "--yes", device.name(), "--restore"];
+        let output = verify(&folder, &restore).output().unwrap();
+        done(&output, 0);
+        restored += u32::from(text(&output.stderr).contains("were put back"));
+        assert!(
+            std::fs::read(&device.file).unwrap() == before,
+            "round {round}"
+        );
+    }
+    assert!(
+        left > 0 && restored > 0,
+        "no kill came in time: {left} {restored}"
+    );
+    let output = verify(&folder, &arguments).output().unwrap();
+    assert!(done(&output, 0).contains("\"genuine\""));
+    assert!(std::fs::read(&device.file).unwrap() == before);
+}
+
+#[test]
+fn nothing_is_written_without_an_answer_or_without_destroy_data() {
+    let folder = folder("answer");
+    let Some(device) = Loop::new("nothing_is_written", &folder, 8) else {
+        return;
+    };
+    let before = std::fs::read(&device.file).unwrap();
+    let output = verify(&folder, &[&device.device]).output().unwrap();
+    done(&output, 2);
+    assert!(text(&output.stderr).contains("--yes"));
+    let wrong = verify(&folder, &[&device.device, "--yes", "another"])
+        .output()
+        .unwrap();
+    done(&wrong, 2);
+    let full = verify(&folder, &[&device.device, "--full", "--yes", device.name()])
+        .output()
+        .unwrap();
+    done(&full, 2);
+    assert!(std::fs::read(&device.file).unwrap() == before);
+    let arguments = [
+        &device.device,
+        "--full",
+        "--destroy-data",
+        "--yes",
+        device.name(),
+        "--printed-speed",
+        "1",
+        "--json",
+    ];
+    let output = verify(&folder, &arguments).output().unwrap();
+    assert!(done(&output, 0).contains("\"pass\": \"done\""));
+    assert!(std::fs::read(&device.file).unwrap() != before);
+}

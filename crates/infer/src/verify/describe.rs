@@ -1,0 +1,369 @@
+//! What a verification found, in the form of the result document and as one flat record for scripts.
+
+use super::full::Full;
+use super::verdict::{Behaviour, Finding, Verdict};
+use crate::registers::{Mark, Weight};
+use nandscope_measure::result::{
+    Conclusion, Curve, DataColumn, DataRow, DataTable, Figure, StepResult,
+};
+use nandscope_units::Bytes;
+use serde::Serialize;
+
+/// The record for scripts; sizes in bytes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// All in all.
+    pub verdict: Verdict,
+    /// In a sentence each.
+    pub reasons: Vec<String>,
+    /// What the device claims to have.
+    pub claimed_bytes: u64,
+    /// What it has, where it is known to the block.
+    pub real_bytes: Option<u64>,
+    /// It has this much for certain.
+    pub at_least_bytes: u64,
+    /// It has no more than this.
+    pub at_most_bytes: u64,
+    /// What it does with the rest.
+    pub behaviour: Option<Behaviour>,
+    /// Blocks stamped.
+    pub written_blocks: u32,
+    /// Blocks written to put the data back.
+    pub restored_blocks: u32,
+    /// Blocks whose data could not be put back.
+    pub lost_blocks: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// The device's time.
+    pub elapsed_s: f64,
+    /// How likely it is that 1 % of bad blocks, scattered at random, would have been noticed.
+    pub detection_of_one_percent: f64,
+    /// Marks of the registers.
+    pub marks: Vec<Mark>,
+}
+
+/// The verdict with the registers taken into account.
+pub fn summary(finding: &Finding, marks: &[Mark]) -> Summary {
+    let block = finding.block_bytes as u64;
+    let suspicious = marks.iter().any(|m| m.weight == Weight::Suspicious);
+    let verdict = match finding.verdict() {
+        Verdict::Genuine if suspicious => Verdict::Suspicious,
+        _ if lost(finding) > 0 && finding.behaviour.is_none() => Verdict::Failing,
+        verdict => verdict,
+    };
+    let mut reasons = reasons(finding);
+    let marks_of = marks.iter().filter(|m| m.weight == Weight::Suspicious);
+    reasons.extend(marks_of.map(|m| m.text.clone()));
+    Summary {
+        verdict,
+        reasons,
+        claimed_bytes: finding.blocks * block,
+        real_bytes: finding.real.exact().map(|blocks| blocks * block),
+        at_least_bytes: finding.real.at_least * block,
+        at_most_bytes: finding.real.at_most * block,
+        behaviour: finding.behaviour,
+        written_blocks: finding.written,
+        restored_blocks: finding.restored.written,
+        lost_blocks: lost(finding),
+        read_bytes: finding.read_bytes,
+        elapsed_s: finding.elapsed.as_secs_f64(),
+        detection_of_one_percent: finding.detection(0.01),
+        marks: marks.to_vec(),
+    }
+}
+
+/// Blocks that are there and do not hold what they held.
+fn lost(finding: &Finding) -> u64 {
+    let real = finding.real.at_least;
+    let lost = finding.restored.lost.iter().filter(|place| **place < real);
+    lost.count() as u64
+}
+
+fn reasons(finding: &Finding) -> Vec<String> {
+    let sounding = &finding.sounding;
+    let block = finding.block_bytes as u64;
+    let shown = |blocks: u64| format!("{} ({} bytes)", Bytes(blocks * block), blocks * block);
+    let mut reasons = Vec::new();
+    if let Some(behaviour) = finding.behaviour {
+        reasons.push(match behaviour {
+            Behaviour::Wrap { period } => format!(
+                "what is written behind the end comes up {} below: {} stamps were found under another name",
+                shown(period),
+                sounding.aliases.len()
+            ),
+            Behaviour::Drop => "what is written behind the end is lost".to_string(),
+            Behaviour::Stale => "behind the end the device answers with what was there before".to_string(),
+            Behaviour::Cached { blocks } => format!(
+                "behind the end only a cache of {blocks} blocks answers, and forgets"
+            ),
+            Behaviour::Errors => "behind the end every operation fails".to_string(),
+        });
+        reasons.push(match finding.real.exact() {
+            Some(real) => format!("the end is at {}", shown(real)),
+            None => format!(
+                "the end lies between {} and {}",
+                shown(finding.real.at_least),
+                shown(finding.real.at_most)
+            ),
+        });
+    } else if finding.wrong_places.is_empty() && sounding.is_clean() {
+        reasons.push(format!(
+            "{} stamps all over the device were right, and none came up elsewhere",
+            sounding.readings.len()
+        ));
+    } else {
+        let wrong = finding.wrong_places.len();
+        reasons.push(format!(
+            "{wrong} of {} stamps were wrong, {} changed when they were read again; the device goes on behind them",
+            sounding.readings.len(),
+            sounding.unstable.len()
+        ));
+    }
+    let lost = lost(finding);
+    if lost > 0 {
+        reasons.push(format!("the data of {lost} blocks could not be put back"));
+    }
+    reasons
+}
+
+fn conclusion(id: &str, question: &str, answer: String, evidence: String) -> Conclusion {
+    Conclusion {
+        id: id.to_string(),
+        question: question.to_string(),
+        answer,
+        evidence,
+        ..Conclusion::default()
+    }
+}
+
+fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Genuine => "genuine",
+        Verdict::Fake => "fake",
+        Verdict::Failing => "failing",
+        Verdict::Suspicious => "suspicious",
+    }
+}
+
+/// The chapter of a report.
+pub fn step(finding: &Finding, summary: &Summary) -> StepResult {
+    let mut verdict = conclusion(
+        "verify.verdict",
+        "Is it what it claims to be?",
+        word(summary.verdict).to_string(),
+        summary.reasons.join("; "),
+    );
+    verdict.passed = Some(summary.verdict == Verdict::Genuine);
+    let real = match summary.real_bytes {
+        Some(real) => format!("{} ({real} bytes)", Bytes(real)),
+        None => format!(
+            "between {} and {}",
+            Bytes(summary.at_least_bytes),
+            Bytes(summary.at_most_bytes)
+        ),
+    };
+    let evidence = format!(
+        "claimed: {} bytes; {} blocks of {} bytes written, {} read, in {:.1} s of the device's time",
+        summary.claimed_bytes,
+        finding.written,
+        finding.block_bytes,
+        Bytes(finding.read_bytes),
+        summary.elapsed_s
+    );
+    let detection = format!(
+        "a device that ends anywhere before its claim is found for certain, unless a cache of more than {} blocks stands behind its end; bad blocks scattered at random are noticed with {:.0} % where they are 1 % of the device, {:.0} % where they are 5 %",
+        finding.sounding.places.run,
+        100.0 * finding.detection(0.01),
+        100.0 * finding.detection(0.05)
+    );
+    let restored = &finding.restored;
+    let data = format!(
+        "{} blocks were written down before they were written to; {} differed afterwards and were put back",
+        restored.blocks, restored.written
+    );
+    let kept = match summary.lost_blocks {
+        0 => "as it was".to_string(),
+        n => format!("{n} blocks lost"),
+    };
+    StepResult {
+        id: "verify".to_string(),
+        title: "Is it what it claims to be?".to_string(),
+        section: "Authenticity".to_string(),
+        description: "Stamps are written all over the device and read back in a random order, and the beginning is read for stamps that belong elsewhere.".to_string(),
+        end_s: summary.elapsed_s,
+        conclusions: vec![
+            verdict,
+            conclusion("verify.capacity", "Real capacity", real, evidence),
+            conclusion("verify.detection", "What would have been noticed", "see evidence".to_string(), detection),
+            conclusion("verify.data", "The data on the device", kept, data),
+        ],
+        tables: tables(finding, summary),
+        curves: vec![map(finding)],
+        figures: figures(summary),
+        ..StepResult::default()
+    }
+}
+
+fn figures(summary: &Summary) -> Vec<Figure> {
+    let figure = |id: &str, title: &str, value: f64, unit: &str| Figure {
+        id: id.to_string(),
+        title: title.to_string(),
+        value,
+        unit: unit.to_string(),
+        ..Figure::default()
+    };
+    let mut figures = vec![figure(
+        "verify.claimed",
+        "Claimed capacity",
+        summary.claimed_bytes as f64 / 1e9,
+        "GB",
+    )];
+    if let Some(real) = summary.real_bytes {
+        figures.push(figure(
+            "verify.real",
+            "Real capacity",
+            real as f64 / 1e9,
+            "GB",
+        ));
+    }
+    figures.push(figure(
+        "verify.time",
+        "Time of the verification",
+        summary.elapsed_s,
+        "s",
+    ));
+    figures
+}
+
+/// Where stamps were right: 1, and where they were not: 0.
+fn map(finding: &Finding) -> Curve {
+    let mut readings: Vec<_> = finding.sounding.readings.iter().collect();
+    readings.sort_by_key(|r| r.place);
+    let gb = |place: u64| place as f64 * finding.block_bytes as f64 / 1e9;
+    let real = finding.real.exact().filter(|real| *real < finding.blocks);
+    Curve {
+        name: "stamps".to_string(),
+        x_name: "place".to_string(),
+        x_unit: "GB".to_string(),
+        y_name: "stamp right".to_string(),
+        y_unit: String::new(),
+        x: readings.iter().map(|r| gb(r.place)).collect(),
+        y: readings
+            .iter()
+            .map(|r| f64::from(u8::from(r.seen.right())))
+            .collect(),
+        threshold: real.map(gb),
+    }
+}
+
+fn tables(finding: &Finding, summary: &Summary) -> Vec<DataTable> {
+    let mut tables = Vec::new();
+    if !finding.sounding.aliases.is_empty() {
+        let names = ["written to block", "found in block", "distance"];
+        let columns = names.map(|name| DataColumn {
+            name: name.to_string(),
+            unit: String::new(),
+        });
+        let rows = finding.sounding.aliases.iter().take(20).enumerate();
+        tables.push(DataTable {
+            title: "Stamps that came up elsewhere".to_string(),
+            corner: "stamp".to_string(),
+            columns: columns.into(),
+            rows: rows
+                .map(|(i, a)| DataRow {
+                    label: (i + 1).to_string(),
+                    cells: [a.written, a.found, a.written.abs_diff(a.found)]
+                        .map(|n| Some(n as f64))
+                        .into(),
+                })
+                .collect(),
+        });
+    }
+    if !summary.marks.is_empty() {
+        tables.push(DataTable {
+            title: "Marks of the registers (1: suspicious)".to_string(),
+            corner: "mark".to_string(),
+            columns: vec![DataColumn {
+                name: "weight".to_string(),
+                unit: String::new(),
+            }],
+            rows: summary
+                .marks
+                .iter()
+                .map(|m| DataRow {
+                    label: m.text.clone(),
+                    cells: vec![Some(f64::from(u8::from(m.weight == Weight::Suspicious)))],
+                })
+                .collect(),
+        });
+    }
+    tables
+}
+
+/// The chapter of a full write and read.
+pub fn full_step(full: &Full, elapsed_s: f64) -> StepResult {
+    let block = full.block_bytes as u64;
+    let real = full.real_blocks() * block;
+    let verdict = full.verdict();
+    let mut answer = conclusion(
+        "verify.full.verdict",
+        "Does every block keep what it is given?",
+        word(verdict).to_string(),
+        format!(
+            "of {} blocks {} were right, {} held another block's data, {} had wrong bits, {} held something else, {} could not be read, {} not be written",
+            full.blocks,
+            full.right,
+            full.elsewhere,
+            full.damaged,
+            full.foreign,
+            full.unreadable,
+            full.refused
+        ),
+    );
+    answer.passed = Some(verdict == Verdict::Genuine);
+    let curve = |name: &str, rates: &[(u64, f64)]| Curve {
+        name: name.to_string(),
+        x_name: "place".to_string(),
+        x_unit: "GB".to_string(),
+        y_name: "speed".to_string(),
+        y_unit: "MB/s".to_string(),
+        x: rates.iter().map(|(at, _)| *at as f64 / 1e9).collect(),
+        y: rates.iter().map(|(_, rate)| rate / 1e6).collect(),
+        threshold: None,
+    };
+    StepResult {
+        id: "verify-full".to_string(),
+        title: "Every block written and read".to_string(),
+        section: "Authenticity".to_string(),
+        description: "Each block is written with a stamp of its own, then each is read."
+            .to_string(),
+        end_s: elapsed_s,
+        conclusions: vec![
+            answer,
+            conclusion(
+                "verify.full.capacity",
+                "Real capacity",
+                format!("{} ({real} bytes)", Bytes(real)),
+                "blocks that held what was written to them last".to_string(),
+            ),
+        ],
+        curves: vec![
+            curve("write", &full.write_rates),
+            curve("read", &full.read_rates),
+        ],
+        ..StepResult::default()
+    }
+}
+
+impl Full {
+    /// What every block together says: a fake keeps others' data, or nothing from some place on.
+    pub fn verdict(&self) -> Verdict {
+        let wrong = self.blocks - self.right.min(self.blocks);
+        let behind = self.first_wrong.map_or(0, |first| self.blocks - first);
+        match wrong {
+            0 => Verdict::Genuine,
+            _ if self.elsewhere > 0 || wrong * 2 > behind => Verdict::Fake,
+            _ => Verdict::Failing,
+        }
+    }
+}
