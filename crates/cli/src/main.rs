@@ -1,6 +1,7 @@
 //! The command `nandscope`. This file knows the list of commands and nothing of what they do:
 //! a command is a module with `Arguments` and `run`, one line in the list below, and its `mod`.
 
+mod advise;
 mod calc;
 mod compare;
 mod completions;
@@ -15,6 +16,7 @@ mod interrupt;
 mod job;
 mod output;
 mod picture;
+mod probe;
 mod report;
 mod review;
 mod run;
@@ -81,6 +83,10 @@ commands! {
     Inspect => inspect,
     /// Run a job file on a target
     Run => run,
+    /// Find out what is inside a device, from times of operations alone
+    Probe => probe,
+    /// Say how to partition, format and mount a device that was probed
+    Advise => advise,
     /// Tell whether a device keeps what it claims to keep, or is a fake
     Verify => verify,
     /// Serve a simulated device to other programs, at its own speed

@@ -99,15 +99,15 @@ fn cards_page(folder: &Path, interrupt: &Interrupt) -> Result<String, Failure> {
     let (name, text) = read("flashbench/align.csv")?;
     recorded
         .read_align(&name, &text)
-        .map_err(|e| suite_failure(&e))?;
+        .map_err(|e| suite_failure(&e.into()))?;
     let (name, text) = read("flashbench/openau.csv")?;
     recorded
         .read_open_au(&name, &text)
-        .map_err(|e| suite_failure(&e))?;
+        .map_err(|e| suite_failure(&e.into()))?;
     let (name, text) = read("flashbench/findfat.csv")?;
     recorded
         .read_find_fat(&name, &text)
-        .map_err(|e| suite_failure(&e))?;
+        .map_err(|e| suite_failure(&e.into()))?;
     let mut compared = Vec::new();
     let count = cards.card.len();
     let line = Line::new("cards");

@@ -4,5 +4,8 @@
 //! Nothing here asks a simulated device for its profile or its counters: what is concluded could be
 //! concluded of a real one. This crate prints nothing and asks nobody.
 
+pub mod flashbench;
+pub mod probe;
 pub mod registers;
+pub mod timed;
 pub mod verify;

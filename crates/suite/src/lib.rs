@@ -6,6 +6,7 @@
 //! read off it; they know nothing of how a device works, and draw nothing.
 
 mod applications;
+pub mod blind;
 mod bursts;
 pub mod cards;
 mod crystaldiskmark;
@@ -20,7 +21,6 @@ mod in_modes;
 mod iometer;
 mod jobs;
 pub mod plateaus;
-pub mod probe;
 pub mod procedures;
 mod progress;
 mod real;
@@ -36,6 +36,7 @@ mod ssd_traces;
 mod sustained;
 pub mod sweep;
 
+pub use nandscope_infer::timed as probe;
 pub use procedures::Procedure;
 pub use real::review_target;
 #[cfg(target_os = "linux")]

@@ -75,6 +75,12 @@ pub(crate) struct Session<'a, T: Target> {
     phases: u32,
 }
 
+impl From<nandscope_infer::flashbench::RecordError> for SuiteError {
+    fn from(error: nandscope_infer::flashbench::RecordError) -> Self {
+        SuiteError::Facts(error.0)
+    }
+}
+
 impl<'a, T: Target> Session<'a, T> {
     pub(crate) fn new(
         target: T,

@@ -1,11 +1,9 @@
 //! Measurements and answers in the form of the result document: tables, conclusions, figures.
 
-use super::align::AlignPlan;
-use super::boundary::{AlignRow, CLEAR, CardStep, Certainty, VISIBLE};
-use super::find_fat::Treatment;
-use super::knee::{Knee, OpenUnits};
-use super::open_au::{Order, Rate};
-use super::pinned::{FatRounds, Pinned};
+use nandscope_infer::flashbench::{
+    AlignPlan, AlignRow, CLEAR, CardStep, Certainty, FatRounds, Knee, OpenUnits, Order, Pinned,
+    Rate, Treatment, VISIBLE,
+};
 use nandscope_measure::result::{Conclusion, DataColumn, DataRow, DataTable};
 
 /// The answer where nothing can be told.

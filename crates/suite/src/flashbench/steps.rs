@@ -1,15 +1,14 @@
 //! The steps of the suite, in the order in which each needs the answers of the one before: fill,
 //! `align`, `open-au`, `find-fat`.
 
-use super::align::{AlignPlan, align};
-use super::boundary::{Boundaries, Certainty, boundaries};
 use super::describe;
-use super::find_fat::{self, confirmed, find_fat, treatments};
-use super::knee::{Knee, OpenUnits, SHORTEST, open_units};
-use super::open_au::{OpenAu, Order, Rate, search};
-use super::pinned::{Pinned, fat_and_data};
 use crate::jobs::phase;
 use crate::session::{Flow, Pick, Session, SuiteError};
+use nandscope_infer::flashbench::{
+    self as inference, AlignPlan, Boundaries, Certainty, Knee, OpenAu, OpenUnits, Order, Pinned,
+    Rate, SHORTEST, align, boundaries, confirmed, fat_and_data, find_fat, open_units, search,
+    treatments,
+};
 use nandscope_measure::target::Target;
 use nandscope_units::Nanos;
 
@@ -308,7 +307,7 @@ fn beside_the_fall<T: Target>(
     let length = telling(plan);
     let mut rates = search(probe, plan, length, UNITS_MAX)?;
     let by_units: Vec<_> = rates.iter().map(|r| (r.units, r.bytes_per_s)).collect();
-    if let Knee::At { units, .. } = super::knee::knee(&by_units) {
+    if let Knee::At { units, .. } = inference::knee(&by_units) {
         for n in [1, units, units + 1] {
             for other in plan.lengths(PIECE_MIN).into_iter().filter(|l| *l != length) {
                 if rates.iter().all(|r| (r.units, r.length) != (n, other)) {
@@ -337,7 +336,7 @@ fn find_fat_step<T: Target>(
         ),
         2 + FAT_UNITS as u32,
     );
-    let lengths = find_fat::lengths(unit, PIECE_MIN);
+    let lengths = inference::lengths(unit, PIECE_MIN);
     for order in [Order::Linear, Order::Random] {
         let seed = session.seed;
         let rates = session.probe(|p| find_fat(p, unit, &lengths, units, order, seed))?;

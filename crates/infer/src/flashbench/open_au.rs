@@ -6,7 +6,7 @@
 //! that were written before.
 
 use super::order::shuffled;
-use crate::probe::{Probe, ProbeError};
+use crate::timed::{Probe, ProbeError};
 use nandscope_measure::target::Target;
 use nandscope_units::{Bytes, Nanos};
 
@@ -29,7 +29,7 @@ impl Order {
     }
 
     /// The places 0 to n − 1 in this order.
-    pub(super) fn places(self, n: u32, seed: u64) -> Vec<u32> {
+    pub fn places(self, n: u32, seed: u64) -> Vec<u32> {
         match self {
             Order::Linear => (0..n).collect(),
             Order::Random => shuffled(n, seed),
@@ -86,7 +86,7 @@ impl OpenAu {
     }
 
     /// Where the unit with this number among those written in turn begins.
-    pub(super) fn place(&self, number: u64) -> u64 {
+    pub fn place(&self, number: u64) -> u64 {
         self.start() + number * APART * self.unit
     }
 

@@ -2,7 +2,7 @@
 
 /// The numbers 0 to n − 1 in a random order that follows from the seed (Fisher and Yates, with
 /// SplitMix64 of Steele, Lea and Flood).
-pub(super) fn shuffled(n: u32, seed: u64) -> Vec<u32> {
+pub fn shuffled(n: u32, seed: u64) -> Vec<u32> {
     let mut order: Vec<u32> = (0..n).collect();
     let mut state = seed;
     for last in (1..order.len()).rev() {

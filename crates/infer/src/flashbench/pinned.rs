@@ -5,7 +5,7 @@
 
 use super::boundary::CLEAR;
 use super::open_au::OpenAu;
-use crate::probe::{Probe, ProbeError};
+use crate::timed::{Probe, ProbeError};
 use nandscope_measure::target::Target;
 use nandscope_units::{Bytes, Nanos};
 

@@ -4,7 +4,7 @@
 
 use super::boundary::CLEAR;
 use super::open_au::{OpenAu, Order};
-use crate::probe::{Probe, ProbeError};
+use crate::timed::{Probe, ProbeError};
 use nandscope_measure::target::Target;
 use nandscope_units::{Bytes, Nanos};
 
@@ -92,7 +92,7 @@ pub fn confirmed(
 }
 
 /// The middle of the values, and 0 where there are none.
-pub(crate) fn median(values: &[f64]) -> f64 {
+pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     match sorted.len() {
@@ -103,7 +103,7 @@ pub(crate) fn median(values: &[f64]) -> f64 {
 }
 
 /// The plan with which units of `find-fat` are written, for its lengths.
-pub(super) fn lengths(unit: u64, least: u64) -> Vec<u64> {
+pub fn lengths(unit: u64, least: u64) -> Vec<u64> {
     let plan = OpenAu {
         unit,
         order: Order::Linear,

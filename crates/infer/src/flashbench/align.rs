@@ -7,7 +7,7 @@
 //! powers of two are an extension; their places never wrap.
 
 use super::boundary::AlignRow;
-use crate::probe::{Probe, ProbeError};
+use crate::timed::{Probe, ProbeError};
 use nandscope_measure::target::Target;
 use nandscope_units::{Bytes, Nanos};
 

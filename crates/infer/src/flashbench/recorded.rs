@@ -1,8 +1,8 @@
 //! Tables of flashbench as they were recorded on real cards: `facts/flashbench/*.csv`, one line for
 //! each number, columns found by their headings. Fields hold no quotes and no commas.
 
+use super::RecordError;
 use super::boundary::AlignRow;
-use crate::session::SuiteError;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -74,7 +74,7 @@ impl Recorded {
     ///
     /// # Errors
     /// Where a line cannot be read: which, and why.
-    pub fn read_align(&mut self, name: &str, text: &str) -> Result<(), SuiteError> {
+    pub fn read_align(&mut self, name: &str, text: &str) -> Result<(), RecordError> {
         for line in lines(name, text)? {
             let row = AlignRow {
                 align: line.number("align_bytes")?,
@@ -108,7 +108,7 @@ impl Recorded {
     ///
     /// # Errors
     /// As [`Recorded::read_align`].
-    pub fn read_open_au(&mut self, name: &str, text: &str) -> Result<(), SuiteError> {
+    pub fn read_open_au(&mut self, name: &str, text: &str) -> Result<(), RecordError> {
         for line in lines(name, text)? {
             let rate = RecordedRate {
                 mode: line.text("mode")?.to_string(),
@@ -126,7 +126,7 @@ impl Recorded {
     ///
     /// # Errors
     /// As [`Recorded::read_align`].
-    pub fn read_find_fat(&mut self, name: &str, text: &str) -> Result<(), SuiteError> {
+    pub fn read_find_fat(&mut self, name: &str, text: &str) -> Result<(), RecordError> {
         for line in lines(name, text)? {
             let unit = RecordedUnit {
                 trial: line.number("trial")?,
@@ -200,7 +200,7 @@ impl Recorded {
 }
 
 /// One line with the headings of its file.
-pub(crate) struct Line<'a> {
+pub struct Line<'a> {
     name: &'a str,
     number: usize,
     headings: Rc<[&'a str]>,
@@ -211,10 +211,10 @@ pub(crate) struct Line<'a> {
 ///
 /// # Errors
 /// Where the text is empty, or a line has not as many fields as there are columns.
-pub(crate) fn lines<'a>(name: &'a str, text: &'a str) -> Result<Vec<Line<'a>>, SuiteError> {
+pub fn lines<'a>(name: &'a str, text: &'a str) -> Result<Vec<Line<'a>>, RecordError> {
     let mut all = text.lines().enumerate();
     let Some((_, heading)) = all.next() else {
-        return Err(SuiteError::Facts(format!(
+        return Err(RecordError(format!(
             "{name} is empty; its first line names the columns"
         )));
     };
@@ -223,7 +223,7 @@ pub(crate) fn lines<'a>(name: &'a str, text: &'a str) -> Result<Vec<Line<'a>>, S
     for (i, text) in all.filter(|(_, text)| !text.is_empty()) {
         let fields: Vec<&str> = text.split(',').collect();
         if fields.len() != headings.len() || text.contains('"') {
-            return Err(SuiteError::Facts(format!(
+            return Err(RecordError(format!(
                 "{name}, line {}: {} fields for {} columns; fields hold no commas and no quotes",
                 i + 1,
                 fields.len(),
@@ -242,22 +242,19 @@ pub(crate) fn lines<'a>(name: &'a str, text: &'a str) -> Result<Vec<Line<'a>>, S
 
 impl Line<'_> {
     /// The field of a column.
-    pub(crate) fn text(&self, column: &str) -> Result<&str, SuiteError> {
+    pub fn text(&self, column: &str) -> Result<&str, RecordError> {
         let at = self.headings.iter().position(|h| *h == column);
         at.and_then(|i| self.fields.get(i).copied())
-            .ok_or_else(|| SuiteError::Facts(format!("{} has no column `{column}`", self.name)))
+            .ok_or_else(|| RecordError(format!("{} has no column `{column}`", self.name)))
     }
 
     /// The field of a column as a number.
-    pub(crate) fn number<N: FromStr + Sane>(&self, column: &str) -> Result<N, SuiteError> {
+    pub fn number<N: FromStr + Sane>(&self, column: &str) -> Result<N, RecordError> {
         self.optional(column)?.ok_or_else(|| self.fault(column))
     }
 
     /// The same; `None` where the field is empty.
-    pub(crate) fn optional<N: FromStr + Sane>(
-        &self,
-        column: &str,
-    ) -> Result<Option<N>, SuiteError> {
+    pub fn optional<N: FromStr + Sane>(&self, column: &str) -> Result<Option<N>, RecordError> {
         match self.text(column)? {
             "" => Ok(None),
             text => {
@@ -268,15 +265,15 @@ impl Line<'_> {
     }
 
     /// Card and run.
-    pub(crate) fn run(&self) -> Result<RunId, SuiteError> {
+    pub fn run(&self) -> Result<RunId, RecordError> {
         Ok(RunId {
             card: self.text("card")?.to_string(),
             run: self.number("run")?,
         })
     }
 
-    fn fault(&self, column: &str) -> SuiteError {
-        SuiteError::Facts(format!(
+    fn fault(&self, column: &str) -> RecordError {
+        RecordError(format!(
             "{}, line {}: `{}` in column `{column}` is no number that can be used",
             self.name,
             self.number,
@@ -286,7 +283,7 @@ impl Line<'_> {
 }
 
 /// Numbers that can be reckoned with.
-pub(crate) trait Sane {
+pub trait Sane {
     /// Whether this is one.
     fn sane(&self) -> bool;
 }

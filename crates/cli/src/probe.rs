@@ -1,0 +1,283 @@
+//! `nandscope probe`: what is inside a device, from times of operations alone. How it is measured and
+//! what it means is in the infer crate; the blind test of it is in the suite.
+
+use crate::console::Console;
+use crate::failure::{Exit, Failure};
+use crate::interrupt::Interrupt;
+use crate::run::progress::Line;
+use crate::target::real::{self, RealArguments};
+use crate::{input, output, target};
+use clap::Args;
+use nandscope_infer::probe::{Options, Report, from_flashbench, probe, step};
+use nandscope_infer::timed::ProbeError;
+use nandscope_measure::result::{FORMAT, FORMAT_VERSION, ResultDocument, TargetInfo, WallClock};
+use nandscope_measure::sim::SimTarget;
+use nandscope_measure::target::{Load, Target};
+use nandscope_report::{terminal, write_all};
+use nandscope_suite::blind;
+use nandscope_units::{Bytes, Nanos, SizeBase, parse_duration, parse_size};
+use serde::Serialize;
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+const EXAMPLES: &str = "\
+Examples:
+  nandscope probe sim:kingston-class10-32gb
+  nandscope probe /dev/sdb --read-only                   nothing is written; less is found out
+  nandscope probe /dev/sdb --destroy-data -o report/
+  nandscope probe --from-flashbench align.txt            the output of `flashbench -a`
+  nandscope probe --self-test --seed 7                   200 drawn devices whose truth is known";
+
+/// Arguments of `nandscope probe`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// A device, a file, or a simulated device (sim:NAME)
+    #[arg(value_name = "TARGET", required_unless_present_any = ["from_flashbench", "self_test"])]
+    target: Option<String>,
+    /// The most time of the device to spend
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "20m")]
+    time: Nanos,
+    /// The most that is written [default: 4 GB, or 3 % of the capacity where that is more]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    write_budget: Option<Bytes>,
+    /// Write nothing
+    #[arg(long)]
+    read_only: bool,
+    /// Every random choice follows from it
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Host to which a simulated device is attached [default: direct]
+    #[arg(long, value_name = "NAME|FILE")]
+    host: Option<String>,
+    /// Conclude from the recorded output of `flashbench -a`
+    #[arg(long, value_name = "FILE", conflicts_with = "target")]
+    from_flashbench: Option<PathBuf>,
+    /// Probe drawn devices whose truth is known, and count right and wrong answers
+    #[arg(long, conflicts_with_all = ["target", "from_flashbench"])]
+    self_test: bool,
+    /// With --self-test: how many devices
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    devices: u64,
+    /// Folder to write report.html, result.json, plots/ and csv/ into; made where it is missing
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Write JSON instead of text
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    real: RealArguments,
+}
+
+fn size(text: &str) -> Result<Bytes, String> {
+    parse_size(text, SizeBase::Binary).map_err(|e| e.to_string())
+}
+
+fn time(text: &str) -> Result<Nanos, String> {
+    parse_duration(text, 1_000_000_000).map_err(|e| e.to_string())
+}
+
+/// What scripts get.
+#[derive(Serialize)]
+struct Output<'a> {
+    findings: &'a [nandscope_infer::probe::Finding],
+    written_bytes: u64,
+    elapsed_s: f64,
+    cut_short: Option<&'a str>,
+}
+
+/// Probes the target.
+///
+/// # Errors
+/// Where the target cannot be opened, or the device goes away before anything was found out.
+pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
+    if let Some(folder) = &arguments.output {
+        output::check_folder(folder)?;
+    }
+    if arguments.self_test {
+        return self_test(&arguments, console);
+    }
+    let (report, document) = match &arguments.from_flashbench {
+        Some(file) => {
+            let text = input::text(file, "the output of flashbench")?;
+            let name = file.display().to_string();
+            let report = from_flashbench(&name, &text).map_err(Failure::usage)?;
+            let info = TargetInfo {
+                name: name.clone(),
+                kind: "recorded".to_string(),
+                model: name,
+                ..TargetInfo::default()
+            };
+            let document = document(info, &arguments, &report, SystemTime::now());
+            (report, document)
+        }
+        None => measured(&arguments, console)?,
+    };
+    finish(&arguments, &report, &document, console)
+}
+
+/// Probes a simulated or a real target, and gives what came out.
+pub fn measured(
+    arguments: &Arguments,
+    console: &Console,
+) -> Result<(Report, ResultDocument), Failure> {
+    let name = arguments.target.as_deref().unwrap_or_default();
+    let interrupt = Interrupt::listen()?;
+    let started = SystemTime::now();
+    if real::is_real(name) {
+        return on_real(name, arguments, &interrupt, started);
+    }
+    arguments.real.refuse(name)?;
+    let (simulated, device) =
+        target::open(name, arguments.host.as_deref(), arguments.seed, console)?;
+    let info = simulated.info(&device);
+    let report = probed(SimTarget::new(device), arguments, &interrupt, Line::new("probe"))?;
+    let document = document(info, arguments, &report, started);
+    Ok((report, document))
+}
+
+#[cfg(target_os = "linux")]
+fn on_real(
+    name: &str,
+    arguments: &Arguments,
+    interrupt: &Interrupt,
+    started: SystemTime,
+) -> Result<(Report, ResultDocument), Failure> {
+    use nandscope_measure::real::Access;
+    let access = if arguments.read_only {
+        Access::Read
+    } else {
+        Access::Write
+    };
+    let outputs: Vec<PathBuf> = arguments.output.iter().cloned().collect();
+    let mut opened = real::open_real(name, access, &arguments.real, &outputs, interrupt)?;
+    let load = Load {
+        depth: 64,
+        largest: 512 << 10,
+    };
+    opened
+        .target
+        .prepare(&load)
+        .map_err(|e| Failure::file(format!("{name}: {e}")))?;
+    let (info, environment) = (opened.info(), opened.environment());
+    let line = Line::new("probe").in_real_time();
+    let report = probed(opened.target, arguments, interrupt, line)?;
+    let mut document = document(info, arguments, &report, started);
+    document.environment = environment;
+    Ok((report, document))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn on_real(
+    name: &str,
+    _: &Arguments,
+    _: &Interrupt,
+    _: SystemTime,
+) -> Result<(Report, ResultDocument), Failure> {
+    Err(real::absent(name))
+}
+
+fn probed<T: Target>(
+    target: T,
+    arguments: &Arguments,
+    interrupt: &Interrupt,
+    line: Line,
+) -> Result<Report, Failure> {
+    let mut options = Options::for_capacity(target.capacity());
+    options.time = arguments.time;
+    options.writes = arguments.write_budget.unwrap_or(options.writes);
+    options.read_only = arguments.read_only;
+    options.seed = arguments.seed;
+    let report = probe(
+        target,
+        &options,
+        &|| interrupt.asked(),
+        &mut |share, at| line.show(Some(share), format!("of the time, {}", line.time(at))),
+    );
+    line.clear();
+    report.map_err(|e| match e {
+        ProbeError::Stopped => Failure::new(Exit::Interrupted, "interrupted before anything was found out"),
+        ProbeError::Failed(why) => Failure::file(why),
+    })
+}
+
+fn document(
+    target: TargetInfo,
+    arguments: &Arguments,
+    report: &Report,
+    started: SystemTime,
+) -> ResultDocument {
+    ResultDocument {
+        format: FORMAT.to_string(),
+        version: FORMAT_VERSION,
+        generator: concat!("nandscope ", env!("CARGO_PKG_VERSION")).to_string(),
+        procedure: "probe".to_string(),
+        title: target.model.clone(),
+        seed: arguments.seed,
+        target,
+        environment: Default::default(),
+        wall: WallClock {
+            started: Some(humantime::format_rfc3339_seconds(started).to_string()),
+            elapsed_s: started.elapsed().ok().map(|e| e.as_secs_f64()),
+        },
+        complete: report.cut_short.is_none(),
+        steps: vec![step(report)],
+        figures: Vec::new(),
+        notices: Vec::new(),
+    }
+}
+
+fn finish(
+    arguments: &Arguments,
+    report: &Report,
+    document: &ResultDocument,
+    console: &Console,
+) -> Result<Exit, Failure> {
+    if let Some(folder) = &arguments.output {
+        nandscope_measure::document::write(&folder.join("result.json"), document)
+            .map_err(|e| output::document_failure(&e))?;
+        let written = write_all(document, folder).map_err(|e| output::report_failure(&e))?;
+        if let Some(page) = written.first() {
+            console.note(&format!("{} and {} more files", page.display(), written.len()));
+        }
+    }
+    if arguments.json {
+        let json = Output {
+            findings: &report.findings,
+            written_bytes: report.written,
+            elapsed_s: report.elapsed_s,
+            cut_short: report.cut_short.as_deref(),
+        };
+        let text = serde_json::to_string_pretty(&json).map_err(Failure::internal)?;
+        console.print(&format!("{text}\n"))?;
+    } else {
+        let options = terminal::Options {
+            width: console.width,
+            ..Default::default()
+        };
+        console.print(&terminal::summary(document, &options))?;
+    }
+    Ok(match report.cut_short.as_deref() {
+        None => Exit::Done,
+        Some("interrupted") => Exit::Interrupted,
+        Some(_) => Exit::Partial,
+    })
+}
+
+fn self_test(arguments: &Arguments, console: &Console) -> Result<Exit, Failure> {
+    let interrupt = Interrupt::listen()?;
+    let line = Line::new("self-test");
+    let count = arguments.devices;
+    let table = blind::run(count, arguments.seed, &|| interrupt.asked(), &mut |number, drawn, _, _| {
+        let share = (number + 1) as f64 / count as f64;
+        line.show(Some(share), drawn.profile.device.title.clone());
+    });
+    line.clear();
+    match table.map_err(Failure::internal)? {
+        None => Err(Failure::new(Exit::Interrupted, "interrupted")),
+        Some(table) => {
+            console.print(&table.markdown())?;
+            Ok(Exit::Done)
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! The measurements that Arnd Bergmann's flashbench made of memory cards, and what a person read off
+//! them: boundaries that reads cross ([`align()`]), units written in turn ([`OpenAu`]), the first units
+//! ([`find_fat()`], [`fat_and_data`]), and what the numbers say ([`boundaries`], [`open_units`],
+//! [`treatments`]), be they measured here or recorded by others ([`recorded`]).
+
+mod align;
+mod boundary;
+mod find_fat;
+mod knee;
+mod open_au;
+mod order;
+mod pinned;
+pub mod recorded;
+
+pub use align::{AlignPlan, align};
+pub use boundary::{
+    AlignRow, Boundaries, CLEAR, CardStep, Certainty, VISIBLE, allocation_unit, boundaries,
+    page_size,
+};
+pub use find_fat::{Treatment, confirmed, find_fat, lengths, median, treatments};
+pub use knee::{Knee, OpenUnits, SHORTEST, knee, open_units};
+pub use open_au::{OpenAu, Order, Rate, search};
+pub use order::shuffled;
+pub use pinned::{FatRounds, Pinned, fat_and_data};
+
+use thiserror::Error;
+
+/// Why a recorded table cannot be read: file, line and column, in words.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct RecordError(pub String);

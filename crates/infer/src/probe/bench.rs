@@ -1,0 +1,129 @@
+//! The target under probing: counts what is written to it, shows a part of it as the whole where a
+//! measurement should stay there, and runs operations many at once.
+
+use crate::timed::ProbeError;
+use nandscope_measure::target::{Outcome, Reading, Reply, Request, Target, TargetError};
+use nandscope_units::{Bytes, Nanos};
+use nandscope_workload::OpKind;
+
+/// A target of which everything is counted.
+#[derive(Debug)]
+pub struct Metered<T> {
+    target: T,
+    shown: Bytes,
+    /// Bytes written so far.
+    pub written: u64,
+    replies: Vec<Reply>,
+}
+
+impl<T: Target> Metered<T> {
+    /// Nothing counted yet, the whole target shown.
+    pub fn new(target: T) -> Self {
+        Metered {
+            shown: target.capacity(),
+            target,
+            written: 0,
+            replies: Vec::new(),
+        }
+    }
+
+    /// Shows the beginning only, or all of it.
+    pub fn show(&mut self, bytes: Bytes) {
+        self.shown = bytes.min(self.target.capacity());
+    }
+
+    /// The capacity of the target, whatever is shown.
+    pub fn whole(&self) -> Bytes {
+        self.target.capacity()
+    }
+
+    /// Lets time pass.
+    ///
+    /// # Errors
+    /// Where the target is gone.
+    pub fn idle(&mut self, time: Nanos) -> Result<(), ProbeError> {
+        self.replies.clear();
+        let until = self.target.now() + time;
+        while self.target.now() < until {
+            self.target
+                .wait(until, &mut self.replies)
+                .map_err(|e| ProbeError::Failed(e.to_string()))?;
+        }
+        Ok(())
+    }
+
+    /// Keeps `depth` operations under way until `places` are used up; the time of each completion since the
+    /// beginning, in the order of completion.
+    ///
+    /// # Errors
+    /// Where an operation fails or the target is gone.
+    pub fn many(
+        &mut self,
+        kind: OpKind,
+        places: &[u64],
+        length: u32,
+        depth: u32,
+    ) -> Result<Vec<Nanos>, ProbeError> {
+        let began = self.target.now();
+        let mut next = 0;
+        let mut outstanding = 0;
+        let mut times = Vec::with_capacity(places.len());
+        let failed = |e: TargetError| ProbeError::Failed(e.to_string());
+        while next < places.len() || outstanding > 0 {
+            while outstanding < depth && next < places.len() {
+                self.submit(Request {
+                    tag: next as u32,
+                    kind,
+                    offset: Bytes(places[next]),
+                    length,
+                })
+                .map_err(failed)?;
+                next += 1;
+                outstanding += 1;
+            }
+            let mut replies = std::mem::take(&mut self.replies);
+            replies.clear();
+            self.target.wait(Nanos::MAX, &mut replies).map_err(failed)?;
+            if replies.is_empty() {
+                return Err(ProbeError::Failed("it does not answer".to_string()));
+            }
+            for reply in &replies {
+                outstanding -= 1;
+                match reply.outcome {
+                    Outcome::Done => times.push(self.target.now().saturating_sub(began)),
+                    Outcome::Failed(why) => return Err(ProbeError::Failed(why.to_string())),
+                    Outcome::Unsupported => {
+                        return Err(ProbeError::Failed("the target cannot do it".to_string()));
+                    }
+                }
+            }
+            self.replies = replies;
+        }
+        Ok(times)
+    }
+}
+
+impl<T: Target> Target for Metered<T> {
+    fn now(&self) -> Nanos {
+        self.target.now()
+    }
+
+    fn capacity(&self) -> Bytes {
+        self.shown
+    }
+
+    fn submit(&mut self, request: Request) -> Result<(), TargetError> {
+        if request.kind == OpKind::Write {
+            self.written += u64::from(request.length);
+        }
+        self.target.submit(request)
+    }
+
+    fn wait(&mut self, until: Nanos, replies: &mut Vec<Reply>) -> Result<(), TargetError> {
+        self.target.wait(until, replies)
+    }
+
+    fn reading(&mut self) -> Reading {
+        self.target.reading()
+    }
+}

@@ -1,0 +1,90 @@
+//! What is concluded of a device: an answer with its confidence and the numbers it rests on, or that it
+//! cannot be told, and why.
+
+use serde::Serialize;
+
+/// The answer as a number.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "unit", content = "value")]
+pub enum Value {
+    /// Bytes.
+    Bytes(u64),
+    /// A number of things.
+    Count(u32),
+    /// Bytes per second.
+    BytesPerS(f64),
+    /// Seconds.
+    Seconds(f64),
+    /// Yes or no.
+    Flag(bool),
+    /// A ratio.
+    Factor(f64),
+}
+
+/// One answer.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Finding {
+    /// Stable name for programs, such as `unit`.
+    pub id: &'static str,
+    /// The question in words.
+    pub question: &'static str,
+    /// The answer; `None` where it cannot be told.
+    pub value: Option<Value>,
+    /// The answer in words.
+    pub answer: String,
+    /// How likely the answer is to be right, 0 to 1: the share of right ones among answers of this kind in the blind
+    /// test (docs/inference.md). 0 where it cannot be told.
+    pub confidence: f64,
+    /// The numbers on which it rests, or why it cannot be told.
+    pub evidence: String,
+}
+
+/// Almost all answers of this kind were right.
+pub const SURE: f64 = 0.99;
+/// About nine of ten were.
+pub const LIKELY: f64 = 0.9;
+
+impl Finding {
+    /// An answer.
+    pub fn new(
+        id: &'static str,
+        question: &'static str,
+        value: Value,
+        answer: String,
+        confidence: f64,
+        evidence: String,
+    ) -> Self {
+        Finding {
+            id,
+            question,
+            value: Some(value),
+            answer,
+            confidence,
+            evidence,
+        }
+    }
+
+    /// No answer.
+    pub fn cannot_tell(id: &'static str, question: &'static str, why: impl Into<String>) -> Self {
+        Finding {
+            id,
+            question,
+            value: None,
+            answer: "cannot tell".to_string(),
+            confidence: 0.0,
+            evidence: why.into(),
+        }
+    }
+}
+
+/// Bytes in the largest binary unit that gives a short number.
+pub fn size(bytes: u64) -> String {
+    for (unit, shift) in [("GiB", 30), ("MiB", 20), ("KiB", 10)] {
+        let one = 1_u64 << shift;
+        if bytes >= one {
+            let digits = usize::from(!bytes.is_multiple_of(one)) * 2;
+            return format!("{:.digits$} {unit}", bytes as f64 / one as f64);
+        }
+    }
+    format!("{bytes} B")
+}

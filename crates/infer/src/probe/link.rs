@@ -1,0 +1,280 @@
+//! What reads show without any structure of the flash: the cost of a command, the limit of the
+//! interface, how many commands are worth giving at once, whether sequential reads are seen coming, and whether
+//! reads over a large range are slower than over a small one.
+
+use super::Probing;
+use super::finding::{Finding, LIKELY, SURE, Value, size};
+use crate::flashbench::{median, shuffled};
+use crate::timed::ProbeError;
+use nandscope_measure::result::Curve;
+use nandscope_measure::target::{Outcome, Request, Target};
+use nandscope_units::{Bytes, Nanos};
+use nandscope_workload::OpKind;
+
+const BLOCK: u64 = 4096;
+/// Reads of each length.
+const READS: usize = 12;
+/// Reads of each depth, beside the depth itself.
+const DEEP: usize = 192;
+
+/// Places in a random order, `count` of them, multiples of `length` within `span`.
+pub(super) fn places(span: u64, length: u64, count: usize, seed: u64) -> Vec<u64> {
+    let slots = u32::try_from(span / length).unwrap_or(u32::MAX).max(1);
+    // A sample of all slots: every so many of them, shuffled.
+    let step = (u64::from(slots) / count as u64).max(1);
+    let order = shuffled((u64::from(slots) / step).min(1 << 20) as u32, seed);
+    let drift = seed % step;
+    let places = order
+        .into_iter()
+        .map(|i| (u64::from(i) * step + drift) % u64::from(slots) * length);
+    places.take(count).collect()
+}
+
+/// Overhead of a command and rate of the interface, from the times of lengths.
+pub(super) fn transfers<T: Target>(
+    probing: &mut Probing<'_, T>,
+    span: Bytes,
+) -> Result<(), ProbeError> {
+    let lengths: Vec<u64> = (12..=19).map(|k| 1 << k).filter(|l| *l <= span.0).collect();
+    let mut samples = vec![Vec::new(); lengths.len()];
+    // The lengths in turn, so that drift hits all alike.
+    for round in 0..READS {
+        for i in shuffled(lengths.len() as u32, round as u64) {
+            let length = lengths[i as usize];
+            let seed = probing.options.seed + round as u64 * 31 + u64::from(i);
+            let at = places(span.0, length, 64, seed);
+            let at = at.first().copied().unwrap_or(0);
+            let took = probing.timed(|p| p.read(Bytes(at), Bytes(length)))?;
+            samples[i as usize].push(took.as_secs_f64());
+        }
+    }
+    let times: Vec<f64> = samples.iter().map(|s| median(s)).collect();
+    let at = |length: u64| lengths.iter().position(|l| *l == length).map(|i| times[i]);
+    probing.report.curves.push(Curve {
+        name: "reads".to_string(),
+        x_name: "length".to_string(),
+        x_unit: "KiB".to_string(),
+        y_name: "time of a read".to_string(),
+        y_unit: "ms".to_string(),
+        x: lengths.iter().map(|l| *l as f64 / 1024.0).collect(),
+        y: times.iter().map(|t| t * 1e3).collect(),
+        threshold: None,
+    });
+    if let (Some(short), Some(half), Some(long)) = (at(BLOCK), at(256 << 10), at(512 << 10)) {
+        let rate = (256 << 10) as f64 / (long - half).max(1e-9);
+        let evidence = format!(
+            "medians of {READS} reads at random places: {:.3} ms for 4 KiB, {:.3} ms for 256 KiB, {:.3} ms for 512 KiB",
+            short * 1e3,
+            half * 1e3,
+            long * 1e3
+        );
+        let overhead = (short - BLOCK as f64 / rate).max(0.0);
+        probing.add(Finding::new(
+            "overhead",
+            "Cost of a read command",
+            Value::Seconds(overhead),
+            format!("{:.0} µs", overhead * 1e6),
+            LIKELY,
+            evidence.clone(),
+        ));
+        probing.add(Finding::new(
+            "rate",
+            "Rate at which more data adds to a read",
+            Value::BytesPerS(rate),
+            format!("{:.1} MB/s", rate / 1e6),
+            LIKELY,
+            evidence,
+        ));
+        ahead(probing, span, short)?;
+    }
+    Ok(())
+}
+
+/// Whether a read that follows the one before is quicker than one at a random place.
+fn ahead<T: Target>(
+    probing: &mut Probing<'_, T>,
+    span: Bytes,
+    random_s: f64,
+) -> Result<(), ProbeError> {
+    let begin = span.0 / 3 / BLOCK * BLOCK;
+    let times = probing.timed(|p| {
+        let reads = (0..48).map(|i| p.read(Bytes(begin + i * BLOCK), Bytes(BLOCK)));
+        reads.collect::<Result<Vec<Nanos>, _>>()
+    })?;
+    let in_order: Vec<f64> = times.iter().skip(16).map(|t| t.as_secs_f64()).collect();
+    let in_order = median(&in_order);
+    let quicker = in_order < random_s * 0.6;
+    let numbers = format!(
+        "a read of 4 KiB takes {:.0} µs at a random place and {:.0} µs behind the one before",
+        random_s * 1e6,
+        in_order * 1e6
+    );
+    probing.add(Finding::new(
+        "read-ahead",
+        "Read-ahead of sequential reads",
+        Value::Flag(quicker),
+        if quicker { "yes" } else { "not seen" }.to_string(),
+        LIKELY,
+        numbers,
+    ));
+    Ok(())
+}
+
+/// The number of reads at once from which more of them bring nothing.
+pub(super) fn depth<T: Target>(
+    probing: &mut Probing<'_, T>,
+    span: Bytes,
+) -> Result<(), ProbeError> {
+    let mut rates = Vec::new();
+    let mut depth = 1_u32;
+    while depth <= 64 {
+        if probing.interrupted() {
+            return Err(ProbeError::Stopped);
+        }
+        let seed = probing.options.seed ^ u64::from(depth);
+        let at = places(span.0, BLOCK, DEEP + depth as usize, seed);
+        let times = probing
+            .target
+            .many(OpKind::Read, &at, BLOCK as u32, depth)?;
+        let spent = times.last().map_or(0.0, |t| t.as_secs_f64());
+        let rate = times.len() as f64 / spent.max(1e-9);
+        rates.push((depth, rate));
+        // Two doublings that bring nothing settle it.
+        if let [.., (_, before), _, (_, last)] = rates[..]
+            && last < before * 1.05
+        {
+            break;
+        }
+        depth *= 2;
+    }
+    let best = rates.iter().map(|r| r.1).fold(0.0, f64::max);
+    let enough = rates.iter().find(|r| r.1 >= 0.9 * best).map_or(1, |r| r.0);
+    let alone = rates.first().map_or(1.0, |r| r.1);
+    probing.report.curves.push(Curve {
+        name: "random reads of 4 KiB".to_string(),
+        x_name: "queue depth".to_string(),
+        x_unit: String::new(),
+        y_name: "rate".to_string(),
+        y_unit: "IOPS".to_string(),
+        x: rates.iter().map(|r| f64::from(r.0)).collect(),
+        y: rates.iter().map(|r| r.1).collect(),
+        threshold: Some(f64::from(enough)),
+    });
+    probing.add(Finding::new(
+        "depth",
+        "Queue depth at which it saturates",
+        Value::Count(enough),
+        enough.to_string(),
+        LIKELY,
+        format!("{alone:.0} IOPS with one random read of 4 KiB at a time, {best:.0} at most"),
+    ));
+    probing.add(Finding::new(
+        "parallelism",
+        "Reads that the device does at once",
+        Value::Factor(best / alone),
+        format!("{:.1}", best / alone),
+        LIKELY,
+        "rate at the best queue depth over that of one read at a time; dies, channels and planes are not told apart".to_string(),
+    ));
+    Ok(())
+}
+
+/// Whether reads over a large range are slower: the map is then in memory in parts only.
+pub(super) fn map_span<T: Target>(
+    probing: &mut Probing<'_, T>,
+    span: Bytes,
+) -> Result<(), ProbeError> {
+    let mut ranges: Vec<u64> = std::iter::successors(Some(4_u64 << 20), |r| Some(r * 4))
+        .take_while(|r| *r < span.0)
+        .collect();
+    ranges.push(span.0);
+    let mut times = Vec::new();
+    for (i, range) in ranges.iter().enumerate() {
+        let seed = probing.options.seed + 77 + i as u64;
+        let warm = places(*range, BLOCK, 64, seed);
+        let at = places(*range, BLOCK, 96, seed + 1000);
+        let took = probing.timed(|p| {
+            for place in warm {
+                p.read(Bytes(place), Bytes(BLOCK))?;
+            }
+            let reads = at.iter().map(|place| p.read(Bytes(*place), Bytes(BLOCK)));
+            reads.collect::<Result<Vec<Nanos>, _>>()
+        })?;
+        let took: Vec<f64> = took.iter().map(|t| t.as_secs_f64()).collect();
+        times.push(median(&took));
+    }
+    probing.report.curves.push(Curve {
+        name: "reads over a range".to_string(),
+        x_name: "range".to_string(),
+        x_unit: "MiB".to_string(),
+        y_name: "time of a read".to_string(),
+        y_unit: "µs".to_string(),
+        x: ranges
+            .iter()
+            .map(|r| *r as f64 / f64::from(1 << 20))
+            .collect(),
+        y: times.iter().map(|t| t * 1e6).collect(),
+        threshold: None,
+    });
+    let Some((first, last)) = times.first().zip(times.last()) else {
+        return Ok(());
+    };
+    let numbers = format!(
+        "median of a random read of 4 KiB: {:.0} µs over {}, {:.0} µs over {}",
+        first * 1e6,
+        size(ranges[0]),
+        last * 1e6,
+        size(span.0)
+    );
+    let rises = times.iter().position(|t| *t > 1.2 * first);
+    probing.add(match rises {
+        Some(i) if i > 0 => Finding::new(
+            "map-span",
+            "Range over which the map is at hand",
+            Value::Bytes(ranges[i - 1]),
+            format!("about {}", size(ranges[i - 1])),
+            LIKELY,
+            numbers,
+        ),
+        _ => Finding::cannot_tell(
+            "map-span",
+            "Range over which the map is at hand",
+            format!("{numbers}: no larger range that was looked at is slower"),
+        ),
+    });
+    Ok(())
+}
+
+/// Whether discards are passed on.
+pub(super) fn discard<T: Target>(
+    probing: &mut Probing<'_, T>,
+    span: Bytes,
+) -> Result<(), ProbeError> {
+    let length: u64 = (1 << 20).min(span.0);
+    let began = probing.target.now();
+    let request = Request {
+        tag: 0,
+        kind: OpKind::Trim,
+        offset: Bytes(span.0 / 2 / length * length),
+        length: length as u32,
+    };
+    let failed = |e: nandscope_measure::target::TargetError| ProbeError::Failed(e.to_string());
+    probing.target.submit(request).map_err(failed)?;
+    let mut replies = Vec::new();
+    probing
+        .target
+        .wait(Nanos::MAX, &mut replies)
+        .map_err(failed)?;
+    let took = probing.target.now().saturating_sub(began);
+    let outcome = replies.first().map(|r| r.outcome);
+    let done = outcome == Some(Outcome::Done);
+    probing.add(Finding::new(
+        "discard",
+        "Discards",
+        Value::Flag(done),
+        if done { "taken" } else { "not taken" }.to_string(),
+        SURE,
+        format!("a discard of 1 MiB came back after {took}: {outcome:?}; whether it restores speed was not looked at"),
+    ));
+    Ok(())
+}

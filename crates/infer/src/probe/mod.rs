@@ -1,0 +1,191 @@
+//! What is inside a device, as far as times of operations show it: one investigation after the other,
+//! each as long as the budget lasts, each with an answer and its confidence, or with the reason why it cannot be told.
+//!
+//! Reading comes first, then writing in order, then what disturbs the device most. How the answers
+//! fare on devices whose truth is known is in docs/inference.md.
+
+pub mod advice;
+mod bench;
+mod describe;
+mod finding;
+mod flash;
+mod link;
+mod recorded;
+mod units;
+mod writes;
+
+pub use bench::Metered;
+pub use describe::{from_document, step};
+pub use finding::{Finding, LIKELY, SURE, Value, size};
+pub use recorded::from_flashbench;
+
+use crate::timed::{Probe, ProbeError};
+use nandscope_measure::result::{Curve, DataTable};
+use nandscope_measure::target::Target;
+use nandscope_units::{Bytes, Nanos};
+
+/// What may be spent, and in which order things happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// The device's time.
+    pub time: Nanos,
+    /// Bytes that may be written.
+    pub writes: Bytes,
+    /// Nothing is written.
+    pub read_only: bool,
+    /// Every random choice follows from it.
+    pub seed: u64,
+}
+
+impl Options {
+    /// 20 minutes; 4 GB, and 3 % of the capacity where that is more.
+    pub fn for_capacity(capacity: Bytes) -> Self {
+        Options {
+            time: Nanos::from_secs(1200),
+            writes: Bytes((4_000_000_000).max(capacity.0 / 100 * 3)),
+            read_only: false,
+            seed: 1,
+        }
+    }
+}
+
+/// Everything that was found out.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Report {
+    /// The answers.
+    pub findings: Vec<Finding>,
+    /// Evidence as plots.
+    pub curves: Vec<Curve>,
+    /// Evidence as tables.
+    pub tables: Vec<DataTable>,
+    /// Bytes written.
+    pub written: u64,
+    /// The device's time, seconds.
+    pub elapsed_s: f64,
+    /// Why it ended early, where it did.
+    pub cut_short: Option<String>,
+}
+
+impl Report {
+    /// The answer with that name.
+    pub fn finding(&self, id: &str) -> Option<&Finding> {
+        self.findings.iter().find(|f| f.id == id)
+    }
+
+    /// The bytes of an answer that is a size.
+    pub fn bytes(&self, id: &str) -> Option<u64> {
+        match self.finding(id)?.value? {
+            Value::Bytes(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+
+    /// The number of an answer that is a count.
+    pub fn count(&self, id: &str) -> Option<u32> {
+        match self.finding(id)?.value? {
+            Value::Count(count) => Some(count),
+            _ => None,
+        }
+    }
+}
+
+/// One probing under way.
+pub(crate) struct Probing<'a, T: Target> {
+    pub(crate) target: Metered<T>,
+    pub(crate) options: Options,
+    pub(crate) report: Report,
+    began: Nanos,
+    stop: &'a dyn Fn() -> bool,
+    tell: &'a mut dyn FnMut(f64, Nanos),
+}
+
+impl<T: Target> Probing<'_, T> {
+    /// Measures with single operations.
+    pub(crate) fn timed<R>(
+        &mut self,
+        measure: impl FnOnce(&mut Probe<'_, Metered<T>>) -> Result<R, ProbeError>,
+    ) -> Result<R, ProbeError> {
+        let (began, time) = (self.began, self.options.time);
+        let tell = &mut *self.tell;
+        // The share of the time that is gone is what a person wants to know.
+        let mut spent = |_: f64, now: Nanos| {
+            let share = now.saturating_sub(began).as_secs_f64() / time.as_secs_f64().max(1e-9);
+            tell(share.min(1.0), now);
+        };
+        measure(&mut Probe::new(&mut self.target, self.stop, &mut spent))
+    }
+
+    pub(crate) fn add(&mut self, finding: Finding) {
+        self.report.findings.push(finding);
+    }
+
+    /// Bytes that may still be written.
+    pub(crate) fn writes_left(&self) -> u64 {
+        self.options.writes.0.saturating_sub(self.target.written)
+    }
+
+    /// Time that may still be spent.
+    pub(crate) fn time_left(&self) -> Nanos {
+        let spent = self.target.now().saturating_sub(self.began);
+        self.options.time.saturating_sub(spent)
+    }
+
+    pub(crate) fn interrupted(&self) -> bool {
+        (self.stop)()
+    }
+}
+
+/// Probes a target. `tell` learns which share of the time is spent.
+///
+/// # Errors
+/// Where it was interrupted before anything was found out, or the device went away; what was found
+/// until then is in the report otherwise.
+pub fn probe<T: Target>(
+    target: T,
+    options: &Options,
+    stop: &dyn Fn() -> bool,
+    tell: &mut dyn FnMut(f64, Nanos),
+) -> Result<Report, ProbeError> {
+    let mut probing = Probing {
+        began: target.now(),
+        target: Metered::new(target),
+        options: *options,
+        report: Report::default(),
+        stop,
+        tell,
+    };
+    let result = investigate(&mut probing);
+    let mut report = probing.report;
+    report.written = probing.target.written;
+    report.elapsed_s = probing
+        .target
+        .now()
+        .saturating_sub(probing.began)
+        .as_secs_f64();
+    match result {
+        Ok(()) => {}
+        Err(error) if report.findings.is_empty() => return Err(error),
+        Err(ProbeError::Stopped) => report.cut_short = Some("interrupted".to_string()),
+        Err(ProbeError::Failed(why)) => report.cut_short = Some(why),
+    }
+    Ok(report)
+}
+
+fn investigate<T: Target>(probing: &mut Probing<'_, T>) -> Result<(), ProbeError> {
+    let mut span = Bytes(probing.target.whole().0);
+    if !probing.options.read_only {
+        span = writes::in_order(probing)?;
+    }
+    link::transfers(probing, span)?;
+    link::depth(probing, span)?;
+    link::map_span(probing, span)?;
+    let found = flash::boundaries(probing, span)?;
+    if probing.options.read_only {
+        return Ok(());
+    }
+    writes::buffer(probing, span)?;
+    units::open(probing, found)?;
+    link::discard(probing, span)?;
+    units::worst(probing);
+    Ok(())
+}

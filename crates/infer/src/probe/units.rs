@@ -1,0 +1,305 @@
+//! Allocation units that can be written in turn, the first ones among them, and the patterns to avoid.
+
+use super::Probing;
+use super::finding::{Finding, LIKELY, SURE, Value, size};
+use crate::flashbench::{
+    Boundaries, Certainty, Knee, OpenAu, OpenUnits, Order, Pinned, Rate, SHORTEST, confirmed,
+    fat_and_data, find_fat, open_units, search, treatments,
+};
+use crate::timed::ProbeError;
+use nandscope_measure::result::Curve;
+use nandscope_measure::target::Target;
+use nandscope_units::Nanos;
+
+/// The most units in turn.
+const UNITS_MAX: u32 = 32;
+/// Where the unit could not be told: a common multiple of most, so that no two places share one.
+const UNIT_DEFAULT: u64 = 8 << 20;
+/// Time for one rate.
+const BUDGET: Nanos = Nanos::from_secs(4);
+/// First units that are compared.
+const FIRST_UNITS: u32 = 8;
+/// Units that may hold the file allocation table.
+const FAT_UNITS: u64 = 2;
+
+/// Finds the number of open units in both orders, and how the first ones are treated.
+pub(super) fn open<T: Target>(
+    probing: &mut Probing<'_, T>,
+    found: Boundaries,
+) -> Result<(), ProbeError> {
+    let seen = found.unit.filter(|s| s.certainty() != Certainty::None);
+    let unit = seen.map_or(UNIT_DEFAULT, |s| s.at);
+    let mut linear = None;
+    let mut in_line: Vec<Rate> = Vec::new();
+    for (order, id, question) in [
+        (
+            Order::Linear,
+            "open-linear",
+            "Open allocation units, written in order",
+        ),
+        (
+            Order::Random,
+            "open-random",
+            "Open allocation units, written at random",
+        ),
+    ] {
+        let plan = plan(probing, unit, order);
+        if probing.writes_left() < 200 << 20 {
+            probing.add(Finding::cannot_tell(
+                id,
+                question,
+                "the budget of writes is spent",
+            ));
+            continue;
+        }
+        let length = plan.lengths(SHORTEST).last().copied().unwrap_or(unit);
+        let rates = probing.timed(|p| search(p, &plan, length, UNITS_MAX))?;
+        let by_length: Vec<_> = rates
+            .iter()
+            .map(|r| (r.units, r.length, r.bytes_per_s))
+            .collect();
+        let found = open_units(&by_length);
+        let alone = match (in_line.first(), rates.first()) {
+            (Some(l), Some(r)) => {
+                l.units == 1 && r.units == 1 && 2.0 * r.bytes_per_s < l.bytes_per_s
+            }
+            _ => false,
+        };
+        probing.report.curves.push(curve(order, &rates));
+        let finding = answer(id, question, found, alone);
+        probing.add(finding);
+        if order == Order::Linear {
+            linear = found;
+            in_line = rates;
+        }
+    }
+    if seen.is_some() {
+        first_units(probing, unit, linear)?;
+    } else {
+        probing.add(Finding::cannot_tell(
+            "fat",
+            "First units treated otherwise",
+            "the allocation unit was not found",
+        ));
+    }
+    Ok(())
+}
+
+fn plan<T: Target>(probing: &Probing<'_, T>, unit: u64, order: Order) -> OpenAu {
+    OpenAu {
+        unit,
+        order,
+        seed: probing.options.seed,
+        budget: Some(BUDGET),
+    }
+}
+
+fn curve(order: Order, rates: &[Rate]) -> Curve {
+    Curve {
+        name: format!("units in turn, {}", order.name()),
+        x_name: "units".to_string(),
+        x_unit: String::new(),
+        y_name: "rate".to_string(),
+        y_unit: "MB/s".to_string(),
+        x: rates.iter().map(|r| f64::from(r.units)).collect(),
+        y: rates.iter().map(|r| r.bytes_per_s / 1e6).collect(),
+        threshold: None,
+    }
+}
+
+fn answer(
+    id: &'static str,
+    question: &'static str,
+    found: Option<OpenUnits>,
+    alone: bool,
+) -> Finding {
+    let Some(OpenUnits { knee, length }) = found else {
+        return Finding::cannot_tell(id, question, "nothing could be measured");
+    };
+    let pieces = size(length);
+    match knee {
+        Knee::At { units, drop, step } => {
+            let numbers = format!(
+                "pieces of {pieces}: one unit more than {units} divides the rate by {step:.2}, to 1/{drop:.1} of the best"
+            );
+            let confidence = match knee.certainty() {
+                Certainty::Clear => SURE,
+                Certainty::Weak => LIKELY,
+                Certainty::None => {
+                    return Finding::cannot_tell(id, question, format!("{numbers}: a slope"));
+                }
+            };
+            Finding::new(
+                id,
+                question,
+                Value::Count(units),
+                units.to_string(),
+                confidence,
+                numbers,
+            )
+        }
+        Knee::AtLeast(_) if alone => Finding::new(
+            id,
+            question,
+            Value::Count(0),
+            "none".to_string(),
+            LIKELY,
+            format!(
+                "pieces of {pieces}: one unit is already written at less than half the rate of linear order"
+            ),
+        ),
+        Knee::AtLeast(units) => Finding::cannot_tell(
+            id,
+            question,
+            format!(
+                "at least {units}: pieces of {pieces} into up to {units} units, and no collapse"
+            ),
+        ),
+        Knee::Unknown => Finding::cannot_tell(id, question, "fewer than two units fit the device"),
+    }
+}
+
+fn first_units<T: Target>(
+    probing: &mut Probing<'_, T>,
+    unit: u64,
+    open: Option<OpenUnits>,
+) -> Result<(), ProbeError> {
+    let question = "First units treated otherwise";
+    let units = FIRST_UNITS.min(u32::try_from(probing.target.whole().0 / unit).unwrap_or(0));
+    let lengths: Vec<u64> = plan(probing, unit, Order::Linear).lengths(SHORTEST);
+    // The whole unit and the shortest piece tell as much as all between.
+    let lengths = [
+        lengths.first().copied().unwrap_or(unit),
+        lengths.last().copied().unwrap_or(unit),
+    ];
+    let mut said = Vec::new();
+    let mut compared = true;
+    for order in [Order::Linear, Order::Random] {
+        if probing.writes_left() < 2 * 2 * u64::from(units) * unit {
+            compared = false;
+            break;
+        }
+        let seed = probing.options.seed;
+        let pass = |probing: &mut Probing<'_, T>| {
+            probing.timed(|p| find_fat(p, unit, &lengths, units, order, seed))
+        };
+        let mut found = treatments(&pass(probing)?);
+        if found.as_ref().is_some_and(|f| !f.is_empty()) {
+            // A card that tidies up in the middle makes any unit slow, once.
+            let again = treatments(&pass(probing)?);
+            found = confirmed(found, again);
+        }
+        for t in found.iter().flatten() {
+            said.push(format!(
+                "unit {} at {:.2} of the rate of the others, {}",
+                t.unit,
+                t.ratio,
+                order.name()
+            ));
+        }
+        compared &= found.is_some();
+    }
+    let kept = kept_open(probing, unit, open)?;
+    said.extend(
+        kept.iter()
+            .flatten()
+            .map(|u| format!("unit {u} is kept open beside the others")),
+    );
+    let finding = if !said.is_empty() {
+        Finding::new(
+            "fat",
+            question,
+            Value::Flag(true),
+            "yes".to_string(),
+            SURE,
+            said.join("; "),
+        )
+    } else if compared && kept.is_some() {
+        let evidence = format!(
+            "the first {units} units are written alike in both orders, and none is kept open beside the others"
+        );
+        Finding::new(
+            "fat",
+            question,
+            Value::Flag(false),
+            "no".to_string(),
+            LIKELY,
+            evidence,
+        )
+    } else {
+        Finding::cannot_tell(
+            "fat",
+            question,
+            "the number of open units is not certain, or the budget of writes is spent",
+        )
+    };
+    probing.add(finding);
+    Ok(())
+}
+
+/// Which of the first units are kept open beside the others; `None` where nothing can be told.
+fn kept_open<T: Target>(
+    probing: &mut Probing<'_, T>,
+    unit: u64,
+    open: Option<OpenUnits>,
+) -> Result<Option<Vec<u64>>, ProbeError> {
+    let Some(OpenUnits {
+        knee: Knee::At { units, .. },
+        length,
+    }) = open
+    else {
+        return Ok(None);
+    };
+    let plan = plan(probing, unit, Order::Linear);
+    if plan.fitting(probing.target.whole(), units + 2) < units + 2 {
+        return Ok(None);
+    }
+    let mut kept = Vec::new();
+    let mut told = false;
+    for first in 0..FAT_UNITS {
+        if (first + 1) * unit > 16 << 20 {
+            break;
+        }
+        let rounds = probing.timed(|p| fat_and_data(p, &plan, units, length, first))?;
+        match rounds.pinned() {
+            Pinned::Yes => kept.push(first),
+            Pinned::No => {}
+            Pinned::CannotTell => continue,
+        }
+        told = true;
+    }
+    Ok(told.then_some(kept))
+}
+
+/// The slowest of the patterns that were written, and by how much.
+pub(super) fn worst<T: Target>(probing: &mut Probing<'_, T>) {
+    let rates = probing
+        .report
+        .curves
+        .iter()
+        .filter(|c| c.y_name == "rate" && c.y_unit == "MB/s");
+    let points = rates.flat_map(|c| {
+        c.x.iter()
+            .zip(&c.y)
+            .map(move |(x, y)| (c.name.as_str(), *x, *y))
+    });
+    let points: Vec<(&str, f64, f64)> = points.filter(|p| p.2 > 0.0).collect();
+    let best = points.iter().map(|p| p.2).fold(0.0, f64::max);
+    let Some((name, x, rate)) = points.iter().min_by(|a, b| a.2.total_cmp(&b.2)) else {
+        return;
+    };
+    let factor = best / rate;
+    let what = match *name {
+        "written in order" => format!("long writes in order, after {x:.1} GB"),
+        name => format!("{name}: {x:.0} of them, a piece of 64 KiB each"),
+    };
+    let finding = Finding::new(
+        "worst",
+        "The pattern to avoid",
+        Value::Factor(factor),
+        format!("{what}: {factor:.0} times slower"),
+        LIKELY,
+        format!("{rate:.2} MB/s against {best:.1} MB/s at best, of all patterns that were written"),
+    );
+    probing.add(finding);
+}

@@ -1,0 +1,253 @@
+//! What writing in order shows: plateaus (an SLC cache and what comes behind it), stalls with their
+//! period, and the RAM in which writes are gathered.
+
+use super::Probing;
+use super::finding::{Finding, LIKELY, Value, size};
+use super::link::places;
+use crate::flashbench::median;
+use crate::timed::ProbeError;
+use nandscope_measure::result::Curve;
+use nandscope_measure::target::Target;
+use nandscope_units::{Bytes, Nanos};
+use nandscope_workload::OpKind;
+
+/// What later reads are made in: enough for seven places of boundaries of up to 64 MiB.
+const SPAN: u64 = 512 << 20;
+/// Length of one write.
+const PIECE: u64 = 512 << 10;
+/// Pieces of which a rate is taken.
+const TOGETHER: usize = 16;
+/// Writes under way at once.
+const DEPTH: u32 = 4;
+/// A plateau is over where the rate stays below this share of it.
+const OVER: f64 = 0.75;
+/// Rates that must lie below.
+const STAYS: usize = 6;
+
+/// Writes the beginning of the device in order, and on from there as long as there may be a cache to be
+/// filled. What has been written is what later reads are made in.
+pub(super) fn in_order<T: Target>(probing: &mut Probing<'_, T>) -> Result<Bytes, ProbeError> {
+    let whole = probing.target.whole().0;
+    let least = SPAN.min(whole) / PIECE * PIECE;
+    // A third of what may be written; the rest is for allocation units.
+    let most = (probing.options.writes.0 / 3).clamp(least, whole) / PIECE * PIECE;
+    let mut times: Vec<f64> = Vec::new();
+    let mut done = 0;
+    let mut rates: Vec<f64> = Vec::new();
+    while done < most {
+        if probing.interrupted() {
+            return Err(ProbeError::Stopped);
+        }
+        let batch = (PIECE * TOGETHER as u64).min(most - done);
+        let at: Vec<u64> = (done..done + batch).step_by(PIECE as usize).collect();
+        let base = times.last().copied().unwrap_or(0.0);
+        let ends = probing
+            .target
+            .many(OpKind::Write, &at, PIECE as u32, DEPTH)?;
+        let spent = ends.last().map_or(0.0, |t| t.as_secs_f64());
+        times.extend(ends.iter().map(|t| base + t.as_secs_f64()));
+        rates.push(batch as f64 / spent.max(1e-9));
+        done += batch;
+        let settled = cache_end(&rates).is_some_and(|end| rates.len() >= end + 2 * STAYS);
+        if done >= least && (settled || slow(&rates, done)) {
+            break;
+        }
+        if probing.time_left() < Nanos(probing.options.time.0 / 2) && done >= least {
+            break;
+        }
+    }
+    probing.report.curves.push(Curve {
+        name: "written in order".to_string(),
+        x_name: "written".to_string(),
+        x_unit: "GB".to_string(),
+        y_name: "rate".to_string(),
+        y_unit: "MB/s".to_string(),
+        x: (1..=rates.len())
+            .map(|i| (i * TOGETHER) as f64 * PIECE as f64 / 1e9)
+            .collect(),
+        y: rates.iter().map(|r| r / 1e6).collect(),
+        threshold: cache_end(&rates).map(|end| (end * TOGETHER) as f64 * PIECE as f64 / 1e9),
+    });
+    cache(probing, &rates, &times);
+    stalls(probing, &times);
+    Ok(Bytes(done))
+}
+
+/// A device that writes slowly has no cache worth the name, and its budget is needed elsewhere.
+fn slow(rates: &[f64], done: u64) -> bool {
+    median(rates) < 60e6 && done >= SPAN
+}
+
+/// The number of rates after which the first plateau is over for good.
+fn cache_end(rates: &[f64]) -> Option<usize> {
+    (4..rates.len()).find(|i| {
+        let behind = &rates[*i..rates.len().min(i + STAYS)];
+        let before = median(&rates[..*i]);
+        behind.len() == STAYS && behind.iter().all(|r| *r < OVER * before)
+    })
+}
+
+fn cache<T: Target>(probing: &mut Probing<'_, T>, rates: &[f64], times: &[f64]) {
+    let question = "SLC cache";
+    let Some(end) = cache_end(rates) else {
+        let written = (rates.len() * TOGETHER) as u64 * PIECE;
+        probing.add(Finding::cannot_tell(
+            "slc",
+            question,
+            format!(
+                "{} were written in order at {:.0} MB/s, and the rate did not fall for good",
+                size(written),
+                median(rates) / 1e6
+            ),
+        ));
+        return;
+    };
+    let fast = median(&rates[..end.saturating_sub(1).max(1)]);
+    let slow = median(&rates[end..]);
+    let bytes = knee(times, end * TOGETHER, fast, slow);
+    let ratio = fast / slow;
+    let confidence = if ratio > 1.5 { LIKELY } else { 0.7 };
+    probing.add(Finding::new(
+        "slc",
+        question,
+        Value::Bytes(bytes),
+        size(bytes),
+        confidence,
+        format!(
+            "written in order, the rate falls from {:.0} to {:.0} MB/s after {} for good; what is folded meanwhile counts too",
+            fast / 1e6,
+            slow / 1e6,
+            size(bytes)
+        ),
+    ));
+}
+
+/// The place at which two straight lines through the curve of bytes over time meet best, near a piece.
+fn knee(times: &[f64], near: usize, fast: f64, slow: f64) -> u64 {
+    let from = near.saturating_sub(3 * TOGETHER).max(1);
+    let to = (near + 3 * TOGETHER).min(times.len().saturating_sub(1));
+    let error = |k: &usize| {
+        let misfit = |i: usize| {
+            let bytes = (i as f64 - *k as f64) * PIECE as f64;
+            let rate = if i < *k { fast } else { slow };
+            (times[i] - times[*k] - bytes / rate).abs()
+        };
+        (from..=to).map(misfit).sum::<f64>()
+    };
+    let best = (from..=to).min_by(|a, b| error(a).total_cmp(&error(b)));
+    best.unwrap_or(near) as u64 * PIECE
+}
+
+/// Pauses between completions that stand out, and the time between them.
+fn stalls<T: Target>(probing: &mut Probing<'_, T>, times: &[f64]) {
+    let gaps: Vec<f64> = times.windows(2).map(|w| w[1] - w[0]).collect();
+    let usual = median(&gaps);
+    let long: Vec<(f64, f64)> = times
+        .windows(2)
+        .map(|w| (w[0], w[1] - w[0]))
+        .filter(|(_, gap)| *gap > 10.0 * usual.max(1e-6) && *gap > 0.01)
+        .collect();
+    let question = "Stalls while writing in order";
+    if long.is_empty() {
+        probing.add(Finding::new(
+            "stalls",
+            question,
+            Value::Count(0),
+            "none".to_string(),
+            LIKELY,
+            format!(
+                "no pause of ten times the usual {:.1} ms and 10 ms",
+                usual * 1e3
+            ),
+        ));
+        return;
+    }
+    let lengths: Vec<f64> = long.iter().map(|l| l.1).collect();
+    let apart: Vec<f64> = long.windows(2).map(|w| w[1].0 - w[0].0).collect();
+    let mut answer = format!("{} of {:.0} ms", long.len(), median(&lengths) * 1e3);
+    if apart.len() >= 3 {
+        answer.push_str(&format!(", about every {:.1} s", median(&apart)));
+    }
+    probing.add(Finding::new(
+        "stalls",
+        question,
+        Value::Count(long.len() as u32),
+        answer,
+        LIKELY,
+        format!("a write of 512 KiB takes {:.1} ms as a rule", usual * 1e3),
+    ));
+}
+
+/// Writes that are taken faster than they can be done, until the memory for them is full.
+pub(super) fn buffer<T: Target>(
+    probing: &mut Probing<'_, T>,
+    span: Bytes,
+) -> Result<(), ProbeError> {
+    const SHORT: u64 = 4096;
+    let question = "RAM that gathers writes";
+    let count = 4096.min(probing.writes_left() / 8 / SHORT) as usize;
+    let mut seen = Vec::new();
+    for round in 0..5 {
+        probing.target.idle(Nanos::from_millis(500))?;
+        let order = places(
+            span.0,
+            SHORT * count as u64,
+            16,
+            probing.options.seed + round,
+        );
+        let begin = order.first().copied().unwrap_or(0);
+        let at: Vec<u64> = (0..count as u64).map(|i| begin + i * SHORT).collect();
+        let ends = probing.target.many(OpKind::Write, &at, SHORT as u32, 32)?;
+        let ends: Vec<f64> = ends.iter().map(|t| t.as_secs_f64()).collect();
+        seen.extend(filled(&ends));
+    }
+    let finding = if seen.len() >= 3 {
+        let bytes = median(&seen) * SHORT as f64;
+        let spread = seen
+            .iter()
+            .map(|s| (s * SHORT as f64 / bytes - 1.0).abs())
+            .fold(0.0, f64::max);
+        let confidence = if spread < 0.1 { LIKELY } else { 0.7 };
+        let bytes = (bytes / 4096.0) as u64 * 4096;
+        Finding::new(
+            "buffer",
+            question,
+            Value::Bytes(bytes),
+            format!("about {}", size(bytes)),
+            confidence,
+            format!(
+                "after half a second of rest so much is taken at once, median of {} bursts, {:.0} % apart at most",
+                seen.len(),
+                spread * 100.0
+            ),
+        )
+    } else {
+        Finding::cannot_tell(
+            "buffer",
+            question,
+            "writes of 4 KiB are not taken faster at first than later",
+        )
+    };
+    probing.add(finding);
+    Ok(())
+}
+
+/// How many writes a burst had in memory when the rate fell: where two slopes meet, what was drained by
+/// then subtracted. `None` where the rate does not fall to half.
+fn filled(ends: &[f64]) -> Option<f64> {
+    let n = ends.len();
+    if n < 256 {
+        return None;
+    }
+    let late = (ends[n - 1] - ends[n / 2]) / (n - 1 - n / 2) as f64;
+    let early_count = 32;
+    let early = (ends[early_count - 1] - ends[0]) / (early_count - 1) as f64;
+    if early > 0.5 * late {
+        return None;
+    }
+    // The line through the late part, drawn back to the time of the first completion: what it lies
+    // above zero there was taken without being done.
+    let back = (ends[n / 2] - ends[0]) / late;
+    let taken = (n / 2) as f64 - back;
+    (taken >= 2.0 && taken < n as f64 / 2.0).then_some(taken)
+}

@@ -1,0 +1,72 @@
+//! The blind test of what is inferred: devices drawn at random, whose truth is known to nobody but
+//! the one who draws; each is probed from outside, and the answers are counted: right, wrong, or
+//! not given. The table in docs/inference.md comes from here.
+
+mod draw;
+mod noise;
+mod score;
+
+pub use draw::{Drawn, Truth, draw};
+pub use noise::Noisy;
+pub use score::{Judged, Outcome, Row, Table, judge};
+
+use nandscope_device::Device;
+use nandscope_device::profile::library;
+use nandscope_infer::probe::{Options, Report, probe};
+use nandscope_infer::timed::ProbeError;
+use nandscope_measure::sim::SimTarget;
+use nandscope_measure::target::Target;
+
+/// Probes the drawn device with that number; the report and how each answer fares. `None` where it was
+/// interrupted.
+///
+/// # Errors
+/// In words, where a drawn device cannot be made or measured: a fault of the generator.
+pub fn try_out(
+    number: u64,
+    seed: u64,
+    stop: &dyn Fn() -> bool,
+) -> Result<Option<(Drawn, Report, Vec<Judged>)>, String> {
+    let drawn = draw(number, seed)?;
+    let host = library::host("direct").ok_or("the library has no host `direct`")?;
+    let host = host
+        .host_profile()
+        .map_err(|_| "the host `direct` has faults")?;
+    let device = Device::new(&drawn.profile, &host, seed ^ number)
+        .map_err(|e| format!("device {number} of seed {seed}: {e}"))?;
+    let target = Noisy::new(SimTarget::new(device), drawn.noise, seed ^ number ^ 0x5eed);
+    let options = Options {
+        seed: seed ^ number,
+        ..Options::for_capacity(target.capacity())
+    };
+    match probe(target, &options, stop, &mut |_, _| {}) {
+        Ok(_) if stop() => Ok(None),
+        Ok(report) => {
+            let judged = judge(&drawn.truth, &report);
+            Ok(Some((drawn, report, judged)))
+        }
+        Err(ProbeError::Stopped) => Ok(None),
+        Err(ProbeError::Failed(why)) => Err(format!("device {number} of seed {seed}: {why}")),
+    }
+}
+
+/// Tries out `count` devices; `tell` learns of each. `None` where it was interrupted.
+///
+/// # Errors
+/// As [`try_out`].
+pub fn run(
+    count: u64,
+    seed: u64,
+    stop: &dyn Fn() -> bool,
+    tell: &mut dyn FnMut(u64, &Drawn, &Report, &[Judged]),
+) -> Result<Option<Table>, String> {
+    let mut table = Table::default();
+    for number in 0..count {
+        let Some((drawn, report, judged)) = try_out(number, seed, stop)? else {
+            return Ok(None);
+        };
+        tell(number, &drawn, &report, &judged);
+        table.add(&judged, &report);
+    }
+    Ok(Some(table))
+}

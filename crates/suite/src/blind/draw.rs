@@ -1,0 +1,192 @@
+//! Draws a device: cards with allocation units of every kind that the model knows, and drives with a
+//! page-mapped log. What is fixed (array times, energies, errors) is that of a device of the library.
+
+use super::noise::Noise;
+use nandscope_device::profile::card::{CardSection, FatSection, OutOfOrder};
+use nandscope_device::profile::schema::{BufferRelease, SlcCacheSection};
+use nandscope_device::profile::{Profile, library};
+use nandscope_units::Nanos;
+
+/// What is true of a device; `None` where the question does not apply to it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Truth {
+    /// Whether it has allocation units at all.
+    pub card: bool,
+    /// Allocation unit, bytes.
+    pub unit: Option<u64>,
+    /// Page, bytes.
+    pub page: Option<u64>,
+    /// Open units for data.
+    pub open: Option<u32>,
+    /// Whether first units are treated otherwise.
+    pub fat: Option<bool>,
+    /// SLC cache, bytes.
+    pub slc: Option<u64>,
+    /// Write buffer, bytes.
+    pub buffer: Option<u64>,
+}
+
+/// A device that was drawn.
+#[derive(Clone, Debug)]
+pub struct Drawn {
+    /// The device.
+    pub profile: Profile,
+    /// What disturbs its measurement.
+    pub noise: Noise,
+    /// What is true of it.
+    pub truth: Truth,
+}
+
+/// Of so many devices one is page-mapped.
+const PAGED_EVERY: u64 = 5;
+
+struct Dice(u64);
+
+impl Dice {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, n: u64) -> u64 {
+        self.next() % n
+    }
+
+    fn of<T: Copy>(&mut self, all: &[T]) -> T {
+        all[self.below(all.len() as u64) as usize]
+    }
+
+    /// Evenly distributed in its logarithm.
+    fn between(&mut self, low: f64, high: f64) -> f64 {
+        let unit = (self.next() >> 11) as f64 / (1_u64 << 53) as f64;
+        low * libm::pow(high / low, unit)
+    }
+}
+
+/// The device with that number in the series of a seed.
+///
+/// # Errors
+/// Where the library lacks what it is made from.
+pub fn draw(number: u64, seed: u64) -> Result<Drawn, String> {
+    let mut dice = Dice(seed.wrapping_mul(0x2545_f491_4f6c_dd1d) ^ number.rotate_left(32));
+    let noise = Noise {
+        share: dice.of(&[0.0, 0.005, 0.02, 0.05]),
+        between_stalls: dice.of(&[0, 20_000, 3_000]),
+        stall: Nanos::from_millis(dice.of(&[20, 60, 150])),
+    };
+    let (profile, truth) = if number % PAGED_EVERY == PAGED_EVERY - 1 {
+        paged(&mut dice)?
+    } else {
+        card(&mut dice)?
+    };
+    Ok(Drawn {
+        profile,
+        noise,
+        truth,
+    })
+}
+
+fn base(name: &str) -> Result<Profile, String> {
+    let entry = library::device(name).ok_or_else(|| format!("the library has no `{name}`"))?;
+    entry.profile().map_err(|_| format!("`{name}` has faults"))
+}
+
+fn card(dice: &mut Dice) -> Result<(Profile, Truth), String> {
+    let mut profile = base("kingston-class10-32gb")?;
+    profile.thermal.ambient_c = dice.between(15.0, 45.0);
+    let times = dice.between(0.6, 1.8);
+    if let Some(native) = &mut profile.nand.native {
+        native.read_us.iter_mut().for_each(|t| *t *= times);
+        native.program_us.iter_mut().for_each(|t| *t *= times);
+    }
+    let section = profile.card.as_mut().ok_or("the card has no [card]")?;
+    fill(section, dice);
+    let fat_units = section.fat.as_ref().map_or(0, |f| f.open_aus);
+    let truth = Truth {
+        card: true,
+        unit: Some(u64::from(section.au_kib) << 10),
+        page: section.page_kib.map(|kib| u64::from(kib) << 10),
+        open: Some(section.open_aus - fat_units),
+        fat: Some(section.fat.is_some()),
+        slc: None,
+        buffer: None,
+    };
+    Ok((profile, truth))
+}
+
+fn fill(card: &mut CardSection, dice: &mut Dice) {
+    // Three of them are no powers of two.
+    card.au_kib = dice.of(&[1024, 2048, 4096, 4096, 8192, 16384, 3072, 6144, 12288]);
+    card.page_kib = Some(dice.of(&[16, 32, 64, 128]));
+    card.open_aus = 1 + dice.below(10) as u32;
+    card.out_of_order = dice.of(&[OutOfOrder::Rewrite, OutOfOrder::Log, OutOfOrder::Map]);
+    card.log_kib = (card.out_of_order == OutOfOrder::Log).then_some(card.au_kib);
+    card.switch_us = dice.between(10.0, 1000.0);
+    card.states_in_ram = card.open_aus;
+    card.small_writes = None;
+    let with_fat = card.open_aus > 1 && dice.below(2) == 0;
+    card.fat = with_fat.then(|| FatSection {
+        first_au: dice.below(2) as u32,
+        aus: 1,
+        open_aus: 1,
+        out_of_order: OutOfOrder::Log,
+        log_kib: Some(card.au_kib),
+        log_first: false,
+        slc: dice.below(2) == 0,
+    });
+    let controller = &mut card.controller;
+    controller.read_us = dice.between(150.0, 900.0);
+    controller.write_us = dice.between(300.0, 2000.0);
+    // What a boundary of a unit costs a read; next to nothing on some.
+    controller.au_lookup_us = dice.between(5.0, 600.0);
+    controller.page_us = dice.between(50.0, 500.0);
+    controller.move_us = dice.between(100.0, 400.0);
+    controller.buffer_kib = dice.of(&[32, 64, 128, 256, 512]);
+    controller.read_ahead_kib = dice.of(&[0, 0, 128]);
+}
+
+fn paged(dice: &mut Dice) -> Result<(Profile, Truth), String> {
+    let mut profile = base("reference-nvme-64gb")?;
+    profile.device.capacity_bytes = 8 << 30;
+    profile.thermal.ambient_c = dice.between(15.0, 45.0);
+    let (channels, dies) = (4, dice.of(&[1, 2, 4]));
+    profile.nand.channels = channels;
+    profile.nand.dies_per_channel = dies;
+    let all = channels * dies;
+    if let Some(native) = &mut profile.nand.native {
+        let times = dice.between(0.7, 1.6);
+        native.program_us.iter_mut().for_each(|t| *t *= times);
+    }
+    let slc_gb = (dice.below(3) > 0).then(|| dice.between(0.2, 0.8));
+    let superblock = f64::from(all * profile.nand.planes) * 3.0 * f64::from(1 << 20);
+    let needed = 1.12 * (8_u64 << 30) as f64 + 3.2 * slc_gb.unwrap_or(0.0) * 1e9;
+    profile.nand.blocks_per_plane = (needed / superblock) as u32 + 16;
+    let ftl = profile.ftl.as_mut().ok_or("the drive has no [ftl]")?;
+    ftl.slc_cache = slc_gb.map(|gb| SlcCacheSection {
+        static_gb: gb,
+        dynamic_gb: 0.0,
+        lends_spare_percent: 0.0,
+        reserve_gb: 0.0,
+        fold_after_ms: 2000.0,
+        fold_blocks_host: false,
+    });
+    let controller = profile
+        .controller
+        .as_mut()
+        .ok_or("the drive has no [controller]")?;
+    controller.write_buffer_kib = all * 96 * dice.of(&[2, 3, 4]);
+    controller.buffer_release = BufferRelease::Programmed;
+    for interface in &mut profile.interface {
+        interface.active_dies = all;
+    }
+    let truth = Truth {
+        card: false,
+        slc: slc_gb.map(|gb| (gb * 1e9) as u64),
+        buffer: Some(u64::from(controller.write_buffer_kib) << 10),
+        ..Truth::default()
+    };
+    Ok((profile, truth))
+}

@@ -1,0 +1,99 @@
+//! A target behind a host that is not alone: every operation takes a little longer than the device
+//! needs, by chance, and now and then much longer.
+
+use nandscope_measure::target::{Reading, Reply, Request, Target, TargetError};
+use nandscope_units::{Bytes, Nanos};
+
+/// How much.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Noise {
+    /// Mean of what is added, as a share of the time of the operation (exponentially distributed).
+    pub share: f64,
+    /// How many operations lie between two stalls, on the average; 0 is none.
+    pub between_stalls: u64,
+    /// Length of a stall.
+    pub stall: Nanos,
+}
+
+/// The target.
+#[derive(Debug)]
+pub struct Noisy<T> {
+    target: T,
+    noise: Noise,
+    state: u64,
+    late: Nanos,
+    busy_since: Nanos,
+}
+
+impl<T: Target> Noisy<T> {
+    /// Puts the noise around a target.
+    pub fn new(target: T, noise: Noise, seed: u64) -> Self {
+        Noisy {
+            busy_since: target.now(),
+            target,
+            noise,
+            state: seed,
+            late: Nanos::ZERO,
+        }
+    }
+
+    fn random(&mut self) -> u64 {
+        // SplitMix64.
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn added(&mut self, took: Nanos) -> Nanos {
+        let unit = (self.random() >> 11) as f64 / (1_u64 << 53) as f64;
+        let share = -libm::log(1.0 - unit) * self.noise.share;
+        let mut added = Nanos((took.0 as f64 * share) as u64);
+        let between = self.noise.between_stalls;
+        if between > 0 && self.random().is_multiple_of(between) {
+            added += self.noise.stall;
+        }
+        added
+    }
+}
+
+impl<T: Target> Target for Noisy<T> {
+    fn now(&self) -> Nanos {
+        self.target.now() + self.late
+    }
+
+    fn capacity(&self) -> Bytes {
+        self.target.capacity()
+    }
+
+    fn submit(&mut self, request: Request) -> Result<(), TargetError> {
+        self.busy_since = self.target.now();
+        self.target.submit(request)
+    }
+
+    fn wait(&mut self, until: Nanos, replies: &mut Vec<Reply>) -> Result<(), TargetError> {
+        let before = replies.len();
+        let until = if until == Nanos::MAX {
+            until
+        } else {
+            until.saturating_sub(self.late)
+        };
+        self.target.wait(until, replies)?;
+        if replies.len() > before {
+            // What is late is what the operations since the last completion took.
+            let took = self.target.now().saturating_sub(self.busy_since);
+            self.busy_since = self.target.now();
+            let added = self.added(took);
+            self.late += added;
+        }
+        for reply in &mut replies[before..] {
+            reply.completed = self.target.now() + self.late;
+        }
+        Ok(())
+    }
+
+    fn reading(&mut self) -> Reading {
+        self.target.reading()
+    }
+}

@@ -1,0 +1,193 @@
+//! Counts how answers fare: right, wrong, by one, or not given; and whether answers given with a
+//! confidence are right as often as it says.
+
+use super::draw::Truth;
+use nandscope_infer::probe::{LIKELY, Report, SURE, Value};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// How an answer fares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is right; so is "cannot tell" where there is nothing to tell.
+    Right,
+    /// A count that is wrong by one.
+    ByOne,
+    /// It is wrong.
+    Wrong,
+    /// There was something to tell, and no answer.
+    NotTold,
+}
+
+/// An answer and how it fares.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judged {
+    /// The question.
+    pub id: &'static str,
+    /// How the answer fares.
+    pub outcome: Outcome,
+    /// The confidence that was stated; 0 without an answer.
+    pub confidence: f64,
+}
+
+/// How far a size may be off: 10 %.
+const SIZE: f64 = 0.1;
+
+/// Holds the answers against the truth; questions that do not apply to the device are left out.
+pub fn judge(truth: &Truth, report: &Report) -> Vec<Judged> {
+    let mut all = Vec::new();
+    let mut add = |id: &'static str, outcome: Option<Outcome>| {
+        let confidence = report.finding(id).map_or(0.0, |f| f.confidence);
+        all.extend(outcome.map(|outcome| Judged {
+            id,
+            outcome,
+            confidence,
+        }));
+    };
+    let exact = |truth: Option<u64>, found: Option<u64>| match (truth, found) {
+        (Some(truth), Some(found)) if truth == found => Outcome::Right,
+        (Some(_), None) => Outcome::NotTold,
+        (None, None) => Outcome::Right,
+        _ => Outcome::Wrong,
+    };
+    let about = |truth: Option<u64>, found: Option<u64>| match (truth, found) {
+        (Some(truth), Some(found)) => {
+            let off = (found as f64 / truth as f64 - 1.0).abs();
+            if off <= SIZE {
+                Outcome::Right
+            } else {
+                Outcome::Wrong
+            }
+        }
+        (Some(_), None) => Outcome::NotTold,
+        (None, None) => Outcome::Right,
+        (None, Some(_)) => Outcome::Wrong,
+    };
+    add("unit", Some(exact(truth.unit, report.bytes("unit"))));
+    if truth.card {
+        add("page", Some(exact(truth.page, report.bytes("page"))));
+        add(
+            "open-linear",
+            Some(count(truth.open, report.count("open-linear"))),
+        );
+        let said = match report.finding("fat").and_then(|f| f.value) {
+            Some(Value::Flag(said)) => Some(said),
+            _ => None,
+        };
+        add(
+            "fat",
+            truth.fat.map(|truth| match said {
+                Some(said) if said == truth => Outcome::Right,
+                Some(_) => Outcome::Wrong,
+                None => Outcome::NotTold,
+            }),
+        );
+    } else {
+        add(
+            "open-linear",
+            Some(count(None, report.count("open-linear"))),
+        );
+        add("buffer", Some(about(truth.buffer, report.bytes("buffer"))));
+    }
+    add("slc", Some(about(truth.slc, report.bytes("slc"))));
+    all
+}
+
+fn count(truth: Option<u32>, found: Option<u32>) -> Outcome {
+    match (truth, found) {
+        (Some(truth), Some(found)) => match truth.abs_diff(found) {
+            0 => Outcome::Right,
+            1 => Outcome::ByOne,
+            _ => Outcome::Wrong,
+        },
+        (Some(_), None) => Outcome::NotTold,
+        (None, None) => Outcome::Right,
+        (None, Some(_)) => Outcome::Wrong,
+    }
+}
+
+/// The counts of one question.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Row {
+    /// Devices to which it applies.
+    pub asked: u32,
+    /// Right answers.
+    pub right: u32,
+    /// Answers that are wrong by one.
+    pub by_one: u32,
+    /// Wrong answers.
+    pub wrong: u32,
+    /// No answer.
+    pub not_told: u32,
+    /// Answers with about nine tenths of confidence, and right ones among them.
+    pub likely: (u32, u32),
+    /// Answers that are almost certain, and right ones among them.
+    pub sure: (u32, u32),
+}
+
+/// The counts of all questions.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Table {
+    /// By question.
+    pub rows: BTreeMap<&'static str, Row>,
+    /// The most that was written to a device, bytes.
+    pub most_written: u64,
+    /// The longest that a device was busy, seconds.
+    pub longest_s: f64,
+}
+
+impl Table {
+    /// Adds a device.
+    pub fn add(&mut self, judged: &[Judged], report: &Report) {
+        self.most_written = self.most_written.max(report.written);
+        self.longest_s = self.longest_s.max(report.elapsed_s);
+        for j in judged {
+            let row = self.rows.entry(j.id).or_default();
+            row.asked += 1;
+            match j.outcome {
+                Outcome::Right => row.right += 1,
+                Outcome::ByOne => row.by_one += 1,
+                Outcome::Wrong => row.wrong += 1,
+                Outcome::NotTold => row.not_told += 1,
+            }
+            let right = u32::from(j.outcome == Outcome::Right);
+            let bin = match j.confidence {
+                c if c >= SURE => Some(&mut row.sure),
+                c if c >= LIKELY => Some(&mut row.likely),
+                _ => None,
+            };
+            if let Some((answers, rights)) = bin {
+                *answers += 1;
+                *rights += right;
+            }
+        }
+    }
+
+    /// The table as it stands in docs/inference.md.
+    pub fn markdown(&self) -> String {
+        let mut text = "| question | devices | right | by one | wrong | cannot tell | sure: right of | likely: right of |\n|---|---|---|---|---|---|---|---|\n".to_string();
+        for (id, row) in &self.rows {
+            // Writing to a string cannot fail.
+            let _ = writeln!(
+                text,
+                "| {id} | {} | {} | {} | {} | {} | {} of {} | {} of {} |",
+                row.asked,
+                row.right,
+                row.by_one,
+                row.wrong,
+                row.not_told,
+                row.sure.1,
+                row.sure.0,
+                row.likely.1,
+                row.likely.0
+            );
+        }
+        let _ = writeln!(
+            text,
+            "\nAt most {:.2} GB were written to a device, and {:.0} s of its time spent.",
+            self.most_written as f64 / 1e9,
+            self.longest_s
+        );
+        text
+    }
+}

@@ -1,0 +1,44 @@
+//! The blind test with a fixed seed. The quick one draws a few devices; the whole one, `blind_200`, takes minutes
+//! and is run by name: `cargo test --release -p nandscope-suite --test blind -- --ignored`.
+
+#![allow(clippy::unwrap_used, reason = "a failed test should panic")]
+
+use nandscope_suite::blind::{Outcome, run};
+
+fn table(count: u64) -> nandscope_suite::blind::Table {
+    let verbose = std::env::var_os("BLIND_VERBOSE").is_some();
+    let tell = &mut |number: u64,
+                     drawn: &nandscope_suite::blind::Drawn,
+                     report: &nandscope_infer::probe::Report,
+                     judged: &[nandscope_suite::blind::Judged]| {
+        for j in judged
+            .iter()
+            .filter(|j| verbose && j.outcome != Outcome::Right)
+        {
+            let finding = report.finding(j.id);
+            println!(
+                "{number} {} {:?}: {:?} {finding:?}",
+                j.id, j.outcome, drawn.truth
+            );
+        }
+        if verbose {
+            println!(
+                "{number}: {:.2} GB, {:.0} s {:?}",
+                report.written as f64 / 1e9,
+                report.elapsed_s,
+                report.cut_short
+            );
+        }
+    };
+    run(count, 1, &|| false, tell).unwrap().unwrap()
+}
+
+#[test]
+fn the_first_devices_of_the_blind_test() {
+    let table = table(10);
+    println!("{}", table.markdown());
+    let unit = table.rows["unit"];
+    assert_eq!((unit.asked, unit.wrong), (10, 0));
+    assert!(table.rows["open-linear"].right >= 8);
+    assert!(table.most_written <= 4_000_000_000 && table.longest_s <= 1200.0);
+}
