@@ -1,0 +1,127 @@
+//! The messages of the time-travel calendar, as `include/uapi/linux/um_timetravel.h` of Linux
+//! defines them: 16 bytes each, in both directions, every one acknowledged with the same sequence
+//! number. What they mean for the run is the business of [`crate::machine`].
+
+use nandscope_units::Nanos;
+use thiserror::Error;
+
+/// Bytes of a message.
+pub const MESSAGE_BYTES: usize = 16;
+
+/// What a message says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// The other side has taken the message of that number; to [`Op::Get`] the time is the answer.
+    Ack,
+    /// The kernel is there.
+    Start,
+    /// The kernel wants to run at the time; a later request replaces it.
+    Request,
+    /// The kernel sleeps until it is told to run.
+    Wait,
+    /// The kernel asks for the time.
+    Get,
+    /// The kernel's time has moved to the time.
+    Update,
+    /// To the kernel: run, it is the time.
+    Run,
+    /// To the kernel: until before the time you need not ask.
+    FreeUntil,
+    /// The kernel asks for the time of day.
+    TimeOfDay,
+}
+
+/// A code that the protocol does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the kernel sent a calendar message with the code {0}, which the protocol does not have")]
+pub struct UnknownOp(pub u32);
+
+/// One message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// What it says.
+    pub op: Op,
+    /// The sender's number; its acknowledgement has the same.
+    pub sequence: u32,
+    /// The time that it is about, from the start of the kernel.
+    pub time: Nanos,
+}
+
+const OPS: [Op; 9] = [
+    Op::Ack,
+    Op::Start,
+    Op::Request,
+    Op::Wait,
+    Op::Get,
+    Op::Update,
+    Op::Run,
+    Op::FreeUntil,
+    Op::TimeOfDay,
+];
+
+impl Message {
+    /// The message as it stands on the wire. The kernel and we are on one machine: native order.
+    pub fn encode(&self) -> [u8; MESSAGE_BYTES] {
+        let code = OPS.iter().position(|op| *op == self.op).unwrap_or(0) as u32;
+        let mut bytes = [0; MESSAGE_BYTES];
+        bytes[0..4].copy_from_slice(&code.to_ne_bytes());
+        bytes[4..8].copy_from_slice(&self.sequence.to_ne_bytes());
+        bytes[8..16].copy_from_slice(&self.time.0.to_ne_bytes());
+        bytes
+    }
+
+    /// Reads a message.
+    ///
+    /// # Errors
+    /// Where its code is none of the protocol's.
+    pub fn decode(bytes: &[u8; MESSAGE_BYTES]) -> Result<Message, UnknownOp> {
+        let [a, b, c, d, e, f, g, h, time @ ..] = *bytes;
+        let code = u32::from_ne_bytes([a, b, c, d]);
+        let op = OPS.get(code as usize).ok_or(UnknownOp(code))?;
+        Ok(Message {
+            op: *op,
+            sequence: u32::from_ne_bytes([e, f, g, h]),
+            time: Nanos(u64::from_ne_bytes(time)),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_those_of_the_kernels_header() {
+        // UM_TIMETRAVEL_ACK = 0 … UM_TIMETRAVEL_GET_TOD = 8.
+        let codes = [
+            (Op::Ack, 0u32),
+            (Op::Start, 1),
+            (Op::Request, 2),
+            (Op::Wait, 3),
+            (Op::Get, 4),
+            (Op::Update, 5),
+            (Op::Run, 6),
+            (Op::FreeUntil, 7),
+            (Op::TimeOfDay, 8),
+        ];
+        for (op, code) in codes {
+            let message = Message {
+                op,
+                sequence: 0x0102_0304,
+                time: Nanos(0x1122_3344_5566_7788),
+            };
+            let bytes = message.encode();
+            assert_eq!(bytes[0..4], code.to_ne_bytes());
+            assert_eq!(bytes[4..8], 0x0102_0304u32.to_ne_bytes());
+            assert_eq!(bytes[8..16], 0x1122_3344_5566_7788u64.to_ne_bytes());
+            assert_eq!(Message::decode(&bytes), Ok(message));
+        }
+    }
+
+    #[test]
+    fn other_codes_are_refused() {
+        let mut bytes = [0; MESSAGE_BYTES];
+        bytes[0..4].copy_from_slice(&9u32.to_ne_bytes());
+        assert_eq!(Message::decode(&bytes), Err(UnknownOp(9)));
+    }
+}

@@ -1,0 +1,71 @@
+//! The calls of programs to files on the device: records of 32 bytes that the patched kernel
+//! writes, in native order: start, end (nanoseconds of virtual time), result, number of the call,
+//! number of the process.
+
+use nandscope_units::Nanos;
+
+/// Bytes of a record.
+const RECORD: usize = 32;
+
+/// One call of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// When the program called.
+    pub start: Nanos,
+    /// When the call returned.
+    pub end: Nanos,
+    /// What it returned; negative for an error.
+    pub result: i64,
+    /// Which it was, Linux's number on x86-64.
+    pub number: u32,
+    /// The process inside.
+    pub process: u32,
+}
+
+impl Call {
+    /// How long it took.
+    pub fn latency(&self) -> Nanos {
+        self.end.saturating_sub(self.start)
+    }
+
+    /// Its name, as far as it is one that is recorded.
+    pub fn name(&self) -> &'static str {
+        match self.number {
+            0 | 17 | 19 => "read",
+            1 | 18 | 20 => "write",
+            40 | 326 => "copy",
+            74 | 75 | 277 => "fsync",
+            162 | 306 => "sync",
+            2 | 85 | 257 => "open",
+            87 | 263 | 84 => "unlink",
+            82 | 264 | 316 => "rename",
+            83 | 258 => "mkdir",
+            76 | 77 => "truncate",
+            217 => "readdir",
+            285 => "allocate",
+            86 | 265 | 88 | 266 => "link",
+            _ => "other",
+        }
+    }
+}
+
+/// Reads a file of records; a last one that is cut short is passed over.
+pub fn read(bytes: &[u8]) -> Vec<Call> {
+    bytes
+        .chunks_exact(RECORD)
+        .map(|record| {
+            let number = |at: usize| {
+                let mut value = [0; 8];
+                value.copy_from_slice(&record[at..at + 8]);
+                u64::from_ne_bytes(value)
+            };
+            Call {
+                start: Nanos(number(0)),
+                end: Nanos(number(8)),
+                result: number(16) as i64,
+                number: number(24) as u32,
+                process: (number(24) >> 32) as u32,
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,114 @@
+//! The script that the kernel starts as its first process: the same beginning and end around every
+//! job, and the marks by which a job tells what begins when.
+
+use crate::process::START_OF_DAY_S;
+use crate::session::Reason;
+use nandscope_units::Nanos;
+
+/// What every script begins with; the functions are for jobs, a user's own too.
+const PRELUDE: &str = include_str!("guest/prelude.sh");
+/// What every script ends with.
+const END: &str = include_str!("guest/end.sh");
+/// The line that says that a script came to its end.
+const DONE: &str = "@done";
+/// The beginning of a line that says that something failed.
+const FAILED: &str = "@failed ";
+
+/// A whole script: settings as shell variables, the beginning, the job, the end.
+pub fn script(settings: &[(&str, String)], job: &str) -> String {
+    let mut text = String::from("#!/bin/bash\n");
+    for (name, value) in settings {
+        text.push_str(&format!("{name}={}\n", quoted(value)));
+    }
+    text + PRELUDE + job + "\n" + END
+}
+
+/// A word of the shell that stands for exactly this text.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// Something that a script said at a time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// What begins.
+    pub name: String,
+    /// When, on the kernel's clock.
+    pub at: Nanos,
+}
+
+/// The marks in what a script said: lines `@mark NAME SECONDS.MICROSECONDS`, the time of day.
+pub fn marks(console: &str) -> Vec<Mark> {
+    console
+        .lines()
+        .filter_map(|line| {
+            let mut words = line.strip_prefix("@mark ")?.split_whitespace();
+            let (name, time) = (words.next()?, words.next()?);
+            let (seconds, micros) = time.split_once('.')?;
+            let seconds: u64 = seconds.parse().ok()?;
+            let micros: u64 = micros.parse().ok()?;
+            let since = seconds.checked_sub(START_OF_DAY_S)?;
+            Some(Mark {
+                name: name.to_string(),
+                at: Nanos::from_secs(since) + Nanos::from_micros(micros),
+            })
+        })
+        .collect()
+}
+
+/// Values in what a script said: lines `@value NAME NUMBER`.
+pub fn values(console: &str) -> Vec<(String, f64)> {
+    console
+        .lines()
+        .filter_map(|line| {
+            let mut words = line.strip_prefix("@value ")?.split_whitespace();
+            Some((words.next()?.to_string(), words.next()?.parse().ok()?))
+        })
+        .collect()
+}
+
+/// Whether a kernel that has ended had come to the end of its script.
+///
+/// # Errors
+/// Where the script said that something failed, or did not say that it was done.
+pub fn check_end(console: &str, status: &str) -> Result<(), Reason> {
+    if let Some(what) = console.lines().find_map(|l| l.strip_prefix(FAILED)) {
+        return Err(Reason::Script(what.to_string()));
+    }
+    if console.lines().any(|line| line == DONE) {
+        Ok(())
+    } else {
+        Err(Reason::Died(status.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_count_from_the_start_of_the_kernel() {
+        let said = "noise\n@mark mount 1421366401.250000\n@mark bad 12\n@value files 12\n";
+        let mark = Mark {
+            name: "mount".to_string(),
+            at: Nanos::from_millis(1250),
+        };
+        assert_eq!(marks(said), [mark]);
+        assert_eq!(values(said), [("files".to_string(), 12.0)]);
+    }
+
+    #[test]
+    fn only_a_script_that_says_so_is_done() {
+        assert!(check_end("a\n@done\n", "exit status: 0").is_ok());
+        let died = check_end("a\n", "signal: 11").unwrap_err().to_string();
+        assert!(died.contains("signal: 11"), "{died}");
+        let failed = check_end("@failed mkfs\n@done\n", "").unwrap_err();
+        assert!(failed.to_string().contains("mkfs"));
+    }
+
+    #[test]
+    fn settings_cannot_break_out_of_their_quotes() {
+        let text = script(&[("NAME", "it's; rm".to_string())], "true");
+        assert!(text.contains(r"NAME='it'\''s; rm'"), "{text}");
+    }
+}

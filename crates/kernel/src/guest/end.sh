@@ -1,0 +1,3 @@
+mark end
+echo @done
+off

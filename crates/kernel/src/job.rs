@@ -1,0 +1,185 @@
+//! A cell of the table: one file system, one workload, one device. Puts the script together from
+//! its parts, runs it, and keeps what the run left.
+
+use crate::block::Disk;
+use crate::contents::Contents;
+use crate::filesystem::FileSystem;
+use crate::guest;
+use crate::session::{Run, Session, SessionError};
+use crate::workload::Workload;
+use nandscope_device::Device;
+use nandscope_units::{Bytes, Nanos};
+use std::path::Path;
+use std::time::Duration;
+
+/// What moves a processor's time into the run; zero everywhere by default.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct CpuCost {
+    /// A system call.
+    pub call: Nanos,
+    /// Moving a byte between a program and the kernel, picoseconds.
+    pub byte_ps: u64,
+    /// Compiling a source file of 18 kB.
+    pub compile: Nanos,
+}
+
+/// How a cell is run.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Options of the user for mkfs.
+    pub mkfs_options: String,
+    /// Options of the user for mount, beside ours.
+    pub mount_options: String,
+    /// A partition from so many bytes on, instead of the whole device.
+    pub partition_start: Option<Bytes>,
+    /// Size of the partition; to the end of the device where not given.
+    pub partition_size: Option<Bytes>,
+    /// How full the file system is before the work, percent.
+    pub fullness: u32,
+    /// How often a third of that is deleted and filled up again.
+    pub age_rounds: u32,
+    /// Largest request that the host sends.
+    pub max_request: Bytes,
+    /// Smallest write without a read before, as the device says it; zero says nothing.
+    pub minimum_io: Bytes,
+    /// Best size and alignment, as the device says it; zero says nothing.
+    pub optimal_io: Bytes,
+    /// The unit of discards, as the device says it.
+    pub discard_granularity: Bytes,
+    /// Whether the host path passes discards on.
+    pub discard: bool,
+    /// `dirty_bytes` instead of the workload's.
+    pub dirty_bytes: Option<u64>,
+    /// Seconds of idle time between the work and umount.
+    pub idle_s: u32,
+    /// The processor's time.
+    pub cpu: CpuCost,
+    /// Every random choice in the kernel follows from it.
+    pub seed: u64,
+    /// Memory of the machine, MiB.
+    pub memory_mib: u32,
+    /// Longest real time of the run.
+    pub wall: Duration,
+    /// Virtual time of a power cut, if there is one.
+    pub cut: Option<Nanos>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            mkfs_options: String::new(),
+            mount_options: String::new(),
+            partition_start: None,
+            partition_size: None,
+            fullness: 0,
+            age_rounds: 0,
+            max_request: Bytes::kib(512),
+            minimum_io: Bytes::ZERO,
+            optimal_io: Bytes::ZERO,
+            discard_granularity: Bytes::mib(4),
+            discard: true,
+            dirty_bytes: None,
+            idle_s: 0,
+            cpu: CpuCost::default(),
+            seed: 1,
+            memory_mib: 256,
+            wall: Duration::from_secs(600),
+            cut: None,
+        }
+    }
+}
+
+/// Longest real time without a word of the kernel.
+const SILENCE: Duration = Duration::from_secs(120);
+/// Longest virtual time: ten days.
+const LONGEST: Nanos = Nanos::from_secs(864_000);
+
+/// The script of a cell.
+pub fn script(fs: FileSystem, workload: &Workload, settings: &Settings) -> String {
+    let mut mount = fs.mount_options().to_string();
+    if !settings.mount_options.is_empty() {
+        mount.push(',');
+        mount.push_str(&settings.mount_options);
+    }
+    let dirty = settings.dirty_bytes.unwrap_or(workload.dirty_bytes);
+    let variables = [
+        ("FS", fs.name().to_string()),
+        ("MOUNT_OPTIONS", mount),
+        ("CHECK", fs.check().unwrap_or_default().replace("$DEV", &device_name(settings))),
+        ("PARTITION", partition(settings)),
+        ("FULLNESS", settings.fullness.min(99).to_string()),
+        ("AGE_ROUNDS", settings.age_rounds.to_string()),
+        ("MAX_KB", (settings.max_request.0 / 1024).max(4).to_string()),
+        ("DIRTY_BYTES", dirty.to_string()),
+        ("IDLE_S", settings.idle_s.to_string()),
+        ("COMPILE_S", format!("{:.6}", settings.cpu.compile.as_secs_f64())),
+        ("TREE_PL", include_str!("guest/workloads/tree.pl").to_string()),
+        ("AGE_PL", include_str!("guest/workloads/age.pl").to_string()),
+    ];
+    let make = format!("make_it() {{\n    try {}\n}}\n", fs.mkfs(&settings.mkfs_options));
+    let job = [
+        include_str!("guest/job.sh"),
+        &workload.script,
+        &make,
+        include_str!("guest/flow.sh"),
+    ]
+    .concat();
+    guest::script(&variables, &job)
+}
+
+fn device_name(settings: &Settings) -> String {
+    if settings.partition_start.is_some() {
+        "/dev/vda1".to_string()
+    } else {
+        "/dev/vda".to_string()
+    }
+}
+
+/// A line of sfdisk, or nothing.
+fn partition(settings: &Settings) -> String {
+    let sectors = |bytes: Bytes| bytes.0 / 512;
+    match (settings.partition_start, settings.partition_size) {
+        (None, _) => String::new(),
+        (Some(start), None) => format!("start={}, type=83", sectors(start)),
+        (Some(start), Some(size)) => {
+            format!("start={}, size={}, type=83", sectors(start), sectors(size))
+        }
+    }
+}
+
+/// Runs a cell on a device whose clock stands at `device_now`.
+///
+/// # Errors
+/// Where the run does not come to its end.
+pub fn run(
+    kernel: &Path,
+    fs: FileSystem,
+    workload: &Workload,
+    settings: &Settings,
+    device: &mut Device,
+    contents: &mut Contents,
+    stop: &dyn Fn() -> bool,
+) -> Result<Run, SessionError> {
+    let script = script(fs, workload, settings);
+    let session = Session {
+        kernel,
+        script: &script,
+        disk: Disk {
+            capacity: device.capacity(),
+            discard: settings.discard,
+            discard_granularity: settings.discard_granularity,
+            minimum_io: settings.minimum_io,
+            optimal_io: settings.optimal_io,
+        },
+        memory_mib: settings.memory_mib,
+        seed: settings.seed,
+        call_ns: settings.cpu.call.0,
+        byte_ps: settings.cpu.byte_ps,
+        silence: SILENCE,
+        wall: settings.wall,
+        virtual_time: LONGEST,
+        cut: settings.cut,
+    };
+    let now = device.now();
+    session.run(device, now, contents, stop)
+}

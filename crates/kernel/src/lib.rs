@@ -1,0 +1,27 @@
+//! Real Linux file systems on a simulated device, in virtual time.
+//!
+//! Linux built for user mode is an ordinary process whose clock can be taken over from outside.
+//! Here it gets its time from the simulated device: both live in one virtual time
+//! ([`machine`]), so that ext4, F2FS, NILFS2, FAT32 and exFAT run as they are in Linux, on a card that is a
+//! model, as fast as the processor allows, and every run with the same seed is the same.
+//!
+//! This crate starts processes and writes files in folders of its own; it prints nothing. What
+//! a device does is the business of the device crate.
+
+pub mod block;
+pub mod calls;
+pub mod build;
+pub mod calendar;
+pub mod contents;
+pub mod filesystem;
+pub mod guest;
+pub mod job;
+pub mod machine;
+pub mod memory;
+pub mod process;
+pub mod queue;
+pub mod recording;
+pub mod session;
+pub mod vhost;
+mod wire;
+pub mod workload;

@@ -1,0 +1,131 @@
+//! Whose turn it is: the device's, up to its next completion, or the kernel's.
+
+use super::{Machine, MachineError};
+use crate::calendar::Op;
+use nandscope_measure::sim::VirtualDevice;
+use nandscope_units::Nanos;
+
+/// The kernel asks for this where it sleeps without a timer (`S64_MAX`).
+const FOR_EVER: Nanos = Nanos(i64::MAX as u64);
+
+impl<D: VirtualDevice> Machine<'_, D> {
+    /// The kernel sleeps: lets the device go on, or wakes the kernel. True where the power is cut.
+    pub(super) fn schedule(&mut self) -> Result<bool, MachineError> {
+        if self.backend.has_finished() {
+            self.call()?;
+            return Ok(false);
+        }
+        let target = self.request.filter(|t| *t < FOR_EVER);
+        if let Some(cut) = self.limits.cut
+            && target.is_none_or(|t| t >= cut)
+            && self.backend.outstanding() == 0
+        {
+            self.device_until(cut)?;
+            self.now = cut;
+            return Ok(true);
+        }
+        let end = self.limits.virtual_time + Nanos(1);
+        let until = target.unwrap_or(end).min(end).min(self.limits.cut.unwrap_or(end));
+        if self.backend.outstanding() > 0 {
+            let reached = self.device_to_first_completion(until)?;
+            self.now = self.now.max(reached);
+            if self.backend.has_finished() {
+                if self.cut_is_over() {
+                    return Ok(true);
+                }
+                self.call()?;
+                return Ok(false);
+            }
+            if self.cut_is_over() {
+                return Ok(true);
+            }
+        }
+        match target {
+            Some(target) if target <= end => {
+                self.now = self.now.max(target);
+                self.wake()?;
+                Ok(false)
+            }
+            Some(_) => Err(MachineError::TooLate(self.limits.virtual_time)),
+            None => Err(MachineError::Asleep(self.now)),
+        }
+    }
+
+    /// Tells the kernel of finished requests.
+    fn call(&mut self) -> Result<(), MachineError> {
+        self.backend.hand_over()?;
+        self.call_due = true;
+        Ok(())
+    }
+
+    /// Lets the kernel run from now on.
+    fn wake(&mut self) -> Result<(), MachineError> {
+        let limit = self.limit();
+        self.request = None;
+        self.waiting = false;
+        self.free_until = Some(limit);
+        self.tell(Op::FreeUntil, limit)?;
+        self.tell(Op::Run, self.now)
+    }
+
+    /// Up to when the kernel can run without an interrupt of the device.
+    fn limit(&self) -> Nanos {
+        let device = if self.backend.outstanding() == 0 {
+            None
+        } else {
+            self.device.next_event()
+        };
+        let device = device.map(|at| at.saturating_sub(self.device_ahead));
+        [device, self.limits.cut, Some(FOR_EVER)]
+            .into_iter()
+            .flatten()
+            .min()
+            .unwrap_or(FOR_EVER)
+    }
+
+    /// Whether the kernel had to be told that it may not run as far as it believes.
+    pub(super) fn shorten_leash(&mut self) -> Result<bool, MachineError> {
+        let limit = self.limit();
+        if self.free_until.is_some_and(|until| until > limit) {
+            self.free_until = Some(limit);
+            self.tell(Op::FreeUntil, limit)?;
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// Lets the device's time pass up to `until`, whatever completes on the way.
+    pub(super) fn device_until(&mut self, until: Nanos) -> Result<(), MachineError> {
+        loop {
+            let reached = self.device_to_first_completion(until)?;
+            if reached >= until {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Lets the device's time pass up to `until` or to its first completion, and gives the time.
+    fn device_to_first_completion(&mut self, until: Nanos) -> Result<Nanos, MachineError> {
+        let mut last = Nanos::ZERO;
+        loop {
+            let until = until + self.device_ahead;
+            let reached = self.device.advance(until, &mut self.completions);
+            let kernel = reached.saturating_sub(self.device_ahead);
+            let some = !self.completions.is_empty();
+            for completion in self.completions.drain(..) {
+                self.backend
+                    .finish(&completion, self.device_ahead)
+                    .map_err(MachineError::from)?;
+            }
+            if some || reached >= until {
+                return Ok(kernel);
+            }
+            if self.device.next_event().is_none() || reached <= last {
+                return Err(MachineError::Device(format!(
+                    "it holds commands at {reached} but has nothing left to do"
+                )));
+            }
+            last = reached;
+        }
+    }
+}

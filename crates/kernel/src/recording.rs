@@ -1,0 +1,76 @@
+//! What the block device was asked in a run, and when: the block trace, from which everything
+//! about a file system's conduct is derived.
+
+use nandscope_units::{Bytes, Nanos};
+use nandscope_workload::OpKind;
+use nandscope_workload::trace::{Record, Trace};
+
+/// One command that the kernel gave to the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// What it does.
+    pub kind: OpKind,
+    /// First byte; zero for a flush.
+    pub offset: u64,
+    /// Bytes; zero for a flush.
+    pub length: u64,
+    /// When the kernel gave it.
+    pub submitted: Nanos,
+    /// When the device had done it.
+    pub completed: Nanos,
+    /// The device could do it.
+    pub done: bool,
+}
+
+impl Event {
+    /// From submission to completion.
+    pub fn latency(&self) -> Nanos {
+        self.completed.saturating_sub(self.submitted)
+    }
+}
+
+/// A record holds lengths of 32 bits; longer discards become several.
+const PIECE: u64 = 1 << 31;
+
+/// The commands as a trace that can be replayed on other devices, times counted from the first.
+pub fn trace(events: &[Event], capacity: Bytes) -> Trace {
+    let mut records = Vec::with_capacity(events.len());
+    for event in events {
+        let mut record = |at: u64, length: u64| {
+            records.push(Record {
+                time: event.submitted,
+                offset: Bytes(event.offset + at),
+                length: length as u32,
+                kind: event.kind,
+            });
+        };
+        if event.kind == OpKind::Flush {
+            record(0, 0);
+            continue;
+        }
+        let mut at = 0;
+        while at < event.length {
+            let length = (event.length - at).min(PIECE);
+            record(at, length);
+            at += length;
+        }
+    }
+    Trace::new(records, true, Some(capacity))
+}
+
+/// A number that two runs share exactly where they gave the same commands at the same times.
+pub fn fingerprint(events: &[Event]) -> u32 {
+    let mut sum = crc32fast::Hasher::new();
+    for event in events {
+        sum.update(&[event.kind as u8]);
+        for number in [
+            event.offset,
+            event.length,
+            event.submitted.0,
+            event.completed.0,
+        ] {
+            sum.update(&number.to_le_bytes());
+        }
+    }
+    sum.finalize()
+}
