@@ -10,10 +10,12 @@ mod ctl;
 mod devices;
 mod failure;
 mod fault;
+mod fs;
 mod input;
 mod inspect;
 mod interrupt;
 mod job;
+mod kernel;
 mod output;
 mod picture;
 mod probe;
@@ -105,6 +107,10 @@ commands! {
     Trace => trace,
     /// Vary one quantity of a drive, such as its fullness, over its whole range
     Sweep => sweep,
+    /// Run real Linux file systems on a simulated device, in virtual time
+    Fs => fs,
+    /// Build the Linux that `fs` runs
+    Kernel => kernel,
     /// Hold the simulated devices against published measurements
     Validate => validate,
     /// Write the completions of a shell

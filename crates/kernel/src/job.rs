@@ -48,8 +48,13 @@ pub struct Settings {
     pub discard_granularity: Bytes,
     /// Whether the host path passes discards on.
     pub discard: bool,
-    /// `dirty_bytes` instead of the workload's.
-    pub dirty_bytes: Option<u64>,
+    /// Dirty pages at which the kernel begins to write behind the programs
+    /// (`/proc/sys/vm/dirty_background_bytes`); programs have to wait at 32 times as much.
+    ///
+    /// Processor time is free, so that a workload is over before pages grow old: with Linux's own limits
+    /// its files would be deleted before they are ever written. The limit at which programs wait is far away
+    /// because F2FS and NILFS2 write in their own time, and programs would wait for timers, not for the card.
+    pub dirty_background: Bytes,
     /// Seconds of idle time between the work and umount.
     pub idle_s: u32,
     /// The processor's time.
@@ -78,7 +83,7 @@ impl Default for Settings {
             optimal_io: Bytes::ZERO,
             discard_granularity: Bytes::mib(4),
             discard: true,
-            dirty_bytes: None,
+            dirty_background: Bytes::kib(512),
             idle_s: 0,
             cpu: CpuCost::default(),
             seed: 1,
@@ -101,7 +106,6 @@ pub fn script(fs: FileSystem, workload: &Workload, settings: &Settings) -> Strin
         mount.push(',');
         mount.push_str(&settings.mount_options);
     }
-    let dirty = settings.dirty_bytes.unwrap_or(workload.dirty_bytes);
     let variables = [
         ("FS", fs.name().to_string()),
         ("MOUNT_OPTIONS", mount),
@@ -110,7 +114,7 @@ pub fn script(fs: FileSystem, workload: &Workload, settings: &Settings) -> Strin
         ("FULLNESS", settings.fullness.min(99).to_string()),
         ("AGE_ROUNDS", settings.age_rounds.to_string()),
         ("MAX_KB", (settings.max_request.0 / 1024).max(4).to_string()),
-        ("DIRTY_BYTES", dirty.to_string()),
+        ("DIRTY_BYTES", settings.dirty_background.0.max(4096).to_string()),
         ("IDLE_S", settings.idle_s.to_string()),
         ("COMPILE_S", format!("{:.6}", settings.cpu.compile.as_secs_f64())),
         ("TREE_PL", include_str!("guest/workloads/tree.pl").to_string()),

@@ -13,19 +13,15 @@ pub struct Workload {
     pub script: String,
     /// Programs that it needs, and the Debian packages that have them.
     pub tools: Vec<(&'static str, &'static str)>,
-    /// Bytes of dirty pages from which on programs have to write themselves
-    /// (`/proc/sys/vm/dirty_bytes`); the kernel begins to write behind them at half of it.
-    pub dirty_bytes: u64,
 }
 
 /// The workloads that come with the program.
 pub fn library() -> Vec<Workload> {
-    let make = |name: &str, title: &str, script: &str, tools: &[_], dirty_mib: u64| Workload {
+    let make = |name: &str, title: &str, script: &str, tools: &[_]| Workload {
         name: name.to_string(),
         title: title.to_string(),
         script: script.to_string(),
         tools: tools.to_vec(),
-        dirty_bytes: dirty_mib << 20,
     };
     macro_rules! script {
         ($name:literal) => {
@@ -40,63 +36,60 @@ pub fn library() -> Vec<Workload> {
             "Postmark: 500 small files and 500 transactions, as a mail server has them",
             script!("postmark"),
             &[("postmark", "postmark")],
-            1,
         ),
         make(
             "build",
             "A build of a generated source tree with make -j8",
             script!("build"),
             &[perl, ("make", "make")],
-            8,
         ),
         make(
             "untar",
             "Unpacking a source tree of 1000 files from an archive",
             script!("untar"),
             &[perl, tar],
-            8,
         ),
         make(
             "dbench",
             "The file operations of an office's file server, by four clients",
             script!("dbench"),
             &[perl],
-            8,
         ),
         make(
             "copy",
             "Four folders of photos copied at once",
             script!("copy"),
             &[],
-            8,
         ),
         make(
             "sqlite",
             "300 inserts into an SQLite database, each its own transaction",
             script!("sqlite"),
             &[("sqlite3", "sqlite3")],
-            8,
         ),
         make(
             "camera",
             "Video of 40 Mbit/s recorded for a minute, the index updated every second",
             script!("camera"),
             &[perl],
-            8,
         ),
         make(
             "log",
             "500 lines appended to a log, with fsync after each",
             script!("log"),
             &[perl],
-            8,
+        ),
+        make(
+            "create",
+            "Files of 4 KiB, each brought to the card before the next is made",
+            script!("create"),
+            &[perl],
         ),
         make(
             "boot",
             "Reads as of a starting system: 400 files of a tree in a fixed, jumbled order",
             script!("boot"),
             &[perl, tar],
-            8,
         ),
     ]
 }
@@ -113,6 +106,5 @@ pub fn own(name: &str, script: &str) -> Workload {
         title: format!("The script {name}"),
         script: script.to_string(),
         tools: Vec::new(),
-        dirty_bytes: 8 << 20,
     }
 }

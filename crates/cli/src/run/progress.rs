@@ -54,6 +54,11 @@ impl Line {
         self.bar.tick();
     }
 
+    /// Whether there is a terminal on which it is seen.
+    pub fn is_seen(&self) -> bool {
+        !self.bar.is_hidden()
+    }
+
     /// Takes the line away.
     pub fn clear(&self) {
         self.bar.finish_and_clear();

@@ -2,8 +2,8 @@
 queue=/sys/block/vda/queue
 echo 0 >$queue/rotational
 [ -w $queue/max_sectors_kb ] && echo "$MAX_KB" >$queue/max_sectors_kb
-echo "$DIRTY_BYTES" >/proc/sys/vm/dirty_bytes
-echo $((DIRTY_BYTES / 2)) >/proc/sys/vm/dirty_background_bytes
+echo $((DIRTY_BYTES * 32)) >/proc/sys/vm/dirty_bytes
+echo "$DIRTY_BYTES" >/proc/sys/vm/dirty_background_bytes
 mkdir /run/mnt
 MNT=/run/mnt
 

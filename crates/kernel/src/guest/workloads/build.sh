@@ -1,10 +1,8 @@
 # Each of the sources is read with the common headers, "compiled" for as long as --cpu says, and leaves an
 # object file of 40 % of its size and a file of dependencies, as kbuild does.
 prepare() {
-    try perl -e "$TREE_PL" "$MNT/tree" "${BUILD_FILES:-150}"
+    try perl -e "$TREE_PL" "$MNT/tree" "${BUILD_FILES:-100}"
     cat >/run/compile.pl <<'END'
-use strict;
-use warnings;
 my ($source, $object, $time) = @ARGV;
 open(my $in, '<', $source) or die "$source: $!";
 my $text = do { local $/; <$in> };

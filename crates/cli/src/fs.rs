@@ -1,0 +1,308 @@
+//! `nandscope fs`: real Linux file systems on simulated devices, in virtual time. Reads the
+//! arguments, runs the cells on all processors, and writes what came out.
+
+mod cells;
+mod options;
+mod page;
+
+use crate::console::{Console, lines_of};
+use crate::failure::{Exit, Failure};
+use crate::interrupt::Interrupt;
+use crate::target::Simulated;
+use crate::{kernel, output, target};
+use cells::Measured;
+use clap::Args;
+use nandscope_device::Device;
+use nandscope_kernel::cell::{Card, Cell};
+use nandscope_kernel::{document, recording};
+use nandscope_measure::document as documents;
+use nandscope_measure::result::{FORMAT, FORMAT_VERSION, Notice, ResultDocument};
+use nandscope_report::write_all;
+use nandscope_units::Bytes;
+use nandscope_workload::trace::write_nstrace;
+use options::Chosen;
+use std::path::{Path, PathBuf};
+use std::time::{Instant, SystemTime};
+
+const EXAMPLES: &str = "\
+Examples:
+  nandscope fs sim:toshiba-class10-16gb
+  nandscope fs sim:samsung-evo-16gb --host sabrelite --fs f2fs,nilfs2 --workload dbench -o evo-fs
+  nandscope fs sim:kingston-8gb --fs f2fs --mkfs 'f2fs:-s 2' --partition 4MiB --size 2GiB --fullness 80
+  nandscope fs sim:kingston-8gb --script my-load.sh --trace traces/
+
+`nandscope kernel build` makes the kernel first. docs/fs.md says more.";
+
+/// Arguments of `nandscope fs`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// sim:NAME or sim:./FILE.toml, one or several
+    #[arg(required = true)]
+    targets: Vec<String>,
+    #[command(flatten)]
+    chosen: options::Options,
+    /// The host to which the devices are attached [default: direct]
+    #[arg(long, value_name = "NAME|FILE")]
+    host: Option<String>,
+    /// Folder for report and result; with several targets a folder in it for each
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Keep the block trace of every cell here, for `run` with `read_iolog`
+    #[arg(long, value_name = "DIR")]
+    trace: Option<PathBuf>,
+    /// Write a page with the tables of all targets, and the findings of the talk held against them
+    #[arg(long, value_name = "FILE.md")]
+    page: Option<PathBuf>,
+    /// Cells at once [default: one for each processor]
+    #[arg(short, long)]
+    jobs: Option<usize>,
+    /// The kernel, where it is not the one that `nandscope kernel build` made
+    #[arg(long, value_name = "FILE")]
+    kernel: Option<PathBuf>,
+}
+
+/// A target with what the cells need to know of it.
+pub struct Subject {
+    simulated: Simulated,
+    card: Card,
+    discard: bool,
+}
+
+impl Subject {
+    fn open(name: &str, host: Option<&str>, console: &Console) -> Result<Subject, Failure> {
+        let (simulated, _) = target::open(name, host, 1, console)?;
+        let profile = &simulated.device_source.profile;
+        // A device with a page-mapped log has no allocation units; 4 MiB is what flash tools assume.
+        let card = profile.card.as_ref().map_or(
+            Card {
+                unit: Bytes::mib(4),
+                open: 64,
+            },
+            |card| Card {
+                unit: Bytes::kib(u64::from(card.au_kib)),
+                open: card.open_aus,
+            },
+        );
+        let discard = simulated
+            .host_source
+            .profile
+            .stage
+            .iter()
+            .all(|stage| stage.discard);
+        Ok(Subject {
+            simulated,
+            card,
+            discard,
+        })
+    }
+
+    /// A fresh device.
+    fn device(&self, seed: u64) -> Result<Device, String> {
+        let host = &self.simulated.host_source.profile;
+        Device::new(&self.simulated.device_source.profile, host, seed)
+    }
+
+    fn title(&self) -> &str {
+        &self.simulated.device_source.profile.device.title
+    }
+
+    fn short(&self) -> &str {
+        &self.simulated.device_source.profile.device.name
+    }
+}
+
+/// Measures all cells and writes what is asked for.
+///
+/// # Errors
+/// Where something is wrong before the first cell, or the results cannot be written.
+pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
+    let chosen = Chosen::of(&arguments.chosen)?;
+    let kernel = kernel::find(arguments.kernel.as_deref())?;
+    let host = arguments.host.as_deref();
+    let subjects: Vec<Subject> = arguments
+        .targets
+        .iter()
+        .map(|name| Subject::open(name, host, console))
+        .collect::<Result<_, _>>()?;
+    for folder in arguments.output.iter().chain(&arguments.trace) {
+        output::check_folder(folder)?;
+    }
+    if let Some(page) = &arguments.page {
+        output::check_file(page)?;
+    }
+    let mut plans = Vec::new();
+    for (number, subject) in subjects.iter().enumerate() {
+        plans.extend(chosen.plans(number, subject.discard));
+    }
+    if arguments.page.is_some() {
+        plans.extend(page::plans(&subjects, &chosen));
+    }
+    if chosen.topology() {
+        for plan in &mut plans {
+            let (page, unit) = cells::topology(&subjects[plan.subject]);
+            (plan.settings.minimum_io, plan.settings.optimal_io) = (page, unit);
+        }
+    }
+    let interrupt = Interrupt::listen()?;
+    let began = Instant::now();
+    let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    let measured = cells::measure_all(
+        &kernel.path,
+        &subjects,
+        &plans,
+        arguments.jobs,
+        &interrupt,
+        console,
+    );
+    for (number, subject) in subjects.iter().enumerate() {
+        let mine: Vec<&Measured> = measured
+            .iter()
+            .filter(|m| m.plan.subject == number && m.plan.group.is_empty())
+            .collect();
+        console.print(&table(subject, &mine, console))?;
+        let mut result = result_document(subject, &mine, &chosen, &kernel.version);
+        result.wall.started = Some(started.clone());
+        result.wall.elapsed_s = Some(began.elapsed().as_secs_f64());
+        if let Some(folder) = &arguments.output {
+            let folder = if subjects.len() > 1 {
+                folder.join(subject.short())
+            } else {
+                folder.clone()
+            };
+            keep(&result, &folder)?;
+            console.note(&format!("report: {}", folder.join("report.html").display()));
+        }
+        if let Some(folder) = &arguments.trace {
+            keep_traces(subject, &mine, folder)?;
+        }
+    }
+    if let Some(path) = &arguments.page {
+        let text = page::write(&subjects, &measured, &kernel.version);
+        output::write(path, text.as_bytes())?;
+        console.note(&format!("page: {}", path.display()));
+    }
+    console.note(&format!(
+        "{} cells in {:.0} s",
+        measured.len(),
+        began.elapsed().as_secs_f64()
+    ));
+    if interrupt.asked() {
+        let text = "interrupted; cells that were not finished are missing";
+        return Err(Failure::new(Exit::Interrupted, text));
+    }
+    let failed: Vec<String> = measured.iter().filter_map(Measured::complaint).collect();
+    if failed.is_empty() {
+        Ok(Exit::Done)
+    } else {
+        Err(Failure::new(Exit::Partial, failed.join("\n")))
+    }
+}
+
+/// The table of a target: a row for each cell.
+fn table(subject: &Subject, measured: &[&Measured], console: &Console) -> String {
+    let mut table = console.table(&[
+        "WORKLOAD", "FS", "TIME", "MB/s", "WRITES", "MB", "FLUSHES", "DISCARDS", "FS WA", "CARD WA",
+        "AUs", "MEAN CALL", "LONGEST",
+    ]);
+    for cell in measured.iter().filter_map(|m| m.cell.as_ref().ok()) {
+        let c = &cell.conduct;
+        table.add_row([
+            cell.workload.clone(),
+            cell.fs.name().to_string(),
+            cell.time.to_string(),
+            format!("{:.2}", c.throughput() / 1e6),
+            c.writes.commands.to_string(),
+            format!("{:.1}", c.writes.bytes as f64 / 1e6),
+            c.flushes.to_string(),
+            c.discards.commands.to_string(),
+            c.write_amplification().map_or("-".to_string(), |f| format!("{f:.2}")),
+            format!("{:.2}", cell.counters.write_amplification()),
+            c.units_needed.to_string(),
+            format!("{:.0}µs", c.call_latency.mean_ns() / 1e3),
+            c.longest.map_or("-".to_string(), |(name, time)| format!("{time} {name}")),
+        ]);
+    }
+    format!(
+        "{} (allocation unit {}, {} open)\n{}\n",
+        subject.title(),
+        subject.card.unit,
+        subject.card.open,
+        lines_of(&table)
+    )
+}
+
+fn result_document(
+    subject: &Subject,
+    measured: &[&Measured],
+    chosen: &Chosen,
+    version: &str,
+) -> ResultDocument {
+    let cells: Vec<&Cell> = measured.iter().filter_map(|m| m.cell.as_ref().ok()).collect();
+    let mut steps: Vec<_> = cells
+        .iter()
+        .map(|cell| document::step(cell, subject.card, None))
+        .collect();
+    for workload in chosen.workload_names() {
+        let ranking = document::ranking(&workload, &cells, subject.card);
+        if let Some(step) = steps.iter_mut().find(|s| s.section == format!("Workload {workload}")) {
+            step.conclusions = ranking;
+        }
+    }
+    let figures = steps.iter().flat_map(|s| s.figures.clone()).collect();
+    let mut notices = vec![Notice {
+        level: "info".to_string(),
+        text: format!(
+            "Linux {version} in virtual time; processor time counts as `--cpu` says, nothing by default."
+        ),
+        step: None,
+    }];
+    notices.extend(measured.iter().filter_map(|m| m.complaint()).map(|text| Notice {
+        level: "error".to_string(),
+        text,
+        step: None,
+    }));
+    let info = subject
+        .device(chosen.seed())
+        .map(|device| subject.simulated.info(&device));
+    ResultDocument {
+        format: FORMAT.to_string(),
+        version: FORMAT_VERSION,
+        generator: format!("nandscope {}", env!("CARGO_PKG_VERSION")),
+        procedure: "fs".to_string(),
+        title: format!("File systems on {}", subject.title()),
+        seed: chosen.seed(),
+        target: info.unwrap_or_default(),
+        environment: [("kernel".to_string(), format!("Linux {version}, user mode"))].into(),
+        wall: Default::default(),
+        complete: cells.len() == measured.len(),
+        steps,
+        figures,
+        notices,
+    }
+}
+
+fn keep(result: &ResultDocument, folder: &Path) -> Result<(), Failure> {
+    output::check_folder(folder)?;
+    documents::write(&folder.join("result.json"), result)
+        .map_err(|e| output::document_failure(&e))?;
+    write_all(result, folder).map_err(|e| output::report_failure(&e))?;
+    Ok(())
+}
+
+fn keep_traces(subject: &Subject, measured: &[&Measured], folder: &Path) -> Result<(), Failure> {
+    for Measured { plan, cell } in measured {
+        let Ok(cell) = cell else { continue };
+        let name = format!("{}-{}-{}", subject.short(), cell.fs.name(), cell.workload);
+        let title = format!("{} on {}, {}", cell.workload, cell.fs.title(), subject.title());
+        let capacity = Bytes(subject.simulated.device_source.profile.device.capacity_bytes);
+        let trace = recording::trace(&cell.events, capacity);
+        let seed = match plan.settings.seed {
+            1 => String::new(),
+            seed => format!("-seed{seed}"),
+        };
+        let path = folder.join(format!("{name}{seed}.nstrace"));
+        output::write(&path, &write_nstrace(&name, &title, &trace))?;
+    }
+    Ok(())
+}

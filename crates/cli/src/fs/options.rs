@@ -1,0 +1,288 @@
+//! The options of `nandscope fs` and what they ask for: which cells, and how each is run.
+
+use super::cells::Plan;
+use crate::failure::Failure;
+use crate::input;
+use clap::Args;
+use nandscope_kernel::build::{check_tools, in_path};
+use nandscope_kernel::filesystem::FileSystem;
+use nandscope_kernel::job::{CpuCost, Settings};
+use nandscope_kernel::workload::{self, Workload};
+use nandscope_units::{Bytes, Nanos, SizeBase, parse_duration, parse_size};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Options of what is run and how.
+#[derive(Clone, Debug, Args)]
+pub struct Options {
+    /// File systems: ext4, f2fs, nilfs2, vfat, exfat, btrfs, xfs
+    #[arg(long, value_delimiter = ',', default_value = "ext4,f2fs,nilfs2,vfat,exfat")]
+    fs: Vec<String>,
+    /// Workloads: postmark, build, untar, dbench, copy, sqlite, camera, log, create, boot
+    #[arg(long, value_delimiter = ',', value_name = "NAME")]
+    workload: Vec<String>,
+    /// A workload of your own: a bash script that defines `work`, and `prepare` where it needs one; `$MNT` is
+    /// where to work
+    #[arg(long, value_name = "FILE")]
+    script: Vec<PathBuf>,
+    /// Fill the file system to so many percent before the work
+    #[arg(long, default_value_t = 0, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(0..=95))]
+    fullness: u32,
+    /// Then delete a third of it and fill up again, so often
+    #[arg(long, default_value_t = 0, value_name = "ROUNDS")]
+    age: u32,
+    /// Use a partition from this offset on, instead of the whole device
+    #[arg(long, value_name = "OFFSET")]
+    partition: Option<String>,
+    /// Size of the partition [default: to the end of the device]
+    #[arg(long, value_name = "SIZE", requires = "partition")]
+    size: Option<String>,
+    /// Options for mkfs, as FS:OPTIONS, such as 'f2fs:-s 2'
+    #[arg(long, value_name = "FS:OPTIONS")]
+    mkfs: Vec<String>,
+    /// Options for mount, as FS:OPTIONS, such as 'ext4:data=journal'
+    #[arg(long, value_name = "FS:OPTIONS")]
+    mount: Vec<String>,
+    /// What the processor takes: time of a system call, bytes per second that programs move, time to
+    /// compile a file of 18 kB, as CALL,RATE,COMPILE such as 2us,400M,1.5s; nothing by default
+    #[arg(long, value_name = "CALL,RATE,COMPILE")]
+    cpu: Option<String>,
+    /// Dirty pages at which the kernel begins to write behind the programs
+    #[arg(long, default_value = "512KiB", value_name = "SIZE")]
+    dirty: String,
+    /// Largest request that the host sends
+    #[arg(long, default_value = "512KiB", value_name = "SIZE")]
+    max_request: String,
+    /// Tell the file systems page and allocation unit of the card, which SD and eMMC hosts do not
+    #[arg(long)]
+    topology: bool,
+    /// Idle time between the work and umount, seconds
+    #[arg(long, default_value_t = 0, value_name = "SECONDS")]
+    idle: u32,
+    /// Every random choice follows from it
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Run every cell with so many seeds, from --seed on, and report the spread
+    #[arg(long, default_value_t = 1, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    seeds: u64,
+    /// Longest real time of a cell, seconds
+    #[arg(long, default_value_t = 900, value_name = "SECONDS")]
+    time_limit: u64,
+}
+
+/// What the options ask for, checked.
+#[derive(Clone, Debug)]
+pub struct Chosen {
+    file_systems: Vec<FileSystem>,
+    workloads: Vec<Workload>,
+    settings: Settings,
+    mkfs: Vec<(FileSystem, String)>,
+    mount: Vec<(FileSystem, String)>,
+    seeds: u64,
+    topology: bool,
+}
+
+/// The workloads of the talk.
+const TALK: [&str; 3] = ["postmark", "build", "untar"];
+
+impl Chosen {
+    /// Checks the options and that the programs they need are there.
+    ///
+    /// # Errors
+    /// Where a name, number or program is not to be had.
+    pub fn of(arguments: &Options) -> Result<Chosen, Failure> {
+        let file_systems = arguments.fs.iter().map(|n| file_system(n)).collect::<Result<Vec<_>, _>>()?;
+        let mut workloads = Vec::new();
+        let mut names: Vec<&str> = arguments.workload.iter().map(String::as_str).collect();
+        if names.is_empty() && arguments.script.is_empty() {
+            names = TALK.to_vec();
+        }
+        for name in names {
+            workloads.push(workload(name)?);
+        }
+        for path in &arguments.script {
+            let text = input::text(path, "the workload's script")?;
+            let name = path.file_stem().unwrap_or_default().to_string_lossy();
+            workloads.push(workload::own(&name, &text));
+        }
+        let size = |text: &str, option: &str| {
+            parse_size(text, SizeBase::Binary)
+                .map_err(|e| Failure::usage(format!("{option} {text}: {e}")))
+        };
+        let sectors = |bytes: Bytes, option: &str| {
+            if bytes.0 > 0 && bytes.0.is_multiple_of(512) {
+                Ok(bytes)
+            } else {
+                Err(Failure::usage(format!("{option}: {bytes} is no number of sectors of 512 bytes")))
+            }
+        };
+        let partition = |text: &Option<String>, option: &str| {
+            text.as_deref().map(|t| sectors(size(t, option)?, option)).transpose()
+        };
+        let settings = Settings {
+            partition_start: partition(&arguments.partition, "--partition")?,
+            partition_size: partition(&arguments.size, "--size")?,
+            fullness: arguments.fullness,
+            age_rounds: arguments.age,
+            max_request: size(&arguments.max_request, "--max-request")?,
+            dirty_background: size(&arguments.dirty, "--dirty")?,
+            idle_s: arguments.idle,
+            cpu: arguments.cpu.as_deref().map_or(Ok(CpuCost::default()), cpu)?,
+            seed: arguments.seed,
+            wall: Duration::from_secs(arguments.time_limit.max(1)),
+            ..Settings::default()
+        };
+        let chosen = Chosen {
+            file_systems,
+            workloads,
+            settings,
+            mkfs: per_fs(&arguments.mkfs, "--mkfs")?,
+            mount: per_fs(&arguments.mount, "--mount")?,
+            seeds: arguments.seeds,
+            topology: arguments.topology,
+        };
+        chosen.check_tools()?;
+        Ok(chosen)
+    }
+
+    fn check_tools(&self) -> Result<(), Failure> {
+        let mut tools = vec![("setpriv", "util-linux"), ("bash", "bash"), ("perl", "perl-base")];
+        tools.extend(self.file_systems.iter().map(|fs| fs.tool()));
+        tools.extend(self.workloads.iter().flat_map(|w| w.tools.clone()));
+        if self.settings.partition_start.is_some() {
+            tools.push(("sfdisk", "fdisk"));
+        }
+        tools.retain(|(name, _)| !in_path(name));
+        tools.sort_unstable();
+        tools.dedup();
+        check_tools(&tools).map_err(|e| {
+            Failure::file(e.to_string().replace("a build of the kernel needs", "these cells need"))
+        })
+    }
+
+    /// The cells of a target.
+    pub fn plans(&self, subject: usize, discard: bool) -> Vec<Plan> {
+        let mut plans = Vec::new();
+        for workload in &self.workloads {
+            for fs in &self.file_systems {
+                for seed in self.settings.seed..self.settings.seed + self.seeds {
+                    let settings = Settings {
+                        seed,
+                        ..self.settings_for(*fs, discard)
+                    };
+                    plans.push(Plan::new(subject, *fs, workload.clone(), settings));
+                }
+            }
+        }
+        plans
+    }
+
+    /// How a cell of a file system is run.
+    pub fn settings_for(&self, fs: FileSystem, discard: bool) -> Settings {
+        let of = |list: &[(FileSystem, String)]| {
+            let mine: Vec<_> = list.iter().filter(|(f, _)| *f == fs).map(|(_, o)| o.as_str()).collect();
+            mine.join(" ")
+        };
+        Settings {
+            mkfs_options: of(&self.mkfs),
+            mount_options: of(&self.mount).replace(' ', ","),
+            discard,
+            ..self.settings.clone()
+        }
+    }
+
+    /// Whether the device tells of its page and allocation unit.
+    pub fn topology(&self) -> bool {
+        self.topology
+    }
+
+    /// The first seed.
+    pub fn seed(&self) -> u64 {
+        self.settings.seed
+    }
+
+    /// The chosen workloads.
+    pub fn workload_names(&self) -> Vec<String> {
+        self.workloads.iter().map(|w| w.name.clone()).collect()
+    }
+
+    /// The chosen file systems.
+    pub fn file_systems(&self) -> &[FileSystem] {
+        &self.file_systems
+    }
+}
+
+fn file_system(name: &str) -> Result<FileSystem, Failure> {
+    FileSystem::named(name).ok_or_else(|| {
+        let names: Vec<_> = FileSystem::ALL.iter().map(|fs| fs.name()).collect();
+        Failure::usage(format!("there is no file system `{name}`; there are {}", names.join(", ")))
+    })
+}
+
+fn workload(name: &str) -> Result<Workload, Failure> {
+    workload::named(name).ok_or_else(|| {
+        let names: Vec<_> = workload::library().into_iter().map(|w| w.name).collect();
+        Failure::usage(format!(
+            "there is no workload `{name}`; there are {}, and --script for one of your own",
+            names.join(", ")
+        ))
+    })
+}
+
+fn per_fs(list: &[String], option: &str) -> Result<Vec<(FileSystem, String)>, Failure> {
+    list.iter()
+        .map(|text| {
+            let (name, options) = text.split_once(':').ok_or_else(|| {
+                Failure::usage(format!("{option} {text}: write FS:OPTIONS, such as ext4:-O ^has_journal"))
+            })?;
+            // The options become part of a shell script.
+            if let Some(bad) = options.chars().find(|c| "\"'`$\\;&|<>(){}\n#*?!~".contains(*c)) {
+                return Err(Failure::usage(format!("{option} {text}: `{bad}` is not allowed in options")));
+            }
+            Ok((file_system(name)?, options.trim().to_string()))
+        })
+        .collect()
+}
+
+fn cpu(text: &str) -> Result<CpuCost, Failure> {
+    let wrong = |what: &str| {
+        Failure::usage(format!("--cpu {text}: {what}; write CALL,RATE,COMPILE such as 2us,400M,1.5s"))
+    };
+    let [call, rate, compile] = text.split(',').collect::<Vec<_>>()[..] else {
+        return Err(wrong("three values are needed"));
+    };
+    let time = |text: &str| parse_duration(text, 1_000_000_000).map_err(|e| wrong(&e.to_string()));
+    let rate = parse_size(rate, SizeBase::Decimal).map_err(|e| wrong(&e.to_string()))?;
+    if rate == Bytes::ZERO {
+        return Err(wrong("the rate is zero"));
+    }
+    let call: Nanos = time(call)?;
+    Ok(CpuCost {
+        call,
+        byte_ps: 1_000_000_000_000 / rate.0,
+        compile: time(compile)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cost_of_the_processor_is_three_values_with_units() {
+        let cost = cpu("2us,400M,1.5s").unwrap();
+        assert_eq!((cost.call, cost.byte_ps), (Nanos(2_000), 2_500));
+        assert_eq!(cost.compile, Nanos::from_millis(1500));
+        for wrong in ["2us", "2us,0,1s", "x,1M,1s", "1us,1M,1s,4"] {
+            assert!(cpu(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn options_for_tools_cannot_carry_commands() {
+        assert!(per_fs(&["ext4:-O ^has_journal".to_string()], "--mkfs").is_ok());
+        for wrong in ["ext4", "ntfs:-a", "ext4:; rm -r /", "ext4:$(id)"] {
+            assert!(per_fs(&[wrong.to_string()], "--mkfs").is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,385 @@
+//! The page docs/filesystems.md: five file systems on the cards of the talk, and the talk's findings
+//! held against what the traces show. Every number on it comes from the cells.
+
+use super::Subject;
+use super::cells::{Measured, Plan};
+use super::options::Chosen;
+use nandscope_kernel::cell::Cell;
+use nandscope_kernel::conduct::SIZE_CLASSES;
+use nandscope_kernel::filesystem::FileSystem;
+use nandscope_kernel::job::Settings;
+use nandscope_kernel::layout::Kind;
+use nandscope_kernel::workload;
+use nandscope_units::Bytes;
+use std::fmt::Write;
+
+/// Cells beyond the table that the findings need: what each is for.
+const CREATE: &str = "create";
+const EMPTY: &str = "empty";
+const FULL: &str = "full";
+const ALIGNED: &str = "aligned";
+const MISALIGNED: &str = "misaligned";
+const STALLS: &str = "stalls";
+
+/// Size of the partition of the cells about fullness: filling it takes seconds.
+const SMALL: Bytes = Bytes::mib(512);
+/// Where a partition begins on the cards as they are sold, and one that old tools would make.
+const OFF_BY: Bytes = Bytes(63 * 512);
+
+/// The cells beyond the table, on the first card; those about stalls on the last one.
+pub fn plans(subjects: &[Subject], chosen: &Chosen) -> Vec<Plan> {
+    let mut plans = Vec::new();
+    let (Some(first), Some(last)) = (subjects.first(), subjects.last()) else {
+        return plans;
+    };
+    for fs in chosen.file_systems() {
+        let mut add = |subject: usize, group: &'static str, name: &str, change: &dyn Fn(Settings) -> Settings| {
+            let discard = subjects[subject].discard;
+            let settings = change(chosen.settings_for(*fs, discard));
+            if let Some(workload) = workload::named(name) {
+                plans.push(Plan {
+                    group,
+                    ..Plan::new(subject, *fs, workload, settings)
+                });
+            }
+        };
+        let on = |start: Bytes, fullness: u32| {
+            move |s: Settings| Settings {
+                partition_start: Some(start),
+                partition_size: Some(SMALL),
+                fullness,
+                age_rounds: u32::from(fullness > 0),
+                ..s
+            }
+        };
+        add(0, CREATE, "create", &|s| s);
+        add(0, EMPTY, "postmark", &on(first.card.unit, 0));
+        add(0, FULL, "postmark", &on(first.card.unit, 90));
+        add(0, ALIGNED, "untar", &on(first.card.unit, 0));
+        add(0, MISALIGNED, "untar", &on(OFF_BY, 0));
+        add(subjects.len() - 1, STALLS, "dbench", &|s| s);
+    }
+    let _ = last;
+    plans
+}
+
+/// The page.
+pub fn write(subjects: &[Subject], measured: &[Measured], version: &str) -> String {
+    let mut page = format!(
+        "# Which file system for which card\n\n\
+         Made by `make fs`; do not edit. Real file systems of Linux {version} on the simulated cards of the talk \
+         \"Which SD card?\" (P. Chubb, linux.conf.au 2015), in virtual time: every figure is the card's and the \
+         file system's share alone, since the processor's work takes no time here. [fs.md](fs.md) says how it \
+         is done and how to run it on other cards.\n\n"
+    );
+    tables(&mut page, subjects, measured);
+    page.push_str("## The talk's findings\n\n");
+    per_file(&mut page, measured);
+    fat_creation(&mut page, measured);
+    ext4_late_writes(&mut page, measured);
+    open_units(&mut page, subjects, measured);
+    latency(&mut page, subjects, measured);
+    pairs(
+        &mut page,
+        measured,
+        "All get worse when the card is full",
+        "Postmark on a partition of 512 MiB, empty, and filled to 90 % with a third deleted and filled up again.",
+        [EMPTY, FULL],
+        ["empty", "90 % full"],
+    );
+    pairs(
+        &mut page,
+        measured,
+        "Partitions off the erase-block boundary",
+        "Unpacking a tree onto a partition that begins with an allocation unit, and on one that begins at sector 63.",
+        [ALIGNED, MISALIGNED],
+        ["aligned", "at sector 63"],
+    );
+    failures(&mut page, measured);
+    page
+}
+
+fn ok<'a>(measured: &'a [Measured], group: &'a str) -> impl Iterator<Item = (&'a Plan, &'a Cell)> {
+    measured
+        .iter()
+        .filter(move |m| m.plan.group == group)
+        .filter_map(|m| Some((&m.plan, m.cell.as_ref().ok()?)))
+}
+
+/// A table for each workload, the fastest of each card in bold, and the reasons below.
+fn tables(page: &mut String, subjects: &[Subject], measured: &[Measured]) {
+    let mut workloads: Vec<&str> = Vec::new();
+    let mut systems: Vec<FileSystem> = Vec::new();
+    for m in measured.iter().filter(|m| m.plan.group.is_empty()) {
+        if !workloads.contains(&m.plan.workload.name.as_str()) {
+            workloads.push(&m.plan.workload.name);
+        }
+        if !systems.contains(&m.plan.fs) {
+            systems.push(m.plan.fs);
+        }
+    }
+    for name in workloads {
+        let title = workload::named(name).map_or(String::new(), |w| w.title);
+        let _ = writeln!(page, "## {name}\n\n{title}. Seconds to the end of the `sync` behind it.\n");
+        let heads: Vec<_> = systems.iter().map(|fs| fs.title()).collect();
+        let _ = writeln!(page, "| card | open AUs × size | {} |", heads.join(" | "));
+        let _ = writeln!(page, "|---|---|{}", "---|".repeat(heads.len()));
+        for (number, subject) in subjects.iter().enumerate() {
+            let cell = |fs: FileSystem| {
+                ok(measured, "")
+                    .find(|(p, _)| p.subject == number && p.fs == fs && p.workload.name == name)
+                    .map(|(_, cell)| cell)
+            };
+            let best = systems.iter().filter_map(|fs| cell(*fs)).map(|c| c.time).min();
+            let columns: Vec<String> = systems
+                .iter()
+                .map(|fs| match cell(*fs) {
+                    None => "failed".to_string(),
+                    Some(c) if Some(c.time) == best => format!("**{}**", seconds(c)),
+                    Some(c) => seconds(c),
+                })
+                .collect();
+            let _ = writeln!(
+                page,
+                "| {} | {} × {} | {} |",
+                subject.title(),
+                subject.card.open,
+                subject.card.unit,
+                columns.join(" | ")
+            );
+        }
+        page.push_str("\nFirst and last of each card, and why:\n\n");
+        for (number, subject) in subjects.iter().enumerate() {
+            let mut mine: Vec<&Cell> = ok(measured, "")
+                .filter(|(p, _)| p.subject == number && p.workload.name == name)
+                .map(|(_, cell)| cell)
+                .collect();
+            mine.sort_by_key(|c| c.time);
+            if let [first, .., last] = mine[..] {
+                let _ = writeln!(
+                    page,
+                    "- {}: {} first ({}); {} last ({}).",
+                    subject.title(),
+                    first.fs.title(),
+                    first.reason(subject.card),
+                    last.fs.title(),
+                    last.reason(subject.card)
+                );
+            }
+        }
+        page.push('\n');
+    }
+}
+
+fn seconds(cell: &Cell) -> String {
+    let seconds = cell.time.as_secs_f64();
+    if seconds < 10.0 {
+        format!("{seconds:.2}")
+    } else {
+        format!("{seconds:.1}")
+    }
+}
+
+fn per_file(page: &mut String, measured: &[Measured]) {
+    page.push_str(
+        "### Minimum writes for a file\n\n\
+         The talk counts four writes for a file on ext4, one on NILFS2, one on F2FS, two on FAT32. Here files of \
+         4 KiB are made one by one, with `sync` after each; medians. Writes within 64 KiB of each other are one place.\n\n\
+         | file system | writes | places | KiB | what is written | talk |\n|---|---|---|---|---|---|\n",
+    );
+    for (plan, cell) in ok(measured, CREATE) {
+        let Some(file) = &cell.conduct.per_file else { continue };
+        let kinds: Vec<_> = file.kinds.iter().map(|kind| kind.name()).collect();
+        let talk = match plan.fs {
+            FileSystem::Ext4 => "4",
+            FileSystem::Nilfs2 | FileSystem::F2fs => "1",
+            FileSystem::Vfat => "2",
+            _ => "-",
+        };
+        let _ = writeln!(
+            page,
+            "| {} | {:.0} | {:.0} | {:.0} | {} | {talk} |",
+            plan.fs.title(),
+            file.writes,
+            file.places,
+            file.bytes / 1024.0,
+            kinds.join(", ")
+        );
+    }
+    page.push_str(
+        "\nThe talk counts what the file system needs for the file in the long run; `sync` after each file adds what it \
+         writes to make the file safe at once (a checkpoint of F2FS with its tables, a superblock of NILFS2).\n\n",
+    );
+}
+
+fn fat_creation(page: &mut String, measured: &[Measured]) {
+    page.push_str("### FAT32 creates files with writes to two places\n\n");
+    for (_, cell) in ok(measured, "").filter(|(p, _)| p.fs == FileSystem::Vfat && p.workload.name == "untar").take(1) {
+        let c = &cell.conduct;
+        let _ = writeln!(
+            page,
+            "The talk's trace shows writes of 64 kB in two places: the clusters of the files and the table. Unpacking the tree, \
+             {} writes went to the data, {} to the directories and {} to the table; mean size of a write to the data {}. \
+             Sizes of all writes: {}.\n",
+            commands(cell, Kind::Data),
+            commands(cell, Kind::Directory),
+            commands(cell, Kind::Fat),
+            mean_size(cell, Kind::Data),
+            sizes(cell)
+        );
+        let _ = writeln!(
+            page,
+            "The files here are 18 kB on average, and a cluster's unused end is not written: Linux writes what a file holds, \
+             in pages of 4 KiB. Writes of 64 kB come where files fill their clusters ({:.0} % in sequence).\n",
+            c.sequential * 100.0
+        );
+    }
+}
+
+fn commands(cell: &Cell, kind: Kind) -> u64 {
+    cell.conduct.kinds.get(&kind).map_or(0, |a| a.commands)
+}
+
+fn mean_size(cell: &Cell, kind: Kind) -> String {
+    let amount = cell.conduct.kinds.get(&kind).copied().unwrap_or_default();
+    match amount.bytes.checked_div(amount.commands) {
+        None => "-".to_string(),
+        Some(mean) => format!("{:.1} KiB", mean as f64 / 1024.0),
+    }
+}
+
+fn sizes(cell: &Cell) -> String {
+    let parts: Vec<String> = SIZE_CLASSES
+        .iter()
+        .zip(cell.conduct.sizes)
+        .map(|((_, name), share)| format!("{name} {:.0} %", share * 100.0))
+        .collect();
+    parts.join(", ")
+}
+
+fn ext4_late_writes(page: &mut String, measured: &[Measured]) {
+    page.push_str("### ext4 writes late and elsewhere\n\n");
+    for (_, cell) in ok(measured, "").filter(|(p, _)| p.fs == FileSystem::Ext4 && p.workload.name == "untar").take(1) {
+        let _ = writeln!(
+            page,
+            "The talk shows writes to bitmap, inodes and journal, after the data and far from it. Unpacking the tree: {} writes \
+             to the data, {} to the journal, {} to inode tables, {} to bitmaps; the median distance from one write to the next is {:.1} MiB. \
+             Metadata goes to the journal first, and to its place only at a checkpoint of the journal: within the measured time \
+             inode tables and bitmaps are written only as far as the journal's timer (5 s) or `umount` comes to it.\n",
+            commands(cell, Kind::Data),
+            commands(cell, Kind::Journal),
+            commands(cell, Kind::Inode),
+            commands(cell, Kind::Bitmap),
+            cell.conduct.distance as f64 / 1_048_576.0
+        );
+        let whole: Vec<_> = [Kind::Data, Kind::Journal, Kind::Inode, Kind::Bitmap, Kind::Super]
+            .iter()
+            .map(|kind| {
+                let count = cell.kinds.iter().filter(|k| *k == kind).count();
+                format!("{} {count}", kind.name())
+            })
+            .collect();
+        let _ = writeln!(page, "Over the whole run, from mkfs to umount: {}.\n", whole.join(", "));
+    }
+}
+
+fn open_units(page: &mut String, subjects: &[Subject], measured: &[Measured]) {
+    page.push_str(
+        "### F2FS needs more open allocation units than a two-AU card has\n\n\
+         The open allocation units (AUs) from which on more would not help, by the trace of postmark, and how often an AU was \
+         opened anew with those that the card has:\n\n\
+         | card | open AUs | file system | AUs needed | opened anew | card's write amplification | s |\n|---|---|---|---|---|---|---|\n",
+    );
+    for (plan, cell) in ok(measured, "").filter(|(p, _)| p.workload.name == "postmark") {
+        if !matches!(plan.fs, FileSystem::F2fs | FileSystem::Nilfs2 | FileSystem::Ext4) {
+            continue;
+        }
+        let subject = &subjects[plan.subject];
+        let _ = writeln!(
+            page,
+            "| {} | {} | {} | {} | {} | {:.2} | {} |",
+            subject.title(),
+            subject.card.open,
+            plan.fs.title(),
+            cell.conduct.units_needed,
+            cell.conduct.reopened.first().map_or(0, |r| r.1),
+            cell.counters.write_amplification(),
+            seconds(cell)
+        );
+    }
+    page.push('\n');
+}
+
+fn latency(page: &mut String, subjects: &[Subject], measured: &[Measured]) {
+    let _ = writeln!(
+        page,
+        "### NILFS2 trades latency for throughput\n\n\
+         The file server's load of four clients on {}; the talk saw waits of more than 6 s with F2FS.\n\n\
+         | file system | s | MB/s of programs | mean call | 99 % | longest call | mean write to the card |\n|---|---|---|---|---|---|---|",
+        subjects.last().map_or("", |s| s.title())
+    );
+    for (plan, cell) in ok(measured, STALLS) {
+        let c = &cell.conduct;
+        let _ = writeln!(
+            page,
+            "| {} | {} | {:.2} | {:.0} µs | {} | {} | {:.0} KiB |",
+            plan.fs.title(),
+            seconds(cell),
+            c.throughput() / 1e6,
+            c.call_latency.mean_ns() / 1e3,
+            c.call_latency.percentile(99.0),
+            c.longest.map_or("-".to_string(), |(name, time)| format!("{time} ({name})")),
+            c.writes.bytes.checked_div(c.writes.commands).unwrap_or(0) as f64 / 1024.0
+        );
+    }
+    page.push('\n');
+}
+
+/// Two groups of cells side by side, the second over the first.
+fn pairs(
+    page: &mut String,
+    measured: &[Measured],
+    title: &str,
+    text: &str,
+    groups: [&str; 2],
+    heads: [&str; 2],
+) {
+    let _ = writeln!(
+        page,
+        "### {title}\n\n{text}\n\n| file system | {}, s | {}, s | ratio | card's write amplification |\n|---|---|---|---|---|",
+        heads[0], heads[1]
+    );
+    for (plan, before) in ok(measured, groups[0]) {
+        let after = ok(measured, groups[1]).find(|(p, _)| p.fs == plan.fs);
+        let Some((_, after)) = after else {
+            let _ = writeln!(page, "| {} | {} | failed | - | - |", plan.fs.title(), seconds(before));
+            continue;
+        };
+        let _ = writeln!(
+            page,
+            "| {} | {} | {} | {:.2} | {:.2} and {:.2} |",
+            plan.fs.title(),
+            seconds(before),
+            seconds(after),
+            after.time.as_secs_f64() / before.time.as_secs_f64().max(1e-9),
+            before.counters.write_amplification(),
+            after.counters.write_amplification()
+        );
+    }
+    page.push('\n');
+}
+
+fn failures(page: &mut String, measured: &[Measured]) {
+    let complaints: Vec<_> = measured.iter().filter_map(Measured::complaint).collect();
+    if complaints.is_empty() {
+        page.push_str(
+            "## Checks\n\nmkfs, mount, umount and the check of the file system (fsck, or reading everything where there is no \
+             such program: NILFS2) came through without a complaint in every cell.\n",
+        );
+        return;
+    }
+    page.push_str("## Cells that failed\n\n");
+    for complaint in complaints {
+        let _ = writeln!(page, "- {}", complaint.lines().next().unwrap_or_default());
+    }
+}

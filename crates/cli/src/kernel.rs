@@ -1,0 +1,142 @@
+//! `nandscope kernel`: the Linux in which `nandscope fs` runs file systems.
+
+use crate::console::Console;
+use crate::failure::{Exit, Failure};
+use crate::interrupt::Interrupt;
+use crate::run::progress::Line;
+use clap::{Args, Subcommand};
+use nandscope_kernel::build::{self, BuildError, Kernel, Source, Step};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Arguments of `nandscope kernel`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Build the kernel into the user's cache folder; needs no root, takes some minutes
+    Build {
+        /// A tarball or an unpacked tree of Linux 6.1, instead of Debian's package
+        #[arg(long, value_name = "TARBALL|FOLDER")]
+        source: Option<PathBuf>,
+        /// Compilers at once [default: one for each processor]
+        #[arg(short, long)]
+        jobs: Option<usize>,
+        /// Build it although it is there
+        #[arg(long)]
+        force: bool,
+    },
+    /// Say where the kernel is
+    Path,
+}
+
+/// How often the progress is told where there is no terminal.
+const TELL: Duration = Duration::from_secs(30);
+
+/// Runs one of the actions.
+///
+/// # Errors
+/// Where the kernel cannot be built, or there is none.
+pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
+    let cache = build::cache().map_err(|e| failure(&e))?;
+    match arguments.action {
+        Action::Path => {
+            let kernel = find(None)?;
+            console.print(&format!("{}\n", kernel.path.display()))?;
+        }
+        Action::Build {
+            source,
+            jobs,
+            force,
+        } => {
+            if let Some(kernel) = build::find(&cache).filter(|_| !force) {
+                console.note(&format!(
+                    "Linux {} is there: {} (--force builds it again)",
+                    kernel.version,
+                    kernel.path.display()
+                ));
+                return Ok(Exit::Done);
+            }
+            let source = source.map_or(Source::Debian, |path| Source::at(&path));
+            let kernel = build_it(&source, &cache, jobs, console)?;
+            console.note(&format!(
+                "Linux {}: {}",
+                kernel.version,
+                kernel.path.display()
+            ));
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn build_it(
+    source: &Source,
+    cache: &Path,
+    jobs: Option<usize>,
+    console: &Console,
+) -> Result<Kernel, Failure> {
+    let interrupt = Interrupt::listen()?;
+    let jobs = jobs
+        .filter(|n| *n > 0)
+        .or_else(|| std::thread::available_parallelism().ok().map(Into::into))
+        .unwrap_or(1);
+    let line = Line::new("kernel");
+    let mut told = Instant::now();
+    let mut progress = |step: Step| {
+        let (share, text) = match step {
+            Step::Fetch => (None, "getting the source".to_string()),
+            Step::Unpack => (None, "unpacking".to_string()),
+            Step::Configure => (None, "configuring".to_string()),
+            Step::Compile(done, all) => {
+                let share = f64::from(done) / f64::from(all.max(1));
+                (Some(share), format!("compiling {done} of about {all}"))
+            }
+        };
+        if share.is_none() || told.elapsed() > TELL {
+            told = Instant::now();
+            if !line.is_seen() {
+                console.note(&format!("kernel: {text}"));
+            }
+        }
+        line.show(share, text);
+    };
+    let built = build::build(source, cache, jobs, &mut progress, &|| interrupt.asked());
+    line.clear();
+    built.map_err(|e| failure(&e))
+}
+
+/// The kernel to run: the one that was named, or the one in the cache.
+///
+/// # Errors
+/// Where there is none; the message says how to get one.
+pub fn find(named: Option<&Path>) -> Result<Kernel, Failure> {
+    if let Some(path) = named {
+        if !path.is_file() {
+            return Err(Failure::file(format!("{}: there is no such file", path.display())));
+        }
+        let path = std::path::absolute(path).map_err(Failure::file)?;
+        return Ok(Kernel {
+            path,
+            version: "given by --kernel".to_string(),
+        });
+    }
+    let cache = build::cache().map_err(|e| failure(&e))?;
+    build::find(&cache).ok_or_else(|| {
+        Failure::file(format!(
+            "there is no kernel in {}; `nandscope kernel build` makes it (some minutes, no root)",
+            cache.display()
+        ))
+    })
+}
+
+fn failure(error: &BuildError) -> Failure {
+    match error {
+        BuildError::Interrupted => Failure::new(Exit::Interrupted, error),
+        BuildError::NoSource { .. } | BuildError::Options(_) => Failure::usage(error),
+        _ => Failure::file(error),
+    }
+}

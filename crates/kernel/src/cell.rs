@@ -1,0 +1,146 @@
+//! One cell of the table, measured: a file system and a workload on a fresh device, with what follows
+//! from the run.
+
+use crate::conduct::{Conduct, Window};
+use crate::contents::Contents;
+use crate::filesystem::FileSystem;
+use crate::guest;
+use crate::job::{self, Settings};
+use crate::layout::{Kind, Layout};
+use crate::recording::{self, Event};
+use crate::session::SessionError;
+use crate::workload::Workload;
+use nandscope_device::{Counters, Device};
+use nandscope_units::{Bytes, Nanos};
+use nandscope_workload::OpKind;
+use std::path::Path;
+use std::time::Duration;
+
+/// A measured cell.
+#[derive(Debug)]
+pub struct Cell {
+    /// The file system.
+    pub fs: FileSystem,
+    /// Name of the workload.
+    pub workload: String,
+    /// How it was run.
+    pub settings: Settings,
+    /// From the first operation of the work to the end of the `sync` behind it.
+    pub time: Nanos,
+    /// Of this: the `sync`.
+    pub sync: Nanos,
+    /// What follows from the trace.
+    pub conduct: Conduct,
+    /// Card: bytes programmed and moved, from mkfs to the end of the run.
+    pub counters: Counters,
+    /// The whole trace, from mkfs to the check.
+    pub events: Vec<Event>,
+    /// For each write of the trace what it was for, in order.
+    pub kinds: Vec<Kind>,
+    /// Numbers that the script said.
+    pub values: Vec<(String, f64)>,
+    /// Equal in two runs that gave the same commands at the same times.
+    pub fingerprint: u32,
+    /// Real time that it took.
+    pub took: Duration,
+    /// Messages of the kernel.
+    pub messages: u64,
+}
+
+/// What a cell needs to know of the card.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Card {
+    /// Its allocation unit (erase block).
+    pub unit: Bytes,
+    /// How many it keeps open.
+    pub open: u32,
+}
+
+/// Runs a cell on `device`, which is fresh or as the caller has prepared it.
+///
+/// # Errors
+/// Where the run does not come to its end.
+pub fn measure(
+    kernel: &Path,
+    fs: FileSystem,
+    workload: &Workload,
+    settings: &Settings,
+    card: Card,
+    device: &mut Device,
+    stop: &dyn Fn() -> bool,
+) -> Result<Cell, SessionError> {
+    let mut contents = Contents::new(device.capacity().0);
+    let before = device.counters();
+    let run = job::run(kernel, fs, workload, settings, device, &mut contents, stop)?;
+    let counters = difference(device.counters(), before);
+    let marks = guest::marks(&run.console);
+    let missing = || SessionError {
+        reason: crate::session::Reason::Script("it made no marks `work` and `idle`".to_string()),
+        log: run.console.clone(),
+        kept: None,
+    };
+    let window = Window::between(&marks, "work", "idle").ok_or_else(missing)?;
+    let sync = Window::between(&marks, "sync", "idle").ok_or_else(missing)?;
+    let start = settings.partition_start.map_or(0, |at| at.0);
+    let layout = Layout::read(fs, &contents, start);
+    let conduct = Conduct::of(window, &run.events, &run.calls, &layout, card.unit, card.open);
+    let writes = run.events.iter().filter(|e| e.kind == OpKind::Write);
+    Ok(Cell {
+        fs,
+        workload: workload.name.clone(),
+        settings: settings.clone(),
+        time: window.length(),
+        sync: sync.length(),
+        conduct,
+        counters,
+        kinds: writes.map(|e| layout.kind(e.offset)).collect(),
+        values: guest::values(&run.console),
+        fingerprint: recording::fingerprint(&run.events),
+        took: run.took,
+        messages: run.messages,
+        events: run.events,
+    })
+}
+
+/// What was added to the counters that only grow; the others as they are now.
+fn difference(now: Counters, before: Counters) -> Counters {
+    let bytes = |a: Bytes, b: Bytes| Bytes(a.0.saturating_sub(b.0));
+    Counters {
+        host_read: bytes(now.host_read, before.host_read),
+        host_written: bytes(now.host_written, before.host_written),
+        host_discarded: bytes(now.host_discarded, before.host_discarded),
+        flash_programmed: bytes(now.flash_programmed, before.flash_programmed),
+        collected: bytes(now.collected, before.collected),
+        erases: now.erases.saturating_sub(before.erases),
+        ..now
+    }
+}
+
+impl Cell {
+    /// Why it took as long as it did, in a line.
+    pub fn reason(&self, card: Card) -> String {
+        let c = &self.conduct;
+        let mean = c.writes.bytes.checked_div(c.writes.commands).unwrap_or(0);
+        let (open, reopened) = c.reopened.first().copied().unwrap_or((card.open, 0));
+        let mut text = format!(
+            "{} writes of {} on average, {:.0} % in sequence, {} flushes",
+            c.writes.commands,
+            Bytes(mean / 1024 * 1024),
+            c.sequential * 100.0,
+            c.flushes,
+        );
+        text.push_str(&if c.units_needed > open {
+            format!(
+                "; it writes to more than {} allocation units in turn and the card keeps {open} open: {reopened} were opened anew",
+                c.units_needed - 1
+            )
+        } else {
+            format!("; {open} open allocation units are enough ({reopened} were opened anew)")
+        });
+        text.push_str(&format!(
+            "; the card wrote {:.1} bytes for each",
+            self.counters.write_amplification()
+        ));
+        text
+    }
+}

@@ -1,0 +1,301 @@
+//! The result document of measured cells, and the table for people who only look.
+
+use crate::cell::{Card, Cell};
+use crate::conduct::SIZE_CLASSES;
+use crate::layout::Kind;
+use nandscope_measure::histogram::{DEFAULT_PERCENTILES, Distribution};
+use nandscope_measure::result::{
+    Conclusion, DataColumn, DataRow, DataTable, DirectionResult, Figure, JobResult, Series,
+    StepResult,
+};
+use nandscope_workload::OpKind;
+use std::collections::BTreeMap;
+
+/// Unit of series that hold the addresses of writes; reports draw them as points.
+pub const ADDRESS_UNIT: &str = "MiB of address";
+/// More writes of a kind are thinned out for the plot.
+const MOST_POINTS: usize = 4000;
+
+/// The step of the document that a cell is.
+pub fn step(cell: &Cell, card: Card, mode: Option<String>) -> StepResult {
+    let c = &cell.conduct;
+    let id = format!("{}-{}", cell.workload, cell.fs.name());
+    StepResult {
+        title: format!("{} on {}", cell.workload, cell.fs.title()),
+        section: format!("Workload {}", cell.workload),
+        mode,
+        description: format!(
+            "{}. {}",
+            cell.reason(card),
+            settings_in_words(cell)
+        ),
+        start_s: c.window.from.as_secs_f64(),
+        end_s: c.window.to.as_secs_f64(),
+        jobs: vec![calls(cell), device(cell)],
+        series: series(cell),
+        counters: counters(cell),
+        figures: figures(cell, &id),
+        tables: vec![sizes(cell), kinds(cell), open_units(cell)],
+        id,
+        ..StepResult::default()
+    }
+}
+
+fn settings_in_words(cell: &Cell) -> String {
+    let s = &cell.settings;
+    let mut text = format!(
+        "Linux writes behind the programs from {} of dirty pages on; requests of at most {}",
+        s.dirty_background, s.max_request
+    );
+    if s.fullness > 0 {
+        text.push_str(&format!(
+            "; filled to {} % before, {} rounds of deleting and refilling",
+            s.fullness, s.age_rounds
+        ));
+    }
+    if let Some(start) = s.partition_start {
+        text.push_str(&format!("; on a partition from {start} on"));
+    }
+    for (what, options) in [("mkfs", &s.mkfs_options), ("mount", &s.mount_options)] {
+        if !options.is_empty() {
+            text.push_str(&format!("; {what} with {options}"));
+        }
+    }
+    text + "."
+}
+
+fn calls(cell: &Cell) -> JobResult {
+    let c = &cell.conduct;
+    let seconds = cell.time.as_secs_f64().max(1e-9);
+    JobResult {
+        name: "calls of programs".to_string(),
+        start_s: c.window.from.as_secs_f64(),
+        runtime_s: seconds,
+        directions: vec![direction(
+            "write",
+            c.call_latency.count(),
+            c.program_bytes,
+            seconds,
+            &c.call_latency,
+        )],
+        ..JobResult::default()
+    }
+}
+
+fn device(cell: &Cell) -> JobResult {
+    let c = &cell.conduct;
+    let seconds = cell.time.as_secs_f64().max(1e-9);
+    let of = |wanted: OpKind| {
+        let mut latency = Distribution::new();
+        let mine = cell.events.iter().filter(|e| {
+            e.kind == wanted && c.window.from <= e.submitted && e.submitted < c.window.to
+        });
+        for event in mine {
+            latency.record(event.latency());
+        }
+        latency
+    };
+    let directions = [
+        ("read", OpKind::Read, c.reads.bytes),
+        ("write", OpKind::Write, c.writes.bytes),
+        ("trim", OpKind::Trim, c.discards.bytes),
+        ("flush", OpKind::Flush, 0),
+    ];
+    JobResult {
+        name: "commands to the card".to_string(),
+        start_s: c.window.from.as_secs_f64(),
+        runtime_s: seconds,
+        directions: directions
+            .into_iter()
+            .map(|(name, kind, bytes)| (name, of(kind), bytes))
+            .filter(|(_, latency, _)| latency.count() > 0)
+            .map(|(name, latency, bytes)| direction(name, latency.count(), bytes, seconds, &latency))
+            .collect(),
+        ..JobResult::default()
+    }
+}
+
+fn direction(
+    kind: &str,
+    operations: u64,
+    bytes: u64,
+    seconds: f64,
+    latency: &Distribution,
+) -> DirectionResult {
+    DirectionResult {
+        kind: kind.to_string(),
+        operations,
+        bytes,
+        bandwidth_bytes_per_s: bytes as f64 / seconds,
+        iops: operations as f64 / seconds,
+        latency: latency.summary(&DEFAULT_PERCENTILES),
+        service: None,
+    }
+}
+
+fn series(cell: &Cell) -> Vec<Series> {
+    let c = &cell.conduct;
+    let mut all = vec![Series {
+        name: "allocation units in use".to_string(),
+        unit: "AUs over 64 writes".to_string(),
+        interval_s: 0.0,
+        t_s: c.units_over_time.iter().map(|(t, _)| t.as_secs_f64()).collect(),
+        v: c.units_over_time.iter().map(|(_, units)| *units).collect(),
+    }];
+    let writes: Vec<_> = cell
+        .events
+        .iter()
+        .filter(|e| e.kind == OpKind::Write)
+        .zip(&cell.kinds)
+        .filter(|(e, _)| c.window.from <= e.submitted && e.submitted < c.window.to)
+        .collect();
+    for kind in Kind::ALL {
+        let mine: Vec<_> = writes.iter().filter(|(_, k)| **k == kind).collect();
+        if mine.is_empty() {
+            continue;
+        }
+        let every = mine.len().div_ceil(MOST_POINTS);
+        let points = mine.iter().step_by(every);
+        let (t_s, v) = points
+            .map(|(e, _)| (e.submitted.as_secs_f64(), e.offset as f64 / 1_048_576.0))
+            .unzip();
+        all.push(Series {
+            name: kind.name().to_string(),
+            unit: ADDRESS_UNIT.to_string(),
+            interval_s: 0.0,
+            t_s,
+            v,
+        });
+    }
+    all
+}
+
+fn counters(cell: &Cell) -> BTreeMap<String, f64> {
+    let c = &cell.counters;
+    [
+        ("host_read_bytes", c.host_read.0),
+        ("host_written_bytes", c.host_written.0),
+        ("host_discarded_bytes", c.host_discarded.0),
+        ("flash_programmed_bytes", c.flash_programmed.0),
+        ("erases", c.erases),
+    ]
+    .into_iter()
+    .map(|(name, value)| (name.to_string(), value as f64))
+    .collect()
+}
+
+fn figures(cell: &Cell, id: &str) -> Vec<Figure> {
+    let c = &cell.conduct;
+    let mut all = Vec::new();
+    let mut add = |name: &str, title: &str, value: f64, unit: &str| {
+        all.push(Figure {
+            id: format!("fs.{id}.{name}"),
+            title: format!("{}, {}: {title}", cell.workload, cell.fs.title()),
+            value,
+            unit: unit.to_string(),
+            ..Figure::default()
+        });
+    };
+    add("time", "time", cell.time.as_secs_f64(), "s");
+    add("throughput", "throughput of the programs", c.throughput() / 1e6, "MB/s");
+    add("call-mean", "mean latency of a call", c.call_latency.mean_ns() / 1e3, "µs");
+    let p99 = c.call_latency.percentile(99.0);
+    add("call-p99", "99 % of calls take at most", p99.as_micros_f64(), "µs");
+    add("stall", "longest call", c.call_latency.max().as_secs_f64() * 1e3, "ms");
+    add("writes", "writes to the card", c.writes.commands as f64, "");
+    add("written", "written to the card", c.writes.bytes as f64 / 1e6, "MB");
+    add("flushes", "flushes", c.flushes as f64, "");
+    add("discards", "discards", c.discards.commands as f64, "");
+    if let Some(factor) = c.write_amplification() {
+        add("fs-wa", "write amplification of the file system", factor, "");
+    }
+    let card = cell.counters.write_amplification();
+    add("card-wa", "write amplification of the card", card, "");
+    add("units-needed", "open allocation units that suffice", f64::from(c.units_needed), "");
+    add("units", "allocation units in use over 64 writes", c.units_mean, "");
+    add("sequential", "writes that continue the one before", c.sequential * 100.0, "%");
+    add("distance", "median distance between writes", c.distance as f64 / 1_048_576.0, "MiB");
+    if let Some(file) = &c.per_file {
+        add("file-writes", "writes for a file", file.writes, "");
+        add("file-places", "places written for a file", file.places, "");
+        add("file-bytes", "written for a file", file.bytes / 1024.0, "KiB");
+    }
+    for (name, value) in &cell.values {
+        add(name, name, *value, "");
+    }
+    all
+}
+
+fn column(name: &str, unit: &str) -> DataColumn {
+    DataColumn {
+        name: name.to_string(),
+        unit: unit.to_string(),
+    }
+}
+
+fn sizes(cell: &Cell) -> DataTable {
+    DataTable {
+        title: "Sizes of writes".to_string(),
+        corner: "Size".to_string(),
+        columns: vec![column("Share", "%")],
+        rows: SIZE_CLASSES
+            .iter()
+            .zip(cell.conduct.sizes)
+            .map(|((_, name), share)| DataRow {
+                label: (*name).to_string(),
+                cells: vec![Some(share * 100.0)],
+            })
+            .collect(),
+    }
+}
+
+fn kinds(cell: &Cell) -> DataTable {
+    DataTable {
+        title: "What was written".to_string(),
+        corner: "Kind".to_string(),
+        columns: vec![column("Writes", ""), column("Bytes", "MB")],
+        rows: cell
+            .conduct
+            .kinds
+            .iter()
+            .map(|(kind, amount)| DataRow {
+                label: kind.name().to_string(),
+                cells: vec![Some(amount.commands as f64), Some(amount.bytes as f64 / 1e6)],
+            })
+            .collect(),
+    }
+}
+
+fn open_units(cell: &Cell) -> DataTable {
+    let mut rows = cell.conduct.reopened.clone();
+    rows.sort_unstable();
+    DataTable {
+        title: "Allocation units opened anew, had the card so many open ones".to_string(),
+        corner: "Open AUs".to_string(),
+        columns: vec![column("Opened anew", "")],
+        rows: rows
+            .into_iter()
+            .map(|(open, times)| DataRow {
+                label: open.to_string(),
+                cells: vec![Some(times as f64)],
+            })
+            .collect(),
+    }
+}
+
+/// The file systems of a workload in the order of their times, each with its reason.
+pub fn ranking(workload: &str, cells: &[&Cell], card: Card) -> Vec<Conclusion> {
+    let mut order: Vec<&&Cell> = cells.iter().filter(|c| c.workload == workload).collect();
+    order.sort_by_key(|c| c.time);
+    order
+        .iter()
+        .enumerate()
+        .map(|(i, cell)| Conclusion {
+            id: format!("fs.{workload}.rank{}", i + 1),
+            question: format!("{workload}: place {}", i + 1),
+            answer: format!("{} ({})", cell.fs.title(), cell.time),
+            evidence: cell.reason(card),
+            ..Conclusion::default()
+        })
+        .collect()
+}

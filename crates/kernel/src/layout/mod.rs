@@ -1,0 +1,182 @@
+//! What stands where on a file system: read from its own structures at the end of a run, so that each
+//! write of the trace can be called by its kind. Damaged structures give fewer ranges, never an error:
+//! what is in no range counts as data.
+
+mod exfat;
+mod ext4;
+mod f2fs;
+mod fat;
+
+use crate::contents::Contents;
+use crate::filesystem::FileSystem;
+use std::collections::BTreeMap;
+
+/// What a place on a file system is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// Contents of files, and whatever is not told apart.
+    Data,
+    /// ext4's journal.
+    Journal,
+    /// Inodes: ext4's tables, F2FS's node blocks.
+    Inode,
+    /// Which blocks and inodes are free.
+    Bitmap,
+    /// The file allocation table.
+    Fat,
+    /// Directories, where they are told apart.
+    Directory,
+    /// F2FS's checkpoints and address tables (CP, SIT, NAT, SSA).
+    Map,
+    /// NILFS2's log: data and metadata together.
+    Log,
+    /// Superblocks, group descriptors, boot sectors, partition table.
+    Super,
+}
+
+impl Kind {
+    /// All kinds.
+    pub const ALL: [Kind; 9] = [
+        Kind::Data,
+        Kind::Journal,
+        Kind::Inode,
+        Kind::Bitmap,
+        Kind::Fat,
+        Kind::Directory,
+        Kind::Map,
+        Kind::Log,
+        Kind::Super,
+    ];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Kind::Data => "data",
+            Kind::Journal => "journal",
+            Kind::Inode => "inode",
+            Kind::Bitmap => "bitmap",
+            Kind::Fat => "FAT",
+            Kind::Directory => "directory",
+            Kind::Map => "map",
+            Kind::Log => "log",
+            Kind::Super => "superblock",
+        }
+    }
+}
+
+/// Ranges of a device and what they are for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Layout(BTreeMap<u64, (u64, Kind)>);
+
+impl Layout {
+    /// The layout of the file system that begins at `start` of `contents`.
+    pub fn read(fs: FileSystem, contents: &Contents, start: u64) -> Layout {
+        let mut layout = Layout::default();
+        let image = Image { contents, start };
+        if start > 0 {
+            layout.add(0, start.min(1 << 20), Kind::Super);
+        }
+        let ranges = match fs {
+            FileSystem::Ext4 => ext4::ranges(&image),
+            FileSystem::Vfat => fat::ranges(&image),
+            FileSystem::Exfat => exfat::ranges(&image),
+            FileSystem::F2fs => f2fs::ranges(&image),
+            FileSystem::Nilfs2 => Some(vec![
+                (4096, contents.capacity().saturating_sub(start + 8192), Kind::Log),
+                (0, 4096, Kind::Super),
+            ]),
+            FileSystem::Btrfs | FileSystem::Xfs => None,
+        };
+        for (from, length, kind) in ranges.into_iter().flatten() {
+            layout.add(start.saturating_add(from), length, kind);
+        }
+        layout
+    }
+
+    /// Later ranges take precedence where they begin at the same place.
+    fn add(&mut self, from: u64, length: u64, kind: Kind) {
+        if length > 0 {
+            self.0.insert(from, (from.saturating_add(length), kind));
+        }
+    }
+
+    /// What stands at an address.
+    pub fn kind(&self, address: u64) -> Kind {
+        match self.0.range(..=address).next_back() {
+            Some((_, (end, kind))) if address < *end => *kind,
+            _ => Kind::Data,
+        }
+    }
+}
+
+/// A range from the start of the file system: where, how long, what.
+type Range = (u64, u64, Kind);
+
+/// A file system on a device.
+struct Image<'a> {
+    contents: &'a Contents,
+    start: u64,
+}
+
+impl Image<'_> {
+    fn bytes(&self, offset: u64, length: usize) -> Option<Vec<u8>> {
+        // A damaged size must not ask for all memory.
+        if length > 16 << 20 {
+            return None;
+        }
+        let mut bytes = vec![0; length];
+        self.contents
+            .read(self.start.checked_add(offset)?, &mut bytes)
+            .then_some(bytes)
+    }
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> Option<u64> {
+    let field = bytes.get(at..at + 2)?;
+    Some(u64::from(u16::from_le_bytes(field.try_into().ok()?)))
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u64> {
+    let field = bytes.get(at..at + 4)?;
+    Some(u64::from(u32::from_le_bytes(field.try_into().ok()?)))
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    let field = bytes.get(at..at + 8)?;
+    Some(u64::from_le_bytes(field.try_into().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn an_address_has_the_kind_of_the_range_around_it() {
+        let mut layout = Layout::default();
+        layout.add(100, 50, Kind::Journal);
+        layout.add(200, 10, Kind::Bitmap);
+        let kinds = [99, 100, 149, 150, 205, 210].map(|at| layout.kind(at));
+        let expected = [
+            Kind::Data,
+            Kind::Journal,
+            Kind::Journal,
+            Kind::Data,
+            Kind::Bitmap,
+            Kind::Data,
+        ];
+        assert_eq!(kinds, expected);
+    }
+
+    proptest! {
+        #[test]
+        fn no_contents_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 8192), at in 0u64..4096) {
+            let mut contents = Contents::new(1 << 20);
+            contents.write(0, &bytes);
+            for fs in FileSystem::ALL {
+                let layout = Layout::read(fs, &contents, at * 16);
+                layout.kind(at);
+            }
+        }
+    }
+}
