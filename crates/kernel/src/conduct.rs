@@ -231,12 +231,12 @@ fn median(mut values: Vec<f64>) -> f64 {
 }
 
 fn sizes(writes: &[&Event]) -> [f64; 6] {
-    let mut shares = [0.0; 6];
+    let mut counts = [0u64; 6];
     for write in writes {
         let class = SIZE_CLASSES.iter().position(|(end, _)| write.length < *end).unwrap_or(5);
-        shares[class] += 1.0 / writes.len() as f64;
+        counts[class] += 1;
     }
-    shares
+    counts.map(|n| n as f64 / writes.len().max(1) as f64)
 }
 
 /// A write over several kinds counts for each with the bytes that fall to it.
