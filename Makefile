@@ -7,6 +7,8 @@ OUT ?= target/report
 
 .PHONY: test bench bench-fio fuzz report static tools
 
+.PHONY: test bench fuzz report fs tools
+
 test: tools
 	scripts/test.sh
 
@@ -33,3 +35,10 @@ report:
 # Static binaries for x86-64 and 64-bit ARM, in target/static.
 static:
 	scripts/static.sh
+
+# The kernel, the table of file systems on the cards of the talk, and docs/filesystems.md.
+TALK_CARDS = toshiba-class10-16gb kingston-class10-32gb kingston-8gb sandisk-ultra-16gb sandisk-extreme-16gb \
+	sandisk-extreme-pro-16gb toshiba-exceria-32gb samsung-pro-32gb samsung-evo-16gb
+fs: tools
+	$(RELEASE) kernel build
+	$(RELEASE) fs $(addprefix sim:,$(TALK_CARDS)) --host sabrelite --page docs/filesystems.md

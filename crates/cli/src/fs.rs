@@ -202,8 +202,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
 /// The table of a target: a row for each cell.
 fn table(subject: &Subject, measured: &[&Measured], console: &Console) -> String {
     let mut table = console.table(&[
-        "WORKLOAD", "FS", "TIME", "MB/s", "WRITES", "MB", "FLUSHES", "DISCARDS", "FS WA", "CARD WA",
-        "AUs", "MEAN CALL", "LONGEST",
+        "WORKLOAD", "FS", "TIME", "WRITES", "MB", "FLUSH", "WA", "CARD", "AUs", "STALL",
     ]);
     for cell in measured.iter().filter_map(|m| m.cell.as_ref().ok()) {
         let c = &cell.conduct;
@@ -211,20 +210,17 @@ fn table(subject: &Subject, measured: &[&Measured], console: &Console) -> String
             cell.workload.clone(),
             cell.fs.name().to_string(),
             cell.time.to_string(),
-            format!("{:.2}", c.throughput() / 1e6),
             c.writes.commands.to_string(),
             format!("{:.1}", c.writes.bytes as f64 / 1e6),
             c.flushes.to_string(),
-            c.discards.commands.to_string(),
             c.write_amplification().map_or("-".to_string(), |f| format!("{f:.2}")),
             format!("{:.2}", cell.counters.write_amplification()),
             c.units_needed.to_string(),
-            format!("{:.0}µs", c.call_latency.mean_ns() / 1e3),
-            c.longest.map_or("-".to_string(), |(name, time)| format!("{time} {name}")),
+            c.longest.map_or("-".to_string(), |(_, time)| time.to_string()),
         ]);
     }
     format!(
-        "{} (allocation unit {}, {} open)\n{}\n",
+        "{} (allocation unit {}, {} open)\n{}\nWA: bytes to the card per byte of the programs; CARD: bytes in flash per byte to the card;\nAUs: open allocation units that are enough; STALL: longest call of a program.\n\n",
         subject.title(),
         subject.card.unit,
         subject.card.open,

@@ -10,12 +10,12 @@ use nandscope_kernel::filesystem::FileSystem;
 use nandscope_kernel::job::Settings;
 use nandscope_kernel::layout::Kind;
 use nandscope_kernel::workload;
-use nandscope_units::Bytes;
+use nandscope_units::{Bytes, Nanos};
 use std::fmt::Write;
 
 /// Cells beyond the table that the findings need: what each is for.
 const CREATE: &str = "create";
-const EMPTY: &str = "empty";
+const EMPTY: &str = "nearly empty";
 const FULL: &str = "full";
 const ALIGNED: &str = "aligned";
 const MISALIGNED: &str = "misaligned";
@@ -29,7 +29,7 @@ const OFF_BY: Bytes = Bytes(63 * 512);
 /// The cells beyond the table, on the first card; those about stalls on the last one.
 pub fn plans(subjects: &[Subject], chosen: &Chosen) -> Vec<Plan> {
     let mut plans = Vec::new();
-    let (Some(first), Some(last)) = (subjects.first(), subjects.last()) else {
+    let Some(first) = subjects.first() else {
         return plans;
     };
     for fs in chosen.file_systems() {
@@ -53,13 +53,12 @@ pub fn plans(subjects: &[Subject], chosen: &Chosen) -> Vec<Plan> {
             }
         };
         add(0, CREATE, "create", &|s| s);
-        add(0, EMPTY, "postmark", &on(first.card.unit, 0));
+        add(0, EMPTY, "postmark", &on(first.card.unit, 10));
         add(0, FULL, "postmark", &on(first.card.unit, 90));
         add(0, ALIGNED, "untar", &on(first.card.unit, 0));
         add(0, MISALIGNED, "untar", &on(OFF_BY, 0));
         add(subjects.len() - 1, STALLS, "dbench", &|s| s);
     }
-    let _ = last;
     plans
 }
 
@@ -83,9 +82,9 @@ pub fn write(subjects: &[Subject], measured: &[Measured], version: &str) -> Stri
         &mut page,
         measured,
         "All get worse when the card is full",
-        "Postmark on a partition of 512 MiB, empty, and filled to 90 % with a third deleted and filled up again.",
+        "Postmark on a partition of 512 MiB, filled to 10 % and to 90 % with files of all sizes, a third of which were deleted and filled up again.",
         [EMPTY, FULL],
-        ["empty", "90 % full"],
+        ["10 % full", "90 % full"],
     );
     pairs(
         &mut page,
@@ -207,8 +206,10 @@ fn per_file(page: &mut String, measured: &[Measured]) {
         );
     }
     page.push_str(
-        "\nThe talk counts what the file system needs for the file in the long run; `sync` after each file adds what it \
-         writes to make the file safe at once (a checkpoint of F2FS with its tables, a superblock of NILFS2).\n\n",
+        "\nThe talk counts what a file needs in the long run, when many are written together. `sync` after each file adds \
+         what makes it safe at once: with ext4 the journal beside the places themselves, with F2FS a checkpoint and its tables \
+         (map), with NILFS2 its superblock, with FAT32 the directory and the sector that counts free clusters. The log of NILFS2 and the \
+         data of F2FS are one place each.\n\n",
     );
 }
 
@@ -263,14 +264,14 @@ fn ext4_late_writes(page: &mut String, measured: &[Measured]) {
         let _ = writeln!(
             page,
             "The talk shows writes to bitmap, inodes and journal, after the data and far from it. Unpacking the tree: {} writes \
-             to the data, {} to the journal, {} to inode tables, {} to bitmaps; the median distance from one write to the next is {:.1} MiB. \
+             to the data, {} to the journal, {} to inode tables, {} to bitmaps; {:.0} % of the writes begin elsewhere than where the one before ended. \
              Metadata goes to the journal first, and to its place only at a checkpoint of the journal: within the measured time \
              inode tables and bitmaps are written only as far as the journal's timer (5 s) or `umount` comes to it.\n",
             commands(cell, Kind::Data),
             commands(cell, Kind::Journal),
             commands(cell, Kind::Inode),
             commands(cell, Kind::Bitmap),
-            cell.conduct.distance as f64 / 1_048_576.0
+            (1.0 - cell.conduct.sequential) * 100.0
         );
         let whole: Vec<_> = [Kind::Data, Kind::Journal, Kind::Inode, Kind::Bitmap, Kind::Super]
             .iter()
@@ -285,8 +286,10 @@ fn ext4_late_writes(page: &mut String, measured: &[Measured]) {
 
 fn open_units(page: &mut String, subjects: &[Subject], measured: &[Measured]) {
     page.push_str(
-        "### F2FS needs more open allocation units than a two-AU card has\n\n\
-         The open allocation units (AUs) from which on more would not help, by the trace of postmark, and how often an AU was \
+        "### F2FS, and cards with two open allocation units\n\n\
+         The talk expects F2FS to suffer on a card that keeps fewer allocation units open than its six logs need. A fresh F2FS \
+         begins its logs in neighbouring segments of 2 MiB, so that several of them share an allocation unit of 4 or 8 MiB; \
+         how many are needed then, the traces say. The open allocation units (AUs) from which on more would not help, by the trace of postmark, and how often an AU was \
          opened anew with those that the card has:\n\n\
          | card | open AUs | file system | AUs needed | opened anew | card's write amplification | s |\n|---|---|---|---|---|---|---|\n",
     );
@@ -327,7 +330,10 @@ fn latency(page: &mut String, subjects: &[Subject], measured: &[Measured]) {
             seconds(cell),
             c.throughput() / 1e6,
             c.call_latency.mean_ns() / 1e3,
-            c.call_latency.percentile(99.0),
+            match c.call_latency.percentile(99.0) {
+                Nanos::ZERO => "0 (in memory)".to_string(),
+                time => time.to_string(),
+            },
             c.longest.map_or("-".to_string(), |(name, time)| format!("{time} ({name})")),
             c.writes.bytes.checked_div(c.writes.commands).unwrap_or(0) as f64 / 1024.0
         );
