@@ -165,7 +165,7 @@ fn name_and_capacity(product: &str, capacity: Bytes) -> Option<Mark> {
 
 fn date(cid: &Cid, this_year: u16) -> Option<Mark> {
     let impossible =
-        cid.year > this_year || cid.year <= FIRST_YEAR - 1 || !(1..=12).contains(&cid.month);
+        cid.year > this_year || cid.year < FIRST_YEAR || !(1..=12).contains(&cid.month);
     impossible.then(|| {
         let text = format!("made in {:02}/{}", cid.month, cid.year);
         mark("date", Weight::Suspicious, text)
