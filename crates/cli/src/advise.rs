@@ -46,7 +46,10 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let mut text = String::new();
     for advice in &all {
         // A comment and a command, so that the whole can be pasted.
-        for line in console.paragraph(&format!("{}: {}", advice.about, advice.reason), "").lines() {
+        for line in console
+            .paragraph(&format!("{}: {}", advice.about, advice.reason), "")
+            .lines()
+        {
             text.push_str(&format!("# {line}\n"));
         }
         if let Some(command) = &advice.command {

@@ -213,10 +213,12 @@ fn table(subject: &Subject, measured: &[&Measured], console: &Console) -> String
             c.writes.commands.to_string(),
             format!("{:.1}", c.writes.bytes as f64 / 1e6),
             c.flushes.to_string(),
-            c.write_amplification().map_or("-".to_string(), |f| format!("{f:.2}")),
+            c.write_amplification()
+                .map_or("-".to_string(), |f| format!("{f:.2}")),
             format!("{:.2}", cell.counters.write_amplification()),
             c.units_needed.to_string(),
-            c.longest.map_or("-".to_string(), |(_, time)| time.to_string()),
+            c.longest
+                .map_or("-".to_string(), |(_, time)| time.to_string()),
         ]);
     }
     format!(
@@ -234,14 +236,20 @@ fn result_document(
     chosen: &Chosen,
     version: &str,
 ) -> ResultDocument {
-    let cells: Vec<&Cell> = measured.iter().filter_map(|m| m.cell.as_ref().ok()).collect();
+    let cells: Vec<&Cell> = measured
+        .iter()
+        .filter_map(|m| m.cell.as_ref().ok())
+        .collect();
     let mut steps: Vec<_> = cells
         .iter()
         .map(|cell| document::step(cell, subject.card, None))
         .collect();
     for workload in chosen.workload_names() {
         let ranking = document::ranking(&workload, &cells, subject.card);
-        if let Some(step) = steps.iter_mut().find(|s| s.section == format!("Workload {workload}")) {
+        if let Some(step) = steps
+            .iter_mut()
+            .find(|s| s.section == format!("Workload {workload}"))
+        {
             step.conclusions = ranking;
         }
     }
@@ -253,11 +261,16 @@ fn result_document(
         ),
         step: None,
     }];
-    notices.extend(measured.iter().filter_map(|m| m.complaint()).map(|text| Notice {
-        level: "error".to_string(),
-        text,
-        step: None,
-    }));
+    notices.extend(
+        measured
+            .iter()
+            .filter_map(|m| m.complaint())
+            .map(|text| Notice {
+                level: "error".to_string(),
+                text,
+                step: None,
+            }),
+    );
     let info = subject
         .device(chosen.seed())
         .map(|device| subject.simulated.info(&device));
@@ -290,8 +303,20 @@ fn keep_traces(subject: &Subject, measured: &[&Measured], folder: &Path) -> Resu
     for Measured { plan, cell } in measured {
         let Ok(cell) = cell else { continue };
         let name = format!("{}-{}-{}", subject.short(), cell.fs.name(), cell.workload);
-        let title = format!("{} on {}, {}", cell.workload, cell.fs.title(), subject.title());
-        let capacity = Bytes(subject.simulated.device_source.profile.device.capacity_bytes);
+        let title = format!(
+            "{} on {}, {}",
+            cell.workload,
+            cell.fs.title(),
+            subject.title()
+        );
+        let capacity = Bytes(
+            subject
+                .simulated
+                .device_source
+                .profile
+                .device
+                .capacity_bytes,
+        );
         let trace = recording::trace(&cell.events, capacity);
         let seed = match plan.settings.seed {
             1 => String::new(),

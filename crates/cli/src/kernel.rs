@@ -116,7 +116,10 @@ fn build_it(
 pub fn find(named: Option<&Path>) -> Result<Kernel, Failure> {
     if let Some(path) = named {
         if !path.is_file() {
-            return Err(Failure::file(format!("{}: there is no such file", path.display())));
+            return Err(Failure::file(format!(
+                "{}: there is no such file",
+                path.display()
+            )));
         }
         let path = std::path::absolute(path).map_err(Failure::file)?;
         return Ok(Kernel {

@@ -131,7 +131,12 @@ pub fn measured(
     let (simulated, device) =
         target::open(name, arguments.host.as_deref(), arguments.seed, console)?;
     let info = simulated.info(&device);
-    let report = probed(SimTarget::new(device), arguments, &interrupt, Line::new("probe"))?;
+    let report = probed(
+        SimTarget::new(device),
+        arguments,
+        &interrupt,
+        Line::new("probe"),
+    )?;
     let document = document(info, arguments, &report, started);
     Ok((report, document))
 }
@@ -188,15 +193,15 @@ fn probed<T: Target>(
     options.writes = arguments.write_budget.unwrap_or(options.writes);
     options.read_only = arguments.read_only;
     options.seed = arguments.seed;
-    let report = probe(
-        target,
-        &options,
-        &|| interrupt.asked(),
-        &mut |share, at| line.show(Some(share), format!("of the time, {}", line.time(at))),
-    );
+    let report = probe(target, &options, &|| interrupt.asked(), &mut |share, at| {
+        line.show(Some(share), format!("of the time, {}", line.time(at)))
+    });
     line.clear();
     report.map_err(|e| match e {
-        ProbeError::Stopped => Failure::new(Exit::Interrupted, "interrupted before anything was found out"),
+        ProbeError::Stopped => Failure::new(
+            Exit::Interrupted,
+            "interrupted before anything was found out",
+        ),
         ProbeError::Failed(why) => Failure::file(why),
     })
 }
@@ -238,7 +243,11 @@ fn finish(
             .map_err(|e| output::document_failure(&e))?;
         let written = write_all(document, folder).map_err(|e| output::report_failure(&e))?;
         if let Some(page) = written.first() {
-            console.note(&format!("{} and {} more files", page.display(), written.len()));
+            console.note(&format!(
+                "{} and {} more files",
+                page.display(),
+                written.len()
+            ));
         }
     }
     if arguments.json {
@@ -268,10 +277,15 @@ fn self_test(arguments: &Arguments, console: &Console) -> Result<Exit, Failure> 
     let interrupt = Interrupt::listen()?;
     let line = Line::new("self-test");
     let count = arguments.devices;
-    let table = blind::run(count, arguments.seed, &|| interrupt.asked(), &mut |number, drawn, _, _| {
-        let share = (number + 1) as f64 / count as f64;
-        line.show(Some(share), drawn.profile.device.title.clone());
-    });
+    let table = blind::run(
+        count,
+        arguments.seed,
+        &|| interrupt.asked(),
+        &mut |number, drawn, _, _| {
+            let share = (number + 1) as f64 / count as f64;
+            line.show(Some(share), drawn.profile.device.title.clone());
+        },
+    );
     line.clear();
     match table.map_err(Failure::internal)? {
         None => Err(Failure::new(Exit::Interrupted, "interrupted")),

@@ -54,7 +54,10 @@ impl Disk {
         put(0, &(self.capacity.0 / SECTOR_BYTES).to_le_bytes());
         put(12, &SEGMENTS.to_le_bytes());
         put(20, &(SECTOR_BYTES as u32).to_le_bytes());
-        put(26, &(sectors(self.minimum_io).min(0xffff) as u16).to_le_bytes());
+        put(
+            26,
+            &(sectors(self.minimum_io).min(0xffff) as u16).to_le_bytes(),
+        );
         put(28, &sectors(self.optimal_io).to_le_bytes());
         put(36, &(u32::MAX >> 9).to_le_bytes());
         put(40, &1u32.to_le_bytes());
@@ -127,7 +130,11 @@ impl BlockRequest {
     pub fn decode(memory: &Memory, chain: &Chain) -> Result<BlockRequest, QueueError> {
         let (status, rest) = match chain.buffers.split_last() {
             Some((last, rest)) if last.writable && last.length >= 1 => (last, rest),
-            _ => return Err(QueueError::Broken("a request without a place for its status")),
+            _ => {
+                return Err(QueueError::Broken(
+                    "a request without a place for its status",
+                ));
+            }
         };
         let (header, data) = match rest.split_first() {
             Some((first, data)) if !first.writable && first.length as usize >= HEADER_BYTES => {

@@ -83,7 +83,14 @@ pub fn measure(
     let sync = Window::between(&marks, "sync", "idle").ok_or_else(missing)?;
     let start = settings.partition_start.map_or(0, |at| at.0);
     let layout = Layout::read(fs, &contents, start);
-    let conduct = Conduct::of(window, &run.events, &run.calls, &layout, card.unit, card.open);
+    let conduct = Conduct::of(
+        window,
+        &run.events,
+        &run.calls,
+        &layout,
+        card.unit,
+        card.open,
+    );
     let writes = run.events.iter().filter(|e| e.kind == OpKind::Write);
     Ok(Cell {
         fs,

@@ -137,18 +137,30 @@ impl Conduct {
         unit: Bytes,
         open: u32,
     ) -> Conduct {
-        let mut seen: Vec<&Event> = events.iter().filter(|e| window.holds(e.submitted)).collect();
+        let mut seen: Vec<&Event> = events
+            .iter()
+            .filter(|e| window.holds(e.submitted))
+            .collect();
         seen.sort_by_key(|e| e.submitted);
         let amount = |kind: OpKind| {
-            seen.iter().filter(|e| e.kind == kind).fold(Amount::default(), |a, e| Amount {
-                commands: a.commands + 1,
-                bytes: a.bytes + e.length,
-            })
+            seen.iter()
+                .filter(|e| e.kind == kind)
+                .fold(Amount::default(), |a, e| Amount {
+                    commands: a.commands + 1,
+                    bytes: a.bytes + e.length,
+                })
         };
-        let writes: Vec<&Event> = seen.iter().filter(|e| e.kind == OpKind::Write).copied().collect();
+        let writes: Vec<&Event> = seen
+            .iter()
+            .filter(|e| e.kind == OpKind::Write)
+            .copied()
+            .collect();
         let within: Vec<&Call> = calls.iter().filter(|c| window.holds(c.start)).collect();
         let mut device_latency = Distribution::new();
-        for e in seen.iter().filter(|e| matches!(e.kind, OpKind::Read | OpKind::Write)) {
+        for e in seen
+            .iter()
+            .filter(|e| matches!(e.kind, OpKind::Read | OpKind::Write))
+        {
             device_latency.record(e.latency());
         }
         let mut call_latency = Distribution::new();
@@ -164,8 +176,10 @@ impl Conduct {
         let touched: BTreeSet<u64> = units.iter().copied().collect();
         let mut numbers: Vec<u32> = OPEN.iter().copied().filter(|n| *n != open).collect();
         numbers.insert(0, open.max(1));
-        let reopened: Vec<(u32, u64)> =
-            numbers.iter().map(|n| (*n, misses(&units, *n as usize) - touched.len() as u64)).collect();
+        let reopened: Vec<(u32, u64)> = numbers
+            .iter()
+            .map(|n| (*n, misses(&units, *n as usize) - touched.len() as u64))
+            .collect();
         let enough = touched.len() as u64;
         let units_needed = (1..=64)
             .find(|n| misses(&units, *n as usize) <= 2 * enough)
@@ -188,7 +202,11 @@ impl Conduct {
             sequential: sequential(&writes),
             distance: distance(&writes),
             units_mean: mean(over_time.iter().map(|(_, units)| *units)),
-            units_most: over_time.iter().map(|(_, units)| *units as usize).max().unwrap_or(0),
+            units_most: over_time
+                .iter()
+                .map(|(_, units)| *units as usize)
+                .max()
+                .unwrap_or(0),
             reopened,
             units_needed,
             device_latency,
@@ -217,7 +235,11 @@ impl Conduct {
 
 fn mean(values: impl Iterator<Item = f64>) -> f64 {
     let (sum, count) = values.fold((0.0, 0u32), |(sum, n), v| (sum + v, n + 1));
-    if count == 0 { 0.0 } else { sum / f64::from(count) }
+    if count == 0 {
+        0.0
+    } else {
+        sum / f64::from(count)
+    }
 }
 
 /// The middle of the values; the mean of both where there are two.
@@ -233,7 +255,10 @@ fn median(mut values: Vec<f64>) -> f64 {
 fn sizes(writes: &[&Event]) -> [f64; 6] {
     let mut counts = [0u64; 6];
     for write in writes {
-        let class = SIZE_CLASSES.iter().position(|(end, _)| write.length < *end).unwrap_or(5);
+        let class = SIZE_CLASSES
+            .iter()
+            .position(|(end, _)| write.length < *end)
+            .unwrap_or(5);
         counts[class] += 1;
     }
     counts.map(|n| n as f64 / writes.len().max(1) as f64)
@@ -265,7 +290,9 @@ fn sequential(writes: &[&Event]) -> f64 {
     if pairs == 0 {
         return 0.0;
     }
-    let follows = writes.windows(2).filter(|w| w[1].offset == w[0].offset + w[0].length);
+    let follows = writes
+        .windows(2)
+        .filter(|w| w[1].offset == w[0].offset + w[0].length);
     follows.count() as f64 / pairs as f64
 }
 
@@ -314,7 +341,11 @@ fn units_over_time(writes: &[&Event], unit: u64) -> Vec<(Nanos, f64)> {
 
 /// Writes between the ends of successive `sync` calls, where there are several.
 fn per_file(writes: &[&Event], calls: &[&Call], layout: &Layout) -> Option<PerFile> {
-    let ends: Vec<Nanos> = calls.iter().filter(|c| c.name() == "sync").map(|c| c.end).collect();
+    let ends: Vec<Nanos> = calls
+        .iter()
+        .filter(|c| c.name() == "sync")
+        .map(|c| c.end)
+        .collect();
     // The first file pays for what is set up once; the last sync is that behind the work.
     if ends.len() < 5 {
         return None;
@@ -322,8 +353,15 @@ fn per_file(writes: &[&Event], calls: &[&Call], layout: &Layout) -> Option<PerFi
     let (mut counts, mut places, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
     let mut met: BTreeMap<Kind, usize> = BTreeMap::new();
     for pair in ends[..ends.len() - 1].windows(2) {
-        let span = Window { from: pair[0], to: pair[1] };
-        let mut mine: Vec<&Event> = writes.iter().filter(|w| span.holds(w.submitted)).copied().collect();
+        let span = Window {
+            from: pair[0],
+            to: pair[1],
+        };
+        let mut mine: Vec<&Event> = writes
+            .iter()
+            .filter(|w| span.holds(w.submitted))
+            .copied()
+            .collect();
         counts.push(mine.len() as f64);
         bytes.push(mine.iter().map(|w| w.length as f64).sum());
         for kind in kinds(&mine, layout).into_keys() {
@@ -346,7 +384,11 @@ fn per_file(writes: &[&Event], calls: &[&Call], layout: &Layout) -> Option<PerFi
         writes: median(counts),
         places: median(places),
         bytes: median(bytes),
-        kinds: met.into_iter().filter(|(_, n)| 2 * n > files).map(|(kind, _)| kind).collect(),
+        kinds: met
+            .into_iter()
+            .filter(|(_, n)| 2 * n > files)
+            .map(|(kind, _)| kind)
+            .collect(),
     })
 }
 
@@ -370,7 +412,14 @@ mod tests {
             from: Nanos(10),
             to: Nanos(1000),
         };
-        Conduct::of(window, events, calls, &Layout::default(), Bytes::mib(4), open)
+        Conduct::of(
+            window,
+            events,
+            calls,
+            &Layout::default(),
+            Bytes::mib(4),
+            open,
+        )
     }
 
     #[test]
@@ -388,7 +437,11 @@ mod tests {
 
     #[test]
     fn what_lies_outside_the_measured_part_does_not_count() {
-        let events = [write(0, 4096, 9), write(4096, 8192, 10), write(0, 4096, 1000)];
+        let events = [
+            write(0, 4096, 9),
+            write(4096, 8192, 10),
+            write(0, 4096, 1000),
+        ];
         let conduct = of(&events, &[], 2);
         let expected = Amount {
             commands: 1,
@@ -410,11 +463,18 @@ mod tests {
         let events: Vec<Event> = (1..=5)
             .flat_map(|n| {
                 let at = n * 100 + 20;
-                [write(0, 4096, at), write(8192, 4096, at + 1), write(1 << 30, 4096, at + 2)]
+                [
+                    write(0, 4096, at),
+                    write(8192, 4096, at + 1),
+                    write(1 << 30, 4096, at + 2),
+                ]
             })
             .collect();
         let per_file = of(&events, &syncs, 2).per_file.unwrap();
-        assert_eq!((per_file.files, per_file.writes, per_file.places), (4, 3.0, 2.0));
+        assert_eq!(
+            (per_file.files, per_file.writes, per_file.places),
+            (4, 3.0, 2.0)
+        );
         assert_eq!(per_file.bytes, 12_288.0);
     }
 }

@@ -98,8 +98,8 @@ impl Contents {
             rest = after;
             let directory = self.directories[piece.directory]
                 .get_or_insert_with(|| Arc::new(vec![None; DIRECTORY]));
-            let page = Arc::make_mut(directory)[piece.page]
-                .get_or_insert_with(|| Arc::new([0; PAGE]));
+            let page =
+                Arc::make_mut(directory)[piece.page].get_or_insert_with(|| Arc::new([0; PAGE]));
             Arc::make_mut(page)[piece.from..piece.from + piece.length].copy_from_slice(part);
         }
         true

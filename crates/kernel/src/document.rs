@@ -24,11 +24,7 @@ pub fn step(cell: &Cell, card: Card, mode: Option<String>) -> StepResult {
         title: format!("{} on {}", cell.workload, cell.fs.title()),
         section: format!("Workload {}", cell.workload),
         mode,
-        description: format!(
-            "{}. {}",
-            cell.reason(card),
-            settings_in_words(cell)
-        ),
+        description: format!("{}. {}", cell.reason(card), settings_in_words(cell)),
         start_s: c.window.from.as_secs_f64(),
         end_s: c.window.to.as_secs_f64(),
         jobs: vec![calls(cell), device(cell)],
@@ -109,7 +105,9 @@ fn device(cell: &Cell) -> JobResult {
             .into_iter()
             .map(|(name, kind, bytes)| (name, of(kind), bytes))
             .filter(|(_, latency, _)| latency.count() > 0)
-            .map(|(name, latency, bytes)| direction(name, latency.count(), bytes, seconds, &latency))
+            .map(|(name, latency, bytes)| {
+                direction(name, latency.count(), bytes, seconds, &latency)
+            })
             .collect(),
         ..JobResult::default()
     }
@@ -139,7 +137,11 @@ fn series(cell: &Cell) -> Vec<Series> {
         name: "allocation units in use".to_string(),
         unit: "AUs over 64 writes".to_string(),
         interval_s: 0.0,
-        t_s: c.units_over_time.iter().map(|(t, _)| t.as_secs_f64()).collect(),
+        t_s: c
+            .units_over_time
+            .iter()
+            .map(|(t, _)| t.as_secs_f64())
+            .collect(),
         v: c.units_over_time.iter().map(|(_, units)| *units).collect(),
     }];
     let writes: Vec<_> = cell
@@ -197,28 +199,83 @@ fn figures(cell: &Cell, id: &str) -> Vec<Figure> {
         });
     };
     add("time", "time", cell.time.as_secs_f64(), "s");
-    add("throughput", "throughput of the programs", c.throughput() / 1e6, "MB/s");
-    add("call-mean", "mean latency of a call", c.call_latency.mean_ns() / 1e3, "µs");
+    add(
+        "throughput",
+        "throughput of the programs",
+        c.throughput() / 1e6,
+        "MB/s",
+    );
+    add(
+        "call-mean",
+        "mean latency of a call",
+        c.call_latency.mean_ns() / 1e3,
+        "µs",
+    );
     let p99 = c.call_latency.percentile(99.0);
-    add("call-p99", "99 % of calls take at most", p99.as_micros_f64(), "µs");
-    add("stall", "longest call", c.call_latency.max().as_secs_f64() * 1e3, "ms");
+    add(
+        "call-p99",
+        "99 % of calls take at most",
+        p99.as_micros_f64(),
+        "µs",
+    );
+    add(
+        "stall",
+        "longest call",
+        c.call_latency.max().as_secs_f64() * 1e3,
+        "ms",
+    );
     add("writes", "writes to the card", c.writes.commands as f64, "");
-    add("written", "written to the card", c.writes.bytes as f64 / 1e6, "MB");
+    add(
+        "written",
+        "written to the card",
+        c.writes.bytes as f64 / 1e6,
+        "MB",
+    );
     add("flushes", "flushes", c.flushes as f64, "");
     add("discards", "discards", c.discards.commands as f64, "");
     if let Some(factor) = c.write_amplification() {
-        add("fs-wa", "write amplification of the file system", factor, "");
+        add(
+            "fs-wa",
+            "write amplification of the file system",
+            factor,
+            "",
+        );
     }
     let card = cell.counters.write_amplification();
     add("card-wa", "write amplification of the card", card, "");
-    add("units-needed", "open allocation units that suffice", f64::from(c.units_needed), "");
-    add("units", "allocation units in use over 64 writes", c.units_mean, "");
-    add("sequential", "writes that continue the one before", c.sequential * 100.0, "%");
-    add("distance", "median distance between writes", c.distance as f64 / 1_048_576.0, "MiB");
+    add(
+        "units-needed",
+        "open allocation units that suffice",
+        f64::from(c.units_needed),
+        "",
+    );
+    add(
+        "units",
+        "allocation units in use over 64 writes",
+        c.units_mean,
+        "",
+    );
+    add(
+        "sequential",
+        "writes that continue the one before",
+        c.sequential * 100.0,
+        "%",
+    );
+    add(
+        "distance",
+        "median distance between writes",
+        c.distance as f64 / 1_048_576.0,
+        "MiB",
+    );
     if let Some(file) = &c.per_file {
         add("file-writes", "writes for a file", file.writes, "");
         add("file-places", "places written for a file", file.places, "");
-        add("file-bytes", "written for a file", file.bytes / 1024.0, "KiB");
+        add(
+            "file-bytes",
+            "written for a file",
+            file.bytes / 1024.0,
+            "KiB",
+        );
     }
     for (name, value) in &cell.values {
         add(name, name, *value, "");
@@ -260,7 +317,10 @@ fn kinds(cell: &Cell) -> DataTable {
             .iter()
             .map(|(kind, amount)| DataRow {
                 label: kind.name().to_string(),
-                cells: vec![Some(amount.commands as f64), Some(amount.bytes as f64 / 1e6)],
+                cells: vec![
+                    Some(amount.commands as f64),
+                    Some(amount.bytes as f64 / 1e6),
+                ],
             })
             .collect(),
     }

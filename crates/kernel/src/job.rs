@@ -109,18 +109,35 @@ pub fn script(fs: FileSystem, workload: &Workload, settings: &Settings) -> Strin
     let variables = [
         ("FS", fs.name().to_string()),
         ("MOUNT_OPTIONS", mount),
-        ("CHECK", fs.check().unwrap_or_default().replace("$DEV", &device_name(settings))),
+        (
+            "CHECK",
+            fs.check()
+                .unwrap_or_default()
+                .replace("$DEV", &device_name(settings)),
+        ),
         ("PARTITION", partition(settings)),
         ("FULLNESS", settings.fullness.min(99).to_string()),
         ("AGE_ROUNDS", settings.age_rounds.to_string()),
         ("MAX_KB", (settings.max_request.0 / 1024).max(4).to_string()),
-        ("DIRTY_BYTES", settings.dirty_background.0.max(4096).to_string()),
+        (
+            "DIRTY_BYTES",
+            settings.dirty_background.0.max(4096).to_string(),
+        ),
         ("IDLE_S", settings.idle_s.to_string()),
-        ("COMPILE_S", format!("{:.6}", settings.cpu.compile.as_secs_f64())),
-        ("TREE_PL", include_str!("guest/workloads/tree.pl").to_string()),
+        (
+            "COMPILE_S",
+            format!("{:.6}", settings.cpu.compile.as_secs_f64()),
+        ),
+        (
+            "TREE_PL",
+            include_str!("guest/workloads/tree.pl").to_string(),
+        ),
         ("AGE_PL", include_str!("guest/workloads/age.pl").to_string()),
     ];
-    let make = format!("make_it() {{\n    try {}\n}}\n", fs.mkfs(&settings.mkfs_options));
+    let make = format!(
+        "make_it() {{\n    try {}\n}}\n",
+        fs.mkfs(&settings.mkfs_options)
+    );
     let job = [
         include_str!("guest/job.sh"),
         &workload.script,

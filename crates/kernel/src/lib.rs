@@ -9,9 +9,9 @@
 //! a device does is the business of the device crate.
 
 pub mod block;
-pub mod calls;
 pub mod build;
 pub mod calendar;
+pub mod calls;
 pub mod cell;
 pub mod conduct;
 pub mod contents;

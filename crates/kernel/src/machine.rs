@@ -238,11 +238,15 @@ impl<'a, D: VirtualDevice> Machine<'a, D> {
     /// Waits for a moment until something can be read, and deals with it.
     fn poll(&mut self) -> Result<Heard, MachineError> {
         let readable = {
-            let mut sources = Vec::with_capacity(3);
-            sources.push(self.calendar.poll_fd());
-            sources.push(self.disk.poll_fd());
-            sources.push(self.backend.socket.as_ref().map(|s| PollFd::new(s, PollFlags::IN)));
-            let which: Vec<usize> = (0..sources.len()).filter(|i| sources[*i].is_some()).collect();
+            let backend = self.backend.socket.as_ref();
+            let sources = [
+                self.calendar.poll_fd(),
+                self.disk.poll_fd(),
+                backend.map(|s| PollFd::new(s, PollFlags::IN)),
+            ];
+            let which: Vec<usize> = (0..sources.len())
+                .filter(|i| sources[*i].is_some())
+                .collect();
             let mut polled: Vec<PollFd<'_>> = sources.into_iter().flatten().collect();
             let moment = Timespec {
                 tv_sec: 0,
@@ -294,7 +298,9 @@ impl<'a, D: VirtualDevice> Machine<'a, D> {
         match message.op {
             Op::Ack => return self.on_ack(),
             Op::Run | Op::FreeUntil => {
-                return Err(MachineError::OutOfTurn("it sent what only a calendar sends"));
+                return Err(MachineError::OutOfTurn(
+                    "it sent what only a calendar sends",
+                ));
             }
             Op::Start => {}
             Op::Request => self.request = Some(message.time),

@@ -114,7 +114,10 @@ impl Start<'_> {
             .args(self.arguments())
             .current_dir(self.folder)
             .env_clear()
-            .env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+            .env(
+                "PATH",
+                "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+            )
             .env("NANDSCOPE_SEED", self.seed.to_string())
             .env("NANDSCOPE_CALL_NS", self.call_ns.to_string())
             .env("NANDSCOPE_BYTE_PS", self.byte_ps.to_string())

@@ -70,7 +70,9 @@ impl Queue {
                 self.size = size;
                 Ok(())
             }
-            _ => Err(QueueError::Broken("its size is no power of two up to 32768")),
+            _ => Err(QueueError::Broken(
+                "its size is no power of two up to 32768",
+            )),
         }
     }
 

@@ -268,6 +268,9 @@ mod tests {
     fn a_call_names_its_queue_and_wants_a_reply() {
         let bytes = vring_call(0);
         let header = Header::decode(bytes[..HEADER_BYTES].try_into().unwrap()).unwrap();
-        assert_eq!((header.request, header.size, header.need_reply), (4, 8, true));
+        assert_eq!(
+            (header.request, header.size, header.need_reply),
+            (4, 8, true)
+        );
     }
 }

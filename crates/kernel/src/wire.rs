@@ -1,9 +1,7 @@
 //! A stream socket from which whole messages are taken as they arrive, with the file descriptors
 //! that come along. Nothing here waits: the caller polls.
 
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, recvmsg,
-};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, recvmsg};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, IoSliceMut, Write};
@@ -66,7 +64,9 @@ impl Wire {
             }
         }
         if got.flags.contains(ReturnFlags::CTRUNC) {
-            return Err(io::Error::other("more file descriptors than a message may have"));
+            return Err(io::Error::other(
+                "more file descriptors than a message may have",
+            ));
         }
         if self.taken > CHUNK {
             self.arrived.drain(..self.taken);

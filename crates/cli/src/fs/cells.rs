@@ -56,7 +56,11 @@ impl Measured {
     /// What went wrong, with the cell's name.
     pub fn complaint(&self) -> Option<String> {
         let reason = self.cell.as_ref().err()?;
-        Some(format!("{} on {}: {reason}", self.plan.workload.name, self.plan.fs.name()))
+        Some(format!(
+            "{} on {}: {reason}",
+            self.plan.workload.name,
+            self.plan.fs.name()
+        ))
     }
 }
 

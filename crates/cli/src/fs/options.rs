@@ -16,7 +16,11 @@ use std::time::Duration;
 #[derive(Clone, Debug, Args)]
 pub struct Options {
     /// File systems: ext4, f2fs, nilfs2, vfat, exfat, btrfs, xfs
-    #[arg(long, value_delimiter = ',', default_value = "ext4,f2fs,nilfs2,vfat,exfat")]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "ext4,f2fs,nilfs2,vfat,exfat"
+    )]
     fs: Vec<String>,
     /// Workloads: postmark, build, untar, dbench, copy, sqlite, camera, log, create, boot
     #[arg(long, value_delimiter = ',', value_name = "NAME")]
@@ -91,7 +95,11 @@ impl Chosen {
     /// # Errors
     /// Where a name, number or program is not to be had.
     pub fn of(arguments: &Options) -> Result<Chosen, Failure> {
-        let file_systems = arguments.fs.iter().map(|n| file_system(n)).collect::<Result<Vec<_>, _>>()?;
+        let file_systems = arguments
+            .fs
+            .iter()
+            .map(|n| file_system(n))
+            .collect::<Result<Vec<_>, _>>()?;
         let mut workloads = Vec::new();
         let mut names: Vec<&str> = arguments.workload.iter().map(String::as_str).collect();
         if names.is_empty() && arguments.script.is_empty() {
@@ -113,11 +121,15 @@ impl Chosen {
             if bytes.0 > 0 && bytes.0.is_multiple_of(512) {
                 Ok(bytes)
             } else {
-                Err(Failure::usage(format!("{option}: {bytes} is no number of sectors of 512 bytes")))
+                Err(Failure::usage(format!(
+                    "{option}: {bytes} is no number of sectors of 512 bytes"
+                )))
             }
         };
         let partition = |text: &Option<String>, option: &str| {
-            text.as_deref().map(|t| sectors(size(t, option)?, option)).transpose()
+            text.as_deref()
+                .map(|t| sectors(size(t, option)?, option))
+                .transpose()
         };
         let settings = Settings {
             partition_start: partition(&arguments.partition, "--partition")?,
@@ -127,7 +139,10 @@ impl Chosen {
             max_request: size(&arguments.max_request, "--max-request")?,
             dirty_background: size(&arguments.dirty, "--dirty")?,
             idle_s: arguments.idle,
-            cpu: arguments.cpu.as_deref().map_or(Ok(CpuCost::default()), cpu)?,
+            cpu: arguments
+                .cpu
+                .as_deref()
+                .map_or(Ok(CpuCost::default()), cpu)?,
             seed: arguments.seed,
             wall: Duration::from_secs(arguments.time_limit.max(1)),
             ..Settings::default()
@@ -146,7 +161,11 @@ impl Chosen {
     }
 
     fn check_tools(&self) -> Result<(), Failure> {
-        let mut tools = vec![("setpriv", "util-linux"), ("bash", "bash"), ("perl", "perl-base")];
+        let mut tools = vec![
+            ("setpriv", "util-linux"),
+            ("bash", "bash"),
+            ("perl", "perl-base"),
+        ];
         tools.extend(self.file_systems.iter().map(|fs| fs.tool()));
         tools.extend(self.workloads.iter().flat_map(|w| w.tools.clone()));
         if self.settings.partition_start.is_some() {
@@ -156,7 +175,10 @@ impl Chosen {
         tools.sort_unstable();
         tools.dedup();
         check_tools(&tools).map_err(|e| {
-            Failure::file(e.to_string().replace("a build of the kernel needs", "these cells need"))
+            Failure::file(
+                e.to_string()
+                    .replace("a build of the kernel needs", "these cells need"),
+            )
         })
     }
 
@@ -180,7 +202,11 @@ impl Chosen {
     /// How a cell of a file system is run.
     pub fn settings_for(&self, fs: FileSystem, discard: bool) -> Settings {
         let of = |list: &[(FileSystem, String)]| {
-            let mine: Vec<_> = list.iter().filter(|(f, _)| *f == fs).map(|(_, o)| o.as_str()).collect();
+            let mine: Vec<_> = list
+                .iter()
+                .filter(|(f, _)| *f == fs)
+                .map(|(_, o)| o.as_str())
+                .collect();
             mine.join(" ")
         };
         Settings {
@@ -215,7 +241,10 @@ impl Chosen {
 fn file_system(name: &str) -> Result<FileSystem, Failure> {
     FileSystem::named(name).ok_or_else(|| {
         let names: Vec<_> = FileSystem::ALL.iter().map(|fs| fs.name()).collect();
-        Failure::usage(format!("there is no file system `{name}`; there are {}", names.join(", ")))
+        Failure::usage(format!(
+            "there is no file system `{name}`; there are {}",
+            names.join(", ")
+        ))
     })
 }
 
@@ -233,11 +262,18 @@ fn per_fs(list: &[String], option: &str) -> Result<Vec<(FileSystem, String)>, Fa
     list.iter()
         .map(|text| {
             let (name, options) = text.split_once(':').ok_or_else(|| {
-                Failure::usage(format!("{option} {text}: write FS:OPTIONS, such as ext4:-O ^has_journal"))
+                Failure::usage(format!(
+                    "{option} {text}: write FS:OPTIONS, such as ext4:-O ^has_journal"
+                ))
             })?;
             // The options become part of a shell script.
-            if let Some(bad) = options.chars().find(|c| "\"'`$\\;&|<>(){}\n#*?!~".contains(*c)) {
-                return Err(Failure::usage(format!("{option} {text}: `{bad}` is not allowed in options")));
+            if let Some(bad) = options
+                .chars()
+                .find(|c| "\"'`$\\;&|<>(){}\n#*?!~".contains(*c))
+            {
+                return Err(Failure::usage(format!(
+                    "{option} {text}: `{bad}` is not allowed in options"
+                )));
             }
             Ok((file_system(name)?, options.trim().to_string()))
         })
@@ -246,7 +282,9 @@ fn per_fs(list: &[String], option: &str) -> Result<Vec<(FileSystem, String)>, Fa
 
 fn cpu(text: &str) -> Result<CpuCost, Failure> {
     let wrong = |what: &str| {
-        Failure::usage(format!("--cpu {text}: {what}; write CALL,RATE,COMPILE such as 2us,400M,1.5s"))
+        Failure::usage(format!(
+            "--cpu {text}: {what}; write CALL,RATE,COMPILE such as 2us,400M,1.5s"
+        ))
     };
     let [call, rate, compile] = text.split(',').collect::<Vec<_>>()[..] else {
         return Err(wrong("three values are needed"));

@@ -33,7 +33,10 @@ pub fn plans(subjects: &[Subject], chosen: &Chosen) -> Vec<Plan> {
         return plans;
     };
     for fs in chosen.file_systems() {
-        let mut add = |subject: usize, group: &'static str, name: &str, change: &dyn Fn(Settings) -> Settings| {
+        let mut add = |subject: usize,
+                       group: &'static str,
+                       name: &str,
+                       change: &dyn Fn(Settings) -> Settings| {
             let discard = subjects[subject].discard;
             let settings = change(chosen.settings_for(*fs, discard));
             if let Some(workload) = workload::named(name) {
@@ -119,7 +122,10 @@ fn tables(page: &mut String, subjects: &[Subject], measured: &[Measured]) {
     }
     for name in workloads {
         let title = workload::named(name).map_or(String::new(), |w| w.title);
-        let _ = writeln!(page, "## {name}\n\n{title}. Seconds to the end of the `sync` behind it.\n");
+        let _ = writeln!(
+            page,
+            "## {name}\n\n{title}. Seconds to the end of the `sync` behind it.\n"
+        );
         let heads: Vec<_> = systems.iter().map(|fs| fs.title()).collect();
         let _ = writeln!(page, "| card | open AUs × size | {} |", heads.join(" | "));
         let _ = writeln!(page, "|---|---|{}", "---|".repeat(heads.len()));
@@ -129,7 +135,11 @@ fn tables(page: &mut String, subjects: &[Subject], measured: &[Measured]) {
                     .find(|(p, _)| p.subject == number && p.fs == fs && p.workload.name == name)
                     .map(|(_, cell)| cell)
             };
-            let best = systems.iter().filter_map(|fs| cell(*fs)).map(|c| c.time).min();
+            let best = systems
+                .iter()
+                .filter_map(|fs| cell(*fs))
+                .map(|c| c.time)
+                .min();
             let columns: Vec<String> = systems
                 .iter()
                 .map(|fs| match cell(*fs) {
@@ -187,7 +197,9 @@ fn per_file(page: &mut String, measured: &[Measured]) {
          | file system | writes | places | KiB | what is written | talk |\n|---|---|---|---|---|---|\n",
     );
     for (plan, cell) in ok(measured, CREATE) {
-        let Some(file) = &cell.conduct.per_file else { continue };
+        let Some(file) = &cell.conduct.per_file else {
+            continue;
+        };
         let kinds: Vec<_> = file.kinds.iter().map(|kind| kind.name()).collect();
         let talk = match plan.fs {
             FileSystem::Ext4 => "4",
@@ -215,7 +227,10 @@ fn per_file(page: &mut String, measured: &[Measured]) {
 
 fn fat_creation(page: &mut String, measured: &[Measured]) {
     page.push_str("### FAT32 creates files with writes to two places\n\n");
-    for (_, cell) in ok(measured, "").filter(|(p, _)| p.fs == FileSystem::Vfat && p.workload.name == "untar").take(1) {
+    for (_, cell) in ok(measured, "")
+        .filter(|(p, _)| p.fs == FileSystem::Vfat && p.workload.name == "untar")
+        .take(1)
+    {
         let c = &cell.conduct;
         let _ = writeln!(
             page,
@@ -260,7 +275,10 @@ fn sizes(cell: &Cell) -> String {
 
 fn ext4_late_writes(page: &mut String, measured: &[Measured]) {
     page.push_str("### ext4 writes late and elsewhere\n\n");
-    for (_, cell) in ok(measured, "").filter(|(p, _)| p.fs == FileSystem::Ext4 && p.workload.name == "untar").take(1) {
+    for (_, cell) in ok(measured, "")
+        .filter(|(p, _)| p.fs == FileSystem::Ext4 && p.workload.name == "untar")
+        .take(1)
+    {
         let _ = writeln!(
             page,
             "The talk shows writes to bitmap, inodes and journal, after the data and far from it. Unpacking the tree: {} writes \
@@ -273,14 +291,24 @@ fn ext4_late_writes(page: &mut String, measured: &[Measured]) {
             commands(cell, Kind::Bitmap),
             (1.0 - cell.conduct.sequential) * 100.0
         );
-        let whole: Vec<_> = [Kind::Data, Kind::Journal, Kind::Inode, Kind::Bitmap, Kind::Super]
-            .iter()
-            .map(|kind| {
-                let count = cell.kinds.iter().filter(|k| *k == kind).count();
-                format!("{} {count}", kind.name())
-            })
-            .collect();
-        let _ = writeln!(page, "Over the whole run, from mkfs to umount: {}.\n", whole.join(", "));
+        let whole: Vec<_> = [
+            Kind::Data,
+            Kind::Journal,
+            Kind::Inode,
+            Kind::Bitmap,
+            Kind::Super,
+        ]
+        .iter()
+        .map(|kind| {
+            let count = cell.kinds.iter().filter(|k| *k == kind).count();
+            format!("{} {count}", kind.name())
+        })
+        .collect();
+        let _ = writeln!(
+            page,
+            "Over the whole run, from mkfs to umount: {}.\n",
+            whole.join(", ")
+        );
     }
 }
 
@@ -294,7 +322,10 @@ fn open_units(page: &mut String, subjects: &[Subject], measured: &[Measured]) {
          | card | open AUs | file system | AUs needed | opened anew | card's write amplification | s |\n|---|---|---|---|---|---|---|\n",
     );
     for (plan, cell) in ok(measured, "").filter(|(p, _)| p.workload.name == "postmark") {
-        if !matches!(plan.fs, FileSystem::F2fs | FileSystem::Nilfs2 | FileSystem::Ext4) {
+        if !matches!(
+            plan.fs,
+            FileSystem::F2fs | FileSystem::Nilfs2 | FileSystem::Ext4
+        ) {
             continue;
         }
         let subject = &subjects[plan.subject];
@@ -334,7 +365,8 @@ fn latency(page: &mut String, subjects: &[Subject], measured: &[Measured]) {
                 Nanos::ZERO => "0 (in memory)".to_string(),
                 time => time.to_string(),
             },
-            c.longest.map_or("-".to_string(), |(name, time)| format!("{time} ({name})")),
+            c.longest
+                .map_or("-".to_string(), |(name, time)| format!("{time} ({name})")),
             c.writes.bytes.checked_div(c.writes.commands).unwrap_or(0) as f64 / 1024.0
         );
     }
@@ -358,7 +390,12 @@ fn pairs(
     for (plan, before) in ok(measured, groups[0]) {
         let after = ok(measured, groups[1]).find(|(p, _)| p.fs == plan.fs);
         let Some((_, after)) = after else {
-            let _ = writeln!(page, "| {} | {} | failed | - | - |", plan.fs.title(), seconds(before));
+            let _ = writeln!(
+                page,
+                "| {} | {} | failed | - | - |",
+                plan.fs.title(),
+                seconds(before)
+            );
             continue;
         };
         let _ = writeln!(

@@ -116,9 +116,16 @@ pub fn recipe() -> String {
 /// # Errors
 /// Where no environment variable says where caches are.
 pub fn cache() -> Result<PathBuf, BuildError> {
-    let set = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    let set = |name| {
+        std::env::var_os(name)
+            .filter(|v| !v.is_empty())
+            .map(PathBuf::from)
+    };
     let base = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")));
-    Ok(base.ok_or(BuildError::NoCache)?.join("nandscope").join("kernel"))
+    Ok(base
+        .ok_or(BuildError::NoCache)?
+        .join("nandscope")
+        .join("kernel"))
 }
 
 /// The kernel of this build's recipe in a cache folder; of several versions the last by name.
@@ -328,7 +335,6 @@ fn run(command: &mut Command, what: &str) -> Result<(), BuildError> {
     Err(failed(what, &output.status.to_string(), &said))
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -344,10 +350,7 @@ mod tests {
     fn only_a_kernel_of_this_recipe_is_found() {
         let cache = std::env::temp_dir().join(format!("nandscope-find-{}", std::process::id()));
         assert_eq!(find(&cache), None);
-        for name in [
-            "6.1.9-00000000".to_string(),
-            format!("6.1.10-{}", recipe()),
-        ] {
+        for name in ["6.1.9-00000000".to_string(), format!("6.1.10-{}", recipe())] {
             std::fs::create_dir_all(cache.join(&name)).unwrap();
             std::fs::write(cache.join(&name).join(EXECUTABLE), "").unwrap();
         }
@@ -360,7 +363,10 @@ mod tests {
     fn missing_tools_are_named_with_their_packages() {
         let error = check_tools(&[("sh", "dash"), ("no-such-tool", "its-package")]).unwrap_err();
         let text = error.to_string();
-        assert!(text.contains("no-such-tool") && text.contains("its-package"), "{text}");
+        assert!(
+            text.contains("no-such-tool") && text.contains("its-package"),
+            "{text}"
+        );
         assert!(!text.contains("dash"), "{text}");
     }
 }

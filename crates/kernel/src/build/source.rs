@@ -87,7 +87,10 @@ fn fetch(work: &Path) -> Result<PathBuf, BuildError> {
     )?;
     let package = only(work, ".deb")?;
     run(
-        Command::new("dpkg-deb").arg("-x").arg(&package).arg(work.join("package")),
+        Command::new("dpkg-deb")
+            .arg("-x")
+            .arg(&package)
+            .arg(work.join("package")),
         "unpacking the package",
     )?;
     let _ = std::fs::remove_file(&package);

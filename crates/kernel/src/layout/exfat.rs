@@ -78,7 +78,9 @@ fn pairs(entries: &[u8]) -> Vec<Found> {
                 let Some(stream) = entries.get(i + 1).filter(|e| e[0] == STREAM) else {
                     continue;
                 };
-                let plain = (stream[1] & NO_CHAIN != 0).then(|| u64_at(stream, 24)).flatten();
+                let plain = (stream[1] & NO_CHAIN != 0)
+                    .then(|| u64_at(stream, 24))
+                    .flatten();
                 if let Some(first) = u32_at(stream, 20) {
                     found.push(Found::Folder(first, plain));
                 }

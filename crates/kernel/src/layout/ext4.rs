@@ -27,12 +27,20 @@ pub(super) fn ranges(image: &Image<'_>) -> Option<Vec<Range>> {
     }
     let first = u32_at(&sb, 20)? + 1;
     let table = image.bytes(first * block, (groups * size) as usize)?;
-    let mut ranges = vec![(0, (first * block).saturating_add(groups * size), Kind::Super)];
+    let mut ranges = vec![(
+        0,
+        (first * block).saturating_add(groups * size),
+        Kind::Super,
+    )];
     let mut first_inodes = None;
     for group in 0..groups {
         let at = (group * size) as usize;
         let number = |low: usize, high: usize| {
-            let high = if wide && size >= 64 { u32_at(&table, at + high)? } else { 0 };
+            let high = if wide && size >= 64 {
+                u32_at(&table, at + high)?
+            } else {
+                0
+            };
             Some((u32_at(&table, at + low)? | high << 32).saturating_mul(block))
         };
         let inodes = number(8, 40)?;

@@ -37,7 +37,11 @@ pub(super) fn ranges(image: &Image<'_>) -> Option<Vec<Range>> {
             u16_at(&bytes, 0)
         };
         let (one, other) = (entry(0)?, entry(copy)?);
-        let used = if one & 0x3ff >= other & 0x3ff { one } else { other };
+        let used = if one & 0x3ff >= other & 0x3ff {
+            one
+        } else {
+            other
+        };
         if used >> 10 >= FIRST_NODE_TYPE {
             let start = (main + segment * BLOCKS_PER_SEGMENT) * BLOCK;
             ranges.push((start, BLOCKS_PER_SEGMENT * BLOCK, Kind::Inode));

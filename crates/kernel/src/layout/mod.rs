@@ -82,7 +82,11 @@ impl Layout {
             FileSystem::Exfat => exfat::ranges(&image),
             FileSystem::F2fs => f2fs::ranges(&image),
             FileSystem::Nilfs2 => Some(vec![
-                (4096, contents.capacity().saturating_sub(start + 8192), Kind::Log),
+                (
+                    4096,
+                    contents.capacity().saturating_sub(start + 8192),
+                    Kind::Log,
+                ),
                 (0, 4096, Kind::Super),
             ]),
             FileSystem::Btrfs | FileSystem::Xfs => None,

@@ -144,7 +144,9 @@ impl<'a> Backend<'a> {
         }
         match &mut self.socket {
             Some(wire) => Ok(wire.send(&vring_call(0))?),
-            None => Err(MachineError::OutOfTurn("it gave no socket for notifications")),
+            None => Err(MachineError::OutOfTurn(
+                "it gave no socket for notifications",
+            )),
         }
     }
 
@@ -192,7 +194,11 @@ fn gather(memory: &Memory, from: &[Buffer], length: u64) -> Result<Vec<u8>, Queu
 
 impl<D: VirtualDevice> Machine<'_, D> {
     /// Does what the kernel asks of the block device, and answers.
-    pub(super) fn on_disk(&mut self, header: &Header, request: Request) -> Result<(), MachineError> {
+    pub(super) fn on_disk(
+        &mut self,
+        header: &Header,
+        request: Request,
+    ) -> Result<(), MachineError> {
         let only_queue = |queue: u32| {
             if queue & 0xff == 0 {
                 Ok(())
@@ -232,7 +238,9 @@ impl<D: VirtualDevice> Machine<'_, D> {
                 let [descriptors, available, used] = user.map(|at| memory.guest_address(at));
                 match (descriptors, available, used) {
                     (Some(d), Some(a), Some(u)) => self.backend.queue.set_addresses(d, a, u),
-                    _ => return Err(QueueError::Broken("its rings are not in shared memory").into()),
+                    _ => {
+                        return Err(QueueError::Broken("its rings are not in shared memory").into());
+                    }
                 }
             }
             Request::SetQueueBase(queue, base) => {
@@ -270,10 +278,7 @@ impl<D: VirtualDevice> Machine<'_, D> {
         Ok(())
     }
 
-    fn take_memory(
-        &mut self,
-        entries: &[crate::vhost::RegionEntry],
-    ) -> Result<(), MachineError> {
+    fn take_memory(&mut self, entries: &[crate::vhost::RegionEntry]) -> Result<(), MachineError> {
         let mut regions = Vec::with_capacity(entries.len());
         for entry in entries {
             regions.push(Region {

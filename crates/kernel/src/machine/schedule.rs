@@ -25,7 +25,10 @@ impl<D: VirtualDevice> Machine<'_, D> {
             return Ok(true);
         }
         let end = self.limits.virtual_time + Nanos(1);
-        let until = target.unwrap_or(end).min(end).min(self.limits.cut.unwrap_or(end));
+        let until = target
+            .unwrap_or(end)
+            .min(end)
+            .min(self.limits.cut.unwrap_or(end));
         if self.backend.outstanding() > 0 {
             let reached = self.device_to_first_completion(until)?;
             self.now = self.now.max(reached);

@@ -74,7 +74,8 @@ impl Sockets {
     fn new() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("nandscope-fake-{}-{number}", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("nandscope-fake-{}-{number}", std::process::id()));
         std::fs::create_dir(&path).unwrap();
         Sockets(path)
     }
@@ -93,7 +94,10 @@ fn against(
 ) -> (Result<Ended, MachineError>, Vec<Event>, Nanos) {
     let sockets = Sockets::new();
     let (time, disk) = (sockets.0.join("time"), sockets.0.join("disk"));
-    let (one, other) = (UnixListener::bind(&time).unwrap(), UnixListener::bind(&disk).unwrap());
+    let (one, other) = (
+        UnixListener::bind(&time).unwrap(),
+        UnixListener::bind(&disk).unwrap(),
+    );
     let limits = Limits {
         silence: Duration::from_secs(2),
         wall: Duration::from_secs(20),
@@ -109,7 +113,15 @@ fn against(
         optimal_io: Bytes::ZERO,
     };
     let mut toy = Toy::default();
-    let mut machine = Machine::new(&mut toy, Nanos::ZERO, contents, describe, limits, one, other);
+    let mut machine = Machine::new(
+        &mut toy,
+        Nanos::ZERO,
+        contents,
+        describe,
+        limits,
+        one,
+        other,
+    );
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let fake = Fake {
@@ -224,7 +236,10 @@ impl Fake {
     fn set_up(&mut self) {
         self.say(Op::Start, u64::MAX);
         let offered = self.ask(1, &[]);
-        assert_ne!(u64::from_ne_bytes(offered.try_into().unwrap()) & (1 << 30), 0);
+        assert_ne!(
+            u64::from_ne_bytes(offered.try_into().unwrap()) & (1 << 30),
+            0
+        );
         assert_eq!(self.ask(15, &[]), vhost::PROTOCOL_FEATURES.to_ne_bytes());
         self.ask(16, &vhost::PROTOCOL_FEATURES.to_ne_bytes());
         let (ours, theirs) = UnixStream::pair().unwrap();
@@ -240,7 +255,12 @@ impl Fake {
         Self::reply(&mut self.disk);
         self.ask(8, &Self::pair(0, 8));
         let mut addresses = Self::pair(0, 0);
-        addresses.extend(Self::numbers(&[USER + DESCRIPTORS, USER + USED, USER + AVAILABLE, 0]));
+        addresses.extend(Self::numbers(&[
+            USER + DESCRIPTORS,
+            USER + USED,
+            USER + AVAILABLE,
+            0,
+        ]));
         self.ask(9, &addresses);
         self.ask(18, &Self::pair(0, 1));
     }
@@ -262,14 +282,20 @@ impl Fake {
             raw.extend(length.to_le_bytes());
             raw.extend(flags.to_le_bytes());
             raw.extend(next.to_le_bytes());
-            self.memory.write_all_at(&raw, DESCRIPTORS + 16 * i as u64).unwrap();
+            self.memory
+                .write_all_at(&raw, DESCRIPTORS + 16 * i as u64)
+                .unwrap();
         }
         let mut index = [0; 2];
-        self.memory.read_exact_at(&mut index, AVAILABLE + 2).unwrap();
+        self.memory
+            .read_exact_at(&mut index, AVAILABLE + 2)
+            .unwrap();
         let index = u16::from_le_bytes(index);
         let slot = AVAILABLE + 4 + 2 * u64::from(index % 8);
         self.memory.write_all_at(&0u16.to_le_bytes(), slot).unwrap();
-        self.memory.write_all_at(&(index + 1).to_le_bytes(), AVAILABLE + 2).unwrap();
+        self.memory
+            .write_all_at(&(index + 1).to_le_bytes(), AVAILABLE + 2)
+            .unwrap();
     }
 
     fn kick(&mut self) {
@@ -307,7 +333,11 @@ fn a_write_completes_when_the_device_says_so_and_the_kernel_runs_then() {
         kernel.kick();
         kernel.say(Op::Request, 1000);
         kernel.say(Op::Wait, 0);
-        assert_eq!(kernel.interrupted(), Nanos(150), "not the time of the completion");
+        assert_eq!(
+            kernel.interrupted(),
+            Nanos(150),
+            "not the time of the completion"
+        );
         assert_eq!(kernel.status(), 0);
         // Nothing is outstanding: it may run as long as it likes.
         assert_eq!(kernel.told(), (Op::FreeUntil, Nanos(i64::MAX as u64)));
@@ -348,9 +378,15 @@ fn a_kernel_that_runs_freely_is_held_back_before_its_kick_is_answered() {
         kernel.send(35, &Fake::pair(0, 0), &[]);
         let message = kernel.hear();
         assert_eq!((message.op, message.time), (Op::FreeUntil, Nanos(120)));
-        kernel.disk.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+        kernel
+            .disk
+            .set_read_timeout(Some(Duration::from_millis(200)))
+            .unwrap();
         let early = kernel.disk.read(&mut [0; 1]);
-        assert!(early.is_err(), "the kick was answered before the leash was acknowledged");
+        assert!(
+            early.is_err(),
+            "the kick was answered before the leash was acknowledged"
+        );
         kernel.disk.set_read_timeout(None).unwrap();
         kernel.acknowledge(&message);
         Fake::reply(&mut kernel.disk);
@@ -398,7 +434,10 @@ fn a_silent_kernel_ends_at_the_limit() {
         kernel.say(Op::Start, 0);
         std::thread::sleep(Duration::from_secs(4));
     });
-    assert!(matches!(ended, Err(MachineError::Silent { .. })), "{ended:?}");
+    assert!(
+        matches!(ended, Err(MachineError::Silent { .. })),
+        "{ended:?}"
+    );
     assert!(began.elapsed() < Duration::from_secs(6));
 }
 
@@ -441,7 +480,9 @@ fn broken_messages_are_errors_that_say_so() {
         ("queue 3", |k| k.send(35, &Fake::pair(3, 0), &[])),
         ("more requests than descriptors", |k| {
             k.set_up();
-            k.memory.write_all_at(&100u16.to_le_bytes(), AVAILABLE + 2).unwrap();
+            k.memory
+                .write_all_at(&100u16.to_le_bytes(), AVAILABLE + 2)
+                .unwrap();
             k.send(35, &Fake::pair(0, 0), &[]);
         }),
     ];
@@ -482,7 +523,10 @@ fn memory_that_is_not_shared_is_refused() {
         kernel.set_up();
         kernel.put(1, 0, 512, false);
         let outside = (1u64 << 40).to_le_bytes();
-        kernel.memory.write_all_at(&outside, DESCRIPTORS + 16).unwrap();
+        kernel
+            .memory
+            .write_all_at(&outside, DESCRIPTORS + 16)
+            .unwrap();
         kernel.send(35, &Fake::pair(0, 0), &[]);
         let _ = kernel.calendar.read(&mut [0; 64]);
     });
