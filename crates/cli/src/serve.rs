@@ -18,7 +18,7 @@ use nandscope_export::overhead;
 use nandscope_export::server::Server;
 use nandscope_export::service::Service;
 use nandscope_export::store::{Store, StoreError};
-use nandscope_units::Nanos;
+use nandscope_units::{Bytes, Nanos};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -28,6 +28,7 @@ Examples:
   nandscope serve sim:talk-mmcblk1-8gb --nbd tcp:10809 --store card.img
   nandscope serve sim:sm2708-250gb --nbd unix:card.sock --speed max --record seen.nstrace
   nandscope serve sim:talk-mmcblk1-8gb --host sabrelite --fuse card
+  nandscope serve sim:samsung-evo-16gb --vhost-user unix:card.sock
 
 Then, in another terminal:
   nbdinfo 'nbd+unix:///?socket=card.sock'
@@ -51,6 +52,9 @@ pub struct Arguments {
     /// Mount it in this folder as the file card.img, for losetup --direct-io=on (Linux, as root)
     #[arg(long, value_name = "DIR", group = "way")]
     fuse: Option<PathBuf>,
+    /// Serve one virtual machine here as virtio-blk, by vhost-user: unix:PATH (Linux)
+    #[arg(long, value_name = "ADDRESS", group = "way")]
+    vhost_user: Option<Address>,
     /// Host to which the device is attached [default: direct, or that of a kept device]
     #[arg(long, value_name = "NAME|FILE")]
     host: Option<String>,
@@ -125,6 +129,10 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     if let Some(folder) = &arguments.fuse {
         mount(&mut server, folder, &arguments, discards)?;
         ways.push(folder.join(CARD_FILE).display().to_string());
+    }
+    if let Some(address) = &arguments.vhost_user {
+        server = with_machines(server, address, &simulated, &arguments, discards)?;
+        ways.push(format!("vhost-user {}", describe(address)));
     }
     let title = &simulated.device_source.profile.device.title;
     console.print(&format!("serving {title} at\n  {}\n", ways.join("\n  ")))?;
@@ -250,6 +258,46 @@ fn overhead(arguments: &Arguments) -> Result<Nanos, Failure> {
         return overhead::of_mount(folder).map_err(Failure::file);
     }
     overhead::of_socket().map_err(|e| Failure::file(format!("cannot try out a local socket: {e}")))
+}
+
+fn describe(address: &Address) -> String {
+    match address {
+        Address::Unix(path) => path.display().to_string(),
+        Address::Tcp(port) => port.to_string(),
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn with_machines(
+    server: Server<Device>,
+    address: &Address,
+    simulated: &Simulated,
+    arguments: &Arguments,
+    discards: bool,
+) -> Result<Server<Device>, Failure> {
+    if matches!(address, Address::Tcp(_)) {
+        return Err(Failure::usage("--vhost-user takes unix:PATH only"));
+    }
+    let card = &simulated.device_source.profile.card;
+    let disk = nandscope_export::vhost::Disk {
+        size: server.service().store().capacity(),
+        read_only: arguments.read_only,
+        discards,
+        unit: card.as_ref().map(|c| Bytes::kib(u64::from(c.au_kib))),
+    };
+    let listener = Listener::open(address).map_err(Failure::file)?;
+    Ok(server.with_machines_at(listener, disk))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn with_machines(
+    _: Server<Device>,
+    _: &Address,
+    _: &Simulated,
+    _: &Arguments,
+    _: bool,
+) -> Result<Server<Device>, Failure> {
+    Err(Failure::usage("--vhost-user needs Linux; use --nbd"))
 }
 
 #[cfg(target_os = "linux")]

@@ -2,7 +2,7 @@
 //!
 //! [`store`] holds what is written to it; [`service`] drives the device's model against the clock
 //! on the wall; [`server`] is the one thread on which everything runs. Clients ([`client`]) come by
-//! [`nbd`] or [`fuse`]; requests and what comes of them ([`request`]) are the same for all.
+//! [`nbd`], [`fuse`] or [`vhost`]; requests and what comes of them ([`request`]) are the same for all.
 //!
 //! This crate reads no argument and prints nothing; where something ended badly or late it says so
 //! in what it returns.
@@ -25,3 +25,5 @@ pub mod server;
 pub mod service;
 pub mod store;
 mod undo;
+#[cfg(target_os = "linux")]
+pub mod vhost;

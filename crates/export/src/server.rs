@@ -14,6 +14,8 @@ use crate::nbd::connection::Connection;
 use crate::nbd::socket::{Listener, Stream};
 use crate::request::{Done, Origin};
 use crate::service::Service;
+#[cfg(target_os = "linux")]
+use crate::vhost::Disk;
 use nandscope_units::Nanos;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use std::collections::BTreeMap;
@@ -41,6 +43,8 @@ pub struct Server<M> {
     export: Rc<Export>,
     listeners: Vec<Listener>,
     clients: BTreeMap<u64, Box<dyn Client>>,
+    #[cfg(target_os = "linux")]
+    machines_at: Option<(Listener, Disk)>,
     orders_at: Option<Listener>,
     controls: Vec<Control>,
     next_client: u64,
@@ -58,6 +62,8 @@ impl<M: Model> Server<M> {
             export: Rc::new(export),
             listeners,
             clients: BTreeMap::new(),
+            #[cfg(target_os = "linux")]
+            machines_at: None,
             orders_at: None,
             controls: Vec::new(),
             next_client: 0,
@@ -83,6 +89,29 @@ impl<M: Model> Server<M> {
     pub fn add(&mut self, client: Box<dyn Client>) {
         self.clients.insert(self.next_client, client);
         self.next_client += 1;
+    }
+
+    /// Serves virtual machine monitors that come here, by vhost-user, with this disk.
+    #[cfg(target_os = "linux")]
+    #[must_use]
+    pub fn with_machines_at(mut self, listener: Listener, disk: Disk) -> Self {
+        self.machines_at = Some((listener, disk));
+        self
+    }
+
+    /// Takes in a monitor that has connected, if one has.
+    #[cfg(target_os = "linux")]
+    fn accept_machine(&mut self) {
+        let Some((listener, disk)) = &self.machines_at else {
+            return;
+        };
+        // One that cannot be served is hung up on.
+        if let Ok(Stream::Unix(stream)) = listener.accept()
+            && self.clients.len() < MOST_CLIENTS
+            && let Ok(client) = crate::vhost::accept(stream, *disk)
+        {
+            self.add(Box::new(client));
+        }
     }
 
     /// Takes orders for faults here.
@@ -175,6 +204,10 @@ impl<M: Model> Server<M> {
         if let Some(listener) = &self.orders_at {
             waiting.push(PollFd::new(listener, PollFlags::IN));
         }
+        #[cfg(target_os = "linux")]
+        if let Some((listener, _)) = &self.machines_at {
+            waiting.push(PollFd::new(listener, PollFlags::IN));
+        }
         match rustix::event::poll(&mut waiting, Some(&patience)) {
             Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(()),
             Ok(_) => {}
@@ -191,21 +224,27 @@ impl<M: Model> Server<M> {
             );
             begin = end;
         }
-        let controls = &ready[begin..];
+        let (controls, rest) = ready[begin..].split_at(self.controls.len());
+        let (orders, machines) = rest.split_at(usize::from(self.orders_at.is_some()));
         for (control, flags) in self.controls.iter_mut().zip(controls) {
             if !flags.is_empty() {
                 control.receive(&mut self.scratch);
             }
         }
-        if let (Some(listener), Some(flags)) = (&self.orders_at, controls.last())
+        if let (Some(listener), Some(flags)) = (&self.orders_at, orders.first())
             && !flags.is_empty()
             && self.controls.len() < MOST_CONTROLS
             && let Ok(stream) = listener.accept()
         {
             self.controls.push(Control::new(stream));
         }
+        let has_machine = machines.iter().any(|flags| !flags.is_empty());
         for (index, _) in listeners.iter().enumerate().filter(|(_, r)| !r.is_empty()) {
             self.accept(index);
+        }
+        #[cfg(target_os = "linux")]
+        if has_machine {
+            self.accept_machine();
         }
         Ok(())
     }

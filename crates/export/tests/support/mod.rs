@@ -43,6 +43,15 @@ pub struct Serving {
 impl Serving {
     /// A device that takes `latency` for everything.
     pub fn start(export: Export, latency: Nanos) -> Self {
+        Self::start_with(export, latency, |server| server)
+    }
+
+    /// The same, with further ways in.
+    pub fn start_with(
+        export: Export,
+        latency: Nanos,
+        more: impl FnOnce(Server<Even>) -> Server<Even> + Send + 'static,
+    ) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("nandscope-nbd-{}-{number}.sock", std::process::id());
@@ -53,7 +62,7 @@ impl Serving {
         let thread = std::thread::spawn(move || {
             let model = Even::new(CAPACITY, latency);
             let service = Service::new(model, Store::memory(CAPACITY), Speed::Times(1.0));
-            let mut server = Server::new(service, export, vec![listener]);
+            let mut server = more(Server::new(service, export, vec![listener]));
             server.serve(&|| stopped.load(Ordering::Relaxed)).unwrap();
             server.into_service().outstanding()
         });
