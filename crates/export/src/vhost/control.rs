@@ -180,7 +180,7 @@ impl VhostUserBackendReqHandlerMut for Backend {
         for (region, file) in regions.iter().zip(files) {
             let end = region.mmap_offset.checked_add(region.memory_size);
             let length = file.metadata().map_err(Refused::ReqHandlerError)?.len();
-            if !end.is_some_and(|end| end <= length) {
+            if end.is_none_or(|end| end > length) {
                 return Err(Refused::InvalidParam);
             }
             let size = usize::try_from(region.memory_size).map_err(|_| Refused::InvalidParam)?;
