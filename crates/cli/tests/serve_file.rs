@@ -168,8 +168,8 @@ fn slow_flashbench_prints_the_table_of_the_talk() {
     let command = format!("flashbench -a {} --blocksize=1024 0<>/dev/null", device.0);
     // Real time on a machine that others may use: a table that other work has disturbed is not
     // that of the card, and is taken again.
-    let mut tables = Vec::new();
-    while tables.len() < 5 && !tables.last().is_some_and(|t| is_the_talks(t)) {
+    let mut tables: Vec<String> = Vec::new();
+    while tables.len() < 5 && tables.last().is_none_or(|t| !is_the_talks(t)) {
         tables.push(run(&folder, "sh", &["-c", &command]));
     }
     drop(device);
