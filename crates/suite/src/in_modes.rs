@@ -5,7 +5,7 @@ use crate::document::blank;
 use crate::progress::SessionWatcher;
 use crate::review::{ReviewObserver, ReviewOptions, chosen_modes};
 use crate::session::{Flow, Session, SuiteError};
-use crate::spec::SimSpec;
+use crate::spec::{Mode, SimSpec};
 use crate::{facts, figures};
 use nandscope_device::Device;
 use nandscope_measure::result::ResultDocument;
@@ -31,41 +31,84 @@ pub(crate) fn run(
     if options.modes.is_empty() {
         modes.truncate(1);
     }
-    let first = modes
-        .first()
-        .ok_or_else(|| SuiteError::Target(format!("{} is attached to no host", spec.name)))?;
-    let mut device =
-        Device::new(&spec.profile, &first.host, options.seed).map_err(SuiteError::Target)?;
     let mut document = blank(spec, options, procedure, SHORTENED);
-    let count = modes.len();
-    for (number, mode) in modes.into_iter().enumerate() {
-        if number > 0 {
-            device
-                .attach(&spec.profile, &mode.host)
-                .map_err(SuiteError::Target)?;
-        }
-        let info = SimSpec::mode_info(mode, device.path());
-        document.target.modes.push(info);
-        let now = device.now();
-        let mut watcher = SessionWatcher::new(&mut *observer, &mode.name, number, count);
-        let mut session = Session::new(
-            SimTarget::at(device, now),
-            options.seed,
-            &mut document,
-            Some(mode.name.clone()),
-            stop,
-            &mut watcher,
-        );
-        let flow = measure(&mut session);
-        device = session.target.into_device();
-        figures::add(&mut document, Some(&mode.name));
-        if flow? == Flow::Stop {
-            document.complete = false;
-            break;
-        }
-    }
+    let turns = Turns {
+        spec,
+        options,
+        settle: |_| {},
+    };
+    turns.take(&modes, &mut document, observer, stop, measure)?;
+    published(spec, options, document)
+}
+
+/// The document with published values beside its figures, unless less was done than they ask for.
+///
+/// # Errors
+/// As [`facts::publish`].
+pub(crate) fn published(
+    spec: &SimSpec,
+    options: &ReviewOptions,
+    mut document: ResultDocument,
+) -> Result<ResultDocument, SuiteError> {
     if !options.quick {
         facts::publish(&mut document, &spec.profile.device.name)?;
     }
     Ok(document)
+}
+
+/// One and the same device, attached in one mode after the other.
+pub(crate) struct Turns<'a> {
+    pub(crate) spec: &'a SimSpec,
+    pub(crate) options: &'a ReviewOptions,
+    /// What is done with the device when it has been attached anew.
+    pub(crate) settle: fn(&mut Device),
+}
+
+impl Turns<'_> {
+    /// Measures in each of `modes` and gives the number of those that were measured to the end;
+    /// a document that is stopped before is marked as incomplete.
+    ///
+    /// # Errors
+    /// Where there is no mode, the device cannot be made or attached, or `measure` fails.
+    pub(crate) fn take(
+        &self,
+        modes: &[&Mode],
+        document: &mut ResultDocument,
+        observer: &mut dyn ReviewObserver,
+        stop: &dyn Fn() -> bool,
+        measure: impl Fn(&mut Session<'_, SimTarget>) -> Result<Flow, SuiteError>,
+    ) -> Result<usize, SuiteError> {
+        let (profile, seed) = (&self.spec.profile, self.options.seed);
+        let first = modes.first().ok_or_else(|| {
+            SuiteError::Target(format!("{} is attached to no host", self.spec.name))
+        })?;
+        let mut device = Device::new(profile, &first.host, seed).map_err(SuiteError::Target)?;
+        for (number, mode) in modes.iter().enumerate() {
+            if number > 0 {
+                let attached = device.attach(profile, &mode.host);
+                attached.map_err(SuiteError::Target)?;
+                (self.settle)(&mut device);
+            }
+            let info = SimSpec::mode_info(mode, device.path());
+            document.target.modes.push(info);
+            let now = device.now();
+            let mut watcher = SessionWatcher::new(&mut *observer, &mode.name, number, modes.len());
+            let mut session = Session::new(
+                SimTarget::at(device, now),
+                seed,
+                document,
+                Some(mode.name.clone()),
+                stop,
+                &mut watcher,
+            );
+            let flow = measure(&mut session);
+            device = session.target.into_device();
+            figures::add(document, Some(&mode.name));
+            if flow? == Flow::Stop {
+                document.complete = false;
+                return Ok(number);
+            }
+        }
+        Ok(modes.len())
+    }
 }

@@ -5,15 +5,12 @@
 //! The device stays the same and so does what is on it; what differs is the chain before it.
 
 use crate::document::{blank, value};
+use crate::in_modes::{Turns, published};
 use crate::jobs::phase;
-use crate::progress::SessionWatcher;
 use crate::review::{ReviewObserver, ReviewOptions, chosen_modes};
 use crate::session::{Flow, Pick, Session, SuiteError, figure_id};
 use crate::spec::{Mode, SimSpec};
-use crate::{facts, figures};
-use nandscope_device::Device;
 use nandscope_measure::result::{Figure, ResultDocument};
-use nandscope_measure::sim::SimTarget;
 use nandscope_measure::target::Target;
 
 const SECTION: &str = "Iometer";
@@ -48,46 +45,17 @@ pub(crate) fn run(
     stop: &dyn Fn() -> bool,
 ) -> Result<ResultDocument, SuiteError> {
     let modes = chosen_modes(spec, options)?;
-    let first = modes
-        .first()
-        .ok_or_else(|| SuiteError::Target("there is no port to measure at".to_string()))?;
-    let mut device =
-        Device::new(&spec.profile, &first.host, options.seed).map_err(SuiteError::Target)?;
     let mut document = blank(spec, options, "iometer", "");
-    let count = modes.len();
-    let mut measured: Vec<&Mode> = Vec::new();
-    for (number, mode) in modes.into_iter().enumerate() {
-        if number > 0 {
-            device
-                .attach(&spec.profile, &mode.host)
-                .map_err(SuiteError::Target)?;
-        }
-        let info = SimSpec::mode_info(mode, device.path());
-        document.target.modes.push(info);
-        let now = device.now();
-        let mut watcher = SessionWatcher::new(&mut *observer, &mode.name, number, count);
-        let mut session = Session::new(
-            SimTarget::at(device, now),
-            options.seed,
-            &mut document,
-            Some(mode.name.clone()),
-            stop,
-            &mut watcher,
-        );
-        let flow = port(&mut session, options.quick);
-        device = session.target.into_device();
-        figures::add(&mut document, Some(&mode.name));
-        if flow? == Flow::Stop {
-            document.complete = false;
-            break;
-        }
-        measured.push(mode);
-    }
-    side_by_side(&mut document, &measured);
-    if !options.quick {
-        facts::publish(&mut document, &spec.profile.device.name)?;
-    }
-    Ok(document)
+    let turns = Turns {
+        spec,
+        options,
+        settle: |_| {},
+    };
+    let measured = turns.take(&modes, &mut document, observer, stop, |session| {
+        port(session, options.quick)
+    })?;
+    side_by_side(&mut document, &modes[..measured]);
+    published(spec, options, document)
 }
 
 /// Steps at each port: the file, read, write.

@@ -5,13 +5,12 @@
 
 use crate::crystaldiskmark as cdm;
 use crate::document::blank;
-use crate::progress::SessionWatcher;
+use crate::in_modes::{Turns, published};
 use crate::session::{Flow, Session, SuiteError};
 use crate::spec::{Mode, SimSpec};
-use crate::{applications, facts, figures, folders, formatting, sequential};
+use crate::{applications, folders, formatting, sequential};
 use nandscope_device::Device;
 use nandscope_measure::result::ResultDocument;
-use nandscope_measure::sim::SimTarget;
 use nandscope_measure::target::Target;
 use nandscope_units::Nanos;
 use nandscope_workload::files::das_suite;
@@ -133,46 +132,16 @@ pub fn review(
     stop: &dyn Fn() -> bool,
 ) -> Result<ResultDocument, SuiteError> {
     let modes = chosen_modes(spec, options)?;
-    let first = modes
-        .first()
-        .ok_or_else(|| SuiteError::Target("there is no mode to review".to_string()))?;
-    let mut device =
-        Device::new(&spec.profile, &first.host, options.seed).map_err(SuiteError::Target)?;
     let mut document = blank(spec, options, "card review", SHORTENED);
-    let count = modes.len();
-    for (number, mode) in modes.into_iter().enumerate() {
-        if number > 0 {
-            device
-                .attach(&spec.profile, &mode.host)
-                .map_err(SuiteError::Target)?;
-            cool_down(&mut device);
-        }
-        document
-            .target
-            .modes
-            .push(SimSpec::mode_info(mode, device.path()));
-        let now = device.now();
-        let mut watcher = SessionWatcher::new(&mut *observer, &mode.name, number, count);
-        let mut session = Session::new(
-            SimTarget::at(device, now),
-            options.seed,
-            &mut document,
-            Some(mode.name.clone()),
-            stop,
-            &mut watcher,
-        );
-        let flow = all_stages(&mut session, options.quick);
-        device = session.target.into_device();
-        figures::add(&mut document, Some(&mode.name));
-        if flow? == Flow::Stop {
-            document.complete = false;
-            break;
-        }
-    }
-    if !options.quick {
-        facts::publish(&mut document, &spec.profile.device.name)?;
-    }
-    Ok(document)
+    let turns = Turns {
+        spec,
+        options,
+        settle: cool_down,
+    };
+    turns.take(&modes, &mut document, observer, stop, |session| {
+        all_stages(session, options.quick)
+    })?;
+    published(spec, options, document)
 }
 
 pub(crate) fn all_stages<T: Target>(
