@@ -9,7 +9,7 @@ mod steps;
 pub(crate) use describe::{columns, size};
 pub(crate) use nandscope_infer::flashbench::median;
 pub use nandscope_infer::flashbench::{
-    AlignPlan, AlignRow, Boundaries, CLEAR, CardStep, Certainty, FatRounds, Knee, OpenAu,
+    AlignPlan, AlignRow, Boundaries, CLEAR, CardStep, Care, Certainty, FatRounds, Knee, OpenAu,
     OpenUnits, Order, Pinned, Rate, Treatment, VISIBLE, align, allocation_unit, boundaries,
     fat_and_data, find_fat, knee, open_units, page_size, recorded, search, treatments,
 };

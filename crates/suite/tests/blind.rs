@@ -42,3 +42,19 @@ fn the_first_devices_of_the_blind_test() {
     assert!(table.rows["open-linear"].right >= 8);
     assert!(table.most_written <= 4_000_000_000 && table.longest_s <= 1200.0);
 }
+
+#[test]
+#[ignore = "two hundred devices take a minute; run by name, and to make the table of docs/inference.md"]
+fn blind_200() {
+    let table = table(200);
+    println!("{}", table.markdown());
+    let unit = table.rows["unit"];
+    assert!(unit.wrong * 100 <= unit.asked);
+    let open = table.rows["open-linear"];
+    assert!(open.right * 10 >= open.asked * 9 && open.wrong * 50 <= open.asked);
+    for id in ["page", "slc"] {
+        let row = table.rows[id];
+        assert!(row.right * 10 >= row.asked * 9, "{id}: {row:?}");
+    }
+    assert!(table.most_written <= 4_000_000_000 && table.longest_s <= 1200.0);
+}

@@ -10,7 +10,7 @@ use card::Card;
 use nandscope_measure::target::Target;
 use nandscope_suite::flashbench::recorded::{Recorded, RunId};
 use nandscope_suite::flashbench::{
-    AlignPlan, AlignRow, Certainty, Knee, OpenAu, Order, Pinned, align, allocation_unit,
+    AlignPlan, AlignRow, Care, Certainty, Knee, OpenAu, Order, Pinned, align, allocation_unit,
     boundaries, fat_and_data, find_fat, knee, open_units, page_size, search, treatments,
 };
 use nandscope_suite::probe::{Probe, ProbeError};
@@ -133,6 +133,7 @@ fn plan(unit: u64, order: Order) -> OpenAu {
         order,
         seed: 3,
         budget: None,
+        care: Care::default(),
     }
 }
 

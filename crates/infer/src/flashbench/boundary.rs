@@ -130,6 +130,57 @@ pub fn boundaries(families: &[Vec<AlignRow>]) -> Boundaries {
     }
 }
 
+/// A rise must be this many times the scatter of the rows on either side of it.
+const SCATTER: f64 = 8.0;
+/// The scatter of a few rows may be small by chance; it is taken for this at least, µs.
+const SCATTER_US: f64 = 0.3;
+
+/// A unit whose step is small beside that of the page, but large beside the scatter of the rows: the rows
+/// below it lie on one level, those from it on lie on another. For tables of many tries only; the answer
+/// counts the same families as [`boundaries`].
+pub fn faint_unit(families: &[Vec<AlignRow>]) -> Option<CardStep> {
+    let powers = families.first()?;
+    let page = last_step(powers, PAGE_MAX).max(UNIT_MIN / 2);
+    let all = families.iter().filter_map(|rows| {
+        let factor = rows
+            .first()
+            .map_or(1, |r| r.align >> r.align.trailing_zeros().min(63));
+        level(rows, factor.saturating_mul(page))
+    });
+    let steps: Vec<CardStep> = all.collect();
+    let rise = |s: &CardStep| s.to_us - s.from_us;
+    let strongest = steps.iter().map(rise).fold(0.0, f64::max);
+    let full = steps.into_iter().filter(|s| rise(s) >= FULL * strongest);
+    full.min_by_key(|s| s.at)
+}
+
+/// The change of level among the rows above the page that stands out most, where it does.
+fn level(rows: &[AlignRow], page: u64) -> Option<CardStep> {
+    let inside = |r: &&AlignRow| r.off_boundary == 0 && r.align > page && r.align <= UNIT_MAX;
+    let mut rows: Vec<&AlignRow> = rows.iter().filter(inside).collect();
+    rows.sort_by_key(|r| r.align);
+    let diffs: Vec<f64> = rows.iter().map(|r| r.diff_us).collect();
+    let splits = (2..diffs.len().saturating_sub(1)).map(|i| {
+        let (below, above) = diffs.split_at(i);
+        let (from, to) = (median(below), median(above));
+        let off = below
+            .iter()
+            .map(|d| d - from)
+            .chain(above.iter().map(|d| d - to));
+        let off: Vec<f64> = off.map(f64::abs).collect();
+        let worst = off.iter().copied().fold(SCATTER_US, f64::max);
+        (i, from, to, (to - from) / worst)
+    });
+    let best = splits.max_by(|a, b| a.3.total_cmp(&b.3));
+    best.filter(|b| b.3 >= SCATTER)
+        .map(|(i, from_us, to_us, _)| CardStep {
+            at: rows[i].align,
+            ratio: to_us / from_us.max(NOISE_US),
+            from_us,
+            to_us,
+        })
+}
+
 /// Rows at and above a step by which it is judged: a boundary of a unit is one at its multiples too,
 /// so that a lone high row is a disturbance.
 const LASTING: usize = 3;

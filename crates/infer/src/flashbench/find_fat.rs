@@ -3,7 +3,7 @@
 //! allocation table otherwise, their rates differ from those of the rest.
 
 use super::boundary::CLEAR;
-use super::open_au::{OpenAu, Order};
+use super::open_au::{Care, OpenAu, Order};
 use crate::timed::{Probe, ProbeError};
 use nandscope_measure::target::Target;
 use nandscope_units::{Bytes, Nanos};
@@ -109,6 +109,7 @@ pub fn lengths(unit: u64, least: u64) -> Vec<u64> {
         order: Order::Linear,
         seed: 0,
         budget: None,
+        care: Care::default(),
     };
     plan.lengths(least)
 }

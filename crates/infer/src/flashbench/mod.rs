@@ -15,11 +15,11 @@ pub mod recorded;
 pub use align::{AlignPlan, align};
 pub use boundary::{
     AlignRow, Boundaries, CLEAR, CardStep, Certainty, VISIBLE, allocation_unit, boundaries,
-    page_size,
+    faint_unit, page_size,
 };
 pub use find_fat::{Treatment, confirmed, find_fat, lengths, median, treatments};
 pub use knee::{Knee, OpenUnits, SHORTEST, knee, open_units};
-pub use open_au::{OpenAu, Order, Rate, search};
+pub use open_au::{Care, OpenAu, Order, Rate, search};
 pub use order::shuffled;
 pub use pinned::{FatRounds, Pinned, fat_and_data};
 

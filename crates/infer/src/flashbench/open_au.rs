@@ -68,21 +68,39 @@ pub struct OpenAu {
     pub seed: u64,
     /// A rate is based on what was written in this time, where there is more; `None` fills the units.
     pub budget: Option<Nanos>,
+    /// What keeps one measurement from disturbing the next.
+    pub care: Care,
+}
+
+/// What keeps one measurement from disturbing the next; by default nothing, as in flashbench.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Care {
+    /// Rounds at the beginning that do not count: units that the measurement before left half
+    /// written are closed in them.
+    pub warm: u32,
+    /// The first unit that is written to lies here at the earliest, bytes; 16 MiB where it is less.
+    pub from: u64,
+    /// So much of a unit is written at most, bytes; all of it where 0.
+    pub extent: u64,
+    /// Each number of units is tried in units of its own, which lie between those of the others.
+    pub fresh: bool,
 }
 
 impl OpenAu {
     /// The most units that fit the device, up to `most`.
     pub fn fitting(&self, capacity: Bytes, most: u32) -> u32 {
-        let room = capacity.0.saturating_sub(self.start() + self.unit);
+        let between = if self.care.fresh { APART - 1 } else { 0 };
+        let first = self.start() + self.unit * (1 + between);
+        let room = capacity.0.saturating_sub(first);
         let more = room / (APART * self.unit.max(1));
-        if capacity.0 < self.start() + self.unit {
+        if capacity.0 < first {
             return 0;
         }
         most.min(u32::try_from(more + 1).unwrap_or(u32::MAX))
     }
 
     fn start(&self) -> u64 {
-        FIRST.next_multiple_of(self.unit.max(1))
+        FIRST.max(self.care.from).next_multiple_of(self.unit.max(1))
     }
 
     /// Where the unit with this number among those written in turn begins.
@@ -108,6 +126,17 @@ impl OpenAu {
         units: u32,
         length: u64,
     ) -> Result<Rate, ProbeError> {
+        self.shifted(probe, units, length, 0)
+    }
+
+    /// The same in units that lie so many behind.
+    fn shifted<T: Target>(
+        &self,
+        probe: &mut Probe<'_, T>,
+        units: u32,
+        length: u64,
+        shift: u64,
+    ) -> Result<Rate, ProbeError> {
         if units == 0 || self.fitting(probe.capacity(), units) < units {
             return Err(ProbeError::Failed(format!(
                 "{units} units of {} that lie {APART} units apart do not fit {}",
@@ -121,18 +150,32 @@ impl OpenAu {
                 self.unit
             )));
         }
-        let places = u32::try_from(self.unit / length).unwrap_or(u32::MAX);
+        let extent = match self.care.extent {
+            0 => self.unit,
+            extent => extent.clamp(length, self.unit),
+        };
+        let places = u32::try_from(extent / length).unwrap_or(u32::MAX);
         // The same turn in every round, as in flashbench.
         let turn = shuffled(units, self.seed ^ 1);
         let mut spent = Nanos::ZERO;
         let mut rounds = 0;
-        for place in self.order.places(places, self.seed) {
+        // Short measurements count whole.
+        let warm = self.care.warm.min(places / 4);
+        for (number, place) in (0..).zip(self.order.places(places, self.seed)) {
             for unit in &turn {
-                let offset = Bytes(self.place(u64::from(*unit)) + u64::from(place) * length);
+                let begin = self.place(u64::from(*unit)) + shift * self.unit;
+                let offset = Bytes(begin + u64::from(place) * length);
                 spent += probe.write(offset, Bytes(length))?;
             }
+            if number < warm {
+                spent = Nanos::ZERO;
+                continue;
+            }
             rounds += 1;
-            if rounds >= ROUNDS_MIN && self.budget.is_some_and(|b| spent > b) {
+            let over = |times: u64| self.budget.is_some_and(|b| spent.0 > times * b.0);
+            // Without the unsteady beginning few rounds do, where they take long.
+            let few = self.care.warm > 0 && rounds >= 2 && over(4);
+            if few || rounds >= ROUNDS_MIN && over(1) {
                 break;
             }
         }
@@ -141,7 +184,7 @@ impl OpenAu {
             units,
             length,
             bytes_per_s: bytes / spent.as_secs_f64().max(1e-9),
-            whole: rounds == places,
+            whole: rounds + warm == places,
         })
     }
 }
@@ -163,7 +206,12 @@ pub fn search<T: Target>(
     let mut slow = None;
     let mut next = 1;
     while next <= most && next > fast {
-        let rate = plan.rate(probe, next, length)?;
+        let shift = if plan.care.fresh {
+            rates.len() as u64 % APART
+        } else {
+            0
+        };
+        let rate = plan.shifted(probe, next, length, shift)?;
         rates.push(rate);
         if rate.bytes_per_s < best / 2.0 {
             slow = Some(next);
@@ -194,6 +242,7 @@ mod tests {
             order: Order::Linear,
             seed: 1,
             budget: None,
+            care: Care::default(),
         };
         assert_eq!(plan.fitting(Bytes::mib(19), 32), 0);
         assert_eq!(plan.fitting(Bytes::mib(20), 32), 1);

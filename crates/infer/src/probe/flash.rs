@@ -5,7 +5,7 @@
 use super::Probing;
 use super::finding::{Finding, LIKELY, SURE, Value, size};
 use crate::flashbench::{
-    AlignPlan, AlignRow, Boundaries, CardStep, Certainty, align, boundaries as judge,
+    AlignPlan, AlignRow, Boundaries, CardStep, Certainty, align, boundaries as judge, faint_unit,
 };
 use crate::timed::ProbeError;
 use nandscope_measure::result::Curve;
@@ -14,7 +14,7 @@ use nandscope_units::Bytes;
 
 /// Odd factors of boundaries.
 const FACTORS: [u64; 4] = [1, 3, 5, 9];
-/// Tries of each place, and of those where the first were not enough.
+/// Tries of each place in the first pass and in the second.
 const TRIES: [u32; 2] = [5, 20];
 
 /// Looks for page and unit within the first `span` bytes.
@@ -23,32 +23,33 @@ pub(super) fn boundaries<T: Target>(
     span: Bytes,
 ) -> Result<Boundaries, ProbeError> {
     probing.target.show(span);
-    let mut found = Boundaries::default();
-    let mut families = Vec::new();
-    for tries in TRIES {
-        families = FACTORS
-            .iter()
-            .map(|factor| {
-                let plan = AlignPlan {
-                    tries,
-                    factor: *factor,
-                    wrap: false,
-                    ..AlignPlan::default()
-                };
-                probing.timed(|p| align(p, &plan))
-            })
-            .collect::<Result<Vec<_>, _>>()?;
-        found = judge(&families);
-        let clear = |s: &CardStep| s.certainty() != Certainty::Weak;
-        if found.unit.iter().all(clear) && found.page.iter().all(clear) {
-            break;
-        }
-    }
+    // Two passes, so that a stall in one of them makes no boundary.
+    let first = families(probing, TRIES[0])?;
+    let families = families(probing, TRIES[1])?;
+    let mut found = judge(&families);
+    let (earlier, faint) = (judge(&first), faint_unit(&families));
+    let agrees = |unit: &CardStep| {
+        let other = earlier.unit.filter(|s| s.certainty() == Certainty::Clear);
+        other.is_none_or(|other| other.at == unit.at)
+    };
+    let clear = |s: &CardStep| s.certainty() != Certainty::None && agrees(s);
+    let seen = found.unit.filter(clear);
+    // The faint one counts where it says the same as the first pass, or neither says anything.
+    let faint = faint.filter(|f| seen.is_none() && agrees(f));
+    found.unit = seen.or(faint);
     probing.target.show(probing.target.whole());
     let powers = families.first().map(Vec::as_slice).unwrap_or_default();
     probing.report.curves.push(curve(powers));
     probing.add(answer("page", "Page", found.page));
-    probing.add(answer("unit", "Allocation unit", found.unit));
+    let whole_pages = super::units::overlaps(probing);
+    probing.add(match &whole_pages {
+        Some(why) => Finding::cannot_tell("unit", "Allocation unit", why.clone()),
+        None if faint.is_some() => faintly(faint),
+        None => answer("unit", "Allocation unit", found.unit),
+    });
+    if whole_pages.is_some() {
+        found.unit = None;
+    }
     if found
         .unit
         .is_some_and(|s| s.certainty() == Certainty::Clear)
@@ -70,6 +71,44 @@ pub(super) fn boundaries<T: Target>(
         ));
     }
     Ok(found)
+}
+
+/// Tables of all families.
+fn families<T: Target>(
+    probing: &mut Probing<'_, T>,
+    tries: u32,
+) -> Result<Vec<Vec<AlignRow>>, ProbeError> {
+    let tables = FACTORS.iter().map(|factor| {
+        let plan = AlignPlan {
+            tries,
+            factor: *factor,
+            wrap: false,
+            ..AlignPlan::default()
+        };
+        probing.timed(|p| align(p, &plan))
+    });
+    tables.collect()
+}
+
+fn faintly(step: Option<CardStep>) -> Finding {
+    let (id, question) = ("unit", "Allocation unit");
+    let Some(step) = step else {
+        return Finding::cannot_tell(id, question, "no step");
+    };
+    let evidence = format!(
+        "the extra time of a read across lies at {:.1} µs below {} and at {:.1} µs from there on: a small step, but many times the scatter of the rows",
+        step.from_us,
+        size(step.at),
+        step.to_us
+    );
+    Finding::new(
+        id,
+        question,
+        Value::Bytes(step.at),
+        size(step.at),
+        LIKELY,
+        evidence,
+    )
 }
 
 fn curve(rows: &[AlignRow]) -> Curve {

@@ -3,7 +3,7 @@
 use super::Probing;
 use super::finding::{Finding, LIKELY, SURE, Value, size};
 use crate::flashbench::{
-    Boundaries, Certainty, Knee, OpenAu, OpenUnits, Order, Pinned, Rate, SHORTEST, confirmed,
+    Boundaries, Care, Certainty, Knee, OpenAu, OpenUnits, Order, Pinned, Rate, SHORTEST, confirmed,
     fat_and_data, find_fat, open_units, search, treatments,
 };
 use crate::timed::ProbeError;
@@ -13,43 +13,58 @@ use nandscope_units::Nanos;
 
 /// The most units in turn.
 const UNITS_MAX: u32 = 32;
-/// Where the unit could not be told: a common multiple of most, so that no two places share one.
-const UNIT_DEFAULT: u64 = 8 << 20;
+/// Where the unit could not be told: a common multiple of most, so that no two places share one, and
+/// each begins one.
+const UNIT_DEFAULT: u64 = 48 << 20;
 /// Time for one rate.
 const BUDGET: Nanos = Nanos::from_secs(4);
+/// Where the unit is not known, so much is written from its beginning: no unit is smaller.
+const EXTENT: u64 = 1 << 20;
+/// Rounds in which what the measurement before left is closed.
+const WARM: u32 = 3;
 /// First units that are compared.
 const FIRST_UNITS: u32 = 8;
 /// Units that may hold the file allocation table.
 const FAT_UNITS: u64 = 2;
+
+const QUESTIONS: [(&str, &str); 3] = [
+    ("open-linear", "Open allocation units, written in order"),
+    ("open-random", "Open allocation units, written at random"),
+    ("fat", "First units treated otherwise"),
+];
+/// A device that does so many reads at once is no card with allocation units: those do one thing
+/// after another.
+const OVERLAPS: f64 = 1.6;
+
+/// Why the device has no allocation units, where it has none.
+pub(super) fn overlaps<T: Target>(probing: &Probing<'_, T>) -> Option<String> {
+    let Value::Factor(factor) = probing.report.finding("parallelism")?.value? else {
+        return None;
+    };
+    (factor >= OVERLAPS).then(|| {
+        format!("it does {factor:.1} reads at once, as devices do that map single pages; boundaries in them are those of stripes, and there are no units to be opened")
+    })
+}
 
 /// Finds the number of open units in both orders, and how the first ones are treated.
 pub(super) fn open<T: Target>(
     probing: &mut Probing<'_, T>,
     found: Boundaries,
 ) -> Result<(), ProbeError> {
-    let seen = found.unit.filter(|s| s.certainty() != Certainty::None);
+    if let Some(why) = overlaps(probing) {
+        for (id, question) in QUESTIONS {
+            probing.add(Finding::cannot_tell(id, question, why.clone()));
+        }
+        return Ok(());
+    }
+    let seen = found.unit;
     let unit = seen.map_or(UNIT_DEFAULT, |s| s.at);
     let mut linear = None;
     let mut in_line: Vec<Rate> = Vec::new();
-    for (order, id, question) in [
-        (
-            Order::Linear,
-            "open-linear",
-            "Open allocation units, written in order",
-        ),
-        (
-            Order::Random,
-            "open-random",
-            "Open allocation units, written at random",
-        ),
-    ] {
-        let plan = plan(probing, unit, order);
-        if probing.writes_left() < 200 << 20 {
-            probing.add(Finding::cannot_tell(
-                id,
-                question,
-                "the budget of writes is spent",
-            ));
+    for (order, (id, question)) in [Order::Linear, Order::Random].into_iter().zip(QUESTIONS) {
+        let plan = plan(probing, unit, seen.is_some(), order);
+        if probing.writes_left() < 200 << 20 || probing.time_left() < share(probing, 0.3) {
+            probing.add(Finding::cannot_tell(id, question, SPENT));
             continue;
         }
         let length = plan.lengths(SHORTEST).last().copied().unwrap_or(unit);
@@ -73,7 +88,9 @@ pub(super) fn open<T: Target>(
             in_line = rates;
         }
     }
-    if seen.is_some() {
+    if probing.time_left() < share(probing, 0.15) {
+        probing.add(Finding::cannot_tell("fat", QUESTIONS[2].1, SPENT));
+    } else if seen.is_some() {
         first_units(probing, unit, linear)?;
     } else {
         probing.add(Finding::cannot_tell(
@@ -85,12 +102,26 @@ pub(super) fn open<T: Target>(
     Ok(())
 }
 
-fn plan<T: Target>(probing: &Probing<'_, T>, unit: u64, order: Order) -> OpenAu {
+const SPENT: &str = "the budget of time or writes is spent";
+
+/// A share of all the time there is.
+fn share<T: Target>(probing: &Probing<'_, T>, share: f64) -> Nanos {
+    Nanos((probing.options.time.0 as f64 * share) as u64)
+}
+
+fn plan<T: Target>(probing: &Probing<'_, T>, unit: u64, known: bool, order: Order) -> OpenAu {
     OpenAu {
         unit,
         order,
         seed: probing.options.seed,
         budget: Some(BUDGET),
+        care: Care {
+            warm: WARM,
+            // Behind everything that may be treated otherwise.
+            from: 4 * unit.min(UNIT_DEFAULT / 4),
+            extent: if known { 0 } else { EXTENT },
+            fresh: true,
+        },
     }
 }
 
@@ -166,7 +197,7 @@ fn first_units<T: Target>(
 ) -> Result<(), ProbeError> {
     let question = "First units treated otherwise";
     let units = FIRST_UNITS.min(u32::try_from(probing.target.whole().0 / unit).unwrap_or(0));
-    let lengths: Vec<u64> = plan(probing, unit, Order::Linear).lengths(SHORTEST);
+    let lengths: Vec<u64> = plan(probing, unit, true, Order::Linear).lengths(SHORTEST);
     // The whole unit and the shortest piece tell as much as all between.
     let lengths = [
         lengths.first().copied().unwrap_or(unit),
@@ -250,14 +281,14 @@ fn kept_open<T: Target>(
     else {
         return Ok(None);
     };
-    let plan = plan(probing, unit, Order::Linear);
+    let plan = plan(probing, unit, true, Order::Linear);
     if plan.fitting(probing.target.whole(), units + 2) < units + 2 {
         return Ok(None);
     }
     let mut kept = Vec::new();
     let mut told = false;
     for first in 0..FAT_UNITS {
-        if (first + 1) * unit > 16 << 20 {
+        if (first + 1) * unit > plan.place(0) {
             break;
         }
         let rounds = probing.timed(|p| fat_and_data(p, &plan, units, length, first))?;

@@ -183,11 +183,15 @@ pub(super) fn buffer<T: Target>(
     probing: &mut Probing<'_, T>,
     span: Bytes,
 ) -> Result<(), ProbeError> {
-    const SHORT: u64 = 4096;
+    const SHORT: u64 = 32 << 10;
+    const BURSTS: u64 = 9;
+    /// Half of the bursts must lie this close to the middle.
+    const SPREAD: f64 = 0.08;
     let question = "RAM that gathers writes";
-    let count = 4096.min(probing.writes_left() / 8 / SHORT) as usize;
+    let count = 2048.min(probing.writes_left() / 8 / SHORT) as usize;
+    let programming = programming(probing, span)?;
     let mut seen = Vec::new();
-    for round in 0..5 {
+    for round in 0..BURSTS {
         probing.target.idle(Nanos::from_millis(500))?;
         let order = places(
             span.0,
@@ -199,55 +203,66 @@ pub(super) fn buffer<T: Target>(
         let at: Vec<u64> = (0..count as u64).map(|i| begin + i * SHORT).collect();
         let ends = probing.target.many(OpKind::Write, &at, SHORT as u32, 32)?;
         let ends: Vec<f64> = ends.iter().map(|t| t.as_secs_f64()).collect();
-        seen.extend(filled(&ends));
+        seen.extend(filled(&ends, programming));
     }
-    let finding = if seen.len() >= 3 {
-        let bytes = median(&seen) * SHORT as f64;
-        let spread = seen
-            .iter()
-            .map(|s| (s * SHORT as f64 / bytes - 1.0).abs())
-            .fold(0.0, f64::max);
-        let confidence = if spread < 0.1 { LIKELY } else { 0.7 };
-        let bytes = (bytes / 4096.0) as u64 * 4096;
-        Finding::new(
-            "buffer",
-            question,
-            Value::Bytes(bytes),
-            format!("about {}", size(bytes)),
-            confidence,
+    seen.sort_by(f64::total_cmp);
+    let middle = median(&seen);
+    let off: Vec<f64> = seen.iter().map(|s| (s / middle - 1.0).abs()).collect();
+    let spread = median(&off);
+    let shown: Vec<String> = seen
+        .iter()
+        .map(|s| size((s * SHORT as f64) as u64))
+        .collect();
+    let evidence = format!(
+        "{BURSTS} bursts after half a second of rest; taken at once: {}; a short write is in the flash after {:.0} µs",
+        shown.join(", "),
+        programming * 1e6
+    );
+    // Half of the bursts close together bound it from above; how much of that had reached the flash by then
+    // cannot be told to a tenth.
+    let finding = Finding::cannot_tell(
+        "buffer",
+        question,
+        if seen.len() > BURSTS as usize / 2 && spread <= SPREAD {
             format!(
-                "after half a second of rest so much is taken at once, median of {} bursts, {:.0} % apart at most",
-                seen.len(),
-                spread * 100.0
-            ),
-        )
-    } else {
-        Finding::cannot_tell(
-            "buffer",
-            question,
-            "writes of 4 KiB are not taken faster at first than later",
-        )
-    };
+                "at most about {}: {evidence}",
+                size((middle * SHORT as f64) as u64)
+            )
+        } else {
+            evidence
+        },
+    );
     probing.add(finding);
     Ok(())
 }
 
-/// How many writes a burst had in memory when the rate fell: where two slopes meet, what was drained by
-/// then subtracted. `None` where the rate does not fall to half.
-fn filled(ends: &[f64]) -> Option<f64> {
+/// How long it takes until something written is in the flash: a short write and a flush.
+fn programming<T: Target>(probing: &mut Probing<'_, T>, span: Bytes) -> Result<f64, ProbeError> {
+    let at = places(span.0, 4096, 9, probing.options.seed + 5);
+    let mut times = Vec::new();
+    for place in at {
+        probing.target.many(OpKind::Write, &[place], 4096, 1)?;
+        let flushed = probing.target.many(OpKind::Flush, &[0], 0, 1);
+        times.extend(flushed.ok().and_then(|t| t.last().map(|t| t.as_secs_f64())));
+    }
+    Ok(median(&times))
+}
+
+/// How many writes a burst had in memory when it was full. `None` where the rate does not fall enough.
+/// From then on as many are taken as are done, so that the difference of both stays: the line through the late
+/// part, drawn back to the beginning, and what it would have done until the first was in the flash.
+fn filled(ends: &[f64], programming_s: f64) -> Option<f64> {
     let n = ends.len();
     if n < 256 {
         return None;
     }
     let late = (ends[n - 1] - ends[n / 2]) / (n - 1 - n / 2) as f64;
-    let early_count = 32;
+    let early_count = 16;
     let early = (ends[early_count - 1] - ends[0]) / (early_count - 1) as f64;
-    if early > 0.5 * late {
+    if early > 0.7 * late {
         return None;
     }
-    // The line through the late part, drawn back to the time of the first completion: what it lies
-    // above zero there was taken without being done.
-    let back = (ends[n / 2] - ends[0]) / late;
-    let taken = (n / 2) as f64 - back;
+    let back = ends[n / 2] / late;
+    let taken = (n / 2) as f64 - back + programming_s / late;
     (taken >= 2.0 && taken < n as f64 / 2.0).then_some(taken)
 }

@@ -2,8 +2,8 @@
 
 use crate::flashbench::recorded::{Recorded, RecordedRate, RecordedUnit, RunId};
 use crate::flashbench::{
-    AlignPlan, AlignRow, Boundaries, OpenAu, OpenUnits, Order, align, boundaries, find_fat, median,
-    open_units,
+    AlignPlan, AlignRow, Boundaries, Care, OpenAu, OpenUnits, Order, align, boundaries, find_fat,
+    median, open_units,
 };
 use crate::probe::{Probe, ProbeError};
 use crate::session::SuiteError;
@@ -197,6 +197,7 @@ fn open_au_part<T: Target>(
                 order,
                 seed: 1,
                 budget: None,
+                care: Care::default(),
             };
             let cell = Cell {
                 recorded: median(&values),

@@ -5,9 +5,9 @@ use super::describe;
 use crate::jobs::phase;
 use crate::session::{Flow, Pick, Session, SuiteError};
 use nandscope_infer::flashbench::{
-    self as inference, AlignPlan, Boundaries, Certainty, Knee, OpenAu, OpenUnits, Order, Pinned,
-    Rate, SHORTEST, align, boundaries, confirmed, fat_and_data, find_fat, open_units, search,
-    treatments,
+    self as inference, AlignPlan, Boundaries, Care, Certainty, Knee, OpenAu, OpenUnits, Order,
+    Pinned, Rate, SHORTEST, align, boundaries, confirmed, fat_and_data, find_fat, open_units,
+    search, treatments,
 };
 use nandscope_measure::target::Target;
 use nandscope_units::Nanos;
@@ -201,6 +201,7 @@ fn plan<T: Target>(session: &Session<'_, T>, extent: &Extent, unit: u64, order: 
         order,
         seed: session.seed,
         budget: extent.budget,
+        care: Care::default(),
     }
 }
 
