@@ -154,6 +154,25 @@ pub fn faint_unit(families: &[Vec<AlignRow>]) -> Option<CardStep> {
     full.min_by_key(|s| s.at)
 }
 
+/// Whether a step explains the rows of all families: of the multiples of a boundary a, one in
+/// `unit / gcd(a, unit)` is one of the unit, and where that is a third or less, the row cannot be as high as
+/// the unit's own. A smaller unit would be seen there.
+pub fn explains(step: &CardStep, families: &[Vec<AlignRow>]) -> bool {
+    let rise = step.to_us - step.from_us;
+    let rows = families.iter().flatten();
+    let rows = rows.filter(|r| r.off_boundary == 0 && (UNIT_MIN..=UNIT_MAX).contains(&r.align));
+    let sparse = rows.filter(|r| step.at / gcd(step.at, r.align) >= 3);
+    let high: Vec<bool> = sparse
+        .map(|r| r.diff_us > step.from_us + FULL * rise)
+        .collect();
+    let violations = high.iter().filter(|high| **high).count();
+    violations < 2 || violations * 5 < high.len()
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
 /// The change of level among the rows above the page that stands out most, where it does.
 fn level(rows: &[AlignRow], page: u64) -> Option<CardStep> {
     let inside = |r: &&AlignRow| r.off_boundary == 0 && r.align > page && r.align <= UNIT_MAX;

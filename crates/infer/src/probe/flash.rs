@@ -5,7 +5,8 @@
 use super::Probing;
 use super::finding::{Finding, LIKELY, SURE, Value, size};
 use crate::flashbench::{
-    AlignPlan, AlignRow, Boundaries, CardStep, Certainty, align, boundaries as judge, faint_unit,
+    AlignPlan, AlignRow, Boundaries, CardStep, Certainty, align, boundaries as judge, explains,
+    faint_unit,
 };
 use crate::timed::ProbeError;
 use nandscope_measure::result::Curve;
@@ -27,15 +28,17 @@ pub(super) fn boundaries<T: Target>(
     let first = families(probing, TRIES[0])?;
     let families = families(probing, TRIES[1])?;
     let mut found = judge(&families);
+    let judged = found.unit;
     let (earlier, faint) = (judge(&first), faint_unit(&families));
     let agrees = |unit: &CardStep| {
         let other = earlier.unit.filter(|s| s.certainty() == Certainty::Clear);
         other.is_none_or(|other| other.at == unit.at)
     };
-    let clear = |s: &CardStep| s.certainty() != Certainty::None && agrees(s);
+    let clear =
+        |s: &CardStep| s.certainty() != Certainty::None && agrees(s) && explains(s, &families);
     let seen = found.unit.filter(clear);
     // The faint one counts where it says the same as the first pass, or neither says anything.
-    let faint = faint.filter(|f| seen.is_none() && agrees(f));
+    let faint = faint.filter(|f| seen.is_none() && agrees(f) && explains(f, &families));
     found.unit = seen.or(faint);
     probing.target.show(probing.target.whole());
     let powers = families.first().map(Vec::as_slice).unwrap_or_default();
@@ -45,7 +48,8 @@ pub(super) fn boundaries<T: Target>(
     probing.add(match &whole_pages {
         Some(why) => Finding::cannot_tell("unit", "Allocation unit", why.clone()),
         None if faint.is_some() => faintly(faint),
-        None => answer("unit", "Allocation unit", found.unit),
+        None if seen.is_none() => unclear(judged),
+        None => answer("unit", "Allocation unit", seen),
     });
     if whole_pages.is_some() {
         found.unit = None;
@@ -88,6 +92,16 @@ fn families<T: Target>(
         probing.timed(|p| align(p, &plan))
     });
     tables.collect()
+}
+
+/// There is no step, or one that does not fit the other rows.
+fn unclear(step: Option<CardStep>) -> Finding {
+    let found = answer("unit", "Allocation unit", step);
+    let why = format!(
+        "{}; the other rows and the first pass do not bear it out",
+        found.evidence
+    );
+    Finding::cannot_tell(found.id, found.question, why)
 }
 
 fn faintly(step: Option<CardStep>) -> Finding {

@@ -3,8 +3,8 @@
 use super::Probing;
 use super::finding::{Finding, LIKELY, SURE, Value, size};
 use crate::flashbench::{
-    Boundaries, Care, Certainty, Knee, OpenAu, OpenUnits, Order, Pinned, Rate, SHORTEST, confirmed,
-    fat_and_data, find_fat, open_units, search, treatments,
+    Boundaries, Care, Certainty, Knee, OpenAu, OpenUnits, Order, Pinned, Rate, SHORTEST, Treatment,
+    confirmed, fat_and_data, find_fat, open_units, search, treatments,
 };
 use crate::timed::ProbeError;
 use nandscope_measure::result::Curve;
@@ -59,39 +59,33 @@ pub(super) fn open<T: Target>(
     }
     let seen = found.unit;
     let unit = seen.map_or(UNIT_DEFAULT, |s| s.at);
-    let mut linear = None;
-    let mut in_line: Vec<Rate> = Vec::new();
+    let mut in_order: Option<(OpenUnits, f64)> = None;
+    let mut at_random = None;
     for (order, (id, question)) in [Order::Linear, Order::Random].into_iter().zip(QUESTIONS) {
-        let plan = plan(probing, unit, seen.is_some(), order);
         if probing.writes_left() < 200 << 20 || probing.time_left() < share(probing, 0.3) {
             probing.add(Finding::cannot_tell(id, question, SPENT));
             continue;
         }
+        let plan = plan(probing, unit, seen.is_some(), order);
         let length = plan.lengths(SHORTEST).last().copied().unwrap_or(unit);
-        let rates = probing.timed(|p| search(p, &plan, length, UNITS_MAX))?;
-        let by_length: Vec<_> = rates
-            .iter()
-            .map(|r| (r.units, r.length, r.bytes_per_s))
-            .collect();
-        let found = open_units(&by_length);
-        let alone = match (in_line.first(), rates.first()) {
-            (Some(l), Some(r)) => {
-                l.units == 1 && r.units == 1 && 2.0 * r.bytes_per_s < l.bytes_per_s
-            }
-            _ => false,
-        };
+        let one = probing.timed(|p| plan.rate(p, 1, length))?;
+        // In one unit at random already slow: with more of them it will not be any faster.
+        let alone = in_order.is_some_and(|(_, rate)| 2.0 * one.bytes_per_s < rate);
+        let most = if alone { 2 } else { UNITS_MAX };
+        let rates = probing.timed(|p| search(p, &plan, length, most))?;
+        let found = answers(&rates);
         probing.report.curves.push(curve(order, &rates));
-        let finding = answer(id, question, found, alone);
-        probing.add(finding);
-        if order == Order::Linear {
-            linear = found;
-            in_line = rates;
+        probing.add(answer(id, question, found, alone));
+        match order {
+            Order::Linear => in_order = found.map(|found| (found, one.bytes_per_s)),
+            Order::Random => at_random = (!alone).then_some(one.bytes_per_s),
         }
     }
+    let linear = in_order.map(|(found, _)| found);
     if probing.time_left() < share(probing, 0.15) {
         probing.add(Finding::cannot_tell("fat", QUESTIONS[2].1, SPENT));
     } else if seen.is_some() {
-        first_units(probing, unit, linear)?;
+        first_units(probing, unit, linear, at_random)?;
     } else {
         probing.add(Finding::cannot_tell(
             "fat",
@@ -100,6 +94,11 @@ pub(super) fn open<T: Target>(
         ));
     }
     Ok(())
+}
+
+fn answers(rates: &[Rate]) -> Option<OpenUnits> {
+    let rates = rates.iter().map(|r| (r.units, r.length, r.bytes_per_s));
+    open_units(&rates.collect::<Vec<_>>())
 }
 
 const SPENT: &str = "the budget of time or writes is spent";
@@ -194,6 +193,7 @@ fn first_units<T: Target>(
     probing: &mut Probing<'_, T>,
     unit: u64,
     open: Option<OpenUnits>,
+    at_random: Option<f64>,
 ) -> Result<(), ProbeError> {
     let question = "First units treated otherwise";
     let units = FIRST_UNITS.min(u32::try_from(probing.target.whole().0 / unit).unwrap_or(0));
@@ -206,8 +206,14 @@ fn first_units<T: Target>(
     let mut said = Vec::new();
     let mut compared = true;
     for order in [Order::Linear, Order::Random] {
-        if probing.writes_left() < 2 * 2 * u64::from(units) * unit {
+        let bytes = 2 * lengths.len() as u64 * u64::from(units) * unit;
+        if probing.writes_left() < bytes {
             compared = false;
+            break;
+        }
+        // Where a unit cannot be written at random at any speed, nothing can be told apart there.
+        let left = share(probing, 0.2).min(probing.time_left()).as_secs_f64();
+        if order == Order::Random && at_random.is_none_or(|rate| bytes as f64 / rate > left) {
             break;
         }
         let seed = probing.options.seed;
@@ -220,7 +226,9 @@ fn first_units<T: Target>(
             let again = treatments(&pass(probing)?);
             found = confirmed(found, again);
         }
-        for t in found.iter().flatten() {
+        // The rates of units differ at random more than in order, with the merges that fall into them.
+        let plain = |t: &&Treatment| order == Order::Linear || t.ratio.max(1.0 / t.ratio) >= 2.0;
+        for t in found.iter().flatten().filter(plain) {
             said.push(format!(
                 "unit {} at {:.2} of the rate of the others, {}",
                 t.unit,
