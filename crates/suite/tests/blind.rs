@@ -5,6 +5,12 @@
 
 use nandscope_suite::blind::{Outcome, run};
 
+/// Another series by `BLIND_SEED`.
+fn seed() -> u64 {
+    let given = std::env::var("BLIND_SEED").ok();
+    given.and_then(|s| s.parse().ok()).unwrap_or(1)
+}
+
 fn table(count: u64) -> nandscope_suite::blind::Table {
     let verbose = std::env::var_os("BLIND_VERBOSE").is_some();
     let tell = &mut |number: u64,
@@ -30,7 +36,7 @@ fn table(count: u64) -> nandscope_suite::blind::Table {
             );
         }
     };
-    run(count, 1, &|| false, tell).unwrap().unwrap()
+    run(count, seed(), &|| false, tell).unwrap().unwrap()
 }
 
 #[test]

@@ -159,14 +159,16 @@ pub fn faint_unit(families: &[Vec<AlignRow>]) -> Option<CardStep> {
 /// the unit's own. A smaller unit would be seen there.
 pub fn explains(step: &CardStep, families: &[Vec<AlignRow>]) -> bool {
     let rise = step.to_us - step.from_us;
-    let rows = families.iter().flatten();
-    let rows = rows.filter(|r| r.off_boundary == 0 && (UNIT_MIN..=UNIT_MAX).contains(&r.align));
-    let sparse = rows.filter(|r| step.at / gcd(step.at, r.align) >= 3);
-    let high: Vec<bool> = sparse
-        .map(|r| r.diff_us > step.from_us + FULL * rise)
-        .collect();
-    let violations = high.iter().filter(|high| **high).count();
-    violations < 2 || violations * 5 < high.len()
+    families.iter().all(|rows| {
+        let from = UNIT_MIN.max(step.at / 3);
+        let rows = rows.iter().filter(|r| r.off_boundary == 0);
+        let rows = rows.filter(|r| (from..=UNIT_MAX).contains(&r.align));
+        let sparse = rows.filter(|r| step.at / gcd(step.at, r.align) >= 3);
+        let high = sparse.map(|r| r.diff_us > step.from_us + FULL * rise);
+        let high: Vec<bool> = high.collect();
+        let violations = high.iter().filter(|high| **high).count();
+        violations < 2 || violations * 2 < high.len()
+    })
 }
 
 fn gcd(a: u64, b: u64) -> u64 {

@@ -41,8 +41,8 @@ pub struct Finding {
 
 /// Almost all answers of this kind were right.
 pub const SURE: f64 = 0.99;
-/// About nine of ten were.
-pub const LIKELY: f64 = 0.9;
+/// About nineteen of twenty were, or more.
+pub const LIKELY: f64 = 0.95;
 
 impl Finding {
     /// An answer.

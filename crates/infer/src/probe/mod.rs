@@ -112,7 +112,16 @@ impl<T: Target> Probing<'_, T> {
             let share = now.saturating_sub(began).as_secs_f64() / time.as_secs_f64().max(1e-9);
             tell(share.min(1.0), now);
         };
-        measure(&mut Probe::new(&mut self.target, self.stop, &mut spent))
+        let (stop, end) = (self.stop, began + time);
+        // The probe looks now and then, and an operation may be long: the last of the time is kept for that.
+        let end = end.saturating_sub(Nanos(time.0 / 10));
+        let now = std::cell::Cell::new(self.target.now());
+        let mut told = |share: f64, at: Nanos| {
+            now.set(at);
+            spent(share, at);
+        };
+        let over = || stop() || now.get() > end;
+        measure(&mut Probe::new(&mut self.target, &over, &mut told))
     }
 
     pub(crate) fn add(&mut self, finding: Finding) {
@@ -165,7 +174,10 @@ pub fn probe<T: Target>(
     match result {
         Ok(()) => {}
         Err(error) if report.findings.is_empty() => return Err(error),
-        Err(ProbeError::Stopped) => report.cut_short = Some("interrupted".to_string()),
+        Err(ProbeError::Stopped) if stop() => report.cut_short = Some("interrupted".to_string()),
+        Err(ProbeError::Stopped) => {
+            report.cut_short = Some("the budget of time is spent".to_string());
+        }
         Err(ProbeError::Failed(why)) => report.cut_short = Some(why),
     }
     Ok(report)
@@ -175,6 +187,7 @@ fn investigate<T: Target>(probing: &mut Probing<'_, T>) -> Result<(), ProbeError
     let mut span = Bytes(probing.target.whole().0);
     if !probing.options.read_only {
         span = writes::in_order(probing)?;
+        writes::buffer(probing, span)?;
     }
     link::transfers(probing, span)?;
     link::depth(probing, span)?;
@@ -183,7 +196,6 @@ fn investigate<T: Target>(probing: &mut Probing<'_, T>) -> Result<(), ProbeError
     if probing.options.read_only {
         return Ok(());
     }
-    writes::buffer(probing, span)?;
     units::open(probing, found)?;
     link::discard(probing, span)?;
     units::worst(probing);

@@ -62,7 +62,7 @@ pub(super) fn open<T: Target>(
     let mut in_order: Option<(OpenUnits, f64)> = None;
     let mut at_random = None;
     for (order, (id, question)) in [Order::Linear, Order::Random].into_iter().zip(QUESTIONS) {
-        if probing.writes_left() < 200 << 20 || probing.time_left() < share(probing, 0.3) {
+        if probing.writes_left() < 200 << 20 || probing.time_left() < share(probing, 0.4) {
             probing.add(Finding::cannot_tell(id, question, SPENT));
             continue;
         }
@@ -212,7 +212,7 @@ fn first_units<T: Target>(
             break;
         }
         // Where a unit cannot be written at random at any speed, nothing can be told apart there.
-        let left = share(probing, 0.2).min(probing.time_left()).as_secs_f64();
+        let left = share(probing, 0.15).min(probing.time_left()).as_secs_f64();
         if order == Order::Random && at_random.is_none_or(|rate| bytes as f64 / rate > left) {
             break;
         }

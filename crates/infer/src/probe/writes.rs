@@ -178,91 +178,75 @@ fn stalls<T: Target>(probing: &mut Probing<'_, T>, times: &[f64]) {
     ));
 }
 
-/// Writes that are taken faster than they can be done, until the memory for them is full.
+/// Length of a write of a burst.
+const SHORT: u64 = 32 << 10;
+/// Writes of a burst.
+const BURST: u64 = 1024;
+const BURSTS: u64 = 9;
+/// More than half of the bursts must lie this close to the middle.
+const SPREAD: f64 = 0.06;
+
+/// Writes that are taken faster than they can be done, until the memory for them is full: then all wait
+/// until the first of them has been programmed. Where one is programmed before the memory is full, there
+/// is no such pause, and nothing can be told.
 pub(super) fn buffer<T: Target>(
     probing: &mut Probing<'_, T>,
     span: Bytes,
 ) -> Result<(), ProbeError> {
-    const SHORT: u64 = 32 << 10;
-    const BURSTS: u64 = 9;
-    /// Half of the bursts must lie this close to the middle.
-    const SPREAD: f64 = 0.08;
     let question = "RAM that gathers writes";
-    let count = 2048.min(probing.writes_left() / 8 / SHORT) as usize;
-    let programming = programming(probing, span)?;
     let mut seen = Vec::new();
     for round in 0..BURSTS {
-        probing.target.idle(Nanos::from_millis(500))?;
-        let order = places(
-            span.0,
-            SHORT * count as u64,
-            16,
-            probing.options.seed + round,
-        );
+        if probing.writes_left() < 16 * SHORT * BURST || span.0 < 4 * SHORT * BURST {
+            break;
+        }
+        probing.target.idle(Nanos::from_millis(100))?;
+        let order = places(span.0, SHORT * BURST, 16, probing.options.seed + round);
         let begin = order.first().copied().unwrap_or(0);
-        let at: Vec<u64> = (0..count as u64).map(|i| begin + i * SHORT).collect();
+        let at: Vec<u64> = (0..BURST).map(|i| begin + i * SHORT).collect();
         let ends = probing.target.many(OpKind::Write, &at, SHORT as u32, 32)?;
         let ends: Vec<f64> = ends.iter().map(|t| t.as_secs_f64()).collect();
-        seen.extend(filled(&ends, programming));
+        seen.extend(first_pause(&ends).map(|n| n as f64 * SHORT as f64));
+        // A device that takes seconds for a burst keeps nothing.
+        if ends.last().is_some_and(|end| *end > 2.0) && seen.is_empty() {
+            break;
+        }
     }
-    seen.sort_by(f64::total_cmp);
     let middle = median(&seen);
-    let off: Vec<f64> = seen.iter().map(|s| (s / middle - 1.0).abs()).collect();
-    let spread = median(&off);
-    let shown: Vec<String> = seen
-        .iter()
-        .map(|s| size((s * SHORT as f64) as u64))
-        .collect();
-    let evidence = format!(
-        "{BURSTS} bursts after half a second of rest; taken at once: {}; a short write is in the flash after {:.0} µs",
-        shown.join(", "),
-        programming * 1e6
-    );
-    // Half of the bursts close together bound it from above; how much of that had reached the flash by then
-    // cannot be told to a tenth.
-    let finding = Finding::cannot_tell(
-        "buffer",
-        question,
-        if seen.len() > BURSTS as usize / 2 && spread <= SPREAD {
-            format!(
-                "at most about {}: {evidence}",
-                size((middle * SHORT as f64) as u64)
-            )
-        } else {
-            evidence
-        },
-    );
-    probing.add(finding);
+    let close = seen.iter().filter(|s| (*s / middle - 1.0).abs() <= SPREAD);
+    let agree = close.count() as u64 * 2 > BURSTS;
+    let shown: Vec<String> = seen.iter().map(|s| size(*s as u64)).collect();
+    let evidence = if seen.is_empty() {
+        "bursts of writes after a rest show no pause at which memory would be full".to_string()
+    } else {
+        format!(
+            "{BURSTS} bursts after a rest; taken before the first pause: {}",
+            shown.join(", ")
+        )
+    };
+    probing.add(if agree {
+        let answer = format!("about {}", size(middle as u64));
+        let value = Value::Bytes(middle as u64);
+        Finding::new("buffer", question, value, answer, LIKELY, evidence)
+    } else {
+        Finding::cannot_tell("buffer", question, evidence)
+    });
     Ok(())
 }
 
-/// How long it takes until something written is in the flash: a short write and a flush.
-fn programming<T: Target>(probing: &mut Probing<'_, T>, span: Bytes) -> Result<f64, ProbeError> {
-    let at = places(span.0, 4096, 9, probing.options.seed + 5);
-    let mut times = Vec::new();
-    for place in at {
-        probing.target.many(OpKind::Write, &[place], 4096, 1)?;
-        let flushed = probing.target.many(OpKind::Flush, &[0], 0, 1);
-        times.extend(flushed.ok().and_then(|t| t.last().map(|t| t.as_secs_f64())));
-    }
-    Ok(median(&times))
-}
+/// A gap between completions this many times the usual one is a pause.
+const PAUSE: f64 = 8.0;
 
-/// How many writes a burst had in memory when it was full. `None` where the rate does not fall enough.
-/// From then on as many are taken as are done, so that the difference of both stays: the line through the late
-/// part, drawn back to the beginning, and what it would have done until the first was in the flash.
-fn filled(ends: &[f64], programming_s: f64) -> Option<f64> {
-    let n = ends.len();
-    if n < 256 {
-        return None;
-    }
-    let late = (ends[n - 1] - ends[n / 2]) / (n - 1 - n / 2) as f64;
-    let early_count = 16;
-    let early = (ends[early_count - 1] - ends[0]) / (early_count - 1) as f64;
-    if early > 0.7 * late {
-        return None;
-    }
-    let back = ends[n / 2] / late;
-    let taken = (n / 2) as f64 - back + programming_s / late;
-    (taken >= 2.0 && taken < n as f64 / 2.0).then_some(taken)
+/// How many writes of a burst were done before the first pause; `None` where there is none in its first
+/// half, or where the writes behind it are as quick as those before.
+fn first_pause(ends: &[f64]) -> Option<usize> {
+    const SETTLED: usize = 8;
+    let gaps: Vec<f64> = ends.windows(2).map(|w| w[1] - w[0]).collect();
+    let half = ends.len() / 2;
+    let at = (SETTLED..half).find(|i| {
+        let before = ends[i - 1] / (*i as f64);
+        gaps[i - 1] > PAUSE * before.max(1e-9)
+    })?;
+    let early = ends[at - 1] / at as f64;
+    let late = (ends[ends.len() - 1] - ends[half]) / (ends.len() - 1 - half) as f64;
+    (late > 1.3 * early).then_some(at)
 }

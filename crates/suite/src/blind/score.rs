@@ -119,7 +119,7 @@ pub struct Row {
     pub wrong: u32,
     /// No answer.
     pub not_told: u32,
-    /// Answers with about nine tenths of confidence, and right ones among them.
+    /// Answers that are likely, and right ones among them.
     pub likely: (u32, u32),
     /// Answers that are almost certain, and right ones among them.
     pub sure: (u32, u32),
