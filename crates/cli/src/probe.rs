@@ -281,9 +281,9 @@ fn self_test(arguments: &Arguments, console: &Console) -> Result<Exit, Failure> 
         count,
         arguments.seed,
         &|| interrupt.asked(),
-        &mut |number, drawn, _, _| {
+        &mut |number, tried| {
             let share = (number + 1) as f64 / count as f64;
-            line.show(Some(share), drawn.profile.device.title.clone());
+            line.show(Some(share), tried.drawn.profile.device.title.clone());
         },
     );
     line.clear();

@@ -17,16 +17,23 @@ use nandscope_infer::timed::ProbeError;
 use nandscope_measure::sim::SimTarget;
 use nandscope_measure::target::Target;
 
+/// A drawn device that was probed.
+#[derive(Clone, Debug)]
+pub struct Tried {
+    /// The device.
+    pub drawn: Drawn,
+    /// What was concluded.
+    pub report: Report,
+    /// How each answer fares.
+    pub judged: Vec<Judged>,
+}
+
 /// Probes the drawn device with that number; the report and how each answer fares. `None` where it was
 /// interrupted.
 ///
 /// # Errors
 /// In words, where a drawn device cannot be made or measured: a fault of the generator.
-pub fn try_out(
-    number: u64,
-    seed: u64,
-    stop: &dyn Fn() -> bool,
-) -> Result<Option<(Drawn, Report, Vec<Judged>)>, String> {
+pub fn try_out(number: u64, seed: u64, stop: &dyn Fn() -> bool) -> Result<Option<Tried>, String> {
     let drawn = draw(number, seed)?;
     let host = library::host("direct").ok_or("the library has no host `direct`")?;
     let host = host
@@ -43,7 +50,11 @@ pub fn try_out(
         Ok(_) if stop() => Ok(None),
         Ok(report) => {
             let judged = judge(&drawn.truth, &report);
-            Ok(Some((drawn, report, judged)))
+            Ok(Some(Tried {
+                drawn,
+                report,
+                judged,
+            }))
         }
         Err(ProbeError::Stopped) => Ok(None),
         Err(ProbeError::Failed(why)) => Err(format!("device {number} of seed {seed}: {why}")),
@@ -58,15 +69,15 @@ pub fn run(
     count: u64,
     seed: u64,
     stop: &dyn Fn() -> bool,
-    tell: &mut dyn FnMut(u64, &Drawn, &Report, &[Judged]),
+    tell: &mut dyn FnMut(u64, &Tried),
 ) -> Result<Option<Table>, String> {
     let mut table = Table::default();
     for number in 0..count {
-        let Some((drawn, report, judged)) = try_out(number, seed, stop)? else {
+        let Some(tried) = try_out(number, seed, stop)? else {
             return Ok(None);
         };
-        tell(number, &drawn, &report, &judged);
-        table.add(&judged, &report);
+        tell(number, &tried);
+        table.add(&tried.judged, &tried.report);
     }
     Ok(Some(table))
 }

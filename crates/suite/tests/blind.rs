@@ -1,9 +1,9 @@
-//! The blind test with a fixed seed. The quick one draws a few devices; the whole one, `blind_200`, takes minutes
-//! and is run by name: `cargo test --release -p nandscope-suite --test blind -- --ignored`.
+//! The blind test with a fixed seed: the targets for what is inferred. `BLIND_SEED` draws other devices, and
+//! `BLIND_VERBOSE` tells of every answer that is not right.
 
 #![allow(clippy::unwrap_used, reason = "a failed test should panic")]
 
-use nandscope_suite::blind::{Outcome, run};
+use nandscope_suite::blind::{Outcome, Table, Tried, run};
 
 /// Another series by `BLIND_SEED`.
 fn seed() -> u64 {
@@ -11,28 +11,23 @@ fn seed() -> u64 {
     given.and_then(|s| s.parse().ok()).unwrap_or(1)
 }
 
-fn table(count: u64) -> nandscope_suite::blind::Table {
+fn table(count: u64) -> Table {
     let verbose = std::env::var_os("BLIND_VERBOSE").is_some();
-    let tell = &mut |number: u64,
-                     drawn: &nandscope_suite::blind::Drawn,
-                     report: &nandscope_infer::probe::Report,
-                     judged: &[nandscope_suite::blind::Judged]| {
-        for j in judged
+    let tell = &mut |number: u64, tried: &Tried| {
+        let report = &tried.report;
+        for j in tried
+            .judged
             .iter()
             .filter(|j| verbose && j.outcome != Outcome::Right)
         {
-            let finding = report.finding(j.id);
-            println!(
-                "{number} {} {:?}: {:?} {finding:?}",
-                j.id, j.outcome, drawn.truth
-            );
+            let (finding, truth) = (report.finding(j.id), &tried.drawn.truth);
+            println!("{number} {} {:?}: {truth:?} {finding:?}", j.id, j.outcome);
         }
         if verbose {
+            let gb = report.written as f64 / 1e9;
             println!(
-                "{number}: {:.2} GB, {:.0} s {:?}",
-                report.written as f64 / 1e9,
-                report.elapsed_s,
-                report.cut_short
+                "{number}: {gb:.2} GB, {:.0} s {:?}",
+                report.elapsed_s, report.cut_short
             );
         }
     };
@@ -40,27 +35,28 @@ fn table(count: u64) -> nandscope_suite::blind::Table {
 }
 
 #[test]
-fn the_first_devices_of_the_blind_test() {
-    let table = table(10);
-    println!("{}", table.markdown());
-    let unit = table.rows["unit"];
-    assert_eq!((unit.asked, unit.wrong), (10, 0));
-    assert!(table.rows["open-linear"].right >= 8);
-    assert!(table.most_written <= 4_000_000_000 && table.longest_s <= 1200.0);
-}
-
-#[test]
-#[ignore = "two hundred devices take a minute; run by name, and to make the table of docs/inference.md"]
-fn blind_200() {
+fn two_hundred_drawn_devices() {
     let table = table(200);
     println!("{}", table.markdown());
     let unit = table.rows["unit"];
     assert!(unit.wrong * 100 <= unit.asked);
+    assert!((unit.right + unit.not_told) * 100 >= unit.asked * 95);
+    // "Cannot tell" must not be the way out.
+    assert!(unit.right * 10 >= unit.asked * 9);
     let open = table.rows["open-linear"];
     assert!(open.right * 10 >= open.asked * 9 && open.wrong * 50 <= open.asked);
-    for id in ["page", "slc"] {
+    for id in ["page", "slc", "buffer", "fat"] {
         let row = table.rows[id];
         assert!(row.right * 10 >= row.asked * 9, "{id}: {row:?}");
     }
+    for (id, row) in &table.rows {
+        let (answers, right) = row.sure;
+        assert!(right * 100 >= answers * 97, "{id}: {row:?}");
+        let (answers, right) = row.likely;
+        assert!(right * 100 >= answers * 90, "{id}: {row:?}");
+    }
+    // Stated confidence and what became of it.
+    let buffer = table.rows["buffer"].fair;
+    assert!(buffer.1 * 100 >= buffer.0 * 85, "{buffer:?}");
     assert!(table.most_written <= 4_000_000_000 && table.longest_s <= 1200.0);
 }

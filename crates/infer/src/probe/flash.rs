@@ -120,7 +120,7 @@ fn faintly(step: Option<CardStep>) -> Finding {
         question,
         Value::Bytes(step.at),
         size(step.at),
-        LIKELY,
+        SURE,
         evidence,
     )
 }

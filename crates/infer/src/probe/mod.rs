@@ -16,7 +16,7 @@ mod writes;
 
 pub use bench::Metered;
 pub use describe::{from_document, step};
-pub use finding::{Finding, LIKELY, SURE, Value, size};
+pub use finding::{FAIR, Finding, LIKELY, SURE, Value, size};
 pub use recorded::from_flashbench;
 
 use crate::timed::{Probe, ProbeError};

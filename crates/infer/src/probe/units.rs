@@ -262,7 +262,7 @@ fn first_units<T: Target>(
             question,
             Value::Flag(false),
             "no".to_string(),
-            LIKELY,
+            SURE,
             evidence,
         )
     } else {

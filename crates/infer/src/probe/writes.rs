@@ -2,7 +2,7 @@
 //! period, and the RAM in which writes are gathered.
 
 use super::Probing;
-use super::finding::{Finding, LIKELY, Value, size};
+use super::finding::{FAIR, Finding, LIKELY, Value, size};
 use super::link::places;
 use crate::flashbench::median;
 use crate::timed::ProbeError;
@@ -226,7 +226,7 @@ pub(super) fn buffer<T: Target>(
     probing.add(if agree {
         let answer = format!("about {}", size(middle as u64));
         let value = Value::Bytes(middle as u64);
-        Finding::new("buffer", question, value, answer, LIKELY, evidence)
+        Finding::new("buffer", question, value, answer, FAIR, evidence)
     } else {
         Finding::cannot_tell("buffer", question, evidence)
     });

@@ -2,7 +2,7 @@
 //! confidence are right as often as it says.
 
 use super::draw::Truth;
-use nandscope_infer::probe::{LIKELY, Report, SURE, Value};
+use nandscope_infer::probe::{FAIR, LIKELY, Report, SURE, Value};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -121,6 +121,8 @@ pub struct Row {
     pub not_told: u32,
     /// Answers that are likely, and right ones among them.
     pub likely: (u32, u32),
+    /// Answers that are fairly certain, and right ones among them.
+    pub fair: (u32, u32),
     /// Answers that are almost certain, and right ones among them.
     pub sure: (u32, u32),
 }
@@ -154,6 +156,7 @@ impl Table {
             let bin = match j.confidence {
                 c if c >= SURE => Some(&mut row.sure),
                 c if c >= LIKELY => Some(&mut row.likely),
+                c if c >= FAIR => Some(&mut row.fair),
                 _ => None,
             };
             if let Some((answers, rights)) = bin {
@@ -165,12 +168,12 @@ impl Table {
 
     /// The table as it stands in docs/inference.md.
     pub fn markdown(&self) -> String {
-        let mut text = "| question | devices | right | by one | wrong | cannot tell | sure: right of | likely: right of |\n|---|---|---|---|---|---|---|---|\n".to_string();
+        let mut text = "| question | devices | right | by one | wrong | cannot tell | 99 %: right of | 95 %: right of | 90 %: right of |\n|---|---|---|---|---|---|---|---|---|\n".to_string();
         for (id, row) in &self.rows {
             // Writing to a string cannot fail.
             let _ = writeln!(
                 text,
-                "| {id} | {} | {} | {} | {} | {} | {} of {} | {} of {} |",
+                "| {id} | {} | {} | {} | {} | {} | {} of {} | {} of {} | {} of {} |",
                 row.asked,
                 row.right,
                 row.by_one,
@@ -179,7 +182,9 @@ impl Table {
                 row.sure.1,
                 row.sure.0,
                 row.likely.1,
-                row.likely.0
+                row.likely.0,
+                row.fair.1,
+                row.fair.0
             );
         }
         let _ = writeln!(
