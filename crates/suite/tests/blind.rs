@@ -60,3 +60,29 @@ fn two_hundred_drawn_devices() {
     assert!(buffer.1 * 100 >= buffer.0 * 85, "{buffer:?}");
     assert!(table.most_written <= 4_000_000_000 && table.longest_s <= 1200.0);
 }
+
+/// Where the table stands.
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/inference.md");
+/// What stands before it.
+const MARK: &str = "<!-- from here on written by the blind test, BLIND_WRITE=1 -->\n";
+
+#[test]
+fn the_table_in_the_documentation_is_that_of_this_version() {
+    let table = format!(
+        "{MARK}\nSeed 1, 200 devices:\n\n{}",
+        run(200, 1, &|| false, &mut |_, _| {})
+            .unwrap()
+            .unwrap()
+            .markdown()
+    );
+    let page = std::fs::read_to_string(PAGE).unwrap();
+    let (head, old) = page.split_at(page.find(MARK).unwrap());
+    if std::env::var_os("BLIND_WRITE").is_some() {
+        std::fs::write(PAGE, format!("{head}{table}")).unwrap();
+    } else {
+        assert!(
+            old == table,
+            "docs/inference.md is of another version; BLIND_WRITE=1 writes it:\n{table}"
+        );
+    }
+}

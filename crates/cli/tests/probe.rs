@@ -1,0 +1,99 @@
+//! `nandscope probe` and `nandscope advise` from outside.
+
+#![allow(clippy::unwrap_used, reason = "a failed test should panic")]
+
+mod support;
+
+use support::Folder;
+
+fn probed(folder: &Folder, arguments: &[&str]) -> serde_json::Value {
+    let mut all = vec!["probe"];
+    all.extend(arguments);
+    all.push("--json");
+    let output = folder.command(&all).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn answer<'a>(json: &'a serde_json::Value, id: &str) -> &'a serde_json::Value {
+    let findings = json["findings"].as_array().unwrap();
+    findings.iter().find(|f| f["id"] == id).unwrap()
+}
+
+#[test]
+fn a_card_is_probed_within_its_budget_and_advice_follows() {
+    let folder = Folder::new("probe-card");
+    let json = probed(&folder, &["sim:talk-mmcblk1-8gb", "-o", "report"]);
+    assert_eq!(answer(&json, "unit")["value"]["value"], 4 << 20);
+    assert!(json["written_bytes"].as_u64().unwrap() <= 4_000_000_000);
+    assert!(json["elapsed_s"].as_f64().unwrap() <= 1200.0);
+    let page = folder.read("report/report.html");
+    assert!(page.contains("Inference") && page.contains("Allocation unit"));
+    let output = folder
+        .command(&["advise", "report/result.json", "--device", "/dev/sdq"])
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert!(
+        text.contains("parted -s /dev/sdq mklabel msdos mkpart primary 4194304B 100%"),
+        "{text}"
+    );
+    assert!(text.contains("mkfs.f2fs -s 2 /dev/sdq1"), "{text}");
+    // Everything but the commands is a comment.
+    let plain = |line: &&str| !line.is_empty() && !line.starts_with('#');
+    assert!(
+        text.lines()
+            .filter(plain)
+            .all(|l| l.starts_with("mkfs") || l.starts_with("parted") || l.starts_with("mount")),
+        "{text}"
+    );
+}
+
+#[test]
+fn reading_only_writes_nothing_and_asks_less() {
+    let folder = Folder::new("probe-read-only");
+    let json = probed(&folder, &["sim:talk-mmcblk1-8gb", "--read-only"]);
+    assert_eq!(json["written_bytes"], 0);
+    let findings = json["findings"].as_array().unwrap();
+    assert!(findings.iter().any(|f| f["id"] == "overhead"));
+    assert!(findings.iter().all(|f| f["id"] != "open-linear"));
+}
+
+#[test]
+fn a_recorded_table_of_flashbench_is_judged() {
+    let folder = Folder::new("probe-recorded");
+    let row = |align: u64, diff: &str| {
+        format!("align {align}\tpre 1.01ms\ton 1.4ms\tpost 1.01ms\tdiff {diff}\n")
+    };
+    let text: String = (13..=25)
+        .rev()
+        .map(|k| {
+            row(
+                1 << k,
+                if k >= 22 {
+                    "858µs"
+                } else if k >= 14 {
+                    "378µs"
+                } else {
+                    "2µs"
+                },
+            )
+        })
+        .collect();
+    folder.file("align.txt", &text);
+    let json = probed(&folder, &["--from-flashbench", "align.txt"]);
+    assert_eq!(answer(&json, "unit")["value"]["value"], 4 << 20);
+    let wrong = folder
+        .command(&["probe", "--from-flashbench", "nothing"])
+        .output()
+        .unwrap();
+    assert_eq!(wrong.status.code(), Some(3));
+    folder.file("other.txt", "hello\n");
+    let wrong = folder
+        .command(&["probe", "--from-flashbench", "other.txt"])
+        .output()
+        .unwrap();
+    assert_eq!(wrong.status.code(), Some(2));
+}
