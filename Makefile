@@ -5,9 +5,7 @@ RELEASE = cargo run --quiet --release --
 DEVICE ?= sim:sm2708-250gb
 OUT ?= target/report
 
-.PHONY: test bench bench-fio fuzz report static tools
-
-.PHONY: test bench fuzz report fs tools
+.PHONY: test bench bench-fio fuzz report static fs tools
 
 test: tools
 	scripts/test.sh

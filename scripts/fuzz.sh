@@ -10,7 +10,7 @@ declare -A seeds=(
     [profile]=profiles [host]=profiles/hosts [job]="jobs fuzz/seeds/job"
     [iolog]=fuzz/seeds/iolog [blkparse]=fuzz/seeds/blkparse [csv]=fuzz/seeds/csv
     [nstrace]=traces [result]=fuzz/seeds/result [snapshot]=fuzz/seeds/snapshot
-    [flashbench]=fuzz/seeds/flashbench
+    [flashbench]=fuzz/seeds/flashbench [linux]=fuzz/seeds/linux
     [registers]=fuzz/seeds/registers [mountinfo]=fuzz/seeds/mountinfo [smart]=fuzz/seeds/smart
     [meter]=fuzz/seeds/meter [signatures]=fuzz/seeds/signatures
     [nbd]=fuzz/seeds/nbd

@@ -34,6 +34,17 @@ need pvcreate lvm2
 need cryptsetup cryptsetup-bin
 need sgdisk gdisk
 need parted parted
+# What builds the kernel in which `nandscope fs` runs file systems, and the programs of its workloads.
+need make make
+need flex flex
+need bison bison
+need bc bc
+need patch patch
+need xz xz-utils
+need setpriv util-linux
+need sfdisk fdisk
+need postmark postmark
+need sqlite3 sqlite3
 
 if ((${#packages[@]} > 0)); then
     if [[ $(id -u) -eq 0 ]] && command -v apt-get >/dev/null; then

@@ -35,7 +35,7 @@ pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
 #[allow(dead_code, reason = "libFuzzer takes them one by one")]
-pub const ALL: [Target; 16] = [
+pub const ALL: [Target; 17] = [
     ("profile", profile),
     ("host", host),
     ("job", job),
@@ -52,6 +52,7 @@ pub const ALL: [Target; 16] = [
     ("meter", meter),
     ("signatures", signatures),
     ("nbd", nbd),
+    ("linux", linux),
 ];
 
 /// A device profile: faults name a line of the text; what is accepted explains itself.
@@ -347,4 +348,94 @@ fn converse(data: &[u8], piece: usize) -> (Vec<Incoming>, Vec<u8>, Option<&'stat
         assert_eq!(request.data.len(), written);
     }
     (requests, out, None)
+}
+
+/// What a user-mode Linux says and shares: both protocols, a request queue in its memory, the structures of a
+/// file system on the disk that it wrote, and what its script prints.
+pub fn linux(data: &[u8]) {
+    use nandscope_kernel::block::BlockRequest;
+    use nandscope_kernel::calendar::{MESSAGE_BYTES, Message};
+    use nandscope_kernel::contents::Contents;
+    use nandscope_kernel::filesystem::FileSystem;
+    use nandscope_kernel::layout::Layout;
+    use nandscope_kernel::vhost::{HEADER_BYTES, Header, LONGEST_PAYLOAD, Request};
+    use nandscope_kernel::{calls, guest};
+
+    for bytes in data.as_chunks::<MESSAGE_BYTES>().0 {
+        if let Ok(message) = Message::decode(bytes) {
+            assert_eq!(message.encode(), *bytes);
+        }
+    }
+    if let Some((bytes, payload)) = data.split_first_chunk::<HEADER_BYTES>()
+        && let Ok(header) = Header::decode(bytes)
+    {
+        assert!(header.size <= LONGEST_PAYLOAD);
+        let payload = &payload[..payload.len().min(header.size as usize)];
+        let _ = Request::decode(&header, payload);
+    }
+    let (memory, mut queue) = shared_memory(data);
+    // A queue of 16 has at most 16 requests waiting.
+    for _ in 0..16 {
+        match queue.take(&memory) {
+            Ok(Some(chain)) => {
+                if let Ok(request) = BlockRequest::decode(&memory, &chain) {
+                    assert_eq!(request.head, chain.head);
+                }
+            }
+            _ => break,
+        }
+    }
+    let mut contents = Contents::new(8 << 20);
+    contents.write(0, &data[..data.len().min(1 << 20)]);
+    for fs in FileSystem::ALL {
+        let layout = Layout::read(fs, &contents, 0);
+        layout.kind(data.len() as u64);
+    }
+    assert_eq!(calls::read(data).len(), data.len() / 32);
+    let text = String::from_utf8_lossy(data);
+    guest::marks(&text);
+    guest::values(&text);
+}
+
+/// Memory that begins with these bytes, and a queue of 16 whose rings lie in it.
+fn shared_memory(
+    data: &[u8],
+) -> (
+    nandscope_kernel::memory::Memory,
+    nandscope_kernel::queue::Queue,
+) {
+    use nandscope_kernel::memory::{Memory, Region};
+    use nandscope_kernel::queue::Queue;
+    use std::os::unix::fs::FileExt;
+
+    const SIZE: u64 = 1 << 16;
+    let mut queue = Queue::default();
+    let path = std::env::temp_dir().join(format!("nandscope-fuzz-{}", std::process::id()));
+    let file = std::fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .open(&path);
+    let Ok(file) = file else {
+        return (Memory::default(), queue);
+    };
+    let _ = std::fs::remove_file(&path);
+    let written = file
+        .set_len(SIZE)
+        .and_then(|()| file.write_all_at(&data[..data.len().min(SIZE as usize)], 0));
+    if written.is_err() {
+        return (Memory::default(), queue);
+    }
+    let region = Region {
+        guest: 0,
+        user: 0,
+        size: SIZE,
+        offset: 0,
+        file,
+    };
+    let _ = queue.set_size(16);
+    queue.set_addresses(0, 256, 512);
+    queue.enable(true);
+    (Memory::new(vec![region]), queue)
 }

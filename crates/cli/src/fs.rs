@@ -242,7 +242,7 @@ fn result_document(
         .collect();
     let mut steps: Vec<_> = cells
         .iter()
-        .map(|cell| document::step(cell, subject.card, None))
+        .map(|cell| document::step(cell, subject.card, chosen.seed()))
         .collect();
     for workload in chosen.workload_names() {
         let ranking = document::ranking(&workload, &cells, subject.card);
@@ -253,7 +253,12 @@ fn result_document(
             step.conclusions = ranking;
         }
     }
-    let figures = steps.iter().flat_map(|s| s.figures.clone()).collect();
+    let mut figures: Vec<_> = steps.iter().flat_map(|s| s.figures.clone()).collect();
+    for workload in chosen.workload_names() {
+        for fs in chosen.file_systems() {
+            figures.extend(document::spread(&workload, *fs, &cells));
+        }
+    }
     let mut notices = vec![Notice {
         level: "info".to_string(),
         text: format!(

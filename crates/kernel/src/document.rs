@@ -2,28 +2,29 @@
 
 use crate::cell::{Card, Cell};
 use crate::conduct::SIZE_CLASSES;
+use crate::filesystem::FileSystem;
 use crate::layout::Kind;
 use nandscope_measure::histogram::{DEFAULT_PERCENTILES, Distribution};
 use nandscope_measure::result::{
-    Conclusion, DataColumn, DataRow, DataTable, DirectionResult, Figure, JobResult, Series,
-    StepResult,
+    ADDRESS_UNIT, Conclusion, DataColumn, DataRow, DataTable, DirectionResult, Figure, JobResult,
+    Series, StepResult,
 };
 use nandscope_workload::OpKind;
 use std::collections::BTreeMap;
 
-/// Unit of series that hold the addresses of writes; reports draw them as points.
-pub const ADDRESS_UNIT: &str = "MiB of address";
 /// More writes of a kind are thinned out for the plot.
 const MOST_POINTS: usize = 4000;
 
-/// The step of the document that a cell is.
-pub fn step(cell: &Cell, card: Card, mode: Option<String>) -> StepResult {
+/// The step of the document that a cell is. Cells with another seed than `first_seed` say so in their name.
+pub fn step(cell: &Cell, card: Card, first_seed: u64) -> StepResult {
     let c = &cell.conduct;
-    let id = format!("{}-{}", cell.workload, cell.fs.name());
+    let mut id = format!("{}-{}", cell.workload, cell.fs.name());
+    if cell.settings.seed != first_seed {
+        id.push_str(&format!("-seed{}", cell.settings.seed));
+    }
     StepResult {
         title: format!("{} on {}", cell.workload, cell.fs.title()),
         section: format!("Workload {}", cell.workload),
-        mode,
         description: format!("{}. {}", cell.reason(card), settings_in_words(cell)),
         start_s: c.window.from.as_secs_f64(),
         end_s: c.window.to.as_secs_f64(),
@@ -341,6 +342,32 @@ fn open_units(cell: &Cell) -> DataTable {
             })
             .collect(),
     }
+}
+
+/// The times of a file system and a workload over all their seeds, where there are several: mean, least and
+/// greatest.
+pub fn spread(workload: &str, fs: FileSystem, cells: &[&Cell]) -> Option<Figure> {
+    let times: Vec<f64> = cells
+        .iter()
+        .filter(|c| c.workload == workload && c.fs == fs)
+        .map(|c| c.time.as_secs_f64())
+        .collect();
+    if times.len() < 2 {
+        return None;
+    }
+    Some(Figure {
+        id: format!("fs.{workload}-{}.time-over-seeds", fs.name()),
+        title: format!(
+            "{workload}, {}: time over {} seeds",
+            fs.title(),
+            times.len()
+        ),
+        value: times.iter().sum::<f64>() / times.len() as f64,
+        unit: "s".to_string(),
+        low: times.iter().copied().reduce(f64::min),
+        high: times.iter().copied().reduce(f64::max),
+        ..Figure::default()
+    })
 }
 
 /// The file systems of a workload in the order of their times, each with its reason.

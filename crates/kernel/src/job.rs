@@ -46,6 +46,8 @@ pub struct Settings {
     pub optimal_io: Bytes,
     /// The unit of discards, as the device says it.
     pub discard_granularity: Bytes,
+    /// Variables of the workloads' scripts, such as `POSTMARK_FILES`.
+    pub variables: Vec<(String, String)>,
     /// Whether the host path passes discards on.
     pub discard: bool,
     /// Dirty pages at which the kernel begins to write behind the programs
@@ -82,6 +84,7 @@ impl Default for Settings {
             minimum_io: Bytes::ZERO,
             optimal_io: Bytes::ZERO,
             discard_granularity: Bytes::mib(4),
+            variables: Vec::new(),
             discard: true,
             dirty_background: Bytes::kib(512),
             idle_s: 0,
@@ -106,7 +109,7 @@ pub fn script(fs: FileSystem, workload: &Workload, settings: &Settings) -> Strin
         mount.push(',');
         mount.push_str(&settings.mount_options);
     }
-    let variables = [
+    let mut variables = vec![
         ("FS", fs.name().to_string()),
         ("MOUNT_OPTIONS", mount),
         (
@@ -134,6 +137,12 @@ pub fn script(fs: FileSystem, workload: &Workload, settings: &Settings) -> Strin
         ),
         ("AGE_PL", include_str!("guest/workloads/age.pl").to_string()),
     ];
+    variables.extend(
+        settings
+            .variables
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.clone())),
+    );
     let make = format!(
         "make_it() {{\n    try {}\n}}\n",
         fs.mkfs(&settings.mkfs_options)

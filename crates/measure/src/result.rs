@@ -322,6 +322,9 @@ pub struct Series {
     pub v: Vec<f64>,
 }
 
+/// Unit of series that hold addresses at which something happened; reports draw them as points.
+pub const ADDRESS_UNIT: &str = "MiB of address";
+
 /// A quantity over another one that was varied, such as latency over fullness: `y[i]` was measured
 /// at `x[i]`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -96,7 +96,7 @@ var nandscope = (function () {
   }
 
   function options(spec, data, width, height, where) {
-    var log = spec.kind === "percentile", curve = spec.kind === "curve";
+    var log = spec.kind === "percentile", curve = spec.kind === "curve", dots = spec.kind === "points";
     var series = [{
       label: log ? "Percentile" : spec.x.split(" ")[0],
       value: function (u, v) { return v === null || v === undefined ? "–" : log ? percentile(v) : withUnit(v, spec.xu); }
@@ -104,7 +104,8 @@ var nandscope = (function () {
     spec.lines.forEach(function (line) {
       series.push({
         label: line.name, stroke: css("--c" + line.c), width: 1.6, dash: line.dash ? [7, 4] : undefined,
-        points: log || curve ? { show: true, size: 6 } : { show: data[0].length < 24, size: 6 },
+        paths: dots ? function () { return null; } : undefined,
+        points: dots ? { show: true, size: 3 } : log || curve ? { show: true, size: 6 } : { show: data[0].length < 24, size: 6 },
         value: function (u, v) { return v === null || v === undefined ? "–" : withUnit(v, spec.yu); }
       });
     });

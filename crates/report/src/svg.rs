@@ -84,7 +84,11 @@ fn draw(plot: &Plot, heading: &str, text: &mut String) -> DrawResult {
     for (line, column) in plot.lines.iter().zip(&plot.table.columns) {
         let style = COLOURS[line.colour % 8].stroke_width(2);
         for run in runs(&plot.table.xs, column, log) {
-            if line.dashed {
+            if plot.kind == Kind::Points {
+                let colour = COLOURS[line.colour % 8].filled();
+                let dots = run.into_iter().map(|at| Circle::new(at, 2, colour));
+                chart.draw_series(dots)?;
+            } else if line.dashed {
                 chart.draw_series(DashedLineSeries::new(run, 7, 4, style))?;
             } else {
                 chart.draw_series(LineSeries::new(run, style))?;

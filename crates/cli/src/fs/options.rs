@@ -47,6 +47,9 @@ pub struct Options {
     /// Options for mount, as FS:OPTIONS, such as 'ext4:data=journal'
     #[arg(long, value_name = "FS:OPTIONS")]
     mount: Vec<String>,
+    /// A setting of a workload, such as POSTMARK_FILES=2000 (docs/fs.md lists them)
+    #[arg(long, value_name = "NAME=VALUE")]
+    set: Vec<String>,
     /// What the processor takes: time of a system call, bytes per second that programs move, time to
     /// compile a file of 18 kB, as CALL,RATE,COMPILE such as 2us,400M,1.5s; nothing by default
     #[arg(long, value_name = "CALL,RATE,COMPILE")]
@@ -138,6 +141,11 @@ impl Chosen {
             age_rounds: arguments.age,
             max_request: size(&arguments.max_request, "--max-request")?,
             dirty_background: size(&arguments.dirty, "--dirty")?,
+            variables: arguments
+                .set
+                .iter()
+                .map(|t| variable(t))
+                .collect::<Result<_, _>>()?,
             idle_s: arguments.idle,
             cpu: arguments
                 .cpu
@@ -258,6 +266,27 @@ fn workload(name: &str) -> Result<Workload, Failure> {
     })
 }
 
+/// A variable of the workloads' scripts; only those that they have, so that none is misspelt.
+fn variable(text: &str) -> Result<(String, String), Failure> {
+    let (name, value) = text
+        .split_once('=')
+        .ok_or_else(|| Failure::usage(format!("--set {text}: write NAME=VALUE")))?;
+    let known = workload::library()
+        .iter()
+        .any(|w| w.script.contains(&format!("${{{name}:-")));
+    if !known {
+        return Err(Failure::usage(format!(
+            "--set {text}: no workload has a setting `{name}`; docs/fs.md lists them"
+        )));
+    }
+    if value.parse::<u32>().is_err() {
+        return Err(Failure::usage(format!(
+            "--set {text}: `{value}` is no whole number"
+        )));
+    }
+    Ok((name.to_string(), value.to_string()))
+}
+
 fn per_fs(list: &[String], option: &str) -> Result<Vec<(FileSystem, String)>, Failure> {
     list.iter()
         .map(|text| {
@@ -313,6 +342,20 @@ mod tests {
         assert_eq!(cost.compile, Nanos::from_millis(1500));
         for wrong in ["2us", "2us,0,1s", "x,1M,1s", "1us,1M,1s,4"] {
             assert!(cpu(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn only_settings_that_a_workload_has_can_be_set() {
+        let set = variable("POSTMARK_FILES=20").unwrap();
+        assert_eq!(set, ("POSTMARK_FILES".to_string(), "20".to_string()));
+        for wrong in [
+            "POSTMARK_FILES",
+            "POSTMARK_FILE=20",
+            "LOG_LINES=x",
+            "PATH=/tmp",
+        ] {
+            assert!(variable(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -14,6 +14,8 @@ pub enum Kind {
     Percentile,
     /// A quantity over another one that was varied; both axes linear, few places, each measured.
     Curve,
+    /// Places at which something happened, over time: points without lines between them.
+    Points,
 }
 
 impl Kind {
@@ -23,6 +25,7 @@ impl Kind {
             Kind::Time => "time",
             Kind::Percentile => "percentile",
             Kind::Curve => "curve",
+            Kind::Points => "points",
         }
     }
 }

@@ -4,7 +4,7 @@
 use super::plot::{Axis, Kind, Line, Mark, Plot};
 use super::table::{Samples, Table};
 use crate::names::{Unique, capital, slug};
-use nandscope_measure::result::{Series, StepResult};
+use nandscope_measure::result::{ADDRESS_UNIT, Series, StepResult};
 
 /// Units in the order in which their plots stand; others follow.
 const ORDER: [&str; 8] = ["MB/s", "IOPS", "µs", "ms", "W", "°C", "%", "GB"];
@@ -129,7 +129,11 @@ fn plots(
             Plot {
                 id: names.slug(&format!("{group} {name}")),
                 title: capital(&name),
-                kind: Kind::Time,
+                kind: if y_unit == ADDRESS_UNIT {
+                    Kind::Points
+                } else {
+                    Kind::Time
+                },
                 group: group.to_string(),
                 x: Axis {
                     name: format!("Time {since}"),

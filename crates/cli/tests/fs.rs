@@ -1,0 +1,236 @@
+//! Real file systems on a simulated card, from the command line to the result. Slow, and only where
+//! `nandscope kernel build` has made a kernel: without one each test says that it was skipped.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod support;
+
+use std::time::{Duration, Instant};
+use support::Folder;
+
+const CARD: &str = "sim:samsung-evo-16gb";
+
+/// The kernel's path, or nothing, said where it is read.
+fn kernel(folder: &Folder, test: &str) -> Option<String> {
+    let ran = folder.run(&["kernel", "path"]);
+    if ran.code == Some(0) {
+        return Some(ran.out.trim().to_string());
+    }
+    // To the standard error itself: what tests print is shown only where they fail.
+    use std::io::Write;
+    let _ = writeln!(
+        std::io::stderr(),
+        "SKIPPED: {test}: there is no kernel (`nandscope kernel build`)"
+    );
+    None
+}
+
+/// Everything of a result but the time on the wall.
+fn steps(folder: &Folder, name: &str) -> serde_json::Value {
+    let mut value: serde_json::Value = serde_json::from_str(&folder.read(name)).unwrap();
+    value.as_object_mut().unwrap().remove("wall");
+    value
+}
+
+fn figure(result: &serde_json::Value, id: &str) -> f64 {
+    let figures = result["figures"].as_array().unwrap();
+    let found = figures.iter().find(|f| f["id"] == id);
+    found.unwrap_or_else(|| panic!("no figure {id}"))["value"]
+        .as_f64()
+        .unwrap()
+}
+
+#[test]
+fn slow_every_file_system_comes_through_clean_and_twice_the_same() {
+    let folder = Folder::new("fs-twice");
+    if kernel(&folder, "every file system").is_none() {
+        return;
+    }
+    for output in ["one", "two"] {
+        let arguments = [
+            "fs",
+            CARD,
+            "--fs",
+            "ext4,f2fs,nilfs2,vfat,exfat,btrfs,xfs",
+            "--workload",
+            "postmark,log",
+            "--set",
+            "LOG_LINES=40",
+            "-o",
+            output,
+            "--trace",
+            output,
+        ];
+        folder.run(&arguments).succeeds();
+    }
+    let (one, two) = (
+        steps(&folder, "one/result.json"),
+        steps(&folder, "two/result.json"),
+    );
+    assert_eq!(one["steps"].as_array().unwrap().len(), 14);
+    assert_eq!(one["complete"], true);
+    assert_eq!(one, two, "two runs differ");
+    let name = "samsung-evo-16gb-ext4-postmark.nstrace";
+    let traces = ["one", "two"].map(|d| std::fs::read(folder.0.join(d).join(name)).unwrap());
+    assert_eq!(traces[0], traces[1], "two traces differ");
+    folder
+        .run(&["trace", "info", &format!("one/{name}")])
+        .succeeds();
+    // NILFS2 writes one log; FAT32 has no journal and knows no flush of its own in postmark.
+    let writes = |fs: &str| figure(&one, &format!("fs.postmark-{fs}.writes"));
+    assert!(
+        writes("nilfs2") * 2.0 < writes("ext4"),
+        "{} {}",
+        writes("nilfs2"),
+        writes("ext4")
+    );
+    for fs in ["ext4", "f2fs", "nilfs2", "vfat", "exfat", "btrfs", "xfs"] {
+        let of = |what: &str| figure(&one, &format!("fs.log-{fs}.{what}"));
+        assert!(
+            of("flushes") >= 40.0,
+            "{fs}: a flush for each fsync, {}",
+            of("flushes")
+        );
+        assert!(of("stall") > 0.0, "{fs}: fsync takes time");
+        assert!(of("written") > 0.04, "{fs}: {}", of("written"));
+    }
+}
+
+#[test]
+fn slow_another_seed_is_another_run() {
+    let folder = Folder::new("fs-seeds");
+    if kernel(&folder, "seeds").is_none() {
+        return;
+    }
+    let arguments = [
+        "fs",
+        CARD,
+        "--fs",
+        "ext4",
+        "--workload",
+        "untar",
+        "--seeds",
+        "2",
+        "-o",
+        "out",
+    ];
+    folder.run(&arguments).succeeds();
+    let result = steps(&folder, "out/result.json");
+    let spread = result["figures"].as_array().unwrap();
+    let spread = spread
+        .iter()
+        .find(|f| f["id"] == "fs.untar-ext4.time-over-seeds")
+        .unwrap();
+    assert!(spread["low"].as_f64() <= spread["high"].as_f64());
+    assert_ne!(result["steps"][0]["series"], result["steps"][1]["series"]);
+}
+
+#[test]
+fn slow_what_goes_wrong_inside_is_told_and_leaves_nobody_behind() {
+    let folder = Folder::new("fs-wrong");
+    let Some(kernel) = kernel(&folder, "what goes wrong inside") else {
+        return;
+    };
+    // A name of its own, so that its processes can be told from those of other tests.
+    let own = folder.0.join("linux-of-this-test");
+    std::fs::copy(&kernel, &own).unwrap();
+    let own = own.to_str().unwrap();
+    folder.file("fails.sh", "work() { try false; }\n");
+    folder.file("spins.sh", "work() { while :; do :; done; }\n");
+    folder.file("crashes.sh", "work() { echo c >/proc/sysrq-trigger; }\n");
+    folder.file("kills.sh", "work() { kill -9 -1; exec /nowhere; }\n");
+    let cases = [
+        ("fails.sh", "15", &["false (exit code 1)"][..]),
+        ("spins.sh", "6", &["took more than 6 s"]),
+        ("crashes.sh", "60", &["ended before its script", "logs:"]),
+        ("kills.sh", "60", &["logs:"]),
+    ];
+    for (script, limit, parts) in cases {
+        let began = Instant::now();
+        let arguments = [
+            "fs",
+            CARD,
+            "--fs",
+            "vfat",
+            "--script",
+            script,
+            "--kernel",
+            own,
+            "--time-limit",
+            limit,
+        ];
+        folder.run(&arguments).fails(1, parts);
+        assert!(began.elapsed() < Duration::from_secs(120), "{script}");
+        assert_eq!(
+            processes(own),
+            Vec::<u32>::new(),
+            "{script} left processes behind"
+        );
+    }
+    // nandscope itself is killed.
+    let arguments = [
+        "fs", CARD, "--fs", "vfat", "--script", "spins.sh", "--kernel", own,
+    ];
+    let mut child = folder.command(&arguments).spawn().unwrap();
+    wait_until("the kernel runs", || processes(own).len() > 1);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    wait_until("the kernel and its processes are gone", || {
+        processes(own).is_empty()
+    });
+}
+
+fn wait_until(what: &str, done: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !done() {
+        assert!(
+            began.elapsed() < Duration::from_secs(30),
+            "not in 30 s: {what}"
+        );
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Processes whose executable is this file; those inside a kernel are among them.
+fn processes(executable: &str) -> Vec<u32> {
+    let executable = std::fs::canonicalize(executable).unwrap();
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    entries
+        .filter_map(|entry| {
+            let number = entry.file_name().to_str()?.parse().ok()?;
+            let link = std::fs::read_link(entry.path().join("exe")).ok()?;
+            (link == executable).then_some(number)
+        })
+        .collect()
+}
+
+#[test]
+fn without_a_kernel_the_command_says_how_to_get_one() {
+    let folder = Folder::new("fs-no-kernel");
+    let mut command = folder.command(&["fs", CARD, "--fs", "ext4", "--workload", "log"]);
+    let output = command.env("XDG_CACHE_HOME", &folder.0).output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{text}");
+    assert!(text.contains("nandscope kernel build"), "{text}");
+}
+
+#[test]
+fn names_that_do_not_exist_are_refused_before_anything_runs() {
+    let folder = Folder::new("fs-names");
+    folder
+        .run(&["fs", CARD, "--fs", "ntfs"])
+        .fails(2, &["there is no file system `ntfs`", "exfat"]);
+    folder
+        .run(&["fs", CARD, "--workload", "bonnie"])
+        .fails(2, &["there is no workload `bonnie`", "--script"]);
+    folder
+        .run(&["fs", CARD, "--partition", "100"])
+        .fails(2, &["--partition", "sectors of 512 bytes"]);
+    folder
+        .run(&["fs", CARD, "--set", "LOG_LINE=3"])
+        .fails(2, &["LOG_LINE"]);
+    folder
+        .run(&["kernel", "build", "--source", ".", "--force"])
+        .fails(2, &["is no source of Linux"]);
+}
