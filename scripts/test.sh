@@ -37,6 +37,10 @@ scripts/determinism.sh "$target/debug/nandscope" "$target/release/nandscope"
 
 nandscope=$target/release/nandscope
 
+stage "real file systems in virtual time, in a kernel that is built for it"
+XDG_CACHE_HOME=$work/cache "$nandscope" kernel build
+XDG_CACHE_HOME=$work/cache cargo test -p nandscope --test fs 2>&1 | tee -a "$log"
+
 stage "a report in a browser"
 "$nandscope" review sim:sm2708-250gb --quick -o "$work/report" >/dev/null
 if command -v python3 >/dev/null && command -v chromium >/dev/null; then

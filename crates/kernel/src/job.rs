@@ -1,10 +1,12 @@
 //! A cell of the table: one file system, one workload, one device. Puts the script together from
 //! its parts, runs it, and keeps what the run left.
 
+use crate::aftermath;
 use crate::block::Disk;
 use crate::contents::Contents;
 use crate::filesystem::FileSystem;
 use crate::guest;
+use crate::machine::Ended;
 use crate::session::{Run, Session, SessionError};
 use crate::workload::Workload;
 use nandscope_device::Device;
@@ -69,6 +71,8 @@ pub struct Settings {
     pub wall: Duration,
     /// Virtual time of a power cut, if there is one.
     pub cut: Option<Nanos>,
+    /// The card says that it flushed, and did not.
+    pub flushes_lie: bool,
 }
 
 impl Default for Settings {
@@ -93,6 +97,7 @@ impl Default for Settings {
             memory_mib: 256,
             wall: Duration::from_secs(600),
             cut: None,
+            flushes_lie: false,
         }
     }
 }
@@ -191,9 +196,24 @@ pub fn run(
     stop: &dyn Fn() -> bool,
 ) -> Result<Run, SessionError> {
     let script = script(fs, workload, settings);
+    run_script(kernel, &script, settings, device, contents, stop)
+}
+
+/// Runs any script on a device as [`run`] does. With a power cut the contents are what the device kept.
+///
+/// # Errors
+/// Where the run does not come to its end.
+pub fn run_script(
+    kernel: &Path,
+    script: &str,
+    settings: &Settings,
+    device: &mut Device,
+    contents: &mut Contents,
+    stop: &dyn Fn() -> bool,
+) -> Result<Run, SessionError> {
     let session = Session {
         kernel,
-        script: &script,
+        script,
         disk: Disk {
             capacity: device.capacity(),
             discard: settings.discard,
@@ -209,7 +229,18 @@ pub fn run(
         wall: settings.wall,
         virtual_time: LONGEST,
         cut: settings.cut,
+        flushes_lie: settings.flushes_lie,
     };
     let now = device.now();
-    session.run(device, now, contents, stop)
+    let before = contents.clone();
+    if settings.cut.is_some() {
+        device.track_writes();
+    }
+    let run = session.run(device, now, contents, stop)?;
+    if run.ended == Ended::Cut {
+        let cut = device.cut_power();
+        *contents = before;
+        aftermath::apply(contents, &run.changes, &cut);
+    }
+    Ok(run)
 }

@@ -8,6 +8,7 @@
 //! This crate starts processes and writes files in folders of its own; it prints nothing. What
 //! a device does is the business of the device crate.
 
+pub mod aftermath;
 pub mod block;
 pub mod build;
 pub mod calendar;

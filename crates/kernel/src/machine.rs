@@ -11,6 +11,7 @@ mod schedule;
 #[cfg(test)]
 mod tests;
 
+use crate::aftermath::Change;
 use crate::block::Disk;
 use crate::calendar::{MESSAGE_BYTES, Message, Op, UnknownOp};
 use crate::contents::Contents;
@@ -101,8 +102,10 @@ pub struct Limits {
     pub virtual_time: Nanos,
     /// Time of day at the start of the kernel, nanoseconds since 1970.
     pub start_of_day: u64,
-    /// Virtual time at which the power is cut, if it is.
+    /// Virtual time at which the power is cut, if it is; changes are kept then.
     pub cut: Option<Nanos>,
+    /// Flushes are answered at once and never reach the device.
+    pub flushes_lie: bool,
 }
 
 /// The machine; see the module's text.
@@ -151,7 +154,7 @@ impl<'a, D: VirtualDevice> Machine<'a, D> {
     ) -> Self {
         Machine {
             device,
-            backend: Backend::new(contents, describe),
+            backend: Backend::new(contents, describe, limits.cut.is_some(), limits.flushes_lie),
             limits,
             now: Nanos::ZERO,
             device_ahead: device_now,
@@ -225,10 +228,10 @@ impl<'a, D: VirtualDevice> Machine<'a, D> {
         self.messages
     }
 
-    /// What the device was asked, in the order in which it finished; what was outstanding at the
-    /// end is not among it.
-    pub fn into_events(self) -> Vec<Event> {
-        self.backend.into_events()
+    /// What the device was asked, in the order in which it finished (what was outstanding at the
+    /// end is not among it), and what that changed, where a power cut was asked for.
+    pub fn into_record(self) -> (Vec<Event>, Vec<Change>) {
+        self.backend.into_record()
     }
 
     fn cut_is_over(&self) -> bool {

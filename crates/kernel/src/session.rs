@@ -1,6 +1,7 @@
 //! One run: a kernel started in a folder of its own, driven over a device until it switches
 //! itself off, and what it left: commands, marks of its script, calls, logs.
 
+use crate::aftermath::Change;
 use crate::block::Disk;
 use crate::calls::{self, Call};
 use crate::contents::Contents;
@@ -85,6 +86,8 @@ pub struct Session<'a> {
     pub virtual_time: Nanos,
     /// Virtual time of a power cut, if there is one.
     pub cut: Option<Nanos>,
+    /// Flushes are answered at once and never reach the device.
+    pub flushes_lie: bool,
 }
 
 /// What a run left.
@@ -96,6 +99,8 @@ pub struct Run {
     pub events: Vec<Event>,
     /// The calls of programs to files on the device, in the order of their ends.
     pub calls: Vec<Call>,
+    /// What the kernel changed on the device, where a power cut was asked for.
+    pub changes: Vec<Change>,
     /// What the script said.
     pub console: String,
     /// Virtual time at the end.
@@ -191,6 +196,7 @@ impl Session<'_> {
             virtual_time: self.virtual_time,
             start_of_day: process::START_OF_DAY_S * 1_000_000_000,
             cut: self.cut,
+            flushes_lie: self.flushes_lie,
         };
         let mut machine = Machine::new(
             device, device_now, contents, self.disk, limits, calendar, disk,
@@ -214,9 +220,11 @@ impl Session<'_> {
         }
         let recorded = std::fs::read(folder.join(process::CALLS)).unwrap_or_default();
         let (end, messages) = (machine.now(), machine.messages());
+        let (events, changes) = machine.into_record();
         Ok(Run {
             ended,
-            events: machine.into_events(),
+            events,
+            changes,
             calls: calls::read(&recorded),
             console,
             end,

@@ -54,6 +54,8 @@ impl Source {
                 unpack(tarball, &tree)?;
             }
             Source::Tree(from) => {
+                // Before anything is copied or run in it.
+                version(from)?;
                 progress(Step::Unpack);
                 let contents = from.join(".");
                 run(

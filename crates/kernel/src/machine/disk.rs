@@ -2,6 +2,7 @@
 //! its completions back into the queue with their data.
 
 use super::{Machine, MachineError};
+use crate::aftermath::Change;
 use crate::block::{
     Ask, BlockRequest, CONFIG_BYTES, Disk, STATUS_ERROR, STATUS_OK, STATUS_UNSUPPORTED,
 };
@@ -51,12 +52,19 @@ pub struct Backend<'a> {
     in_flight: BTreeMap<u64, InFlight>,
     finished: Vec<Finished>,
     events: Vec<Event>,
+    changes: Option<Vec<Change>>,
+    flushes_lie: bool,
     tag: u64,
     pub socket: Option<Wire>,
 }
 
 impl<'a> Backend<'a> {
-    pub fn new(contents: &'a mut Contents, describe: Disk) -> Self {
+    pub fn new(
+        contents: &'a mut Contents,
+        describe: Disk,
+        keep_changes: bool,
+        flushes_lie: bool,
+    ) -> Self {
         Backend {
             contents,
             describe,
@@ -65,6 +73,8 @@ impl<'a> Backend<'a> {
             in_flight: BTreeMap::new(),
             finished: Vec::new(),
             events: Vec::new(),
+            changes: keep_changes.then(Vec::new),
+            flushes_lie,
             tag: 0,
             socket: None,
         }
@@ -78,8 +88,8 @@ impl<'a> Backend<'a> {
         !self.finished.is_empty()
     }
 
-    pub fn into_events(self) -> Vec<Event> {
-        self.events
+    pub fn into_record(self) -> (Vec<Event>, Vec<Change>) {
+        (self.events, self.changes.unwrap_or_default())
     }
 
     /// Takes a completion of the simulated device.
@@ -100,7 +110,15 @@ impl<'a> Backend<'a> {
         if ok {
             match done.kind {
                 OpKind::Write => _ = self.contents.write(done.offset, &done.data),
-                OpKind::Trim => _ = self.contents.discard(done.offset, done.length),
+                OpKind::Trim => {
+                    self.contents.discard(done.offset, done.length);
+                    if let Some(changes) = &mut self.changes {
+                        changes.push(Change::Discard {
+                            offset: done.offset,
+                            length: done.length,
+                        });
+                    }
+                }
                 OpKind::Read => {
                     data = vec![0; done.length as usize];
                     self.contents.read(done.offset, &mut data);
@@ -329,6 +347,9 @@ impl<D: VirtualDevice> Machine<'_, D> {
                 let data = gather(&backend.memory, from, *length)?;
                 (OpKind::Write, *offset, *length, data)
             }
+            Ask::Flush if backend.flushes_lie => {
+                return backend.answer(request, STATUS_OK, Vec::new());
+            }
             Ask::Flush => (OpKind::Flush, 0, 0, Vec::new()),
             Ask::Discard { offset, length } => (OpKind::Trim, *offset, *length, Vec::new()),
             Ask::Identify(_) => return backend.answer(request, STATUS_OK, SERIAL.to_vec()),
@@ -341,6 +362,14 @@ impl<D: VirtualDevice> Machine<'_, D> {
         let Ok(sectors) = u32::try_from(length / SECTOR_BYTES) else {
             return backend.answer(request, STATUS_ERROR, Vec::new());
         };
+        if kind == OpKind::Write
+            && let Some(changes) = &mut backend.changes
+        {
+            changes.push(Change::Write {
+                offset,
+                data: data.clone(),
+            });
+        }
         let tag = backend.tag;
         backend.tag += 1;
         let command = Command {

@@ -104,6 +104,7 @@ fn against(
         virtual_time: Nanos::from_secs(100),
         start_of_day: 7,
         cut: None,
+        flushes_lie: false,
     };
     let describe = Disk {
         capacity: Bytes(SIZE),
@@ -136,7 +137,7 @@ fn against(
         let ended = machine.run(&mut || true, &|| false);
         let now = machine.now();
         // With this its sockets are closed, and the kernel's side wakes up.
-        (ended, machine.into_events(), now)
+        (ended, machine.into_record().0, now)
     })
 }
 
