@@ -88,5 +88,5 @@ fn genuine_cards_are_not() {
     let odd = Cid::from_hex("12345653440000000000000af200e308", Family::Sd, None).unwrap();
     let marks = of_cid(&odd, None, 2026);
     let ids: Vec<_> = marks.iter().map(|m| m.id).collect();
-    assert_eq!(ids, ["maker", "serial", "name"]);
+    assert_eq!(ids, ["maker", "serial", "name", "checksum"]);
 }
