@@ -73,6 +73,10 @@ impl<D: VirtualDevice> Machine<'_, D> {
 
     /// Up to when the kernel can run without an interrupt of the device.
     fn limit(&self) -> Nanos {
+        // What was answered without the device is to be handed over at this very time.
+        if self.backend.has_finished() {
+            return self.now;
+        }
         let device = if self.backend.outstanding() == 0 {
             None
         } else {

@@ -416,6 +416,28 @@ fn a_request_beyond_the_end_fails_and_reaches_no_device() {
 }
 
 #[test]
+fn an_answer_without_the_device_holds_a_freely_running_kernel_back() {
+    let mut contents = Contents::new(SIZE);
+    let (ended, ..) = against(&mut contents, |mut kernel| {
+        kernel.set_up();
+        kernel.say(Op::Request, 10);
+        kernel.say(Op::Wait, 0);
+        kernel.told();
+        kernel.told();
+        kernel.put(99, 0, 512, false);
+        kernel.say(Op::Update, 20);
+        kernel.send(35, &Fake::pair(0, 0), &[]);
+        assert_eq!(kernel.told(), (Op::FreeUntil, Nanos(20)));
+        Fake::reply(&mut kernel.disk);
+        kernel.say(Op::Request, 5000);
+        kernel.say(Op::Wait, 0);
+        assert_eq!(kernel.interrupted(), Nanos(20));
+        assert_eq!(kernel.status(), 2);
+    });
+    assert_eq!(ended.unwrap(), Ended::Closed);
+}
+
+#[test]
 fn a_kernel_that_sleeps_for_ever_is_told_of() {
     let mut contents = Contents::new(SIZE);
     let (ended, ..) = against(&mut contents, |mut kernel| {
