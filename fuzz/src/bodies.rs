@@ -143,6 +143,9 @@ pub fn flashbench(data: &[u8]) {
         return;
     };
     let _ = Cards::parse("fuzz", text);
+    if let Ok(report) = nandscope_infer::probe::from_flashbench("fuzz", text) {
+        assert!(!report.findings.is_empty());
+    }
     let mut all = Recorded::default();
     let _ = all.read_open_au("fuzz", text);
     let _ = all.read_find_fat("fuzz", text);

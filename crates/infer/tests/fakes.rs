@@ -60,7 +60,10 @@ fn check(device: &Device, finding: &Finding) {
     let right = match (fault, finding.behaviour.unwrap()) {
         (Fault::Wrap { .. }, Behaviour::Wrap { period }) => period == real,
         (Fault::Drop { .. }, Behaviour::Drop) => true,
-        (Fault::Keeps { .. } | Fault::First { .. } | Fault::Echo { .. }, Behaviour::Stale) => true,
+        (
+            Fault::Keeps { .. } | Fault::Mirror { .. } | Fault::First { .. } | Fault::Echo { .. },
+            Behaviour::Stale,
+        ) => true,
         (Fault::Cached { cache, .. }, Behaviour::Cached { blocks }) => blocks == cache,
         (Fault::Errors { .. }, Behaviour::Errors) => true,
         _ => false,
@@ -86,7 +89,8 @@ fn a_hundred_fakes_are_found_with_their_capacity_to_the_block() {
                 real,
                 byte: Some([0, 0xff][random.below(2) as usize]),
             },
-            4 => Fault::Keeps { real },
+            4 if random.below(2) == 0 => Fault::Keeps { real },
+            4 => Fault::Mirror { real },
             5 => Fault::First { real },
             6 => Fault::Cached {
                 real,

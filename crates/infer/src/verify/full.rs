@@ -117,6 +117,19 @@ impl Full {
                 medium.block_bytes()
             )));
         }
+        let counted = [
+            self.right,
+            self.elsewhere,
+            self.damaged,
+            self.foreign,
+            self.unreadable,
+        ];
+        let counted = counted.iter().try_fold(0_u64, |sum, n| sum.checked_add(*n));
+        if self.next > self.blocks || counted.is_none_or(|n| n > self.blocks) {
+            return Err(VerifyError::Unfit(
+                "the state of the earlier run counts more blocks than there are; remove it to begin anew".to_string(),
+            ));
+        }
         while self.pass != Pass::Done {
             self.section(medium, stop)?;
             if self.next >= self.blocks {

@@ -134,7 +134,27 @@ fn examine<M: Medium>(work: &mut Work<'_, M>, options: &Options) -> Result<Findi
         return Ok(finding);
     }
     finding.real = of_end(work, &finding.sounding, low, high, test, options.budget)?;
+    if behaviour == Behaviour::Drop
+        && let Some(real) = finding.real.exact()
+        && mirrors(work, real)?
+    {
+        finding.behaviour = Some(Behaviour::Stale);
+    }
     Ok(finding)
+}
+
+/// Whether a device that loses what is written behind its end answers there with what lies in the
+/// block modulo its size. On a blank device that looks like any other loss until a stamp is put there.
+fn mirrors<M: Medium>(work: &mut Work<'_, M>, real: u64) -> Result<bool, VerifyError> {
+    let last = work.medium.blocks() - 1;
+    if real == 0 {
+        return Ok(false);
+    }
+    let below = last % real;
+    work.keep(&[below])?;
+    work.stamp(below)?;
+    work.settle()?;
+    Ok(work.stamp_at(last)? == Some(below))
 }
 
 /// Where blocks keep their first stamp, every place is stamped once more to see which.

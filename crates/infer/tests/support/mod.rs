@@ -30,6 +30,10 @@ pub enum Fault {
     Keeps {
         real: u64,
     },
+    /// Writes are lost; reads give what lies in the block modulo `real`.
+    Mirror {
+        real: u64,
+    },
     /// The first write stays, whatever comes later.
     First {
         real: u64,
@@ -61,6 +65,7 @@ impl Fault {
             | Fault::WrapBehind { real, .. }
             | Fault::Drop { real, .. }
             | Fault::Keeps { real }
+            | Fault::Mirror { real }
             | Fault::First { real }
             | Fault::Echo { real }
             | Fault::Cached { real, .. }
@@ -145,6 +150,7 @@ impl Device {
             } => vec![byte; 512],
             Fault::Drop { byte: None, .. } => filled(self.seed ^ self.now.0 ^ 1, place),
             Fault::Echo { .. } => self.latest.clone(),
+            Fault::Mirror { real } => self.stored(place % real),
             Fault::Cached { .. } => {
                 let cached = self.cache.iter().find(|(p, _)| *p == place);
                 cached.map_or(vec![0; 512], |(_, data)| data.clone())
@@ -164,7 +170,10 @@ impl Device {
         }
         if self.beyond(place) {
             match self.fault {
-                Fault::Drop { .. } | Fault::Keeps { .. } | Fault::Echo { .. } => return true,
+                Fault::Drop { .. }
+                | Fault::Keeps { .. }
+                | Fault::Mirror { .. }
+                | Fault::Echo { .. } => return true,
                 Fault::First { .. } if self.contents.contains_key(&place) => return true,
                 Fault::Errors { .. } => return false,
                 Fault::Cached { cache, .. } => {
