@@ -159,8 +159,8 @@ fn a_card_with_single_bad_blocks_is_failing_and_no_fake() {
     assert_eq!(finding.verdict(), Verdict::Failing, "{finding:?}");
     let share = finding.wrong_places.len() as f64 / finding.sounding.readings.len() as f64;
     assert!((0.1..0.3).contains(&share), "{share}");
-    // 1 − 0.8^64 and more.
-    assert!(finding.detection(0.2) > 0.999_999);
+    // 1 − 0.8^15 at least.
+    assert!(finding.detection(0.2) > 0.96);
     assert_eq!(finding.detection(0.0), 0.0);
 }
 

@@ -159,22 +159,16 @@ fn mirrors<M: Medium>(work: &mut Work<'_, M>, real: u64) -> Result<bool, VerifyE
 
 /// Where blocks keep their first stamp, every place is stamped once more to see which.
 fn restamp<M: Medium>(work: &mut Work<'_, M>, finding: &mut Finding) -> Result<(), VerifyError> {
-    let places: Vec<u64> = finding.sounding.places.lattice.clone();
-    for place in &places {
-        work.stamp(*place)?;
-    }
-    work.settle()?;
-    for place in places {
-        let reading = sounding::look(work, place)?;
-        let readings = &mut finding.sounding.readings;
-        if let Some(old) = readings.iter_mut().find(|r| r.place == place) {
-            *old = reading;
-        }
-    }
-    // Those of the run were stamped once, and say nothing of a second time.
-    let run = finding.sounding.places.run_first;
-    let last = finding.blocks - 1;
+    // Those of the run are not: it shares one fate.
+    let (run, last) = (finding.sounding.places.run_first, finding.blocks - 1);
     let readings = &mut finding.sounding.readings;
     readings.retain(|r| r.place < run || r.place == last);
+    for reading in readings.iter() {
+        work.stamp(reading.place)?;
+    }
+    work.settle()?;
+    for reading in readings.iter_mut() {
+        *reading = sounding::look(work, reading.place)?;
+    }
     Ok(())
 }

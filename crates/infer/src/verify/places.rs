@@ -21,7 +21,7 @@ pub struct Places {
 }
 
 /// The fewest stamps, where the device has room for them.
-pub const STAMPS_MIN: u64 = 64;
+pub const STAMPS_MIN: u64 = 16;
 /// The most stamps.
 pub const STAMPS_MAX: u64 = 320;
 /// A device of fewer blocks has no room for the lattice.

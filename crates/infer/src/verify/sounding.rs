@@ -58,11 +58,11 @@ impl Sounding {
 }
 
 /// Stamps by which the cost of a write is measured; they are part of the test.
-const PILOTS: u64 = 8;
+const PILOTS: u64 = 4;
 /// The length of a read of the beginning.
 const PIECE: Bytes = Bytes::mib(1);
 /// Stamps that are written a second time.
-const AGAIN: usize = 16;
+const AGAIN: usize = 4;
 
 pub(super) fn sound<M: Medium>(
     work: &mut Work<'_, M>,
