@@ -1,6 +1,6 @@
 //! Putting back what was on the device, from the journal, in the reverse order of its writing.
 
-use super::journal::Journal;
+use super::journal::{Journal, Original};
 use super::medium::{Medium, MediumError};
 use super::stamp::read_stamp;
 use std::collections::HashSet;
@@ -43,7 +43,16 @@ pub fn restore<M: Medium>(
         ..Restored::default()
     };
     let mut block = vec![0; medium.block_bytes()];
+    let mut run: Vec<&Original> = Vec::new();
     for original in journal.originals().iter().rev() {
+        // What waits is written before a block is looked at that could be another name of it.
+        let neighbour = run
+            .first()
+            .is_none_or(|first| first.place == original.place + 1);
+        if !neighbour || run.len() >= RUN {
+            write(medium, &run)?;
+            run.clear();
+        }
         let there = passing(medium.read(original.place, &mut block))?;
         if there && block == original.contents {
             continue;
@@ -55,9 +64,11 @@ pub fn restore<M: Medium>(
             }
             continue;
         }
-        passing(medium.write(original.place, &original.contents))?;
         restored.written += 1;
+        // Neighbours go back with one write: in the journal they follow each other upwards.
+        run.insert(0, original);
     }
+    write(medium, &run)?;
     passing(medium.settle())?;
     let foreign: HashSet<u64> = restored.foreign.iter().copied().collect();
     for original in journal.originals() {
@@ -73,6 +84,26 @@ pub fn restore<M: Medium>(
         }
     }
     Ok(restored)
+}
+
+/// The most neighbours that go back with one write.
+const RUN: usize = 512;
+
+/// Writes neighbours at once, and one by one where that fails.
+fn write<M: Medium>(medium: &mut M, run: &[&Original]) -> Result<(), MediumError> {
+    let Some(first) = run.first() else {
+        return Ok(());
+    };
+    let contents: Vec<u8> = run
+        .iter()
+        .flat_map(|o| o.contents.iter().copied())
+        .collect();
+    if !passing(medium.write(first.place, &contents))? {
+        for original in run {
+            passing(medium.write(original.place, &original.contents))?;
+        }
+    }
+    Ok(())
 }
 
 /// An operation that fails by itself is no reason to leave the others out.
