@@ -57,8 +57,6 @@ impl Sounding {
     }
 }
 
-/// Stamps by which the cost of a write is measured; they are part of the test.
-const PILOTS: u64 = 4;
 /// The length of a read of the beginning.
 const PIECE: Bytes = Bytes::mib(1);
 /// Stamps that are written a second time.
@@ -123,13 +121,20 @@ pub(super) fn sound<M: Medium>(
 /// have been written.
 fn affordable<M: Medium>(work: &mut Work<'_, M>) -> Result<(u64, Vec<u64>), VerifyError> {
     let blocks = work.medium.blocks();
-    let pilots: Vec<u64> = (1..PILOTS).map(|i| blocks / PILOTS * i).collect();
+    // The coarsest lattice, without the last block.
+    let mut pilots = Places::new(blocks, STAMPS_MIN, 0).lattice.split_off(1);
+    work.shuffle(&mut pilots);
     work.keep(&pilots)?;
-    let began = work.medium.now();
-    for pilot in &pilots {
+    // The first ones find allocation units closed; only then does each write cost what the others will.
+    let (first, later) = pilots.split_at(pilots.len() / 2);
+    for pilot in first {
         work.stamp(*pilot)?;
     }
-    let write = work.medium.now().saturating_sub(began).as_secs_f64() / pilots.len() as f64;
+    let began = work.medium.now();
+    for pilot in later {
+        work.stamp(*pilot)?;
+    }
+    let write = work.medium.now().saturating_sub(began).as_secs_f64() / later.len().max(1) as f64;
     let pieces = 4;
     let mut piece = vec![0; PIECE.0 as usize];
     let began = work.medium.now();
