@@ -129,7 +129,7 @@ fn slow_another_seed_is_another_run() {
         "--workload",
         "untar",
         "--seeds",
-        "2",
+        "6",
         "-o",
         "out",
     ];
@@ -141,7 +141,10 @@ fn slow_another_seed_is_another_run() {
         .find(|f| f["id"] == "fs.untar-ext4.time-over-seeds")
         .unwrap();
     assert!(spread["low"].as_f64() <= spread["high"].as_f64());
-    assert_ne!(result["steps"][0]["series"], result["steps"][1]["series"]);
+    // A seed decides between a few places for a directory, so that two of them may agree.
+    let steps = result["steps"].as_array().unwrap();
+    let first = &steps[0]["series"];
+    assert!(steps.len() == 6 && steps.iter().any(|s| s["series"] != *first));
 }
 
 #[test]

@@ -17,6 +17,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 use support::Folder;
 
 const CARD: &str = "sim:kingston-8gb";
@@ -195,7 +196,15 @@ impl<'a> FileSystem<'a> {
         Err(String::from_utf8_lossy(&output.stderr).into_owned())
     }
 
+    /// Whoever looks at what has just been mounted may have it open for a moment.
     fn unmount(mut self) {
+        for _ in 0..50 {
+            if attempt(self.folder, "umount", &["fs"]).status.success() {
+                self.mounted = false;
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
         run(self.folder, "umount", &["fs"]);
         self.mounted = false;
     }
