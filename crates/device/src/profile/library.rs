@@ -77,9 +77,18 @@ pub const HOSTS: &[Entry] = &[
     entry!("profiles/hosts/", "sabrelite"),
 ];
 
-/// The built-in device of that name.
+/// The built-in device of that name; the last words of a name may be left out where those that are
+/// left belong to one device alone, such as `plextor-m6e`.
 pub fn device(name: &str) -> Option<&'static Entry> {
-    DEVICES.iter().find(|e| e.name == name)
+    let exactly = DEVICES.iter().find(|e| e.name == name);
+    exactly.or_else(|| {
+        let shortened = |e: &&Entry| {
+            let rest = e.name.strip_prefix(name);
+            rest.is_some_and(|rest| rest.starts_with('-'))
+        };
+        let mut found = DEVICES.iter().filter(shortened);
+        found.next().filter(|_| found.next().is_none())
+    })
 }
 
 /// The built-in host of that name.
@@ -102,5 +111,23 @@ impl Entry {
     /// As [`parse_host`].
     pub fn host_profile(&self) -> Result<HostProfile, Vec<ProfileError>> {
         parse_host(self.file, self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_may_be_shortened_where_one_device_is_meant() {
+        let name = |short| device(short).map(|e| e.name);
+        assert_eq!(name("plextor-m6e"), Some("plextor-m6e-256gb"));
+        assert_eq!(
+            name("recorded-phison-sd-4gb"),
+            Some("recorded-phison-sd-4gb")
+        );
+        for ambiguous_or_none in ["sandisk", "plextor-m6", "", "plextor-m6e-"] {
+            assert_eq!(name(ambiguous_or_none), None, "{ambiguous_or_none}");
+        }
     }
 }
