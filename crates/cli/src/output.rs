@@ -1,8 +1,10 @@
 //! Writing files: whether it will work is found out before hours are spent measuring, and a file
 //! appears whole or not at all.
 
+use crate::console::Console;
 use crate::failure::Failure;
 use nandscope_measure::document::DocumentError;
+use nandscope_measure::result::ResultDocument;
 use nandscope_report::ReportError;
 use std::fs::File;
 use std::io::{self, Write};
@@ -105,4 +107,26 @@ pub fn report_failure(error: &ReportError) -> Failure {
         ReportError::TooFewDocuments(_) => Failure::usage(error),
         _ => Failure::internal(error),
     }
+}
+
+/// Writes a result and its report into a folder, and says where the page is.
+///
+/// # Errors
+/// Where the folder cannot be written.
+pub fn write_report(
+    document: &ResultDocument,
+    folder: &Path,
+    console: &Console,
+) -> Result<(), Failure> {
+    nandscope_measure::document::write(&folder.join("result.json"), document)
+        .map_err(|e| document_failure(&e))?;
+    let written = nandscope_report::write_all(document, folder).map_err(|e| report_failure(&e))?;
+    if let Some(page) = written.first() {
+        console.note(&format!(
+            "{} and {} more files",
+            page.display(),
+            written.len()
+        ));
+    }
+    Ok(())
 }

@@ -13,7 +13,7 @@ use nandscope_infer::timed::ProbeError;
 use nandscope_measure::result::{FORMAT, FORMAT_VERSION, ResultDocument, TargetInfo, WallClock};
 use nandscope_measure::sim::SimTarget;
 use nandscope_measure::target::{Load, Target};
-use nandscope_report::{terminal, write_all};
+use nandscope_report::terminal;
 use nandscope_suite::blind;
 use nandscope_units::{Bytes, Nanos, SizeBase, parse_duration, parse_size};
 use serde::Serialize;
@@ -239,16 +239,7 @@ fn finish(
     console: &Console,
 ) -> Result<Exit, Failure> {
     if let Some(folder) = &arguments.output {
-        nandscope_measure::document::write(&folder.join("result.json"), document)
-            .map_err(|e| output::document_failure(&e))?;
-        let written = write_all(document, folder).map_err(|e| output::report_failure(&e))?;
-        if let Some(page) = written.first() {
-            console.note(&format!(
-                "{} and {} more files",
-                page.display(),
-                written.len()
-            ));
-        }
+        output::write_report(document, folder, console)?;
     }
     if arguments.json {
         let json = Output {

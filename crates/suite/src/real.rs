@@ -26,6 +26,23 @@ pub fn review_target<T: Target>(
     let title = info.model.clone();
     let mut document = empty(title, info, options, "card review", SHORTENED);
     document.environment = environment;
+    in_own_time(target, document, options, observer, stop, |session| {
+        all_stages(session, options.quick)
+    })
+}
+
+/// Measures on a target that is there already, and gives the document with its figures.
+///
+/// # Errors
+/// As `measure`.
+pub(crate) fn in_own_time<T: Target>(
+    target: T,
+    mut document: ResultDocument,
+    options: &ReviewOptions,
+    observer: &mut dyn ReviewObserver,
+    stop: &dyn Fn() -> bool,
+    measure: impl FnOnce(&mut Session<'_, T>) -> Result<Flow, SuiteError>,
+) -> Result<ResultDocument, SuiteError> {
     let mut watcher = SessionWatcher::new(observer, "", 0, 1);
     let mut session = Session::new(
         target,
@@ -35,7 +52,7 @@ pub fn review_target<T: Target>(
         stop,
         &mut watcher,
     );
-    let flow = all_stages(&mut session, options.quick);
+    let flow = measure(&mut session);
     drop(session);
     figures::add(&mut document, None);
     if flow? == Flow::Stop {

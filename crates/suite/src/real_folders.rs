@@ -2,9 +2,8 @@
 //! files in a real file system, which is measured with them.
 
 use crate::document::empty;
-use crate::figures;
 use crate::folders::{self, Extent as Share, single};
-use crate::progress::SessionWatcher;
+use crate::real::in_own_time;
 use crate::review::{ReviewObserver, ReviewOptions, SHORTENED};
 use crate::session::{Flow, Phase, Pick, SECOND, Session, SuiteError, slug};
 use nandscope_measure::build::JobMeta;
@@ -38,27 +37,14 @@ pub fn review_folder(
     let title = format!("Folders on {}", info.name);
     let mut document = empty(title, info, options, "folder review", SHORTENED);
     document.environment = environment;
-    let mut watcher = SessionWatcher::new(observer, "", 0, 1);
-    let mut session = Session::new(
-        target,
-        options.seed,
-        &mut document,
-        None,
-        stop,
-        &mut watcher,
-    );
     let share = if options.quick {
         Share::QUICK
     } else {
         Share::FULL
     };
-    let flow = all(&mut session, share, room);
-    drop(session);
-    figures::add(&mut document, None);
-    if flow? == Flow::Stop {
-        document.complete = false;
-    }
-    Ok(document)
+    in_own_time(target, document, options, observer, stop, |session| {
+        all(session, share, room)
+    })
 }
 
 fn all(

@@ -18,7 +18,7 @@ use nandscope_infer::verify::{
     summary, verify,
 };
 use nandscope_measure::result::{FORMAT, FORMAT_VERSION, ResultDocument, TargetInfo, WallClock};
-use nandscope_report::{terminal, write_all};
+use nandscope_report::terminal;
 use open::Target;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -276,16 +276,7 @@ fn write(
     console: &Console,
 ) -> Result<(), Failure> {
     if let Some(folder) = &arguments.output {
-        nandscope_measure::document::write(&folder.join("result.json"), document)
-            .map_err(|e| output::document_failure(&e))?;
-        let written = write_all(document, folder).map_err(|e| output::report_failure(&e))?;
-        if let Some(page) = written.first() {
-            console.note(&format!(
-                "{} and {} more files",
-                page.display(),
-                written.len()
-            ));
-        }
+        output::write_report(document, folder, console)?;
     }
     if arguments.json {
         return console.print(&format!("{json}\n"));
