@@ -5,33 +5,16 @@
 
 #[path = "support/card.rs"]
 mod card;
+#[path = "support/recorded.rs"]
+mod recorded;
 
 use card::Card;
 use nandscope_suite::cards::{self, Cards, compare, page};
 use nandscope_suite::flashbench::recorded::Recorded;
 use nandscope_suite::flashbench::{Knee, Order};
 use nandscope_units::Bytes;
+use recorded::recorded;
 use std::fmt::Write;
-
-fn recorded() -> Recorded {
-    let mut all = Recorded::default();
-    all.read_align(
-        "align.csv",
-        include_str!("../../../facts/flashbench/align.csv"),
-    )
-    .unwrap();
-    all.read_open_au(
-        "openau.csv",
-        include_str!("../../../facts/flashbench/openau.csv"),
-    )
-    .unwrap();
-    all.read_find_fat(
-        "findfat.csv",
-        include_str!("../../../facts/flashbench/findfat.csv"),
-    )
-    .unwrap();
-    all
-}
 
 const REQUEST: Bytes = Bytes::kib(512);
 

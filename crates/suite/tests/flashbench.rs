@@ -5,16 +5,19 @@
 
 #[path = "support/card.rs"]
 mod card;
+#[path = "support/recorded.rs"]
+mod recorded;
 
 use card::Card;
 use nandscope_measure::target::Target;
-use nandscope_suite::flashbench::recorded::{Recorded, RunId};
+use nandscope_suite::flashbench::recorded::RunId;
 use nandscope_suite::flashbench::{
     AlignPlan, AlignRow, Care, Certainty, Knee, OpenAu, Order, Pinned, align, allocation_unit,
     boundaries, fat_and_data, find_fat, knee, open_units, page_size, search, treatments,
 };
 use nandscope_suite::probe::{Probe, ProbeError};
 use nandscope_units::{Bytes, Nanos};
+use recorded::recorded;
 
 const MIB: u64 = 1 << 20;
 
@@ -276,26 +279,6 @@ fn what_cannot_be_measured_says_why() {
     let mut probe = Probe::new(&mut card, &|| true, &mut tell);
     let stopped = align(&mut probe, &AlignPlan::default());
     assert_eq!(stopped.unwrap_err(), ProbeError::Stopped);
-}
-
-fn recorded() -> Recorded {
-    let mut all = Recorded::default();
-    all.read_align(
-        "align.csv",
-        include_str!("../../../facts/flashbench/align.csv"),
-    )
-    .unwrap();
-    all.read_open_au(
-        "openau.csv",
-        include_str!("../../../facts/flashbench/openau.csv"),
-    )
-    .unwrap();
-    all.read_find_fat(
-        "findfat.csv",
-        include_str!("../../../facts/flashbench/findfat.csv"),
-    )
-    .unwrap();
-    all
 }
 
 /// Lines of a file of derived facts: fields by heading.

@@ -1,0 +1,24 @@
+//! What was recorded on real cards with flashbench, as the facts hold it.
+
+use nandscope_suite::flashbench::recorded::Recorded;
+
+/// All tables.
+pub fn recorded() -> Recorded {
+    let mut all = Recorded::default();
+    all.read_align(
+        "align.csv",
+        include_str!("../../../../facts/flashbench/align.csv"),
+    )
+    .unwrap();
+    all.read_open_au(
+        "openau.csv",
+        include_str!("../../../../facts/flashbench/openau.csv"),
+    )
+    .unwrap();
+    all.read_find_fat(
+        "findfat.csv",
+        include_str!("../../../../facts/flashbench/findfat.csv"),
+    )
+    .unwrap();
+    all
+}
