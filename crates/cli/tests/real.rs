@@ -1,13 +1,14 @@
-//! The command on real targets: new files, files that are not ours, loop devices, and what goes
-//! wrong in mid-run. Tests that need a loop device or a mount say so where they are not allowed.
+//! The command on real targets: new files, files that are not ours, loop devices, folders. Tests that need a loop device or a mount say so where they are not allowed.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+#[path = "support/running.rs"]
+mod running;
 mod support;
 
+use running::{disturbed, json, operations, signal};
 use std::io::Write;
-use std::path::Path;
 use std::process::Stdio;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -16,19 +17,6 @@ use support::loops::{Loop, skipped, tool};
 
 const READ: &str = "[r]\nrw=randread\nbs=4k\niodepth=8\nnumjobs=2\n";
 const WRITE: &str = "[w]\nrw=randwrite\nbs=4k\niodepth=8\n";
-const LONG: &str = "[r]\nrw=randread\nbs=4k\niodepth=4\nnorandommap\ntime_based\nruntime=60\n";
-
-fn json(folder: &Folder, name: &str) -> serde_json::Value {
-    serde_json::from_str(&folder.read(name)).unwrap()
-}
-
-fn operations(document: &serde_json::Value, step: usize) -> u64 {
-    let jobs = document["steps"][step]["jobs"].as_array().unwrap();
-    let directions = jobs
-        .iter()
-        .flat_map(|j| j["directions"].as_array().unwrap());
-    directions.map(|d| d["operations"].as_u64().unwrap()).sum()
-}
 
 #[test]
 fn a_new_file_is_made_written_and_used_again() {
@@ -371,41 +359,6 @@ fn folders_are_copied_into_a_folder_and_nothing_of_them_stays() {
 }
 
 #[test]
-fn a_device_that_fails_at_some_places_fails_exactly_there() {
-    let folder = Folder::new("real-eio-places");
-    let Some(device) = Loop::new(&folder, 8) else {
-        return;
-    };
-    folder.file(
-        "r.fio",
-        "[r]\nrw=randread\nbs=4k\niodepth=8\ncontinue_on_error=all\nsize=8m\n",
-    );
-    // Behind the end of its file a loop device answers EIO.
-    truncate(&device.backing(), 5 << 20);
-    for engine in ["uring", "blocking"] {
-        let run = [
-            "run",
-            "r.fio",
-            &device.device,
-            "--engine",
-            engine,
-            "-o",
-            "p.json",
-        ];
-        folder.run(&run).fails(1, &[]);
-        let document = json(&folder, "p.json");
-        assert_eq!(operations(&document, 0), (5 << 20) / 4096);
-        let errors = &document["steps"][0]["jobs"][0]["errors"];
-        assert_eq!(
-            errors["input/output error (EIO)"],
-            (3 << 20) / 4096,
-            "{errors}"
-        );
-    }
-    truncate(&device.backing(), 8 << 20);
-}
-
-#[test]
 fn polling_where_the_driver_cannot_is_an_error_that_says_so() {
     let folder = Folder::new("real-poll");
     let Some(device) = Loop::new(&folder, 8) else {
@@ -415,150 +368,4 @@ fn polling_where_the_driver_cannot_is_an_error_that_says_so() {
     folder
         .run(&["run", "r.fio", &device.device, "--poll"])
         .fails(1, &["leave --poll out"]);
-}
-
-/// Starts a run, lets it measure for a while, does something to it, and waits for its end.
-fn disturbed(
-    folder: &Folder,
-    arguments: &[&str],
-    disturb: impl FnOnce(u32),
-) -> (Option<i32>, String) {
-    let mut child = folder
-        .command(arguments)
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    sleep(Duration::from_millis(1200));
-    disturb(child.id());
-    let begin = Instant::now();
-    while child.try_wait().unwrap().is_none() {
-        assert!(begin.elapsed() < Duration::from_secs(30), "it hangs");
-        sleep(Duration::from_millis(20));
-    }
-    let done = child.wait_with_output().unwrap();
-    (
-        done.status.code(),
-        String::from_utf8_lossy(&done.stderr).into_owned(),
-    )
-}
-
-fn signal(process: u32, name: &str) {
-    tool("kill", &["-s", name, &process.to_string()]).unwrap();
-}
-
-#[test]
-fn an_interrupted_run_keeps_what_it_has_and_a_killed_one_leaves_no_half_file() {
-    let folder = Folder::new("real-signals");
-    folder.file("long.fio", LONG);
-    folder.file("w.fio", WRITE);
-    folder
-        .run(&["run", "w.fio", "./t.img", "--size", "4m"])
-        .succeeds();
-    for engine in ["uring", "blocking"] {
-        for name in ["INT", "TERM"] {
-            let run = [
-                "run", "long.fio", "./t.img", "--engine", engine, "-o", "p.json",
-            ];
-            let (code, stderr) = disturbed(&folder, &run, |id| signal(id, name));
-            assert_eq!(code, Some(130), "{stderr}");
-            let document = json(&folder, "p.json");
-            assert_eq!(document["complete"], false);
-            assert!(operations(&document, 0) > 0);
-            std::fs::remove_file(folder.0.join("p.json")).unwrap();
-        }
-        let run = [
-            "run", "long.fio", "./t.img", "--engine", engine, "-o", "p.json",
-        ];
-        let (code, _) = disturbed(&folder, &run, |id| signal(id, "KILL"));
-        assert_eq!(code, None, "killed");
-        assert!(!folder.0.join("p.json").exists());
-        // The target is free again, and whole.
-        folder
-            .run(&["run", "w.fio", "./t.img", "--engine", engine])
-            .succeeds();
-    }
-}
-
-#[test]
-fn a_device_whose_medium_fails_in_mid_run_ends_the_run_with_what_was_measured() {
-    let folder = Folder::new("real-eio");
-    let Some(device) = Loop::new(&folder, 8) else {
-        return;
-    };
-    folder.file("long.fio", LONG);
-    for engine in ["uring", "blocking"] {
-        let run = [
-            "run",
-            "long.fio",
-            &device.device,
-            "--engine",
-            engine,
-            "-o",
-            "p.json",
-        ];
-        // A loop device that has lost its file's end answers EIO there.
-        let (code, stderr) = disturbed(&folder, &run, |_| truncate(&device.backing(), 0));
-        assert_eq!(code, Some(1), "{stderr}");
-        assert!(stderr.contains("EIO"), "{stderr}");
-        let document = json(&folder, "p.json");
-        assert_eq!(document["complete"], false);
-        assert!(operations(&document, 0) > 0);
-        truncate(&device.backing(), 8 << 20);
-    }
-}
-
-fn truncate(path: &Path, length: u64) {
-    let file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
-    file.set_len(length).unwrap();
-}
-
-#[test]
-fn a_loop_device_that_is_detached_in_mid_run_hangs_nothing() {
-    let folder = Folder::new("real-detach");
-    let Some(device) = Loop::new(&folder, 8) else {
-        return;
-    };
-    folder.file(
-        "s.fio",
-        "[r]\nrw=randread\nbs=4k\nnorandommap\ntime_based\nruntime=3\n",
-    );
-    let run = ["run", "s.fio", &device.device, "-o", "p.json"];
-    let (code, stderr) = disturbed(&folder, &run, |_| {
-        tool("losetup", &["--detach", &device.device]).unwrap();
-    });
-    // Linux keeps a loop device that is open until it is closed; older kernels take it away.
-    assert!(code == Some(0) || code == Some(1), "{code:?}: {stderr}");
-    assert!(operations(&json(&folder, "p.json"), 0) > 0);
-}
-
-#[test]
-fn a_file_system_that_fills_up_fails_writes_and_keeps_the_result() {
-    let folder = Folder::new("real-full");
-    let Some(device) = Loop::new(&folder, 1) else {
-        return;
-    };
-    let mount = device.mount.to_str().unwrap().to_string();
-    folder.file("w.fio", WRITE);
-    folder.file(
-        "t.fio",
-        "[t]\nrw=trim\nbs=1m\n[w]\nstonewall\nrw=write\nbs=64k\nrate=2m\n",
-    );
-    let target = format!("{mount}/t.img");
-    let make = folder.run(&["run", "w.fio", &target, "--size", "16m"]);
-    make.succeeds();
-    let run = ["run", "t.fio", &target, "-o", "p.json"];
-    let filler = device.mount.join("filler");
-    let (code, stderr) = disturbed(&folder, &run, |_| {
-        // Until nothing is left.
-        let _ = std::fs::write(&filler, vec![1u8; 64 << 20]);
-    });
-    assert_eq!(code, Some(1), "{stderr}");
-    assert!(stderr.contains("ENOSPC"), "{stderr}");
-    let document = json(&folder, "p.json");
-    assert_eq!(document["complete"], false);
-    assert!(
-        operations(&document, 1) > 0,
-        "what was written before is counted"
-    );
 }

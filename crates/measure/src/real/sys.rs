@@ -78,10 +78,6 @@ pub(super) fn unregister_ring(ring: &IoUring, index: u32) {
 
 /// Hands over what is queued and waits for `want` completions. `index` is the number of the ring
 /// where the calling thread has registered it.
-#[allow(
-    unsafe_code,
-    reason = "a system call without a safe wrapper that takes the number"
-)]
 #[inline]
 pub(super) fn enter(
     ring: &IoUring,
@@ -89,10 +85,30 @@ pub(super) fn enter(
     queued: u32,
     want: u32,
 ) -> Result<(), Errno> {
-    let flags = EnterFlags::GETEVENTS.bits();
+    call(ring, index, queued, want, EnterFlags::GETEVENTS)
+}
+
+/// Hands over what is queued, and looks at no completion.
+#[inline]
+pub(super) fn submit(ring: &IoUring, index: Option<u32>, queued: u32) -> Result<(), Errno> {
+    call(ring, index, queued, 0, EnterFlags::empty())
+}
+
+#[allow(
+    unsafe_code,
+    reason = "a system call without a safe wrapper that takes the number"
+)]
+#[inline]
+fn call(
+    ring: &IoUring,
+    index: Option<u32>,
+    queued: u32,
+    want: u32,
+    flags: EnterFlags,
+) -> Result<(), Errno> {
     let (fd, flags) = match index {
-        Some(index) => (index as i32, flags | ENTER_REGISTERED_RING),
-        None => (ring.as_raw_fd(), flags),
+        Some(index) => (index as i32, flags.bits() | ENTER_REGISTERED_RING),
+        None => (ring.as_raw_fd(), flags.bits()),
     };
     // SAFETY: nothing is passed by address.
     let entered = unsafe {
