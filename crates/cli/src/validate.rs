@@ -9,7 +9,7 @@ use crate::review::suite_failure;
 use crate::run::progress::Line;
 use crate::{input, output};
 use clap::Args;
-use nandscope_suite::cards::{self, Cards};
+use nandscope_suite::cards::{self, Card, Cards, Comparison};
 use nandscope_suite::flashbench::recorded::Recorded;
 use nandscope_suite::{Procedure, ReviewOptions, SimSpec, SuiteError, Unobserved, facts};
 use std::path::{Path, PathBuf};
@@ -54,9 +54,19 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     }
     let interrupt = Interrupt::listen()?;
     if let Some(folder) = &arguments.cards {
-        let page = cards_page(folder, &interrupt)?;
-        deliver(&arguments, &page, console)?;
-        return Ok(Exit::Done);
+        let compared = compared_cards(folder, &interrupt)?;
+        deliver(&arguments, &cards::page(&compared), console)?;
+        return match cards::unexplained(&compared).first() {
+            None => Ok(Exit::Done),
+            Some(card) => Err(Failure::new(
+                Exit::Partial,
+                format!(
+                    "{}: {} misses its record without a stated reason, or states one and misses nothing",
+                    folder.join("cards.toml").display(),
+                    card.profile
+                ),
+            )),
+        };
     }
     let mut page = INTRODUCTION.to_string();
     let mut unexplained = 0;
@@ -86,8 +96,11 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// The page of the cards.
-fn cards_page(folder: &Path, interrupt: &Interrupt) -> Result<String, Failure> {
+/// A card and how it compares with its record.
+type Compared = (Card, Comparison);
+
+/// Simulated cards beside the recorded ones.
+fn compared_cards(folder: &Path, interrupt: &Interrupt) -> Result<Vec<Compared>, Failure> {
     let read = |name: &str| {
         let path = folder.join(name);
         let text = input::text(&path, "the table of recorded cards")?;
@@ -124,7 +137,7 @@ fn cards_page(folder: &Path, interrupt: &Interrupt) -> Result<String, Failure> {
         compared.push((card, comparison.map_err(|e| suite_failure(&e))?));
     }
     line.clear();
-    Ok(cards::page(&compared))
+    Ok(compared)
 }
 
 /// Title of a device and the rows of one procedure, or why it could not be carried out.

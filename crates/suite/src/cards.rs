@@ -42,6 +42,18 @@ pub struct Card {
     /// The largest request that the host sends at once, such as `120k`; 512 KiB where it is missing.
     #[serde(default)]
     pub request: Option<String>,
+    /// Why it misses what is recorded, where it does.
+    #[serde(default)]
+    pub why: Option<String>,
+}
+
+/// Cards that miss their record without a stated reason, and those that state a reason and miss
+/// nothing.
+pub fn unexplained(cards: &[(Card, Comparison)]) -> Vec<&Card> {
+    let differing = cards
+        .iter()
+        .filter(|(card, c)| c.met() == card.why.is_some());
+    differing.map(|(card, _)| card).collect()
 }
 
 impl Cards {

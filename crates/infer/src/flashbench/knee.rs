@@ -22,6 +22,15 @@ pub enum Knee {
 }
 
 impl Knee {
+    /// What can be told: the number of units, and whether it is only a lower bound.
+    pub fn told(&self) -> Option<(u32, bool)> {
+        match self {
+            Knee::At { units, .. } if self.certainty() != Certainty::None => Some((*units, false)),
+            Knee::AtLeast(units) => Some((*units, true)),
+            Knee::At { .. } | Knee::Unknown => None,
+        }
+    }
+
     /// How much it says.
     pub fn certainty(&self) -> Certainty {
         match self {

@@ -11,6 +11,9 @@ use nandscope_measure::target::Target;
 use nandscope_units::{Bytes, Nanos};
 use std::collections::BTreeMap;
 
+/// The median error of a card's rates stays below this share.
+pub const WITHIN: f64 = 0.25;
+
 /// A number of the recorded table and the same of the simulated card.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cell {
@@ -56,6 +59,16 @@ impl Comparison {
             open_units(&rates)
         };
         rates(|c| c.recorded).zip(rates(|c| c.simulated))
+    }
+
+    /// Whether the number of open units comes out the same in both orders, as far as it can be told from
+    /// either table, and the median error is below [`WITHIN`].
+    pub fn met(&self) -> bool {
+        let same = [Order::Linear, Order::Random].into_iter().all(|order| {
+            let both = self.open_units(order);
+            both.is_none_or(|(recorded, simulated)| recorded.knee.told() == simulated.knee.told())
+        });
+        same && self.median_error().is_none_or(|e| e < WITHIN)
     }
 
     /// Page and unit, recorded and simulated. Which recorded rows were wrapped off their boundary is not
