@@ -57,15 +57,16 @@ impl Event {
 }
 
 /// Kinds that mostly come in order of time, each with a lane of its own.
-const LANES: usize = 3;
+const LANES: usize = 5;
 /// Behind every event.
 const NEVER: u128 = u128::MAX;
 
 /// Events in order of time.
 ///
 /// An event is one number: time, then sequence, then what happens. What firmware finishes, what
-/// the link delivers and what the host is told follow one another in time nearly always, so
-/// these kinds wait in plain queues, and only what overtakes goes into the heap with the rest.
+/// the link delivers, what the host is told, and flash operations of one length follow one another
+/// in time nearly always, so these kinds wait in plain queues, and only what overtakes goes into the
+/// heap with the rest.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct EventQueue {
     lanes: [VecDeque<u128>; LANES],
@@ -95,6 +96,8 @@ impl EventQueue {
             Event::Firmware(_) => 0,
             Event::DataIn(_) => 1,
             Event::Complete(_) => 2,
+            Event::Array(_) => 3,
+            Event::Bus(_) => 4,
             _ => LANES,
         };
         if let Some(queue) = self.lanes.get_mut(lane)
@@ -113,9 +116,11 @@ impl EventQueue {
         (key != NEVER).then_some(Nanos((key >> 64) as u64))
     }
 
-    pub(crate) fn pop(&mut self) -> Option<(Nanos, Event)> {
+    /// The first event, where it comes no later than `limit`.
+    #[inline]
+    pub(crate) fn pop_until(&mut self, limit: Nanos) -> Option<(Nanos, Event)> {
         let (lane, key) = self.earliest();
-        if key == NEVER {
+        if key == NEVER || (key >> 64) as u64 > limit.0 {
             return None;
         }
         self.first[lane] = match self.lanes.get_mut(lane) {
@@ -154,11 +159,18 @@ mod tests {
         queue.push(Nanos(20), Event::Idle);
         queue.push(Nanos(10), Event::Bus(7));
         queue.push(Nanos(10), Event::Array(3));
-        assert_eq!(queue.pop(), Some((Nanos(10), Event::Bus(7))));
-        assert_eq!(queue.pop(), Some((Nanos(10), Event::Array(3))));
+        assert_eq!(
+            queue.pop_until(Nanos::MAX),
+            Some((Nanos(10), Event::Bus(7)))
+        );
+        assert_eq!(
+            queue.pop_until(Nanos::MAX),
+            Some((Nanos(10), Event::Array(3)))
+        );
         assert_eq!(queue.next_time(), Some(Nanos(20)));
-        assert_eq!(queue.pop(), Some((Nanos(20), Event::Idle)));
-        assert_eq!(queue.pop(), None);
+        assert_eq!(queue.pop_until(Nanos(19)), None);
+        assert_eq!(queue.pop_until(Nanos(20)), Some((Nanos(20), Event::Idle)));
+        assert_eq!(queue.pop_until(Nanos::MAX), None);
     }
 
     #[test]
@@ -174,15 +186,20 @@ mod tests {
             if state >> 40 & 3 == 0 {
                 let first = model.iter().min_by_key(|e| (e.0, e.1)).copied();
                 assert_eq!(queue.next_time(), first.map(|e| Nanos(e.0)));
-                assert_eq!(queue.pop(), first.map(|e| (Nanos(e.0), e.2)));
+                assert_eq!(
+                    queue.pop_until(Nanos::MAX),
+                    first.map(|e| (Nanos(e.0), e.2))
+                );
                 model.retain(|e| Some(e.1) != first.map(|f| f.1));
                 continue;
             }
-            let event = match state >> 50 & 3 {
+            let event = match state >> 50 & 7 {
                 0 => Event::Firmware(n),
                 1 => Event::DataIn(n),
                 2 => Event::Complete(n),
-                _ => Event::Array(n),
+                3 => Event::Array(n),
+                4 => Event::Bus(n),
+                _ => Event::Relocated(n),
             };
             queue.push(Nanos(at), event);
             model.push((at, n, event));

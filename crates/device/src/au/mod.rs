@@ -211,14 +211,16 @@ impl AuDevice {
     }
 
     pub(crate) fn advance(&mut self, until: Nanos, completions: &mut Vec<Completion>) -> Nanos {
-        while let Some(at) = self.events.next_time() {
-            if at > until || (!self.done.is_empty() && at > self.now) {
-                break;
-            }
+        // Once the host has something to hear of, only the present is gone through to its end.
+        let limit = |device: &Self| match device.done.is_empty() {
+            true => until,
+            false => until.min(device.now),
+        };
+        while let Some((at, event)) = self.events.pop_until(limit(self)) {
             self.pass_time(at);
-            match self.events.pop() {
-                Some((_, Event::Complete(index))) => self.on_complete(index),
-                Some((_, Event::Idle)) => self.on_idle(),
+            match event {
+                Event::Complete(index) => self.on_complete(index),
+                Event::Idle => self.on_idle(),
                 _ => {}
             }
         }

@@ -232,14 +232,13 @@ impl PagedDevice {
     /// appends their completions and returns the time reached. With `until` at [`Nanos::MAX`] and
     /// nothing planned the clock stays.
     pub(crate) fn advance(&mut self, until: Nanos, completions: &mut Vec<Completion>) -> Nanos {
-        while let Some(at) = self.events.next_time() {
-            if at > until || (!self.done.is_empty() && at > self.now) {
-                break;
-            }
+        // Once the host has something to hear of, only the present is gone through to its end.
+        let limit = |device: &Self| match device.done.is_empty() {
+            true => until,
+            false => until.min(device.now),
+        };
+        while let Some((at, event)) = self.events.pop_until(limit(self)) {
             self.pass_time(at);
-            let Some((_, event)) = self.events.pop() else {
-                break;
-            };
             self.handle(event);
         }
         if self.done.is_empty() && until != Nanos::MAX {
