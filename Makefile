@@ -5,7 +5,7 @@ RELEASE = cargo run --quiet --release --
 DEVICE ?= sim:sm2708-250gb
 OUT ?= target/report
 
-.PHONY: test bench bench-fio fuzz report static fs tools
+.PHONY: test bench bench-fio bench-serve fuzz report static fs tools
 
 test: tools
 	scripts/test.sh
@@ -21,6 +21,11 @@ bench:
 bench-fio:
 	cargo build --release --quiet
 	scripts/bench-fio.py
+
+# The NBD server against nbdkit, in alternating runs. Writes a section of docs/performance.md.
+bench-serve:
+	cargo build --release --quiet
+	scripts/bench-serve.py
 
 # Every fuzz target for FUZZ_SECONDS (60) each, with libFuzzer where a nightly compiler is at hand.
 fuzz:

@@ -13,7 +13,8 @@ declare -A seeds=(
     [flashbench]=fuzz/seeds/flashbench [linux]=fuzz/seeds/linux
     [registers]=fuzz/seeds/registers [mountinfo]=fuzz/seeds/mountinfo [smart]=fuzz/seeds/smart
     [meter]=fuzz/seeds/meter [signatures]=fuzz/seeds/signatures
-    [nbd]=fuzz/seeds/nbd
+    [nbd]=fuzz/seeds/nbd [fuse]=fuzz/seeds/fuse [vhost]=fuzz/seeds/vhost
+    [virtio]=fuzz/seeds/virtio [journal]=fuzz/seeds/journal
 )
 
 nightly() {

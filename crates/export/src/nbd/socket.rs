@@ -126,7 +126,7 @@ impl Listener {
                 Stream::Tcp(stream)
             }
         };
-        stream.set_nonblocking()?;
+        stream.prepare()?;
         Ok(stream)
     }
 }
@@ -149,6 +149,10 @@ impl AsFd for Listener {
     }
 }
 
+/// Bytes that the system may take from the server before the client has read them: with what it
+/// gives unasked, an answer of 1 MiB takes five wakeups on either side.
+const SEND_BUFFER: usize = 2 << 20;
+
 /// The connection of a client.
 #[derive(Debug)]
 pub enum Stream {
@@ -159,9 +163,14 @@ pub enum Stream {
 }
 
 impl Stream {
-    pub(crate) fn set_nonblocking(&self) -> io::Result<()> {
+    pub(crate) fn prepare(&self) -> io::Result<()> {
         match self {
-            Stream::Unix(stream) => stream.set_nonblocking(true),
+            Stream::Unix(stream) => {
+                // Where the system allows less, it is slower.
+                let _ = rustix::net::sockopt::set_socket_send_buffer_size(stream, SEND_BUFFER);
+                stream.set_nonblocking(true)
+            }
+            // Finds the size of its buffers by itself.
             Stream::Tcp(stream) => stream.set_nonblocking(true),
         }
     }
