@@ -2,22 +2,25 @@
 //! the speed that the device would have. The protocols and the pacing are the business of the export
 //! crate; this is what is said, kept and written at the start and the end.
 
+mod keeping;
+
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use crate::input;
 use crate::interrupt::Interrupt;
 use crate::output;
-use crate::target::{self, Kept, Precondition, Simulated};
+use crate::target::{self, Precondition, Simulated};
 use clap::Args;
+use keeping::{Keeper, recover, state_file, store_failure};
 use nandscope_device::Device;
 use nandscope_export::clock::Speed;
 use nandscope_export::fault::Order;
 use nandscope_export::nbd::Export;
 use nandscope_export::nbd::socket::{Address, Listener};
-use nandscope_export::overhead;
+use nandscope_export::overhead::{self, Overhead};
 use nandscope_export::server::Server;
 use nandscope_export::service::Service;
-use nandscope_export::store::{Store, StoreError};
+use nandscope_export::store::Store;
 use nandscope_units::{Bytes, Nanos};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -96,15 +99,22 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     for path in [&arguments.record, &state].into_iter().flatten() {
         output::check_file(path)?;
     }
+    if let Some(file) = &arguments.store {
+        recover(file, console)?;
+    }
+    let had_state = state.as_deref().is_some_and(Path::exists);
     let (simulated, device) = open(&arguments, state.as_deref(), console)?;
     let store = match &arguments.store {
         None => Store::memory(device.capacity()),
         Some(file) => Store::file(file, device.capacity()).map_err(store_failure)?,
     };
     let orders = orders(&arguments)?;
-    let mark = match &arguments.store {
+    let keeping = match &arguments.store {
         None => None,
-        Some(file) => Some(Mark::set(file, console)?),
+        Some(file) => {
+            let is_written = had_state && arguments.host.is_none();
+            Some(Keeper::begin(file, &simulated, &device, is_written)?)
+        }
     };
     let interrupt = Interrupt::listen()?;
     let overhead = overhead(&arguments)?;
@@ -112,6 +122,15 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let mut ways: Vec<_> = listeners.iter().map(|l| l.uri().to_string()).collect();
     let export = export_of(&arguments, &simulated, &device);
     let mut service = Service::new(device, store, arguments.speed).with_overhead(overhead);
+    let keeper = match keeping {
+        None => None,
+        Some((keeper, journals)) => {
+            service = service.with_journals(journals).map_err(|e| {
+                Failure::file(format!("cannot begin the journal of the device: {e}"))
+            })?;
+            Some(keeper)
+        }
+    };
     if arguments.record.is_some() {
         service = service.with_recording();
     }
@@ -138,46 +157,8 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     console.print(&format!("serving {title} at\n  {}\n", ways.join("\n  ")))?;
     server
         .serve(&|| interrupt.asked())
-        .map_err(|e| Failure::file(format!("cannot wait for clients: {e}")))?;
-    let exit = finish(&arguments, &simulated, server, overhead, console)?;
-    mark.map_or(Ok(()), Mark::remove)?;
-    Ok(exit)
-}
-
-/// A file beside the contents for as long as they are served: where it is found at the start, the
-/// server before did not come to its end.
-#[derive(Debug)]
-struct Mark(PathBuf);
-
-impl Mark {
-    fn set(store: &Path, console: &Console) -> Result<Self, Failure> {
-        let mut name = store.as_os_str().to_os_string();
-        name.push(".serving");
-        let mark = Mark(name.into());
-        if mark.0.exists() {
-            console.note(&format!(
-                "note: the last server of {} did not end in order. The contents are what its clients had written; wear and maps of the device are those of its last end in order",
-                store.display()
-            ));
-        }
-        std::fs::write(&mark.0, b"").map_err(|e| mark.failure(&e))?;
-        Ok(mark)
-    }
-
-    fn remove(self) -> Result<(), Failure> {
-        std::fs::remove_file(&self.0).map_err(|e| self.failure(&e))
-    }
-
-    fn failure(&self, error: &std::io::Error) -> Failure {
-        Failure::file(format!("{}: {error}", self.0.display()))
-    }
-}
-
-/// Where the state of the device is kept, beside its contents.
-fn state_file(store: &Path) -> PathBuf {
-    let mut name = store.as_os_str().to_os_string();
-    name.push(".device");
-    name.into()
+        .map_err(|e| Failure::file(format!("the server cannot go on: {e}")))?;
+    finish(&arguments, &simulated, server, keeper, overhead, console)
 }
 
 /// The device: the one that was kept beside its contents, or the one that was named.
@@ -249,9 +230,9 @@ fn orders(arguments: &Arguments) -> Result<Vec<Order>, Failure> {
 }
 
 /// What the way of the clients costs, where it is to be subtracted.
-fn overhead(arguments: &Arguments) -> Result<Nanos, Failure> {
+fn overhead(arguments: &Arguments) -> Result<Overhead, Failure> {
     if arguments.speed == Speed::Max {
-        return Ok(Nanos::ZERO);
+        return Ok(Overhead::default());
     }
     #[cfg(target_os = "linux")]
     if let Some(folder) = &arguments.fuse {
@@ -320,13 +301,6 @@ fn mount(_: &mut Server<Device>, _: &Path, _: &Arguments, _: bool) -> Result<(),
     Err(Failure::usage("--fuse needs Linux; use --nbd"))
 }
 
-fn store_failure(error: StoreError) -> Failure {
-    match error {
-        StoreError::Unfit { .. } => Failure::usage(error),
-        StoreError::Io(_) | StoreError::OutOfRange { .. } => Failure::file(error),
-    }
-}
-
 fn export_of(arguments: &Arguments, simulated: &Simulated, device: &Device) -> Export {
     let about = &simulated.device_source.profile.device;
     Export {
@@ -343,15 +317,15 @@ fn finish(
     arguments: &Arguments,
     simulated: &Simulated,
     server: Server<Device>,
-    overhead: Nanos,
+    keeper: Option<Keeper>,
+    overhead: Overhead,
     console: &Console,
 ) -> Result<Exit, Failure> {
     let lateness = server.lateness();
     let (device, store, recording) = server.into_service().into_parts();
-    if let Some(file) = &arguments.store {
-        store.sync().map_err(store_failure)?;
-        let bytes = Kept::write(simulated, &device).map_err(Failure::internal)?;
-        output::write(&state_file(file), &bytes)?;
+    store.sync().map_err(store_failure)?;
+    if let Some(keeper) = keeper {
+        keeper.end(simulated, &device)?;
     }
     if let (Some(file), Some(recording)) = (&arguments.record, &recording) {
         let about = &simulated.device_source.profile.device;
@@ -372,7 +346,8 @@ fn finish(
     );
     let _ = writeln!(
         text,
-        "; {overhead} were subtracted for the way to a local client and back"
+        "; {} were subtracted for the way to a local client and back ({} to read 256 KiB, {} to write them)",
+        overhead.small, overhead.large_read, overhead.large_write
     );
     console.print(&text)?;
     if !lateness.kept_up() {

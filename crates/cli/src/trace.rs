@@ -25,6 +25,12 @@ enum Action {
         #[arg(value_name = "FILE|NAME")]
         trace: String,
     },
+    /// List the requests of a trace as CSV: times in nanoseconds, what, and where in bytes
+    Requests {
+        /// A trace file, or the name of one from the list
+        #[arg(value_name = "FILE|NAME")]
+        trace: String,
+    },
 }
 
 /// Runs one of the actions.
@@ -35,6 +41,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     match arguments.action {
         Action::List => console.print(&list(console)),
         Action::Info { trace } => console.print(&info(&trace, console)?),
+        Action::Requests { trace } => console.print(&requests(&read(&trace)?)),
     }?;
     Ok(Exit::Done)
 }
@@ -65,6 +72,16 @@ fn info(name: &str, console: &Console) -> Result<String, Failure> {
             contents(&trace)
         ));
     }
+    let (trace, format, report) = read_file(name)?;
+    Ok(format!(
+        "{name}: {}\n{}{}",
+        format.title(),
+        contents(&trace),
+        passed_over(&report)
+    ))
+}
+
+fn read_file(name: &str) -> Result<(Trace, Format, ParseReport), Failure> {
     let path = Path::new(name);
     if !path.exists() {
         let names: Vec<_> = library().iter().map(|t| t.name).collect();
@@ -76,12 +93,33 @@ fn info(name: &str, console: &Console) -> Result<String, Failure> {
     let bytes = input::bytes(path, "the trace")?;
     let format = Format::detect_or_error(name, &bytes).map_err(Failure::usage)?;
     let (trace, report) = Trace::parse(format, name, &bytes).map_err(Failure::usage)?;
-    Ok(format!(
-        "{name}: {}\n{}{}",
-        format.title(),
-        contents(&trace),
-        passed_over(&report)
-    ))
+    Ok((trace, format, report))
+}
+
+/// A trace of the library or in a file.
+fn read(name: &str) -> Result<Trace, Failure> {
+    match named(name) {
+        Some(named) => Ok(named.load().map_err(Failure::internal)?.1),
+        None => Ok(read_file(name)?.0),
+    }
+}
+
+/// A line for each request; the time on the wall is empty where it is not known.
+fn requests(trace: &Trace) -> String {
+    let mut text = "time_ns,wall_ns,kind,offset,length\n".to_string();
+    for (number, record) in trace.records().iter().enumerate() {
+        let kind = match record.kind {
+            OpKind::Read => "read",
+            OpKind::Write => "write",
+            OpKind::Trim => "trim",
+            OpKind::Flush => "flush",
+        };
+        let wall = trace.walls().get(number);
+        let wall = wall.map_or(String::new(), |wall| wall.0.to_string());
+        let (time, offset, length) = (record.time.0, record.offset.0, record.length);
+        text.push_str(&format!("{time},{wall},{kind},{offset},{length}\n"));
+    }
+    text
 }
 
 fn contents(trace: &Trace) -> String {
@@ -106,6 +144,10 @@ fn contents(trace: &Trace) -> String {
         text.push_str(&format!("  duration  {}\n", trace.duration()));
     } else {
         text.push_str("  duration  no times: it can be replayed in a closed loop only\n");
+    }
+    if let (Some(first), Some(last)) = (trace.walls().first(), trace.walls().last()) {
+        let span = last.saturating_sub(*first);
+        text.push_str(&format!("  on the wall  {span}\n"));
     }
     text.push_str(&format!("  reaches   {}\n", trace.extent()));
     if let Some(capacity) = trace.capacity() {

@@ -1,5 +1,6 @@
 //! Served cards with faults, seen by the programs of others: f3, file systems, a database. The
-//! slow ones run with the feature `slow`; `NANDSCOPE_CUTS` sets how often each cuts the power (200).
+//! slow ones run with the feature `slow`; `NANDSCOPE_CUTS` sets how often each cuts the power (200), and
+//! `NANDSCOPE_LYING_CUTS` how often of a card that lies about flush (a tenth of it).
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![cfg(target_os = "linux")]
@@ -296,6 +297,11 @@ fn cuts() -> u64 {
     set.map_or(200, |n| n.parse().unwrap())
 }
 
+fn lying_cuts() -> u64 {
+    let set = std::env::var("NANDSCOPE_LYING_CUTS").ok();
+    set.map_or(cuts() / 10, |n| n.parse().unwrap())
+}
+
 /// Cuts the power of a file system that is written to, mounts it again, and looks.
 fn campaign(kind: &Kind, cuts: u64, faults: &[&str]) -> Losses {
     let folder = Folder::new(&format!("faults-{}-{}", kind.name, faults.len()));
@@ -352,7 +358,7 @@ fn survives_with_an_honest_card_only(kind: &Kind) {
     assert_eq!((honest.files, honest.systems), (0, 0), "{honest:?}");
     assert!(honest.safe as u64 > cuts(), "{honest:?}");
     // A few cuts show it.
-    let lying = campaign(kind, cuts() / 10, &["--fault", "lie on"]);
+    let lying = campaign(kind, lying_cuts(), &["--fault", "lie on"]);
     eprintln!("{}: {honest:?}; with lies {lying:?}", kind.name);
     assert!(lying.files > 0, "{lying:?}");
 }
@@ -450,7 +456,7 @@ fn slow_sqlite_keeps_what_it_committed_on_an_honest_card() {
         return;
     }
     assert_eq!(database(cuts(), &[]), (0, 0));
-    let (lost, damaged) = database(cuts() / 10, &["--fault", "lie on"]);
+    let (lost, damaged) = database(lying_cuts(), &["--fault", "lie on"]);
     eprintln!("with lies {lost} rows lost, {damaged} databases damaged");
     assert!(lost > 0);
 }

@@ -61,6 +61,17 @@ impl FromStr for Order {
     }
 }
 
+impl Order {
+    /// Whether commands take longer by it, now or later.
+    pub(crate) fn slows(&self) -> bool {
+        match self {
+            Order::Slow(p, _) => *p > 0.0,
+            Order::AfterWrites(_, order) => order.slows(),
+            _ => false,
+        }
+    }
+}
+
 fn parse(words: &[&str]) -> Result<Order, String> {
     Ok(match words {
         ["power", "off"] | ["remove"] => Order::PowerOff,

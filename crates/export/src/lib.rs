@@ -13,6 +13,7 @@ pub mod control;
 pub mod fault;
 #[cfg(target_os = "linux")]
 pub mod fuse;
+pub mod journal;
 pub mod lateness;
 pub mod model;
 pub mod nbd;

@@ -15,6 +15,9 @@ impl<M: Model> Service<M> {
     /// # Errors
     /// In words, where no faults may be ordered here, or this one makes no sense.
     pub fn obey(&mut self, order: Order, wall: Nanos) -> Result<String, String> {
+        if order.slows() && !self.is_paced() {
+            return Err("a card at --speed max takes no time and cannot be slow".to_string());
+        }
         let Some(faults) = &mut self.faults else {
             return Err("this card takes no orders".to_string());
         };
@@ -94,6 +97,7 @@ impl<M: Model> Service<M> {
         if !self.faults.as_ref().is_some_and(|f| f.power) {
             return Ok("there was no power".to_string());
         }
+        self.note_power_cut();
         let cut = self.model.cut_power();
         let mut under_way = self.take_pending();
         under_way.sort_by_key(|p| p.writes.start);

@@ -1,5 +1,7 @@
-//! What the path between a client and the service costs: round trips of a small read through the
-//! real server over a real socket or mount, to a device that takes no time at all.
+//! What the path between a client and the service costs: round trips of small and of large requests
+//! through the real server over a real socket or mount, to a device that takes no time at all.
+//!
+//! The client of the socket makes the system calls that libnbd makes, with which most clients are built.
 
 use crate::clock::Speed;
 #[cfg(target_os = "linux")]
@@ -8,10 +10,12 @@ use crate::model::Even;
 use crate::nbd::Export;
 use crate::nbd::socket::Stream;
 use crate::nbd::wire;
+use crate::request::{Action, Request};
 use crate::server::Server;
 use crate::service::Service;
 use crate::store::Store;
 use nandscope_units::{Bytes, Nanos};
+use rustix::event::{PollFd, PollFlags};
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 #[cfg(target_os = "linux")]
@@ -23,29 +27,66 @@ use std::time::Instant;
 const WARM_UP: usize = 100;
 /// Round trips that count.
 const ROUNDS: usize = 500;
-/// Bytes of each read, as a typical client's.
-const BLOCK: u32 = 4096;
+/// Bytes of a small request, as a typical client's.
+const SMALL: u32 = 4096;
+/// Bytes of a large one.
+const LARGE: u32 = 256 << 10;
 const CAPACITY: Bytes = Bytes::mib(1);
 
-/// The median of a round trip through a local socket.
+/// What the path costs on the wall, there and back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Overhead {
+    /// A read of 4 KiB, or anything without data.
+    pub small: Nanos,
+    /// A read of 256 KiB.
+    pub large_read: Nanos,
+    /// A write of 256 KiB.
+    pub large_write: Nanos,
+}
+
+impl Overhead {
+    /// The same for everything.
+    pub const fn even(all: Nanos) -> Self {
+        Overhead {
+            small: all,
+            large_read: all,
+            large_write: all,
+        }
+    }
+
+    /// What it is for a request: it grows with the data that pass.
+    pub fn of(&self, request: &Request) -> Nanos {
+        let large = match request.action {
+            Action::Read => self.large_read,
+            Action::Write => self.large_write,
+            _ => return self.small,
+        };
+        let grows = large.saturating_sub(self.small).0;
+        let beyond = u64::from(request.length.saturating_sub(SMALL));
+        // 32 MiB of data, and seconds for it, fit.
+        self.small + Nanos(grows.saturating_mul(beyond) / u64::from(LARGE - SMALL))
+    }
+}
+
+/// The medians of round trips through a local socket.
 ///
 /// # Errors
 /// Where the system gives no sockets or threads.
-pub fn of_socket() -> io::Result<Nanos> {
+pub fn of_socket() -> io::Result<Overhead> {
     let (client, server) = UnixStream::pair()?;
     while_serving(
         move |echo| echo.adopt(Stream::Unix(server)),
-        move || nbd_reads(client),
+        move || nbd_requests(client),
     )
 }
 
-/// The median of a round trip through a file that is mounted in a folder, for a moment.
+/// The medians of round trips through a file that is mounted in a folder, for a moment.
 ///
 /// # Errors
 /// Where it cannot be mounted, or the system gives no threads.
 #[cfg(target_os = "linux")]
-pub fn of_mount(folder: &Path) -> io::Result<Nanos> {
-    let file = File::new("overhead", CAPACITY, true, true);
+pub fn of_mount(folder: &Path) -> io::Result<Overhead> {
+    let file = File::new("overhead", CAPACITY, false, true);
     let mounted = FuseClient::mount(folder, file).map_err(io::Error::other)?;
     let path = folder.join("overhead");
     while_serving(
@@ -53,15 +94,15 @@ pub fn of_mount(folder: &Path) -> io::Result<Nanos> {
             echo.add(Box::new(mounted));
             Ok(())
         },
-        move || file_reads(&path),
+        move || file_requests(&path),
     )
 }
 
 /// Serves a device without any latency on a thread of its own while the client runs.
 fn while_serving(
     add: impl FnOnce(&mut Server<Even>) -> io::Result<()> + Send,
-    client: impl FnOnce() -> io::Result<Nanos> + Send,
-) -> io::Result<Nanos> {
+    client: impl FnOnce() -> io::Result<Overhead> + Send,
+) -> io::Result<Overhead> {
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let measuring = std::thread::Builder::new()
@@ -96,14 +137,18 @@ fn echo() -> Server<Even> {
 }
 
 #[cfg(target_os = "linux")]
-fn file_reads(path: &Path) -> io::Result<Nanos> {
+fn file_requests(path: &Path) -> io::Result<Overhead> {
     use std::os::unix::fs::FileExt;
-    let file = std::fs::File::open(path)?;
-    let mut block = vec![0; BLOCK as usize];
-    median(|| file.read_exact_at(&mut block, 0))
+    let file = std::fs::File::options().read(true).write(true).open(path)?;
+    let mut data = vec![0; LARGE as usize];
+    Ok(Overhead {
+        small: median(|| file.read_exact_at(&mut data[..SMALL as usize], 0))?,
+        large_read: median(|| file.read_exact_at(&mut data, 0))?,
+        large_write: median(|| file.write_all_at(&data, 0))?,
+    })
 }
 
-/// The median of a small act, after some that do not count.
+/// The median of an act, after some that do not count.
 fn median(mut act: impl FnMut() -> io::Result<()>) -> io::Result<Nanos> {
     let mut times = Vec::with_capacity(ROUNDS);
     for round in 0..WARM_UP + ROUNDS {
@@ -117,7 +162,49 @@ fn median(mut act: impl FnMut() -> io::Result<()>) -> io::Result<Nanos> {
     Ok(Nanos(times[ROUNDS / 2]))
 }
 
-fn nbd_reads(mut client: UnixStream) -> io::Result<Nanos> {
+/// A client that waits for its socket before it reads, and reads each part of an answer by itself.
+struct Asking(UnixStream);
+
+impl Asking {
+    fn take(&mut self, mut part: &mut [u8]) -> io::Result<()> {
+        while !part.is_empty() {
+            match self.0.read(part) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(length) => part = &mut part[length..],
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => self.wait(PollFlags::IN)?,
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, mut part: &[u8]) -> io::Result<()> {
+        while !part.is_empty() {
+            match self.0.write(part) {
+                Ok(length) => part = &part[length..],
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => self.wait(PollFlags::OUT)?,
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+
+    fn wait(&self, what: PollFlags) -> io::Result<()> {
+        rustix::event::poll(&mut [PollFd::new(&self.0, what)], None)?;
+        Ok(())
+    }
+
+    fn round(&mut self, request: &[u8], sent: &[u8], got: &mut [u8]) -> io::Result<()> {
+        self.put(request)?;
+        self.put(sent)?;
+        // There is no answer yet, which libnbd finds out as well.
+        self.wait(PollFlags::IN)?;
+        self.take(&mut [0; 16])?;
+        self.take(got)
+    }
+}
+
+fn nbd_requests(mut client: UnixStream) -> io::Result<Overhead> {
     let mut greeting = [0; 18];
     client.read_exact(&mut greeting)?;
     let mut hello = u32::from(wire::FIXED_NEWSTYLE | wire::NO_ZEROES)
@@ -128,13 +215,63 @@ fn nbd_reads(mut client: UnixStream) -> io::Result<Nanos> {
     hello.extend(0u32.to_be_bytes());
     client.write_all(&hello)?;
     client.read_exact(&mut [0; 10])?;
+    client.set_nonblocking(true)?;
 
-    let mut request = wire::REQUEST_MAGIC.to_be_bytes().to_vec();
-    request.extend([0; 20]);
-    request.extend(BLOCK.to_be_bytes());
-    let mut reply = vec![0; 16 + BLOCK as usize];
-    median(|| {
-        client.write_all(&request)?;
-        client.read_exact(&mut reply)
+    let request = |command: u16, length: u32| {
+        let mut request = wire::REQUEST_MAGIC.to_be_bytes().to_vec();
+        request.extend([0; 2]);
+        request.extend(command.to_be_bytes());
+        request.extend([0; 16]);
+        request.extend(length.to_be_bytes());
+        request
+    };
+    let (read, write) = (wire::command::READ, wire::command::WRITE);
+    let mut client = Asking(client);
+    let mut data = vec![0; LARGE as usize];
+    let small = request(read, SMALL);
+    let (large, written) = (request(read, LARGE), request(write, LARGE));
+    Ok(Overhead {
+        small: median(|| client.round(&small, &[], &mut data[..SMALL as usize]))?,
+        large_read: median(|| client.round(&large, &[], &mut data))?,
+        large_write: median(|| client.round(&written, &data, &mut []))?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_grows_with_the_data() {
+        let overhead = Overhead {
+            small: Nanos(10_000),
+            large_read: Nanos(73_000),
+            large_write: Nanos(9_000),
+        };
+        let of = |action, length| {
+            let request = Request {
+                action,
+                offset: 0,
+                length,
+                data: Vec::new(),
+                durable: false,
+            };
+            overhead.of(&request).0
+        };
+        assert_eq!(of(Action::Read, 512), 10_000);
+        assert_eq!(of(Action::Read, 4096), 10_000);
+        assert_eq!(of(Action::Read, 8192), 11_000);
+        assert_eq!(of(Action::Read, 256 << 10), 73_000);
+        assert_eq!(of(Action::Write, 256 << 10), 10_000);
+        assert_eq!(of(Action::Discard, 256 << 10), 10_000);
+    }
+
+    #[test]
+    fn a_socket_costs_something_and_more_data_cost_more() {
+        let found = of_socket().unwrap();
+        assert!(
+            found.small > Nanos::ZERO && found.large_read > found.small,
+            "{found:?}"
+        );
+    }
 }

@@ -1,4 +1,4 @@
-//! Requests written down with the device's time, as a trace that can be replayed.
+//! Requests written down with the device's time and that on the wall, as a trace that can be replayed.
 
 use crate::request::Request;
 use nandscope_device::CommandKind;
@@ -11,6 +11,8 @@ use nandscope_workload::trace::{Record, Trace, write_nstrace};
 #[derive(Debug)]
 pub struct Recording {
     records: Vec<Record>,
+    /// When each arrived, on the wall.
+    walls: Vec<Nanos>,
     capacity: Bytes,
 }
 
@@ -18,11 +20,17 @@ impl Recording {
     pub(crate) const fn new(capacity: Bytes) -> Self {
         Recording {
             records: Vec::new(),
+            walls: Vec::new(),
             capacity,
         }
     }
 
-    pub(crate) fn note(&mut self, request: &Request, command: CommandKind, at: Nanos) {
+    pub(crate) fn note(
+        &mut self,
+        request: &Request,
+        command: CommandKind,
+        (at, wall): (Nanos, Nanos),
+    ) {
         let kind = match command {
             CommandKind::Read => OpKind::Read,
             CommandKind::Write { .. } => OpKind::Write,
@@ -37,6 +45,7 @@ impl Recording {
             length: request.length,
             kind,
         });
+        self.walls.push(wall);
     }
 
     /// Requests written down.
@@ -44,9 +53,11 @@ impl Recording {
         self.records.len()
     }
 
-    /// The bytes of an nstrace file. Times count from the first request.
+    /// The bytes of an nstrace file. The device's times count from the first request, those on the
+    /// wall from the server's start.
     pub fn to_nstrace(&self, name: &str, title: &str) -> Vec<u8> {
-        let trace = Trace::new(self.records.clone(), true, Some(self.capacity));
+        let trace = Trace::new(self.records.clone(), true, Some(self.capacity))
+            .with_walls(self.walls.clone());
         write_nstrace(name, title, &trace)
     }
 }

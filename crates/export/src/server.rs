@@ -79,7 +79,7 @@ impl<M: Model> Server<M> {
     /// # Errors
     /// Where its socket cannot be used without waiting.
     pub fn adopt(&mut self, stream: Stream) -> io::Result<()> {
-        stream.set_nonblocking()?;
+        stream.prepare()?;
         let connection = Connection::new(stream, self.export.clone(), self.wall());
         self.add(Box::new(connection));
         Ok(())
@@ -125,7 +125,7 @@ impl<M: Model> Server<M> {
     /// the answers that go without waiting.
     ///
     /// # Errors
-    /// Where the system does not let it wait for sockets.
+    /// Where the system does not let it wait for sockets or write its journal.
     pub fn serve(&mut self, stop: &dyn Fn() -> bool) -> io::Result<()> {
         // Without it the system wakes sleepers 50 µs late, on purpose. Where it is not to be had,
         // the lateness shows it.
@@ -133,17 +133,19 @@ impl<M: Model> Server<M> {
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         while !stop() {
             self.wait_and_receive()?;
-            self.take_orders();
+            self.take_orders()?;
             self.take_requests();
             let now = self.wall();
             self.service.run(now, &mut self.done);
             if !self.done.is_empty() {
+                self.commit()?;
                 self.hand_over();
                 // Who had too much under way may have room for more now, which has come already.
                 self.take_requests();
             }
         }
         self.service.drain(&mut self.done);
+        self.commit()?;
         self.hand_over();
         self.clients.clear();
         Ok(())
@@ -260,13 +262,19 @@ impl<M: Model> Server<M> {
         }
     }
 
-    fn take_orders(&mut self) {
+    fn commit(&mut self) -> io::Result<()> {
+        let refused = |e| io::Error::other(format!("the journal of the device: {e}"));
+        self.service.commit().map_err(refused)
+    }
+
+    fn take_orders(&mut self) -> io::Result<()> {
         let now = self.wall();
         for control in &mut self.controls {
             while let Some(line) = control.next_line() {
                 let obeyed = line
                     .parse::<Order>()
                     .and_then(|order| self.service.obey(order, now));
+                self.service.commit()?;
                 control.answer(&match obeyed {
                     Ok(what) => format!("ok: {what}"),
                     Err(what) => format!("error: {what}"),
@@ -274,6 +282,7 @@ impl<M: Model> Server<M> {
             }
         }
         self.controls.retain(|c| !c.is_over());
+        Ok(())
     }
 
     /// Hands what the clients asked to the service.

@@ -11,7 +11,9 @@
 
 use crate::clock::{Clock, Speed};
 use crate::fault::Faults;
+use crate::journal::Keeping;
 use crate::model::Model;
+use crate::overhead::Overhead;
 use crate::record::Recording;
 use crate::request::{Action, Done, Origin, Refusal, Request};
 use crate::store::{Store, StoreError};
@@ -30,12 +32,13 @@ const WRITES_BETWEEN_LOOKS: u64 = 32;
 pub(crate) struct Pending {
     pub(crate) origin: Origin,
     pub(crate) request: Request,
+    pub(crate) kind: CommandKind,
     submitted: Nanos,
     /// Commands that are still out.
-    commands: u32,
+    pub(crate) commands: u32,
     status: Status,
     /// A flush has to follow before it is done.
-    flush_after: bool,
+    pub(crate) flush_after: bool,
     /// The device's numbers of its writes.
     pub(crate) writes: std::ops::Range<u64>,
 }
@@ -46,7 +49,7 @@ pub struct Service<M> {
     pub(crate) model: M,
     pub(crate) store: Store,
     clock: Clock,
-    overhead: Nanos,
+    overhead: Overhead,
     pub(crate) pending: Vec<Option<Pending>>,
     pub(crate) free: Vec<usize>,
     pub(crate) outstanding: usize,
@@ -61,6 +64,8 @@ pub struct Service<M> {
     pub(crate) writes: u64,
     /// What is handed out later than the device was done with it, in order of time.
     delayed: Vec<Done>,
+    /// Where a journal is kept.
+    pub(crate) keeping: Option<Keeping>,
 }
 
 impl<M: Model> Service<M> {
@@ -70,7 +75,7 @@ impl<M: Model> Service<M> {
             clock: Clock::new(speed, model.now()),
             model,
             store,
-            overhead: Nanos::ZERO,
+            overhead: Overhead::default(),
             pending: Vec::new(),
             free: Vec::new(),
             outstanding: 0,
@@ -82,17 +87,18 @@ impl<M: Model> Service<M> {
             undo: Undo::default(),
             writes: 0,
             delayed: Vec::new(),
+            keeping: None,
         }
     }
 
     /// Subtracts so much, on the wall, for the path between client and service and back.
     #[must_use]
-    pub fn with_overhead(mut self, overhead: Nanos) -> Self {
+    pub fn with_overhead(mut self, overhead: Overhead) -> Self {
         self.overhead = overhead;
         self
     }
 
-    /// Writes down every request from now on. It takes 32 bytes of memory for each.
+    /// Writes down every request from now on. It takes 40 bytes of memory for each.
     #[must_use]
     pub fn with_recording(mut self) -> Self {
         self.recording = Some(Recording::new(self.model.capacity()));
@@ -118,6 +124,11 @@ impl<M: Model> Service<M> {
         &self.store
     }
 
+    /// Whether time on the wall counts.
+    pub(crate) fn is_paced(&self) -> bool {
+        self.clock.speed() != Speed::Max
+    }
+
     /// What passed, where it was to be written down.
     pub const fn recording(&self) -> Option<&Recording> {
         self.recording.as_ref()
@@ -139,7 +150,7 @@ impl<M: Model> Service<M> {
             return self.refuse(origin, &request, why, wall);
         }
         let lies = self.faults.as_ref().is_some_and(|f| f.lies);
-        let at = self.arrival(wall);
+        let at = self.arrival(wall.saturating_sub(self.overhead.of(&request)));
         let discards = self.model.discards();
         let kind = match request.action {
             Action::Read | Action::Fetch => CommandKind::Read,
@@ -153,7 +164,7 @@ impl<M: Model> Service<M> {
             },
         };
         if let Some(recording) = &mut self.recording {
-            recording.note(&request, kind, at);
+            recording.note(&request, kind, (at, wall));
         }
         let ranges = commands_of(&request);
         let slot = self.free.pop().unwrap_or_else(|| {
@@ -162,6 +173,7 @@ impl<M: Model> Service<M> {
         });
         self.pending[slot] = Some(Pending {
             origin,
+            kind,
             submitted: at,
             commands: ranges.len() as u32,
             status: Status::Ok,
@@ -228,10 +240,10 @@ impl<M: Model> Service<M> {
         self.settle();
     }
 
-    /// The device's time for a request that arrived at `wall`, with the device brought there.
+    /// The device's time for a request that was made at `wall`, with the device brought there.
     fn arrival(&mut self, wall: Nanos) -> Nanos {
         let now = self.model.now();
-        let Some(made) = self.clock.device_time(wall.saturating_sub(self.overhead)) else {
+        let Some(made) = self.clock.device_time(wall) else {
             return now;
         };
         let at = made.max(now);
@@ -248,7 +260,11 @@ impl<M: Model> Service<M> {
             lba,
             sectors,
         };
-        if self.model.submit(command, at).is_err() {
+        let continued = self.pending[slot].as_ref().is_some_and(|p| p.flush_after);
+        let settled = self.is_settled(at);
+        if self.model.submit(command, at).is_ok() {
+            self.note_command(command, at, settled, continued);
+        } else {
             // The model keeps time strictly; what it does not take is a fault of this module.
             debug_assert!(false, "a command out of turn: {command:?} at {at}");
             self.completions.push(Completion {
@@ -323,7 +339,7 @@ impl<M: Model> Service<M> {
             due: self.clock.wall_time(completed + delay),
             latency: self.clock.wall_span(latency),
         };
-        if delay == Nanos::ZERO || self.clock.speed() == Speed::Max {
+        if delay == Nanos::ZERO {
             return self.ready.push(done);
         }
         let place = self.delayed.partition_point(|d| d.due <= done.due);

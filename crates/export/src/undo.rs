@@ -128,7 +128,7 @@ impl Entry {
 }
 
 /// What is left of ranges without another.
-fn without(ranges: Vec<Range<u64>>, hole: &Range<u64>) -> Vec<Range<u64>> {
+pub(crate) fn without(ranges: Vec<Range<u64>>, hole: &Range<u64>) -> Vec<Range<u64>> {
     let cut = |r: Range<u64>| {
         let before = r.start..r.end.min(hole.start);
         let after = r.start.max(hole.end)..r.end;

@@ -302,3 +302,13 @@ fn slow_commands_come_later_and_do_not_hold_up_the_others() {
     assert_eq!(done.len() + quick, 200);
     assert!(done.iter().all(|d| d.latency == Nanos(101_000_000)));
 }
+
+#[test]
+fn a_card_without_time_cannot_be_slow() {
+    let mut card = service(device("kingston-8gb"));
+    for order in ["slow 0.5 100", "after 3 writes slow 1 5"] {
+        let refused = card.obey(order.parse().unwrap(), NOW).unwrap_err();
+        assert!(refused.contains("--speed max"), "{refused}");
+    }
+    card.obey("slow 0 0".parse().unwrap(), NOW).unwrap();
+}

@@ -6,6 +6,7 @@ use nandscope_device::profile::library;
 use nandscope_device::{Command, CommandKind, Completion, Device};
 use nandscope_export::clock::Speed;
 use nandscope_export::model::{Even, Model};
+use nandscope_export::overhead::Overhead;
 use nandscope_export::request::{Action, Done, Origin, Refusal, Request};
 use nandscope_export::service::Service;
 use nandscope_export::store::Store;
@@ -68,7 +69,7 @@ fn a_completion_comes_at_its_time_and_not_before() {
 #[test]
 fn the_overhead_of_the_path_is_subtracted() {
     let ten_rounds = |overhead: u64| {
-        let mut service = even(Speed::Times(1.0)).with_overhead(Nanos(overhead));
+        let mut service = even(Speed::Times(1.0)).with_overhead(Overhead::even(Nanos(overhead)));
         let mut made = MS;
         let began = made;
         for round in 0..10 {
@@ -89,7 +90,7 @@ fn the_overhead_of_the_path_is_subtracted() {
 
 #[test]
 fn no_request_is_put_before_what_has_happened() {
-    let mut service = even(Speed::Times(1.0)).with_overhead(Nanos(20_000));
+    let mut service = even(Speed::Times(1.0)).with_overhead(Overhead::even(Nanos(20_000)));
     service.submit(origin(1), request(Action::Read, 0, 512), Nanos(20_000));
     assert_eq!(run(&mut service, MS).len(), 1);
     // It came 5 µs after the completion: it was made before, but the device is there already.
@@ -111,7 +112,7 @@ fn the_latencies_are_those_of_the_model() {
     let place = |i: u64| (i * 7919 % 1000) << 20;
     let overhead = 30_000;
     let mut service = Service::new(card(), Store::memory(card().capacity()), Speed::Times(1.0))
-        .with_overhead(Nanos(overhead));
+        .with_overhead(Overhead::even(Nanos(overhead)));
     let mut served = Vec::new();
     let mut arrival = overhead;
     for i in 0..200 {
@@ -343,4 +344,6 @@ fn a_recording_can_be_read_as_a_trace() {
         (6 * MS, OpKind::Flush, 0, 0),
     ];
     assert_eq!(seen, expected);
+    let walls: Vec<_> = (10..14).map(|ms| Nanos(ms * MS)).collect();
+    assert_eq!(trace.walls(), walls);
 }

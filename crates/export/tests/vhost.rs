@@ -9,7 +9,11 @@ mod support;
 use nandscope_export::nbd::socket::{Address, Listener};
 use nandscope_export::vhost::Disk;
 use nandscope_units::Nanos;
-use std::io::{Read, Write};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use std::io::{IoSlice, Read, Write};
+use std::mem::MaybeUninit;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 use support::{CAPACITY, Serving, export};
@@ -131,4 +135,57 @@ fn monitors_that_break_the_protocol_are_hung_up_on() {
         features & (1 << 32 | 1 << 9 | 1 << 13),
         1 << 32 | 1 << 9 | 1 << 13
     );
+}
+
+const SET_OWNER: u32 = 3;
+const MEMORY: u64 = 1 << 20;
+
+/// Offers memory to the server; gives the memory and whether the server still talks.
+fn offer_memory(path: &std::path::Path, seals: SealFlags) -> (OwnedFd, bool) {
+    let flags = MemfdFlags::ALLOW_SEALING | MemfdFlags::CLOEXEC;
+    let memory = rustix::fs::memfd_create("guest", flags).unwrap();
+    rustix::fs::ftruncate(&memory, MEMORY).unwrap();
+    rustix::fs::fcntl_add_seals(&memory, seals).unwrap();
+    let mut body = [1u32, 0].map(u32::to_ne_bytes).concat();
+    body.extend([0u64, MEMORY, 1 << 40, 0].map(u64::to_ne_bytes).concat());
+    let table = message(SET_MEM_TABLE, VERSION, body.len() as u32, &body);
+
+    let mut monitor = UnixStream::connect(path).unwrap();
+    let patience = Some(Duration::from_secs(20));
+    monitor.set_read_timeout(patience).unwrap();
+    monitor
+        .write_all(&message(SET_OWNER, VERSION, 0, &[]))
+        .unwrap();
+    let descriptors = [memory.as_fd()];
+    let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut room);
+    assert!(control.push(SendAncillaryMessage::ScmRights(&descriptors)));
+    let sent = sendmsg(
+        &monitor,
+        &[IoSlice::new(&table)],
+        &mut control,
+        SendFlags::empty(),
+    );
+    assert_eq!(sent.unwrap(), table.len());
+    let _ = monitor.write_all(&message(GET_FEATURES, VERSION, 0, &[]));
+    let answers = monitor.read_exact(&mut [0; 20]).is_ok();
+    (memory, answers)
+}
+
+/// Memory that can be cut off would end the server once it is touched: it is refused. What is taken
+/// cannot be cut off.
+#[test]
+fn memory_that_can_shrink_is_refused() {
+    let path = std::env::temp_dir().join(format!("nandscope-shrink-{}.sock", std::process::id()));
+    let serving = serving(&path);
+    let mut honest = serving.client(true);
+    let (_, answers) = offer_memory(&path, SealFlags::empty());
+    assert!(!answers);
+    let (_, answers) = offer_memory(&path, SealFlags::GROW);
+    assert!(!answers);
+    let (memory, answers) = offer_memory(&path, SealFlags::SHRINK);
+    assert!(answers);
+    let shrunk = rustix::fs::ftruncate(&memory, 0);
+    assert_eq!(shrunk, Err(rustix::io::Errno::PERM));
+    assert_eq!(honest.write(0, 0, &[7; 4096]), 0);
 }

@@ -25,19 +25,31 @@ pub struct Kept {
 }
 
 impl Kept {
+    /// What stands before the snapshot of this target.
+    pub fn of(target: &Simulated) -> Kept {
+        Kept {
+            profile_file: target.device_source.file.clone(),
+            profile: target.device_source.text.clone(),
+            host_file: target.host_source.file.clone(),
+            host: target.host_source.text.clone(),
+        }
+    }
+
     /// The bytes of a file that keeps a device.
     ///
     /// # Errors
     /// Where the device cannot be written out, in words.
     pub fn write(target: &Simulated, device: &Device) -> Result<Vec<u8>, String> {
-        let kept = Kept {
-            profile_file: target.device_source.file.clone(),
-            profile: target.device_source.text.clone(),
-            host_file: target.host_source.file.clone(),
-            host: target.host_source.text.clone(),
-        };
+        Kept::of(target).with(device)
+    }
+
+    /// The same for a device whose profiles are known by what was kept before.
+    ///
+    /// # Errors
+    /// As [`Kept::write`].
+    pub fn with(&self, device: &Device) -> Result<Vec<u8>, String> {
         let mut bytes = FIRST_LINE.to_vec();
-        serde_json::to_writer(&mut bytes, &kept).map_err(|e| e.to_string())?;
+        serde_json::to_writer(&mut bytes, self).map_err(|e| e.to_string())?;
         bytes.push(b'\n');
         bytes.extend(device.save().map_err(|e| e.to_string())?);
         Ok(bytes)

@@ -5,6 +5,7 @@ use super::ring::VhostClient;
 use super::{Disk, QUEUE_SIZE, feature};
 use rustix::event::EventfdFlags;
 use rustix::fd::OwnedFd;
+use rustix::fs::SealFlags;
 use std::fs::File;
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -126,6 +127,12 @@ impl Backend {
     }
 }
 
+/// Whether nobody can cut the file off. Who reads mapped memory whose file has become shorter is
+/// killed by the system (SIGBUS).
+fn keeps_its_size(file: &File) -> bool {
+    rustix::fs::fcntl_get_seals(file).is_ok_and(|seals| seals.contains(SealFlags::SHRINK))
+}
+
 /// There is one queue.
 fn check(index: u32) -> Result<()> {
     if index == 0 {
@@ -180,7 +187,7 @@ impl VhostUserBackendReqHandlerMut for Backend {
         for (region, file) in regions.iter().zip(files) {
             let end = region.mmap_offset.checked_add(region.memory_size);
             let length = file.metadata().map_err(Refused::ReqHandlerError)?.len();
-            if end.is_none_or(|end| end > length) {
+            if end.is_none_or(|end| end > length) || !keeps_its_size(&file) {
                 return Err(Refused::InvalidParam);
             }
             let size = usize::try_from(region.memory_size).map_err(|_| Refused::InvalidParam)?;

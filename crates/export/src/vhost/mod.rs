@@ -3,9 +3,8 @@
 //!
 //! [`control`] speaks vhost-user with the virtual machine monitor, on a thread of its own, so that
 //! a slow one holds nobody up, and sends what changes to the server's thread; [`ring`] takes requests
-//! from the guest's memory there and answers in it. One monitor at a time, one queue. Left out:
-//! migration, packed rings, and a guard against monitors that shrink the memory that they share (the
-//! socket is private).
+//! from the guest's memory there and answers in it. One monitor at a time, one queue. Memory is taken only
+//! where it is sealed against shrinking. Left out: migration and packed rings.
 
 mod control;
 mod ring;

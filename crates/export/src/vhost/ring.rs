@@ -1,7 +1,7 @@
 //! Requests of the guest: taken from its memory, answered in it. Nothing there is trusted; a
 //! request that makes no sense is answered with an error, where there is room for an answer.
 
-use super::control::Change;
+use super::control::{Change, VhostError};
 use super::{Disk, LARGEST_DISCARD, LARGEST_REQUEST, QUEUE_SIZE, feature};
 use crate::client::Client;
 use crate::request::{Action, Done, Refusal, Request};
@@ -66,6 +66,10 @@ pub struct VhostClient {
     replies: HashMap<u64, Reply>,
     next: u64,
     bytes: usize,
+    /// The queue was said to hold something, and nothing could be taken.
+    stuck: bool,
+    /// Chains of descriptors that may still be taken before the other clients have their turn.
+    turn: u16,
     /// Who waits for the queue to come to rest.
     stopping: VecDeque<Sender<u16>>,
     gone: bool,
@@ -95,9 +99,44 @@ impl VhostClient {
             replies: HashMap::new(),
             next: 0,
             bytes: 0,
+            stuck: false,
+            turn: QUEUE_SIZE,
             stopping: VecDeque::new(),
             gone: false,
         }
+    }
+
+    /// A guest without a monitor, for fuzzing: its memory from address 0 on holds these bytes, and its
+    /// queue of `size` entries lies at these addresses (descriptors, available, used).
+    ///
+    /// # Errors
+    /// Where there is no memory, or the system gives no socket.
+    pub fn without_monitor(
+        disk: Disk,
+        image: &[u8],
+        size: u16,
+        (descriptors, available, used): (u64, u64, u64),
+    ) -> Result<Self, VhostError> {
+        let memory = GuestMemoryMmap::from_ranges(&[(GuestAddress(0), image.len())])
+            .map_err(std::io::Error::other)?;
+        memory
+            .write_slice(image, GuestAddress(0))
+            .map_err(std::io::Error::other)?;
+        let wake = rustix::event::eventfd(0, rustix::event::EventfdFlags::NONBLOCK)
+            .map_err(std::io::Error::from)?;
+        let (_, changes) = std::sync::mpsc::channel();
+        let (hangup, _) = UnixStream::pair()?;
+        let mut client = VhostClient::new(disk, Arc::new(wake), changes, hangup);
+        client.change(Change::Memory(memory));
+        client.change(Change::Size(size));
+        client.change(Change::Addresses {
+            descriptors,
+            available,
+            used,
+        });
+        client.change(Change::Enable(true));
+        client.change(Change::Kick(None));
+        Ok(client)
     }
 
     fn change(&mut self, change: Change) {
@@ -154,7 +193,9 @@ impl VhostClient {
     }
 
     fn takes_requests(&self) -> bool {
-        self.enabled && self.queue.ready() && !self.gone && self.memory.is_some()
+        // No driver that keeps to the rules has more under way than the queue is long.
+        let has_room = self.replies.len() < usize::from(QUEUE_SIZE);
+        has_room && self.enabled && self.queue.ready() && !self.gone && self.memory.is_some()
     }
 
     /// The next chain of descriptors, where it has a header and a status.
@@ -361,6 +402,7 @@ impl Client for VhostClient {
     }
 
     fn take_events(&mut self, ready: &[PollFlags], _: bool, _: &mut [u8], _: &Store) {
+        self.turn = QUEUE_SIZE;
         let mut counter = [0; 8];
         if ready.first().is_some_and(|f| !f.is_empty()) {
             let _ = rustix::io::read(&*self.wake, &mut counter);
@@ -384,12 +426,22 @@ impl Client for VhostClient {
 
     fn next_request(&mut self, crowded: bool) -> Option<(u64, Request)> {
         while self.kicked && self.takes_requests() && !(crowded && self.bytes > 0) {
+            // A guest may put more in for as long as it is looked at.
+            let Some(left) = self.turn.checked_sub(1) else {
+                let _ = rustix::io::write(&*self.wake, &1u64.to_ne_bytes());
+                return None;
+            };
+            self.turn = left;
             let Some(parsed) = self.next_chain() else {
                 // The guest is told to kick again, and may have put something in just before.
                 let memory = self.memory.as_ref()?;
                 self.kicked = self.queue.enable_notification(memory).unwrap_or(false);
+                // Where there is still nothing to be taken, it counts what its queue cannot hold.
+                self.enabled &= !(self.kicked && self.stuck);
+                self.stuck = self.kicked;
                 continue;
             };
+            self.stuck = false;
             let Some(parsed) = parsed else { continue };
             match self.request_of(&parsed) {
                 Ok(request) => {

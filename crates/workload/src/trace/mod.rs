@@ -58,6 +58,7 @@ pub struct Trace {
     records: Vec<Record>,
     timed: bool,
     capacity: Option<Bytes>,
+    walls: Vec<Nanos>,
 }
 
 impl Trace {
@@ -79,7 +80,25 @@ impl Trace {
             records,
             timed,
             capacity,
+            walls: Vec::new(),
         }
+    }
+
+    /// With the time on the wall of each request beside that of the device, from whatever start:
+    /// for the traces of a device that is simulated and was served. Replay does not use it.
+    ///
+    /// # Panics
+    /// Where there are not as many times as requests.
+    #[must_use]
+    pub fn with_walls(mut self, walls: Vec<Nanos>) -> Self {
+        assert_eq!(walls.len(), self.records.len(), "a time for each request");
+        self.walls = walls;
+        self
+    }
+
+    /// The time on the wall of each request; empty where it is not known.
+    pub fn walls(&self) -> &[Nanos] {
+        &self.walls
     }
 
     /// Reads a trace with the default [`ParseOptions`]. `name` is what errors call the file.

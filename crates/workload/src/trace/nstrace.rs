@@ -9,7 +9,7 @@
 //! | varint, text | length of the name, the name in UTF-8 |
 //! | varint, text | the title likewise |
 //! | varint | capacity of the recorded device in bytes, 0 where unknown |
-//! | 1 | 1 where the times mean something, else 0 |
+//! | 1 | bit 0: the times mean something; bit 1: there are times on the wall |
 //! | varint | unit of time in nanoseconds |
 //! | varint | unit of offsets and lengths in bytes |
 //! | varint | number of records |
@@ -19,7 +19,8 @@
 //! The columns stand behind one another: kinds (one byte each: 0 read, 1 write, 2 trim, 3 flush);
 //! times as varint differences; lengths as varints; and for all records that are no flush the
 //! offset as a zigzag varint difference from the end of the previous one, so that a sequential
-//! run is a row of zeros. Columns compress about twice as well as records in a row.
+//! run is a row of zeros; at last, where they are known, times on the wall in nanoseconds as zigzag
+//! varint differences. Columns compress about twice as well as records in a row.
 
 use super::{Record, Trace, TraceError};
 use crate::OpKind;
@@ -30,6 +31,8 @@ const VERSION: u8 = 1;
 const CRC_START: usize = 8;
 const BODY_START: usize = 12;
 const LEVEL: u8 = 10;
+const TIMED: u8 = 1;
+const WALLS: u8 = 2;
 
 /// A column byte decompresses from at least about a thousandth of itself; more is a forgery.
 const MOST_EXPANSION: u64 = 1100;
@@ -62,7 +65,12 @@ pub fn write(name: &str, title: &str, trace: &Trace) -> Vec<u8> {
             .flat_map(|r| [r.offset.0, u64::from(r.length)]),
         &[4096, 512],
     );
-    let columns = encode(records, time_unit, byte_unit);
+    let mut columns = encode(records, time_unit, byte_unit);
+    let mut before = 0;
+    for wall in trace.walls() {
+        put(&mut columns, zigzag(wall.0.wrapping_sub(before)));
+        before = wall.0;
+    }
 
     let mut body = Vec::new();
     for text in [name, title] {
@@ -70,7 +78,8 @@ pub fn write(name: &str, title: &str, trace: &Trace) -> Vec<u8> {
         body.extend_from_slice(text.as_bytes());
     }
     put(&mut body, trace.capacity().map_or(0, |c| c.0));
-    body.push(u8::from(trace.is_timed()));
+    let has_walls = !trace.walls().is_empty();
+    body.push(u8::from(trace.is_timed()) * TIMED + u8::from(has_walls) * WALLS);
     for number in [
         time_unit,
         byte_unit,
@@ -148,7 +157,10 @@ fn parse(bytes: &[u8]) -> Result<(Header, Trace), &'static str> {
     let name = body.text()?;
     let title = body.text()?;
     let capacity = Some(body.varint()?).filter(|&c| c > 0).map(Bytes);
-    let timed = body.byte()? != 0;
+    let flags = body.byte()?;
+    if flags & !(TIMED | WALLS) != 0 {
+        return Err(DAMAGED);
+    }
     let (time_unit, byte_unit) = (body.varint()?, body.varint()?);
     let (count, columns_len) = (body.varint()?, body.varint()?);
     if columns_len > (body.0.len() as u64).saturating_mul(MOST_EXPANSION) || count > columns_len {
@@ -156,24 +168,44 @@ fn parse(bytes: &[u8]) -> Result<(Header, Trace), &'static str> {
     }
     let columns = miniz_oxide::inflate::decompress_to_vec_with_limit(body.0, columns_len as usize)
         .map_err(|_| DAMAGED)?;
-    let records = decode(&columns, count as usize, time_unit, byte_unit)?;
+    let mut columns = Input(&columns);
+    let records = decode(&mut columns, count as usize, time_unit, byte_unit)?;
+    let wanted = if flags & WALLS == 0 { 0 } else { records.len() };
+    let walls = decode_walls(&mut columns, wanted)?;
+    if !columns.0.is_empty() {
+        return Err(DAMAGED);
+    }
     let header = Header {
         name,
         title,
         capacity,
         records: count,
     };
-    Ok((header, Trace::new(records, timed, capacity)))
+    let trace = Trace::new(records, flags & TIMED != 0, capacity);
+    let trace = if walls.is_empty() {
+        trace
+    } else {
+        trace.with_walls(walls)
+    };
+    Ok((header, trace))
+}
+
+fn decode_walls(input: &mut Input<'_>, count: usize) -> Result<Vec<Nanos>, &'static str> {
+    let mut wall = 0u64;
+    let mut next = || -> Result<Nanos, &'static str> {
+        wall = wall.wrapping_add(unzigzag(input.varint()?));
+        Ok(Nanos(wall))
+    };
+    (0..count).map(|_| next()).collect()
 }
 
 fn decode(
-    columns: &[u8],
+    input: &mut Input<'_>,
     count: usize,
     time_unit: u64,
     byte_unit: u64,
 ) -> Result<Vec<Record>, &'static str> {
-    let mut input = Input(columns);
-    let mut records = Vec::with_capacity(count.min(columns.len()));
+    let mut records = Vec::with_capacity(count.min(input.0.len()));
     for _ in 0..count {
         records.push(Record {
             time: Nanos::ZERO,
@@ -205,11 +237,7 @@ fn decode(
             .ok_or(DAMAGED)?;
         end = start.wrapping_add(u64::from(record.length).checked_div(byte_unit).unwrap_or(0));
     }
-    if input.0.is_empty() {
-        Ok(records)
-    } else {
-        Err(DAMAGED)
-    }
+    Ok(records)
 }
 
 const fn code_of(kind: OpKind) -> u8 {
@@ -314,7 +342,11 @@ mod tests {
             prop_assert_eq!(&header.name, "a-name");
             prop_assert_eq!(&header.title, "A title");
             prop_assert_eq!(header.records, trace.records().len() as u64);
-            prop_assert_eq!(back, trace);
+            prop_assert_eq!(&back, &trace);
+            let walls = trace.records().iter().map(|r| Nanos(r.offset.0 ^ r.time.0)).collect();
+            let walled = trace.with_walls(walls);
+            let (_, back) = read("t", &write("a-name", "A title", &walled)).unwrap();
+            prop_assert_eq!(back, walled);
         }
 
         #[test]

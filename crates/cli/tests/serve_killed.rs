@@ -1,0 +1,240 @@
+//! `nandscope serve --store` killed without warning in the middle of writes, over and over: the next
+//! server has the contents that its clients were told of, and a device that has taken them.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+#[path = "support/serving.rs"]
+mod serving;
+mod support;
+
+use nandscope_device::Device;
+use serving::Serving;
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+use support::{Folder, tiny};
+
+const BLOCK: u64 = 4096;
+/// Requests under way.
+const DEPTH: usize = 8;
+/// Kills; `NANDSCOPE_KILLS` sets another number.
+const KILLS: usize = 120;
+
+const READ: u16 = 0;
+const WRITE: u16 = 1;
+const FLUSH: u16 = 3;
+const TRIM: u16 = 4;
+
+/// As much of the NBD protocol as is needed, with simple replies.
+struct Client(UnixStream);
+
+impl Client {
+    fn connect(serving: &Serving) -> io::Result<Client> {
+        let mut client = Client(UnixStream::connect(&serving.socket)?);
+        client.take(18)?;
+        let mut hello = 3u32.to_be_bytes().to_vec();
+        hello.extend(b"IHAVEOPT");
+        hello.extend(1u32.to_be_bytes());
+        hello.extend(0u32.to_be_bytes());
+        client.0.write_all(&hello)?;
+        client.take(10)?;
+        Ok(client)
+    }
+
+    fn take(&mut self, length: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; length];
+        self.0.read_exact(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn ask(&mut self, what: u16, cookie: u64, block: u64, data: &[u8]) -> io::Result<()> {
+        let (offset, length) = match what {
+            FLUSH => (0, 0),
+            _ => (block * BLOCK, BLOCK as u32),
+        };
+        let mut bytes = 0x2560_9513_u32.to_be_bytes().to_vec();
+        bytes.extend([0, 0]);
+        bytes.extend(what.to_be_bytes());
+        bytes.extend(cookie.to_be_bytes());
+        bytes.extend(offset.to_be_bytes());
+        bytes.extend(length.to_be_bytes());
+        bytes.extend(data);
+        self.0.write_all(&bytes)
+    }
+
+    fn answer(&mut self) -> io::Result<u64> {
+        let head = self.take(16)?;
+        assert_eq!(head[..8], [0x67, 0x44, 0x66, 0x98, 0, 0, 0, 0]);
+        Ok(u64::from_be_bytes(head[8..].try_into().unwrap()))
+    }
+
+    fn read(&mut self, block: u64) -> Vec<u8> {
+        self.ask(READ, 0, block, &[]).unwrap();
+        self.answer().unwrap();
+        self.take(BLOCK as usize).unwrap()
+    }
+}
+
+/// A block that says which write it is of; 0 is one of zeroes.
+fn stamped(number: u64) -> Vec<u8> {
+    number.to_le_bytes().repeat(BLOCK as usize / 8)
+}
+
+/// What the host knows.
+#[derive(Default)]
+struct Host {
+    dice: u64,
+    stamp: u64,
+    /// Stamp of each block of which an end was heard.
+    known: BTreeMap<u64, u64>,
+    /// Block and stamp of what is under way, by cookie; flushes have none.
+    under_way: BTreeMap<u64, Option<(u64, u64)>>,
+    /// Blocks written of which the end was heard, and of which it was not.
+    written: u64,
+    unheard: u64,
+}
+
+impl Host {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.dice = self.dice.wrapping_mul(6_364_136_223_846_793_005);
+        self.dice = self.dice.wrapping_add(1_442_695_040_888_963_407);
+        (self.dice >> 33) % bound
+    }
+
+    /// Writes, discards and flushes until the server is gone.
+    fn work(&mut self, client: &mut Client, blocks: u64) {
+        let mut cookie = 0;
+        loop {
+            while self.under_way.len() < DEPTH {
+                cookie += 1;
+                if self.ask(client, cookie, blocks).is_err() {
+                    return;
+                }
+            }
+            let Ok(answered) = client.answer() else {
+                return;
+            };
+            if let Some((block, stamp)) = self.under_way.remove(&answered).unwrap() {
+                self.known.insert(block, stamp);
+                self.written += u64::from(stamp != 0);
+            }
+        }
+    }
+
+    fn ask(&mut self, client: &mut Client, cookie: u64, blocks: u64) -> io::Result<()> {
+        let kind = self.below(16);
+        if kind == 0 {
+            self.under_way.insert(cookie, None);
+            return client.ask(FLUSH, cookie, 0, &[]);
+        }
+        // One at a time for each block, so that it is known what may be there.
+        let mut block = self.below(blocks);
+        while self.under_way.values().flatten().any(|(b, _)| *b == block) {
+            block = self.below(blocks);
+        }
+        if kind < 3 {
+            self.under_way.insert(cookie, Some((block, 0)));
+            return client.ask(TRIM, cookie, block, &[]);
+        }
+        self.stamp += 1;
+        self.under_way.insert(cookie, Some((block, self.stamp)));
+        client.ask(WRITE, cookie, block, &stamped(self.stamp))
+    }
+
+    /// Every block holds what was heard of last, or what was under way to it.
+    fn check(&mut self, client: &mut Client, blocks: u64) {
+        let open: BTreeMap<u64, u64> = std::mem::take(&mut self.under_way)
+            .into_values()
+            .flatten()
+            .collect();
+        self.unheard += open.values().filter(|stamp| **stamp != 0).count() as u64;
+        for block in 0..blocks {
+            let found = client.read(block);
+            let heard = self.known.get(&block).copied().unwrap_or(0);
+            if found == stamped(heard) {
+                continue;
+            }
+            let new = open.get(&block).map(|stamp| stamped(*stamp));
+            assert!(new.is_some_and(|new| new == found), "block {block} is lost");
+            self.known.insert(block, open[&block]);
+        }
+    }
+}
+
+/// The device that is kept beside the contents.
+fn kept_device(folder: &Folder) -> Device {
+    let bytes = std::fs::read(folder.0.join("card.img.device")).unwrap();
+    let mut lines = bytes.splitn(3, |b| *b == b'\n');
+    Device::load(lines.nth(2).unwrap()).unwrap()
+}
+
+fn kill_over_and_over(name: &str, target: &str, blocks: u64, kills: usize, speeds: &[&str]) {
+    let folder = Folder::new(name);
+    let mut host = Host {
+        dice: 7,
+        ..Host::default()
+    };
+    let mut replayed = 0;
+    for round in 0..kills {
+        let speed = speeds[round % speeds.len()];
+        let more = ["--store", "card.img", "--speed", speed];
+        let serving = Serving::start(&folder, target, &more);
+        let mut client = Client::connect(&serving).unwrap();
+        host.check(&mut client, blocks);
+        let before = host.written;
+        let delay = Duration::from_micros(500 + host.below(60_000));
+        let pid = serving.pid();
+        let killer = std::thread::spawn(move || {
+            std::thread::sleep(delay);
+            assert!(
+                std::process::Command::new("kill")
+                    .args(["-s", "KILL", &pid])
+                    .status()
+                    .unwrap()
+                    .success()
+            );
+        });
+        host.work(&mut client, blocks);
+        killer.join().unwrap();
+        drop(serving);
+        replayed += usize::from(host.written > before);
+    }
+    let serving = Serving::start(&folder, target, &["--store", "card.img", "--speed", "max"]);
+    let mut client = Client::connect(&serving).unwrap();
+    host.check(&mut client, blocks);
+    drop(client);
+    let ran = serving.finish();
+    assert!(ran.err.contains("did not end in order"), "{}", ran.err);
+    assert!(replayed > kills / 2, "{replayed} of {kills} had written");
+    // Nothing was forgotten that was heard of, nothing made up; and it has worn the flash.
+    let (least, most) = (host.written * BLOCK, (host.written + host.unheard) * BLOCK);
+    let counters = kept_device(&folder).counters();
+    let found = counters.host_written.0;
+    assert!(
+        (least..=most).contains(&found),
+        "{found} is not within {least}..={most}"
+    );
+    assert!(counters.flash_programmed.0 >= found / 2, "{counters:?}");
+    let left: Vec<_> = std::fs::read_dir(&folder.0)
+        .unwrap()
+        .map(|e| e.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.contains("journal") || name.contains("partial"))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+fn kills() -> usize {
+    std::env::var("NANDSCOPE_KILLS").map_or(KILLS, |text| text.parse().unwrap())
+}
+
+#[test]
+fn a_killed_server_of_a_drive_comes_back_as_it_was() {
+    kill_over_and_over("killed-drive", &tiny(), 512, kills() / 2, &["max", "1"]);
+}
+
+#[test]
+fn a_killed_server_of_a_card_comes_back_as_it_was() {
+    let speeds = ["max", "100"];
+    kill_over_and_over("killed-card", "sim:kingston-8gb", 512, kills() / 2, &speeds);
+}

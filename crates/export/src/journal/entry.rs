@@ -1,0 +1,209 @@
+//! The form of a journal's head and entries: little-endian, fixed lengths, a CRC-32 at the end of each.
+
+use nandscope_device::{Command, CommandKind};
+use nandscope_units::{Lba, Nanos};
+
+/// `NSSERVED` with the version in its last place.
+const MAGIC: &[u8; 8] = b"NSSERVE1";
+/// Magic, time, checksum.
+pub const HEAD: usize = 20;
+/// Time, address, sectors, tag, what, flags, two of nothing, checksum.
+pub const ENTRY: usize = 32;
+
+const POWER_CUT: u8 = 16;
+const PASSED: u8 = 17;
+/// Added to the kind of a command.
+const HELD: u8 = 64;
+
+const SETTLED: u8 = 1;
+const CONTINUED: u8 = 2;
+
+/// What was done to the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// It was given a command.
+    Command {
+        /// The command.
+        command: Command,
+        /// When.
+        at: Nanos,
+        /// What the device had planned for that very instant had happened before.
+        settled: bool,
+        /// A flush of the same tag follows, and then only the request is done.
+        continued: bool,
+    },
+    /// Power went and came back.
+    PowerCut {
+        /// When.
+        at: Nanos,
+        /// As for commands.
+        settled: bool,
+    },
+    /// Time passed up to here, with all that was planned.
+    Passed {
+        /// The present.
+        at: Nanos,
+    },
+    /// A request that was under way when the journal began.
+    Held(Held),
+}
+
+/// A request that was under way when a journal began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// Tag of its commands.
+    pub tag: u64,
+    /// What they do.
+    pub kind: CommandKind,
+    /// First sector of the whole request.
+    pub lba: Lba,
+    /// Its sectors.
+    pub sectors: u32,
+    /// Commands that are not completed.
+    pub commands: u32,
+    /// A flush follows after them.
+    pub continued: bool,
+}
+
+fn code_of(kind: CommandKind) -> u8 {
+    match kind {
+        CommandKind::Read => 0,
+        CommandKind::Write { fua: false } => 1,
+        CommandKind::Write { fua: true } => 2,
+        CommandKind::Discard => 3,
+        CommandKind::Flush => 4,
+        CommandKind::Identify => 5,
+        CommandKind::Health => 6,
+    }
+}
+
+fn kind_of(code: u8) -> Option<CommandKind> {
+    Some(match code {
+        0 => CommandKind::Read,
+        1 => CommandKind::Write { fua: false },
+        2 => CommandKind::Write { fua: true },
+        3 => CommandKind::Discard,
+        4 => CommandKind::Flush,
+        5 => CommandKind::Identify,
+        6 => CommandKind::Health,
+        _ => return None,
+    })
+}
+
+/// The fields of an entry as they stand in the file.
+#[derive(Default)]
+struct Fields {
+    time: u64,
+    lba: u64,
+    sectors: u32,
+    tag: u32,
+    what: u8,
+    flags: u8,
+}
+
+const fn flags(settled: bool, continued: bool) -> u8 {
+    settled as u8 * SETTLED + continued as u8 * CONTINUED
+}
+
+impl Entry {
+    /// Its bytes.
+    pub fn write(&self) -> [u8; ENTRY] {
+        let fields = match *self {
+            Entry::Command {
+                command,
+                at,
+                settled,
+                continued,
+            } => Fields {
+                time: at.0,
+                lba: command.lba.0,
+                sectors: command.sectors,
+                // Tags are places in a table of some thousand.
+                tag: command.tag as u32,
+                what: code_of(command.kind),
+                flags: flags(settled, continued),
+            },
+            Entry::PowerCut { at, settled } => Fields {
+                time: at.0,
+                what: POWER_CUT,
+                flags: flags(settled, false),
+                ..Fields::default()
+            },
+            Entry::Passed { at } => Fields {
+                time: at.0,
+                what: PASSED,
+                ..Fields::default()
+            },
+            Entry::Held(held) => Fields {
+                time: u64::from(held.commands),
+                lba: held.lba.0,
+                sectors: held.sectors,
+                tag: held.tag as u32,
+                what: HELD + code_of(held.kind),
+                flags: flags(false, held.continued),
+            },
+        };
+        let mut bytes = [0; ENTRY];
+        bytes[..8].copy_from_slice(&fields.time.to_le_bytes());
+        bytes[8..16].copy_from_slice(&fields.lba.to_le_bytes());
+        bytes[16..20].copy_from_slice(&fields.sectors.to_le_bytes());
+        bytes[20..24].copy_from_slice(&fields.tag.to_le_bytes());
+        bytes[24] = fields.what;
+        bytes[25] = fields.flags;
+        let sum = crc32fast::hash(&bytes[..28]);
+        bytes[28..].copy_from_slice(&sum.to_le_bytes());
+        bytes
+    }
+
+    /// Reads one; nothing where it is damaged.
+    pub fn read(bytes: &[u8; ENTRY]) -> Option<Entry> {
+        let long = |at: usize| bytes[at..].first_chunk().map(|b| u64::from_le_bytes(*b));
+        let word = |at: usize| bytes[at..].first_chunk().map(|b| u32::from_le_bytes(*b));
+        if crc32fast::hash(&bytes[..28]) != word(28)? {
+            return None;
+        }
+        let (time, lba, sectors) = (long(0)?, Lba(long(8)?), word(16)?);
+        let (tag, at) = (u64::from(word(20)?), Nanos(time));
+        let (settled, continued) = (bytes[25] & SETTLED != 0, bytes[25] & CONTINUED != 0);
+        Some(match bytes[24] {
+            POWER_CUT => Entry::PowerCut { at, settled },
+            PASSED => Entry::Passed { at },
+            what @ HELD.. => Entry::Held(Held {
+                tag,
+                kind: kind_of(what - HELD)?,
+                lba,
+                sectors,
+                commands: u32::try_from(time).ok()?,
+                continued,
+            }),
+            what => Entry::Command {
+                command: Command {
+                    tag,
+                    kind: kind_of(what)?,
+                    lba,
+                    sectors,
+                },
+                at,
+                settled,
+                continued,
+            },
+        })
+    }
+}
+
+/// The head of a journal that begins at the device's time `start`.
+pub fn head(start: Nanos) -> [u8; HEAD] {
+    let mut bytes = [0; HEAD];
+    bytes[..8].copy_from_slice(MAGIC);
+    bytes[8..16].copy_from_slice(&start.0.to_le_bytes());
+    let sum = crc32fast::hash(&bytes[..16]);
+    bytes[16..].copy_from_slice(&sum.to_le_bytes());
+    bytes
+}
+
+/// The time in a head, and what stands behind it.
+pub fn split_head(bytes: &[u8]) -> Option<(Nanos, &[u8])> {
+    let (found, rest) = bytes.split_first_chunk::<HEAD>()?;
+    let start = Nanos(u64::from_le_bytes(*found[8..].first_chunk()?));
+    (*found == head(start)).then_some((start, rest))
+}

@@ -1,0 +1,298 @@
+//! The journal of a served device: done again on the state that it began with, it gives the state
+//! at its last entry, bit for bit, wherever it was cut off.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use nandscope_device::Device;
+use nandscope_device::profile::{library, parse_profile};
+use nandscope_export::clock::Speed;
+use nandscope_export::journal::{Journal, JournalError, JournalFile, Journals, Replay};
+use nandscope_export::request::{Action, Origin, Request};
+use nandscope_export::service::Service;
+use nandscope_export::store::Store;
+use nandscope_units::{Bytes, Nanos};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Part of a device that is used at most.
+const USED: u64 = 256 << 20;
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let name = format!("nandscope-journal-{name}-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn file(folder: &Path, number: u32) -> PathBuf {
+    folder.join(number.to_string())
+}
+
+#[derive(Debug)]
+struct Files(PathBuf, u32);
+
+impl Journals for Files {
+    fn next(&mut self, start: Nanos) -> io::Result<JournalFile> {
+        self.1 += 1;
+        JournalFile::create(&file(&self.0, self.1 - 1), start)
+    }
+}
+
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005);
+        self.0 = self.0.wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % bound
+    }
+}
+
+fn request(dice: &mut Dice, capacity: u64) -> Request {
+    let used = capacity.min(USED);
+    let (action, most) = match dice.below(12) {
+        0..4 => (Action::Write, 16),
+        4 => (Action::Write, 256),
+        5..8 => (Action::Read, 32),
+        8 => (Action::Discard, 20_000),
+        9 => (Action::Zero, 64),
+        10 => (Action::WriteZeroes, 64),
+        _ => (Action::Flush, 0),
+    };
+    let most = most.min(used / 4096 / 8);
+    let length = if most == 0 {
+        0
+    } else {
+        (1 + dice.below(most)) * 4096
+    };
+    Request {
+        action,
+        offset: dice.below((used - length) / 4096) * 4096,
+        length: length as u32,
+        data: match action {
+            Action::Write => vec![7; length as usize],
+            _ => Vec::new(),
+        },
+        durable: dice.below(5) == 0,
+    }
+}
+
+fn device(name: &str) -> Device {
+    let profile = match name {
+        "tiny" => parse_profile(name, include_str!("../../cli/tests/data/tiny.toml")).unwrap(),
+        name => library::device(name).unwrap().profile().unwrap(),
+    };
+    let host = library::host("direct").unwrap().host_profile().unwrap();
+    Device::new(&profile, &host, 1).unwrap()
+}
+
+/// The state when all that is under way and planned for the next second has happened.
+fn state_later(device: &Device, until: Nanos) -> Vec<u8> {
+    let mut device = Device::load(&device.save().unwrap()).unwrap();
+    let mut done = Vec::new();
+    while let Some(event) = device.next_event().filter(|e| *e <= until) {
+        device.advance(event, &mut done);
+    }
+    while device.now() < until {
+        device.advance(until, &mut done);
+    }
+    device.save().unwrap()
+}
+
+fn replay_all(kept: &[u8], folder: &Path, upto: u32) -> Device {
+    let mut device = Device::load(kept).unwrap();
+    let mut replay = Replay::new(&mut device);
+    for number in 0..upto {
+        let bytes = std::fs::read(file(folder, number)).unwrap();
+        replay.play(&Journal::read(&bytes).unwrap()).unwrap();
+    }
+    drop(replay);
+    device
+}
+
+/// Serves at random, and compares the device now and then with what the journals make of its
+/// state at the beginning.
+fn compare(name: &str, speed: Speed, seed: u64) {
+    let folder = Folder::new(&format!("{name}-{seed}"));
+    let device = device(name);
+    let kept = device.save().unwrap();
+    let capacity = device.capacity();
+    let files = Files(folder.0.clone(), 0);
+    let mut service = Service::new(device, Store::memory(capacity), speed)
+        .with_faults(1)
+        .with_journals_of(Box::new(files), 400)
+        .unwrap();
+    let (mut dice, mut wall, mut done) = (Dice(seed), Nanos(0), Vec::new());
+    let (mut compared, mut most_under_way) = (0, 0);
+    for cookie in 0..1500 {
+        wall += Nanos(dice.below(400_000));
+        let origin = Origin {
+            connection: 1,
+            cookie,
+        };
+        service.submit(origin, request(&mut dice, capacity.0), wall);
+        most_under_way = most_under_way.max(service.outstanding());
+        if dice.below(3) == 0 || service.outstanding() > 40 {
+            service.run(wall, &mut done);
+        }
+        if dice.below(400) == 0 {
+            service.obey("power cycle".parse().unwrap(), wall).unwrap();
+        }
+        if dice.below(7) == 0 {
+            service.commit().unwrap();
+        }
+        if dice.below(150) == 0 {
+            service.commit().unwrap();
+            let journals = (0..).find(|n| !file(&folder.0, *n).exists()).unwrap();
+            let again = replay_all(&kept, &folder.0, journals);
+            let until = service.model().now().max(again.now()) + Nanos(1_000_000_000);
+            let (ours, theirs) = (
+                state_later(service.model(), until),
+                state_later(&again, until),
+            );
+            assert!(ours == theirs, "{name} after {cookie} requests");
+            compared += 1;
+        }
+    }
+    assert!(
+        compared > 3 && most_under_way > 4,
+        "{compared} {most_under_way}"
+    );
+    assert!(
+        file(&folder.0, 2).exists(),
+        "journals became no longer than asked"
+    );
+}
+
+#[test]
+fn the_state_of_drives_comes_back() {
+    compare("tiny", Speed::Max, 1);
+    compare("tiny", Speed::Times(1.0), 2);
+}
+
+#[test]
+fn the_state_of_cards_comes_back() {
+    compare("kingston-8gb", Speed::Times(100.0), 3);
+    compare("samsung-evo-16gb", Speed::Max, 4);
+}
+
+/// A discard that was under way is done again, but not over what was written after it.
+#[test]
+fn discards_under_way_are_known() {
+    let folder = Folder::new("discards");
+    let device = device("tiny");
+    let kept = device.save().unwrap();
+    let capacity = device.capacity();
+    let files = Files(folder.0.clone(), 0);
+    let service = Service::new(device, Store::memory(capacity), Speed::Times(1.0));
+    let mut service = service.with_journals(Box::new(files)).unwrap();
+    let mut submit = |cookie, action, offset: u64, length: u32| {
+        let data = vec![
+            1;
+            if action == Action::Write {
+                length as usize
+            } else {
+                0
+            }
+        ];
+        let request = Request {
+            action,
+            offset,
+            length,
+            data,
+            durable: false,
+        };
+        let origin = Origin {
+            connection: 1,
+            cookie,
+        };
+        service.submit(origin, request, Nanos(1000));
+    };
+    submit(1, Action::Discard, 0, 1 << 20);
+    // Takes longer than the discard.
+    submit(2, Action::Write, 256 << 10, 128 << 10);
+    service.commit().unwrap();
+    let mut device = Device::load(&kept).unwrap();
+    let mut replay = Replay::new(&mut device);
+    let bytes = std::fs::read(file(&folder.0, 0)).unwrap();
+    replay.play(&Journal::read(&bytes).unwrap()).unwrap();
+    let replayed = replay.finish();
+    assert_eq!((replayed.commands, replayed.under_way), (2, 2));
+    assert_eq!(replayed.lost_discards, [0..256 << 10, 384 << 10..1 << 20]);
+    // Once it was completed and something came after, there is nothing to be done.
+    let mut done = Vec::new();
+    service.run(Nanos(1_000_000_000), &mut done);
+    assert_eq!(done.len(), 2);
+    let origin = Origin {
+        connection: 1,
+        cookie: 3,
+    };
+    let flush = Request {
+        action: Action::Flush,
+        offset: 0,
+        length: 0,
+        data: Vec::new(),
+        durable: false,
+    };
+    service.submit(origin, flush, Nanos(2_000_000_000));
+    service.commit().unwrap();
+    let mut device = Device::load(&kept).unwrap();
+    let mut replay = Replay::new(&mut device);
+    let bytes = std::fs::read(file(&folder.0, 0)).unwrap();
+    replay.play(&Journal::read(&bytes).unwrap()).unwrap();
+    assert_eq!(replay.finish().lost_discards, []);
+}
+
+#[test]
+fn what_is_cut_off_is_left_out_and_what_does_not_fit_is_refused() {
+    let folder = Folder::new("cut");
+    let mut service = Service::new(
+        device("kingston-8gb"),
+        Store::memory(Bytes(1 << 20)),
+        Speed::Max,
+    )
+    .with_journals(Box::new(Files(folder.0.clone(), 0)))
+    .unwrap();
+    let mut dice = Dice(5);
+    for cookie in 0..50 {
+        let mut request = request(&mut dice, USED);
+        request.offset = 0;
+        let origin = Origin {
+            connection: 1,
+            cookie,
+        };
+        service.submit(origin, request, Nanos(0));
+    }
+    service.commit().unwrap();
+    let bytes = std::fs::read(file(&folder.0, 0)).unwrap();
+    let whole = Journal::read(&bytes).unwrap();
+    for cut in 0..bytes.len() {
+        match Journal::read(&bytes[..cut]) {
+            Err(error) => assert!(cut < 20 && error == JournalError::NotAJournal),
+            Ok(journal) => assert_eq!(
+                journal.entries,
+                whole.entries[..(cut - 20) / 32],
+                "cut at {cut}"
+            ),
+        }
+    }
+    let mut damaged = bytes.clone();
+    damaged[20 + 32 * 7 + 3] ^= 1;
+    let journal = Journal::read(&damaged).unwrap();
+    assert_eq!(journal.entries, whole.entries[..7]);
+    // A device that is elsewhere in time.
+    let mut other = device("kingston-8gb");
+    other.advance(Nanos(5), &mut Vec::new());
+    let error = Replay::new(&mut other).play(&whole).unwrap_err();
+    assert!(error.to_string().contains("does not fit"), "{error}");
+}
