@@ -7,7 +7,7 @@ use nandscope_device::Device;
 use nandscope_device::profile::{parse_host, parse_profile};
 use nandscope_export::nbd::session::{Incoming, Session};
 use nandscope_export::nbd::{Export, LARGEST_BLOCK};
-use nandscope_export::request::Action;
+use nandscope_export::request::{Action, Request};
 use nandscope_inspect::mounts::{parse_mounts, parse_swaps};
 use nandscope_inspect::registers::{Cid, Csd, ExtCsd, Family, Scr, Ssr};
 use nandscope_inspect::telemetry::meter::MeterFile;
@@ -27,6 +27,8 @@ use std::rc::Rc;
 
 /// A small device, so that random maps stay small.
 const CAPACITY: Bytes = Bytes::mib(64);
+/// The size of a served device.
+const SERVED: Bytes = Bytes::mib(1);
 /// Operations that are drawn from a source.
 const OPERATIONS: usize = 2000;
 
@@ -35,7 +37,7 @@ pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
 #[allow(dead_code, reason = "libFuzzer takes them one by one")]
-pub const ALL: [Target; 17] = [
+pub const ALL: [Target; 21] = [
     ("profile", profile),
     ("host", host),
     ("job", job),
@@ -52,6 +54,10 @@ pub const ALL: [Target; 17] = [
     ("meter", meter),
     ("signatures", signatures),
     ("nbd", nbd),
+    ("fuse", fuse),
+    ("vhost", vhost),
+    ("virtio", virtio),
+    ("journal", journal),
     ("linux", linux),
 ];
 
@@ -315,7 +321,7 @@ fn converse(data: &[u8], piece: usize) -> (Vec<Incoming>, Vec<u8>, Option<&'stat
     let export = Rc::new(Export {
         name: "fuzz".to_string(),
         description: "for fuzzing".to_string(),
-        size: Bytes::mib(1),
+        size: SERVED,
         read_only: data.len() % 5 == 1,
         discards: data.len() % 5 != 2,
     });
@@ -337,20 +343,162 @@ fn converse(data: &[u8], piece: usize) -> (Vec<Incoming>, Vec<u8>, Option<&'stat
         let Incoming::Request(_, request) = incoming else {
             continue;
         };
-        let end = request.offset.checked_add(u64::from(request.length));
-        assert!(end.is_some_and(|end| end <= export.size.0), "{request:?}");
+        check_request(request, export.read_only);
         assert!(request.offset % 512 == 0 && request.length % 512 == 0);
-        assert_eq!(request.length == 0, request.action == Action::Flush);
         assert!(request.payload() <= LARGEST_BLOCK as usize);
-        assert!(!(export.read_only && request.action.changes()));
-        let written = if request.action == Action::Write {
-            request.length as usize
-        } else {
-            0
-        };
-        assert_eq!(request.data.len(), written);
     }
     (requests, out, None)
+}
+
+/// Whether a request of any protocol lies within a device of [`SERVED`] and holds what it says.
+fn check_request(request: &Request, read_only: bool) {
+    let end = request.offset.checked_add(u64::from(request.length));
+    assert!(end.is_some_and(|end| end <= SERVED.0), "{request:?}");
+    assert_eq!(request.length == 0, request.action == Action::Flush);
+    assert!(!(read_only && request.action.changes()));
+    let written = usize::from(request.action == Action::Write) * request.length as usize;
+    assert_eq!(request.data.len(), written);
+}
+
+/// Messages of the kernel's FUSE: each has its length (16 bits, little-endian) before it.
+pub fn fuse(data: &[u8]) {
+    use nandscope_export::fuse::session::{Incoming, take};
+    use nandscope_export::fuse::{File, LARGEST_TRANSFER};
+
+    let mut file = File::new("card.img", SERVED, data.len() % 3 == 1, data.len() % 5 != 2);
+    file.owner = (0, 0);
+    let mut rest = data;
+    while let Some((length, after)) = rest.split_first_chunk() {
+        let (message, after) = after.split_at(after.len().min(u16::from_le_bytes(*length).into()));
+        rest = after;
+        match take(&file, message) {
+            Incoming::Request(_, request) => {
+                check_request(&request, file.read_only);
+                let payload = request.payload();
+                assert!(payload <= LARGEST_TRANSFER as usize, "{request:?}");
+            }
+            Incoming::Answer(_, bytes) => assert!(bytes.len() <= 1 << 16),
+            Incoming::Nothing | Incoming::Error(..) => {}
+        }
+    }
+}
+
+/// The disk that virtual machines see.
+#[cfg(target_os = "linux")]
+fn disk(number: usize) -> nandscope_export::vhost::Disk {
+    nandscope_export::vhost::Disk {
+        size: SERVED,
+        read_only: number % 3 == 1,
+        discards: number % 5 != 2,
+        unit: None,
+    }
+}
+
+/// Takes and answers the requests of a guest, up to so many.
+#[cfg(target_os = "linux")]
+fn serve_guest(client: &mut nandscope_export::vhost::VhostClient, read_only: bool, most: usize) {
+    use nandscope_export::client::Client;
+    use nandscope_export::request::{Done, Origin, Refusal};
+    use nandscope_export::store::Store;
+    use nandscope_units::Nanos;
+
+    let store = Store::memory(SERVED);
+    for _ in 0..most {
+        let Some((cookie, request)) = client.next_request(false) else {
+            break;
+        };
+        check_request(&request, read_only);
+        let origin = Origin {
+            connection: 0,
+            cookie,
+        };
+        let outcome = match cookie % 7 {
+            6 => Err(Refusal::Unreadable),
+            _ => Ok(()),
+        };
+        let done = Done {
+            origin,
+            action: request.action,
+            offset: request.offset,
+            length: request.length,
+            outcome,
+            due: Nanos::ZERO,
+            latency: Nanos::ZERO,
+        };
+        client.reply(&done, &store);
+    }
+    assert_eq!(client.held(), 0);
+}
+
+/// Bytes of a virtual machine monitor, through a socket: whatever they are, it comes to an end.
+#[cfg(target_os = "linux")]
+pub fn vhost(data: &[u8]) {
+    use nandscope_export::client::Client;
+    use nandscope_export::store::Store;
+    use nandscope_units::Nanos;
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+    use std::time::{Duration, Instant};
+
+    let disk = disk(data.len());
+    let (mut monitor, server) = UnixStream::pair().expect("a pair of sockets");
+    // More than fits into a socket would wait for a server that answers.
+    let data = &data[..data.len().min(16 << 10)];
+    let mut client = nandscope_export::vhost::accept(server, disk).expect("a thread");
+    // It may have been hung up on already.
+    let _ = monitor.write_all(data);
+    let _ = monitor.shutdown(std::net::Shutdown::Write);
+    monitor.set_nonblocking(true).expect("a socket");
+    let (store, began) = (Store::memory(SERVED), Instant::now());
+    let mut answers = [0; 4096];
+    while !client.is_over(Nanos::ZERO) {
+        assert!(began.elapsed() < Duration::from_secs(10), "it goes on");
+        client.take_events(&[], false, &mut [], &store);
+        serve_guest(&mut client, disk.read_only, 300);
+        while monitor.read(&mut answers).is_ok_and(|length| length > 0) {}
+        std::thread::yield_now();
+    }
+}
+
+/// A guest's queue and the memory around it: the size of the queue, where its three parts lie, memory.
+#[cfg(target_os = "linux")]
+pub fn virtio(data: &[u8]) {
+    let Some((head, image)) = data.split_first_chunk::<8>() else {
+        return;
+    };
+    if image.is_empty() {
+        return;
+    }
+    let place = |at: usize| u64::from(u16::from_le_bytes([head[at], head[at + 1]]));
+    let size = 1 << (place(0) % 9);
+    let disk = disk(usize::from(head[1]));
+    let parts = (place(2), place(4), place(6));
+    let client = nandscope_export::vhost::VhostClient::without_monitor(disk, image, size, parts);
+    serve_guest(&mut client.expect("memory"), disk.read_only, 600);
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn vhost(_: &[u8]) {}
+
+#[cfg(not(target_os = "linux"))]
+pub fn virtio(_: &[u8]) {}
+
+/// The journal of a served device: what was read is done on a small device or refused.
+pub fn journal(data: &[u8]) {
+    use nandscope_export::journal::{Journal, Replay};
+    use nandscope_export::model::Even;
+    use nandscope_units::Nanos;
+
+    let Ok(journal) = Journal::read(data) else {
+        return;
+    };
+    assert!(journal.entries.len() <= data.len() / 32);
+    let mut model = Even::new(SERVED, Nanos(1000));
+    let mut replay = Replay::new(&mut model);
+    if replay.play(&journal).is_ok() {
+        let replayed = replay.finish();
+        assert!(replayed.commands as usize <= journal.entries.len());
+    }
 }
 
 /// What a user-mode Linux says and shares: both protocols, a request queue in its memory, the structures of a
