@@ -126,6 +126,7 @@ fn a_device_of_the_library_is_filled_and_measured() {
         host: "direct".to_string(),
         run: vec![0],
         request: None,
+        why: None,
     };
     let c = entry.run(&recorded(), &|| false).unwrap();
     assert_eq!(c.open_au.len(), 10);
@@ -147,8 +148,17 @@ fn the_page_shows_both_of_every_number() {
         host: "usb-reader".to_string(),
         run: vec![2],
         request: None,
+        why: None,
     };
     let simulated = c.open_au[&(Order::Linear, 4, 65_536)].simulated / 1e6;
+    let mut reasoned = entry.clone();
+    reasoned.why = Some("its firmware is another one".to_string());
+    let text = page(&[(reasoned.clone(), c.clone())]);
+    assert!(text.contains("`a-device` is not met: its firmware is another one."));
+    // Either a card meets its record or it says why not, and never both.
+    let silent = cards::unexplained(&[(entry.clone(), c.clone())]).len();
+    let told = cards::unexplained(&[(reasoned, c.clone())]).len();
+    assert_eq!((silent, told), if c.met() { (0, 1) } else { (1, 0) });
     let text = page(&[(entry, c)]);
     assert!(text.contains("| wb-card06 | `a-device` |"), "{text}");
     assert!(text.contains("| 3 / 3 | 3 / 3 |"), "{text}");
