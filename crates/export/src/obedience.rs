@@ -32,7 +32,7 @@ impl<M: Model> Service<M> {
             Some(Order::PowerCycle) => {
                 let said = self.power_off(wall)?;
                 self.power_on();
-                Ok(said)
+                Ok(said.replacen("power is off", "power went and is back", 1))
             }
             Some(Order::Fake(fake)) => {
                 let capacity = self.store.capacity().0;
