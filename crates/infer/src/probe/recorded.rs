@@ -1,65 +1,261 @@
 //! The same conclusions from a recorded output of flashbench: the text that `flashbench -a`,
-//! `flashbench --open-au` and `flashbench --find-fat` print.
+//! `flashbench --open-au` and `flashbench --find-fat` print, as it stands in a terminal. Rates do not say of how many
+//! units they are and in which order; the command lines above them do, and must be kept.
 
-use super::finding::Finding;
-use super::{Report, flash};
-use crate::flashbench::{AlignRow, RecordError, boundaries};
+use super::finding::{Finding, SURE, Value, size};
+use super::{Report, flash, units};
+use crate::flashbench::{AlignRow, Order, RecordError, boundaries, median, open_units, treatments};
+use nandscope_units::{SizeBase, parse_size};
 
-/// Reads the lines `align 4194304  pre 1.1ms  on 1.4ms  post 1.1ms  diff 300µs` of `flashbench -a`.
+/// Everything that a file holds.
+#[derive(Default)]
+struct Transcript {
+    align: Vec<AlignRow>,
+    /// Order, units in turn, length, bytes per second.
+    open: Vec<(Order, u32, u64, f64)>,
+    /// Length, and a rate for each unit.
+    fat: Vec<(u64, Vec<f64>)>,
+}
+
+/// What the last command line said.
+#[derive(Clone, Copy, Default)]
+struct Said {
+    units: Option<u32>,
+    at_random: bool,
+}
+
+/// Reads what flashbench printed: `align 4194304  pre 1.1ms  on 1.4ms  post 1.1ms  diff 300µs` of `-a`,
+/// `4MiB  8.79M/s` of `--open-au` below its command line, and `4MiB  22.7M/s  19.1M/s …` of `--find-fat`.
 ///
 /// # Errors
 /// Where no such line is found, or one cannot be read: which.
 pub fn from_flashbench(name: &str, text: &str) -> Result<Report, RecordError> {
-    let mut rows = Vec::new();
+    let all = read(name, text)?;
+    let mut report = Report::default();
+    let found = boundaries(&[middle(&all.align)]);
+    if all.align.is_empty() {
+        for (id, question) in [("page", "Page"), ("unit", "Allocation unit")] {
+            let why = "the file holds no output of `flashbench -a`";
+            report
+                .findings
+                .push(Finding::cannot_tell(id, question, why));
+        }
+    } else {
+        let mut add = |id, question, step| report.findings.push(flash::answer(id, question, step));
+        add("page", "Page", found.page);
+        add("unit", "Allocation unit", found.unit);
+    }
+    for order in [Order::Linear, Order::Random] {
+        report.findings.push(open(&all, order));
+        let curve = points(&all, order);
+        report.curves.extend(units::curve_of(order, &curve));
+    }
+    report.findings.push(fat(&all.fat));
+    Ok(report)
+}
+
+/// The number of open units from the rates of one order.
+fn open(all: &Transcript, order: Order) -> Finding {
+    let (id, question) = units::question(order);
+    let rates = all.open.iter().filter(|r| r.0 == order);
+    let rates: Vec<(u32, u64, f64)> = rates.map(|r| (r.1, r.2, r.3)).collect();
+    if rates.is_empty() {
+        let why = format!(
+            "the file holds no output of `flashbench --open-au` with units written in {} order",
+            order.name()
+        );
+        return Finding::cannot_tell(id, question, why);
+    }
+    units::answer(id, question, open_units(&rates), false)
+}
+
+/// Rates at the length that decides.
+fn points(all: &Transcript, order: Order) -> Vec<(u32, f64)> {
+    let rates = all.open.iter().filter(|r| r.0 == order);
+    let rates: Vec<(u32, u64, f64)> = rates.map(|r| (r.1, r.2, r.3)).collect();
+    let Some(found) = open_units(&rates) else {
+        return Vec::new();
+    };
+    let of = rates.iter().filter(|r| r.1 == found.length);
+    of.map(|r| (r.0, r.2)).collect()
+}
+
+fn fat(rows: &[(u64, Vec<f64>)]) -> Finding {
+    let (id, question) = ("fat", "First units treated otherwise");
+    let rates: Vec<Vec<f64>> = rows.iter().map(|r| r.1.clone()).collect();
+    let Some(found) = treatments(&rates) else {
+        let why = if rows.is_empty() {
+            "the file holds no output of `flashbench --find-fat`"
+        } else {
+            "four units or more are needed for a comparison: `--fat-nr`"
+        };
+        return Finding::cannot_tell(id, question, why);
+    };
+    let said: Vec<String> = found
+        .iter()
+        .map(|t| {
+            format!(
+                "unit {} at {:.2} of the rate of the others",
+                t.unit, t.ratio
+            )
+        })
+        .collect();
+    let (flag, answer, evidence) = if said.is_empty() {
+        let lengths: Vec<String> = rows.iter().map(|r| size(r.0)).collect();
+        let why = format!(
+            "the units are written alike, in pieces of {}",
+            lengths.join(", ")
+        );
+        (false, "no", why)
+    } else {
+        (true, "yes", said.join("; "))
+    };
+    Finding::new(
+        id,
+        question,
+        Value::Flag(flag),
+        answer.to_string(),
+        SURE,
+        evidence,
+    )
+}
+
+fn read(name: &str, text: &str) -> Result<Transcript, RecordError> {
+    let mut all = Transcript::default();
+    let mut said = Said::default();
+    let mut carried = String::new();
     for (i, line) in text.lines().enumerate() {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        if words.first() != Some(&"align") {
+        // A command may go on in the next line.
+        if let Some(head) = line.trim_end().strip_suffix('\\') {
+            carried.push_str(head);
+            carried.push(' ');
             continue;
         }
-        let row = row(&words).ok_or_else(|| {
-            RecordError(format!(
-                "{name}, line {}: no line of `flashbench -a`, which has `align N pre T on T post T diff T`",
-                i + 1
-            ))
-        })?;
-        rows.push(row);
+        let line = std::mem::take(&mut carried) + line;
+        let fault = |why: &str| RecordError(format!("{name}, line {}: {why}", i + 1));
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if words.first() == Some(&"align") {
+            let row = row(&words).ok_or_else(|| {
+                fault("no line of `flashbench -a`, which has `align N pre T on T post T diff T`")
+            })?;
+            all.align.push(row);
+        } else if words.iter().any(|w| w.ends_with("flashbench")) {
+            said = command(&words);
+        } else if let Some((length, rates)) = rates(&words) {
+            match (&rates[..], said.units) {
+                (&[rate], Some(units)) => {
+                    let order = if said.at_random {
+                        Order::Random
+                    } else {
+                        Order::Linear
+                    };
+                    all.open.push((order, units, length, rate));
+                }
+                (&[_], None) => {
+                    return Err(fault(
+                        "a rate of `flashbench --open-au`, and no command line with `--open-au-nr=N` above it says of how many units",
+                    ));
+                }
+                _ => all.fat.push((length, rates)),
+            }
+        }
     }
-    if rows.is_empty() {
+    if all.align.is_empty() && all.open.is_empty() && all.fat.is_empty() {
         return Err(RecordError(format!(
-            "{name} holds no line of `flashbench -a`: they begin with `align`"
+            "{name} holds no output of flashbench: lines of `-a` begin with `align`, those of `--open-au` and `--find-fat` with a size and rates"
         )));
     }
-    let found = boundaries(&[rows]);
-    let mut report = Report::default();
-    report
-        .findings
-        .push(flash::answer("page", "Page", found.page));
-    report
-        .findings
-        .push(flash::answer("unit", "Allocation unit", found.unit));
-    for (id, question) in [
-        ("open-linear", "Open allocation units, written in order"),
-        ("fat", "First units treated otherwise"),
-    ] {
-        let why = "the file holds reads only";
-        report
-            .findings
-            .push(Finding::cannot_tell(id, question, why));
+    Ok(all)
+}
+
+/// What a command line of flashbench orders.
+fn command(words: &[&str]) -> Said {
+    let open =
+        |w: &&&str| w.starts_with("--open-au") && !w.starts_with("--open-au-nr") || **w == "-O";
+    let mut said = Said {
+        units: None,
+        at_random: words.iter().any(|w| *w == "--random" || *w == "-R"),
+    };
+    if words.iter().any(|w| open(&w)) {
+        // Without a number flashbench takes two.
+        said.units = Some(2);
     }
-    Ok(report)
+    for (i, word) in words.iter().enumerate() {
+        if let Some(rest) = word.strip_prefix("--open-au-nr") {
+            let number = rest.strip_prefix('=').or(words.get(i + 1).copied());
+            said.units = number.and_then(|n| n.parse().ok()).filter(|n| *n > 0);
+        }
+    }
+    said
+}
+
+/// A line of a size and rates; `None` where it is something else.
+fn rates(words: &[&str]) -> Option<(u64, Vec<f64>)> {
+    let (first, rest) = words.split_first()?;
+    if rest.is_empty() || !first.ends_with('B') {
+        return None;
+    }
+    let length = parse_size(first, SizeBase::Binary).ok()?;
+    let rates: Option<Vec<f64>> = rest.iter().map(|w| rate(w)).collect();
+    Some((length.0, rates?))
+}
+
+/// A rate of flashbench: `8.79M/s`, `912K/s`, `1.2G/s`, `500B/s`.
+fn rate(text: &str) -> Option<f64> {
+    let text = text.strip_suffix("/s")?;
+    let at = text.find(|c: char| c.is_alphabetic())?;
+    let number: f64 = text[..at].parse().ok()?;
+    let factor = match &text[at..] {
+        "B" => 1.0,
+        "K" => 1e3,
+        "M" => 1e6,
+        "G" => 1e9,
+        _ => return None,
+    };
+    (number.is_finite() && number >= 0.0).then_some(number * factor)
+}
+
+/// One row for each boundary, with the median of several runs in every cell.
+fn middle(rows: &[AlignRow]) -> Vec<AlignRow> {
+    let mut aligns: Vec<u64> = rows.iter().map(|r| r.align).collect();
+    aligns.sort_unstable_by_key(|a| std::cmp::Reverse(*a));
+    aligns.dedup();
+    let row = |align: u64| {
+        let of = |pick: fn(&AlignRow) -> f64| {
+            let rows = rows.iter().filter(|r| r.align == align);
+            let there = rows.map(pick).filter(|t| t.is_finite());
+            let there: Vec<f64> = there.collect();
+            if there.is_empty() {
+                f64::NAN
+            } else {
+                median(&there)
+            }
+        };
+        AlignRow {
+            align,
+            pre_us: of(|r| r.pre_us),
+            on_us: of(|r| r.on_us),
+            post_us: of(|r| r.post_us),
+            diff_us: of(|r| r.diff_us),
+            off_boundary: 0,
+        }
+    };
+    aligns.into_iter().map(row).collect()
 }
 
 fn row(words: &[&str]) -> Option<AlignRow> {
     let behind = |name: &str| {
         let at = words.iter().position(|w| *w == name)?;
-        micros(words.get(at + 1)?)
+        Some(words.get(at + 1).and_then(|w| micros(w)))
     };
+    // A time that the edge of a screen cut off is missing with its name; the difference stands at the end.
+    let time = |name: &str| behind(name).unwrap_or(Some(f64::NAN));
     Some(AlignRow {
         align: words.get(1)?.parse().ok().filter(|a| *a > 0)?,
-        pre_us: behind("pre")?,
-        on_us: behind("on")?,
-        post_us: behind("post")?,
-        diff_us: behind("diff")?,
+        pre_us: time("pre")?,
+        on_us: time("on")?,
+        post_us: time("post")?,
+        diff_us: behind("diff")??,
         off_boundary: 0,
     })
 }
@@ -100,5 +296,50 @@ align 8192\tpre 1.01ms\ton 1.01ms\tpost 1.01ms\tdiff -120ns
         assert!(from_flashbench("a", "nothing").is_err());
         let error = from_flashbench("a", "align 12 pre x").unwrap_err();
         assert!(error.to_string().contains("a, line 1"), "{error}");
+    }
+
+    const OPEN: &str = "\
+$ sudo ./flashbench -O --erasesize=$[4 * 1024 * 1024] \\
+\t--blocksize=$[256 * 1024] /dev/mmcblk0  --open-au-nr=2
+4MiB    8.79M/s
+512KiB  6.39M/s
+256KiB  6.27M/s
+$ sudo ./flashbench -O --erasesize=$[4 * 1024 * 1024] \\
+\t--blocksize=$[256 * 1024] /dev/mmcblk0  --open-au-nr=3
+4MiB    7.75M/s
+512KiB  1.76M/s
+256KiB  912K/s
+";
+
+    #[test]
+    fn rates_count_with_the_command_above_them() {
+        let report = from_flashbench("a", OPEN).unwrap();
+        assert_eq!(report.count("open-linear"), Some(2));
+        assert_eq!(report.count("open-random"), None);
+        assert_eq!(report.bytes("unit"), None);
+        let random = OPEN.replace("-O ", "-O --random ");
+        let report = from_flashbench("a", &random).unwrap();
+        assert_eq!(report.count("open-random"), Some(2));
+        // Without the command nobody knows of how many units a rate is.
+        let error = from_flashbench("a", "4MiB 8.79M/s\n").unwrap_err();
+        assert!(error.to_string().contains("a, line 1"), "{error}");
+        assert!(error.to_string().contains("--open-au-nr"), "{error}");
+    }
+
+    #[test]
+    fn first_units_are_compared_over_all_lengths() {
+        let text = "\
+# ./flashbench --find-fat --fat-nr=6 /dev/sdb
+4MiB    2.15M/s 5.35M/s 5.3M/s  5.4M/s  5.3M/s  5.2M/s
+64KiB   1.1M/s  3.1M/s  3.1M/s  3M/s    3.2M/s  3.1M/s
+";
+        let report = from_flashbench("a", text).unwrap();
+        let fat = report.finding("fat").unwrap();
+        assert_eq!(fat.value, Some(Value::Flag(true)), "{fat:?}");
+        assert!(fat.evidence.contains("unit 0"), "{fat:?}");
+        let alike = text.replace("2.15M/s", "5.15M/s").replace("1.1M/s", "3M/s");
+        let report = from_flashbench("a", &alike).unwrap();
+        let fat = report.finding("fat").unwrap();
+        assert_eq!(fat.value, Some(Value::Flag(false)), "{fat:?}");
     }
 }

@@ -74,7 +74,7 @@ pub(super) fn open<T: Target>(
         let most = if alone { 2 } else { UNITS_MAX };
         let rates = probing.timed(|p| search(p, &plan, length, most))?;
         let found = answers(&rates);
-        probing.report.curves.push(curve(order, &rates));
+        probing.report.curves.extend(curve(order, &rates));
         probing.add(answer(id, question, found, alone));
         match order {
             Order::Linear => in_order = found.map(|found| (found, one.bytes_per_s)),
@@ -124,20 +124,34 @@ fn plan<T: Target>(probing: &Probing<'_, T>, unit: u64, known: bool, order: Orde
     }
 }
 
-fn curve(order: Order, rates: &[Rate]) -> Curve {
-    Curve {
+fn curve(order: Order, rates: &[Rate]) -> Option<Curve> {
+    let points: Vec<(u32, f64)> = rates.iter().map(|r| (r.units, r.bytes_per_s)).collect();
+    curve_of(order, &points)
+}
+
+/// Rates by number of units; `None` where there are none.
+pub(super) fn curve_of(order: Order, rates: &[(u32, f64)]) -> Option<Curve> {
+    (!rates.is_empty()).then(|| Curve {
         name: format!("units in turn, {}", order.name()),
         x_name: "units".to_string(),
         x_unit: String::new(),
         y_name: "rate".to_string(),
         y_unit: "MB/s".to_string(),
-        x: rates.iter().map(|r| f64::from(r.units)).collect(),
-        y: rates.iter().map(|r| r.bytes_per_s / 1e6).collect(),
+        x: rates.iter().map(|r| f64::from(r.0)).collect(),
+        y: rates.iter().map(|r| r.1 / 1e6).collect(),
         threshold: None,
+    })
+}
+
+/// Name and question of the number of open units in an order.
+pub(super) fn question(order: Order) -> (&'static str, &'static str) {
+    match order {
+        Order::Linear => QUESTIONS[0],
+        Order::Random => QUESTIONS[1],
     }
 }
 
-fn answer(
+pub(super) fn answer(
     id: &'static str,
     question: &'static str,
     found: Option<OpenUnits>,
