@@ -2,7 +2,7 @@
 //! period, and the RAM in which writes are gathered.
 
 use super::Probing;
-use super::finding::{FAIR, Finding, LIKELY, Value, size};
+use super::finding::{Finding, LIKELY, SURE, Value, size};
 use super::link::places;
 use crate::flashbench::median;
 use crate::timed::ProbeError;
@@ -187,8 +187,8 @@ const BURSTS: u64 = 9;
 const SPREAD: f64 = 0.06;
 
 /// Writes that are taken faster than they can be done, until the memory for them is full: then all wait
-/// until the first of them has been programmed. Where one is programmed before the memory is full, there
-/// is no such pause, and nothing can be told.
+/// until some have been programmed. Where programming is as quick as the link there is no such pause, and
+/// nothing can be told.
 pub(super) fn buffer<T: Target>(
     probing: &mut Probing<'_, T>,
     span: Bytes,
@@ -205,7 +205,7 @@ pub(super) fn buffer<T: Target>(
         let at: Vec<u64> = (0..BURST).map(|i| begin + i * SHORT).collect();
         let ends = probing.target.many(OpKind::Write, &at, SHORT as u32, 32)?;
         let ends: Vec<f64> = ends.iter().map(|t| t.as_secs_f64()).collect();
-        seen.extend(first_pause(&ends).map(|n| n as f64 * SHORT as f64));
+        seen.extend(held(&ends).map(|n| n * SHORT as f64));
         // A device that takes seconds for a burst keeps nothing.
         if ends.last().is_some_and(|end| *end > 2.0) && seen.is_empty() {
             break;
@@ -219,14 +219,14 @@ pub(super) fn buffer<T: Target>(
         "bursts of writes after a rest show no pause at which memory would be full".to_string()
     } else {
         format!(
-            "{BURSTS} bursts after a rest; taken before the first pause: {}",
+            "{BURSTS} bursts after a rest; taken before the first pause, less what was programmed until then: {}",
             shown.join(", ")
         )
     };
     probing.add(if agree {
         let answer = format!("about {}", size(middle as u64));
         let value = Value::Bytes(middle as u64);
-        Finding::new("buffer", question, value, answer, FAIR, evidence)
+        Finding::new("buffer", question, value, answer, SURE, evidence)
     } else {
         Finding::cannot_tell("buffer", question, evidence)
     });
@@ -235,6 +235,30 @@ pub(super) fn buffer<T: Target>(
 
 /// A gap between completions this many times the usual one is a pause.
 const PAUSE: f64 = 8.0;
+
+/// Pauses behind the first one from which their period is taken.
+const PAUSES: usize = 4;
+
+/// How many writes of a burst lie in memory when it is full for the first time: those before the first pause,
+/// less those that were programmed until then. Programming goes on in waves, all dies at once; behind the first
+/// pause every wave makes room for as many writes as the one before, after a pause of its own. The
+/// end of the first pause is the end of a wave as well, and the first began with the burst.
+fn held(ends: &[f64]) -> Option<f64> {
+    let first = first_pause(ends)?;
+    let long = PAUSE * ends[first - 1] / first as f64;
+    let behind = (first + 1..ends.len()).filter(|i| ends[*i] - ends[*i - 1] > long);
+    let pauses: Vec<usize> = std::iter::once(first).chain(behind).collect();
+    if pauses.len() <= PAUSES {
+        return None;
+    }
+    let periods = pauses.windows(2).map(|w| ends[w[1]] - ends[w[0]]);
+    let writes = pauses.windows(2).map(|w| (w[1] - w[0]) as f64);
+    let period = median(&periods.collect::<Vec<_>>());
+    let wave = median(&writes.collect::<Vec<_>>());
+    let waves = (ends[first] / period.max(1e-9)).round() - 1.0;
+    let held = first as f64 - waves.max(0.0) * wave;
+    (held > 0.0).then_some(held)
+}
 
 /// How many writes of a burst were done before the first pause; `None` where there is none in its first
 /// half, or where the writes behind it are as quick as those before.
