@@ -4,10 +4,12 @@
 
 mod draw;
 mod noise;
+mod part;
 mod score;
 
 pub use draw::{Drawn, Truth, draw};
 pub use noise::Noisy;
+pub use part::Part;
 pub use score::{Judged, Outcome, Row, Table, judge};
 
 use nandscope_device::Device;
@@ -16,6 +18,7 @@ use nandscope_infer::probe::{Options, Report, probe};
 use nandscope_infer::timed::ProbeError;
 use nandscope_measure::sim::SimTarget;
 use nandscope_measure::target::Target;
+use nandscope_units::Bytes;
 
 /// A drawn device that was probed.
 #[derive(Clone, Debug)]
@@ -41,7 +44,8 @@ pub fn try_out(number: u64, seed: u64, stop: &dyn Fn() -> bool) -> Result<Option
         .map_err(|_| "the host `direct` has faults")?;
     let device = Device::new(&drawn.profile, &host, seed ^ number)
         .map_err(|e| format!("device {number} of seed {seed}: {e}"))?;
-    let target = Noisy::new(SimTarget::new(device), drawn.noise, seed ^ number ^ 0x5eed);
+    let part = Part::new(SimTarget::new(device), Bytes(drawn.begin));
+    let target = Noisy::new(part, drawn.noise, seed ^ number ^ 0x5eed);
     let options = Options {
         seed: seed ^ number,
         ..Options::for_capacity(target.capacity())

@@ -9,6 +9,7 @@ mod find_fat;
 mod knee;
 mod open_au;
 mod order;
+mod phase;
 mod pinned;
 pub mod recorded;
 
@@ -21,6 +22,7 @@ pub use find_fat::{Treatment, confirmed, find_fat, lengths, median, treatments};
 pub use knee::{Knee, OpenUnits, SHORTEST, knee, open_units};
 pub use open_au::{Care, OpenAu, Order, Rate, search};
 pub use order::shuffled;
+pub use phase::{Comb, every_one, page_comb, unit_comb};
 pub use pinned::{FatRounds, Pinned, fat_and_data};
 
 use thiserror::Error;

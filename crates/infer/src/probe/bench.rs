@@ -11,6 +11,7 @@ use nandscope_workload::OpKind;
 pub struct Metered<T> {
     target: T,
     shown: Bytes,
+    begin: Bytes,
     /// Bytes written so far.
     pub written: u64,
     replies: Vec<Reply>,
@@ -21,6 +22,7 @@ impl<T: Target> Metered<T> {
     pub fn new(target: T) -> Self {
         Metered {
             shown: target.capacity(),
+            begin: Bytes(0),
             target,
             written: 0,
             replies: Vec::new(),
@@ -29,12 +31,19 @@ impl<T: Target> Metered<T> {
 
     /// Shows the beginning only, or all of it.
     pub fn show(&mut self, bytes: Bytes) {
-        self.shown = bytes.min(self.target.capacity());
+        self.shown = bytes.min(self.whole());
     }
 
-    /// The capacity of the target, whatever is shown.
+    /// Shows the target as if it began there, all of it: what begins at its first boundary is measured like a
+    /// target that has one at its beginning.
+    pub fn begin_at(&mut self, begin: Bytes) {
+        self.begin = begin.min(self.target.capacity());
+        self.shown = self.whole();
+    }
+
+    /// The capacity of the target from where it is shown on, however much of it is.
     pub fn whole(&self) -> Bytes {
-        self.target.capacity()
+        Bytes(self.target.capacity().0 - self.begin.0)
     }
 
     /// Lets time pass.
@@ -112,7 +121,8 @@ impl<T: Target> Target for Metered<T> {
         self.shown
     }
 
-    fn submit(&mut self, request: Request) -> Result<(), TargetError> {
+    fn submit(&mut self, mut request: Request) -> Result<(), TargetError> {
+        request.offset.0 += self.begin.0;
         if request.kind == OpKind::Write {
             self.written += u64::from(request.length);
         }

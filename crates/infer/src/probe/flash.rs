@@ -5,30 +5,98 @@
 use super::Probing;
 use super::finding::{Finding, LIKELY, SURE, Value, size};
 use crate::flashbench::{
-    AlignPlan, AlignRow, Boundaries, CardStep, Certainty, align, boundaries as judge, explains,
-    faint_unit,
+    AlignPlan, AlignRow, CardStep, Certainty, Comb, align, boundaries as judge, every_one,
+    explains, faint_unit, page_comb, unit_comb,
 };
 use crate::timed::ProbeError;
 use nandscope_measure::result::Curve;
 use nandscope_measure::target::Target;
-use nandscope_units::Bytes;
+use nandscope_units::{Bytes, Nanos};
 
 /// Odd factors of boundaries.
 const FACTORS: [u64; 4] = [1, 3, 5, 9];
 /// Tries of each place in the first pass and in the second.
 const TRIES: [u32; 2] = [5, 20];
+/// Where the page is not known.
+const SMALLEST_PAGE: u64 = 16 << 10;
+
+/// What was found of the structure.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Layout {
+    /// The allocation unit.
+    pub(super) unit: Option<u64>,
+    /// The first boundary of one, less than a unit from the beginning; 0 where it is not known.
+    pub(super) first: u64,
+}
 
 /// Looks for page and unit within the first `span` bytes.
 pub(super) fn boundaries<T: Target>(
     probing: &mut Probing<'_, T>,
     span: Bytes,
-) -> Result<Boundaries, ProbeError> {
+) -> Result<Layout, ProbeError> {
     probing.target.show(span);
+    let overlaps = super::units::overlaps(probing);
+    let found = at_multiples(probing)?;
+    let known = found.page.filter(|s| s.certainty() != Certainty::None);
+    let mut page = answer("page", "Page", found.page);
+    let (unit, offset, layout) = if let Some(why) = &overlaps {
+        (
+            Finding::cannot_tell("unit", UNIT, why.clone()),
+            Finding::cannot_tell("offset", OFFSET, why.clone()),
+            Layout::default(),
+        )
+    } else if let Some((step, finding)) = borne_out(probing, &found, known)? {
+        let layout = Layout {
+            unit: Some(step.at),
+            first: 0,
+        };
+        (finding, offset_of(0, step.at), layout)
+    } else {
+        let (pages, units) = anywhere(probing, known)?;
+        if let Some(pages) = pages {
+            page = combed("page", "Page", &pages);
+        }
+        match units {
+            Some(units) => {
+                let layout = Layout {
+                    unit: Some(units.period),
+                    first: units.first,
+                };
+                let offset = offset_of(units.first, units.period);
+                (combed("unit", UNIT, &units), offset, layout)
+            }
+            None => {
+                let why = "no boundary of an allocation unit was seen, neither at multiples nor at other equal distances";
+                let offset = Finding::cannot_tell("offset", OFFSET, why);
+                (unclear(found.judged), offset, Layout::default())
+            }
+        }
+    };
+    probing.target.show(probing.target.whole());
+    for finding in [page, unit, offset] {
+        probing.add(finding);
+    }
+    Ok(layout)
+}
+
+const UNIT: &str = "Allocation unit";
+const OFFSET: &str = "Where the first boundary lies";
+
+/// What reads across multiples say.
+struct AtMultiples {
+    page: Option<CardStep>,
+    /// The unit that the tables name.
+    judged: Option<CardStep>,
+    /// The same where everything agrees with it, and whether its step is a faint one.
+    unit: Option<(CardStep, bool)>,
+}
+
+/// Reads before, across and behind multiples, as flashbench does.
+fn at_multiples<T: Target>(probing: &mut Probing<'_, T>) -> Result<AtMultiples, ProbeError> {
     // Two passes, so that a stall in one of them makes no boundary.
     let first = families(probing, TRIES[0])?;
     let families = families(probing, TRIES[1])?;
-    let mut found = judge(&families);
-    let judged = found.unit;
+    let found = judge(&families);
     let (earlier, faint) = (judge(&first), faint_unit(&families));
     let agrees = |unit: &CardStep| {
         let other = earlier.unit.filter(|s| s.certainty() == Certainty::Clear);
@@ -39,42 +107,105 @@ pub(super) fn boundaries<T: Target>(
     let seen = found.unit.filter(clear);
     // The faint one counts where it says the same as the first pass, or neither says anything.
     let faint = faint.filter(|f| seen.is_none() && agrees(f) && explains(f, &families));
-    found.unit = seen.or(faint);
-    probing.target.show(probing.target.whole());
     let powers = families.first().map(Vec::as_slice).unwrap_or_default();
     probing.report.curves.push(curve(powers));
-    probing.add(answer("page", "Page", found.page));
-    let whole_pages = super::units::overlaps(probing);
-    probing.add(match &whole_pages {
-        Some(why) => Finding::cannot_tell("unit", "Allocation unit", why.clone()),
-        None if faint.is_some() => faintly(faint),
-        None if seen.is_none() => unclear(judged),
-        None => answer("unit", "Allocation unit", seen),
-    });
-    if whole_pages.is_some() {
-        found.unit = None;
+    Ok(AtMultiples {
+        page: found.page,
+        judged: found.unit,
+        unit: seen
+            .map(|s| (s, false))
+            .or_else(|| faint.map(|s| (s, true))),
+    })
+}
+
+/// The unit at multiples with its answer, unless single boundaries contradict: where units begin elsewhere, some of
+/// the multiples can be boundaries of larger ones, and the mean of a row does not tell.
+fn borne_out<T: Target>(
+    probing: &mut Probing<'_, T>,
+    found: &AtMultiples,
+    page: Option<CardStep>,
+) -> Result<Option<(CardStep, Finding)>, ProbeError> {
+    let Some((step, faint)) = found.unit else {
+        return Ok(None);
+    };
+    let page = page.map_or(SMALLEST_PAGE, |s| s.at);
+    let seed = probing.options.seed;
+    let each = probing.timed(|p| every_one(p, step.at, page, seed))?;
+    if each == Some(false) {
+        return Ok(None);
     }
-    if found
-        .unit
-        .is_some_and(|s| s.certainty() == Certainty::Clear)
-    {
-        probing.add(Finding::new(
-            "offset",
-            "Where the first boundary lies",
-            Value::Bytes(0),
-            "at the beginning of the target".to_string(),
-            LIKELY,
+    let finding = if faint {
+        faintly(step)
+    } else {
+        let mut finding = answer("unit", UNIT, Some(step));
+        // Two passes agree, and every row bears it out: that is more than the ratio of one step says.
+        finding.confidence = SURE;
+        finding
+    };
+    Ok(Some((step, finding)))
+}
+
+/// Pages where they are not known yet, and units, wherever they begin.
+fn anywhere<T: Target>(
+    probing: &mut Probing<'_, T>,
+    page: Option<CardStep>,
+) -> Result<(Option<Comb>, Option<Comb>), ProbeError> {
+    if probing.time_left() < Nanos(probing.options.time.0 / 10 * 3) {
+        return Ok((None, None));
+    }
+    let seed = probing.options.seed;
+    // A page that begins elsewhere can look like one of another size at multiples.
+    let base = probing.target.capacity().0 / 4;
+    let pages = probing.timed(|p| page_comb(p, base, seed))?;
+    let known = pages.map(|p| (p.period, p.first));
+    let Some((page, first)) = known.or(page.map(|s| (s.at, 0))) else {
+        return Ok((None, None));
+    };
+    let units = probing.timed(|p| unit_comb(p, page, first, seed))?;
+    // Every page of a row takes as long where there is no unit.
+    Ok((pages, units.filter(|u| u.period > page)))
+}
+
+fn combed(id: &'static str, question: &'static str, comb: &Comb) -> Finding {
+    Finding::new(
+        id,
+        question,
+        Value::Bytes(comb.period),
+        size(comb.period),
+        SURE,
+        format!(
+            "a read across takes {:.0} µs at every place that lies {} bytes behind a multiple of it, and {:.0} µs elsewhere",
+            comb.across_us, comb.first, comb.between_us
+        ),
+    )
+}
+
+fn offset_of(first: u64, unit: u64) -> Finding {
+    let (answer, evidence) = if first == 0 {
+        (
+            "at the beginning of the target: it is aligned".to_string(),
             "boundaries were seen at multiples of the allocation unit from the beginning on"
                 .to_string(),
-        ));
+        )
     } else {
-        probing.add(Finding::cannot_tell(
-            "offset",
-            "Where the first boundary lies",
-            "no boundary of an allocation unit was seen; on a partition that does not begin at one there is none at multiples",
-        ));
-    }
-    Ok(found)
+        (
+            format!(
+                "{first} bytes behind the beginning: a partition that begins there is not aligned"
+            ),
+            format!(
+                "boundaries of {} were seen from there on, and none at multiples from the beginning on",
+                size(unit)
+            ),
+        )
+    };
+    Finding::new(
+        "offset",
+        OFFSET,
+        Value::Bytes(first),
+        answer,
+        SURE,
+        evidence,
+    )
 }
 
 /// Tables of all families.
@@ -96,7 +227,7 @@ fn families<T: Target>(
 
 /// There is no step, or one that does not fit the other rows.
 fn unclear(step: Option<CardStep>) -> Finding {
-    let found = answer("unit", "Allocation unit", step);
+    let found = answer("unit", UNIT, step);
     let why = format!(
         "{}; the other rows and the first pass do not bear it out",
         found.evidence
@@ -104,11 +235,8 @@ fn unclear(step: Option<CardStep>) -> Finding {
     Finding::cannot_tell(found.id, found.question, why)
 }
 
-fn faintly(step: Option<CardStep>) -> Finding {
-    let (id, question) = ("unit", "Allocation unit");
-    let Some(step) = step else {
-        return Finding::cannot_tell(id, question, "no step");
-    };
+fn faintly(step: CardStep) -> Finding {
+    let (id, question) = ("unit", UNIT);
     let evidence = format!(
         "the extra time of a read across lies at {:.1} µs below {} and at {:.1} µs from there on: a small step, but many times the scatter of the rows",
         step.from_us,

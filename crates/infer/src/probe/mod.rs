@@ -192,11 +192,11 @@ fn investigate<T: Target>(probing: &mut Probing<'_, T>) -> Result<(), ProbeError
     link::transfers(probing, span)?;
     link::depth(probing, span)?;
     link::map_span(probing, span)?;
-    let found = flash::boundaries(probing, span)?;
+    let layout = flash::boundaries(probing, span)?;
     if probing.options.read_only {
         return Ok(());
     }
-    units::open(probing, found)?;
+    units::open(probing, layout)?;
     link::discard(probing, span)?;
     units::worst(probing);
     Ok(())

@@ -2,14 +2,15 @@
 
 use super::Probing;
 use super::finding::{Finding, LIKELY, SURE, Value, size};
+use super::flash::Layout;
 use crate::flashbench::{
-    Boundaries, Care, Certainty, Knee, OpenAu, OpenUnits, Order, Pinned, Rate, SHORTEST, Treatment,
-    confirmed, fat_and_data, find_fat, open_units, search, treatments,
+    Care, Certainty, Knee, OpenAu, OpenUnits, Order, Pinned, Rate, SHORTEST, Treatment, confirmed,
+    fat_and_data, find_fat, open_units, search, treatments,
 };
 use crate::timed::ProbeError;
 use nandscope_measure::result::Curve;
 use nandscope_measure::target::Target;
-use nandscope_units::Nanos;
+use nandscope_units::{Bytes, Nanos};
 
 /// The most units in turn.
 const UNITS_MAX: u32 = 32;
@@ -49,7 +50,7 @@ pub(super) fn overlaps<T: Target>(probing: &Probing<'_, T>) -> Option<String> {
 /// Finds the number of open units in both orders, and how the first ones are treated.
 pub(super) fn open<T: Target>(
     probing: &mut Probing<'_, T>,
-    found: Boundaries,
+    layout: Layout,
 ) -> Result<(), ProbeError> {
     if let Some(why) = overlaps(probing) {
         for (id, question) in QUESTIONS {
@@ -57,8 +58,9 @@ pub(super) fn open<T: Target>(
         }
         return Ok(());
     }
-    let seen = found.unit;
-    let unit = seen.map_or(UNIT_DEFAULT, |s| s.at);
+    let seen = layout.unit;
+    let unit = seen.unwrap_or(UNIT_DEFAULT);
+    probing.target.begin_at(Bytes(layout.first));
     let mut in_order: Option<(OpenUnits, f64)> = None;
     let mut at_random = None;
     for (order, (id, question)) in [Order::Linear, Order::Random].into_iter().zip(QUESTIONS) {

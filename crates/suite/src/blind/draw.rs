@@ -16,6 +16,8 @@ pub struct Truth {
     pub unit: Option<u64>,
     /// Page, bytes.
     pub page: Option<u64>,
+    /// First boundary of a unit in the part that is probed, bytes.
+    pub offset: Option<u64>,
     /// Open units for data.
     pub open: Option<u32>,
     /// Whether first units are treated otherwise.
@@ -33,12 +35,18 @@ pub struct Drawn {
     pub profile: Profile,
     /// What disturbs its measurement.
     pub noise: Noise,
+    /// The device is probed from here on only, as a partition of it would be, bytes.
+    pub begin: u64,
     /// What is true of it.
     pub truth: Truth,
 }
 
 /// Of so many devices one is page-mapped.
 const PAGED_EVERY: u64 = 5;
+/// Of so many cards one is probed from the middle of a unit on.
+const PART_EVERY: u64 = 4;
+/// Where partitions of old began: behind a track of 63 sectors.
+const TRACK: u64 = 63 * 512;
 
 struct Dice(u64);
 
@@ -77,16 +85,40 @@ pub fn draw(number: u64, seed: u64) -> Result<Drawn, String> {
         between_stalls: dice.of(&[0, 20_000, 3_000]),
         stall: Nanos::from_millis(dice.of(&[20, 60, 150])),
     };
-    let (profile, truth) = if number % PAGED_EVERY == PAGED_EVERY - 1 {
+    let (mut profile, mut truth) = if number % PAGED_EVERY == PAGED_EVERY - 1 {
         paged(&mut dice)?
     } else {
         card(&mut dice)?
     };
+    let begin = match &mut profile.card {
+        Some(card) if dice.below(PART_EVERY) == 0 => {
+            // A table at the beginning of the device is not in the part.
+            card.fat = None;
+            truth.fat = Some(false);
+            truth.open = Some(card.open_aus);
+            begin(&truth, &mut dice)
+        }
+        _ => 0,
+    };
+    truth.offset = truth.unit.map(|unit| (unit - begin % unit) % unit);
     Ok(Drawn {
         profile,
         noise,
+        begin,
         truth,
     })
+}
+
+/// Where a part begins: behind a track, at a MiB, at a page or at any sector, in the middle of a unit or not.
+fn begin(truth: &Truth, dice: &mut Dice) -> u64 {
+    let (unit, page) = (truth.unit.unwrap_or(1 << 20), truth.page.unwrap_or(512));
+    match dice.below(5) {
+        0 => TRACK,
+        1 => 4 << 20,
+        2 => (1 + dice.below(16)) << 20,
+        3 => page * (1 + dice.below(unit / page)),
+        _ => 512 * (1 + dice.below(unit / 512)),
+    }
 }
 
 fn base(name: &str) -> Result<Profile, String> {
@@ -108,6 +140,7 @@ fn card(dice: &mut Dice) -> Result<(Profile, Truth), String> {
     let truth = Truth {
         card: true,
         unit: Some(u64::from(section.au_kib) << 10),
+        offset: None,
         page: section.page_kib.map(|kib| u64::from(kib) << 10),
         open: Some(section.open_aus - fat_units),
         fat: Some(section.fat.is_some()),

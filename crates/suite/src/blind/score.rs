@@ -66,6 +66,7 @@ pub fn judge(truth: &Truth, report: &Report) -> Vec<Judged> {
     add("unit", Some(exact(truth.unit, report.bytes("unit"))));
     if truth.card {
         add("page", Some(exact(truth.page, report.bytes("page"))));
+        add("offset", Some(exact(truth.offset, report.bytes("offset"))));
         add(
             "open-linear",
             Some(count(truth.open, report.count("open-linear"))),

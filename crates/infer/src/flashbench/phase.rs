@@ -1,0 +1,253 @@
+//! Boundaries that do not lie at multiples of anything from the beginning of the target on, as on a partition that
+//! begins in the middle of an allocation unit: every place where one could be is read across, and those that
+//! take longer must lie equally far apart. flashbench cannot see them: it looks at multiples only.
+
+use super::find_fat::median;
+use super::order::shuffled;
+use crate::timed::{Probe, ProbeError};
+use nandscope_measure::target::Target;
+use nandscope_units::Bytes;
+use std::collections::BTreeMap;
+
+/// A read across a boundary: a sector on either side.
+const ACROSS: Bytes = Bytes(1024);
+const SECTOR: u64 = 512;
+/// Range in which every sector is looked at for pages.
+const PAGE_WINDOW: u64 = 1 << 20;
+/// Range in which every page is looked at for units, and the most pages.
+const UNIT_WINDOW: u64 = 128 << 20;
+const PAGES_MAX: u64 = 8192;
+/// Tries of each place, and of those that seem to take longer.
+const TRIES: [u32; 2] = [3, 16];
+/// So many places are looked at again at most.
+const AGAIN: usize = 1024;
+/// Places that do not seem to take longer, for comparison.
+const CONTROLS: usize = 256;
+/// A place takes longer where it does by this many times the scatter of the others, and by this share of their
+/// time.
+const SCATTER: f64 = 8.0;
+const SHARE: f64 = 0.002;
+/// Boundaries that must be seen.
+const LEAST: usize = 3;
+
+/// Boundaries that lie equally far apart.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Comb {
+    /// Their distance, bytes.
+    pub period: u64,
+    /// The first of them from the beginning of the target on, less than the distance; bytes.
+    pub first: u64,
+    /// Time of a read between them, µs.
+    pub between_us: f64,
+    /// Time of a read across one, µs.
+    pub across_us: f64,
+}
+
+/// Pages, wherever they begin, from about `base` on.
+///
+/// # Errors
+/// Where a read fails, or it is time to stop.
+pub fn page_comb<T: Target>(
+    probe: &mut Probe<'_, T>,
+    base: u64,
+    seed: u64,
+) -> Result<Option<Comb>, ProbeError> {
+    let from = base / SECTOR * SECTOR + SECTOR;
+    let end = (from + PAGE_WINDOW).min(probe.capacity().0);
+    let places: Vec<u64> = (from..end).step_by(SECTOR as usize).collect();
+    comb_among(probe, &places, seed)
+}
+
+/// Units whose boundaries are some of those of pages.
+///
+/// # Errors
+/// As [`page_comb`].
+pub fn unit_comb<T: Target>(
+    probe: &mut Probe<'_, T>,
+    page: u64,
+    first: u64,
+    seed: u64,
+) -> Result<Option<Comb>, ProbeError> {
+    let page = page.max(SECTOR);
+    let end = probe
+        .capacity()
+        .0
+        .min(UNIT_WINDOW)
+        .min(first + PAGES_MAX * page);
+    let places: Vec<u64> = (first..end)
+        .step_by(page as usize)
+        .filter(|p| *p >= SECTOR)
+        .collect();
+    comb_among(probe, &places, seed)
+}
+
+/// Whether each boundary of a unit is one, and not only some of them: `Some(false)` where they are not, `None`
+/// where single places tell nothing.
+///
+/// # Errors
+/// As [`page_comb`].
+pub fn every_one<T: Target>(
+    probe: &mut Probe<'_, T>,
+    unit: u64,
+    page: u64,
+    seed: u64,
+) -> Result<Option<bool>, ProbeError> {
+    let count = (probe.capacity().0.saturating_sub(unit) / unit.max(1)).min(32);
+    let at: Vec<u64> = (1..=count).map(|i| i * unit).collect();
+    let beside = |(i, at): (usize, &u64)| {
+        let pages = (unit / page.max(SECTOR)).max(2);
+        at + (1 + i as u64 * 7 % (pages - 1)) * page.max(SECTOR)
+    };
+    let beside: Vec<u64> = at
+        .iter()
+        .enumerate()
+        .map(beside)
+        .filter(|p| p + SECTOR <= probe.capacity().0)
+        .collect();
+    if beside.len() < LEAST {
+        return Ok(None);
+    }
+    let all: Vec<u64> = at.iter().chain(&beside).copied().collect();
+    let times = sweep(probe, &all, TRIES[1], seed)?;
+    let (on, off) = times.split_at(at.len());
+    let (low, scatter) = level(off);
+    // Of some boundaries only the highest tell what one costs.
+    let mut sorted = on.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let rise = sorted[sorted.len() * 9 / 10] - low;
+    if rise < SCATTER * scatter || rise < SHARE * low {
+        return Ok(None);
+    }
+    let high = |t: &&f64| **t > low + rise / 2.0;
+    let seen = on.iter().filter(high).count();
+    let false_ones = off.iter().filter(high).count();
+    Ok(Some(
+        seen * 10 >= on.len() * 8 && false_ones * 10 <= off.len(),
+    ))
+}
+
+/// The quickest of some reads across each place, µs. All places in turn, so that a stall meets each but once.
+fn sweep<T: Target>(
+    probe: &mut Probe<'_, T>,
+    places: &[u64],
+    tries: u32,
+    seed: u64,
+) -> Result<Vec<f64>, ProbeError> {
+    let mut quickest = vec![f64::INFINITY; places.len()];
+    for round in 0..tries {
+        for i in shuffled(places.len() as u32, seed ^ u64::from(round)) {
+            let i = i as usize;
+            let took = probe.read(Bytes(places[i] - SECTOR), ACROSS)?;
+            quickest[i] = quickest[i].min(took.as_micros_f64());
+        }
+    }
+    Ok(quickest)
+}
+
+/// The middle of the times and their scatter about it.
+fn level(times: &[f64]) -> (f64, f64) {
+    let middle = median(times);
+    let off: Vec<f64> = times.iter().map(|t| (t - middle).abs()).collect();
+    // As large as a standard deviation would be for normal noise.
+    (middle, 1.48 * median(&off))
+}
+
+fn comb_among<T: Target>(
+    probe: &mut Probe<'_, T>,
+    places: &[u64],
+    seed: u64,
+) -> Result<Option<Comb>, ProbeError> {
+    if places.len() < 4 * LEAST {
+        return Ok(None);
+    }
+    let first = sweep(probe, places, TRIES[0], seed)?;
+    let mut order: Vec<usize> = (0..places.len()).collect();
+    order.sort_by(|a, b| first[*b].total_cmp(&first[*a]));
+    let (again, rest) = order.split_at(AGAIN.min(places.len() / 2));
+    // Evenly out of the rest, lest only the quickest be compared with.
+    let every = (rest.len() / CONTROLS).max(1);
+    let controls = rest.iter().step_by(every);
+    let looked: Vec<u64> = again.iter().chain(controls).map(|i| places[*i]).collect();
+    let second = sweep(probe, &looked, TRIES[1], seed ^ 0xc0)?;
+    let (low, scatter) = level(&second[again.len()..]);
+    let bar = low + (SCATTER * scatter).max(SHARE * low).max(1.0);
+    let all = looked.iter().copied().zip(second);
+    let high: Vec<(u64, f64)> = all.filter(|(_, t)| *t > bar).collect();
+    // What is just above the bar is there by chance where the others are far above.
+    let rises: Vec<f64> = high.iter().map(|h| h.1 - low).collect();
+    let usual = median(&rises);
+    let strong: Vec<u64> = high
+        .iter()
+        .filter(|h| h.1 - low > usual / 2.0)
+        .map(|h| h.0)
+        .collect();
+    let high: Vec<u64> = high.iter().map(|h| h.0).collect();
+    let found = comb(&high, places).or_else(|| comb(&strong, places));
+    Ok(found.map(|(period, first)| Comb {
+        period,
+        first,
+        between_us: low,
+        across_us: low + usual,
+    }))
+}
+
+/// Odd factors of distances.
+const FACTORS: [u64; 5] = [1, 3, 5, 7, 9];
+
+/// Distance and first of the places that stand out, if they lie equally far apart, hardly one is missing, and few
+/// lie elsewhere. Of several distances the shortest: what is at every second place is at every fourth too.
+fn comb(high: &[u64], places: &[u64]) -> Option<(u64, u64)> {
+    let (low, top) = places.first().zip(places.last())?;
+    let range = top - low;
+    let step = places.windows(2).map(|w| w[1] - w[0]).min()?;
+    let powers = (0..40).map(|k| SECTOR << k);
+    let periods = powers.flat_map(|p| FACTORS.map(|f| p * f));
+    let mut periods: Vec<u64> = periods
+        .filter(|p| p.is_multiple_of(step) && *p > step && *p <= range / (LEAST as u64 - 1))
+        .collect();
+    periods.sort_unstable();
+    periods.into_iter().find_map(|period| {
+        let mut phases: BTreeMap<u64, usize> = BTreeMap::new();
+        for at in high {
+            *phases.entry(at % period).or_default() += 1;
+        }
+        let (first, hits) = phases.into_iter().max_by_key(|(_, hits)| *hits)?;
+        let expected = places.iter().filter(|p| *p % period == first).count();
+        let fits = hits >= LEAST && hits * 3 >= high.len() * 2 && hits * 10 >= expected * 8;
+        fits.then_some((period, first))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_distances_make_a_comb_and_others_do_not() {
+        let places: Vec<u64> = (1..1000).map(|i| i * 512).collect();
+        let teeth = |period: u64, first: u64| -> Vec<u64> {
+            let places = places.iter().copied();
+            places.filter(|p| p % period == first).collect()
+        };
+        let high = teeth(16 << 10, 512);
+        assert_eq!(comb(&high, &places), Some((16 << 10, 512)));
+        // One missing and one too many.
+        let mut some = high.clone();
+        some.remove(5);
+        some.push(7 * 512);
+        some.sort_unstable();
+        assert_eq!(comb(&some, &places), Some((16 << 10, 512)));
+        // Half of them missing in no order.
+        let few = high
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| [0, 1, 3, 7].contains(&(i % 9)));
+        let few: Vec<u64> = few.map(|h| *h.1).collect();
+        assert_eq!(comb(&few, &places), None);
+        // At three times a power of two.
+        let odd = teeth(24 << 10, 4096);
+        assert_eq!(comb(&odd, &places), Some((24 << 10, 4096)));
+        assert_eq!(comb(&[], &places), None);
+        assert_eq!(comb(&[512, 1024], &places), None);
+    }
+}
