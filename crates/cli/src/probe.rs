@@ -38,19 +38,22 @@ pub struct Arguments {
     /// The most time of the device to spend
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "20m")]
     time: Nanos,
-    /// The most that is written [default: 4 GB, or 3 % of the capacity where that is more]
+    /// The most that is written [default: 4 GB; above 36 GB 3 % of the capacity, SLC cache not counted]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     write_budget: Option<Bytes>,
     /// Write nothing
     #[arg(long)]
     read_only: bool,
+    /// Read without a pause for so long, to see at which temperature it throttles
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    heat: Option<Nanos>,
     /// Every random choice follows from it
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Host to which a simulated device is attached [default: direct]
     #[arg(long, value_name = "NAME|FILE")]
     host: Option<String>,
-    /// Conclude from the recorded output of `flashbench -a`
+    /// Conclude from what flashbench printed (-a, --open-au with its command lines, --find-fat)
     #[arg(long, value_name = "FILE", conflicts_with = "target")]
     from_flashbench: Option<PathBuf>,
     /// Probe drawn devices whose truth is known, and count right and wrong answers
@@ -192,6 +195,11 @@ fn probed<T: Target>(
     options.time = arguments.time;
     options.writes = arguments.write_budget.unwrap_or(options.writes);
     options.read_only = arguments.read_only;
+    if let Some(heat) = arguments.heat {
+        options.heat = heat;
+        // What was asked for comes on top of what is spent otherwise.
+        options.time += heat;
+    }
     options.seed = arguments.seed;
     let report = probe(target, &options, &|| interrupt.asked(), &mut |share, at| {
         line.show(Some(share), format!("of the time, {}", line.time(at)))

@@ -61,6 +61,25 @@ impl<T: Target> Metered<T> {
         Ok(())
     }
 
+    /// Has everything written that is gathered in memory; a target without flushes is left as it is.
+    ///
+    /// # Errors
+    /// Where the target is gone.
+    pub fn flush(&mut self) -> Result<(), ProbeError> {
+        let failed = |e: TargetError| ProbeError::Failed(e.to_string());
+        let request = Request {
+            tag: 0,
+            kind: OpKind::Flush,
+            offset: Bytes(0),
+            length: 0,
+        };
+        self.target.submit(request).map_err(failed)?;
+        self.replies.clear();
+        self.target
+            .wait(Nanos::MAX, &mut self.replies)
+            .map_err(failed)
+    }
+
     /// Keeps `depth` operations under way until `places` are used up; the time of each completion since the
     /// beginning, in the order of completion.
     ///

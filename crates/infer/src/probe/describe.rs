@@ -43,6 +43,8 @@ fn figure(finding: &Finding) -> Option<Figure> {
         Value::Seconds(time) => (time * 1e6, "µs"),
         Value::Flag(flag) => (f64::from(u8::from(flag)), "yes or no"),
         Value::Factor(factor) => (factor, "times"),
+        Value::Range(low, high) => (f64::from(low + (high - low.min(high)) / 2), "about"),
+        Value::Celsius(degrees) => (degrees, "°C"),
     };
     Some(Figure {
         id: format!("probe.{}", finding.id),
@@ -54,12 +56,15 @@ fn figure(finding: &Finding) -> Option<Figure> {
 }
 
 /// Answers that something follows from: name and question.
-const KNOWN: [(&str, &str); 6] = [
+const KNOWN: [(&str, &str); 9] = [
     ("unit", "Allocation unit"),
     ("page", "Page"),
     ("open-linear", "Open allocation units, written in order"),
     ("open-random", "Open allocation units, written at random"),
+    ("offset", "Where the first boundary lies"),
+    ("fat", "First units treated otherwise"),
     ("discard", "Discards"),
+    ("discard-speed", "Discards restore speed"),
     ("worst", "The pattern to avoid"),
 ];
 

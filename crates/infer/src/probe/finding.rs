@@ -19,6 +19,10 @@ pub enum Value {
     Flag(bool),
     /// A ratio.
     Factor(f64),
+    /// A number of things that lies between these two, both included.
+    Range(u32, u32),
+    /// Degrees Celsius.
+    Celsius(f64),
 }
 
 /// One answer.

@@ -3,11 +3,11 @@
 //! reads over a large range are slower than over a small one.
 
 use super::Probing;
-use super::finding::{Finding, LIKELY, SURE, Value, size};
+use super::finding::{Finding, LIKELY, Value, size};
 use crate::flashbench::{median, shuffled};
 use crate::timed::ProbeError;
 use nandscope_measure::result::Curve;
-use nandscope_measure::target::{Outcome, Request, Target};
+use nandscope_measure::target::Target;
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::OpKind;
 
@@ -178,7 +178,7 @@ pub(super) fn depth<T: Target>(
         Value::Factor(best / alone),
         format!("{:.1}", best / alone),
         LIKELY,
-        "rate at the best queue depth over that of one read at a time; dies, channels and planes are not told apart".to_string(),
+        "rate at the best queue depth over that of one read at a time".to_string(),
     ));
     Ok(())
 }
@@ -246,39 +246,5 @@ pub(super) fn map_span<T: Target>(
             format!("{numbers}: no larger range that was looked at is slower"),
         ),
     });
-    Ok(())
-}
-
-/// Whether discards are passed on.
-pub(super) fn discard<T: Target>(
-    probing: &mut Probing<'_, T>,
-    span: Bytes,
-) -> Result<(), ProbeError> {
-    let length: u64 = (1 << 20).min(span.0);
-    let began = probing.target.now();
-    let request = Request {
-        tag: 0,
-        kind: OpKind::Trim,
-        offset: Bytes(span.0 / 2 / length * length),
-        length: length as u32,
-    };
-    let failed = |e: nandscope_measure::target::TargetError| ProbeError::Failed(e.to_string());
-    probing.target.submit(request).map_err(failed)?;
-    let mut replies = Vec::new();
-    probing
-        .target
-        .wait(Nanos::MAX, &mut replies)
-        .map_err(failed)?;
-    let took = probing.target.now().saturating_sub(began);
-    let outcome = replies.first().map(|r| r.outcome);
-    let done = outcome == Some(Outcome::Done);
-    probing.add(Finding::new(
-        "discard",
-        "Discards",
-        Value::Flag(done),
-        if done { "taken" } else { "not taken" }.to_string(),
-        SURE,
-        format!("a discard of 1 MiB came back after {took}: {outcome:?}; whether it restores speed was not looked at"),
-    ));
     Ok(())
 }

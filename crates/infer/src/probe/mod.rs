@@ -7,10 +7,14 @@
 pub mod advice;
 mod bench;
 mod describe;
+mod dies;
+mod discard;
 mod finding;
 mod flash;
+mod heat;
 mod link;
 mod recorded;
+mod slc;
 mod units;
 mod writes;
 
@@ -29,21 +33,32 @@ use nandscope_units::{Bytes, Nanos};
 pub struct Options {
     /// The device's time.
     pub time: Nanos,
-    /// Bytes that may be written.
+    /// Bytes that may be written; on a device of more than 36 GB what an SLC cache held at first does not count.
     pub writes: Bytes,
     /// Nothing is written.
     pub read_only: bool,
+    /// How long to read without a pause, to see whether it throttles; not at all where 0.
+    pub heat: Nanos,
     /// Every random choice follows from it.
     pub seed: u64,
 }
 
+/// Up to this capacity a device is taken for a card of 32 GB or less, which may be written to more.
+const CARD_MAX: u64 = 36_000_000_000;
+
 impl Options {
-    /// 20 minutes; 4 GB, and 3 % of the capacity where that is more.
+    /// 20 minutes; 4 GB up to a capacity of 36 GB, and 3 % of the capacity above.
     pub fn for_capacity(capacity: Bytes) -> Self {
+        let writes = if capacity.0 <= CARD_MAX {
+            4_000_000_000
+        } else {
+            capacity.0 / 100 * 3
+        };
         Options {
             time: Nanos::from_secs(1200),
-            writes: Bytes((4_000_000_000).max(capacity.0 / 100 * 3)),
+            writes: Bytes(writes),
             read_only: false,
+            heat: Nanos::ZERO,
             seed: 1,
         }
     }
@@ -94,6 +109,8 @@ pub(crate) struct Probing<'a, T: Target> {
     pub(crate) target: Metered<T>,
     pub(crate) options: Options,
     pub(crate) report: Report,
+    /// What went into an SLC cache at first, and does not count.
+    pub(crate) cached: u64,
     began: Nanos,
     stop: &'a dyn Fn() -> bool,
     tell: &'a mut dyn FnMut(f64, Nanos),
@@ -130,7 +147,8 @@ impl<T: Target> Probing<'_, T> {
 
     /// Bytes that may still be written.
     pub(crate) fn writes_left(&self) -> u64 {
-        self.options.writes.0.saturating_sub(self.target.written)
+        let may = self.options.writes.0.saturating_add(self.cached);
+        may.saturating_sub(self.target.written)
     }
 
     /// Time that may still be spent.
@@ -160,6 +178,7 @@ pub fn probe<T: Target>(
         target: Metered::new(target),
         options: *options,
         report: Report::default(),
+        cached: 0,
         stop,
         tell,
     };
@@ -184,20 +203,25 @@ pub fn probe<T: Target>(
 }
 
 fn investigate<T: Target>(probing: &mut Probing<'_, T>) -> Result<(), ProbeError> {
+    let coolest = probing.target.reading().device_temperature_c;
     let mut span = Bytes(probing.target.whole().0);
+    let mut filled = slc::Filled::default();
     if !probing.options.read_only {
-        span = writes::in_order(probing)?;
+        (span, filled) = writes::in_order(probing)?;
+        slc::cache(probing, &filled, span.0)?;
         writes::buffer(probing, span)?;
     }
     link::transfers(probing, span)?;
     link::depth(probing, span)?;
+    dies::dies(probing, span)?;
     link::map_span(probing, span)?;
     let layout = flash::boundaries(probing, span)?;
+    heat::throttling(probing, span, coolest)?;
     if probing.options.read_only {
         return Ok(());
     }
     units::open(probing, layout)?;
-    link::discard(probing, span)?;
+    discard::discards(probing, layout, &filled, span)?;
     units::worst(probing);
     Ok(())
 }

@@ -1,9 +1,10 @@
 //! What writing in order shows: plateaus (an SLC cache and what comes behind it), stalls with their
 //! period, and the RAM in which writes are gathered.
 
-use super::Probing;
 use super::finding::{Finding, LIKELY, SURE, Value, size};
 use super::link::places;
+use super::slc::Filled;
+use super::{CARD_MAX, Probing};
 use crate::flashbench::median;
 use crate::timed::ProbeError;
 use nandscope_measure::result::Curve;
@@ -17,20 +18,53 @@ const SPAN: u64 = 512 << 20;
 const PIECE: u64 = 512 << 10;
 /// Pieces of which a rate is taken.
 const TOGETHER: usize = 16;
+/// Bytes of which a rate is taken.
+pub(super) const BATCH: u64 = PIECE * TOGETHER as u64;
 /// Writes under way at once.
 const DEPTH: u32 = 4;
 /// A plateau is over where the rate stays below this share of it.
 const OVER: f64 = 0.75;
 /// Rates that must lie below.
 const STAYS: usize = 6;
+/// A cache holds so many batches at least; what is written faster than that is no plateau.
+const CACHE_MIN: usize = 8;
+/// Of what may be written to a large device this much is kept for what comes later, half of it at most.
+const KEPT: u64 = 1_000_000_000;
+
+/// Writes the pieces of one batch; bytes per second.
+pub(super) fn batch<T: Target>(
+    probing: &mut Probing<'_, T>,
+    begin: u64,
+) -> Result<f64, ProbeError> {
+    if probing.interrupted() {
+        return Err(ProbeError::Stopped);
+    }
+    let at: Vec<u64> = (begin..begin + BATCH).step_by(PIECE as usize).collect();
+    let ends = probing
+        .target
+        .many(OpKind::Write, &at, PIECE as u32, DEPTH)?;
+    let spent = ends.last().map_or(0.0, |t| t.as_secs_f64());
+    Ok(BATCH as f64 / spent.max(1e-9))
+}
 
 /// Writes the beginning of the device in order, and on from there as long as there may be a cache to be
-/// filled. What has been written is what later reads are made in.
-pub(super) fn in_order<T: Target>(probing: &mut Probing<'_, T>) -> Result<Bytes, ProbeError> {
+/// filled. What has been written is what later reads are made in; how much it is, and what it showed of a cache.
+pub(super) fn in_order<T: Target>(
+    probing: &mut Probing<'_, T>,
+) -> Result<(Bytes, Filled), ProbeError> {
     let whole = probing.target.whole().0;
-    let least = SPAN.min(whole) / PIECE * PIECE;
-    // A third of what may be written; the rest is for allocation units.
-    let most = (probing.options.writes.0 / 3).clamp(least, whole) / PIECE * PIECE;
+    let budget = probing.options.writes.0;
+    let least = SPAN.min(whole).min(budget / 2).max(PIECE) / PIECE * PIECE;
+    // A third of what may be written to a card; the rest is for allocation units.
+    let share = if whole <= CARD_MAX {
+        budget / 3
+    } else {
+        budget - KEPT.min(budget / 2)
+    };
+    let most = share.clamp(least, whole) / PIECE * PIECE;
+    // What lies behind a cache is watched for as long.
+    let behind = usize::try_from(budget / 20 / BATCH).unwrap_or(usize::MAX);
+    let behind = behind.max(2 * STAYS);
     let mut times: Vec<f64> = Vec::new();
     let mut done = 0;
     let mut rates: Vec<f64> = Vec::new();
@@ -38,7 +72,7 @@ pub(super) fn in_order<T: Target>(probing: &mut Probing<'_, T>) -> Result<Bytes,
         if probing.interrupted() {
             return Err(ProbeError::Stopped);
         }
-        let batch = (PIECE * TOGETHER as u64).min(most - done);
+        let batch = BATCH.min(most - done);
         let at: Vec<u64> = (done..done + batch).step_by(PIECE as usize).collect();
         let base = times.last().copied().unwrap_or(0.0);
         let ends = probing
@@ -48,7 +82,7 @@ pub(super) fn in_order<T: Target>(probing: &mut Probing<'_, T>) -> Result<Bytes,
         times.extend(ends.iter().map(|t| base + t.as_secs_f64()));
         rates.push(batch as f64 / spent.max(1e-9));
         done += batch;
-        let settled = cache_end(&rates).is_some_and(|end| rates.len() >= end + 2 * STAYS);
+        let settled = cache_end(&rates).is_some_and(|end| rates.len() >= end + behind);
         if done >= least && (settled || slow(&rates, done)) {
             break;
         }
@@ -68,9 +102,19 @@ pub(super) fn in_order<T: Target>(probing: &mut Probing<'_, T>) -> Result<Bytes,
         y: rates.iter().map(|r| r / 1e6).collect(),
         threshold: cache_end(&rates).map(|end| (end * TOGETHER) as f64 * PIECE as f64 / 1e9),
     });
-    cache(probing, &rates, &times);
+    let end = cache_end(&rates);
+    let size = cache(probing, &rates, &times);
     stalls(probing, &times);
-    Ok(Bytes(done))
+    let filled = Filled {
+        rates,
+        end,
+        cache: size.unwrap_or(0),
+    };
+    // What went into the cache does not count against the budget of a drive.
+    if whole > CARD_MAX {
+        probing.cached = filled.cache.min(done);
+    }
+    Ok((Bytes(done), filled))
 }
 
 /// A device that writes slowly has no cache worth the name, and its budget is needed elsewhere.
@@ -80,14 +124,14 @@ fn slow(rates: &[f64], done: u64) -> bool {
 
 /// The number of rates after which the first plateau is over for good.
 fn cache_end(rates: &[f64]) -> Option<usize> {
-    (4..rates.len()).find(|i| {
+    (CACHE_MIN..rates.len()).find(|i| {
         let behind = &rates[*i..rates.len().min(i + STAYS)];
         let before = median(&rates[..*i]);
         behind.len() == STAYS && behind.iter().all(|r| *r < OVER * before)
     })
 }
 
-fn cache<T: Target>(probing: &mut Probing<'_, T>, rates: &[f64], times: &[f64]) {
+fn cache<T: Target>(probing: &mut Probing<'_, T>, rates: &[f64], times: &[f64]) -> Option<u64> {
     let question = "SLC cache";
     let Some(end) = cache_end(rates) else {
         let written = (rates.len() * TOGETHER) as u64 * PIECE;
@@ -100,7 +144,7 @@ fn cache<T: Target>(probing: &mut Probing<'_, T>, rates: &[f64], times: &[f64]) 
                 median(rates) / 1e6
             ),
         ));
-        return;
+        return None;
     };
     let fast = median(&rates[..end.saturating_sub(1).max(1)]);
     let slow = median(&rates[end..]);
@@ -120,6 +164,7 @@ fn cache<T: Target>(probing: &mut Probing<'_, T>, rates: &[f64], times: &[f64]) 
             size(bytes)
         ),
     ));
+    Some(bytes)
 }
 
 /// The place at which two straight lines through the curve of bytes over time meet best, near a piece.
@@ -199,6 +244,7 @@ pub(super) fn buffer<T: Target>(
         if probing.writes_left() < 16 * SHORT * BURST || span.0 < 4 * SHORT * BURST {
             break;
         }
+        probing.target.flush()?;
         probing.target.idle(Nanos::from_millis(100))?;
         let order = places(span.0, SHORT * BURST, 16, probing.options.seed + round);
         let begin = order.first().copied().unwrap_or(0);

@@ -26,6 +26,8 @@ pub struct Truth {
     pub slc: Option<u64>,
     /// Write buffer, bytes.
     pub buffer: Option<u64>,
+    /// Dies.
+    pub dies: Option<u32>,
 }
 
 /// A device that was drawn.
@@ -146,6 +148,7 @@ fn card(dice: &mut Dice) -> Result<(Profile, Truth), String> {
         fat: Some(section.fat.is_some()),
         slc: None,
         buffer: None,
+        dies: None,
     };
     Ok((profile, truth))
 }
@@ -183,7 +186,6 @@ fn fill(card: &mut CardSection, dice: &mut Dice) {
 
 fn paged(dice: &mut Dice) -> Result<(Profile, Truth), String> {
     let mut profile = base("reference-nvme-64gb")?;
-    profile.device.capacity_bytes = 8 << 30;
     profile.thermal.ambient_c = dice.between(15.0, 45.0);
     let (channels, dies) = (4, dice.of(&[1, 2, 4]));
     profile.nand.channels = channels;
@@ -195,7 +197,7 @@ fn paged(dice: &mut Dice) -> Result<(Profile, Truth), String> {
     }
     let slc_gb = (dice.below(3) > 0).then(|| dice.between(0.2, 0.8));
     let superblock = f64::from(all * profile.nand.planes) * 3.0 * f64::from(1 << 20);
-    let needed = 1.12 * (8_u64 << 30) as f64 + 3.2 * slc_gb.unwrap_or(0.0) * 1e9;
+    let needed = 1.12 * profile.device.capacity_bytes as f64 + 3.2 * slc_gb.unwrap_or(0.0) * 1e9;
     profile.nand.blocks_per_plane = (needed / superblock) as u32 + 16;
     let ftl = profile.ftl.as_mut().ok_or("the drive has no [ftl]")?;
     ftl.slc_cache = slc_gb.map(|gb| SlcCacheSection {
@@ -219,6 +221,7 @@ fn paged(dice: &mut Dice) -> Result<(Profile, Truth), String> {
         card: false,
         slc: slc_gb.map(|gb| (gb * 1e9) as u64),
         buffer: Some(u64::from(controller.write_buffer_kib) << 10),
+        dies: Some(all),
         ..Truth::default()
     };
     Ok((profile, truth))

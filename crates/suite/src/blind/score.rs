@@ -88,6 +88,18 @@ pub fn judge(truth: &Truth, report: &Report) -> Vec<Judged> {
             "open-linear",
             Some(count(None, report.count("open-linear"))),
         );
+        add(
+            "dies",
+            truth
+                .dies
+                .map(|truth| match report.finding("dies").and_then(|f| f.value) {
+                    Some(Value::Range(low, high)) if (low..=high).contains(&truth) => {
+                        Outcome::Right
+                    }
+                    Some(_) => Outcome::Wrong,
+                    None => Outcome::NotTold,
+                }),
+        );
         add("buffer", Some(about(truth.buffer, report.bytes("buffer"))));
     }
     add("slc", Some(about(truth.slc, report.bytes("slc"))));
@@ -163,6 +175,28 @@ impl Table {
             if let Some((answers, rights)) = bin {
                 *answers += 1;
                 *rights += right;
+            }
+        }
+    }
+
+    /// Adds the counts of another table.
+    pub fn join(&mut self, other: &Table) {
+        self.most_written = self.most_written.max(other.most_written);
+        self.longest_s = self.longest_s.max(other.longest_s);
+        for (id, more) in &other.rows {
+            let row = self.rows.entry(id).or_default();
+            row.asked += more.asked;
+            row.right += more.right;
+            row.by_one += more.by_one;
+            row.wrong += more.wrong;
+            row.not_told += more.not_told;
+            for (bin, more) in [
+                (&mut row.likely, more.likely),
+                (&mut row.fair, more.fair),
+                (&mut row.sure, more.sure),
+            ] {
+                bin.0 += more.0;
+                bin.1 += more.1;
             }
         }
     }

@@ -1,0 +1,142 @@
+//! How many parts of the device read independently of each other: two reads at random places are done at once unless
+//! they meet in the same part, which happens to one pair in so many. Which parts they are (dies, or planes that read
+//! by themselves) and how they share channels cannot be told this way.
+
+use super::Probing;
+use super::finding::{FAIR, Finding, Value};
+use super::link::places;
+use super::units::overlaps;
+use crate::flashbench::median;
+use crate::timed::ProbeError;
+use nandscope_measure::target::Target;
+use nandscope_units::{Bytes, Nanos};
+use nandscope_workload::OpKind;
+
+const BLOCK: u64 = 4096;
+const PAIRS: usize = 3000;
+/// Of normally distributed values nine of ten lie within so many standard deviations.
+const NINE_OF_TEN: f64 = 1.645;
+/// Pairs that met take longer than the others by this share of the shorter read at least, or nothing can be told.
+const APART: f64 = 0.3;
+/// Between a pair that did not meet, which takes as long as one of the two, and one that did, which takes as long as
+/// both: where the two groups are parted at first.
+const HALF: f64 = 0.45;
+/// As many as this share of those may lie between the two groups.
+const BETWEEN: f64 = 0.1;
+
+const ASKED: (&str, &str) = ("dies", "Parts that read independently");
+
+/// Reads pairs, and counts those that took longer.
+pub(super) fn dies<T: Target>(probing: &mut Probing<'_, T>, span: Bytes) -> Result<(), ProbeError> {
+    let (id, question) = ASKED;
+    if overlaps(probing).is_none() {
+        let why = "it does one read after another, and nothing can be told of what lies behind";
+        probing.add(Finding::cannot_tell(id, question, why));
+        return Ok(());
+    }
+    let seed = probing.options.seed;
+    let at = places(span.0, BLOCK, 2 * PAIRS, seed ^ 0xd1e5);
+    // Each alone first: pages of one word line take different times.
+    let alone = probing.timed(|p| {
+        let reads = at.iter().map(|a| p.read(Bytes(*a), Bytes(BLOCK)));
+        reads.collect::<Result<Vec<Nanos>, _>>()
+    })?;
+    let mut later = Vec::with_capacity(PAIRS);
+    for (i, (pair, alone)) in at.chunks_exact(2).zip(alone.chunks_exact(2)).enumerate() {
+        if i.is_multiple_of(64) && probing.interrupted() {
+            return Err(ProbeError::Stopped);
+        }
+        let ends = probing.target.many(OpKind::Read, pair, BLOCK as u32, 2)?;
+        let both = ends.last().map_or(0.0, |t| t.as_secs_f64());
+        let (one, other) = (alone[0].as_secs_f64(), alone[1].as_secs_f64());
+        later.push((both - one.max(other)) / one.min(other).max(1e-9));
+    }
+    probing.add(match groups(&later) {
+        None => Finding::cannot_tell(
+            id,
+            question,
+            "pairs of reads that meet in one part do not take clearly longer than the others",
+        ),
+        Some((apart, met, share)) => {
+            let (low, high) = interval(share, later.len());
+            let answer = if low == high {
+                low.to_string()
+            } else {
+                format!("{low} to {high}")
+            };
+            let evidence = format!(
+                "{:.1} % of {} pairs of reads took longer than the longer of the two alone, by {:.0} % of the shorter, as if both had to go to the same part, and the others by {:.0} %; nine of ten such intervals hold the true number. Dies and planes that read by themselves look alike, and channels are not told apart",
+                100.0 * share,
+                later.len(),
+                100.0 * met,
+                100.0 * apart
+            );
+            Finding::new(id, question, Value::Range(low, high), answer, FAIR, evidence)
+        }
+    });
+    Ok(())
+}
+
+/// By how much the pairs of the two groups took longer, as shares, and the share of the slow group; `None` where there
+/// are no two groups.
+fn groups(later: &[f64]) -> Option<(f64, f64, f64)> {
+    // Stalls of the host are rare and long.
+    let clipped = later.iter().map(|r| r.clamp(-0.2, 1.2));
+    let mut all: Vec<f64> = clipped.collect();
+    all.sort_unstable_by(f64::total_cmp);
+    let (mut low, mut high) = (0.0, 0.0);
+    let mut cut = HALF;
+    for _ in 0..32 {
+        let at = all.partition_point(|t| *t <= cut);
+        if at == 0 || at == all.len() {
+            return None;
+        }
+        (low, high) = (median(&all[..at]), median(&all[at..]));
+        cut = (low + high) / 2.0;
+    }
+    let margin = (high - low) / 8.0;
+    let between = all.iter().filter(|t| (*t - cut).abs() < margin).count();
+    let slow = all.iter().filter(|t| **t > cut).count();
+    let clear = high - low > APART && between as f64 <= BETWEEN * slow as f64;
+    clear.then_some((low, high, slow as f64 / all.len() as f64))
+}
+
+/// Numbers of parts with which so many of the pairs meet nine times of ten (E. B. Wilson's interval, 1927).
+fn interval(share: f64, pairs: usize) -> (u32, u32) {
+    let (n, z) = (pairs as f64, NINE_OF_TEN);
+    let middle = share + z * z / (2.0 * n);
+    let half = z * (share * (1.0 - share) / n + z * z / (4.0 * n * n)).sqrt();
+    let bound = |s: f64| s / (1.0 + z * z / n);
+    let (few, many) = (bound(middle + half), bound((middle - half).max(1e-9)));
+    let (low, high) = ((1.0 / few).ceil() as u32, (1.0 / many).floor() as u32);
+    // No whole number lies between: the nearest.
+    let nearest = (1.0 / share.max(1e-9)).round() as u32;
+    if low <= high {
+        (low, high)
+    } else {
+        (nearest, nearest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_that_meet_tell_the_number_of_parts() {
+        // One pair in eight meets.
+        let meets = |i: &i32| if i % 8 == 0 { 0.8 } else { 0.05 };
+        let times: Vec<f64> = (0..4000)
+            .map(|i| meets(&i) + f64::from(i % 13) * 0.01)
+            .collect();
+        let (apart, met, share) = groups(&times).unwrap();
+        assert!((apart - 0.11).abs() < 0.02 && (met - 0.86).abs() < 0.02);
+        let (low, high) = interval(share, times.len());
+        assert!(low <= 8 && 8 <= high && high - low <= 2, "{low} {high}");
+        // All alike, and evenly spread: no groups.
+        assert_eq!(groups(&[0.1; 100]), None);
+        let spread: Vec<f64> = (0..1000).map(|i| f64::from(i) * 1e-3).collect();
+        assert_eq!(groups(&spread), None);
+        assert_eq!(groups(&[]), None);
+    }
+}

@@ -1,0 +1,234 @@
+//! Discards: whether they are taken, and whether they restore speed. What a discarded block reads as is not asked here,
+//! since times of operations do not tell it.
+
+use super::finding::{Finding, LIKELY, SURE, size};
+use super::flash::Layout;
+use super::slc::{Filled, PATIENCE, fill};
+use super::writes::{BATCH, batch};
+use super::{Probing, Value};
+use crate::flashbench::{Care, OpenAu, Order, SHORTEST, median};
+use crate::timed::ProbeError;
+use nandscope_measure::target::{Outcome, Request, Target};
+use nandscope_units::{Bytes, Nanos};
+use nandscope_workload::OpKind;
+
+/// The longest discard that is sent.
+const LONGEST: u64 = 1 << 30;
+/// Time for one rate.
+const BUDGET: Nanos = Nanos::from_secs(2);
+/// From this factor on speed counts as restored, and below that as not.
+const RESTORED: f64 = 1.5;
+const NOT: f64 = 1.2;
+/// Time for the device to do what a discard allows.
+const REST: Nanos = Nanos::from_secs(1);
+/// Batches that must be quick.
+const BATCHES: usize = 3;
+
+const SPEED: (&str, &str) = ("discard-speed", "Discards restore speed");
+
+/// Sends one; how it ended.
+fn discard<T: Target>(
+    probing: &mut Probing<'_, T>,
+    offset: u64,
+    length: u64,
+) -> Result<Option<Outcome>, ProbeError> {
+    let request = Request {
+        tag: 0,
+        kind: OpKind::Trim,
+        offset: Bytes(offset),
+        length: u32::try_from(length).unwrap_or(u32::MAX),
+    };
+    let failed = |e: nandscope_measure::target::TargetError| ProbeError::Failed(e.to_string());
+    probing.target.submit(request).map_err(failed)?;
+    let mut replies = Vec::new();
+    probing
+        .target
+        .wait(Nanos::MAX, &mut replies)
+        .map_err(failed)?;
+    Ok(replies.first().map(|r| r.outcome))
+}
+
+/// Whether discards are taken, and what they do.
+pub(super) fn discards<T: Target>(
+    probing: &mut Probing<'_, T>,
+    layout: Layout,
+    filled: &Filled,
+    span: Bytes,
+) -> Result<(), ProbeError> {
+    let length: u64 = (1 << 20).min(span.0);
+    let began = probing.target.now();
+    let outcome = discard(probing, span.0 / 2 / length * length, length)?;
+    let took = probing.target.now().saturating_sub(began);
+    let done = outcome == Some(Outcome::Done);
+    probing.add(Finding::new(
+        "discard",
+        "Discards",
+        Value::Flag(done),
+        if done { "taken" } else { "not taken" }.to_string(),
+        SURE,
+        format!("a discard of 1 MiB came back after {took}: {outcome:?}"),
+    ));
+    let (id, question) = SPEED;
+    if !done {
+        let why = "they are not taken";
+        probing.add(Finding::cannot_tell(id, question, why));
+        return Ok(());
+    }
+    let open = probing.report.count("open-linear");
+    match (layout.unit.zip(open), filled.bar()) {
+        (Some((unit, open)), _) => in_units(probing, unit, open),
+        (None, Some(bar)) => in_cache(probing, filled, bar),
+        (None, None) => {
+            let why = "neither allocation units nor an SLC cache is known, in which a discard would make room";
+            probing.add(Finding::cannot_tell(id, question, why));
+            Ok(())
+        }
+    }
+}
+
+/// More units in turn than stay open, each full: closing one copies the rest of it, unless it was discarded.
+fn in_units<T: Target>(
+    probing: &mut Probing<'_, T>,
+    unit: u64,
+    open: u32,
+) -> Result<(), ProbeError> {
+    let (id, question) = SPEED;
+    let plan = OpenAu {
+        unit,
+        order: Order::Linear,
+        seed: probing.options.seed,
+        budget: Some(BUDGET),
+        care: Care {
+            warm: 1,
+            from: 8 * unit,
+            ..Care::default()
+        },
+    };
+    let units = open + 2;
+    let length = plan.lengths(SHORTEST).last().copied().unwrap_or(unit);
+    let bytes = u64::from(units) * unit;
+    let fits = plan.fitting(probing.target.whole(), units) >= units;
+    let slow = probing
+        .report
+        .finding("plateaus")
+        .and_then(|f| match f.value {
+            Some(Value::BytesPerS(rate)) => Some(rate),
+            _ => None,
+        });
+    let needed = 2.0 * bytes as f64 / slow.unwrap_or(1e6).max(1e5) + 60.0;
+    if !fits || probing.writes_left() < 3 * bytes || probing.time_left().as_secs_f64() < needed {
+        let why = "the budget of time or writes is spent";
+        probing.add(Finding::cannot_tell(id, question, why));
+        return Ok(());
+    }
+    let mut rates = [0.0; 2];
+    for (discarded, rate) in [false, true].into_iter().zip(&mut rates) {
+        for number in 0..u64::from(units) {
+            let at = plan.place(number);
+            probing.timed(|p| p.write(Bytes(at), Bytes(unit)))?;
+        }
+        for number in (0..u64::from(units)).filter(|_| discarded) {
+            discard(probing, plan.place(number), unit)?;
+        }
+        *rate = probing.timed(|p| plan.rate(p, units, length))?.bytes_per_s;
+    }
+    let evidence = format!(
+        "pieces of {} into {units} units in turn, two more than stay open: {:.2} MB/s where they are full, {:.2} MB/s where they were discarded",
+        size(length),
+        rates[0] / 1e6,
+        rates[1] / 1e6
+    );
+    said(probing, rates[1] / rates[0].max(1.0), evidence);
+    Ok(())
+}
+
+/// A cache that is full: writing is slow until it is emptied, or what lies in it is discarded.
+fn in_cache<T: Target>(
+    probing: &mut Probing<'_, T>,
+    filled: &Filled,
+    bar: f64,
+) -> Result<(), ProbeError> {
+    let (id, question) = SPEED;
+    let most = filled.cache + filled.cache / 4;
+    let room = most + 3 * PATIENCE as u64 * BATCH;
+    let begin = probing.target.whole().0 / 2 / BATCH * BATCH;
+    if probing.writes_left() < room || begin + room > probing.target.whole().0 {
+        let why = "the budget of writes does not reach for filling the SLC cache once more";
+        probing.add(Finding::cannot_tell(id, question, why));
+        return Ok(());
+    }
+    let mut next = begin;
+    fill(probing, &mut next, bar, most)?;
+    probing.target.idle(REST)?;
+    let (kept, before) = again(probing, &mut next, bar)?;
+    // Everything that was written lies before.
+    for (from, end) in [(0, begin), (begin, next)] {
+        for at in (from..end).step_by(LONGEST as usize) {
+            discard(probing, at, LONGEST.min(end - at))?;
+        }
+    }
+    probing.target.idle(REST)?;
+    let (restored, behind) = again(probing, &mut next, bar)?;
+    let evidence = format!(
+        "the SLC cache full, and {} s later: {:.0} MB/s; everything discarded, and as long later: {:.0} MB/s",
+        REST.as_secs_f64(),
+        before / 1e6,
+        behind / 1e6
+    );
+    probing.add(if kept {
+        let why = format!("the SLC cache did not stay full: {evidence}");
+        Finding::cannot_tell(id, question, why)
+    } else {
+        let answer = if restored { "yes" } else { "no" }.to_string();
+        Finding::new(
+            id,
+            question,
+            Value::Flag(restored),
+            answer,
+            LIKELY,
+            evidence,
+        )
+    });
+    Ok(())
+}
+
+/// Whether a cache is used within a few writes, and their rate in the end.
+fn again<T: Target>(
+    probing: &mut Probing<'_, T>,
+    next: &mut u64,
+    bar: f64,
+) -> Result<(bool, f64), ProbeError> {
+    let mut rates = Vec::new();
+    while rates.len() < PATIENCE {
+        rates.push(batch(probing, *next)?);
+        *next += BATCH;
+        let last = &rates[rates.len().saturating_sub(BATCHES)..];
+        if last.len() == BATCHES && last.iter().all(|r| *r >= bar) {
+            return Ok((true, median(last)));
+        }
+    }
+    Ok((false, median(&rates)))
+}
+
+fn said<T: Target>(probing: &mut Probing<'_, T>, factor: f64, evidence: String) {
+    let (id, question) = SPEED;
+    probing.add(match factor {
+        f if f >= RESTORED => Finding::new(
+            id,
+            question,
+            Value::Flag(true),
+            "yes".to_string(),
+            LIKELY,
+            evidence,
+        ),
+        f if f < NOT => Finding::new(
+            id,
+            question,
+            Value::Flag(false),
+            "no".to_string(),
+            LIKELY,
+            evidence,
+        ),
+        _ => Finding::cannot_tell(id, question, evidence),
+    });
+}

@@ -1,0 +1,293 @@
+//! An SLC cache beyond its size: the rate of each plateau, what comes back when the device is left alone, and whether
+//! its size depends on how full the device is. Begins where writing in order ([`super::writes`]) found the end
+//! of a cache, and does nothing where it found none.
+
+use super::Probing;
+use super::finding::{Finding, LIKELY, Value, size};
+use super::writes::{BATCH, batch};
+use crate::flashbench::median;
+use crate::timed::ProbeError;
+use nandscope_measure::target::Target;
+use nandscope_units::Nanos;
+
+/// What writing in order found.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Filled {
+    /// Bytes per second of each [`BATCH`].
+    pub(super) rates: Vec<f64>,
+    /// The number of batches after which the first plateau is over, where it is.
+    pub(super) end: Option<usize>,
+    /// Size of the cache, bytes.
+    pub(super) cache: u64,
+}
+
+impl Filled {
+    /// Rates of the first plateau and of what follows it.
+    pub(super) fn levels(&self) -> Option<(f64, f64)> {
+        let end = self.end?;
+        let fast = median(&self.rates[..end.saturating_sub(1).max(1)]);
+        Some((fast, median(&self.rates[end..])))
+    }
+
+    /// What lies above is written into the cache.
+    pub(super) fn bar(&self) -> Option<f64> {
+        self.levels().map(|(fast, slow)| (fast * slow).sqrt())
+    }
+}
+
+const PLATEAUS: (&str, &str) = ("plateaus", "Rates of writing in order");
+const EMPTIES: (&str, &str) = ("slc-idle", "SLC cache, left alone");
+const KIND: (&str, &str) = ("slc-kind", "SLC cache of a fixed size");
+
+/// How long the device is left alone.
+const ALONE: Nanos = Nanos::from_secs(20);
+/// Batches below the bar that end a fill.
+const LOW: usize = 3;
+/// Batches on either side of a change of level.
+const LASTING: usize = 6;
+/// Behind the cache another region is told from the second plateau by this ratio.
+const REGION: f64 = 1.3;
+/// How full the device must be for a cache that depends on it to be smaller, in percent.
+const FULLER: u64 = 60;
+
+/// Says what the plateaus are, and waits and writes for the rest. `next` is the first place that was not written.
+pub(super) fn cache<T: Target>(
+    probing: &mut Probing<'_, T>,
+    filled: &Filled,
+    mut next: u64,
+) -> Result<(), ProbeError> {
+    plateaus(probing, filled);
+    let Some(bar) = filled.bar() else {
+        for (id, question) in [EMPTIES, KIND] {
+            probing.add(Finding::cannot_tell(id, question, "no SLC cache was seen"));
+        }
+        return Ok(());
+    };
+    let rate = empties(probing, filled, bar, &mut next)?;
+    kind(probing, filled, (bar, rate), &mut next)
+}
+
+fn plateaus<T: Target>(probing: &mut Probing<'_, T>, filled: &Filled) {
+    let (id, question) = PLATEAUS;
+    let mb = |rate: f64| format!("{:.0} MB/s", rate / 1e6);
+    let Some((end, (fast, slow))) = filled.end.zip(filled.levels()) else {
+        let rate = median(&filled.rates);
+        probing.add(Finding::new(
+            id,
+            question,
+            Value::BytesPerS(rate),
+            mb(rate),
+            LIKELY,
+            format!(
+                "one plateau over {}",
+                size(filled.rates.len() as u64 * BATCH)
+            ),
+        ));
+        return;
+    };
+    let behind = &filled.rates[end..];
+    let (answer, evidence) = match region(behind) {
+        Some((at, second, third)) => (
+            format!("{}, then {}, then {}", mb(fast), mb(second), mb(third)),
+            format!(
+                "a third region begins {} behind the cache: {} there, as where folding blocks writing",
+                size(at as u64 * BATCH),
+                mb(third)
+            ),
+        ),
+        None => (
+            format!("{}, then {}", mb(fast), mb(slow)),
+            format!(
+                "no third region within {} behind the cache",
+                size(behind.len() as u64 * BATCH)
+            ),
+        ),
+    };
+    probing.add(Finding::new(
+        id,
+        question,
+        Value::BytesPerS(fast),
+        answer,
+        LIKELY,
+        evidence,
+    ));
+}
+
+/// Where the level behind the cache changes once more, and the levels before and behind.
+fn region(rates: &[f64]) -> Option<(usize, f64, f64)> {
+    let splits = (LASTING..=rates.len().checked_sub(LASTING)?).map(|i| {
+        let (before, behind) = rates.split_at(i);
+        let levels = (median(before), median(behind));
+        let misfit = |part: &[f64], level: f64| part.iter().map(|r| (r - level).abs()).sum::<f64>();
+        (
+            i,
+            levels,
+            misfit(before, levels.0) + misfit(behind, levels.1),
+        )
+    });
+    let (at, (second, third), _) = splits.min_by(|a, b| a.2.total_cmp(&b.2))?;
+    // The two levels must not overlap: rates that swing are no regions.
+    let (before, behind) = rates.split_at(at);
+    let apart = (second * third).sqrt();
+    let off = if third < second {
+        before.iter().filter(|r| **r < apart).count()
+            + behind.iter().filter(|r| **r > apart).count()
+    } else {
+        before.iter().filter(|r| **r > apart).count()
+            + behind.iter().filter(|r| **r < apart).count()
+    };
+    let ratio = (second / third).max(third / second);
+    (ratio >= REGION && off * 10 <= rates.len()).then_some((at, second, third))
+}
+
+/// Batches that may be slow before a cache is used again: a block that was opened behind it is filled first.
+pub(super) const PATIENCE: usize = 24;
+
+/// Writes on until the rate has been above the bar and is below it again, at most `most` bytes above it; what was
+/// written above it, and whether its end was seen.
+pub(super) fn fill<T: Target>(
+    probing: &mut Probing<'_, T>,
+    next: &mut u64,
+    bar: f64,
+    most: u64,
+) -> Result<(u64, bool), ProbeError> {
+    let mut rates: Vec<f64> = Vec::new();
+    let whole = probing.target.whole().0;
+    let mut fast = 0;
+    while fast * BATCH < most && *next + BATCH <= whole {
+        let rate = batch(probing, *next)?;
+        rates.push(rate);
+        *next += BATCH;
+        fast += u64::from(rate >= bar);
+        let low = rates.iter().rev().take(LOW).filter(|r| **r < bar).count() == LOW;
+        if low && (fast >= LOW as u64 || rates.len() >= PATIENCE) {
+            return Ok((fast * BATCH, true));
+        }
+    }
+    Ok((fast * BATCH, false))
+}
+
+/// What is taken quickly after the device was left alone; bytes per second of idle time.
+fn empties<T: Target>(
+    probing: &mut Probing<'_, T>,
+    filled: &Filled,
+    bar: f64,
+    next: &mut u64,
+) -> Result<Option<f64>, ProbeError> {
+    let (id, question) = EMPTIES;
+    let most = filled.cache.min(probing.writes_left() / 3);
+    if most < 4 * BATCH || probing.time_left() < Nanos(4 * ALONE.0) {
+        let why = "the budget of time or writes is spent";
+        probing.add(Finding::cannot_tell(id, question, why));
+        return Ok(None);
+    }
+    probing.target.idle(ALONE)?;
+    let (fast, ended) = fill(probing, next, bar, most)?;
+    let rate = fast as f64 / ALONE.as_secs_f64();
+    let said = format!(
+        "after {:.0} s without commands {}{} were taken at the rate of the cache",
+        ALONE.as_secs_f64(),
+        if ended { "" } else { "at least " },
+        size(fast)
+    );
+    let answer = if fast < 2 * BATCH {
+        format!("not emptied within {:.0} s", ALONE.as_secs_f64())
+    } else if ended && fast < filled.cache / 10 * 9 {
+        format!("emptied at {:.0} MB/s", rate / 1e6)
+    } else {
+        format!("emptied at {:.0} MB/s or more", rate / 1e6)
+    };
+    probing.add(Finding::new(
+        id,
+        question,
+        Value::BytesPerS(rate),
+        answer,
+        LIKELY,
+        said,
+    ));
+    Ok(Some(rate).filter(|_| fast >= 2 * BATCH))
+}
+
+/// Whether the cache is as large on a fuller device: it is filled, left alone until it must be empty, and filled again.
+fn kind<T: Target>(
+    probing: &mut Probing<'_, T>,
+    filled: &Filled,
+    (bar, rate): (f64, Option<f64>),
+    next: &mut u64,
+) -> Result<(), ProbeError> {
+    let (id, question) = KIND;
+    let whole = probing.target.whole().0;
+    let fuller = (whole / 100 * FULLER).saturating_sub(*next);
+    let needed = fuller + filled.cache + filled.cache / 4;
+    let Some(rate) = rate else {
+        let why = "it is not known to be emptied when the device is left alone, so it cannot be filled twice";
+        probing.add(Finding::cannot_tell(id, question, why));
+        return Ok(());
+    };
+    if probing.writes_left() < needed {
+        let budget = (probing.target.written + needed).div_ceil(1_000_000_000);
+        let why = format!(
+            "{} more would have to be written to fill the device to {FULLER} % and the cache once more: `--write-budget {budget}GB`",
+            size(needed)
+        );
+        probing.add(Finding::cannot_tell(id, question, why));
+        return Ok(());
+    }
+    let end = *next + fuller;
+    while *next + BATCH <= end {
+        batch(probing, *next)?;
+        *next += BATCH;
+    }
+    let wait = Nanos::from_secs_f64(2.0 * filled.cache as f64 / rate).max(Nanos(2 * ALONE.0));
+    if probing.time_left() < Nanos(2 * wait.0) {
+        let why = "the budget of time does not reach for emptying it";
+        probing.add(Finding::cannot_tell(id, question, why));
+        return Ok(());
+    }
+    probing.target.idle(wait)?;
+    let full = *next as f64 / whole.max(1) as f64;
+    let (again, _) = fill(probing, next, bar, filled.cache + filled.cache / 4)?;
+    let ratio = again as f64 / filled.cache.max(1) as f64;
+    let evidence = format!(
+        "{} at first, {} when {:.0} % of the device was filled and it had been left alone for {:.0} s",
+        size(filled.cache),
+        size(again),
+        100.0 * full,
+        wait.as_secs_f64()
+    );
+    probing.add(match ratio {
+        r if r > 0.9 => Finding::new(
+            id,
+            question,
+            Value::Flag(true),
+            format!("yes, up to {:.0} % full", 100.0 * full),
+            LIKELY,
+            evidence,
+        ),
+        r if r < 0.8 => {
+            let answer = "no: smaller on a fuller device".to_string();
+            Finding::new(id, question, Value::Flag(false), answer, LIKELY, evidence)
+        }
+        _ => Finding::cannot_tell(id, question, evidence),
+    });
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::region;
+
+    #[test]
+    fn a_third_region_is_a_level_and_no_swing() {
+        let mut rates = vec![700e6; 20];
+        rates.extend(vec![300e6; 12]);
+        let (at, second, third) = region(&rates).unwrap();
+        assert_eq!((at, second, third), (20, 700e6, 300e6));
+        let swing: Vec<f64> = (0..40)
+            .map(|i| if i % 3 == 0 { 200e6 } else { 700e6 })
+            .collect();
+        assert_eq!(region(&swing), None);
+        assert_eq!(region(&[500e6; 40]), None);
+        assert_eq!(region(&[500e6; 5]), None);
+    }
+}

@@ -1,0 +1,139 @@
+//! What a probe may cost on the devices of the library: a card of 32 GB at most 4 GB written and 20 minutes of its
+//! time, a drive at most 3 % of its capacity beyond its SLC cache. And what more of a budget tells: whether a
+//! cache depends on how full the device is, and at which temperature a device throttles.
+
+#![allow(clippy::unwrap_used, reason = "a failed test should panic")]
+
+use nandscope_device::Device;
+use nandscope_device::profile::schema::SlcCacheSection;
+use nandscope_device::profile::{Profile, library};
+use nandscope_infer::probe::{Options, Report, Value, probe};
+use nandscope_measure::sim::SimTarget;
+use nandscope_units::{Bytes, Nanos};
+
+fn probed(profile: &Profile, change: impl FnOnce(&mut Options)) -> Report {
+    let host = library::host("direct").unwrap().host_profile().unwrap();
+    let device = Device::new(profile, &host, 1).unwrap();
+    let mut options = Options::for_capacity(Bytes(profile.device.capacity_bytes));
+    change(&mut options);
+    probe(SimTarget::new(device), &options, &|| false, &mut |_, _| {}).unwrap()
+}
+
+#[test]
+fn cards_cost_four_gigabytes_and_twenty_minutes_at_most() {
+    let mut cards = 0;
+    for entry in library::DEVICES {
+        let profile = entry.profile().unwrap();
+        if profile.card.is_none() {
+            continue;
+        }
+        cards += 1;
+        let report = probed(&profile, |_| ());
+        println!(
+            "{}: {:.2} GB, {:.0} s, {:?}",
+            entry.name,
+            report.written as f64 / 1e9,
+            report.elapsed_s,
+            report.cut_short
+        );
+        assert!(report.written <= 4_000_000_000, "{}", entry.name);
+        assert!(report.elapsed_s <= 1200.0, "{}", entry.name);
+        assert_eq!(report.cut_short, None, "{}", entry.name);
+    }
+    assert!(cards >= 20, "{cards}");
+}
+
+/// Drives that are probed every time; `BUDGET_ALL` probes all of the library, which takes minutes.
+const DRIVES: [&str; 2] = ["reference-nvme-64gb", "sm2708-250gb"];
+
+#[test]
+fn drives_cost_three_percent_beyond_the_cache_at_most() {
+    let all = std::env::var_os("BUDGET_ALL").is_some();
+    let mut drives = 0;
+    for entry in library::DEVICES {
+        let profile = entry.profile().unwrap();
+        let chosen = all || DRIVES.contains(&entry.name);
+        if profile.card.is_some() || !chosen {
+            continue;
+        }
+        drives += 1;
+        let report = probed(&profile, |_| ());
+        let cache = report.bytes("slc").unwrap_or(0);
+        let beyond = report.written.saturating_sub(cache);
+        println!(
+            "{}: {:.2} GB, cache {:.2} GB, {:.0} s, {:?}",
+            entry.name,
+            report.written as f64 / 1e9,
+            cache as f64 / 1e9,
+            report.elapsed_s,
+            report.cut_short
+        );
+        assert!(
+            beyond <= profile.device.capacity_bytes / 100 * 3,
+            "{}: {beyond}",
+            entry.name
+        );
+        assert!(report.elapsed_s <= 1200.0, "{}", entry.name);
+    }
+    assert!(drives >= DRIVES.len(), "{drives}");
+}
+
+/// A drive of 40 GB with sixteen dies and an SLC cache.
+fn drive(static_gb: f64, dynamic_gb: f64) -> Profile {
+    let mut profile = library::device("reference-nvme-64gb")
+        .unwrap()
+        .profile()
+        .unwrap();
+    profile.device.capacity_bytes = 40_000_000_000;
+    (profile.nand.channels, profile.nand.dies_per_channel) = (4, 4);
+    let superblock = f64::from(16 * profile.nand.planes) * 3.0 * f64::from(1 << 20);
+    let needed = 1.12 * 40e9 + 3.2 * static_gb * 1e9;
+    profile.nand.blocks_per_plane = (needed / superblock) as u32 + 16;
+    for interface in &mut profile.interface {
+        interface.active_dies = 16;
+    }
+    profile.ftl.as_mut().unwrap().slc_cache = Some(SlcCacheSection {
+        static_gb,
+        dynamic_gb,
+        lends_spare_percent: 0.0,
+        reserve_gb: 0.0,
+        fold_after_ms: 500.0,
+        fold_blocks_host: false,
+    });
+    profile
+}
+
+#[test]
+fn a_larger_budget_tells_whether_a_cache_depends_on_how_full_the_device_is() {
+    for (static_gb, dynamic_gb) in [(0.5, 0.0), (0.0, 13.0)] {
+        let profile = drive(static_gb, dynamic_gb);
+        let small = probed(&profile, |_| ());
+        assert_eq!(small.finding("slc-kind").unwrap().value, None);
+        let report = probed(&profile, |o| {
+            o.writes = Bytes(60_000_000_000);
+            o.time = Nanos::from_secs(4000);
+        });
+        let kind = report.finding("slc-kind").unwrap();
+        let fixed = Some(Value::Flag(dynamic_gb == 0.0));
+        assert_eq!(kind.value, fixed, "{kind:?} {:?}", report.finding("slc"));
+    }
+}
+
+#[test]
+fn a_drive_that_throttles_is_heated_until_it_does() {
+    let mut profile = library::device("samsung-970-pro-512gb")
+        .unwrap()
+        .profile()
+        .unwrap();
+    profile.thermal.ambient_c = 60.0;
+    let report = probed(&profile, |o| o.heat = Nanos::from_secs(120));
+    let found = report.finding("throttling").unwrap();
+    let Some(Value::Celsius(at)) = found.value else {
+        panic!("{found:?}");
+    };
+    // The clock goes down from the first of these on; the rate follows where the clock becomes the limit.
+    let throttled = profile.thermal.throttle_start_c..profile.thermal.throttle_full_c;
+    assert!(throttled.contains(&at), "{throttled:?}: {found:?}");
+    let cool = probed(&profile, |_| ());
+    assert_eq!(cool.finding("throttling").unwrap().value, None);
+}
