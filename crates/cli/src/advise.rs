@@ -3,23 +3,26 @@
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use crate::input;
+use crate::probe::{How, measured};
 use clap::Args;
 use nandscope_infer::probe::advice::advice;
 use nandscope_infer::probe::from_document;
-use std::path::PathBuf;
+use std::path::Path;
 
 /// Arguments of `nandscope advise`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example:\n  nandscope probe /dev/sdb --destroy-data -o probed/\n  nandscope advise probed/result.json --device /dev/sdb"
+    after_help = "Examples:\n  nandscope probe /dev/sdb --destroy-data -o probed/\n  nandscope advise probed/result.json --device /dev/sdb\n  nandscope advise sim:talk-mmcblk1-8gb                    probes it first"
 )]
 pub struct Arguments {
-    /// The result of a probe (`nandscope probe -o DIR` writes DIR/result.json)
-    #[arg(value_name = "RESULT.json")]
-    result: PathBuf,
-    /// The device as it shall stand in the commands
-    #[arg(long, value_name = "DEVICE", default_value = "/dev/sdX")]
-    device: String,
+    /// The result of a probe (`nandscope probe -o DIR` writes DIR/result.json), or a target, which is probed first
+    #[arg(value_name = "RESULT.json|TARGET")]
+    result: String,
+    /// The device as it shall stand in the commands [default: a real target that is probed, else /dev/sdX]
+    #[arg(long, value_name = "DEVICE")]
+    device: Option<String>,
+    #[command(flatten)]
+    how: How,
     /// Write JSON instead of text
     #[arg(long)]
     json: bool,
@@ -28,16 +31,23 @@ pub struct Arguments {
 /// Says what follows from the result.
 ///
 /// # Errors
-/// Where the result cannot be read, or is none of a probe.
+/// Where the result cannot be read, is none of a probe, or the target cannot be probed.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
-    let document = input::result(&arguments.result)?;
-    let report = from_document(&document).ok_or_else(|| {
-        Failure::usage(format!(
-            "{} is no result of a probe; `nandscope probe TARGET -o DIR` writes one",
-            arguments.result.display()
-        ))
-    })?;
-    let all = advice(&report, &arguments.device);
+    let name = arguments.result.as_str();
+    let stored = Path::new(name);
+    let is_document = stored.extension().is_some_and(|e| e == "json");
+    let report = if is_document {
+        from_document(&input::result(stored)?).ok_or_else(|| {
+            Failure::usage(format!(
+                "{name} is no result of a probe; `nandscope probe TARGET -o DIR` writes one"
+            ))
+        })?
+    } else {
+        measured(name, &arguments.how, None, console)?.0
+    };
+    let probed = Some(name).filter(|n| n.starts_with("/dev/"));
+    let device = arguments.device.as_deref().or(probed).unwrap_or("/dev/sdX");
+    let all = advice(&report, device);
     if arguments.json {
         let text = serde_json::to_string_pretty(&all).map_err(Failure::internal)?;
         console.print(&format!("{text}\n"))?;

@@ -13,7 +13,6 @@ use nandscope_infer::timed::ProbeError;
 use nandscope_measure::result::{FORMAT, FORMAT_VERSION, ResultDocument, TargetInfo, WallClock};
 use nandscope_measure::sim::SimTarget;
 use nandscope_measure::target::{Load, Target};
-use nandscope_report::terminal;
 use nandscope_suite::blind;
 use nandscope_units::{Bytes, Nanos, SizeBase, parse_duration, parse_size};
 use serde::Serialize;
@@ -35,6 +34,28 @@ pub struct Arguments {
     /// A device, a file, or a simulated device (sim:NAME)
     #[arg(value_name = "TARGET", required_unless_present_any = ["from_flashbench", "self_test"])]
     target: Option<String>,
+    #[command(flatten)]
+    pub(crate) how: How,
+    /// Conclude from what flashbench printed (-a, --open-au with its command lines, --find-fat)
+    #[arg(long, value_name = "FILE", conflicts_with = "target")]
+    from_flashbench: Option<PathBuf>,
+    /// Probe drawn devices whose truth is known, and count right and wrong answers
+    #[arg(long, conflicts_with_all = ["target", "from_flashbench"])]
+    self_test: bool,
+    /// With --self-test: how many devices
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    devices: u64,
+    /// Folder to write report.html, result.json, plots/ and csv/ into; made where it is missing
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Write JSON instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+/// What a probe may cost, and of what.
+#[derive(Debug, Args)]
+pub(crate) struct How {
     /// The most time of the device to spend
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "20m")]
     time: Nanos,
@@ -53,21 +74,6 @@ pub struct Arguments {
     /// Host to which a simulated device is attached [default: direct]
     #[arg(long, value_name = "NAME|FILE")]
     host: Option<String>,
-    /// Conclude from what flashbench printed (-a, --open-au with its command lines, --find-fat)
-    #[arg(long, value_name = "FILE", conflicts_with = "target")]
-    from_flashbench: Option<PathBuf>,
-    /// Probe drawn devices whose truth is known, and count right and wrong answers
-    #[arg(long, conflicts_with_all = ["target", "from_flashbench"])]
-    self_test: bool,
-    /// With --self-test: how many devices
-    #[arg(long, value_name = "N", default_value_t = 200)]
-    devices: u64,
-    /// Folder to write report.html, result.json, plots/ and csv/ into; made where it is missing
-    #[arg(short, long, value_name = "DIR")]
-    output: Option<PathBuf>,
-    /// Write JSON instead of text
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
     real: RealArguments,
 }
@@ -111,24 +117,31 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
                 model: name,
                 ..TargetInfo::default()
             };
-            let document = document(info, &arguments, &report, SystemTime::now());
+            let document = document(info, &arguments.how, &report, SystemTime::now());
             (report, document)
         }
-        None => measured(&arguments, console)?,
+        None => {
+            let name = arguments.target.as_deref().unwrap_or_default();
+            measured(name, &arguments.how, arguments.output.as_ref(), console)?
+        }
     };
     finish(&arguments, &report, &document, console)
 }
 
 /// Probes a simulated or a real target, and gives what came out.
-pub fn measured(
-    arguments: &Arguments,
+///
+/// # Errors
+/// Where the target cannot be opened, or the device goes away before anything was found out.
+pub(crate) fn measured(
+    name: &str,
+    arguments: &How,
+    output: Option<&PathBuf>,
     console: &Console,
 ) -> Result<(Report, ResultDocument), Failure> {
-    let name = arguments.target.as_deref().unwrap_or_default();
     let interrupt = Interrupt::listen()?;
     let started = SystemTime::now();
     if real::is_real(name) {
-        return on_real(name, arguments, &interrupt, started);
+        return on_real((name, output), arguments, &interrupt, started);
     }
     arguments.real.refuse(name)?;
     let (simulated, device) =
@@ -146,8 +159,8 @@ pub fn measured(
 
 #[cfg(target_os = "linux")]
 fn on_real(
-    name: &str,
-    arguments: &Arguments,
+    (name, output): (&str, Option<&PathBuf>),
+    arguments: &How,
     interrupt: &Interrupt,
     started: SystemTime,
 ) -> Result<(Report, ResultDocument), Failure> {
@@ -157,7 +170,7 @@ fn on_real(
     } else {
         Access::Write
     };
-    let outputs: Vec<PathBuf> = arguments.output.iter().cloned().collect();
+    let outputs: Vec<PathBuf> = output.into_iter().cloned().collect();
     let mut opened = real::open_real(name, access, &arguments.real, &outputs, interrupt)?;
     let load = Load {
         depth: 64,
@@ -177,8 +190,8 @@ fn on_real(
 
 #[cfg(not(target_os = "linux"))]
 fn on_real(
-    name: &str,
-    _: &Arguments,
+    (name, _): (&str, Option<&PathBuf>),
+    _: &How,
     _: &Interrupt,
     _: SystemTime,
 ) -> Result<(Report, ResultDocument), Failure> {
@@ -187,7 +200,7 @@ fn on_real(
 
 fn probed<T: Target>(
     target: T,
-    arguments: &Arguments,
+    arguments: &How,
     interrupt: &Interrupt,
     line: Line,
 ) -> Result<Report, Failure> {
@@ -216,7 +229,7 @@ fn probed<T: Target>(
 
 fn document(
     target: TargetInfo,
-    arguments: &Arguments,
+    arguments: &How,
     report: &Report,
     started: SystemTime,
 ) -> ResultDocument {
@@ -259,11 +272,7 @@ fn finish(
         let text = serde_json::to_string_pretty(&json).map_err(Failure::internal)?;
         console.print(&format!("{text}\n"))?;
     } else {
-        let options = terminal::Options {
-            width: console.width,
-            ..Default::default()
-        };
-        console.print(&terminal::summary(document, &options))?;
+        console.print(&screen(report, document, console))?;
     }
     Ok(match report.cut_short.as_deref() {
         None => Exit::Done,
@@ -272,13 +281,54 @@ fn finish(
     })
 }
 
+/// The answers on one screen of 24 lines: those that were given one by one, the questions without one together.
+fn screen(report: &Report, document: &ResultDocument, console: &Console) -> String {
+    let target = &document.target;
+    let mut text = format!("{}\n", document.title);
+    let about = match target.capacity_bytes {
+        0 => format!("{} ({})", target.name, target.kind),
+        capacity => format!(
+            "{:.1} GB ({}, {}); {:.2} GB written, {:.0} s of its time",
+            capacity as f64 / 1e9,
+            target.name,
+            target.kind,
+            report.written as f64 / 1e9,
+            report.elapsed_s
+        ),
+    };
+    text.push_str(&console.paragraph(&about, ""));
+    text.push('\n');
+    let (told, not): (Vec<_>, Vec<_>) = report.findings.iter().partition(|f| f.value.is_some());
+    for f in told {
+        let line = format!(
+            "{}: {} ({:.0} %)",
+            f.question,
+            f.answer,
+            100.0 * f.confidence
+        );
+        text.push_str(&console.paragraph(&line, "  "));
+    }
+    if !not.is_empty() {
+        let names: Vec<&str> = not.iter().map(|f| f.question).collect();
+        let line = format!(
+            "Cannot tell (--json and the report say why): {}",
+            names.join("; ")
+        );
+        text.push_str(&console.paragraph(&line, "  "));
+    }
+    if let Some(why) = &report.cut_short {
+        text.push_str(&console.paragraph(&format!("Ended early: {why}"), ""));
+    }
+    text
+}
+
 fn self_test(arguments: &Arguments, console: &Console) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen()?;
     let line = Line::new("self-test");
     let count = arguments.devices;
     let table = blind::run(
         count,
-        arguments.seed,
+        arguments.how.seed,
         &|| interrupt.asked(),
         &mut |number, tried| {
             let share = (number + 1) as f64 / count as f64;

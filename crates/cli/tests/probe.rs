@@ -52,6 +52,28 @@ fn a_card_is_probed_within_its_budget_and_advice_follows() {
 }
 
 #[test]
+fn advice_can_probe_the_target_itself_and_answers_fit_a_screen() {
+    let folder = Folder::new("probe-advise");
+    let output = folder
+        .command(&["advise", "sim:talk-mmcblk1-8gb", "--device", "/dev/mmcblk3"])
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert!(text.contains("mkfs.f2fs -s 2 /dev/mmcblk3p1"), "{text}");
+    let output = folder
+        .command(&["probe", "sim:talk-mmcblk1-8gb"])
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("Allocation unit: 4 MiB (99 %)"), "{text}");
+    assert!(text.contains("The pattern to avoid") && text.contains("times slower"));
+    assert!(text.contains("Cannot tell"), "{text}");
+    assert!(text.lines().count() <= 24, "{text}");
+    assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
+}
+
+#[test]
 fn reading_only_writes_nothing_and_asks_less() {
     let folder = Folder::new("probe-read-only");
     let json = probed(&folder, &["sim:talk-mmcblk1-8gb", "--read-only"]);

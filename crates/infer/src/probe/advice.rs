@@ -1,7 +1,7 @@
 //! What follows from the answers for whoever puts a file system on the device: commands that can be pasted,
 //! each with its reason. What is not known is said.
 
-use super::{Finding, Report, Value, size};
+use super::{Report, Value, size};
 use serde::Serialize;
 
 /// One piece of advice.
@@ -26,11 +26,15 @@ pub fn advice(report: &Report, device: &str) -> Vec<Advice> {
     let sane = |bytes: &u64| (4096..=1 << 30).contains(bytes);
     let unit = report.bytes("unit").filter(sane);
     let page = report.bytes("page").filter(sane);
-    let mut all = vec![partition(device, unit, report.finding("unit"))];
+    let offset = report
+        .bytes("offset")
+        .filter(|o| unit.is_some_and(|u| *o < u));
+    let mut all = vec![partition(device, unit, offset, report)];
     all.push(file_system(report));
     all.push(ext4(device, unit, page));
     all.push(f2fs(device, unit));
     all.push(exfat(device, unit));
+    all.extend(fat(report));
     all.push(mount(report));
     if let Some(worst) = report.finding("worst") {
         all.push(Advice {
@@ -48,14 +52,31 @@ fn first(device: &str) -> String {
     format!("{device}{}1", if digit { "p" } else { "" })
 }
 
-fn partition(device: &str, unit: Option<u64>, finding: Option<&Finding>) -> Advice {
-    let (align, reason) = match (unit, finding) {
-        (Some(unit), Some(finding)) => {
-            let align = unit * (1_u64 << 20).div_ceil(unit).max(1);
+/// At least 1 MiB in, at a boundary of the unit as it was seen: boundaries need not lie at multiples.
+fn partition(device: &str, unit: Option<u64>, offset: Option<u64>, report: &Report) -> Advice {
+    let why = |id: &str| report.finding(id).map_or("", |f| f.evidence.as_str());
+    let (begin, reason) = match (unit, offset) {
+        (Some(unit), first @ (None | Some(0))) => {
+            let begin = unit * (1_u64 << 20).div_ceil(unit).max(1);
+            let seen = if first.is_some() {
+                "boundaries lie at its multiples"
+            } else {
+                "where its boundaries lie is not known, and taken to be at its multiples"
+            };
             (
-                align,
-                format!("allocation unit {}: {}", size(unit), finding.evidence),
+                begin,
+                format!("allocation unit {}: {}; {seen}", size(unit), why("unit")),
             )
+        }
+        (Some(unit), Some(first)) => {
+            let begin = first + unit * (1_u64 << 20).saturating_sub(first).div_ceil(unit);
+            let reason = format!(
+                "allocation unit {}, and the first boundary lies {first} bytes behind the beginning: {}. If what was probed is a partition, it is not aligned; moved back by {} bytes it would be",
+                size(unit),
+                why("offset"),
+                unit - first
+            );
+            (begin, reason)
         }
         _ => (
             ALIGN_DEFAULT,
@@ -65,7 +86,7 @@ fn partition(device: &str, unit: Option<u64>, finding: Option<&Finding>) -> Advi
     Advice {
         about: "partition",
         command: Some(format!(
-            "parted -s {device} mklabel msdos mkpart primary {align}B 100%"
+            "parted -s {device} mklabel msdos mkpart primary {begin}B 100%"
         )),
         reason,
     }
@@ -158,19 +179,101 @@ fn exfat(device: &str, unit: Option<u64>) -> Advice {
     }
 }
 
+/// Where the first units are treated otherwise, a file system with its table there gains by it.
+fn fat(report: &Report) -> Option<Advice> {
+    let found = report.finding("fat")?;
+    let Some(Value::Flag(true)) = found.value else {
+        return None;
+    };
+    Some(Advice {
+        about: "first units",
+        command: None,
+        reason: format!(
+            "{}: exFAT keeps its table there; other file systems do not, and may well begin behind them",
+            found.evidence
+        ),
+    })
+}
+
 fn mount(report: &Report) -> Advice {
-    let discard = matches!(
-        report.finding("discard").and_then(|f| f.value),
-        Some(Value::Flag(true))
-    );
-    let reason = if discard {
-        "discards are taken; in bunches (fstrim.timer) they disturb less than one by one"
-    } else {
-        "discards are not taken or were not looked at: without `discard`"
+    let flag = |id: &str| match report.finding(id).and_then(|f| f.value) {
+        Some(Value::Flag(flag)) => Some(flag),
+        _ => None,
+    };
+    let reason = match (flag("discard"), flag("discard-speed")) {
+        (Some(true), Some(true)) => {
+            "discards are taken and restore speed; in bunches (fstrim.timer) they disturb less than one by one"
+        }
+        (Some(true), Some(false)) => {
+            "discards are taken and were not seen to restore speed; in bunches (fstrim.timer) they cost little"
+        }
+        (Some(true), None) => {
+            "discards are taken; whether they restore speed is not known; in bunches (fstrim.timer) they disturb less than one by one"
+        }
+        (Some(false), _) => "discards are not taken: without `discard`",
+        (None, _) => "whether discards are taken is not known: without `discard`",
     };
     Advice {
         about: "mount",
         command: Some("mount -o noatime,lazytime".to_string()),
         reason: format!("{reason}; access times are writes that nobody reads"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Finding;
+    use super::*;
+
+    fn report(findings: &[(&'static str, Value)]) -> Report {
+        let finding = |(id, value): &(&'static str, Value)| {
+            Finding::new(id, "?", *value, "!".to_string(), 0.99, "seen".to_string())
+        };
+        Report {
+            findings: findings.iter().map(finding).collect(),
+            ..Report::default()
+        }
+    }
+
+    fn begin(findings: &[(&'static str, Value)]) -> String {
+        let all = advice(&report(findings), "/dev/sdX");
+        let first = all.first().unwrap().command.clone().unwrap();
+        first.split(' ').nth(6).unwrap().to_string()
+    }
+
+    #[test]
+    fn a_partition_begins_at_a_boundary_wherever_it_lies() {
+        let unit = ("unit", Value::Bytes(4 << 20));
+        assert_eq!(begin(&[unit]), "4194304B");
+        assert_eq!(begin(&[unit, ("offset", Value::Bytes(0))]), "4194304B");
+        // 1 MiB at least; the boundary itself where it lies behind that.
+        assert_eq!(
+            begin(&[unit, ("offset", Value::Bytes(512))]),
+            format!("{}B", 512 + (4 << 20))
+        );
+        assert_eq!(
+            begin(&[unit, ("offset", Value::Bytes(3 << 20))]),
+            format!("{}B", 3 << 20)
+        );
+        // An offset without a unit, or beyond it, says nothing.
+        assert_eq!(begin(&[("offset", Value::Bytes(512))]), "16777216B");
+        assert_eq!(
+            begin(&[unit, ("offset", Value::Bytes(9 << 20))]),
+            "4194304B"
+        );
+    }
+
+    #[test]
+    fn what_is_not_known_is_said() {
+        let all = advice(&report(&[]), "/dev/mmcblk0");
+        for about in ["partition", "ext4", "F2FS", "mount"] {
+            let one = all.iter().find(|a| a.about == about).unwrap();
+            assert!(one.reason.contains("known"), "{one:?}");
+        }
+        assert!(
+            all.iter()
+                .any(|a| a.command.as_deref() == Some("mkfs.f2fs /dev/mmcblk0p1"))
+        );
+        assert!(all.iter().all(|a| a.about != "first units"));
     }
 }

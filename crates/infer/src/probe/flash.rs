@@ -183,15 +183,13 @@ fn combed(id: &'static str, question: &'static str, comb: &Comb) -> Finding {
 fn offset_of(first: u64, unit: u64) -> Finding {
     let (answer, evidence) = if first == 0 {
         (
-            "at the beginning of the target: it is aligned".to_string(),
+            "at the beginning: aligned".to_string(),
             "boundaries were seen at multiples of the allocation unit from the beginning on"
                 .to_string(),
         )
     } else {
         (
-            format!(
-                "{first} bytes behind the beginning: a partition that begins there is not aligned"
-            ),
+            format!("{first} bytes behind the beginning: not aligned"),
             format!(
                 "boundaries of {} were seen from there on, and none at multiples from the beginning on",
                 size(unit)
