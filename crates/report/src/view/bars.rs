@@ -100,12 +100,17 @@ pub fn of_steps(steps: &[&StepResult], modes: &[String]) -> Vec<BarChart> {
     let entries: Vec<Entry> = steps
         .iter()
         .flat_map(|step| {
-            step.figures.iter().map(|figure| Entry {
-                step: &step.title,
-                label: figure.title.clone(),
-                figure,
-                mode: figure.mode.as_deref().or(step.mode.as_deref()),
-            })
+            // What is an answer stands in words among the answers; a yes or no has no length.
+            let answered = |f: &&Figure| step.conclusions.iter().any(|c| c.id == f.id);
+            step.figures
+                .iter()
+                .filter(move |f| !answered(f))
+                .map(|figure| Entry {
+                    step: &step.title,
+                    label: figure.title.clone(),
+                    figure,
+                    mode: figure.mode.as_deref().or(step.mode.as_deref()),
+                })
         })
         .filter(|e| e.figure.value.is_finite())
         .collect();

@@ -137,7 +137,8 @@ fn plot(step: &StepResult, curves: &[&Curve], names: &mut Unique) -> Plot {
         id: names.slug(&format!("{} {title}", step.id)),
         title,
         kind: Kind::Curve,
-        group: format!("{}-curves", slug(&step.id)),
+        // Plots of a group share their axis, so that it must be of one quantity.
+        group: slug(&format!("{} {} {} curves", step.id, x.0, x.1)),
         x: Axis {
             name: capital(&x.0),
             unit: x.1,
