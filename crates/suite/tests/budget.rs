@@ -43,6 +43,22 @@ fn cards_cost_four_gigabytes_and_twenty_minutes_at_most() {
     assert!(cards >= 20, "{cards}");
 }
 
+#[test]
+fn a_small_budget_is_kept_and_what_it_forbids_is_not_told() {
+    let profile = library::device("talk-mmcblk1-8gb")
+        .unwrap()
+        .profile()
+        .unwrap();
+    for budget in [0, 1_000, 30_000_000, 300_000_000] {
+        let report = probed(&profile, |o| o.writes = Bytes(budget));
+        assert!(report.written <= budget, "{} of {budget}", report.written);
+        assert!(report.finding("overhead").is_some(), "{budget}: {report:?}");
+        if budget < 200_000_000 {
+            assert_eq!(report.count("open-linear"), None);
+        }
+    }
+}
+
 /// Drives that are probed every time; `BUDGET_ALL` probes all of the library, which takes minutes.
 const DRIVES: [&str; 2] = ["reference-nvme-64gb", "sm2708-250gb"];
 

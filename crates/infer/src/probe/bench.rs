@@ -14,6 +14,8 @@ pub struct Metered<T> {
     begin: Bytes,
     /// Bytes written so far.
     pub written: u64,
+    /// Bytes that may be written in all; a write beyond is refused.
+    pub limit: u64,
     replies: Vec<Reply>,
 }
 
@@ -25,6 +27,7 @@ impl<T: Target> Metered<T> {
             begin: Bytes(0),
             target,
             written: 0,
+            limit: u64::MAX,
             replies: Vec::new(),
         }
     }
@@ -143,7 +146,12 @@ impl<T: Target> Target for Metered<T> {
     fn submit(&mut self, mut request: Request) -> Result<(), TargetError> {
         request.offset.0 += self.begin.0;
         if request.kind == OpKind::Write {
-            self.written += u64::from(request.length);
+            let written = self.written + u64::from(request.length);
+            if written > self.limit {
+                let why = "the budget of writes is spent";
+                return Err(TargetError::Other(why.to_string()));
+            }
+            self.written = written;
         }
         self.target.submit(request)
     }

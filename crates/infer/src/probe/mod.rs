@@ -182,6 +182,11 @@ pub fn probe<T: Target>(
         stop,
         tell,
     };
+    probing.target.limit = if options.read_only {
+        0
+    } else {
+        options.writes.0
+    };
     let result = investigate(&mut probing);
     let mut report = probing.report;
     report.written = probing.target.written;
@@ -207,7 +212,9 @@ fn investigate<T: Target>(probing: &mut Probing<'_, T>) -> Result<(), ProbeError
     let mut span = Bytes(probing.target.whole().0);
     let mut filled = slc::Filled::default();
     if !probing.options.read_only {
-        (span, filled) = writes::in_order(probing)?;
+        let (written, seen) = writes::in_order(probing)?;
+        // Where nothing may be written, reads are of whatever is there.
+        (span, filled) = (if written.0 == 0 { span } else { written }, seen);
         slc::cache(probing, &filled, span.0)?;
         writes::buffer(probing, span)?;
     }

@@ -54,7 +54,7 @@ pub(super) fn in_order<T: Target>(
 ) -> Result<(Bytes, Filled), ProbeError> {
     let whole = probing.target.whole().0;
     let budget = probing.options.writes.0;
-    let least = SPAN.min(whole).min(budget / 2).max(PIECE) / PIECE * PIECE;
+    let least = SPAN.min(whole).min(budget / 2) / PIECE * PIECE;
     // A third of what may be written to a card; the rest is for allocation units.
     let share = if whole <= CARD_MAX {
         budget / 3
@@ -113,6 +113,7 @@ pub(super) fn in_order<T: Target>(
     // What went into the cache does not count against the budget of a drive.
     if whole > CARD_MAX {
         probing.cached = filled.cache.min(done);
+        probing.target.limit = budget.saturating_add(probing.cached);
     }
     Ok((Bytes(done), filled))
 }
