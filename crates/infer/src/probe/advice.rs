@@ -238,7 +238,7 @@ mod tests {
     fn begin(findings: &[(&'static str, Value)]) -> String {
         let all = advice(&report(findings), "/dev/sdX");
         let first = all.first().unwrap().command.clone().unwrap();
-        first.split(' ').nth(6).unwrap().to_string()
+        first.split(' ').nth(7).unwrap().to_string()
     }
 
     #[test]
