@@ -288,7 +288,7 @@ fn screen(report: &Report, document: &ResultDocument, console: &Console) -> Stri
     let about = match target.capacity_bytes {
         0 => format!("{} ({})", target.name, target.kind),
         capacity => format!(
-            "{:.1} GB ({}, {}); {:.2} GB written, {:.0} s of its time",
+            "{:.1} GB ({}, {}); {:.2} GB written, {:.0} s",
             capacity as f64 / 1e9,
             target.name,
             target.kind,
@@ -297,7 +297,6 @@ fn screen(report: &Report, document: &ResultDocument, console: &Console) -> Stri
         ),
     };
     text.push_str(&console.paragraph(&about, ""));
-    text.push('\n');
     let (told, not): (Vec<_>, Vec<_>) = report.findings.iter().partition(|f| f.value.is_some());
     for f in told {
         let line = format!(
@@ -310,10 +309,7 @@ fn screen(report: &Report, document: &ResultDocument, console: &Console) -> Stri
     }
     if !not.is_empty() {
         let names: Vec<&str> = not.iter().map(|f| f.question).collect();
-        let line = format!(
-            "Cannot tell (--json and the report say why): {}",
-            names.join("; ")
-        );
+        let line = format!("Cannot tell (--json says why): {}", names.join("; "));
         text.push_str(&console.paragraph(&line, "  "));
     }
     if let Some(why) = &report.cut_short {
