@@ -2,6 +2,7 @@
 //! arguments, runs the cells on all processors, and writes what came out.
 
 mod cells;
+mod cuts;
 mod options;
 mod page;
 
@@ -13,6 +14,7 @@ use crate::{kernel, output, target};
 use cells::Measured;
 use clap::Args;
 use nandscope_device::Device;
+use nandscope_kernel::build::Kernel;
 use nandscope_kernel::cell::{Card, Cell};
 use nandscope_kernel::{document, recording};
 use nandscope_measure::document as documents;
@@ -54,6 +56,10 @@ pub struct Arguments {
     /// Write a page with the tables of all targets, and the findings of the talk held against them
     #[arg(long, value_name = "FILE.md")]
     page: Option<PathBuf>,
+    /// Instead of workloads: cut the power at so many moments of a program that calls fsync, on an honest, a tearing and a
+    /// lying card, repair, and count what is lost; with --page a page of that
+    #[arg(long, value_name = "POINTS", value_parser = clap::value_parser!(u32).range(1..=10_000), conflicts_with_all = ["output", "trace", "workload", "script"])]
+    cuts: Option<u32>,
     /// Cells at once [default: one for each processor]
     #[arg(short, long)]
     jobs: Option<usize>,
@@ -131,6 +137,9 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     if let Some(page) = &arguments.page {
         output::check_file(page)?;
     }
+    if let Some(points) = arguments.cuts {
+        return cut(&arguments, points, &kernel, &subjects, &chosen, console);
+    }
     let mut plans = Vec::new();
     for (number, subject) in subjects.iter().enumerate() {
         plans.extend(chosen.plans(number, subject.discard));
@@ -196,6 +205,37 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         Ok(Exit::Done)
     } else {
         Err(Failure::new(Exit::Partial, failed.join("\n")))
+    }
+}
+
+/// Power cuts instead of cells.
+fn cut(
+    arguments: &Arguments,
+    points: u32,
+    kernel: &Kernel,
+    subjects: &[Subject],
+    chosen: &Chosen,
+    console: &Console,
+) -> Result<Exit, Failure> {
+    let [subject] = subjects else {
+        return Err(Failure::usage("--cuts: give one target"));
+    };
+    let interrupt = Interrupt::listen()?;
+    let (systems, jobs) = (chosen.file_systems(), arguments.jobs);
+    let rows = cuts::run(&kernel.path, subject, systems, points, jobs, &interrupt);
+    if interrupt.asked() {
+        return Err(Failure::new(Exit::Interrupted, "interrupted"));
+    }
+    console.print(&cuts::table(subject, &rows, console))?;
+    if let Some(path) = &arguments.page {
+        let text = cuts::page(subject, &rows, points, &kernel.version);
+        output::write(path, text.as_bytes())?;
+    }
+    let complaints: Vec<String> = rows.iter().filter_map(cuts::Row::complaint).collect();
+    if complaints.is_empty() {
+        Ok(Exit::Done)
+    } else {
+        Err(Failure::new(Exit::Partial, complaints.join("\n")))
     }
 }
 

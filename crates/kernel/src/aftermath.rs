@@ -24,26 +24,41 @@ pub enum Change {
     },
 }
 
-/// What a torn page holds: neither the old nor the new.
-const TORN: u8 = 0xa5;
+/// What is read of a page that was being programmed when the power went, or that shared a word line
+/// with one and had no second copy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Torn {
+    /// Neither the old nor the new: the card takes the page for good.
+    #[default]
+    Garbage,
+    /// The old: the card tells the page by its checksum and goes back to the copy before it.
+    Old,
+}
+
+/// The bytes of a torn page that is taken for good.
+const GARBAGE: u8 = 0xa5;
 
 /// Applies `changes` to the contents from before them, as `cut` left them. Parts that were lost keep what
-/// stood there before; torn ones hold neither.
-pub fn apply(contents: &mut Contents, changes: &[Change], cut: &Cut) {
+/// stood there before; torn ones hold what `torn` says.
+pub fn apply(contents: &mut Contents, changes: &[Change], cut: &Cut, torn: Torn) {
     let mut number = 0u64;
     for change in changes {
         match change {
             Change::Discard { offset, length } => _ = contents.discard(*offset, *length),
             Change::Write { offset, data } => {
-                write(contents, *offset, data, number, cut);
+                write(contents, *offset, data, number, cut, torn);
                 number += 1;
             }
         }
     }
 }
 
-fn write(contents: &mut Contents, offset: u64, data: &[u8], number: u64, cut: &Cut) {
+fn write(contents: &mut Contents, offset: u64, data: &[u8], number: u64, cut: &Cut, torn: Torn) {
     let mine: Vec<_> = cut.damage.iter().filter(|d| d.write == number).collect();
+    if mine.is_empty() {
+        contents.write(offset, data);
+        return;
+    }
     for (i, sector) in data.chunks(SECTOR_BYTES as usize).enumerate() {
         let at = offset + i as u64 * SECTOR_BYTES;
         let here = at / SECTOR_BYTES;
@@ -52,7 +67,9 @@ fn write(contents: &mut Contents, offset: u64, data: &[u8], number: u64, cut: &C
             .find(|d| (d.first.0..d.first.0 + u64::from(d.sectors)).contains(&here));
         match damage {
             None => _ = contents.write(at, sector),
-            Some(damage) if damage.torn => _ = contents.write(at, &vec![TORN; sector.len()]),
+            Some(damage) if damage.torn && torn == Torn::Garbage => {
+                contents.write(at, &vec![GARBAGE; sector.len()]);
+            }
             Some(_) => {}
         }
     }
@@ -88,10 +105,13 @@ mod tests {
             damage: vec![damage(1, 1, 1, false), damage(1, 2, 1, true)],
             ready: Nanos::ZERO,
         };
-        apply(&mut contents, &changes, &cut);
-        let mut read = [0; 2048];
-        contents.read(0, &mut read);
-        let sectors = [read[0], read[512], read[1024], read[1536]];
-        assert_eq!(sectors, [2, 2, TORN, 3]);
+        for (torn, third) in [(Torn::Garbage, GARBAGE), (Torn::Old, 1)] {
+            let mut contents = contents.clone();
+            apply(&mut contents, &changes, &cut, torn);
+            let mut read = [0; 2048];
+            contents.read(0, &mut read);
+            let sectors = [read[0], read[512], read[1024], read[1536]];
+            assert_eq!(sectors, [2, 2, third, 3]);
+        }
     }
 }

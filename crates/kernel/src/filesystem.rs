@@ -113,6 +113,17 @@ impl FileSystem {
             Xfs => Some("xfs_repair -n \"$DEV\""),
         }
     }
+
+    /// The command that a starting system has for it after a power cut, on `$DEV`; none where mounting does it.
+    pub const fn repair(self) -> Option<&'static str> {
+        match self {
+            Ext4 => Some("e2fsck -f -y \"$DEV\""),
+            F2fs => Some("fsck.f2fs -f \"$DEV\""),
+            Vfat => Some("fsck.vfat -a -w \"$DEV\""),
+            Exfat => Some("fsck.exfat -y \"$DEV\""),
+            Nilfs2 | Btrfs | Xfs => None,
+        }
+    }
 }
 
 /// `text`, unless the user gives the option himself.

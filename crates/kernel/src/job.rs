@@ -1,7 +1,7 @@
 //! A cell of the table: one file system, one workload, one device. Puts the script together from
 //! its parts, runs it, and keeps what the run left.
 
-use crate::aftermath;
+use crate::aftermath::{self, Torn};
 use crate::block::Disk;
 use crate::contents::Contents;
 use crate::filesystem::FileSystem;
@@ -73,6 +73,8 @@ pub struct Settings {
     pub cut: Option<Nanos>,
     /// The card says that it flushed, and did not.
     pub flushes_lie: bool,
+    /// What pages hold that the cut tears.
+    pub torn: Torn,
 }
 
 impl Default for Settings {
@@ -98,6 +100,7 @@ impl Default for Settings {
             wall: Duration::from_secs(600),
             cut: None,
             flushes_lie: false,
+            torn: Torn::default(),
         }
     }
 }
@@ -211,11 +214,33 @@ pub fn run_script(
     contents: &mut Contents,
     stop: &dyn Fn() -> bool,
 ) -> Result<Run, SessionError> {
-    let session = Session {
+    let session = session(kernel, script, settings, device.capacity());
+    let now = device.now();
+    let before = contents.clone();
+    if settings.cut.is_some() {
+        device.track_writes();
+    }
+    let run = session.run(device, now, contents, stop)?;
+    if run.ended == Ended::Cut {
+        let cut = device.cut_power();
+        *contents = before;
+        aftermath::apply(contents, &run.changes, &cut, settings.torn);
+    }
+    Ok(run)
+}
+
+/// What [`run_script`] starts, on a device of `capacity`.
+pub(crate) fn session<'a>(
+    kernel: &'a Path,
+    script: &'a str,
+    settings: &Settings,
+    capacity: Bytes,
+) -> Session<'a> {
+    Session {
         kernel,
         script,
         disk: Disk {
-            capacity: device.capacity(),
+            capacity,
             discard: settings.discard,
             discard_granularity: settings.discard_granularity,
             minimum_io: settings.minimum_io,
@@ -229,18 +254,7 @@ pub fn run_script(
         wall: settings.wall,
         virtual_time: LONGEST,
         cut: settings.cut,
+        keep_changes: settings.cut.is_some(),
         flushes_lie: settings.flushes_lie,
-    };
-    let now = device.now();
-    let before = contents.clone();
-    if settings.cut.is_some() {
-        device.track_writes();
     }
-    let run = session.run(device, now, contents, stop)?;
-    if run.ended == Ended::Cut {
-        let cut = device.cut_power();
-        *contents = before;
-        aftermath::apply(contents, &run.changes, &cut);
-    }
-    Ok(run)
 }

@@ -23,6 +23,7 @@ pub mod job;
 pub mod layout;
 pub mod machine;
 pub mod memory;
+pub mod powercut;
 pub mod process;
 pub mod queue;
 pub mod recording;

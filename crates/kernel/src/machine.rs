@@ -102,8 +102,10 @@ pub struct Limits {
     pub virtual_time: Nanos,
     /// Time of day at the start of the kernel, nanoseconds since 1970.
     pub start_of_day: u64,
-    /// Virtual time at which the power is cut, if it is; changes are kept then.
+    /// Virtual time at which the power is cut, if it is.
     pub cut: Option<Nanos>,
+    /// Whether what the kernel changes on the device is kept.
+    pub keep_changes: bool,
     /// Flushes are answered at once and never reach the device.
     pub flushes_lie: bool,
 }
@@ -154,7 +156,7 @@ impl<'a, D: VirtualDevice> Machine<'a, D> {
     ) -> Self {
         Machine {
             device,
-            backend: Backend::new(contents, describe, limits.cut.is_some(), limits.flushes_lie),
+            backend: Backend::new(contents, describe, limits.keep_changes, limits.flushes_lie),
             limits,
             now: Nanos::ZERO,
             device_ahead: device_now,
@@ -229,7 +231,7 @@ impl<'a, D: VirtualDevice> Machine<'a, D> {
     }
 
     /// What the device was asked, in the order in which it finished (what was outstanding at the
-    /// end is not among it), and what that changed, where a power cut was asked for.
+    /// end is not among it), and what that changed, where that was to be kept.
     pub fn into_record(self) -> (Vec<Event>, Vec<Change>) {
         self.backend.into_record()
     }

@@ -86,6 +86,8 @@ pub struct Session<'a> {
     pub virtual_time: Nanos,
     /// Virtual time of a power cut, if there is one.
     pub cut: Option<Nanos>,
+    /// Whether what the kernel changes on the device is kept.
+    pub keep_changes: bool,
     /// Flushes are answered at once and never reach the device.
     pub flushes_lie: bool,
 }
@@ -99,7 +101,7 @@ pub struct Run {
     pub events: Vec<Event>,
     /// The calls of programs to files on the device, in the order of their ends.
     pub calls: Vec<Call>,
-    /// What the kernel changed on the device, where a power cut was asked for.
+    /// What the kernel changed on the device, where that was to be kept.
     pub changes: Vec<Change>,
     /// What the script said.
     pub console: String,
@@ -196,6 +198,7 @@ impl Session<'_> {
             virtual_time: self.virtual_time,
             start_of_day: process::START_OF_DAY_S * 1_000_000_000,
             cut: self.cut,
+            keep_changes: self.keep_changes,
             flushes_lie: self.flushes_lie,
         };
         let mut machine = Machine::new(

@@ -104,6 +104,7 @@ fn against(
         virtual_time: Nanos::from_secs(100),
         start_of_day: 7,
         cut: None,
+        keep_changes: false,
         flushes_lie: false,
     };
     let describe = Disk {

@@ -1,0 +1,213 @@
+//! `nandscope fs --cuts`: power cuts in virtual time at many moments of a program's life, for every file
+//! system on cards that keep their word about flushes and on one that does not; the table of what was lost.
+
+use super::Subject;
+use crate::console::{Console, lines_of};
+use crate::interrupt::Interrupt;
+use crate::run::progress::Line;
+use nandscope_kernel::filesystem::FileSystem;
+use nandscope_kernel::powercut::{Outcome, Series, Word};
+use std::fmt::Write;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+
+/// Lines that the program writes to its log; every fourth is followed by a file.
+const LINES: u32 = 40;
+
+/// What came of the cuts in one file system's life on one kind of card.
+#[derive(Debug)]
+pub struct Row {
+    fs: FileSystem,
+    word: Word,
+    outcomes: Result<Vec<Outcome>, String>,
+}
+
+/// Cuts at `points` moments, each file system on each kind of card, `jobs` of them at once.
+pub fn run(
+    kernel: &Path,
+    subject: &Subject,
+    systems: &[FileSystem],
+    points: u32,
+    jobs: Option<usize>,
+    interrupt: &Interrupt,
+) -> Vec<Row> {
+    let plans: Vec<(FileSystem, Word)> = systems
+        .iter()
+        .flat_map(|fs| Word::ALL.map(|word| (*fs, word)))
+        .collect();
+    let jobs = super::cells::jobs_at_once(jobs, plans.len());
+    let next = AtomicUsize::new(0);
+    let (sender, receiver) = mpsc::channel();
+    let line = Line::new("fs --cuts");
+    let mut done: Vec<(usize, Row)> = Vec::new();
+    std::thread::scope(|scope| {
+        for _ in 0..jobs {
+            let (sender, next, plans) = (sender.clone(), &next, &plans);
+            scope.spawn(move || {
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    let Some((fs, word)) = plans.get(number).filter(|_| !interrupt.asked()) else {
+                        return;
+                    };
+                    let series = Series {
+                        kernel,
+                        fs: *fs,
+                        word: *word,
+                        points,
+                        lines: LINES,
+                    };
+                    let outcomes = subject.device(1).and_then(|device| {
+                        let stop = || interrupt.asked();
+                        series.run(&device, &stop).map_err(|e| e.to_string())
+                    });
+                    let row = Row {
+                        fs: *fs,
+                        word: *word,
+                        outcomes,
+                    };
+                    if sender.send((number, row)).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        for (number, row) in receiver {
+            let text = format!(
+                "{} of {}: {}, {} card",
+                done.len() + 1,
+                plans.len(),
+                row.fs.name(),
+                row.word.name()
+            );
+            done.push((number, row));
+            line.show(Some(done.len() as f64 / plans.len() as f64), text);
+        }
+    });
+    line.clear();
+    done.sort_by_key(|(number, _)| *number);
+    done.into_iter().map(|(_, row)| row).collect()
+}
+
+/// The columns of the table.
+const COLUMNS: [&str; 8] = [
+    "file system",
+    "card",
+    "cuts",
+    "repair said",
+    "not mounted",
+    "not clean after",
+    "lines lost",
+    "files lost",
+];
+
+impl Row {
+    fn cells(&self) -> [String; 8] {
+        let head = [self.fs.title().to_string(), self.word.name().to_string()];
+        let outcomes = match &self.outcomes {
+            Ok(outcomes) => outcomes.as_slice(),
+            Err(_) => &[],
+        };
+        let count = |test: &dyn Fn(&Outcome) -> bool| outcomes.iter().filter(|o| test(o)).count();
+        // Lost of promised, and at how many of the cuts.
+        let lost = |numbers: &dyn Fn(&Outcome) -> (u32, u32)| {
+            let (mut gone, mut all, mut cuts) = (0, 0, 0);
+            for (kept, promised) in outcomes.iter().map(numbers) {
+                let missing = promised.saturating_sub(kept);
+                (gone, all) = (gone + missing, all + promised);
+                cuts += u32::from(missing > 0);
+            }
+            match gone {
+                0 => format!("0 of {all}"),
+                _ => format!("{gone} of {all}, at {cuts} cuts"),
+            }
+        };
+        let [fs, word] = head;
+        [
+            fs,
+            word,
+            outcomes.len().to_string(),
+            self.verdicts(outcomes),
+            count(&|o| !o.mounted).to_string(),
+            count(&|o| !o.is_clean()).to_string(),
+            lost(&|o| (o.kept.lines, o.promised.lines)),
+            lost(&|o| (o.kept.files, o.promised.files)),
+        ]
+    }
+
+    /// Exit codes of the repair, and how often each.
+    fn verdicts(&self, outcomes: &[Outcome]) -> String {
+        if self.fs.repair().is_none() {
+            return "- (mount repairs)".to_string();
+        }
+        let mut codes: Vec<Option<i32>> = outcomes.iter().map(|o| o.repair).collect();
+        codes.sort_unstable();
+        let parts: Vec<String> = codes
+            .chunk_by(|a, b| a == b)
+            .map(|same| match same[0] {
+                Some(code) => format!("{code}: {}×", same.len()),
+                None => format!("no end: {}×", same.len()),
+            })
+            .collect();
+        parts.join(", ")
+    }
+
+    /// What must not be: a promise broken, or a file system that cannot be mended, on a card that keeps its
+    /// word; and a series that did not come to its end on any.
+    pub fn complaint(&self) -> Option<String> {
+        let name = format!("{} on the {} card", self.fs.name(), self.word.name());
+        let outcomes = match &self.outcomes {
+            Err(error) => return Some(format!("{name}: {error}")),
+            Ok(outcomes) => outcomes,
+        };
+        let bad = |o: &&Outcome| self.word == Word::Honest && !(o.is_kept() && o.is_clean());
+        let worst = outcomes.iter().find(bad)?;
+        Some(format!(
+            "{name}, cut at {}: {} of {} lines and {} of {} files are there, mounted {}, repair {:?}, check {:?}\n{}",
+            worst.at,
+            worst.kept.lines,
+            worst.promised.lines,
+            worst.kept.files,
+            worst.promised.files,
+            worst.mounted,
+            worst.repair,
+            worst.check,
+            worst.said.trim_end()
+        ))
+    }
+}
+
+/// The table for a terminal.
+pub fn table(subject: &Subject, rows: &[Row], console: &Console) -> String {
+    let mut table = console.table(&COLUMNS);
+    for row in rows {
+        table.add_row(row.cells());
+    }
+    format!("{}\n{}\n\n", subject.title(), lines_of(&table))
+}
+
+/// The page docs/power-cuts.md.
+pub fn page(subject: &Subject, rows: &[Row], points: u32, version: &str) -> String {
+    let mut page = format!(
+        "# What a power cut leaves\n\n\
+         Made by `make cuts`; do not edit. A program on a real file system of Linux {version} appends {LINES} lines to a log, with\n\
+         `fsync` after each, and makes a file after every fourth, with `fsync` of file and folder; the card is {}.\n\
+         At {points} moments of that, spread evenly in virtual time, the power goes. From what the card then holds a kernel\n\
+         starts, repairs (`e2fsck -f -y`, `fsck.f2fs -f`, `fsck.vfat -a -w`, `fsck.exfat -y`; the others are repaired by mounting\n\
+         them), mounts, counts the lines and files for which `fsync` had returned, unmounts, and checks again.\n\n\
+         - The **honest** card has everything on the medium when it says that it has flushed, and recognises a page whose\n  \
+           programming the cut interrupted: the copy before it counts.\n\
+         - The **tearing** card flushes as well, but takes an interrupted page for good. What was being overwritten is lost with\n  \
+           what was to replace it.\n\
+         - The **lying** card answers flushes at once and does nothing, and takes interrupted pages for good.\n\n\
+         \"Repair said\" has the exit codes of the repair (0: nothing to do, or done; 1: repaired; others: see its manual).\n\n| {} |\n|{}\n",
+        subject.title(),
+        COLUMNS.join(" | "),
+        "---|".repeat(COLUMNS.len())
+    );
+    for row in rows {
+        let _ = writeln!(page, "| {} |", row.cells().join(" | "));
+    }
+    page
+}

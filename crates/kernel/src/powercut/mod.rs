@@ -1,0 +1,302 @@
+//! Power cuts in virtual time: what of that which `fsync` had returned for is there when the power comes
+//! back, on cards that keep their word and on one that does not.
+//!
+//! A program appends lines to a log with `fsync` after each, and makes files, synced with their folder. At
+//! many moments of that run it is kept what the card would hold if its power went; from each such image
+//! a kernel starts, repairs what its repair program finds, mounts, and counts.
+
+mod moments;
+
+use crate::aftermath::{self, Torn};
+use crate::calls::Call;
+use crate::contents::Contents;
+use crate::filesystem::FileSystem;
+use crate::guest;
+use crate::job::{self, Settings};
+use crate::session::{Run, SessionError};
+use crate::workload::{self, Workload};
+use moments::{Moment, Watched};
+use nandscope_device::Device;
+use nandscope_units::Nanos;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// How a card takes a power cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Word {
+    /// What it says it has flushed is on the medium, and a page whose programming the cut interrupts is
+    /// recognised: the copy before it counts.
+    Honest,
+    /// It flushes, but takes an interrupted page for good: what was being overwritten is lost with the new.
+    Tearing,
+    /// It answers flushes at once and does nothing, and takes interrupted pages for good.
+    Lying,
+}
+
+impl Word {
+    /// All of them.
+    pub const ALL: [Word; 3] = [Word::Honest, Word::Tearing, Word::Lying];
+
+    /// A name for people.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Word::Honest => "honest",
+            Word::Tearing => "tearing",
+            Word::Lying => "lying",
+        }
+    }
+
+    const fn torn(self) -> Torn {
+        match self {
+            Word::Honest => Torn::Old,
+            Word::Tearing | Word::Lying => Torn::Garbage,
+        }
+    }
+}
+
+/// What a program had been promised when the power went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Promises {
+    /// Lines of the log.
+    pub lines: u32,
+    /// Files.
+    pub files: u32,
+}
+
+impl Promises {
+    /// After so many calls of fsync: one for the log's name, then, over and over, four for lines and two for a file.
+    const fn after(calls: usize) -> Promises {
+        let calls = calls.saturating_sub(1) as u32;
+        let rest = calls % 6;
+        let lines = if rest < 4 { rest } else { 4 };
+        Promises {
+            lines: calls / 6 * 4 + lines,
+            files: calls / 6,
+        }
+    }
+}
+
+/// What a power cut at one moment left.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// When the power went, on the kernel's clock.
+    pub at: Nanos,
+    /// What had been promised.
+    pub promised: Promises,
+    /// What is there of it.
+    pub kept: Promises,
+    /// Exit code of the repair; none where there is no such program.
+    pub repair: Option<i32>,
+    /// It could be mounted.
+    pub mounted: bool,
+    /// Exit code of the check behind it all; none where there is no such program.
+    pub check: Option<i32>,
+    /// What the programs said, or why the kernel did not come to its end.
+    pub said: String,
+    /// The kernel came to the end of the check.
+    pub finished: bool,
+}
+
+impl Outcome {
+    /// Nothing that was promised is missing.
+    pub fn is_kept(&self) -> bool {
+        self.finished && self.mounted && self.kept == self.promised
+    }
+
+    /// Mounted, and the check at the end had nothing to say against it.
+    pub fn is_clean(&self) -> bool {
+        self.finished && self.mounted && self.check.unwrap_or(0) == 0
+    }
+}
+
+/// What a series of cuts needs.
+#[derive(Clone, Copy, Debug)]
+pub struct Series<'a> {
+    /// The kernel.
+    pub kernel: &'a Path,
+    /// The file system.
+    pub fs: FileSystem,
+    /// How the card takes it.
+    pub word: Word,
+    /// How many moments.
+    pub points: u32,
+    /// Lines that the program writes.
+    pub lines: u32,
+}
+
+impl Series<'_> {
+    fn settings(&self) -> Settings {
+        Settings {
+            variables: vec![("CUT_LINES".to_string(), self.lines.to_string())],
+            flushes_lie: self.word == Word::Lying,
+            torn: self.word.torn(),
+            ..Settings::default()
+        }
+    }
+
+    /// Runs the series on copies of `device`, which is fresh. The cuts are spread evenly from the first operation of
+    /// the program to the end of the `sync` behind its last.
+    ///
+    /// # Errors
+    /// Where the run without a cut does not come to its end. What goes wrong after a cut is an outcome.
+    pub fn run(
+        &self,
+        device: &Device,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Vec<Outcome>, SessionError> {
+        let (scout, _) = self.work(device, &[], stop)?;
+        let marks = guest::marks(&scout.console);
+        let at = |name: &str| marks.iter().find(|m| m.name == name).map_or(0, |m| m.at.0);
+        let (from, to) = (at("work"), at("idle"));
+        let times: Vec<Nanos> = (0..u64::from(self.points))
+            .map(|n| Nanos(from + (to - from) * (2 * n + 1) / (2 * u64::from(self.points))))
+            .collect();
+        let (run, moments) = self.work(device, &times, stop)?;
+        let marks = guest::marks(&run.console);
+        let began = marks.iter().find(|m| m.name == "work").map(|m| m.at);
+        let synced = |at: Nanos| {
+            let is_ours = |c: &&Call| {
+                c.name() == "fsync" && c.result == 0 && began.is_some_and(|b| c.start >= b)
+            };
+            let calls = run.calls.iter().filter(is_ours);
+            Promises::after(calls.filter(|c| c.end <= at).count())
+        };
+        let mut outcomes = Vec::new();
+        // The same image with the same promises has the same outcome; between two writes cuts are equal.
+        let mut known: BTreeMap<(u32, u32, u32), Outcome> = BTreeMap::new();
+        for moment in &moments {
+            if stop() {
+                break;
+            }
+            let image = self.image(device, &run, moment);
+            let promised = synced(moment.at);
+            let outcome = known
+                .entry((image.checksum(), promised.lines, promised.files))
+                .or_insert_with(|| self.after(device, image, moment.at, promised, stop));
+            outcomes.push(Outcome {
+                at: moment.at,
+                ..outcome.clone()
+            });
+        }
+        Ok(outcomes)
+    }
+
+    /// The program's run, watched at `times`.
+    fn work(
+        &self,
+        device: &Device,
+        times: &[Nanos],
+        stop: &dyn Fn() -> bool,
+    ) -> Result<(Run, Vec<Moment>), SessionError> {
+        let settings = self.settings();
+        let script = job::script(self.fs, &work(), &settings);
+        let mut session = job::session(self.kernel, &script, &settings, device.capacity());
+        session.keep_changes = true;
+        let mut device = device.clone();
+        let mut contents = Contents::new(device.capacity().0);
+        let now = device.now();
+        let ahead: Vec<Nanos> = times.iter().map(|at| *at + now).collect();
+        let mut watched = Watched::new(&mut device, &ahead);
+        let run = session.run(&mut watched, now, &mut contents, stop)?;
+        let mut moments = watched.into_moments();
+        for moment in &mut moments {
+            moment.at = moment.at.saturating_sub(now);
+        }
+        Ok((run, moments))
+    }
+
+    /// What the card holds after the cut.
+    fn image(&self, device: &Device, run: &Run, moment: &Moment) -> Contents {
+        let mut contents = Contents::new(device.capacity().0);
+        let changes = &run.changes[..moment.changes.min(run.changes.len())];
+        aftermath::apply(&mut contents, changes, &moment.cut, self.word.torn());
+        contents
+    }
+
+    fn after(
+        &self,
+        device: &Device,
+        mut image: Contents,
+        at: Nanos,
+        promised: Promises,
+        stop: &dyn Fn() -> bool,
+    ) -> Outcome {
+        let ran = job::run_script(
+            self.kernel,
+            &check_script(self.fs, promised),
+            &Settings::default(),
+            &mut device.clone(),
+            &mut image,
+            stop,
+        );
+        let (said, finished) = match &ran {
+            Ok(run) => (run.console.clone(), true),
+            Err(error) => (error.to_string(), false),
+        };
+        let values = guest::values(&said);
+        let value = |name: &str| {
+            values
+                .iter()
+                .find(|(n, _)| n == name)
+                .map(|(_, v)| *v as i32)
+        };
+        let count = |name: &str| value(name).and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
+        Outcome {
+            at,
+            promised,
+            kept: Promises {
+                lines: count("lines"),
+                files: count("files"),
+            },
+            repair: value("repair"),
+            mounted: value("mounted").is_some(),
+            check: value("check"),
+            said,
+            finished,
+        }
+    }
+}
+
+/// The program that makes promises.
+fn work() -> Workload {
+    workload::own("promises", include_str!("../guest/powercut/work.sh"))
+}
+
+fn check_script(fs: FileSystem, promised: Promises) -> String {
+    let on_disk = |command: Option<&str>| command.unwrap_or_default().replace("$DEV", "/dev/vda");
+    let variables = [
+        ("FS", fs.name().to_string()),
+        ("REPAIR", on_disk(fs.repair())),
+        ("CHECK", on_disk(fs.check())),
+        ("LINES_PROMISED", promised.lines.to_string()),
+        ("FILES_PROMISED", promised.files.to_string()),
+    ];
+    guest::script(&variables, include_str!("../guest/powercut/after.sh"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn promises_follow_the_order_of_the_calls() {
+        let after = |calls| {
+            let p = Promises::after(calls);
+            (p.lines, p.files)
+        };
+        let expected = [
+            (0, 0),
+            (0, 0),
+            (1, 0),
+            (2, 0),
+            (3, 0),
+            (4, 0),
+            (4, 0),
+            (4, 1),
+            (5, 1),
+        ];
+        for (calls, expected) in expected.into_iter().enumerate() {
+            assert_eq!(after(calls), expected, "{calls} calls");
+        }
+    }
+}

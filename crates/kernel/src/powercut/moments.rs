@@ -1,0 +1,111 @@
+//! A device that is asked at many moments of one run what a power cut would leave of it. Each answer
+//! comes from a copy, so that the run goes on as if nothing had been asked: a hundred cuts cost one run.
+
+use nandscope_device::{Command, CommandKind, Completion, Cut, Device, Status, Telemetry};
+use nandscope_measure::sim::VirtualDevice;
+use nandscope_units::{Bytes, Nanos};
+use std::collections::{BTreeSet, VecDeque};
+
+/// What a cut at one moment would leave.
+#[derive(Clone, Debug)]
+pub struct Moment {
+    /// When.
+    pub at: Nanos,
+    /// How many of the run's changes had happened: writes that were submitted, discards that were done.
+    pub changes: usize,
+    /// What is lost of them.
+    pub cut: Cut,
+}
+
+/// A device that is watched; see the module's text.
+pub struct Watched<'a> {
+    device: &'a mut Device,
+    ahead: VecDeque<Nanos>,
+    discards: BTreeSet<u64>,
+    changes: usize,
+    moments: Vec<Moment>,
+}
+
+impl<'a> Watched<'a> {
+    /// Watches `device` at `times`, which are in order and not in its past.
+    pub fn new(device: &'a mut Device, times: &[Nanos]) -> Self {
+        device.track_writes();
+        Watched {
+            device,
+            ahead: times.iter().copied().collect(),
+            discards: BTreeSet::new(),
+            changes: 0,
+            moments: Vec::new(),
+        }
+    }
+
+    /// What was seen, as far as the run came.
+    pub fn into_moments(self) -> Vec<Moment> {
+        self.moments
+    }
+
+    fn look(&mut self, at: Nanos) {
+        self.ahead.pop_front();
+        self.moments.push(Moment {
+            at,
+            changes: self.changes,
+            cut: self.device.clone().cut_power(),
+        });
+    }
+
+    fn count(&mut self, completions: &[Completion]) {
+        for completion in completions {
+            let discard = self.discards.remove(&completion.tag);
+            self.changes += usize::from(discard && completion.status == Status::Ok);
+        }
+    }
+}
+
+impl VirtualDevice for Watched<'_> {
+    fn submit(&mut self, command: Command, at: Nanos) -> Result<(), String> {
+        while let Some(next) = self.ahead.front().copied().filter(|next| *next <= at) {
+            let mut passed = Vec::new();
+            while self.device.now() < next && passed.is_empty() {
+                self.device.advance(next, &mut passed);
+            }
+            // Whoever submits has taken every completion up to now.
+            if !passed.is_empty() {
+                return Err(format!("a completion before {next} was passed over"));
+            }
+            self.look(next);
+        }
+        match command.kind {
+            CommandKind::Write { .. } => self.changes += 1,
+            CommandKind::Discard => _ = self.discards.insert(command.tag),
+            _ => {}
+        }
+        VirtualDevice::submit(self.device, command, at)
+    }
+
+    fn next_event(&self) -> Option<Nanos> {
+        self.device.next_event()
+    }
+
+    fn advance(&mut self, until: Nanos, completions: &mut Vec<Completion>) -> Nanos {
+        let before = completions.len();
+        loop {
+            let next = self.ahead.front().copied().filter(|next| *next <= until);
+            let reached = self.device.advance(next.unwrap_or(until), completions);
+            match next {
+                Some(next) if reached >= next && completions.len() == before => self.look(next),
+                _ => {
+                    self.count(&completions[before..]);
+                    return reached;
+                }
+            }
+        }
+    }
+
+    fn telemetry(&mut self, at: Nanos) -> Telemetry {
+        VirtualDevice::telemetry(self.device, at)
+    }
+
+    fn capacity(&self) -> Bytes {
+        self.device.capacity()
+    }
+}
