@@ -5,7 +5,7 @@ RELEASE = cargo run --quiet --release --
 DEVICE ?= sim:sm2708-250gb
 OUT ?= target/report
 
-.PHONY: test bench bench-fio bench-serve fuzz report static fs tools
+.PHONY: test bench bench-fio bench-serve fuzz report static fs cuts tools
 
 test: tools
 	scripts/test.sh
@@ -45,3 +45,10 @@ TALK_CARDS = toshiba-class10-16gb kingston-class10-32gb kingston-8gb sandisk-ult
 fs: tools
 	$(RELEASE) kernel build
 	$(RELEASE) fs $(addprefix sim:,$(TALK_CARDS)) --host sabrelite --page docs/filesystems.md
+
+# Power cuts on all file systems at CUTS (100) moments each, and docs/power-cuts.md.
+CUTS ?= 100
+cuts: tools
+	$(RELEASE) kernel build
+	$(RELEASE) fs sim:samsung-evo-16gb --host sabrelite --fs ext4,f2fs,nilfs2,vfat,exfat,btrfs,xfs \
+		--cuts $(CUTS) --page docs/power-cuts.md

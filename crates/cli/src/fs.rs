@@ -109,6 +109,15 @@ impl Subject {
         Device::new(&self.simulated.device_source.profile, host, seed)
     }
 
+    /// A fresh device that differs in how many allocation units it keeps open.
+    fn device_with_open(&self, seed: u64, open: u32) -> Result<Device, String> {
+        let mut profile = self.simulated.device_source.profile.clone();
+        if let Some(card) = &mut profile.card {
+            card.open_aus = open;
+        }
+        Device::new(&profile, &self.simulated.host_source.profile, seed)
+    }
+
     fn title(&self) -> &str {
         &self.simulated.device_source.profile.device.title
     }

@@ -15,8 +15,10 @@ const F_VERSION_1: u64 = 1 << 32;
 
 /// Length of the configuration that we keep; what lies beyond reads as zero.
 pub const CONFIG_BYTES: usize = 96;
-/// Most segments of a request.
-const SEGMENTS: u32 = 126;
+/// Most segments of a request: so many that a request of 4 MiB in single pages has room. With fewer than
+/// the largest request has pages, it would be an accident where Linux cuts requests: at how many of their
+/// pages happen to be neighbours in its memory, which differs from run to run.
+const SEGMENTS: u32 = 1024;
 /// Length of the answer to GET_ID.
 const ID_BYTES: u32 = 20;
 /// Bytes of the header of a request.

@@ -83,7 +83,7 @@ pub fn measure(
     let sync = Window::between(&marks, "sync", "idle").ok_or_else(missing)?;
     let start = settings.partition_start.map_or(0, |at| at.0);
     let layout = Layout::read(fs, &contents, start);
-    let conduct = Conduct::of(
+    let mut conduct = Conduct::of(
         window,
         &run.events,
         &run.calls,
@@ -91,6 +91,10 @@ pub fn measure(
         card.unit,
         card.open,
     );
+    // Of other workloads a call of fsync says nothing of a file.
+    if workload.name != "create" {
+        conduct.per_file = None;
+    }
     let writes = run.events.iter().filter(|e| e.kind == OpKind::Write);
     Ok(Cell {
         fs,

@@ -339,13 +339,16 @@ fn units_over_time(writes: &[&Event], unit: u64) -> Vec<(Nanos, f64)> {
         .collect()
 }
 
-/// Writes between the ends of successive `sync` calls, where there are several.
+/// Writes between the ends of successive calls of `sync`, where there are several, or else of `fsync`.
 fn per_file(writes: &[&Event], calls: &[&Call], layout: &Layout) -> Option<PerFile> {
-    let ends: Vec<Nanos> = calls
-        .iter()
-        .filter(|c| c.name() == "sync")
-        .map(|c| c.end)
-        .collect();
+    let ends_of = |name: &str| -> Vec<Nanos> {
+        let mine = calls.iter().filter(|c| c.name() == name);
+        mine.map(|c| c.end).collect()
+    };
+    let mut ends = ends_of("sync");
+    if ends.len() < 2 {
+        ends = ends_of("fsync");
+    }
     // The first file pays for what is set up once; the last sync is that behind the work.
     if ends.len() < 5 {
         return None;

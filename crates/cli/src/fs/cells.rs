@@ -5,7 +5,8 @@ use super::Subject;
 use crate::console::Console;
 use crate::interrupt::Interrupt;
 use crate::run::progress::Line;
-use nandscope_kernel::cell::{self, Cell};
+use nandscope_device::Fill;
+use nandscope_kernel::cell::{self, Card, Cell};
 use nandscope_kernel::filesystem::FileSystem;
 use nandscope_kernel::job::Settings;
 use nandscope_kernel::workload::Workload;
@@ -28,6 +29,10 @@ pub struct Plan {
     pub settings: Settings,
     /// For which part of the page; empty for the table.
     pub group: &'static str,
+    /// The card was written in full before, in ascending order, and hears of no discards.
+    pub used: bool,
+    /// The card keeps so many allocation units open, instead of its own number.
+    pub open: Option<u32>,
 }
 
 impl Plan {
@@ -39,6 +44,8 @@ impl Plan {
             workload,
             settings,
             group: "",
+            used: false,
+            open: None,
         }
     }
 }
@@ -140,17 +147,28 @@ fn measure(
     plan: &Plan,
     interrupt: &Interrupt,
 ) -> Result<Cell, String> {
-    let mut device = subject.device(1)?;
+    let mut device = match plan.open {
+        None => subject.device(1)?,
+        Some(open) => subject.device_with_open(1, open)?,
+    };
     let settings = Settings {
         discard_granularity: subject.card.unit,
+        discard: plan.settings.discard && !plan.used,
         ..plan.settings.clone()
+    };
+    if plan.used {
+        device.precondition(1.0, Fill::Sequential);
+    }
+    let card = Card {
+        open: plan.open.unwrap_or(subject.card.open),
+        ..subject.card
     };
     let cell = cell::measure(
         kernel,
         plan.fs,
         &plan.workload,
         &settings,
-        subject.card,
+        card,
         &mut device,
         &|| interrupt.asked(),
     );

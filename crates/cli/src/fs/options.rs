@@ -35,6 +35,9 @@ pub struct Options {
     /// Then delete a third of it and fill up again, so often
     #[arg(long, default_value_t = 0, value_name = "ROUNDS")]
     age: u32,
+    /// The card is one in use: all of it was written before, in ascending order, and no discard reaches it
+    #[arg(long)]
+    used: bool,
     /// Use a partition from this offset on, instead of the whole device
     #[arg(long, value_name = "OFFSET")]
     partition: Option<String>,
@@ -87,6 +90,7 @@ pub struct Chosen {
     mount: Vec<(FileSystem, String)>,
     seeds: u64,
     topology: bool,
+    used: bool,
 }
 
 /// The workloads of the talk.
@@ -163,6 +167,7 @@ impl Chosen {
             mount: per_fs(&arguments.mount, "--mount")?,
             seeds: arguments.seeds,
             topology: arguments.topology,
+            used: arguments.used,
         };
         chosen.check_tools()?;
         Ok(chosen)
@@ -200,7 +205,10 @@ impl Chosen {
                         seed,
                         ..self.settings_for(*fs, discard)
                     };
-                    plans.push(Plan::new(subject, *fs, workload.clone(), settings));
+                    plans.push(Plan {
+                        used: self.used,
+                        ..Plan::new(subject, *fs, workload.clone(), settings)
+                    });
                 }
             }
         }

@@ -1,0 +1,114 @@
+//! Virtual time against real time: the same programs on ext4 on the same card, once in virtual time
+//! (`nandscope fs`), once on the served card, mounted by the kernel of this machine through FUSE and a loop device.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![cfg(target_os = "linux")]
+
+#[path = "support/block.rs"]
+mod block;
+#[path = "support/serving.rs"]
+mod serving;
+mod support;
+
+use block::{Mounted, can_mount};
+use serving::{have, run};
+use std::io::Write;
+use std::time::Instant;
+use support::Folder;
+
+/// Lines of a log and files of 128 KiB, each synced, so that both kernels write at the same moments.
+const LOAD: &str = r#"
+work() {
+    try perl -e '
+        use strict; use warnings; use IO::Handle;
+        my ($folder) = @ARGV;
+        open(my $log, ">>", "$folder/log") or die "$!";
+        for my $n (1 .. 200) {
+            syswrite($log, sprintf("%06d something happened\n", $n)) or die "$!";
+            $log->sync or die "$!";
+            next if $n % 5;
+            open(my $file, ">", "$folder/file$n") or die "$!";
+            syswrite($file, "d" x 131072) or die "$!";
+            $file->sync or die "$!";
+        }' "$MNT"
+}
+"#;
+/// As `nandscope fs` makes and mounts ext4.
+const MKFS: [&str; 6] = [
+    "-q",
+    "-F",
+    "-U",
+    "6e616e64-7363-4f70-a550-000000000001",
+    "-E",
+    "hash_seed=6e616e64-7363-4f70-a550-000000000001",
+];
+
+/// Seconds of the load on the served card, in real time.
+fn served(folder: &Folder, target: &str) -> f64 {
+    let mounted = Mounted::start(folder, target, &[]);
+    let device = mounted.block();
+    run(folder, "mkfs.ext4", &[&MKFS[..], &[&device.0]].concat());
+    let options = "noatime,noinit_itable";
+    run(
+        folder,
+        "mount",
+        &["-t", "ext4", "-o", options, &device.0, "fs"],
+    );
+    let script = "set -e; try() { \"$@\"; }; . ./load.sh; mkdir -p fs/w; MNT=fs/w; sync -f fs; \
+                  from=$EPOCHREALTIME; work; sync -f fs; echo $from $EPOCHREALTIME";
+    let said = run(folder, "bash", &["-c", script]);
+    run(folder, "umount", &["fs"]);
+    drop(device);
+    mounted.finish();
+    let times: Vec<f64> = said
+        .split_whitespace()
+        .map(|t| t.parse().unwrap())
+        .collect();
+    times[1] - times[0]
+}
+
+#[test]
+#[cfg_attr(not(feature = "slow"), ignore = "slow: half a minute in real time")]
+fn slow_ext4_takes_as_long_in_virtual_time_as_on_the_served_card() {
+    if !can_mount() || !have(&["mkfs.ext4", "losetup", "mount", "perl"]) {
+        return;
+    }
+    let folder = Folder::new("fs-served");
+    if folder.run(&["kernel", "path"]).code != Some(0) {
+        let text =
+            "SKIPPED: virtual against real time: there is no kernel (`nandscope kernel build`)";
+        let _ = writeln!(std::io::stderr(), "{text}");
+        return;
+    }
+    // Small, so that both kernels make and read little.
+    let text = include_str!("../../../profiles/kingston-8gb.toml");
+    let line = text.lines().find(|l| l.starts_with("capacity_bytes"));
+    let text = text.replace(line.unwrap(), "capacity_bytes = 536870912");
+    let target = format!("sim:{}", folder.file("small.toml", &text).display());
+    folder.file("load.sh", LOAD);
+    std::fs::create_dir(folder.0.join("fs")).unwrap();
+    let arguments = [
+        "fs", &target, "--fs", "ext4", "--script", "load.sh", "-o", "virtual",
+    ];
+    folder.run(&arguments).succeeds();
+    let result: serde_json::Value =
+        serde_json::from_str(&folder.read("virtual/result.json")).unwrap();
+    let figures = result["figures"].as_array().unwrap();
+    let time = figures.iter().find(|f| f["id"] == "fs.load-ext4.time");
+    let time = time.unwrap()["value"].as_f64().unwrap();
+    // A machine that others use only adds to real time: a disturbed run is taken again.
+    let began = Instant::now();
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        let real = served(&folder, &target);
+        seen.push(real);
+        if (0.9..=1.1).contains(&(real / time)) {
+            println!("{time:.3} s in virtual time, {real:.3} s on the served card");
+            return;
+        }
+    }
+    panic!(
+        "{time} s in virtual time, on the served card {seen:?} s, in {:?}",
+        began.elapsed()
+    );
+}
