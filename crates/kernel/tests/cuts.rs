@@ -1,7 +1,7 @@
 //! Power cuts in virtual time, then fsck, mount, and everything whose fsync had returned must be there, on an honest
 //! card. On a card that tears pages or lies about flushes things may be lost; there it must be possible to say
 //! what. Needs a kernel (`nandscope kernel build`). `NANDSCOPE_CUTS` is the number of points per file system
-//! and card, 3 without it; docs/power-cuts.md has 100.
+//! and card, 3 without it; docs/power-cuts.md has the table of more.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]

@@ -191,7 +191,7 @@ pub fn table(subject: &Subject, rows: &[Row], console: &Console) -> String {
 pub fn page(subject: &Subject, rows: &[Row], points: u32, version: &str) -> String {
     let mut page = format!(
         "# What a power cut leaves\n\n\
-         Made by `make cuts`; do not edit. A program on a real file system of Linux {version} appends {LINES} lines to a log, with\n\
+         Made by `make cuts CUTS={points}`; do not edit. A program on a real file system of Linux {version} appends {LINES} lines to a log, with\n\
          `fsync` after each, and makes a file after every fourth, with `fsync` of file and folder; the card is {}.\n\
          At {points} moments of that, spread evenly in virtual time, the power goes. From what the card then holds a kernel\n\
          starts, repairs (`e2fsck -f -y`, `fsck.f2fs -f`, `fsck.vfat -a -w`, `fsck.exfat -y`; the others are repaired by mounting\n\
