@@ -27,7 +27,7 @@ if grep -q '^slow' crates/device/Cargo.toml; then
 fi
 
 stage "slow tests of served cards, in real time"
-cargo test -p nandscope --features slow --test serve_file --test serve_faults --test serve_guest --test fs_served -- slow 2>&1 | tee -a "$log"
+cargo test -p nandscope --features slow --test serve_file --test serve_faults --test serve_guest -- slow 2>&1 | tee -a "$log"
 
 stage "release build"
 cargo build --release
@@ -40,6 +40,7 @@ nandscope=$target/release/nandscope
 stage "real file systems in virtual time, in a kernel that is built for it"
 XDG_CACHE_HOME=$work/cache "$nandscope" kernel build
 XDG_CACHE_HOME=$work/cache cargo test --workspace --test fs --test cuts 2>&1 | tee -a "$log"
+XDG_CACHE_HOME=$work/cache cargo test -p nandscope --features slow --test fs_served -- slow 2>&1 | tee -a "$log"
 
 stage "a report in a browser"
 "$nandscope" review sim:sm2708-250gb --quick -o "$work/report" >/dev/null
