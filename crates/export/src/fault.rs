@@ -47,6 +47,7 @@ read-only on|off                      no more writes are taken
 slow PROBABILITY MILLISECONDS         commands take longer at random
 lie on|off                            flush and FUA are acknowledged and not done
 fake SIZE wrap|drop|stale | fake off  holds no more than SIZE
+fake SIZE cached SECTORS              and a cache keeps so many sectors of the rest
 corrupt PROBABILITY                   writes lose a bit at random
 tamper OFFSET LENGTH                  reads give other bytes from the second time on
 after N writes ORDER                  the order when N more writes have come
@@ -83,13 +84,20 @@ fn parse(words: &[&str]) -> Result<Order, String> {
         ["slow", p, ms] => Order::Slow(probability(p)?, milliseconds(ms)?),
         ["lie", state] => Order::Lie(switch(state)?),
         ["fake", "off"] => Order::Fake(None),
+        ["fake", size, "cached", sectors] => Order::Fake(Some(Fake {
+            holds: whole_sectors(size)?,
+            beyond: match sectors.parse() {
+                Ok(sectors) if sectors > 0 => Beyond::Cached(sectors),
+                _ => return Err(format!("`{sectors}` is no number of sectors")),
+            },
+        })),
         ["fake", size, beyond] => Order::Fake(Some(Fake {
             holds: whole_sectors(size)?,
             beyond: match *beyond {
                 "wrap" => Beyond::Wrap,
                 "drop" => Beyond::Drop,
                 "stale" => Beyond::Stale,
-                other => return Err(format!("`{other}` is none of wrap, drop, stale")),
+                other => return Err(format!("`{other}` is none of wrap, drop, stale, cached SECTORS")),
             },
         })),
         ["corrupt", p] => Order::Corrupt(probability(p)?),
@@ -276,6 +284,11 @@ mod tests {
             beyond: Beyond::Wrap,
         };
         assert_eq!(read("fake 1536 wrap"), Order::Fake(Some(fake)));
+        let fake = Fake {
+            holds: 1536,
+            beyond: Beyond::Cached(32),
+        };
+        assert_eq!(read("fake 1536 cached 32"), Order::Fake(Some(fake)));
         let late = Order::AfterWrites(7, Box::new(Order::PowerCycle));
         assert_eq!(read("after 7 writes power cycle"), late);
         for (text, part) in [
@@ -286,6 +299,7 @@ mod tests {
             ("slow 1 -3", "no time"),
             ("fake 1000 wrap", "whole sectors"),
             ("fake 512 melt", "wrap, drop, stale"),
+            ("fake 512 cached 0", "no number of sectors"),
             ("unreadable 5 0", "no bytes"),
             ("after x writes clear", "no number"),
             ("after 1 writes after 1 writes clear", "once more"),

@@ -2,7 +2,10 @@
 //! otherwise than they were written.
 
 use std::cell::Cell;
+use std::collections::VecDeque;
 use std::ops::Range;
+
+const SECTOR: u64 = nandscope_units::SECTOR_BYTES;
 
 /// A card that claims more than it holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +25,8 @@ pub enum Beyond {
     Drop,
     /// They are dropped; what is read is what lies at the address modulo what it holds.
     Stale,
+    /// So many sectors, those written last, are kept; the others are dropped, and zeroes are read.
+    Cached(u64),
 }
 
 /// A piece of a range: where it lies, and how long it is.
@@ -41,7 +46,7 @@ impl Fake {
             let here = match self.beyond {
                 _ if at < self.holds => true,
                 Beyond::Wrap => true,
-                Beyond::Drop => false,
+                Beyond::Drop | Beyond::Cached(_) => false,
                 Beyond::Stale => !writing,
             };
             at += piece;
@@ -61,6 +66,8 @@ struct Tampered {
 #[derive(Debug, Default)]
 pub struct Distortion {
     fake: Option<Fake>,
+    /// Sectors beyond what it holds, by number, the latest at the end.
+    cache: VecDeque<(u64, [u8; SECTOR as usize])>,
     tampered: Vec<Tampered>,
 }
 
@@ -71,6 +78,37 @@ impl Distortion {
 
     pub fn set_fake(&mut self, fake: Option<Fake>) {
         self.fake = fake;
+        self.cache.clear();
+    }
+
+    /// Keeps those sectors of what is written that only a cache stands for.
+    pub fn remember(&mut self, offset: u64, data: &[u8]) {
+        let Some(Fake {
+            holds,
+            beyond: Beyond::Cached(room),
+        }) = self.fake
+        else {
+            return;
+        };
+        let end = offset + data.len() as u64;
+        // What a card holds is a whole number of sectors.
+        for sector in offset.max(holds) / SECTOR..end.div_ceil(SECTOR) {
+            let from = (sector * SECTOR).max(offset.max(holds));
+            let to = ((sector + 1) * SECTOR).min(end);
+            if from >= to {
+                continue;
+            }
+            let old = self.cache.iter().position(|(s, _)| *s == sector);
+            let old = old.and_then(|at| self.cache.remove(at));
+            let mut contents = old.map_or([0; SECTOR as usize], |(_, contents)| contents);
+            let within = (from % SECTOR) as usize;
+            let piece = &data[(from - offset) as usize..(to - offset) as usize];
+            contents[within..within + piece.len()].copy_from_slice(piece);
+            self.cache.push_back((sector, contents));
+            if self.cache.len() as u64 > room {
+                self.cache.pop_front();
+            }
+        }
     }
 
     pub fn tamper(&mut self, range: Range<u64>) {
@@ -86,9 +124,18 @@ impl Distortion {
         }
     }
 
-    /// Changes what was read from `offset` on, where it has been read before.
+    /// Changes what was read from `offset` on, where a cache has it, and where it has been read before.
     pub fn change(&self, data: &mut [u8], offset: u64) {
         let end = offset + data.len() as u64;
+        for (sector, contents) in &self.cache {
+            let from = (sector * SECTOR).max(offset);
+            let to = ((sector + 1) * SECTOR).min(end);
+            if from < to {
+                let within = (from % SECTOR) as usize;
+                let piece = &contents[within..within + (to - from) as usize];
+                data[(from - offset) as usize..(to - offset) as usize].copy_from_slice(piece);
+            }
+        }
         for tampered in &self.tampered {
             let from = tampered.range.start.max(offset);
             let to = tampered.range.end.min(end);

@@ -148,6 +148,7 @@ impl Store {
     pub fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), StoreError> {
         self.check(offset, data.len() as u64)?;
         let mut rest = data;
+        self.distortion.remember(offset, data);
         for (place, length) in self.distortion.pieces(offset, data.len() as u64, true) {
             let (piece, after) = rest.split_at(length as usize);
             rest = after;

@@ -41,7 +41,7 @@ pub(super) fn of_wrap<M: Medium>(
     for factor in prime_factors(period) {
         while period.is_multiple_of(factor)
             && period / factor > 1
-            && work.written + 2 < budget
+            && work.in_all(u64::MAX) + 4 < u64::from(budget)
             && is_period(work, period / factor)?
         {
             period /= factor;
@@ -57,7 +57,7 @@ pub(super) fn of_wrap<M: Medium>(
     let mut low = period.saturating_sub(1);
     let mut high = top.max(period);
     let mut next = period;
-    while high - low > 1 && work.written + 2 < budget {
+    while high - low > 1 && work.in_all(u64::MAX) + 4 < u64::from(budget) {
         work.tell(Stage::Narrowing, 0.5);
         if wraps(work, next, period)? {
             high = next;
@@ -99,9 +99,11 @@ pub(super) struct Test {
     pub(super) twice: bool,
 }
 
-/// Blocks that are tested in a round, where nothing needs to be pushed out of a cache. Between 2 and
-/// 8 the number of writes hardly differs; more of them mean fewer changes between writing and reading.
+/// Blocks that are tested in a round, where nothing needs to be pushed out of a cache and all lie in one or two
+/// allocation units: fewer changes between writing and reading.
 const TESTED: u64 = 8;
+/// Where they lie further apart, in blocks, each costs a card a merge, and halving costs the fewest.
+const NEAR: u64 = 16_384;
 
 /// Narrows down between a block that keeps (`low`, or −1 as `None`) and one that does not.
 pub(super) fn of_end<M: Medium>(
@@ -117,8 +119,8 @@ pub(super) fn of_end<M: Medium>(
     // `low` is now the first block that is not known to keep; the capacity lies in low ..= high.
     while low < high {
         let count = per_round(high - low, test);
-        let cost = count * (1 + u64::from(test.twice)) + test.flood;
-        if u64::from(work.written) + cost > u64::from(budget) {
+        let cost = count * (2 + u64::from(test.twice)) + test.flood;
+        if work.in_all(high) + cost > u64::from(budget) {
             break;
         }
         work.tell(Stage::Narrowing, 0.5);
@@ -148,7 +150,7 @@ pub(super) fn of_end<M: Medium>(
 /// Writes that a round of n blocks and a flood needs, times the rounds, is least at some n.
 fn per_round(span: u64, test: Test) -> u64 {
     if test.flood <= 1 {
-        return TESTED.min(span);
+        return if span > NEAR { 1 } else { TESTED.min(span) };
     }
     let rounds = |n: u64| {
         let mut rounds = 0;

@@ -1,7 +1,8 @@
 //! The journal of what was on the device: before a block is written, its contents are in a file
-//! that has reached the disk. Putting them back in the reverse order restores the device even where
+//! that has reached the disk. Putting the batches back in the reverse order restores the device even where
 //! blocks are names of the same memory: a block that already held a stamp of another one gets that
-//! stamp back, and the other one gets its own contents after it.
+//! stamp back, and the other one gets its own contents after it. Two such blocks of one batch hold the
+//! same, since all blocks of a batch are read before any of them is written.
 //!
 //! A batch that is not whole was interrupted while it was written; nothing of it had been touched
 //! on the device yet, and it is dropped.
@@ -46,6 +47,8 @@ pub struct Journal {
     subject: Subject,
     salt: Salt,
     originals: Vec<Original>,
+    /// Where in `originals` each batch ends.
+    ends: Vec<usize>,
     index: HashMap<u64, usize>,
 }
 
@@ -73,6 +76,7 @@ impl Journal {
             subject,
             salt,
             originals: Vec::new(),
+            ends: Vec::new(),
             index: HashMap::new(),
         })
     }
@@ -92,9 +96,10 @@ impl Journal {
             );
             io::Error::new(io::ErrorKind::InvalidData, what)
         })?;
-        let mut originals = Vec::new();
+        let (mut originals, mut ends) = (Vec::new(), Vec::new());
         while let Some((batch, behind)) = batch(rest, subject.block_bytes) {
             originals.extend(batch);
+            ends.push(originals.len());
             rest = behind;
         }
         let file = OpenOptions::new().write(true).open(path)?;
@@ -111,6 +116,7 @@ impl Journal {
             subject,
             salt,
             originals,
+            ends,
         })
     }
 
@@ -134,6 +140,7 @@ impl Journal {
             self.index.insert(block.place, self.originals.len());
             self.originals.push(block);
         }
+        self.ends.push(self.originals.len());
         Ok(())
     }
 
@@ -146,6 +153,13 @@ impl Journal {
     /// All blocks, in the order in which they were written down.
     pub fn originals(&self) -> &[Original] {
         &self.originals
+    }
+
+    /// The batches in the order in which they were written down. The blocks of a batch were read before
+    /// any of them was written.
+    pub fn batches(&self) -> impl DoubleEndedIterator<Item = &[Original]> {
+        let begin = |number: usize| number.checked_sub(1).map_or(0, |before| self.ends[before]);
+        (0..self.ends.len()).map(move |number| &self.originals[begin(number)..self.ends[number]])
     }
 
     /// Which device it belongs to.

@@ -32,12 +32,13 @@ pub use verdict::{Behaviour, Finding, Verdict};
 pub use work::{Stage, Tell, VerifyError};
 
 use capacity::{Test, of_end, of_wrap};
+use restore::restore_below;
 use work::Work;
 
 /// How a verification is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Blocks that are written at most, those that are put back not counted.
+    /// Blocks that are written at most, those included by which the data is put back.
     pub budget: u32,
     /// Blocks that are written behind the others to push them out of a cache in the device.
     pub run: u64,
@@ -48,7 +49,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Options {
-            budget: 1500,
+            budget: 1980,
             run: 384,
             repeats: 1,
         }
@@ -82,7 +83,11 @@ pub fn verify<M: Medium>(
     if let Err(error @ (VerifyError::Gone(_) | VerifyError::Unfit(_))) = examined {
         return Err(error);
     }
-    let restored = restore(medium, journal, Since::Held);
+    let end = match &examined {
+        Ok(finding) => finding.nothing_from(),
+        Err(_) => u64::MAX,
+    };
+    let restored = restore_below(medium, journal, Since::Held, end);
     let examined = examined?;
     let restored = restored.map_err(|e| VerifyError::Gone(e.to_string()))?;
     Ok(Finding {

@@ -1,58 +1,101 @@
 //! Where stamps are written, so that no wrap escapes.
 //!
-//! A card that has M blocks and claims N answers for block x with block x mod M. Stamps stand at
-//! N − 1, N − 1 − S, N − 1 − 2S, … down to S. Whatever M is between S and N − 1, one of them lies in
-//! M … M + S − 1, and therefore lands in 0 … S − 1; where M is at most S, all of them do. No stamp is
-//! written to that beginning under its own name, so that one stamp found there by reading it from end to end
-//! proves a wrap, and the lack of any proves that there is none. S is prime: stamps then share a
-//! landing place only where M divides a multiple of S by less than their number.
+//! A card that has M blocks and claims N answers for block x with block x − M, or x − 2M, …. Whatever M
+//! is, two names of one block are a distance M apart. So a **comb** of stamps is written at the end, T teeth
+//! that are g blocks apart, and **windows** of g blocks are read, one every T·g blocks, over all of the device. Each
+//! distance from 1 to N − 1 is the distance of one tooth from one block of a window: with X = N − 1 − M, the window
+//! is number ⌊X / Tg⌋, and the tooth number ⌊(X mod Tg) / g⌋ from the end. A window that holds a stamp
+//! of another block proves a wrap of *any* size, wherever what it leaves alone ends, and none proves that there is none.
+//!
+//! The comb lies in a few allocation units, where a write costs little, and of the windows the device
+//! reads N / T blocks. **Samples** elsewhere show single blocks that lose data; a **run** in front of the
+//! end pushes stamps out of caches.
 
-/// The places of one verification.
+/// The places at the end of one device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Places {
-    /// Distance S between the stamps, in blocks.
-    pub stride: u64,
-    /// The stamps of the lattice, from the last block downwards.
-    pub lattice: Vec<u64>,
-    /// The first block of the run at the end by which caches are filled.
+    /// Distance of the teeth, and length of a window, in blocks.
+    pub pitch: u64,
+    /// Distance of the windows.
+    pub reach: u64,
+    /// The teeth below the run, upwards. Those that would be in it are part of it.
+    pub comb: Vec<u64>,
+    /// The first block of the run by which caches are filled.
     pub run_first: u64,
-    /// Its length in blocks.
+    /// Its length in blocks; the last block of the device is behind it.
     pub run: u64,
 }
 
-/// The fewest stamps, where the device has room for them.
-pub const STAMPS_MIN: u64 = 16;
-/// The most stamps.
-pub const STAMPS_MAX: u64 = 320;
-/// A device of fewer blocks has no room for the lattice.
+/// Teeth of the comb, where the device has room for them.
+const TEETH: u64 = 128;
+/// The comb is so long at least: the fewer windows, the fewer commands; a card of 32 GB takes some thousand.
+const REACH_MIN: u64 = 16_384;
+/// Windows at most on a device so large that a longer comb costs nothing.
+const WINDOWS: u64 = 4096;
+/// A device of fewer blocks has no room for the comb.
 pub const BLOCKS_MIN: u64 = 64;
 
 impl Places {
-    /// About `stamps` places on a device of `blocks` blocks, and a run of `run` blocks just before
-    /// the last one.
-    pub fn new(blocks: u64, stamps: u64, run: u64) -> Self {
-        let stamps = stamps.clamp(4, (blocks / 8).max(4));
-        let stride = prime_from((blocks / stamps).max(2));
-        let run = run.min(stride.saturating_sub(1)).min(blocks / 16);
+    /// The places on a device of so many blocks, and a run of `run` blocks just before the last one.
+    pub fn new(blocks: u64, run: u64) -> Self {
+        let reach = (blocks / WINDOWS).max(REACH_MIN).min(blocks / 4).max(1);
+        let teeth = TEETH.min(reach);
+        let pitch = reach / teeth;
+        let reach = pitch * teeth;
         let last = blocks.saturating_sub(1);
-        let down = std::iter::successors(Some(last), |x| x.checked_sub(stride));
+        let run = run.min(blocks / 16);
+        let run_first = last - run;
+        let down = (1..teeth).map(|i| last.saturating_sub(i * pitch));
+        let mut comb: Vec<u64> = down.filter(|tooth| *tooth < run_first).collect();
+        comb.reverse();
         Places {
-            stride,
-            lattice: down.take_while(|x| *x >= stride).collect(),
-            run_first: last - run,
+            pitch,
+            reach,
+            comb,
+            run_first,
             run,
         }
     }
+
+    /// Where the windows begin on a device of so many blocks.
+    pub fn windows(&self, blocks: u64) -> impl Iterator<Item = u64> + use<> {
+        (0..blocks).step_by(usize::try_from(self.reach.max(1)).unwrap_or(usize::MAX))
+    }
+
+    /// The first block at the end of the device that is stamped, or could be.
+    pub fn end_first(&self) -> u64 {
+        self.comb.first().copied().unwrap_or(self.run_first)
+    }
 }
 
-/// The smallest prime from n on.
-fn prime_from(n: u64) -> u64 {
-    (n.max(2)..).find(|n| is_prime(*n)).unwrap_or(n)
-}
+/// Neighbours that are stamped in each place of a sample: 4 KiB of most devices, one page of the host.
+pub const NEIGHBOURS: u64 = 8;
 
-fn is_prime(n: u64) -> bool {
-    let divisors = (2_u64..).take_while(|d| d * d <= n);
-    n >= 2 && divisors.into_iter().all(|d| !n.is_multiple_of(d))
+/// Where samples begin: one in each of `count` equal parts of the blocks below `end`, and how many neighbours
+/// each has. `random` gives a number below its argument.
+pub fn samples(
+    end: u64,
+    count: u64,
+    neighbours: u64,
+    mut random: impl FnMut(u64) -> u64,
+) -> (Vec<u64>, u64) {
+    let part = end / count.max(1);
+    let neighbours = neighbours.min(part / 2);
+    if neighbours == 0 {
+        return (Vec::new(), 0);
+    }
+    let place = |i: u64| {
+        let at = random(part - neighbours + 1);
+        // Whole pages of the host, where the part is long enough.
+        let at = if part >= 4 * NEIGHBOURS {
+            let end = part - NEIGHBOURS;
+            (i * part + at.min(end)).next_multiple_of(NEIGHBOURS) - i * part
+        } else {
+            at
+        };
+        i * part + at.min(part - neighbours)
+    };
+    ((0..count).map(place).collect(), neighbours)
 }
 
 /// The prime factors of n, each once.
@@ -82,17 +125,55 @@ pub(crate) fn gcd(a: u64, b: u64) -> u64 {
 mod tests {
     use super::*;
 
+    fn stamped(places: &Places, blocks: u64) -> Vec<bool> {
+        let mut stamped = vec![false; blocks as usize];
+        for tooth in &places.comb {
+            stamped[*tooth as usize] = true;
+        }
+        stamped[places.run_first as usize..].fill(true);
+        stamped
+    }
+
     #[test]
-    fn every_modulus_brings_a_stamp_to_the_beginning() {
-        for (blocks, stamps) in [(1000, 20), (4096, 64), (8192, 100), (10_007, 64)] {
-            let places = Places::new(blocks, stamps, 16);
-            assert!(places.lattice.iter().all(|x| *x >= places.stride));
-            for modulus in 1..blocks {
-                let lands = |x: &u64| x % modulus < places.stride;
-                let moved = |x: &&u64| **x >= modulus;
-                let found = places.lattice.iter().filter(moved).any(lands);
-                assert!(found, "{blocks} {modulus}");
+    fn every_distance_is_that_of_a_stamp_from_a_block_of_a_window() {
+        for blocks in [64, 1000, 4096, 65_537, 200_003] {
+            let places = Places::new(blocks, 16);
+            let stamped = stamped(&places, blocks);
+            let mut seen = vec![false; blocks as usize];
+            for window in places.windows(blocks) {
+                for block in window..(window + places.pitch).min(blocks) {
+                    let above = (block + 1..blocks).filter(|w| stamped[*w as usize]);
+                    above.for_each(|w| seen[(w - block) as usize] = true);
+                }
             }
+            let missed = (1..blocks).find(|distance| !seen[*distance as usize]);
+            assert_eq!(missed, None, "{blocks}");
+        }
+    }
+
+    #[test]
+    fn a_large_device_is_read_in_few_windows_and_a_small_part_of_it() {
+        for gb in [2, 8, 32, 256, 2000] {
+            let blocks = gb * 1_000_000_000 / 512;
+            let places = Places::new(blocks, 384);
+            assert!(places.windows(blocks).count() <= 4200, "{gb}");
+            let read = places.windows(blocks).count() as u64 * places.pitch;
+            assert!(read <= blocks / 120, "{gb}: {read}");
+            assert!(places.comb.len() < TEETH as usize);
+        }
+    }
+
+    #[test]
+    fn samples_lie_in_their_parts() {
+        let mut state = 1;
+        let mut random = |n: u64| super::super::stamp::splitmix(&mut state) % n;
+        for (end, count) in [(48, 4), (1000, 4), (1 << 21, 60), (100, 90)] {
+            let (starts, neighbours) = samples(end, count, NEIGHBOURS, &mut random);
+            let part = end / count;
+            for (i, start) in (0..).zip(&starts) {
+                assert!((i * part..=(i + 1) * part - neighbours).contains(start));
+            }
+            assert_eq!(neighbours > 0, part >= 2);
         }
     }
 
@@ -101,6 +182,5 @@ mod tests {
         assert_eq!(prime_factors(2 * 2 * 3 * 101), [2, 3, 101]);
         assert!(prime_factors(1).is_empty());
         assert_eq!(gcd(gcd(0, 84), 36), 12);
-        assert_eq!(prime_from(90), 97);
     }
 }

@@ -1,12 +1,11 @@
-//! The first pass: stamps all over the device, read back in random order, and the beginning read
-//! from end to end for stamps that belong elsewhere.
+//! The first pass: stamps all over the device and a comb of them at its end, read back in random order, and windows
+//! read all over the device for stamps that belong elsewhere.
 
 use super::medium::{Medium, MediumError};
-use super::places::{Places, STAMPS_MAX, STAMPS_MIN};
-use super::stamp::{Seen, read_stamp};
+use super::places::{NEIGHBOURS, Places, samples};
+use super::stamp::{Seen, read_stamp, splitmix};
 use super::work::{Stage, VerifyError, Work};
-use libm::sqrt;
-use nandscope_units::Bytes;
+use nandscope_units::Nanos;
 
 /// What was found at one stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,12 +32,18 @@ pub struct Alias {
 /// What the first pass found.
 #[derive(Clone, Debug)]
 pub struct Sounding {
-    /// Where the stamps stood.
+    /// Where the comb and the run stood.
     pub places: Places,
+    /// In how many places elsewhere blocks were sampled.
+    pub sampled_places: u64,
     /// What was found there, in the order of writing.
     pub readings: Vec<Reading>,
     /// Stamps that came up elsewhere.
     pub aliases: Vec<Alias>,
+    /// Windows that were read.
+    pub windows: u64,
+    /// The first blocks of windows that could not be read.
+    pub unreadable: Vec<u64>,
     /// Whether the last block gave its stamp back as long as nothing else had been written.
     pub at_once: bool,
     /// Blocks that took the first stamp and not the second.
@@ -52,13 +57,19 @@ impl Sounding {
     pub fn is_clean(&self) -> bool {
         self.readings.iter().all(|r| r.seen.right())
             && self.aliases.is_empty()
+            && self.unreadable.is_empty()
             && self.stuck.is_empty()
             && self.unstable.is_empty()
     }
 }
 
-/// The length of a read of the beginning.
-const PIECE: Bytes = Bytes::mib(1);
+/// Places that are sampled on any device.
+const PLACES_MIN: u64 = 4;
+/// Blocks that are sampled at most in further places.
+const MORE: u64 = 96;
+/// What writing and restoring the samples may take. A card that opens an allocation unit for each and
+/// merges it needs about a second for a place; where it costs little, more places are sampled.
+const TIME: Nanos = Nanos(6_000_000_000);
 /// Stamps that are written a second time.
 const AGAIN: usize = 4;
 
@@ -68,45 +79,42 @@ pub(super) fn sound<M: Medium>(
     repeats: u32,
 ) -> Result<Sounding, VerifyError> {
     let blocks = work.medium.blocks();
+    let places = Places::new(blocks, run);
     work.tell(Stage::Stamping, 0.0);
     // The last block goes first, so that everything else is written behind it.
     let last = blocks - 1;
     work.keep(&[last])?;
     work.stamp(last)?;
     let at_once = work.look(last)?.right();
-    let (stamps, pilots) = affordable(work)?;
-    let places = Places::new(blocks, stamps, run);
-    let mut order: Vec<u64> = places.lattice.clone();
-    order.retain(|x| *x != last && !pilots.contains(x) && *x < places.run_first);
-    work.shuffle(&mut order);
-    work.keep(&order)?;
-    for (i, place) in order.iter().enumerate() {
-        work.tell(Stage::Stamping, i as f64 / order.len() as f64);
-        work.stamp(*place)?;
+    let mut written = vec![last];
+    let sampled_places = sample(work, places.end_first(), &mut written)?;
+    work.tell(Stage::Stamping, 0.5);
+    work.keep(&places.comb)?;
+    for tooth in &places.comb {
+        work.stamp(*tooth)?;
     }
+    written.extend(&places.comb);
     if places.run > 0 {
         work.keep_run(places.run_first, places.run)?;
         work.stamp_run(places.run_first, places.run)?;
+        written.extend(places.run_first..places.run_first + places.run);
     }
     work.settle()?;
-    let run_places = places.run_first..places.run_first + places.run;
-    let written: Vec<u64> = std::iter::once(last)
-        .chain(pilots)
-        .chain(order)
-        .chain(run_places)
-        .collect();
     let readings = readings(work, &written)?;
     let mut sounding = Sounding {
         places,
+        sampled_places,
         readings,
         aliases: Vec::new(),
+        windows: 0,
+        unreadable: Vec::new(),
         at_once,
         stuck: Vec::new(),
         unstable: Vec::new(),
     };
     sounding.aliases = stamps_elsewhere(&sounding.readings);
     if sounding.readings.iter().all(|r| r.seen.right()) {
-        sounding.aliases = search_beginning(work, sounding.places.stride)?;
+        search(work, &mut sounding)?;
     }
     if sounding.is_clean() {
         sounding.stuck = second_generation(work, &sounding.places)?;
@@ -117,58 +125,50 @@ pub(super) fn sound<M: Medium>(
     Ok(sounding)
 }
 
-/// How many stamps keep writing them and reading the beginning equally long; with the pilots, which
-/// have been written.
-fn affordable<M: Medium>(work: &mut Work<'_, M>) -> Result<(u64, Vec<u64>), VerifyError> {
-    let blocks = work.medium.blocks();
-    // The coarsest lattice, without the last block.
-    let mut pilots = Places::new(blocks, STAMPS_MIN, 0).lattice.split_off(1);
-    work.shuffle(&mut pilots);
-    work.keep(&pilots)?;
-    // The first ones find allocation units closed; only then does each write cost what the others will.
-    let (first, later) = pilots.split_at(pilots.len() / 2);
-    for pilot in first {
-        work.stamp(*pilot)?;
-    }
+/// Stamps blocks all over the device, in as many places as the time allows; gives their number.
+fn sample<M: Medium>(
+    work: &mut Work<'_, M>,
+    end: u64,
+    written: &mut Vec<u64>,
+) -> Result<u64, VerifyError> {
+    let mut random = work.random;
+    let mut below = |n: u64| splitmix(&mut random) % n;
+    let (first, neighbours) = samples(end, PLACES_MIN, NEIGHBOURS, &mut below);
     let began = work.medium.now();
-    for pilot in later {
-        work.stamp(*pilot)?;
-    }
-    let write = work.medium.now().saturating_sub(began).as_secs_f64() / later.len().max(1) as f64;
-    let pieces = 4;
-    let mut piece = vec![0; PIECE.0 as usize];
-    let began = work.medium.now();
-    let mut read = 0;
-    for i in 0..pieces {
-        let per_piece = PIECE.0 / work.medium.block_bytes() as u64;
-        if (i + 1) * per_piece <= blocks {
-            read += reading(work, i * per_piece, &mut piece)? as u64;
-        }
-    }
-    let spent = work.medium.now().saturating_sub(began).as_secs_f64();
-    let whole = blocks as f64 * work.medium.block_bytes() as f64;
-    let whole = whole * spent / (read as f64).max(1.0);
-    // Each stamp is written, and written back.
-    let best = sqrt(whole / (2.0 * write.max(1e-6)));
-    let most = STAMPS_MAX as f64;
-    Ok((best.clamp(STAMPS_MIN as f64, most) as u64, pilots))
+    stamp_places(work, &first, neighbours, written)?;
+    let spent = work.medium.now().saturating_sub(began);
+    // Each place is written twice: stamped and put back.
+    let affordable = TIME.0.saturating_sub(2 * spent.0) * first.len() as u64 / (2 * spent.0).max(1);
+    let count = affordable.min(MORE);
+    let neighbours = (MORE / count.max(1)).clamp(1, neighbours.max(1));
+    let (mut more, neighbours) = match count {
+        0 => (Vec::new(), 0),
+        _ => samples(end, count, neighbours, &mut below),
+    };
+    work.random = random;
+    let taken = |place: &u64| {
+        let apart = |other: &u64| place.abs_diff(*other) >= NEIGHBOURS;
+        first.iter().all(apart)
+    };
+    more.retain(taken);
+    stamp_places(work, &more, neighbours, written)?;
+    Ok((first.len() + more.len()) as u64)
 }
 
-/// Reads a piece; the bytes that came.
-fn reading<M: Medium>(
+/// Stamps so many neighbours in each of the places, upwards.
+fn stamp_places<M: Medium>(
     work: &mut Work<'_, M>,
-    first: u64,
-    piece: &mut [u8],
-) -> Result<usize, VerifyError> {
-    work.look_whether_to_stop()?;
-    match work.medium.read(first, piece) {
-        Ok(()) => {
-            work.read_bytes += piece.len() as u64;
-            Ok(piece.len())
-        }
-        Err(MediumError::Failed(_)) => Ok(0),
-        Err(MediumError::Gone(why)) => Err(VerifyError::Gone(why)),
+    places: &[u64],
+    neighbours: u64,
+    written: &mut Vec<u64>,
+) -> Result<(), VerifyError> {
+    work.keep_runs(places, neighbours)?;
+    for place in places {
+        work.look_whether_to_stop()?;
+        work.stamp_run(*place, neighbours)?;
+        written.extend(*place..*place + neighbours);
     }
+    Ok(())
 }
 
 /// Looks at all stamps in a random order; gives them in the order of writing.
@@ -211,30 +211,35 @@ fn stamps_elsewhere(readings: &[Reading]) -> Vec<Alias> {
     elsewhere.collect()
 }
 
-fn search_beginning<M: Medium>(
-    work: &mut Work<'_, M>,
-    blocks: u64,
-) -> Result<Vec<Alias>, VerifyError> {
-    let size = work.medium.block_bytes();
-    let per_piece = (PIECE.0 as usize / size) as u64;
-    let mut aliases = Vec::new();
-    let mut first = 0;
-    let salt = work.salt();
-    while first < blocks {
-        let count = per_piece.min(blocks - first);
+/// Reads the windows, upwards: a device reads on in order where it reads ahead.
+fn search<M: Medium>(work: &mut Work<'_, M>, sounding: &mut Sounding) -> Result<(), VerifyError> {
+    let (size, blocks, salt) = (work.medium.block_bytes(), work.medium.blocks(), work.salt());
+    let pitch = sounding.places.pitch;
+    let mut window = Vec::new();
+    for first in sounding.places.windows(blocks) {
+        work.look_whether_to_stop()?;
         work.tell(Stage::Searching, first as f64 / blocks as f64);
-        let mut piece = vec![0; count as usize * size];
-        let whole = reading(work, first, &mut piece)? > 0;
-        for (found, block) in (first..).zip(piece.chunks(size)).filter(|_| whole) {
+        let count = pitch.min(blocks - first);
+        window.resize(count as usize * size, 0);
+        work.read_bytes += window.len() as u64;
+        sounding.windows += 1;
+        match work.medium.read(first, &mut window) {
+            Ok(()) => {}
+            Err(MediumError::Gone(why)) => return Err(VerifyError::Gone(why)),
+            Err(MediumError::Failed(_)) => {
+                sounding.unreadable.push(first);
+                continue;
+            }
+        }
+        for (found, block) in (first..).zip(window.chunks(size)) {
             if let Some((written, _)) = read_stamp(block, salt)
                 && written != found
             {
-                aliases.push(Alias { written, found });
+                sounding.aliases.push(Alias { written, found });
             }
         }
-        first += count;
     }
-    Ok(aliases)
+    Ok(())
 }
 
 /// Writes some stamps once more: a device that keeps the first thing it was given shows it now.
@@ -242,14 +247,14 @@ fn second_generation<M: Medium>(
     work: &mut Work<'_, M>,
     places: &Places,
 ) -> Result<Vec<u64>, VerifyError> {
-    let step = (places.lattice.len() / AGAIN).max(1);
-    // The lattice begins with the last block.
-    let mut again: Vec<u64> = places.lattice.iter().copied().step_by(step).collect();
-    work.shuffle(&mut again);
+    let step = (places.comb.len() / AGAIN).max(1);
+    let mut again: Vec<u64> = places.comb.iter().copied().step_by(step).collect();
+    again.push(work.medium.blocks() - 1);
     for place in &again {
         work.stamp(*place)?;
     }
     work.settle()?;
+    work.shuffle(&mut again);
     let mut stuck = Vec::new();
     for place in again {
         if !work.look(place)?.right() {

@@ -200,10 +200,31 @@ impl Finding {
         }
     }
 
+    /// The first block from which on nothing can be put back, since nothing is there. A wrap has other blocks'
+    /// data there.
+    pub(super) fn nothing_from(&self) -> u64 {
+        match self.behaviour {
+            None | Some(Behaviour::Wrap { .. }) => u64::MAX,
+            Some(_) => self.real.at_most,
+        }
+    }
+
+    /// Stamps that stood for themselves: the run and the last block count as one.
+    pub fn stamps(&self) -> u64 {
+        let run = self.sounding.places.run_first;
+        let single = self.sounding.readings.iter().filter(|r| r.place < run);
+        single.count() as u64 + 1
+    }
+
     /// How likely it is that a device of which this share of the blocks, scattered at random, loses data
     /// was found out. One that ends anywhere is found for certain.
     pub fn detection(&self, share: f64) -> f64 {
-        let single = self.sounding.places.lattice.len() as f64;
-        1.0 - libm::pow(1.0 - share.clamp(0.0, 1.0), single)
+        1.0 - libm::pow(1.0 - share.clamp(0.0, 1.0), self.stamps() as f64)
+    }
+
+    /// The same where whole allocation units lose data: their neighbours share their fate.
+    pub fn detection_in_units(&self, share: f64) -> f64 {
+        let places = self.sounding.sampled_places + 1;
+        1.0 - libm::pow(1.0 - share.clamp(0.0, 1.0), places as f64)
     }
 }

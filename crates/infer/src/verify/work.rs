@@ -131,25 +131,35 @@ impl<'a, M: Medium> Work<'a, M> {
 
     /// Brings neighbouring blocks into the journal with one read.
     pub(crate) fn keep_run(&mut self, first: u64, count: u64) -> Result<(), VerifyError> {
+        self.keep_runs(&[first], count)
+    }
+
+    /// Brings so many neighbours from each of these blocks on into the journal, as one batch.
+    pub(crate) fn keep_runs(&mut self, firsts: &[u64], count: u64) -> Result<(), VerifyError> {
         let size = self.block.len();
         let mut contents = vec![0; count as usize * size];
-        self.read_bytes += contents.len() as u64;
-        match self.medium.read(first, &mut contents) {
-            Ok(()) => {}
-            Err(MediumError::Gone(why)) => return Err(VerifyError::Gone(why)),
-            Err(MediumError::Failed(_)) => {
-                let places: Vec<u64> = (first..first + count).collect();
-                return self.keep(&places);
+        let mut batch = Vec::new();
+        let mut singly = Vec::new();
+        for first in firsts {
+            self.look_whether_to_stop()?;
+            self.read_bytes += contents.len() as u64;
+            match self.medium.read(*first, &mut contents) {
+                Ok(()) => {}
+                Err(MediumError::Gone(why)) => return Err(VerifyError::Gone(why)),
+                Err(MediumError::Failed(_)) => {
+                    singly.extend(*first..first + count);
+                    continue;
+                }
             }
+            let blocks = (*first..).zip(contents.chunks(size));
+            let new = blocks.filter(|(place, _)| self.journal.original(*place).is_none());
+            batch.extend(new.map(|(place, contents)| Original {
+                place,
+                contents: contents.to_vec(),
+            }));
         }
-        let blocks = (first..).zip(contents.chunks(size));
-        let new = blocks.filter(|(place, _)| self.journal.original(*place).is_none());
-        let batch = new.map(|(place, contents)| Original {
-            place,
-            contents: contents.to_vec(),
-        });
-        let batch = batch.collect();
-        Ok(self.journal.append(batch)?)
+        self.journal.append(batch)?;
+        self.keep(&singly)
     }
 
     /// Stamps a block that is in the journal with the next generation; false where the device
@@ -159,15 +169,16 @@ impl<'a, M: Medium> Work<'a, M> {
         self.stamp_run(place, 1)
     }
 
-    /// Stamps neighbouring blocks with one write.
+    /// Stamps neighbouring blocks with one write, or one by one where that fails.
     pub(crate) fn stamp_run(&mut self, first: u64, count: u64) -> Result<bool, VerifyError> {
+        let kept = |place: u64| self.journal.original(place).is_some();
+        if !(first..first + count).all(kept) {
+            // What is not in the journal is not touched.
+            return if count > 1 { self.stamp_singly(first, count) } else { Ok(false) };
+        }
         let salt = self.salt();
         let mut data = vec![0; count as usize * self.block.len()];
         for (place, block) in (first..).zip(data.chunks_mut(self.block.len())) {
-            if self.journal.original(place).is_none() {
-                // What is not in the journal is not touched.
-                return Ok(false);
-            }
             let generation = self.generations.entry(place).or_insert(0);
             *generation += 1;
             write_stamp(block, salt, place, *generation);
@@ -175,9 +186,24 @@ impl<'a, M: Medium> Work<'a, M> {
         self.written += count as u32;
         match self.medium.write(first, &data) {
             Ok(()) => Ok(true),
+            Err(MediumError::Failed(_)) if count > 1 => self.stamp_singly(first, count),
             Err(MediumError::Failed(_)) => Ok(false),
             Err(MediumError::Gone(why)) => Err(VerifyError::Gone(why)),
         }
+    }
+
+    fn stamp_singly(&mut self, first: u64, count: u64) -> Result<bool, VerifyError> {
+        let mut taken = true;
+        for place in first..first + count {
+            taken &= self.stamp(place)?;
+        }
+        Ok(taken)
+    }
+
+    /// Blocks written so far, and those below `end` that will be to put back what was there.
+    pub(crate) fn in_all(&self, end: u64) -> u64 {
+        let back = self.journal.originals().iter().filter(|o| o.place < end);
+        u64::from(self.written) + back.count() as u64
     }
 
     /// What is in a block that was stamped.
