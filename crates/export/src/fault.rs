@@ -97,7 +97,11 @@ fn parse(words: &[&str]) -> Result<Order, String> {
                 "wrap" => Beyond::Wrap,
                 "drop" => Beyond::Drop,
                 "stale" => Beyond::Stale,
-                other => return Err(format!("`{other}` is none of wrap, drop, stale, cached SECTORS")),
+                other => {
+                    return Err(format!(
+                        "`{other}` is none of wrap, drop, stale, cached SECTORS"
+                    ));
+                }
             },
         })),
         ["corrupt", p] => Order::Corrupt(probability(p)?),

@@ -5,7 +5,8 @@
 mod support;
 
 use nandscope_infer::verify::{
-    Behaviour, Finding, Journal, Options, Salt, Subject, Verdict, verify,
+    Behaviour, Finding, Journal, Options, Salt, Since, Subject, Verdict, check_left, restore,
+    verify,
 };
 use support::{Device, Fault, Folder, Random};
 
@@ -129,14 +130,96 @@ fn a_card_that_wraps_at_3000_of_8192_mib_is_found() {
 
 #[test]
 fn a_card_whose_beginning_is_no_part_of_the_wrap_is_found() {
-    let (claims, real) = (1 << 21, 700_001);
-    let mut device = Device::new(claims, Fault::WrapBehind { kept: 513, real }, 5);
-    let finding = run(&mut device, 3);
-    assert_eq!(
-        finding.behaviour,
-        Some(Behaviour::Wrap { period: real - 513 })
-    );
-    assert_eq!(finding.real.exact(), Some(real));
+    let claims = 1 << 21;
+    for (kept, real) in [
+        (513, 700_001),
+        (300_000, 700_001),
+        (699_900, 700_001),
+        (1 << 20, (1 << 20) + 4096),
+        (1_000_000, 2_000_000),
+    ] {
+        let mut device = Device::new(claims, Fault::WrapBehind { kept, real }, 5);
+        let finding = run(&mut device, kept);
+        let period = real - kept;
+        assert_eq!(finding.behaviour, Some(Behaviour::Wrap { period }));
+        assert_eq!(finding.real.exact(), Some(real), "{kept}");
+    }
+}
+
+#[test]
+fn stamps_that_are_left_tell_what_became_of_them() {
+    let claims = 1 << 21;
+    for (change, verdict) in [
+        (None, Verdict::Genuine),
+        (
+            Some(Fault::Drop {
+                real: claims / 2,
+                byte: Some(0),
+            }),
+            Verdict::Fake,
+        ),
+        (Some(Fault::Errors { real: claims / 2 }), Verdict::Fake),
+    ] {
+        let folder = Folder::new();
+        let mut device = Device::new(claims, Fault::None, 2);
+        let before = device.snapshot();
+        let subject = Subject {
+            identity: "a test".into(),
+            blocks: claims,
+            block_bytes: 512,
+        };
+        let path = folder.0.join("journal");
+        let mut journal = Journal::create(&path, subject, salt(3)).unwrap();
+        let options = Options {
+            leave: true,
+            ..Options::default()
+        };
+        let finding = verify(
+            &mut device,
+            &mut journal,
+            &options,
+            &|| false,
+            &mut |_, _, _| {},
+        );
+        let left = finding.unwrap().left;
+        assert!(left.len() > 500);
+        drop(journal);
+        device.fault = change.unwrap_or(Fault::None);
+        let mut journal = Journal::open(&path).unwrap();
+        let kept = check_left(
+            &mut device,
+            &mut journal,
+            &left,
+            1,
+            &|| false,
+            &mut |_, _, _| {},
+        );
+        let kept = kept.unwrap();
+        assert_eq!(kept.verdict(), verdict, "{:?}", kept.reasons());
+        if change.is_none() {
+            // A stamp that was written later and lost leaves an older one.
+            let mut later = left.clone();
+            later[7].generation += 1;
+            let kept = check_left(
+                &mut device,
+                &mut journal,
+                &later,
+                1,
+                &|| false,
+                &mut |_, _, _| {},
+            );
+            let kept = kept.unwrap();
+            assert_eq!(kept.verdict(), Verdict::Failing);
+            assert!(
+                kept.reasons()
+                    .iter()
+                    .any(|r| r.contains("latest write was lost"))
+            );
+            let restored = restore(&mut device, &journal, Since::LeftBehind).unwrap();
+            assert!(restored.lost.is_empty() && restored.foreign.is_empty());
+            device.same_as(&before);
+        }
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! the business of the infer crate; here are the arguments, the journal's place, and the words.
 
 mod full;
+mod left;
 mod open;
 mod simulated;
 mod store;
@@ -28,6 +29,8 @@ Examples:
   nandscope verify /dev/sdb                            seconds; the data on it is put back
   nandscope verify /dev/sdb --yes SERIAL --json        for scripts
   nandscope verify /dev/sdb --full --destroy-data=sdb  every block; hours; can be interrupted
+  nandscope verify /dev/sdb --leave-stamps             then unplug it, plug it in again, and
+  nandscope verify /dev/sdb --after-power-cycle        see whether it kept them without power
 
 Exit codes: 0 genuine, 10 fake, 11 failing, 12 suspicious.";
 
@@ -47,15 +50,22 @@ pub struct Arguments {
     /// Put back what an interrupted run left in the journal, and nothing else
     #[arg(long, conflicts_with = "full")]
     restore: bool,
-    /// Blocks that may be written, those that are put back not counted
+    /// Blocks that may be written, those included by which the data is put back
     #[arg(long, value_name = "N", default_value_t = Options::default().budget)]
     budget: u32,
     /// Blocks written behind the others, to find caches of up to this size
-    #[arg(long, value_name = "N", default_value_t = Options::default().run)]
+    #[arg(long, value_name = "N", default_value_t = Options::default().cache)]
     cache: u64,
     /// How often all stamps are read once more
     #[arg(long, value_name = "N", default_value_t = Options::default().repeats)]
     repeats: u32,
+    /// Leave the stamps on the device (its data stays in the journal) and check them after a power cycle with
+    /// --after-power-cycle; until then the device must not be used
+    #[arg(long, conflicts_with_all = ["full", "restore"])]
+    leave_stamps: bool,
+    /// Check the stamps that --leave-stamps left, and put the data back
+    #[arg(long, conflicts_with_all = ["full", "restore", "leave_stamps"])]
+    after_power_cycle: bool,
     /// Write and read every block; everything on the device is lost, and --destroy-data must be given
     #[arg(long)]
     full: bool,
@@ -87,6 +97,14 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen()?;
     let mut target = open::open(&arguments, console)?;
     let place = store::journal_place(arguments.journal.as_deref(), &target.subject)?;
+    if arguments.after_power_cycle {
+        return left::check(&arguments, &mut target, &place, &interrupt, console);
+    }
+    if arguments.leave_stamps && target.kind == "simulated" {
+        return Err(Failure::usage(
+            "the contents of a simulated device are gone when the program ends; serve it (nandscope serve) and name the block device",
+        ));
+    }
     if place.exists() {
         put_back(&mut target, &place, console)?;
     }
@@ -99,8 +117,9 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         .map_err(|e| Failure::file(format!("cannot write the journal {}: {e}", place.display())))?;
     let options = Options {
         budget: arguments.budget,
-        run: arguments.cache,
+        cache: arguments.cache,
         repeats: arguments.repeats,
+        leave: arguments.leave_stamps,
     };
     let line = Line::new("verify");
     let verified = verify(
@@ -115,8 +134,9 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         Ok(finding) => finding,
         Err(error) => return Err(ended(error, journal)),
     };
-    let safe = finding.restored.foreign.is_empty();
-    if safe {
+    if !finding.left.is_empty() {
+        left::write_down(&place, &finding.left, console)?;
+    } else if finding.restored.foreign.is_empty() {
         journal
             .remove()
             .map_err(|e| Failure::file(format!("cannot remove the journal: {e}")))?;
@@ -196,6 +216,7 @@ fn put_back(target: &mut Target, place: &Path, console: &Console) -> Result<(), 
     let restored = restore(&mut target.medium, &journal, Since::LeftBehind)
         .map_err(|e| Failure::file(format!("{e}; the journal {} is kept", place.display())))?;
     console.note(&said(&restored));
+    left::forget(place)?;
     journal
         .remove()
         .map_err(|e| Failure::file(format!("cannot remove {}: {e}", place.display())))
@@ -203,7 +224,7 @@ fn put_back(target: &mut Target, place: &Path, console: &Console) -> Result<(), 
 
 fn said(restored: &Restored) -> String {
     let mut text = format!(
-        "an earlier run was interrupted: {} of {} blocks were put back",
+        "an earlier run was interrupted or left its stamps: {} of {} blocks were put back",
         restored.written, restored.blocks
     );
     if !restored.foreign.is_empty() {

@@ -30,6 +30,19 @@ pub fn full_place(given: Option<&Path>, subject: &Subject) -> Result<PathBuf, Fa
     }
 }
 
+/// What says which stamps stand on a device whose data is in that journal.
+pub fn left_place(journal: &Path) -> PathBuf {
+    let mut name = journal.as_os_str().to_os_string();
+    name.push(".left");
+    PathBuf::from(name)
+}
+
+/// Seconds since 1970, as far as the clock of the machine is right.
+pub fn seconds_now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs())
+}
+
 /// The XDG state folder, or `/var/lib` where nobody has a home.
 fn folder() -> Result<PathBuf, Failure> {
     let set = |name: &str| {

@@ -182,9 +182,9 @@ fn keeps<M: Medium>(
     }
     // Only blocks behind those that are tested: they are surely not real.
     let end = sounding.places.run_first + sounding.places.run;
-    let behind = (high + 1).max(sounding.places.run_first);
-    let run = test.flood.min(end.saturating_sub(behind));
+    let run = test.flood.min(end.saturating_sub(high + 1));
     if run > 0 {
+        work.keep_run(end - run, run)?;
         work.stamp_run(end - run, run)?;
     }
     work.settle()?;

@@ -1,6 +1,8 @@
 //! What a verification found, in the form of the result document and as one flat record for scripts.
 
 use super::full::Full;
+use super::left::Kept;
+use super::sounding::Reading;
 use super::verdict::{Behaviour, Finding, Verdict};
 use crate::registers::{Mark, Weight};
 use nandscope_measure::result::{
@@ -38,6 +40,12 @@ pub struct Summary {
     pub elapsed_s: f64,
     /// How likely it is that 1 % of bad blocks, scattered at random, would have been noticed.
     pub detection_of_one_percent: f64,
+    /// The same for 1 % of bad allocation units.
+    pub detection_of_one_percent_of_units: f64,
+    /// Places read all over the device, where a stamp of another block would have shown a wrap.
+    pub windows_read: u64,
+    /// Blocks that are left stamped, for a check after a power cycle.
+    pub left_stamps: u64,
     /// Marks of the registers.
     pub marks: Vec<Mark>,
 }
@@ -68,6 +76,9 @@ pub fn summary(finding: &Finding, marks: &[Mark]) -> Summary {
         read_bytes: finding.read_bytes,
         elapsed_s: finding.elapsed.as_secs_f64(),
         detection_of_one_percent: finding.detection(0.01),
+        detection_of_one_percent_of_units: finding.detection_in_units(0.01),
+        windows_read: finding.sounding.windows,
+        left_stamps: finding.left.len() as u64,
         marks: marks.to_vec(),
     }
 }
@@ -111,6 +122,11 @@ fn reasons(finding: &Finding) -> Vec<String> {
             "{} stamps all over the device were right, and none came up elsewhere",
             sounding.readings.len()
         ));
+    } else if finding.tampers() {
+        reasons.push(format!(
+            "{} blocks gave other contents when they were read again, as a device does that tampers with data",
+            sounding.changed.len()
+        ));
     } else {
         let wrong = finding.wrong_places.len();
         reasons.push(format!(
@@ -118,6 +134,13 @@ fn reasons(finding: &Finding) -> Vec<String> {
             sounding.readings.len(),
             sounding.unstable.len()
         ));
+        if !sounding.unreadable.is_empty() {
+            reasons.push(format!(
+                "{} of {} places that were read cannot be read",
+                sounding.unreadable.len(),
+                sounding.windows
+            ));
+        }
     }
     let lost = lost(finding);
     if lost > 0 {
@@ -170,18 +193,35 @@ pub fn step(finding: &Finding, summary: &Summary) -> StepResult {
         Bytes(finding.read_bytes),
         summary.elapsed_s
     );
+    let sounding = &finding.sounding;
     let detection = format!(
-        "a device that ends anywhere before its claim is found for certain, unless a cache of more than {} blocks stands behind its end; bad blocks scattered at random are noticed with {:.0} % where they are 1 % of the device, {:.0} % where they are 5 %",
-        finding.sounding.places.run,
+        "a device that ends anywhere before its claim is found for certain, unless a cache of more than {} blocks stands behind its end; single bad blocks by {} stamps: {:.0} % where 1 % are bad, {:.0} % where 5 % are; whole bad units by {} places: {:.0} % and {:.0} %",
+        sounding.places.flood(),
+        finding.stamps(),
         100.0 * finding.detection(0.01),
+        100.0 * finding.detection(0.05),
+        sounding.sampled_places + 1,
+        100.0 * finding.detection_in_units(0.01),
+        100.0 * finding.detection_in_units(0.05)
+    );
+    let noticed = format!(
+        "any false end; bad blocks, 1 in 20: with {:.0} %",
         100.0 * finding.detection(0.05)
     );
     let restored = &finding.restored;
-    let data = format!(
-        "{} blocks were written down before they were written to; {} differed afterwards and were put back",
-        restored.blocks, restored.written
-    );
+    let data = if finding.left.is_empty() {
+        format!(
+            "{} blocks were written down before they were written to; {} differed afterwards and were put back",
+            restored.blocks, restored.written
+        )
+    } else {
+        format!(
+            "{} blocks hold stamps until they are checked after a power cycle",
+            finding.left.len()
+        )
+    };
     let kept = match summary.lost_blocks {
+        _ if !finding.left.is_empty() => "in the journal".to_string(),
         0 => "as it was".to_string(),
         n => format!("{n} blocks lost"),
     };
@@ -189,12 +229,12 @@ pub fn step(finding: &Finding, summary: &Summary) -> StepResult {
         id: "verify".to_string(),
         title: "Is it what it claims to be?".to_string(),
         section: "Authenticity".to_string(),
-        description: "Stamps are written all over the device and read back in a random order, and the beginning is read for stamps that belong elsewhere.".to_string(),
+        description: "Stamps are written all over the device and read back in a random order, and windows are read everywhere for stamps that belong elsewhere.".to_string(),
         end_s: summary.elapsed_s,
         conclusions: vec![
             verdict,
             conclusion("verify.capacity", "Real capacity", real, evidence),
-            conclusion("verify.detection", "What would have been noticed", "see evidence".to_string(), detection),
+            conclusion("verify.detection", "What would have been noticed", noticed, detection),
             conclusion("verify.data", "The data on the device", kept, data),
         ],
         tables: tables(finding, summary),
@@ -235,12 +275,16 @@ fn figures(summary: &Summary) -> Vec<Figure> {
     figures
 }
 
-/// Where stamps were right: 1, and where they were not: 0.
 fn map(finding: &Finding) -> Curve {
-    let mut readings: Vec<_> = finding.sounding.readings.iter().collect();
-    readings.sort_by_key(|r| r.place);
-    let gb = |place: u64| place as f64 * finding.block_bytes as f64 / 1e9;
     let real = finding.real.exact().filter(|real| *real < finding.blocks);
+    right_curve(&finding.sounding.readings, finding.block_bytes, real)
+}
+
+/// Where stamps were right: 1, and where they were not: 0; and where the real end is.
+fn right_curve(readings: &[Reading], block_bytes: usize, end: Option<u64>) -> Curve {
+    let mut readings: Vec<_> = readings.iter().collect();
+    readings.sort_by_key(|r| r.place);
+    let gb = |place: u64| place as f64 * block_bytes as f64 / 1e9;
     Curve {
         name: "stamps".to_string(),
         x_name: "place".to_string(),
@@ -252,7 +296,7 @@ fn map(finding: &Finding) -> Curve {
             .iter()
             .map(|r| f64::from(u8::from(r.seen.right())))
             .collect(),
-        threshold: real.map(gb),
+        threshold: end.map(gb),
     }
 }
 
@@ -298,6 +342,62 @@ fn tables(finding: &Finding, summary: &Summary) -> Vec<DataTable> {
         });
     }
     tables
+}
+
+/// The record of a check after a power cycle, for scripts.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct KeptSummary {
+    /// All in all.
+    pub verdict: Verdict,
+    /// In a sentence each.
+    pub reasons: Vec<String>,
+    /// Stamps that had been left.
+    pub stamps: u64,
+    /// Those that were as they had been left, at each reading.
+    pub right: u64,
+    /// Seconds since they were left, by the clock of the machine.
+    pub left_for_s: u64,
+    /// The device's time of the check.
+    pub elapsed_s: f64,
+}
+
+/// What the stamps say that were left `left_for_s` seconds ago.
+pub fn kept_summary(kept: &Kept, left_for_s: u64) -> KeptSummary {
+    let right = kept.readings.iter().filter(|r| r.seen.right()).count();
+    KeptSummary {
+        verdict: kept.verdict(),
+        reasons: kept.reasons(),
+        stamps: kept.readings.len() as u64,
+        right: right.saturating_sub(kept.unstable.len()) as u64,
+        left_for_s,
+        elapsed_s: kept.elapsed.as_secs_f64(),
+    }
+}
+
+/// The chapter of a check after a power cycle.
+pub fn kept_step(kept: &Kept, summary: &KeptSummary, block_bytes: usize) -> StepResult {
+    let mut answer = conclusion(
+        "verify.kept.verdict",
+        "Does it keep without power what it was given?",
+        word(summary.verdict).to_string(),
+        format!(
+            "{}; they were left {:.1} hours ago",
+            summary.reasons.join("; "),
+            summary.left_for_s as f64 / 3600.0
+        ),
+    );
+    answer.passed = Some(summary.verdict == Verdict::Genuine);
+    StepResult {
+        id: "verify-kept".to_string(),
+        title: "Does it keep without power what it was given?".to_string(),
+        section: "Authenticity".to_string(),
+        description: "Stamps that were left on the device are read again after a power cycle."
+            .to_string(),
+        end_s: summary.elapsed_s,
+        conclusions: vec![answer],
+        curves: vec![right_curve(&kept.readings, block_bytes, None)],
+        ..StepResult::default()
+    }
 }
 
 /// The chapter of a full write and read.

@@ -10,6 +10,7 @@ mod describe;
 mod direct;
 mod full;
 mod journal;
+mod left;
 mod medium;
 mod places;
 mod restore;
@@ -19,10 +20,11 @@ mod verdict;
 mod work;
 
 pub use capacity::Real;
-pub use describe::{Summary, full_step, step, summary};
+pub use describe::{KeptSummary, Summary, full_step, kept_step, kept_summary, step, summary};
 pub use direct::DirectMedium;
 pub use full::{Full, Pass};
 pub use journal::{Journal, Original, Subject};
+pub use left::{Kept, LeftStamp, check_left};
 pub use medium::{Medium, MediumError};
 pub use places::{BLOCKS_MIN, Places};
 pub use restore::{Restored, Since, restore};
@@ -41,17 +43,21 @@ pub struct Options {
     /// Blocks that are written at most, those included by which the data is put back.
     pub budget: u32,
     /// Blocks that are written behind the others to push them out of a cache in the device.
-    pub run: u64,
+    pub cache: u64,
     /// How often all stamps are read once more.
     pub repeats: u32,
+    /// Whether the stamps are left on a device that keeps all of them, for [`check_left`]; its data is in the
+    /// journal then.
+    pub leave: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
         Options {
             budget: 1980,
-            run: 384,
+            cache: 512,
             repeats: 1,
+            leave: false,
         }
     }
 }
@@ -80,8 +86,24 @@ pub fn verify<M: Medium>(
     let examined = examine(&mut work, options);
     work.tell(Stage::Restoring, 0.0);
     let (written, read_bytes) = (work.written, work.read_bytes);
+    let left = std::mem::take(&mut work.generations);
     if let Err(error @ (VerifyError::Gone(_) | VerifyError::Unfit(_))) = examined {
         return Err(error);
+    }
+    if let Ok(finding) = &examined
+        && options.leave
+        && finding.verdict() == Verdict::Genuine
+    {
+        let stamp = |(place, generation)| LeftStamp { place, generation };
+        let finding = examined?;
+        return Ok(Finding {
+            block_bytes,
+            written,
+            read_bytes,
+            elapsed: medium.now().saturating_sub(began),
+            left: left.into_iter().map(stamp).collect(),
+            ..finding
+        });
     }
     let end = match &examined {
         Ok(finding) => finding.nothing_from(),
@@ -103,7 +125,7 @@ pub fn verify<M: Medium>(
 /// Everything between the first stamp and the last.
 fn examine<M: Medium>(work: &mut Work<'_, M>, options: &Options) -> Result<Finding, VerifyError> {
     let blocks = work.medium.blocks();
-    let sounding = sounding::sound(work, options.run, options.repeats)?;
+    let sounding = sounding::sound(work, options.cache, options.repeats)?;
     let mut finding = Finding::new(blocks, sounding);
     if let Some(Behaviour::Wrap { .. }) = finding.behaviour {
         let aliases = finding.sounding.aliases.clone();
@@ -129,7 +151,7 @@ fn examine<M: Medium>(work: &mut Work<'_, M>, options: &Options) -> Result<Findi
         restamp(work, &mut finding)?;
     }
     let (low, high) = finding.bracket();
-    if test.flood > finding.sounding.places.run {
+    if test.flood > finding.sounding.places.flood() {
         // The cache is larger than what was written behind the stamps: those that were right may have
         // been in it.
         finding.real = Real {

@@ -26,24 +26,32 @@ pub struct Places {
     pub run: u64,
 }
 
-/// Teeth of the comb, where the device has room for them.
+/// Teeth of the comb on a device of less than [`LARGE`] blocks: of those, one block in 128 is read.
 const TEETH: u64 = 128;
+/// On a larger one.
+const TEETH_LARGE: u64 = 448;
+/// 16 GiB: to read one block in 128 takes a card of that size longer than to write more teeth.
+const LARGE: u64 = 1 << 25;
 /// The comb is so long at least: the fewer windows, the fewer commands; a card of 32 GB takes some thousand.
 const REACH_MIN: u64 = 16_384;
 /// Windows at most on a device so large that a longer comb costs nothing.
 const WINDOWS: u64 = 4096;
+/// The shortest run: it shows a cache behind an end that is just before the claim.
+const RUN_MIN: u64 = 64;
 /// A device of fewer blocks has no room for the comb.
 pub const BLOCKS_MIN: u64 = 64;
 
 impl Places {
-    /// The places on a device of so many blocks, and a run of `run` blocks just before the last one.
-    pub fn new(blocks: u64, run: u64) -> Self {
+    /// The places on a device of so many blocks: with the run just before the last block, the comb pushes
+    /// `cache` blocks out of a cache.
+    pub fn new(blocks: u64, cache: u64) -> Self {
         let reach = (blocks / WINDOWS).max(REACH_MIN).min(blocks / 4).max(1);
-        let teeth = TEETH.min(reach);
+        let teeth = if blocks < LARGE { TEETH } else { TEETH_LARGE };
+        let teeth = teeth.min(reach);
         let pitch = reach / teeth;
         let reach = pitch * teeth;
         let last = blocks.saturating_sub(1);
-        let run = run.min(blocks / 16);
+        let run = cache.saturating_sub(teeth).max(RUN_MIN).min(blocks / 16);
         let run_first = last - run;
         let down = (1..teeth).map(|i| last.saturating_sub(i * pitch));
         let mut comb: Vec<u64> = down.filter(|tooth| *tooth < run_first).collect();
@@ -62,13 +70,18 @@ impl Places {
         (0..blocks).step_by(usize::try_from(self.reach.max(1)).unwrap_or(usize::MAX))
     }
 
+    /// Blocks of the comb and the run.
+    pub fn flood(&self) -> u64 {
+        self.comb.len() as u64 + self.run
+    }
+
     /// The first block at the end of the device that is stamped, or could be.
     pub fn end_first(&self) -> u64 {
         self.comb.first().copied().unwrap_or(self.run_first)
     }
 }
 
-/// Neighbours that are stamped in each place of a sample: 4 KiB of most devices, one page of the host.
+/// Neighbours that are stamped in each place of a sample, and written at once: 4 KiB on most devices.
 pub const NEIGHBOURS: u64 = 8;
 
 /// Where samples begin: one in each of `count` equal parts of the blocks below `end`, and how many neighbours
@@ -86,7 +99,7 @@ pub fn samples(
     }
     let place = |i: u64| {
         let at = random(part - neighbours + 1);
-        // Whole pages of the host, where the part is long enough.
+        // Aligned to themselves, where the part is long enough.
         let at = if part >= 4 * NEIGHBOURS {
             let end = part - NEIGHBOURS;
             (i * part + at.min(end)).next_multiple_of(NEIGHBOURS) - i * part
@@ -155,11 +168,11 @@ mod tests {
     fn a_large_device_is_read_in_few_windows_and_a_small_part_of_it() {
         for gb in [2, 8, 32, 256, 2000] {
             let blocks = gb * 1_000_000_000 / 512;
-            let places = Places::new(blocks, 384);
-            assert!(places.windows(blocks).count() <= 4200, "{gb}");
+            let places = Places::new(blocks, 512);
+            assert!(places.windows(blocks).count() <= 4300, "{gb}");
             let read = places.windows(blocks).count() as u64 * places.pitch;
             assert!(read <= blocks / 120, "{gb}: {read}");
-            assert!(places.comb.len() < TEETH as usize);
+            assert!(places.comb.len() < TEETH_LARGE as usize);
         }
     }
 

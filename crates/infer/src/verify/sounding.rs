@@ -50,6 +50,13 @@ pub struct Sounding {
     pub stuck: Vec<u64>,
     /// Blocks that gave different answers to repeated reads.
     pub unstable: Vec<u64>,
+    /// Those of them that gave something else altogether, and blocks that nobody had written
+    /// and that were not the same again.
+    pub changed: Vec<u64>,
+    /// Checksums of blocks that nobody had written.
+    sums: Vec<(u64, u32)>,
+    /// Blocks that nobody had written, and that were read again.
+    pub read_again: u64,
 }
 
 impl Sounding {
@@ -60,26 +67,30 @@ impl Sounding {
             && self.unreadable.is_empty()
             && self.stuck.is_empty()
             && self.unstable.is_empty()
+            && self.changed.is_empty()
     }
 }
 
 /// Places that are sampled on any device.
-const PLACES_MIN: u64 = 4;
-/// Blocks that are sampled at most in further places.
-const MORE: u64 = 96;
-/// What writing and restoring the samples may take. A card that opens an allocation unit for each and
-/// merges it needs about a second for a place; where it costs little, more places are sampled.
+const PLACES_MIN: usize = 4;
+/// Places that are sampled where it costs little.
+const PLACES_MAX: u64 = 16;
+/// No further places are begun where sampling and putting back takes so much time. A card that opens an allocation
+/// unit for each and merges another one needs up to a second for it, and once more to put it back; the first
+/// ones may find room for nothing.
 const TIME: Nanos = Nanos(6_000_000_000);
+/// About so many blocks of the windows are read again.
+const READ_AGAIN: u64 = 200;
 /// Stamps that are written a second time.
 const AGAIN: usize = 4;
 
 pub(super) fn sound<M: Medium>(
     work: &mut Work<'_, M>,
-    run: u64,
+    cache: u64,
     repeats: u32,
 ) -> Result<Sounding, VerifyError> {
     let blocks = work.medium.blocks();
-    let places = Places::new(blocks, run);
+    let places = Places::new(blocks, cache);
     work.tell(Stage::Stamping, 0.0);
     // The last block goes first, so that everything else is written behind it.
     let last = blocks - 1;
@@ -111,8 +122,15 @@ pub(super) fn sound<M: Medium>(
         at_once,
         stuck: Vec::new(),
         unstable: Vec::new(),
+        changed: Vec::new(),
+        sums: Vec::new(),
+        read_again: 0,
     };
     sounding.aliases = stamps_elsewhere(&sounding.readings);
+    let first_stays =
+        |r: &&Reading| matches!(r.seen, Seen::Stamp { place, .. } if place == r.place);
+    let stuck = sounding.readings.iter().filter(first_stays);
+    sounding.stuck = stuck.map(|r| r.place).collect();
     if sounding.readings.iter().all(|r| r.seen.right()) {
         search(work, &mut sounding)?;
     }
@@ -120,7 +138,7 @@ pub(super) fn sound<M: Medium>(
         sounding.stuck = second_generation(work, &sounding.places)?;
     }
     if sounding.is_clean() {
-        sounding.unstable = repeat(work, &written, repeats)?;
+        repeat(work, &written, repeats, &mut sounding)?;
     }
     Ok(sounding)
 }
@@ -132,43 +150,40 @@ fn sample<M: Medium>(
     written: &mut Vec<u64>,
 ) -> Result<u64, VerifyError> {
     let mut random = work.random;
-    let mut below = |n: u64| splitmix(&mut random) % n;
-    let (first, neighbours) = samples(end, PLACES_MIN, NEIGHBOURS, &mut below);
-    let began = work.medium.now();
-    stamp_places(work, &first, neighbours, written)?;
-    let spent = work.medium.now().saturating_sub(began);
-    // Each place is written twice: stamped and put back.
-    let affordable = TIME.0.saturating_sub(2 * spent.0) * first.len() as u64 / (2 * spent.0).max(1);
-    let count = affordable.min(MORE);
-    let neighbours = (MORE / count.max(1)).clamp(1, neighbours.max(1));
-    let (mut more, neighbours) = match count {
-        0 => (Vec::new(), 0),
-        _ => samples(end, count, neighbours, &mut below),
-    };
+    let below = |n: u64| splitmix(&mut random) % n;
+    let count = PLACES_MAX.min(end / NEIGHBOURS);
+    let (mut places, neighbours) = samples(end, count, NEIGHBOURS, below);
     work.random = random;
-    let taken = |place: &u64| {
-        let apart = |other: &u64| place.abs_diff(*other) >= NEIGHBOURS;
-        first.iter().all(apart)
-    };
-    more.retain(taken);
-    stamp_places(work, &more, neighbours, written)?;
-    Ok((first.len() + more.len()) as u64)
-}
-
-/// Stamps so many neighbours in each of the places, upwards.
-fn stamp_places<M: Medium>(
-    work: &mut Work<'_, M>,
-    places: &[u64],
-    neighbours: u64,
-    written: &mut Vec<u64>,
-) -> Result<(), VerifyError> {
-    work.keep_runs(places, neighbours)?;
-    for place in places {
-        work.look_whether_to_stop()?;
-        work.stamp_run(*place, neighbours)?;
-        written.extend(*place..*place + neighbours);
+    work.shuffle(&mut places);
+    let began = work.medium.now();
+    let (before, mut sampled) = (written.len(), 0);
+    // What it takes to put a place back, as far as it was seen.
+    let mut back = Nanos::ZERO;
+    // A group goes into the journal at once: each time it must reach the disk.
+    for group in places.chunks_mut(PLACES_MIN) {
+        let spent = work.medium.now().saturating_sub(began);
+        if spent.0 + back.0 * sampled as u64 > TIME.0 {
+            break;
+        }
+        group.sort_unstable();
+        work.keep_runs(group, neighbours)?;
+        for place in group.iter() {
+            work.look_whether_to_stop()?;
+            work.stamp_run(*place, neighbours)?;
+            written.extend(*place..*place + neighbours);
+        }
+        if sampled > 0 {
+            // The earliest ones are written again, as all will be when they are put back: by now a card has
+            // closed their units.
+            let number = sampled / PLACES_MIN - 1;
+            let again = written[before + number * neighbours as usize];
+            let began = work.medium.now();
+            work.stamp(again)?;
+            back = back.max(work.medium.now().saturating_sub(began));
+        }
+        sampled += group.len();
     }
-    Ok(())
+    Ok(sampled as u64)
 }
 
 /// Looks at all stamps in a random order; gives them in the order of writing.
@@ -216,6 +231,7 @@ fn search<M: Medium>(work: &mut Work<'_, M>, sounding: &mut Sounding) -> Result<
     let (size, blocks, salt) = (work.medium.block_bytes(), work.medium.blocks(), work.salt());
     let pitch = sounding.places.pitch;
     let mut window = Vec::new();
+    let every = (blocks / sounding.places.reach / READ_AGAIN).max(1);
     for first in sounding.places.windows(blocks) {
         work.look_whether_to_stop()?;
         work.tell(Stage::Searching, first as f64 / blocks as f64);
@@ -230,6 +246,12 @@ fn search<M: Medium>(work: &mut Work<'_, M>, sounding: &mut Sounding) -> Result<
                 sounding.unreadable.push(first);
                 continue;
             }
+        }
+        let stamped = work.journal.original(first).is_some();
+        if sounding.windows.is_multiple_of(every) && !stamped {
+            sounding
+                .sums
+                .push((first, crc32fast::hash(&window[..size])));
         }
         for (found, block) in (first..).zip(window.chunks(size)) {
             if let Some((written, _)) = read_stamp(block, salt)
@@ -264,22 +286,39 @@ fn second_generation<M: Medium>(
     Ok(stuck)
 }
 
+/// Reads all stamps once more, and some blocks of the windows, which hold what they held before.
 fn repeat<M: Medium>(
     work: &mut Work<'_, M>,
     written: &[u64],
     repeats: u32,
-) -> Result<Vec<u64>, VerifyError> {
+    sounding: &mut Sounding,
+) -> Result<(), VerifyError> {
     let mut order = written.to_vec();
-    let mut unstable = Vec::new();
+    let sums = std::mem::take(&mut sounding.sums);
+    let mut others: Vec<(u64, u32)> = sums.into_iter().collect();
+    sounding.read_again = others.len() as u64;
     for _ in 0..repeats {
         work.shuffle(&mut order);
         for place in &order {
-            if !work.look(*place)?.right() {
-                unstable.push(*place);
+            match work.look(*place)? {
+                Seen::Right => {}
+                Seen::Damaged { .. } | Seen::Unreadable => sounding.unstable.push(*place),
+                _ => {
+                    sounding.unstable.push(*place);
+                    sounding.changed.push(*place);
+                }
+            }
+        }
+        work.shuffle(&mut others);
+        for (place, sum) in &others {
+            if work.sum(*place)? != Some(*sum) {
+                sounding.changed.push(*place);
             }
         }
     }
-    unstable.sort_unstable();
-    unstable.dedup();
-    Ok(unstable)
+    for list in [&mut sounding.unstable, &mut sounding.changed] {
+        list.sort_unstable();
+        list.dedup();
+    }
+    Ok(())
 }

@@ -2,6 +2,7 @@
 //! had what it claims, and in how far that is certain.
 
 use super::capacity::Real;
+use super::left::LeftStamp;
 use super::restore::Restored;
 use super::sounding::{Reading, Sounding};
 use super::stamp::Seen;
@@ -65,6 +66,8 @@ pub struct Finding {
     pub read_bytes: u64,
     /// What became of the data.
     pub restored: Restored,
+    /// Stamps that were left on the device; the data has not been put back then.
+    pub left: Vec<LeftStamp>,
     /// The device's time that it took.
     pub elapsed: Nanos,
 }
@@ -87,6 +90,7 @@ impl Finding {
             written: 0,
             read_bytes: 0,
             restored: Restored::default(),
+            left: Vec::new(),
             elapsed: Nanos::ZERO,
         };
         finding.wrong_places = finding.wrong().map(|r| r.place).collect();
@@ -191,13 +195,19 @@ impl Finding {
     pub fn verdict(&self) -> Verdict {
         if self.behaviour.is_some() {
             Verdict::Fake
-        } else if !self.sounding.aliases.is_empty() {
+        } else if !self.sounding.aliases.is_empty() || self.tampers() {
             Verdict::Suspicious
         } else if !self.sounding.is_clean() {
             Verdict::Failing
         } else {
             Verdict::Genuine
         }
+    }
+
+    /// Whether the only thing that was wrong is that blocks gave something else when they were read again: not
+    /// their stamp with wrong bits, as worn flash does.
+    pub fn tampers(&self) -> bool {
+        self.wrong().next().is_none() && !self.sounding.changed.is_empty()
     }
 
     /// The first block from which on nothing can be put back, since nothing is there. A wrap has other blocks'

@@ -174,7 +174,11 @@ impl<'a, M: Medium> Work<'a, M> {
         let kept = |place: u64| self.journal.original(place).is_some();
         if !(first..first + count).all(kept) {
             // What is not in the journal is not touched.
-            return if count > 1 { self.stamp_singly(first, count) } else { Ok(false) };
+            return if count > 1 {
+                self.stamp_singly(first, count)
+            } else {
+                Ok(false)
+            };
         }
         let salt = self.salt();
         let mut data = vec![0; count as usize * self.block.len()];
@@ -222,6 +226,13 @@ impl<'a, M: Medium> Work<'a, M> {
         let readable = self.read(place)?;
         let stamp = read_stamp(&self.block, self.salt()).filter(|_| readable);
         Ok(stamp.map(|(place, _)| place))
+    }
+
+    /// The checksum of what is in a block; `None` where it cannot be read.
+    pub(crate) fn sum(&mut self, place: u64) -> Result<Option<u32>, VerifyError> {
+        self.look_whether_to_stop()?;
+        let readable = self.read(place)?;
+        Ok(readable.then(|| crc32fast::hash(&self.block)))
     }
 
     /// What the last look or read found, byte for byte.

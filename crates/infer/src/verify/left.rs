@@ -1,0 +1,138 @@
+//! Stamps that stay on a device while it has no power: what a device keeps only as long as it is powered, or
+//! loses in days or months without, is seen when they are read again. Whether it was without power
+//! in between, nobody but the person who unplugged it knows.
+
+use super::journal::Journal;
+use super::medium::Medium;
+use super::sounding::{Reading, look};
+use super::stamp::Seen;
+use super::verdict::Verdict;
+use super::work::{Stage, Tell, VerifyError, Work};
+use nandscope_units::Nanos;
+use serde::{Deserialize, Serialize};
+
+/// A stamp that was left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftStamp {
+    /// Its block.
+    pub place: u64,
+    /// How often the block had been stamped.
+    pub generation: u32,
+}
+
+/// What was found of the stamps that had been left.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// What was in each block, in ascending order.
+    pub readings: Vec<Reading>,
+    /// Blocks that gave other answers when they were read again.
+    pub unstable: Vec<u64>,
+    /// The device's time that it took.
+    pub elapsed: Nanos,
+}
+
+/// Where at least this share of the stamps from the first wrong one on is gone, the last one among them, nothing but a
+/// cache stood for them.
+const GONE: f64 = 0.5;
+
+/// Reads the stamps that were left, and reads them again as often as asked for. Nothing is written.
+///
+/// # Errors
+/// Where it was interrupted, or the device is gone.
+pub fn check_left<M: Medium>(
+    medium: &mut M,
+    journal: &mut Journal,
+    left: &[LeftStamp],
+    repeats: u32,
+    stop: &dyn Fn() -> bool,
+    tell: Tell<'_>,
+) -> Result<Kept, VerifyError> {
+    let began = medium.now();
+    let mut work = Work::new(medium, journal, stop, tell);
+    work.generations = left.iter().map(|l| (l.place, l.generation)).collect();
+    let mut order: Vec<u64> = left.iter().map(|l| l.place).collect();
+    let mut kept = Kept::default();
+    work.shuffle(&mut order);
+    for (number, place) in order.iter().enumerate() {
+        work.tell(Stage::Reading, number as f64 / order.len() as f64);
+        kept.readings.push(look(&mut work, *place)?);
+    }
+    kept.readings.sort_by_key(|r| r.place);
+    let right = |r: &&Reading| r.seen.right();
+    let mut again: Vec<u64> = kept
+        .readings
+        .iter()
+        .filter(right)
+        .map(|r| r.place)
+        .collect();
+    for _ in 0..repeats {
+        work.shuffle(&mut again);
+        for place in &again {
+            if !work.look(*place)?.right() {
+                kept.unstable.push(*place);
+            }
+        }
+    }
+    kept.unstable.sort_unstable();
+    kept.unstable.dedup();
+    kept.elapsed = work.medium.now().saturating_sub(began);
+    Ok(kept)
+}
+
+impl Kept {
+    fn count(&self, which: impl Fn(&Reading) -> bool) -> usize {
+        self.readings.iter().filter(|r| which(r)).count()
+    }
+
+    /// What the stamps say.
+    pub fn verdict(&self) -> Verdict {
+        let wrong = self.readings.iter().position(|r| !r.seen.right());
+        let Some(first) = wrong else {
+            return match self.unstable.is_empty() {
+                true => Verdict::Genuine,
+                false => Verdict::Suspicious,
+            };
+        };
+        let behind = &self.readings[first..];
+        let gone = |r: &&Reading| matches!(r.seen, Seen::Foreign | Seen::Unreadable);
+        let many = behind.iter().filter(gone).count() as f64 >= GONE * behind.len() as f64;
+        if many && behind.last().is_some_and(|r| !r.seen.right()) {
+            Verdict::Fake
+        } else {
+            Verdict::Failing
+        }
+    }
+
+    /// Why, in a sentence each.
+    pub fn reasons(&self) -> Vec<String> {
+        let mut reasons = Vec::new();
+        let mut add = |count: usize, what: &str| {
+            if count > 0 {
+                reasons.push(format!("{count} of {} stamps {what}", self.readings.len()));
+            }
+        };
+        add(
+            self.count(|r| r.seen.right()),
+            "that had been left were there",
+        );
+        let older = |r: &Reading| matches!(r.seen, Seen::Stamp { place, .. } if place == r.place);
+        add(
+            self.count(older),
+            "were older ones of the same block: the latest write was lost",
+        );
+        let other = |r: &Reading| matches!(r.seen, Seen::Stamp { place, .. } if place != r.place);
+        add(self.count(other), "belong to other blocks");
+        let damaged = |r: &Reading| matches!(r.seen, Seen::Damaged { .. });
+        add(self.count(damaged), "have wrong bits");
+        add(self.count(|r| r.seen == Seen::Foreign), "are gone");
+        add(self.count(|r| r.seen == Seen::Unreadable), "cannot be read");
+        add(
+            self.unstable.len(),
+            "gave other contents when they were read again",
+        );
+        if self.verdict() == Verdict::Fake {
+            reasons.push("from some place on nearly all of them are gone: nothing but a cache, which power keeps, stood for them".to_string());
+        }
+        reasons
+    }
+}
