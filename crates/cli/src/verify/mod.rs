@@ -307,7 +307,9 @@ fn write(
         ..Default::default()
     };
     let mut text = terminal::summary(document, &options);
-    for conclusion in document.steps.iter().flat_map(|s| &s.conclusions) {
+    let conclusions = document.steps.iter().flat_map(|s| &s.conclusions);
+    // The reasons of a verdict are in the summary already.
+    for conclusion in conclusions.filter(|c| c.passed.is_none()) {
         text.push_str(&console.paragraph(&conclusion.evidence, "  "));
     }
     console.print(&text)

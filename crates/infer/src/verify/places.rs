@@ -30,10 +30,10 @@ pub struct Places {
 const TEETH: u64 = 128;
 /// On a larger one.
 const TEETH_LARGE: u64 = 448;
-/// 16 GiB: to read one block in 128 takes a card of that size longer than to write more teeth.
-const LARGE: u64 = 1 << 25;
+/// 128 GiB: larger ones are drives, which write anywhere at the same cost, and reading one block in 128 would take longer.
+const LARGE: u64 = 1 << 28;
 /// The comb is so long at least: the fewer windows, the fewer commands; a card of 32 GB takes some thousand.
-const REACH_MIN: u64 = 16_384;
+const REACH_MIN: u64 = 32_768;
 /// Windows at most on a device so large that a longer comb costs nothing.
 const WINDOWS: u64 = 4096;
 /// The shortest run: it shows a cache behind an end that is just before the claim.

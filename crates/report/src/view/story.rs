@@ -55,8 +55,22 @@ pub struct Story {
     pub tiles: Vec<Tile>,
 }
 
+/// The verdicts of a verification, each with its reasons; its curves are evidence and no story.
+fn verdict(document: &ResultDocument) -> Story {
+    let conclusions = document.steps.iter().flat_map(|s| &s.conclusions);
+    let verdicts = conclusions.filter(|c| c.passed.is_some());
+    let paragraphs = verdicts.map(|c| Paragraph::new(&c.answer, format!("{}.", c.evidence)));
+    Story {
+        paragraphs: paragraphs.collect(),
+        tiles: Vec::new(),
+    }
+}
+
 /// Reads the story out of a document.
 pub fn of(document: &ResultDocument) -> Story {
+    if document.procedure == "verify" {
+        return verdict(document);
+    }
     let mut story = Story::default();
     let modes = modes(document);
     let mut best_reads = Vec::new();
