@@ -137,7 +137,7 @@ fn stamps_that_are_left_are_checked_after_a_power_cycle() {
         (&["fake 1GiB drop"][..], 10, "fake"),
         // Every read but the first gives other bytes.
         (
-            &["tamper 2147418112 512", "tamper 2147352576 512"][..],
+            &["tamper 2134375936 512", "tamper 2140929536 512"][..],
             12,
             "suspicious",
         ),
@@ -188,7 +188,7 @@ fn a_card_that_gives_other_bytes_the_second_time_is_suspicious() {
     }
     let folder = Folder::new("verify-tamper");
     // Blocks that the verification reads and does not write.
-    let more = ["--speed", "max", "--fault", "tamper 8388608 512"];
+    let more = ["--speed", "max", "--fault", "tamper 16777216 512"];
     let mounted = Mounted::start(&folder, &card(&folder), &more);
     let device = mounted.block();
     let (exit, json) = verified(&folder, &device.0);
