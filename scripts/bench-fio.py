@@ -7,8 +7,8 @@ buffers and registered files. Then both generators run on a target that does not
 
 A loop device has a worker thread in the kernel. Whether the scheduler puts it beside the generator or
 on another processor changes the result of one and the same tool threefold, and by chance; so the
-kernel's workers are kept on processor 0 meanwhile, and a single job gets a processor of its own, but
-at queue depth 1, where one of both always waits, the same.
+kernel's workers are kept on processor 0 while a single job is compared, which gets a processor of its
+own, but at queue depth 1, where one of both always waits, the same.
 
 Root only: it mounts a tmpfs, attaches a loop device and restricts the kernel's workers, and takes all
 back again.
@@ -17,6 +17,7 @@ back again.
 """
 
 import argparse
+import contextlib
 import datetime
 import json
 import os
@@ -79,6 +80,20 @@ def run_nandscope(target, options, milliseconds, folder, binary):
             "null": float(document["environment"]["generator cost"].split()[0])}
 
 
+WORKERS = pathlib.Path("/sys/devices/virtual/workqueue/cpumask")
+
+
+@contextlib.contextmanager
+def workers_kept():
+    """Keeps the kernel's unbound workers on processor 0 meanwhile."""
+    before = WORKERS.read_text()
+    WORKERS.write_text("1")
+    try:
+        yield
+    finally:
+        WORKERS.write_text(before)
+
+
 def compare(case, options, arguments, target, folder):
     """One row: medians, and the median of the ratios of the pairs."""
     tools = [run_fio, run_nandscope]
@@ -133,8 +148,8 @@ def section(rows, theirs, ours, arguments, load):
         "I/O over a tmpfs. Values are medians (fio / nandscope); a",
         "ratio is the median of the ratios of the pairs, nandscope over fio. CPU is user and system time of the process "
         "per operation.",
-        "The loop device's worker is kept on processor 0; a single job has the other one for itself, but at QD1 the same "
-        "(the head of the script says why).",
+        "The loop device's worker is kept on processor 0 for a single job, which has the other one for itself, but at QD1 the "
+        "same (the head of the script says why).",
         "",
         "| job | IOPS | ratio | CPU per operation | ratio | p50 ratio | p99 ratio |",
         "|---|---|---|---|---|---|---|",
@@ -146,19 +161,6 @@ def section(rows, theirs, ours, arguments, load):
         "",
         END,
     ])
-
-
-WORKERS = pathlib.Path("/sys/devices/virtual/workqueue/cpumask")
-
-
-def with_workers_kept(arguments, folder):
-    """Keeps the kernel's unbound workers on processor 0 for the time of the comparison."""
-    before = WORKERS.read_text()
-    WORKERS.write_text("1")
-    try:
-        return with_target(arguments, folder)
-    finally:
-        WORKERS.write_text(before)
 
 
 def with_target(arguments, folder):
@@ -176,7 +178,8 @@ def with_target(arguments, folder):
             load = os.getloadavg()[0]
             rows, costs = [], []
             for case, options in CASES:
-                row, null = compare(case, options, arguments, loop, folder)
+                with workers_kept() if "cpus_allowed" in options else contextlib.nullcontext():
+                    row, null = compare(case, options, arguments, loop, folder)
                 rows.append(row)
                 costs += null
             theirs = null_engine(arguments)
@@ -205,7 +208,7 @@ def main():
         sys.exit("the comparison needs two processors: one for the kernel's worker, one for the generator")
     arguments.binary = arguments.binary.resolve()
     with tempfile.TemporaryDirectory(prefix="nandscope-bench-") as folder:
-        text = with_workers_kept(arguments, pathlib.Path(folder))
+        text = with_target(arguments, pathlib.Path(folder))
     page = ROOT / "docs/performance.md"
     if arguments.dry_run:
         print(text)
