@@ -369,3 +369,26 @@ fn polling_where_the_driver_cannot_is_an_error_that_says_so() {
         .run(&["run", "r.fio", &device.device, "--poll"])
         .fails(1, &["leave --poll out"]);
 }
+
+#[test]
+fn a_probe_says_what_a_discarded_block_reads_as() {
+    let folder = Folder::new("real-probe");
+    let Some(device) = Loop::new(&folder, 64) else {
+        return;
+    };
+    let arguments = [
+        "probe",
+        &device.device,
+        "--destroy-data",
+        "--yes-destroy",
+        device.name(),
+        "--time",
+        "60",
+    ];
+    let ran = folder.run(&arguments);
+    ran.succeeds();
+    // A loop device punches holes into its file.
+    for line in ["Discards: taken", "A discarded block reads as: zeroes"] {
+        assert!(ran.out.contains(line), "{}", ran.out);
+    }
+}

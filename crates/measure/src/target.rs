@@ -156,6 +156,16 @@ pub trait Target {
     /// Where the target as a whole has failed.
     fn wait(&mut self, until: Nanos, replies: &mut Vec<Reply>) -> Result<(), TargetError>;
 
+    /// What lies at `offset`, past the host's caches; `None` where nothing is kept, as in virtual time.
+    /// Both numbers are multiples of 4 KiB, and nothing is outstanding.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    fn contents(&mut self, offset: Bytes, length: u32) -> Result<Option<Vec<u8>>, TargetError> {
+        let _ = (offset, length);
+        Ok(None)
+    }
+
     /// Reads the instruments at the present time. It must not disturb the I/O.
     fn reading(&mut self) -> Reading;
 }

@@ -160,6 +160,10 @@ impl<T: Target> Target for Metered<T> {
         self.target.wait(until, replies)
     }
 
+    fn contents(&mut self, offset: Bytes, length: u32) -> Result<Option<Vec<u8>>, TargetError> {
+        self.target.contents(Bytes(offset.0 + self.begin.0), length)
+    }
+
     fn reading(&mut self) -> Reading {
         self.target.reading()
     }

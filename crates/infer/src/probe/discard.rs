@@ -1,6 +1,6 @@
-//! Discards: whether they are taken, and whether they restore speed. What a discarded block reads as is not asked here,
-//! since times of operations do not tell it.
+//! Discards: whether they are taken, and whether they restore speed.
 
+use super::discarded::Look;
 use super::finding::{Finding, LIKELY, SURE, size};
 use super::flash::Layout;
 use super::slc::{Filled, PATIENCE, fill};
@@ -56,8 +56,10 @@ pub(super) fn discards<T: Target>(
     span: Bytes,
 ) -> Result<(), ProbeError> {
     let length: u64 = (1 << 20).min(span.0);
+    let place = span.0 / 2 / length * length;
+    let look = Look::before(probing, place, length)?;
     let began = probing.target.now();
-    let outcome = discard(probing, span.0 / 2 / length * length, length)?;
+    let outcome = discard(probing, place, length)?;
     let took = probing.target.now().saturating_sub(began);
     let done = outcome == Some(Outcome::Done);
     probing.add(Finding::new(
@@ -66,7 +68,11 @@ pub(super) fn discards<T: Target>(
         Value::Flag(done),
         if done { "taken" } else { "not taken" }.to_string(),
         SURE,
-        format!("a discard of 1 MiB came back after {took}: {outcome:?}"),
+        match outcome {
+            Some(Outcome::Failed(why)) => format!("a discard of 1 MiB failed after {took}: {why}"),
+            Some(Outcome::Unsupported) | None => "it is not passed on, or refused".to_string(),
+            Some(Outcome::Done) => format!("a discard of 1 MiB came back after {took}"),
+        },
     ));
     let (id, question) = SPEED;
     if !done {
@@ -74,6 +80,8 @@ pub(super) fn discards<T: Target>(
         probing.add(Finding::cannot_tell(id, question, why));
         return Ok(());
     }
+    let reads = look.after(probing)?;
+    probing.add(reads);
     let open = probing.report.count("open-linear");
     match (layout.unit.zip(open), filled.bar()) {
         (Some((unit, open)), _) => in_units(probing, unit, open),

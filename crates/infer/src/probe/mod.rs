@@ -9,6 +9,7 @@ mod bench;
 mod describe;
 mod dies;
 mod discard;
+mod discarded;
 mod finding;
 mod flash;
 mod heat;

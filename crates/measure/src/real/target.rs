@@ -1,6 +1,7 @@
 //! A file or block device as a target: which engine drives it, and lanes for its threads.
 
 use super::affinity::pin;
+use super::buffer::Buffer;
 use super::clock::Clock;
 use super::instruments::Instruments;
 use super::pool::Pool;
@@ -9,6 +10,7 @@ use super::verify::Verifier;
 use super::volume::Volume;
 use crate::target::{LaneRequest, Lanes, Load, Reading, Reply, Request, Target, TargetError};
 use nandscope_units::{Bytes, Nanos};
+use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 /// Which engine is wanted.
@@ -219,6 +221,18 @@ impl Target for RealTarget {
                 Ok(())
             }
         }
+    }
+
+    fn contents(&mut self, offset: Bytes, length: u32) -> Result<Option<Vec<u8>>, TargetError> {
+        let length = length as usize;
+        let mut buffer = Buffer::zeroed(length);
+        let file = self.shared.volume.file();
+        file.read_exact_at(buffer.bytes_mut(length), offset.0)
+            .map_err(|e| {
+                let path = self.shared.volume.path().display();
+                TargetError::Other(format!("{path}: byte {}: {e}", offset.0))
+            })?;
+        Ok(Some(buffer.bytes(length).to_vec()))
     }
 
     fn reading(&mut self) -> Reading {
