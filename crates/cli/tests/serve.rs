@@ -1,12 +1,15 @@
-//! `nandscope serve` with the NBD clients that people have: nbdinfo, nbdcopy, nbdsh, qemu-img,
-//! qemu-io and fio.
+//! `nandscope serve` with the NBD clients that people have: nbdinfo, nbdcopy, nbdsh, nbdfuse,
+//! qemu-img, qemu-nbd, qemu-io and fio.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "support/block.rs"]
+mod block;
 #[path = "support/serving.rs"]
 mod serving;
 mod support;
 
+use block::can_mount;
 use serving::{Serving, attempt, have, run};
 use std::os::unix::fs::PermissionsExt;
 use support::{Folder, tiny};
@@ -62,6 +65,39 @@ fn nbdinfo_sees_the_card() {
     if have(&["nbdsh"]) {
         let denied = attempt(&folder, "nbdsh", &["-u", &serving.uri(), "-c", script]);
         assert!(!denied.status.success());
+    }
+    serving.finish();
+}
+
+#[test]
+fn qemu_nbd_lists_it_and_nbdfuse_makes_a_file_of_it() {
+    if !have(&["qemu-nbd", "nbdfuse"]) {
+        return;
+    }
+    let folder = Folder::new("serve-others");
+    let serving = Serving::start(&folder, CARD, &["--speed", "max"]);
+    let socket = serving.socket.display().to_string();
+    let list = run(&folder, "qemu-nbd", &["--list", "-k", &socket]);
+    assert!(list.contains("exports available: 1"), "{list}");
+    if can_mount() {
+        let uri = serving.uri();
+        let script = "dd if=/dev/urandom of=data bs=1M count=3 && dd if=data of=card/nbd bs=1M conv=notrunc && \
+                      cmp -n 3145728 data card/nbd";
+        std::fs::create_dir(folder.0.join("card")).unwrap();
+        let mut child = std::process::Command::new("nbdfuse")
+            .args(["card/nbd", &uri])
+            .current_dir(&folder.0)
+            .spawn()
+            .unwrap();
+        for _ in 0..100 {
+            if folder.0.join("card/nbd").exists() {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+        run(&folder, "sh", &["-c", script]);
+        run(&folder, "umount", &["card"]);
+        assert!(child.wait().unwrap().success());
     }
     serving.finish();
 }
