@@ -1,0 +1,130 @@
+//! What a discarded block reads as. Times do not tell it: the target must keep contents, which a simulated
+//! device in virtual time does not.
+
+use super::finding::{Finding, SURE};
+use super::{Probing, Value};
+use crate::timed::ProbeError;
+use nandscope_measure::target::{Target, TargetError};
+use nandscope_units::Bytes;
+use nandscope_workload::OpKind;
+
+const ID: &str = "discard-reads";
+const QUESTION: &str = "A discarded block reads as";
+/// What is looked at, in the middle of what was discarded: devices may leave its edges alone.
+const LENGTH: u32 = 64 << 10;
+
+/// What was read where something had been discarded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reads {
+    Zeroes,
+    Ones,
+    /// What had been written there.
+    Old,
+    /// Not the same when it is read again.
+    Changing,
+    Other,
+}
+
+impl Reads {
+    fn of(before: &[u8], first: &[u8], second: &[u8]) -> Self {
+        let all = |byte: u8| first.iter().all(|b| *b == byte);
+        match () {
+            () if first != second => Reads::Changing,
+            () if all(0) => Reads::Zeroes,
+            () if all(0xff) => Reads::Ones,
+            () if first == before => Reads::Old,
+            () => Reads::Other,
+        }
+    }
+
+    fn told(self) -> &'static str {
+        match self {
+            Reads::Zeroes => "zeroes",
+            Reads::Ones => "ones (FF)",
+            Reads::Old => "what was there before",
+            Reads::Changing => "other data each time",
+            Reads::Other => "other data",
+        }
+    }
+}
+
+/// What lies in the middle of a range, before and after it was discarded.
+pub(super) struct Look {
+    at: Bytes,
+    before: Option<Vec<u8>>,
+}
+
+fn failed(error: TargetError) -> ProbeError {
+    ProbeError::Failed(error.to_string())
+}
+
+impl Look {
+    /// Writes a range that is going to be discarded, and looks at it.
+    pub(super) fn before<T: Target>(
+        probing: &mut Probing<'_, T>,
+        offset: u64,
+        length: u64,
+    ) -> Result<Self, ProbeError> {
+        let at = Bytes(offset + length / 2 / 4096 * 4096);
+        let length = u32::try_from(length).unwrap_or(1 << 20);
+        if length < LENGTH * 2 {
+            return Ok(Look { at, before: None });
+        }
+        let there = probing.target.contents(at, 4096).map_err(failed)?;
+        if there.is_some() {
+            probing.target.many(OpKind::Write, &[offset], length, 1)?;
+            probing.target.flush()?;
+        }
+        let before = probing.target.contents(at, LENGTH).map_err(failed)?;
+        Ok(Look { at, before })
+    }
+
+    /// Looks again, twice.
+    pub(super) fn after<T: Target>(
+        self,
+        probing: &mut Probing<'_, T>,
+    ) -> Result<Finding, ProbeError> {
+        let mut again = || match self.before {
+            Some(_) => probing.target.contents(self.at, LENGTH).map_err(failed),
+            None => Ok(None),
+        };
+        let (first, second) = (again()?, again()?);
+        let (Some(before), Some(first), Some(second)) = (self.before, first, second) else {
+            let why = "a simulated device in virtual time keeps no contents; serve it, and probe what is served";
+            return Ok(Finding::cannot_tell(ID, QUESTION, why));
+        };
+        let reads = Reads::of(&before, &first, &second);
+        Ok(Finding::new(
+            ID,
+            QUESTION,
+            Value::Flag(reads == Reads::Zeroes),
+            reads.told().to_string(),
+            SURE,
+            format!(
+                "64 KiB in the middle of 1 MiB that was written, discarded, and read twice: it begins with {}, before with {}",
+                beginning(&first),
+                beginning(&before)
+            ),
+        ))
+    }
+}
+
+fn beginning(bytes: &[u8]) -> String {
+    let few = bytes.iter().take(8).map(|b| format!("{b:02x}"));
+    few.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_discarded_is_told_from_what_was_there() {
+        let old = [1u8, 2, 3, 4];
+        assert_eq!(Reads::of(&old, &[0; 4], &[0; 4]), Reads::Zeroes);
+        assert_eq!(Reads::of(&old, &[0xff; 4], &[0xff; 4]), Reads::Ones);
+        assert_eq!(Reads::of(&old, &old, &old), Reads::Old);
+        assert_eq!(Reads::of(&old, &[9, 2, 3, 4], &[9, 2, 3, 4]), Reads::Other);
+        assert_eq!(Reads::of(&old, &old, &[0; 4]), Reads::Changing);
+    }
+}
