@@ -118,7 +118,8 @@ impl FileSystem {
     pub const fn repair(self) -> Option<&'static str> {
         match self {
             Ext4 => Some("e2fsck -f -y \"$DEV\""),
-            F2fs => Some("fsck.f2fs -f \"$DEV\""),
+            // It asks whether to restore lost files even so, and for ever where nobody answers.
+            F2fs => Some("yes | fsck.f2fs -f -y \"$DEV\""),
             Vfat => Some("fsck.vfat -a -w \"$DEV\""),
             Exfat => Some("fsck.exfat -y \"$DEV\""),
             Nilfs2 | Btrfs | Xfs => None,

@@ -194,7 +194,7 @@ pub fn page(subject: &Subject, rows: &[Row], points: u32, version: &str) -> Stri
          Made by `make cuts CUTS={points}`; do not edit. A program on a real file system of Linux {version} appends {LINES} lines to a log, with\n\
          `fsync` after each, and makes a file after every fourth, with `fsync` of file and folder; the card is {}.\n\
          At {points} moments of that, spread evenly in virtual time, the power goes. From what the card then holds a kernel\n\
-         starts, repairs (`e2fsck -f -y`, `fsck.f2fs -f`, `fsck.vfat -a -w`, `fsck.exfat -y`; the others are repaired by mounting\n\
+         starts, repairs (`e2fsck -f -y`, `yes | fsck.f2fs -f -y`, `fsck.vfat -a -w`, `fsck.exfat -y`; the others are repaired by mounting\n\
          them), mounts, counts the lines and files for which `fsync` had returned, unmounts, and checks again.\n\n\
          - The **honest** card has everything on the medium when it says that it has flushed, and recognises a page whose\n  \
            programming the cut interrupted: the copy before it counts.\n\
