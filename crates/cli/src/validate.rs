@@ -11,10 +11,8 @@ use crate::{input, output};
 use clap::Args;
 use nandscope_suite::cards::{self, Card, Cards, Comparison};
 use nandscope_suite::flashbench::recorded::Recorded;
-use nandscope_suite::{Procedure, ReviewOptions, SimSpec, SuiteError, Unobserved, facts};
+use nandscope_suite::{Procedure, ReviewOptions, SimSpec, SuiteError, Unobserved, at_once, facts};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, mpsc};
 
 const INTRODUCTION: &str = "\
 # Validation: published against simulated
@@ -149,44 +147,23 @@ const AT_ONCE: usize = 2;
 /// Carries out every procedure for which there are facts; in the order of the page.
 fn measure_all(interrupt: &Interrupt) -> Result<Vec<Measured>, Failure> {
     let list = facts::validations().map_err(|e| suite_failure(&e))?;
-    let next = AtomicUsize::new(0);
-    let results: Mutex<Vec<Option<Measured>>> = Mutex::new(vec![None; list.len()]);
-    let (done, finished) = mpsc::channel();
     let line = Line::new("validate");
-    std::thread::scope(|scope| {
-        for _ in 0..AT_ONCE {
-            let (list, next, results, done) = (&list, &next, &results, done.clone());
-            scope.spawn(move || {
-                loop {
-                    let place = next.fetch_add(1, Ordering::Relaxed);
-                    let Some((device, procedure)) = list.get(place) else {
-                        return;
-                    };
-                    let measured = measure(device, *procedure, interrupt);
-                    if let Ok(mut results) = results.lock() {
-                        results[place] = Some(measured);
-                    }
-                    if interrupt.asked() || done.send(device).is_err() {
-                        return;
-                    }
-                }
-            });
-        }
-        drop(done);
-        for (count, device) in finished.iter().enumerate() {
-            let share = (count + 1) as f64 / list.len() as f64;
-            line.show(Some(share), format!("{device} is done"));
-        }
-    });
+    let measured = at_once::run(
+        list.len(),
+        AT_ONCE,
+        &|| interrupt.asked(),
+        |number| measure(&list[number].0, list[number].1, interrupt),
+        |done| {
+            let text = format!("{} is done", list[done.number].0);
+            line.show(Some(done.share(list.len())), text);
+        },
+    );
     line.clear();
     if interrupt.asked() {
         let text = "interrupted; nothing was written";
         return Err(Failure::new(Exit::Interrupted, text));
     }
-    let results = results
-        .into_inner()
-        .map_err(|_| Failure::internal("a thread of the validation ended early"))?;
-    Ok(results.into_iter().flatten().collect())
+    Ok(measured.into_iter().flatten().collect())
 }
 
 fn measure(device: &str, procedure: Procedure, interrupt: &Interrupt) -> Measured {

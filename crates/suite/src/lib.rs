@@ -6,6 +6,7 @@
 //! read off it; they know nothing of how a device works, and draw nothing.
 
 mod applications;
+pub mod at_once;
 pub mod blind;
 mod bursts;
 pub mod cards;

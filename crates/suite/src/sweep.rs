@@ -6,6 +6,7 @@
 //! of it whose blocks have fewer word lines, with capacity and cache in proportion. Dies, channels,
 //! times, numbers of blocks and all shares stay as they are, and so do the curves.
 
+use crate::at_once;
 use crate::document::{blank, notice};
 use crate::review::{ReviewObserver, ReviewOptions};
 use crate::session::SuiteError;
@@ -20,8 +21,6 @@ use nandscope_measure::target::Target;
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::job::JobFile;
 use nandscope_workload::pattern::Generator;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Points of the curve: 0, 5, … 100 %.
 const POINTS: u32 = 21;
@@ -37,6 +36,8 @@ const OPERATIONS: u64 = 40_000;
 const IDLE_MS: u32 = 5;
 /// A rise of latency between two neighbouring points that counts as a threshold.
 const RISE: f64 = 1.25;
+/// Points that are measured at once: each has copies of the drive.
+const THREADS: usize = 2;
 
 /// One of the four curves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,45 +171,24 @@ fn measure(
     mode: &str,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<Vec<Option<[Point; 4]>>, SuiteError> {
-    let next = AtomicUsize::new(0);
-    let results = Mutex::new(vec![None; POINTS as usize]);
-    let (done, finished) = std::sync::mpsc::channel();
-    std::thread::scope(|scope| {
-        for _ in 0..2 {
-            let (next, results, done) = (&next, &results, done.clone());
-            scope.spawn(move || {
-                loop {
-                    let i = next.fetch_add(1, Ordering::Relaxed);
-                    if i >= POINTS as usize || stop() {
-                        return;
-                    }
-                    // The fullest first: they take longest.
-                    let i = POINTS as usize - 1 - i;
-                    let point = all_cases(fresh, i as u32 * STRIDE, seed, stop);
-                    if let Ok(mut results) = results.lock() {
-                        results[i] = Some(point);
-                    }
-                    if done.send(()).is_err() {
-                        return;
-                    }
-                }
-            });
-        }
-        drop(done);
-        for count in 1.. {
-            if finished.recv().is_err() {
-                break;
-            }
-            let share = f64::from(count) / f64::from(POINTS);
+    let mut points = at_once::run(
+        POINTS as usize,
+        THREADS,
+        stop,
+        |number| {
+            // The fullest first: they take longest.
+            let percent = (POINTS - 1 - number as u32) * STRIDE;
+            all_cases(fresh, percent, seed, stop)
+        },
+        |done| {
+            let share = done.share(POINTS as usize);
             observer.progress(share, mode, "fullness", Nanos::ZERO);
-        }
-    });
-    let results = results
-        .into_inner()
-        .map_err(|_| SuiteError::Target("a thread of the sweep ended early".to_string()))?;
-    results
+        },
+    );
+    points.reverse();
+    points
         .into_iter()
-        .map(|r: Option<Result<Option<[Point; 4]>, SuiteError>>| r.transpose().map(Option::flatten))
+        .map(|point| point.transpose().map(Option::flatten))
         .collect()
 }
 

@@ -10,10 +10,9 @@ use nandscope_kernel::cell::{self, Card, Cell};
 use nandscope_kernel::filesystem::FileSystem;
 use nandscope_kernel::job::Settings;
 use nandscope_kernel::workload::Workload;
+use nandscope_suite::at_once;
 use nandscope_units::Bytes;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 /// A cell to be measured.
@@ -93,52 +92,41 @@ pub fn measure_all(
     console: &Console,
 ) -> Vec<Measured> {
     let jobs = jobs_at_once(jobs, plans.len());
-    let next = AtomicUsize::new(0);
-    let (sender, receiver) = mpsc::channel();
     let line = Line::new("fs");
     let mut told = Instant::now();
-    let mut done: Vec<(usize, Measured)> = Vec::new();
-    std::thread::scope(|scope| {
-        for _ in 0..jobs {
-            let (sender, next) = (sender.clone(), &next);
-            scope.spawn(move || {
-                loop {
-                    let number = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(plan) = plans.get(number).filter(|_| !interrupt.asked()) else {
-                        return;
-                    };
-                    let cell = measure(kernel, &subjects[plan.subject], plan, interrupt);
-                    if sender.send((number, cell)).is_err() {
-                        return;
-                    }
-                }
-            });
-        }
-        drop(sender);
-        for (number, cell) in receiver {
-            let plan = plans[number].clone();
-            let short = subjects[plan.subject].short();
+    let cells = at_once::run(
+        plans.len(),
+        jobs,
+        &|| interrupt.asked(),
+        |number| {
+            let plan = &plans[number];
+            measure(kernel, &subjects[plan.subject], plan, interrupt)
+        },
+        |done| {
+            let plan = &plans[done.number];
             let text = format!(
-                "{} of {}: {short}, {}, {}",
-                done.len() + 1,
+                "{} of {}: {}, {}, {}",
+                done.count,
                 plans.len(),
+                subjects[plan.subject].short(),
                 plan.fs.name(),
                 plan.workload.name
             );
-            done.push((number, Measured { plan, cell }));
             if !line.is_seen() && told.elapsed() > TELL {
                 told = Instant::now();
                 console.note(&text);
             }
-            line.show(Some(done.len() as f64 / plans.len() as f64), text);
-        }
-    });
+            line.show(Some(done.share(plans.len())), text);
+        },
+    );
     line.clear();
-    if interrupt.asked() {
-        done.retain(|(_, measured)| measured.cell.is_ok());
-    }
-    done.sort_by_key(|(number, _)| *number);
-    done.into_iter().map(|(_, measured)| measured).collect()
+    let measured = plans.iter().zip(cells).filter_map(|(plan, cell)| {
+        let (plan, cell) = (plan.clone(), cell?);
+        Some(Measured { plan, cell })
+    });
+    // A cell that failed because of the interruption is none that was measured.
+    let stopped = interrupt.asked();
+    measured.filter(|m| m.cell.is_ok() || !stopped).collect()
 }
 
 fn measure(

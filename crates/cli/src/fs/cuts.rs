@@ -7,10 +7,9 @@ use crate::interrupt::Interrupt;
 use crate::run::progress::Line;
 use nandscope_kernel::filesystem::FileSystem;
 use nandscope_kernel::powercut::{Outcome, Series, Word};
+use nandscope_suite::at_once;
 use std::fmt::Write;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
 
 /// Lines that the program writes to its log; every fourth is followed by a file.
 const LINES: u32 = 40;
@@ -37,57 +36,34 @@ pub fn run(
         .flat_map(|fs| Word::ALL.map(|word| (*fs, word)))
         .collect();
     let jobs = super::cells::jobs_at_once(jobs, plans.len());
-    let next = AtomicUsize::new(0);
-    let (sender, receiver) = mpsc::channel();
     let line = Line::new("fs --cuts");
-    let mut done: Vec<(usize, Row)> = Vec::new();
-    std::thread::scope(|scope| {
-        for _ in 0..jobs {
-            let (sender, next, plans) = (sender.clone(), &next, &plans);
-            scope.spawn(move || {
-                loop {
-                    let number = next.fetch_add(1, Ordering::Relaxed);
-                    let Some((fs, word)) = plans.get(number).filter(|_| !interrupt.asked()) else {
-                        return;
-                    };
-                    let series = Series {
-                        kernel,
-                        fs: *fs,
-                        word: *word,
-                        points,
-                        lines: LINES,
-                    };
-                    let outcomes = subject.device(1).and_then(|device| {
-                        let stop = || interrupt.asked();
-                        series.run(&device, &stop).map_err(|e| e.to_string())
-                    });
-                    let row = Row {
-                        fs: *fs,
-                        word: *word,
-                        outcomes,
-                    };
-                    if sender.send((number, row)).is_err() {
-                        return;
-                    }
-                }
-            });
-        }
-        drop(sender);
-        for (number, row) in receiver {
-            let text = format!(
-                "{} of {}: {}, {} card",
-                done.len() + 1,
-                plans.len(),
-                row.fs.name(),
-                row.word.name()
-            );
-            done.push((number, row));
-            line.show(Some(done.len() as f64 / plans.len() as f64), text);
-        }
-    });
+    let stop = || interrupt.asked();
+    let rows = at_once::run(
+        plans.len(),
+        jobs,
+        &stop,
+        |number| {
+            let (fs, word) = plans[number];
+            let series = Series {
+                kernel,
+                fs,
+                word,
+                points,
+                lines: LINES,
+            };
+            let outcomes = subject
+                .device(1)
+                .and_then(|device| series.run(&device, &stop).map_err(|e| e.to_string()));
+            Row { fs, word, outcomes }
+        },
+        |done| {
+            let (fs, word) = (done.outcome.fs.name(), done.outcome.word.name());
+            let text = format!("{} of {}: {fs}, {word} card", done.count, plans.len());
+            line.show(Some(done.share(plans.len())), text);
+        },
+    );
     line.clear();
-    done.sort_by_key(|(number, _)| *number);
-    done.into_iter().map(|(_, row)| row).collect()
+    rows.into_iter().flatten().collect()
 }
 
 /// The columns of the table.
