@@ -57,8 +57,8 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE.md")]
     page: Option<PathBuf>,
     /// Instead of workloads: cut the power at so many moments of a program that calls fsync, on an honest, a tearing and a
-    /// lying card, repair, and count what is lost; with --page a page of that
-    #[arg(long, value_name = "POINTS", value_parser = clap::value_parser!(u32).range(1..=10_000), conflicts_with_all = ["output", "trace", "workload", "script"])]
+    /// lying card, repair, and count what is lost; with --page a page of that, with --output every cut by itself in cuts.json
+    #[arg(long, value_name = "POINTS", value_parser = clap::value_parser!(u32).range(1..=10_000), conflicts_with_all = ["trace", "workload", "script"])]
     cuts: Option<u32>,
     /// Cells at once [default: one for each processor]
     #[arg(short, long)]
@@ -231,11 +231,24 @@ fn cut(
     };
     let interrupt = Interrupt::listen()?;
     let (systems, jobs) = (chosen.file_systems(), arguments.jobs);
-    let rows = cuts::run(&kernel.path, subject, systems, points, jobs, &interrupt);
+    let rows = cuts::run(
+        &kernel.path,
+        subject,
+        systems,
+        points,
+        jobs,
+        &interrupt,
+        console,
+    );
     if interrupt.asked() {
         return Err(Failure::new(Exit::Interrupted, "interrupted"));
     }
     console.print(&cuts::table(subject, &rows, console))?;
+    if let Some(folder) = &arguments.output {
+        let text = cuts::records(&rows)
+.map_err(Failure::internal)?;
+        output::write(&folder.join("cuts.json"), text.as_bytes())?;
+    }
     if let Some(path) = &arguments.page {
         let text = cuts::page(subject, &rows, points, &kernel.version);
         output::write(path, text.as_bytes())?;

@@ -67,14 +67,28 @@ pub fn values(console: &str) -> Vec<(String, f64)> {
         .collect()
 }
 
+/// Whether a line says that something failed.
+pub fn is_failure(line: &str) -> bool {
+    line.starts_with(FAILED)
+}
+
+/// Whether a script said that something failed.
+///
+/// # Errors
+/// What failed.
+pub fn check_failed(console: &str) -> Result<(), Reason> {
+    match console.lines().find_map(|l| l.strip_prefix(FAILED)) {
+        Some(what) => Err(Reason::Script(what.to_string())),
+        None => Ok(()),
+    }
+}
+
 /// Whether a kernel that has ended had come to the end of its script.
 ///
 /// # Errors
 /// Where the script said that something failed, or did not say that it was done.
 pub fn check_end(console: &str, status: &str) -> Result<(), Reason> {
-    if let Some(what) = console.lines().find_map(|l| l.strip_prefix(FAILED)) {
-        return Err(Reason::Script(what.to_string()));
-    }
+    check_failed(console)?;
     if console.lines().any(|line| line == DONE) {
         Ok(())
     } else {

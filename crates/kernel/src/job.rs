@@ -61,6 +61,9 @@ pub struct Settings {
     pub dirty_background: Bytes,
     /// Seconds of idle time between the work and umount.
     pub idle_s: u32,
+    /// NILFS2's cleaner runs, and keeps what was deleted for so many seconds (its `protection_period`). The
+    /// other file systems have none.
+    pub cleaner_s: Option<u32>,
     /// The processor's time.
     pub cpu: CpuCost,
     /// Every random choice in the kernel follows from it.
@@ -94,6 +97,7 @@ impl Default for Settings {
             discard: true,
             dirty_background: Bytes::kib(512),
             idle_s: 0,
+            cleaner_s: None,
             cpu: CpuCost::default(),
             seed: 1,
             memory_mib: 256,
@@ -135,6 +139,7 @@ pub fn script(fs: FileSystem, workload: &Workload, settings: &Settings) -> Strin
             settings.dirty_background.0.max(4096).to_string(),
         ),
         ("IDLE_S", settings.idle_s.to_string()),
+        ("CLEANER", cleaner(fs, settings)),
         (
             "COMPILE_S",
             format!("{:.6}", settings.cpu.compile.as_secs_f64()),
@@ -157,12 +162,19 @@ pub fn script(fs: FileSystem, workload: &Workload, settings: &Settings) -> Strin
     );
     let job = [
         include_str!("guest/job.sh"),
+        include_str!("guest/cleaner.sh"),
         &workload.script,
         &make,
         include_str!("guest/flow.sh"),
     ]
     .concat();
     guest::script(&variables, &job)
+}
+
+/// For how many seconds the cleaner keeps what was deleted, or nothing where none runs.
+fn cleaner(fs: FileSystem, settings: &Settings) -> String {
+    let seconds = settings.cleaner_s.filter(|_| fs == FileSystem::Nilfs2);
+    seconds.map_or(String::new(), |s| s.to_string())
 }
 
 fn device_name(settings: &Settings) -> String {

@@ -214,10 +214,18 @@ impl Session<'_> {
             calls: true,
         }
         .spawn()?;
-        let ended = machine.run(&mut || kernel.is_alive(), stop)?;
+        let ended = match machine.run(&mut || kernel.is_alive(), stop) {
+            Ok(ended) => ended,
+            Err(MachineError::Interrupted) => return Err(MachineError::Interrupted.into()),
+            // A file system may not let go when its script has failed; what failed first is the reason.
+            Err(error) => {
+                let console = read_console(folder).unwrap_or_default();
+                crate::guest::check_failed(&console)?;
+                return Err(error.into());
+            }
+        };
         let status = leave(&mut kernel, ended);
-        let console = std::fs::read(folder.join(process::CONSOLE_LOG))?;
-        let console = String::from_utf8_lossy(&console).replace('\r', "");
+        let console = read_console(folder)?;
         if ended == Ended::Closed {
             crate::guest::check_end(&console, &status)?;
         }
@@ -248,14 +256,23 @@ fn leave(kernel: &mut Process, ended: Ended) -> String {
     "it had to be killed".to_string()
 }
 
-/// The last lines of both logs.
+fn read_console(folder: &Path) -> io::Result<String> {
+    let console = std::fs::read(folder.join(process::CONSOLE_LOG))?;
+    Ok(String::from_utf8_lossy(&console).replace('\r', ""))
+}
+
+/// The last lines of both logs, of the script's up to where it says that something failed.
 fn last_words(folder: &Path) -> String {
+    const MOST: usize = 8;
     let mut text = String::new();
-    for (name, most) in [(process::KERNEL_LOG, 8), (process::CONSOLE_LOG, 8)] {
+    for name in [process::KERNEL_LOG, process::CONSOLE_LOG] {
         let bytes = std::fs::read(folder.join(name)).unwrap_or_default();
         let log = String::from_utf8_lossy(&bytes);
-        let lines: Vec<&str> = log.lines().filter(|l| !l.trim().is_empty()).collect();
-        for line in &lines[lines.len().saturating_sub(most)..] {
+        let mut lines: Vec<&str> = log.lines().filter(|l| !l.trim().is_empty()).collect();
+        if let Some(failed) = lines.iter().position(|l| crate::guest::is_failure(l)) {
+            lines.truncate(failed);
+        }
+        for line in &lines[lines.len().saturating_sub(MOST)..] {
             text.push_str("  ");
             text.push_str(line.trim_end());
             text.push('\n');

@@ -71,7 +71,7 @@ impl Measured {
 }
 
 /// How often the progress is told where there is no terminal.
-const TELL: Duration = Duration::from_secs(30);
+pub(super) const TELL: Duration = Duration::from_secs(30);
 
 /// How many are run at once: what was asked for, or one for each processor.
 pub fn jobs_at_once(asked: Option<usize>, plans: usize) -> usize {

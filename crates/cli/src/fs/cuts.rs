@@ -8,8 +8,10 @@ use crate::run::progress::Line;
 use nandscope_kernel::filesystem::FileSystem;
 use nandscope_kernel::powercut::{Outcome, Series, Word};
 use nandscope_suite::at_once;
+use serde::Serialize;
 use std::fmt::Write;
 use std::path::Path;
+use std::time::Instant;
 
 /// Lines that the program writes to its log; every fourth is followed by a file.
 const LINES: u32 = 40;
@@ -30,6 +32,7 @@ pub fn run(
     points: u32,
     jobs: Option<usize>,
     interrupt: &Interrupt,
+    console: &Console,
 ) -> Vec<Row> {
     let plans: Vec<(FileSystem, Word)> = systems
         .iter()
@@ -37,6 +40,7 @@ pub fn run(
         .collect();
     let jobs = super::cells::jobs_at_once(jobs, plans.len());
     let line = Line::new("fs --cuts");
+    let mut told = Instant::now();
     let stop = || interrupt.asked();
     let rows = at_once::run(
         plans.len(),
@@ -59,6 +63,10 @@ pub fn run(
         |done| {
             let (fs, word) = (done.outcome.fs.name(), done.outcome.word.name());
             let text = format!("{} of {}: {fs}, {word} card", done.count, plans.len());
+            if !line.is_seen() && told.elapsed() > super::cells::TELL {
+                told = Instant::now();
+                console.note(&text);
+            }
             line.show(Some(done.share(plans.len())), text);
         },
     );
@@ -152,6 +160,54 @@ impl Row {
             worst.said.trim_end()
         ))
     }
+}
+
+/// One cut in `cuts.json`.
+#[derive(Debug, Serialize)]
+struct Record<'a> {
+    file_system: &'a str,
+    card: &'a str,
+    /// When the power went, on the kernel's clock.
+    at_ns: u64,
+    lines_promised: u32,
+    lines_kept: u32,
+    files_promised: u32,
+    files_kept: u32,
+    /// Exit code of the repair; null where mounting repairs, or where it came to no end.
+    repair: Option<i32>,
+    mounted: bool,
+    /// Exit code of the check behind it all; null where there is no such program.
+    check: Option<i32>,
+    finished: bool,
+    /// What the programs said.
+    said: &'a str,
+}
+
+/// Every cut by itself, as JSON, with what the programs said.
+///
+/// # Errors
+/// Never with these types; the serializer's error otherwise.
+pub fn records(rows: &[Row]) -> Result<String, serde_json::Error> {
+    let mut records = Vec::new();
+    for row in rows {
+        for outcome in row.outcomes.iter().flatten() {
+            records.push(Record {
+                file_system: row.fs.name(),
+                card: row.word.name(),
+                at_ns: outcome.at.0,
+                lines_promised: outcome.promised.lines,
+                lines_kept: outcome.kept.lines,
+                files_promised: outcome.promised.files,
+                files_kept: outcome.kept.files,
+                repair: outcome.repair,
+                mounted: outcome.mounted,
+                check: outcome.check,
+                finished: outcome.finished,
+                said: outcome.said.trim_end(),
+            });
+        }
+    }
+    serde_json::to_string_pretty(&records)
 }
 
 /// The table for a terminal.

@@ -69,6 +69,9 @@ pub struct Options {
     /// Idle time between the work and umount, seconds
     #[arg(long, default_value_t = 0, value_name = "SECONDS")]
     idle: u32,
+    /// Run NILFS2's cleaner, and let it free what was deleted at least so many seconds before
+    #[arg(long, value_name = "SECONDS")]
+    cleaner: Option<u32>,
     /// Every random choice follows from it
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -151,6 +154,7 @@ impl Chosen {
                 .map(|t| variable(t))
                 .collect::<Result<_, _>>()?,
             idle_s: arguments.idle,
+            cleaner_s: arguments.cleaner,
             cpu: arguments
                 .cpu
                 .as_deref()
@@ -181,6 +185,9 @@ impl Chosen {
         ];
         tools.extend(self.file_systems.iter().map(|fs| fs.tool()));
         tools.extend(self.workloads.iter().flat_map(|w| w.tools.clone()));
+        if self.settings.cleaner_s.is_some() && self.file_systems.contains(&FileSystem::Nilfs2) {
+            tools.push(("nilfs_cleanerd", "nilfs-tools"));
+        }
         if self.settings.partition_start.is_some() {
             tools.push(("sfdisk", "fdisk"));
         }

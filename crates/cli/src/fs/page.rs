@@ -22,13 +22,17 @@ const EMPTY: &str = "nearly empty";
 const FULL: &str = "full";
 const ALIGNED: &str = "aligned";
 const MISALIGNED: &str = "misaligned";
+const COPY_ALIGNED: &str = "aligned, copy";
+const COPY_MISALIGNED: &str = "misaligned, copy";
 const STALLS: &str = "stalls";
 
 /// Open allocation units of the card that is set beside one with two.
 const MANY_OPEN: u32 = 8;
 /// Size of the partition of the cells about fullness: filling it takes seconds.
 const SMALL: Bytes = Bytes::mib(512);
-/// Where a partition begins on the cards as they are sold, and one that old tools would make.
+/// Size of the partition of the cells about alignment: from 512 MiB on mkfs.ext4 takes blocks of 4 KiB.
+const MEDIUM: Bytes = Bytes::mib(768);
+/// How far off an allocation unit's beginning partitions of old tools are: 63 sectors, a track of a disk.
 const OFF_BY: Bytes = Bytes(63 * 512);
 
 /// The cells beyond the table, on the first card; those about stalls on the last one.
@@ -47,18 +51,29 @@ pub fn plans(subjects: &[Subject], chosen: &Chosen) -> Vec<Plan> {
             if let Some(workload) = workload::named(name) {
                 plans.push(Plan {
                     group,
-                    used: matches!(group, EMPTY | FULL | OWN_OPEN | MORE_OPEN),
+                    used: !matches!(group, CREATE | CREATE_FSYNC | STALLS),
                     open: (group == MORE_OPEN).then_some(MANY_OPEN),
                     ..Plan::new(subject, *fs, workload, settings)
                 });
             }
         };
-        let on = |start: Bytes, fullness: u32| {
+        let filled = |fullness: u32| {
+            let start = first.card.unit;
             move |s: Settings| Settings {
                 partition_start: Some(start),
                 partition_size: Some(SMALL),
                 fullness,
-                age_rounds: u32::from(fullness > 0),
+                age_rounds: 1,
+                cleaner_s: Some(0),
+                ..s
+            }
+        };
+        // Both end at the same place: what stands at a partition's end must not make the difference.
+        let off_by = |distance: Bytes| {
+            let start = Bytes(first.card.unit.0 + distance.0);
+            move |s: Settings| Settings {
+                partition_start: Some(start),
+                partition_size: Some(Bytes(MEDIUM.0 - distance.0)),
                 ..s
             }
         };
@@ -67,12 +82,14 @@ pub fn plans(subjects: &[Subject], chosen: &Chosen) -> Vec<Plan> {
             variables: vec![("CREATE_FSYNC".to_string(), "1".to_string())],
             ..s
         });
-        add(0, OWN_OPEN, "postmark", &on(first.card.unit, 70));
-        add(0, MORE_OPEN, "postmark", &on(first.card.unit, 70));
-        add(0, EMPTY, "postmark", &on(first.card.unit, 10));
-        add(0, FULL, "postmark", &on(first.card.unit, 90));
-        add(0, ALIGNED, "untar", &on(first.card.unit, 0));
-        add(0, MISALIGNED, "untar", &on(OFF_BY, 0));
+        add(0, OWN_OPEN, "postmark", &filled(70));
+        add(0, MORE_OPEN, "postmark", &filled(70));
+        add(0, EMPTY, "postmark", &filled(10));
+        add(0, FULL, "postmark", &filled(90));
+        add(0, ALIGNED, "untar", &off_by(Bytes::ZERO));
+        add(0, MISALIGNED, "untar", &off_by(OFF_BY));
+        add(0, COPY_ALIGNED, "copy", &off_by(Bytes::ZERO));
+        add(0, COPY_MISALIGNED, "copy", &off_by(OFF_BY));
         add(subjects.len() - 1, STALLS, "dbench", &|s| s);
     }
     plans

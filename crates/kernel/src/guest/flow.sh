@@ -9,8 +9,9 @@ fi
 mark mkfs
 make_it
 mark mount
-# With -i no helper is asked for: NILFS2's would start a cleaner, which makes runs differ.
+# With -i no helper is asked for: NILFS2's would start a cleaner with the machine's own settings.
 try mount -i -t "$FS" -o "$MOUNT_OPTIONS" "$DEV" "$MNT"
+[ -n "$CLEANER" ] && start_cleaner
 
 if [ "$FULLNESS" -gt 0 ]; then
     mark fill
@@ -31,6 +32,7 @@ sync
 mark idle
 sleep "$IDLE_S"
 mark umount
+[ -n "$CLEANER" ] && stop_cleaner
 try umount "$TOP"
 mark fsck
 if [ -n "$CHECK" ]; then
