@@ -29,8 +29,9 @@ import sys
 import tempfile
 import time
 
+import page_section
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-BEGIN, END = "<!-- bench-fio begins -->", "<!-- bench-fio ends -->"
 SIZE = "1g"
 CASES = [
     ("4 KiB random read, QD1", {"rw": "randread", "bs": "4k", "iodepth": 1, "cpus_allowed": 0}),
@@ -140,8 +141,6 @@ def section(rows, theirs, ours, arguments, load):
     version = subprocess.run(["fio", "--version"], capture_output=True, text=True, check=True).stdout.strip()
     today = datetime.date.today().isoformat()
     return "\n".join([
-        BEGIN,
-        "",
         f"Measured on {today} with {version} on {os.cpu_count()} processors (Linux {os.uname().release}), load average "
         f"{load:.1f} at the start:",
         f"{arguments.pairs} pairs of runs of {arguments.seconds:g} s, in alternating order, on a loop device with direct "
@@ -158,8 +157,6 @@ def section(rows, theirs, ours, arguments, load):
         f"The generator alone, 4 KiB random reads at QD32 on a target that does nothing, with everything recorded: "
         f"fio's null engine {theirs:.0f} ns,",
         f"nandscope {ours:.0f} ns of processor time per operation.",
-        "",
-        END,
     ])
 
 
@@ -209,14 +206,10 @@ def main():
     arguments.binary = arguments.binary.resolve()
     with tempfile.TemporaryDirectory(prefix="nandscope-bench-") as folder:
         text = with_target(arguments, pathlib.Path(folder))
-    page = ROOT / "docs/performance.md"
     if arguments.dry_run:
         print(text)
-        return
-    old = page.read_text()
-    head, _, rest = old.partition(BEGIN)
-    _, _, tail = rest.partition(END)
-    page.write_text(head + text + tail)
+    else:
+        page_section.replace(page_section.PERFORMANCE, "bench-fio", text)
 
 
 if __name__ == "__main__":

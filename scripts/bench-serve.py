@@ -18,8 +18,9 @@ import sys
 import tempfile
 import time
 
+import page_section
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-BEGIN, END = "<!-- bench-serve begins -->", "<!-- bench-serve ends -->"
 CARD = "sim:reference-nvme-64gb"
 LEAST = 0.8
 CASES = [
@@ -61,8 +62,6 @@ def section(rows, arguments, load):
         return subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout.strip()
 
     return "\n".join([
-        BEGIN,
-        "",
         f"Measured on {datetime.date.today().isoformat()} with {version('fio')} and {version('nbdkit')} on "
         f"{os.cpu_count()} processors",
         f"(Linux {os.uname().release}), load average {load:.1f} at the start: {arguments.pairs} pairs of runs of "
@@ -71,8 +70,6 @@ def section(rows, arguments, load):
         f"| job | nbdkit memory | nandscope {CARD} | ratio | single pairs |",
         "|---|---|---|---|---|",
         *rows,
-        "",
-        END,
     ])
 
 
@@ -109,13 +106,10 @@ def main():
     arguments.binary = arguments.binary.resolve()
     with tempfile.TemporaryDirectory(prefix="nandscope-bench-") as folder:
         text, least = measure(arguments, pathlib.Path(folder))
-    page = ROOT / "docs/performance.md"
     if arguments.dry_run:
         print(text)
     else:
-        head, _, rest = page.read_text().partition(BEGIN)
-        _, _, tail = rest.partition(END)
-        page.write_text(head + text + tail)
+        page_section.replace(page_section.PERFORMANCE, "bench-serve", text)
     if least < LEAST:
         sys.exit(f"the ratio {least:.2f} is below {LEAST}")
 
