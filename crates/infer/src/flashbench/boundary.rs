@@ -2,6 +2,7 @@
 //! of the table, so that recorded runs of real cards are judged as simulated ones are.
 
 use super::find_fat::median;
+use std::cmp::Reverse;
 
 /// One row: reads of one block before, across and behind the multiples of `align`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -88,6 +89,33 @@ const NOISE_US: f64 = 0.5;
 /// A row at which nothing rises could be anywhere; odd factors give so many rows that one of them
 /// counts only where it shows this share of the strongest step.
 const FULL: f64 = 0.7;
+
+/// One row for each boundary, from the largest down, with the median of all its rows in every cell;
+/// a time that is missing in all of them is NaN.
+pub fn medians(rows: &[AlignRow]) -> Vec<AlignRow> {
+    let mut aligns: Vec<u64> = rows.iter().map(|r| r.align).collect();
+    aligns.sort_unstable_by_key(|a| Reverse(*a));
+    aligns.dedup();
+    let row = |align: u64| {
+        let of = |time: fn(&AlignRow) -> f64| {
+            let times = rows.iter().filter(|r| r.align == align).map(time);
+            let times: Vec<f64> = times.filter(|t| t.is_finite()).collect();
+            if times.is_empty() {
+                return f64::NAN;
+            }
+            median(&times)
+        };
+        AlignRow {
+            align,
+            pre_us: of(|r| r.pre_us),
+            on_us: of(|r| r.on_us),
+            post_us: of(|r| r.post_us),
+            diff_us: of(|r| r.diff_us),
+            off_boundary: 0,
+        }
+    };
+    aligns.into_iter().map(row).collect()
+}
 
 /// The step that is taken for the page: the largest up to 128 KiB.
 pub fn page_size(rows: &[AlignRow]) -> Option<CardStep> {
@@ -264,6 +292,23 @@ mod tests {
     fn table(factor: u64, extra: impl Fn(u64) -> f64) -> Vec<AlignRow> {
         let aligns = (11..=27).map(|k| factor << k);
         rows(&aligns.map(|a| (a, extra(a))).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_median_row_leaves_out_what_is_missing() {
+        let mut runs = rows(&[(4096, 10.0), (8192, 1.0), (4096, 30.0), (4096, 11.0)]);
+        for row in &mut runs {
+            row.pre_us = f64::NAN;
+        }
+        runs[2].post_us = f64::NAN;
+        runs[0].post_us = 5.0;
+        runs[3].post_us = 6.0;
+        let found = medians(&runs);
+        let cells: Vec<_> = found.iter().map(|r| (r.align, r.diff_us)).collect();
+        assert_eq!(cells, [(8192, 1.0), (4096, 11.0)]);
+        assert_eq!(found[1].post_us, 5.5);
+        assert!(found.iter().all(|r| r.pre_us.is_nan()));
+        assert_eq!(medians(&[]), []);
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub mod recorded;
 pub use align::{AlignPlan, align};
 pub use boundary::{
     AlignRow, Boundaries, CLEAR, CardStep, Certainty, VISIBLE, allocation_unit, boundaries,
-    explains, faint_unit, page_size,
+    explains, faint_unit, medians, page_size,
 };
 pub use find_fat::{Treatment, confirmed, find_fat, lengths, median, treatments};
 pub use knee::{Knee, OpenUnits, SHORTEST, knee, open_units};

@@ -2,7 +2,8 @@
 //! each number, columns found by their headings. Fields hold no quotes and no commas.
 
 use super::RecordError;
-use super::boundary::AlignRow;
+use super::boundary::{AlignRow, medians};
+use super::find_fat::median;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -141,45 +142,11 @@ impl Recorded {
 
     /// The table of `flashbench -a` with the median over the trials of the runs in every cell.
     pub fn median_align(&self, runs: &[RunId]) -> Option<Vec<AlignRow>> {
-        let tables: Vec<&RecordedAlign> = runs
-            .iter()
-            .filter_map(|r| self.align.get(r))
-            .flatten()
-            .collect();
-        if tables.is_empty() {
-            return None;
-        }
-        let mut aligns: Vec<u64> = tables
-            .iter()
-            .flat_map(|t| &t.rows)
-            .map(|r| r.align)
-            .collect();
-        aligns.sort_unstable_by_key(|a| std::cmp::Reverse(*a));
-        aligns.dedup();
-        let row = |align: u64| {
-            let of = |pick: fn(&AlignRow) -> f64| {
-                let rows = tables.iter().flat_map(|t| &t.rows);
-                let values = rows.filter(|r| r.align == align).map(pick);
-                let values: Vec<f64> = values.filter(|v| v.is_finite()).collect();
-                if values.is_empty() {
-                    return f64::NAN;
-                }
-                super::find_fat::median(&values)
-            };
-            AlignRow {
-                align,
-                pre_us: of(|r| r.pre_us),
-                on_us: of(|r| r.on_us),
-                post_us: of(|r| r.post_us),
-                diff_us: of(|r| r.diff_us),
-                off_boundary: 0,
-            }
-        };
-        Some(aligns.into_iter().map(row).collect())
+        let tables = runs.iter().filter_map(|r| self.align.get(r)).flatten();
+        let rows: Vec<AlignRow> = tables.flat_map(|t| t.rows.iter().copied()).collect();
+        (!rows.is_empty()).then(|| medians(&rows))
     }
-}
 
-impl Recorded {
     /// The rates of `flashbench --find-fat`: the median over the trials, by length from the longest
     /// down, and by unit.
     pub fn find_fat_rates(&self, run: &RunId) -> Option<Vec<Vec<f64>>> {
@@ -191,9 +158,7 @@ impl Recorded {
         }
         let mut rows: BTreeMap<Reverse<u64>, Vec<f64>> = BTreeMap::new();
         for ((length, _), values) in cells {
-            rows.entry(length)
-                .or_default()
-                .push(super::find_fat::median(&values));
+            rows.entry(length).or_default().push(median(&values));
         }
         Some(rows.into_values().collect())
     }

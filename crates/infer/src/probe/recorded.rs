@@ -4,7 +4,9 @@
 
 use super::finding::{Finding, SURE, Value, size};
 use super::{Report, flash, units};
-use crate::flashbench::{AlignRow, Order, RecordError, boundaries, median, open_units, treatments};
+use crate::flashbench::{
+    AlignRow, Order, RecordError, boundaries, medians, open_units, treatments,
+};
 use nandscope_units::{SizeBase, parse_size};
 
 /// Everything that a file holds.
@@ -32,7 +34,7 @@ struct Said {
 pub fn from_flashbench(name: &str, text: &str) -> Result<Report, RecordError> {
     let all = read(name, text)?;
     let mut report = Report::default();
-    let found = boundaries(&[middle(&all.align)]);
+    let found = boundaries(&[medians(&all.align)]);
     if all.align.is_empty() {
         for (id, question) in [("page", "Page"), ("unit", "Allocation unit")] {
             let why = "the file holds no output of `flashbench -a`";
@@ -213,34 +215,6 @@ fn rate(text: &str) -> Option<f64> {
         _ => return None,
     };
     (number.is_finite() && number >= 0.0).then_some(number * factor)
-}
-
-/// One row for each boundary, with the median of several runs in every cell.
-fn middle(rows: &[AlignRow]) -> Vec<AlignRow> {
-    let mut aligns: Vec<u64> = rows.iter().map(|r| r.align).collect();
-    aligns.sort_unstable_by_key(|a| std::cmp::Reverse(*a));
-    aligns.dedup();
-    let row = |align: u64| {
-        let of = |pick: fn(&AlignRow) -> f64| {
-            let rows = rows.iter().filter(|r| r.align == align);
-            let there = rows.map(pick).filter(|t| t.is_finite());
-            let there: Vec<f64> = there.collect();
-            if there.is_empty() {
-                f64::NAN
-            } else {
-                median(&there)
-            }
-        };
-        AlignRow {
-            align,
-            pre_us: of(|r| r.pre_us),
-            on_us: of(|r| r.on_us),
-            post_us: of(|r| r.post_us),
-            diff_us: of(|r| r.diff_us),
-            off_boundary: 0,
-        }
-    };
-    aligns.into_iter().map(row).collect()
 }
 
 fn row(words: &[&str]) -> Option<AlignRow> {
