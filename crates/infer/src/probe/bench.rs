@@ -69,18 +69,38 @@ impl<T: Target> Metered<T> {
     /// # Errors
     /// Where the target is gone.
     pub fn flush(&mut self) -> Result<(), ProbeError> {
-        let failed = |e: TargetError| ProbeError::Failed(e.to_string());
+        // It has no place on the target, and none to begin at.
         let request = Request {
             tag: 0,
             kind: OpKind::Flush,
             offset: Bytes(0),
             length: 0,
         };
+        self.single(request).map(|_| ())
+    }
+
+    /// Discards a range, shorter than 4 GiB; how that ended, or `None` where the target did not answer.
+    ///
+    /// # Errors
+    /// Where the target is gone.
+    pub fn discard(&mut self, offset: Bytes, length: Bytes) -> Result<Option<Outcome>, ProbeError> {
+        self.single(Request {
+            tag: 0,
+            kind: OpKind::Trim,
+            offset: Bytes(offset.0 + self.begin.0),
+            length: u32::try_from(length.0).unwrap_or(u32::MAX),
+        })
+    }
+
+    /// One operation and its end; the offset is that of the target itself, wherever it is shown from.
+    fn single(&mut self, request: Request) -> Result<Option<Outcome>, ProbeError> {
+        let failed = |e: TargetError| ProbeError::Failed(e.to_string());
         self.target.submit(request).map_err(failed)?;
         self.replies.clear();
         self.target
             .wait(Nanos::MAX, &mut self.replies)
-            .map_err(failed)
+            .map_err(failed)?;
+        Ok(self.replies.first().map(|r| r.outcome))
     }
 
     /// Keeps `depth` operations under way until `places` are used up; the time of each completion since the
@@ -166,5 +186,65 @@ impl<T: Target> Target for Metered<T> {
 
     fn reading(&mut self) -> Reading {
         self.target.reading()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Writes down what reaches it, and answers at once.
+    #[derive(Default)]
+    struct Log {
+        reached: Vec<(OpKind, u64, u32)>,
+        waiting: Vec<Reply>,
+    }
+
+    impl Target for Log {
+        fn now(&self) -> Nanos {
+            Nanos::ZERO
+        }
+
+        fn capacity(&self) -> Bytes {
+            Bytes(1 << 20)
+        }
+
+        fn submit(&mut self, request: Request) -> Result<(), TargetError> {
+            let Request { kind, offset, .. } = request;
+            self.reached.push((kind, offset.0, request.length));
+            self.waiting.push(Reply {
+                tag: request.tag,
+                submitted: Nanos::ZERO,
+                completed: Nanos::ZERO,
+                outcome: Outcome::Done,
+            });
+            Ok(())
+        }
+
+        fn wait(&mut self, _: Nanos, replies: &mut Vec<Reply>) -> Result<(), TargetError> {
+            replies.append(&mut self.waiting);
+            Ok(())
+        }
+
+        fn reading(&mut self) -> Reading {
+            Reading::default()
+        }
+    }
+
+    #[test]
+    fn every_operation_with_a_place_begins_where_the_target_is_shown_from() {
+        let mut target = Metered::new(Log::default());
+        target.begin_at(Bytes(512));
+        target.flush().unwrap();
+        let ended = target.discard(Bytes(4096), Bytes(8192)).unwrap();
+        assert_eq!(ended, Some(Outcome::Done));
+        target.many(OpKind::Write, &[0], 512, 1).unwrap();
+        let reached = [
+            (OpKind::Flush, 0, 0),
+            (OpKind::Trim, 4608, 8192),
+            (OpKind::Write, 512, 512),
+        ];
+        assert_eq!(target.target.reached, reached);
+        assert_eq!(target.written, 512);
     }
 }

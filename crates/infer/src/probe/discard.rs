@@ -8,9 +8,8 @@ use super::writes::{BATCH, batch};
 use super::{Probing, Value};
 use crate::flashbench::{Care, OpenAu, Order, SHORTEST, median};
 use crate::timed::ProbeError;
-use nandscope_measure::target::{Outcome, Request, Target};
+use nandscope_measure::target::{Outcome, Target};
 use nandscope_units::{Bytes, Nanos};
-use nandscope_workload::OpKind;
 
 /// The longest discard that is sent.
 const LONGEST: u64 = 1 << 30;
@@ -26,28 +25,6 @@ const BATCHES: usize = 3;
 
 const SPEED: (&str, &str) = ("discard-speed", "Discards restore speed");
 
-/// Sends one; how it ended.
-fn discard<T: Target>(
-    probing: &mut Probing<'_, T>,
-    offset: u64,
-    length: u64,
-) -> Result<Option<Outcome>, ProbeError> {
-    let request = Request {
-        tag: 0,
-        kind: OpKind::Trim,
-        offset: Bytes(offset),
-        length: u32::try_from(length).unwrap_or(u32::MAX),
-    };
-    let failed = |e: nandscope_measure::target::TargetError| ProbeError::Failed(e.to_string());
-    probing.target.submit(request).map_err(failed)?;
-    let mut replies = Vec::new();
-    probing
-        .target
-        .wait(Nanos::MAX, &mut replies)
-        .map_err(failed)?;
-    Ok(replies.first().map(|r| r.outcome))
-}
-
 /// Whether discards are taken, and what they do.
 pub(super) fn discards<T: Target>(
     probing: &mut Probing<'_, T>,
@@ -59,7 +36,7 @@ pub(super) fn discards<T: Target>(
     let place = span.0 / 2 / length * length;
     let look = Look::before(probing, place, length)?;
     let began = probing.target.now();
-    let outcome = discard(probing, place, length)?;
+    let outcome = probing.target.discard(Bytes(place), Bytes(length))?;
     let took = probing.target.now().saturating_sub(began);
     let done = outcome == Some(Outcome::Done);
     probing.add(Finding::new(
@@ -136,7 +113,9 @@ fn in_units<T: Target>(
             probing.timed(|p| p.write(Bytes(at), Bytes(unit)))?;
         }
         for number in (0..u64::from(units)).filter(|_| discarded) {
-            discard(probing, plan.place(number), unit)?;
+            probing
+                .target
+                .discard(Bytes(plan.place(number)), Bytes(unit))?;
         }
         *rate = probing.timed(|p| plan.rate(p, units, length))?.bytes_per_s;
     }
@@ -172,7 +151,8 @@ fn in_cache<T: Target>(
     // Everything that was written lies before.
     for (from, end) in [(0, begin), (begin, next)] {
         for at in (from..end).step_by(LONGEST as usize) {
-            discard(probing, at, LONGEST.min(end - at))?;
+            let length = Bytes(LONGEST.min(end - at));
+            probing.target.discard(Bytes(at), length)?;
         }
     }
     probing.target.idle(REST)?;
