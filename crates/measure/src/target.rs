@@ -157,7 +157,7 @@ pub trait Target {
     fn wait(&mut self, until: Nanos, replies: &mut Vec<Reply>) -> Result<(), TargetError>;
 
     /// What lies at `offset`, past the host's caches; `None` where nothing is kept, as in virtual time.
-    /// Both numbers are multiples of 4 KiB, and nothing is outstanding.
+    /// Both numbers are aligned as those of operations on the target must be, and nothing is outstanding.
     ///
     /// # Errors
     /// Where it cannot be read.
