@@ -1,0 +1,122 @@
+//! What a kernel may do wrong, and what the error says of it.
+
+use super::fake::{AVAILABLE, DATA, Fake};
+use super::{Contents, MachineError, SIZE, against};
+use crate::calendar::{MESSAGE_BYTES, Message, Op};
+use nandscope_units::Nanos;
+use std::io::Write;
+use std::os::unix::fs::FileExt;
+use std::time::{Duration, Instant};
+
+/// Runs `kernel`, whose machine must fail, and gives the error.
+#[track_caller]
+fn failed(kernel: impl FnOnce(&mut Fake) + Send) -> MachineError {
+    let (ended, _) = against(&mut Contents::new(SIZE), kernel);
+    ended.unwrap_err()
+}
+
+/// The same, of a kernel that does nothing more once it has broken a rule, in words.
+#[track_caller]
+fn refused(breaker: impl FnOnce(&mut Fake) + Send) -> String {
+    let error = failed(|kernel| {
+        breaker(kernel);
+        // The machine goes first.
+        kernel.outlive();
+    });
+    error.to_string()
+}
+
+#[test]
+fn a_kernel_that_sleeps_for_ever_is_told_of() {
+    let error = failed(|kernel| {
+        kernel.set_up();
+        kernel.sleep(i64::MAX as u64);
+    });
+    let text = error.to_string();
+    assert!(text.contains("sleeps for ever"), "{text}");
+}
+
+#[test]
+fn a_silent_kernel_ends_at_the_limit() {
+    let began = Instant::now();
+    let error = failed(|kernel| {
+        kernel.say(Op::Start, 0);
+        std::thread::sleep(Duration::from_secs(4));
+    });
+    assert!(matches!(error, MachineError::Silent { .. }), "{error:?}");
+    assert!(began.elapsed() < Duration::from_secs(6));
+}
+
+/// Ways to break the protocols, and what the error must say.
+#[test]
+fn broken_messages_are_errors_that_say_so() {
+    type Breaker = fn(&mut Fake);
+    let cases: [(&str, Breaker); 9] = [
+        ("code 77", |k| {
+            let mut bytes = [0; MESSAGE_BYTES];
+            bytes[0..4].copy_from_slice(&77u32.to_ne_bytes());
+            k.calendar.write_all(&bytes).unwrap();
+        }),
+        ("only a calendar sends", |k| {
+            let run = Message {
+                op: Op::Run,
+                sequence: 1,
+                time: Nanos(1),
+            };
+            k.calendar.write_all(&run.encode()).unwrap();
+        }),
+        ("acknowledged what was not sent", |k| {
+            let ack = Message {
+                op: Op::Ack,
+                sequence: 1,
+                time: Nanos(1),
+            };
+            k.calendar.write_all(&ack.encode()).unwrap();
+        }),
+        ("request 99", |k| k.send(99, &[], &[])),
+        ("payload", |k| {
+            let mut bytes = Vec::new();
+            for number in [1u32, 9, u32::MAX] {
+                bytes.extend(number.to_ne_bytes());
+            }
+            k.disk.write_all(&bytes).unwrap();
+        }),
+        ("file descriptor is missing", |k| k.send(21, &[], &[])),
+        ("power of two", |k| k.send(8, &Fake::pair(0, 7), &[])),
+        ("queue 3", |k| k.send(35, &Fake::pair(3, 0), &[])),
+        ("more requests than descriptors", |k| {
+            k.set_up();
+            k.memory
+                .write_all_at(&100u16.to_le_bytes(), AVAILABLE + 2)
+                .unwrap();
+            k.kick_only();
+        }),
+    ];
+    for (expected, breaker) in cases {
+        let text = refused(breaker);
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+}
+
+#[test]
+fn a_chain_of_descriptors_without_an_end_is_refused() {
+    let text = refused(|kernel| {
+        kernel.set_up();
+        kernel.put(1, 0, 512, false);
+        // The second goes on with itself.
+        kernel.describe(1, DATA, 512, 1, 1);
+        kernel.kick_only();
+    });
+    assert!(text.contains("without an end"), "{text}");
+}
+
+#[test]
+fn memory_that_is_not_shared_is_refused() {
+    let text = refused(|kernel| {
+        kernel.set_up();
+        kernel.put(1, 0, 512, false);
+        kernel.describe(1, 1 << 40, 512, 1, 2);
+        kernel.kick_only();
+    });
+    assert!(text.contains("has not shared"), "{text}");
+}
