@@ -6,6 +6,7 @@ use crate::interrupt::Interrupt;
 use crate::run::progress::Line;
 use clap::{Args, Subcommand};
 use nandscope_kernel::build::{self, BuildError, Kernel, Source, Step};
+use nandscope_suite::at_once;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -80,10 +81,7 @@ fn build_it(
     console: &Console,
 ) -> Result<Kernel, Failure> {
     let interrupt = Interrupt::listen()?;
-    let jobs = jobs
-        .filter(|n| *n > 0)
-        .or_else(|| std::thread::available_parallelism().ok().map(Into::into))
-        .unwrap_or(1);
+    let jobs = at_once::threads(jobs);
     let line = Line::new("kernel");
     let mut told = Instant::now();
     let mut progress = |step: Step| {

@@ -26,6 +26,15 @@ impl<T> Done<'_, T> {
     }
 }
 
+/// The number of threads that was asked for, or else (or at 0) one for each processor.
+#[must_use]
+pub fn threads(asked: Option<usize>) -> usize {
+    asked
+        .filter(|n| *n > 0)
+        .or_else(|| std::thread::available_parallelism().ok().map(Into::into))
+        .unwrap_or(1)
+}
+
 /// Does the pieces 0 to `pieces` - 1 with `threads` threads (at least one), beginning them in this
 /// order. No piece is begun once `stop` says so; those that were not begun are `None`. `tell` hears
 /// of each as it is done, on the caller's thread.

@@ -73,15 +73,6 @@ impl Measured {
 /// How often the progress is told where there is no terminal.
 pub(super) const TELL: Duration = Duration::from_secs(30);
 
-/// How many are run at once: what was asked for, or one for each processor.
-pub fn jobs_at_once(asked: Option<usize>, plans: usize) -> usize {
-    asked
-        .filter(|n| *n > 0)
-        .or_else(|| std::thread::available_parallelism().ok().map(Into::into))
-        .unwrap_or(1)
-        .min(plans.max(1))
-}
-
 /// Measures all cells; those that an interruption left out are missing.
 pub fn measure_all(
     kernel: &Path,
@@ -91,12 +82,11 @@ pub fn measure_all(
     interrupt: &Interrupt,
     console: &Console,
 ) -> Vec<Measured> {
-    let jobs = jobs_at_once(jobs, plans.len());
     let line = Line::new("fs");
     let mut told = Instant::now();
     let cells = at_once::run(
         plans.len(),
-        jobs,
+        at_once::threads(jobs),
         &|| interrupt.asked(),
         |number| {
             let plan = &plans[number];

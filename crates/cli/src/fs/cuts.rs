@@ -38,13 +38,12 @@ pub fn run(
         .iter()
         .flat_map(|fs| Word::ALL.map(|word| (*fs, word)))
         .collect();
-    let jobs = super::cells::jobs_at_once(jobs, plans.len());
     let line = Line::new("fs --cuts");
     let mut told = Instant::now();
     let stop = || interrupt.asked();
     let rows = at_once::run(
         plans.len(),
-        jobs,
+        at_once::threads(jobs),
         &stop,
         |number| {
             let (fs, word) = plans[number];
