@@ -5,6 +5,8 @@
 //! explains most of its variance, as long as the two sides differ by a quarter or more; then
 //! neighbours that differ by less are joined again. A stretch that is noise all over stays whole.
 
+use nandscope_infer::flashbench::median;
+
 /// A stretch of about constant bandwidth.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plateau {
@@ -103,17 +105,6 @@ fn cumulative_gb(start_s: f64, t_s: &[f64], v: &[f64]) -> Vec<f64> {
         moved.push(sum);
     }
     moved
-}
-
-fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
-    let mid = sorted.len() / 2;
-    match sorted.len() {
-        0 => 0.0,
-        n if n % 2 == 1 => sorted[mid],
-        _ => (sorted[mid - 1] + sorted[mid]) / 2.0,
-    }
 }
 
 #[cfg(test)]
