@@ -140,9 +140,10 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         .iter()
         .map(|name| Subject::open(name, host, console))
         .collect::<Result<_, _>>()?;
-    for folder in arguments.output.iter().chain(&arguments.trace) {
-        output::check_folder(folder)?;
-    }
+    let folders = arguments.output.iter().chain(&arguments.trace);
+    let _made: Vec<output::Made> = folders
+        .map(|folder| output::check_folder(folder))
+        .collect::<Result<_, _>>()?;
     if let Some(page) = &arguments.page {
         output::check_file(page)?;
     }
@@ -359,7 +360,7 @@ fn result_document(
 }
 
 fn keep(result: &ResultDocument, folder: &Path) -> Result<(), Failure> {
-    output::check_folder(folder)?;
+    let _made = output::check_folder(folder)?;
     documents::write(&folder.join("result.json"), result)
         .map_err(|e| output::document_failure(&e))?;
     write_all(result, folder).map_err(|e| output::report_failure(&e))?;

@@ -33,14 +33,36 @@ pub fn check_file(path: &Path) -> Result<(), Failure> {
     try_folder(folder_of(path)).map_err(|e| refuse(path, &e))
 }
 
-/// Makes sure that files can be written into `folder` later, which is made where it is missing.
+/// Folders that were made for results. Where nothing was written into them when this goes, they go
+/// too: a command that was refused leaves nothing behind.
+#[derive(Debug)]
+#[must_use = "an empty folder goes when this does"]
+pub struct Made(Vec<PathBuf>);
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        for folder in &self.0 {
+            // It refuses to remove what is in use.
+            if std::fs::remove_dir(folder).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// Makes sure that files can be written into `folder` later, which is made where it is missing, and
+/// goes with what is given back if it is empty then.
 ///
 /// # Errors
 /// Where they cannot.
-pub fn check_folder(folder: &Path) -> Result<(), Failure> {
+pub fn check_folder(folder: &Path) -> Result<Made, Failure> {
+    let missing = |f: &&Path| !f.as_os_str().is_empty() && !f.exists();
+    let missing = folder.ancestors().take_while(missing);
+    let made = Made(missing.map(Path::to_path_buf).collect());
     std::fs::create_dir_all(folder)
         .and_then(|()| try_folder(folder))
-        .map_err(|e| refuse(folder, &e))
+        .map_err(|e| refuse(folder, &e))?;
+    Ok(made)
 }
 
 fn try_folder(folder: &Path) -> io::Result<()> {

@@ -100,9 +100,8 @@ struct Output<'a> {
 /// # Errors
 /// Where the target cannot be opened, or the device goes away before anything was found out.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
-    if let Some(folder) = &arguments.output {
-        output::check_folder(folder)?;
-    }
+    let folder = arguments.output.as_deref();
+    let _made = folder.map(output::check_folder).transpose()?;
     if arguments.self_test {
         return self_test(&arguments, console);
     }

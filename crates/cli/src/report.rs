@@ -26,7 +26,7 @@ pub struct Arguments {
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let document = input::result(&arguments.result)?;
     if let Some(folder) = &arguments.output {
-        output::check_folder(folder)?;
+        let _made = output::check_folder(folder)?;
         let written = write_all(&document, folder).map_err(|e| output::report_failure(&e))?;
         if let Some(page) = written.first() {
             console.note(&format!(

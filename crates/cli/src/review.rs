@@ -81,7 +81,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         .output
         .clone()
         .unwrap_or_else(|| PathBuf::from(format!("review-{}", spec.profile.device.name)));
-    output::check_folder(&folder)?;
+    let _made = output::check_folder(&folder)?;
     let options = ReviewOptions {
         modes: arguments.mode.clone(),
         seed: arguments.seed,
@@ -146,7 +146,7 @@ fn review_real(
         .output
         .clone()
         .unwrap_or_else(|| PathBuf::from(format!("review-{name}")));
-    output::check_folder(&folder)?;
+    let _made = output::check_folder(&folder)?;
     let interrupt = Interrupt::listen()?;
     let access = nandscope_measure::real::Access::Write;
     if path.is_dir() {

@@ -57,7 +57,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let folder = arguments
         .output
         .unwrap_or_else(|| PathBuf::from(format!("fullness-{}", spec.profile.device.name)));
-    output::check_folder(&folder)?;
+    let _made = output::check_folder(&folder)?;
     let options = ReviewOptions {
         seed: arguments.seed,
         ..ReviewOptions::default()

@@ -78,6 +78,7 @@ fn what_is_not_ours_is_never_written() {
             "{arguments:?}: {ran:?}"
         );
     }
+    assert!(!folder.0.join("report").exists(), "an empty folder is left");
     folder.run(&["run", "r.fio", "./mine.img"]).succeeds();
     assert_eq!(std::fs::read(folder.0.join("mine.img")).unwrap(), data);
     assert!(!folder.0.join("huge.img").exists());
@@ -107,6 +108,11 @@ fn a_block_device_is_written_only_where_that_was_said() {
         run.extend(rest);
         folder.run(&run).fails(2, &[part]);
     }
+    let review = ["review", &device.device, "--quick", "-o", "report"];
+    folder
+        .run(&review)
+        .fails(2, &["--destroy-data allows writing"]);
+    assert!(!folder.0.join("report").exists(), "an empty folder is left");
     folder.run(&["run", "r.fio", &device.device]).succeeds();
     assert_eq!(std::fs::read(device.backing()).unwrap(), before);
     let write = [

@@ -116,6 +116,30 @@ fn a_folder_that_cannot_be_written_is_found_out_before_the_review() {
 }
 
 #[test]
+fn a_target_that_is_refused_leaves_no_empty_folder() {
+    let folder = Folder::new("review-refused");
+    std::fs::create_dir(folder.0.join("mine")).unwrap();
+    folder.file("r.fio", "[a]\nrw=read\nsize=1m\nwrite_lat_log=a\n");
+    for arguments in [
+        &["review", "./no.img", "--quick", "-o", "new/report"][..],
+        &["review", "./no.img", "--quick"],
+        &["review", "./no.img", "--quick", "-o", "mine/report"],
+        &["verify", "./no.img", "-o", "new/report"],
+        &["probe", "./no.img", "-o", "new/report"],
+        &["run", "r.fio", "./no.img", "--log-dir", "new/logs"],
+    ] {
+        folder.run(arguments).fails(3, &["no.img"]);
+        // The folder that was there before stays, empty as it is.
+        assert_eq!(folder.names(), ["mine", "r.fio"], "{arguments:?}");
+        assert!(!folder.0.join("mine/report").exists(), "{arguments:?}");
+    }
+    folder
+        .run(&["review", "sim:sm2708-250gb", "--mode", "SPI", "-o", "new"])
+        .fails(2, &["`SPI` is no mode"]);
+    assert_eq!(folder.names(), ["mine", "r.fio"]);
+}
+
+#[test]
 fn wrong_devices_modes_and_suites() {
     let folder = Folder::new("review-wrong");
     for (arguments, parts) in [

@@ -78,7 +78,7 @@ pub struct Arguments {
 /// Where something is wrong before the run, or what was measured cannot be written.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let (jobs, text) = job::read(&arguments.job, console)?;
-    check_outputs(&arguments, &jobs)?;
+    let _made = check_outputs(&arguments, &jobs)?;
     let interrupt = Interrupt::listen()?;
     if target::real::is_real(&arguments.target) {
         return run_real(&arguments, &jobs, &text, interrupt, console);
@@ -169,14 +169,14 @@ fn carry_out<S: Subject>(
     session.finish(arguments, setting.console)
 }
 
-fn check_outputs(arguments: &Arguments, jobs: &JobFile) -> Result<(), Failure> {
+/// Whether everything can be written; gives the folder that was made for logs.
+fn check_outputs(arguments: &Arguments, jobs: &JobFile) -> Result<Option<output::Made>, Failure> {
     for path in [&arguments.output, &arguments.save].into_iter().flatten() {
         output::check_file(path)?;
     }
-    if jobs.jobs.iter().any(wants_logs) {
-        output::check_folder(&arguments.log_dir)?;
-    }
-    Ok(())
+    let logs = jobs.jobs.iter().any(wants_logs);
+    logs.then(|| output::check_folder(&arguments.log_dir))
+        .transpose()
 }
 
 fn wants_logs(job: &Job) -> bool {

@@ -88,9 +88,8 @@ pub struct Arguments {
 /// # Errors
 /// Where the target cannot be opened, the journal not be written, or the device goes away.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
-    if let Some(folder) = &arguments.output {
-        output::check_folder(folder)?;
-    }
+    let folder = arguments.output.as_deref();
+    let _made = folder.map(output::check_folder).transpose()?;
     if arguments.full {
         return full::run(&arguments, console);
     }
