@@ -43,12 +43,8 @@ pub fn notices(step: &StepResult, link_bytes_per_s: Option<f64>) -> Vec<Notice> 
             ));
         }
     }
-    let notice = |text| Notice {
-        level: "warning".to_string(),
-        text,
-        step: None,
-    };
-    texts.into_iter().map(notice).collect()
+    let warn = |text| Notice::new("warning", text);
+    texts.into_iter().map(warn).collect()
 }
 
 #[cfg(test)]

@@ -8,8 +8,7 @@
 
 use crate::histogram::{self, Distribution};
 use crate::result::{
-    DirectionResult, FORMAT, FORMAT_VERSION, JobResult, Latency, Notice, ResultDocument,
-    StepResult, TargetInfo, WallClock,
+    DirectionResult, JobResult, Latency, Notice, ResultDocument, StepResult, TargetInfo, WallClock,
 };
 use hdrhistogram::Histogram;
 use nandscope_units::Nanos;
@@ -171,15 +170,9 @@ fn document(
     elapsed: f64,
 ) -> ResultDocument {
     let target = target(output);
+    let title = format!("{} on {}", output.version, target.name);
     ResultDocument {
-        format: FORMAT.to_string(),
-        version: FORMAT_VERSION,
         generator: format!("{generator}, from the output of {}", output.version),
-        procedure: "fio".to_string(),
-        title: format!("{} on {}", output.version, target.name),
-        seed: 0,
-        target,
-        environment: BTreeMap::new(),
         wall: WallClock {
             started: output
                 .timestamp
@@ -188,15 +181,11 @@ fn document(
         },
         complete: steps.iter().all(|s| s.incomplete.is_none()),
         steps,
-        figures: Vec::new(),
         notices: sources
             .iter()
-            .map(|text| Notice {
-                level: "info".to_string(),
-                text: (*text).to_string(),
-                step: None,
-            })
+            .map(|text| Notice::new("info", *text))
             .collect(),
+        ..ResultDocument::begin("fio", title, 0, target)
     }
 }
 

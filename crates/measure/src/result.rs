@@ -51,6 +51,27 @@ pub struct ResultDocument {
     pub notices: Vec<Notice>,
 }
 
+impl ResultDocument {
+    /// A document of this build in which nothing was measured yet, complete as long as nothing fails.
+    pub fn begin(procedure: &str, title: String, seed: u64, target: TargetInfo) -> Self {
+        ResultDocument {
+            format: FORMAT.to_string(),
+            version: FORMAT_VERSION,
+            generator: concat!("nandscope ", env!("CARGO_PKG_VERSION")).to_string(),
+            procedure: procedure.to_string(),
+            title,
+            seed,
+            target,
+            environment: BTreeMap::new(),
+            wall: WallClock::default(),
+            complete: true,
+            steps: Vec::new(),
+            figures: Vec::new(),
+            notices: Vec::new(),
+        }
+    }
+}
+
 /// What was measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -410,4 +431,15 @@ pub struct Notice {
     /// Step concerned, where it is one.
     #[serde(default)]
     pub step: Option<String>,
+}
+
+impl Notice {
+    /// A remark on the document as a whole; `level` is `info`, `warning` or `error`.
+    pub fn new(level: &str, text: impl Into<String>) -> Self {
+        Notice {
+            level: level.to_string(),
+            text: text.into(),
+            step: None,
+        }
+    }
 }

@@ -3,9 +3,7 @@
 
 use crate::review::ReviewOptions;
 use crate::spec::SimSpec;
-use nandscope_measure::result::{
-    FORMAT, FORMAT_VERSION, Notice, ResultDocument, TargetInfo, WallClock,
-};
+use nandscope_measure::result::{Notice, ResultDocument, TargetInfo};
 
 /// A document in which nothing has been measured yet. `shortened` says what a quick run leaves out;
 /// it stands in the document where the run is one.
@@ -28,33 +26,13 @@ pub(crate) fn empty(
     shortened: &str,
 ) -> ResultDocument {
     let notices = if options.quick && !shortened.is_empty() {
-        vec![notice("warning", shortened.to_string())]
+        vec![Notice::new("warning", shortened)]
     } else {
         Vec::new()
     };
     ResultDocument {
-        format: FORMAT.to_string(),
-        version: FORMAT_VERSION,
-        generator: concat!("nandscope ", env!("CARGO_PKG_VERSION")).to_string(),
-        procedure: procedure.to_string(),
-        title,
-        seed: options.seed,
-        target,
-        environment: Default::default(),
-        wall: WallClock::default(),
-        complete: true,
-        steps: Vec::new(),
-        figures: Vec::new(),
         notices,
-    }
-}
-
-/// A remark on the document as a whole.
-pub(crate) fn notice(level: &str, text: String) -> Notice {
-    Notice {
-        level: level.to_string(),
-        text,
-        step: None,
+        ..ResultDocument::begin(procedure, title, options.seed, target)
     }
 }
 

@@ -7,14 +7,14 @@
 //! times, numbers of blocks and all shares stay as they are, and so do the curves.
 
 use crate::at_once;
-use crate::document::{blank, notice};
+use crate::document::blank;
 use crate::review::{ReviewObserver, ReviewOptions};
 use crate::session::SuiteError;
 use crate::spec::SimSpec;
 use nandscope_device::profile::Profile;
 use nandscope_device::{Device, Fill};
 use nandscope_measure::recorder::IntervalPlan;
-use nandscope_measure::result::{Curve, Figure, ResultDocument, StepResult};
+use nandscope_measure::result::{Curve, Figure, Notice, ResultDocument, StepResult};
 use nandscope_measure::runner::{Ending, Observer, Progress, Thread, run_group};
 use nandscope_measure::sim::SimTarget;
 use nandscope_measure::target::Target;
@@ -113,7 +113,7 @@ pub fn fullness(
         .modes
         .push(SimSpec::mode_info(mode, fresh.path()));
     if factor > 1 {
-        document.notices.push(notice(
+        document.notices.push(Notice::new(
             "info",
             format!("Measured on a copy with 1/{factor} of the word lines in each block, capacity and cache in proportion; dies, channels, times and all shares are those of the drive."),
         ));

@@ -13,7 +13,7 @@ use crate::interrupt::Interrupt;
 use crate::output;
 use crate::target::Precondition;
 use nandscope_measure::build::{JobMeta, StepMeta, add_step, step_result};
-use nandscope_measure::result::{FORMAT, FORMAT_VERSION, Notice, ResultDocument, WallClock};
+use nandscope_measure::result::{Notice, ResultDocument, WallClock};
 use nandscope_measure::runner::{Ending, GroupOutcome, Thread, run_group};
 use nandscope_measure::target::Target;
 use nandscope_measure::{document, summary};
@@ -191,17 +191,17 @@ impl<S: Subject> Session<S> {
         let mut step = step_result(outcome, meta, &plan.jobs);
         figures::add(&mut step);
         let mut notices = outcome.notices.clone();
-        notices.extend(plan.notices.iter().map(|text| Notice {
-            level: "info".to_string(),
-            text: text.clone(),
-            step: None,
-        }));
+        notices.extend(
+            plan.notices
+                .iter()
+                .map(|text| Notice::new("info", text.clone())),
+        );
         let (_, mismatches) = self.subject.mismatches();
-        notices.extend(mismatches.into_iter().map(|text| Notice {
-            level: "error".to_string(),
-            text,
-            step: None,
-        }));
+        notices.extend(
+            mismatches
+                .into_iter()
+                .map(|text| Notice::new("error", text)),
+        );
         notices.retain(|n| {
             self.document
                 .notices
@@ -276,37 +276,24 @@ fn has_errors(document: &ResultDocument) -> bool {
 }
 
 fn note(document: &mut ResultDocument, text: String) {
-    document.notices.push(Notice {
-        level: "info".to_string(),
-        text,
-        step: None,
-    });
+    document.notices.push(Notice::new("info", text));
 }
 
 fn empty<S: Subject>(arguments: &Arguments, subject: &S) -> ResultDocument {
     let file = arguments.job.file_name().unwrap_or_default();
     let started = humantime::format_rfc3339_seconds(SystemTime::now());
-    let notices = subject.notices().into_iter().map(|(level, text)| Notice {
-        level: level.to_string(),
-        text,
-        step: None,
-    });
+    let notices = subject
+        .notices()
+        .into_iter()
+        .map(|(level, text)| Notice::new(level, text));
+    let title = format!("{} on {}", file.to_string_lossy(), subject.title());
     ResultDocument {
-        format: FORMAT.to_string(),
-        version: FORMAT_VERSION,
-        generator: concat!("nandscope ", env!("CARGO_PKG_VERSION")).to_string(),
-        procedure: "run".to_string(),
-        title: format!("{} on {}", file.to_string_lossy(), subject.title()),
-        seed: arguments.seed,
-        target: subject.info(),
         environment: subject.environment(),
         wall: WallClock {
             started: Some(started.to_string()),
             elapsed_s: None,
         },
-        complete: true,
-        steps: Vec::new(),
-        figures: Vec::new(),
         notices: notices.collect(),
+        ..ResultDocument::begin("run", title, arguments.seed, subject.info())
     }
 }

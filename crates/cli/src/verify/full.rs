@@ -8,6 +8,7 @@ use crate::interrupt::Interrupt;
 use crate::output;
 use crate::run::progress::Line;
 use nandscope_infer::verify::{Full, Medium, Pass, Verdict, VerifyError, full_step};
+use nandscope_measure::result::Notice;
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -108,12 +109,11 @@ fn saved(place: &Path) -> Result<Option<Full>, Failure> {
 }
 
 /// The slowest part of the device against what is printed on it.
-fn slower(full: &Full, printed: f64) -> Option<nandscope_measure::result::Notice> {
+fn slower(full: &Full, printed: f64) -> Option<Notice> {
     let rates = full.write_rates.iter().map(|(_, rate)| rate / 1e6);
     let slowest = rates.fold(f64::INFINITY, f64::min);
-    (slowest < printed).then(|| nandscope_measure::result::Notice {
-        level: "warning".to_string(),
-        text: format!("the slowest part was written at {slowest:.1} MB/s, and {printed} MB/s are printed on it"),
-        step: None,
+    (slowest < printed).then(|| {
+        let text = format!("the slowest part was written at {slowest:.1} MB/s, and {printed} MB/s are printed on it");
+        Notice::new("warning", text)
     })
 }

@@ -175,14 +175,9 @@ impl Part {
 }
 
 fn notices(groups: &[GroupRun], failures: &[String]) -> Vec<Notice> {
-    let notice = |level: &str, text: String| Notice {
-        level: level.to_string(),
-        text,
-        step: None,
-    };
     let mut notices: Vec<Notice> = failures
         .iter()
-        .map(|text| notice("error", text.clone()))
+        .map(|text| Notice::new("error", text.clone()))
         .collect();
     for direction in Direction::ALL {
         let count: u64 = groups
@@ -190,7 +185,7 @@ fn notices(groups: &[GroupRun], failures: &[String]) -> Vec<Notice> {
             .map(|g| g.unsupported[direction.index()])
             .sum();
         if count > 0 {
-            notices.push(notice(
+            notices.push(Notice::new(
                 "warning",
                 format!(
                     "the target or its host path does not support {}: {count} such operations did nothing and are not counted",
@@ -201,7 +196,7 @@ fn notices(groups: &[GroupRun], failures: &[String]) -> Vec<Notice> {
     }
     for group in groups {
         if group.record.present().next().is_none() && group.errors.is_empty() && group.threads > 0 {
-            notices.push(notice(
+            notices.push(Notice::new(
                 "warning",
                 "a job measured nothing: its work ended within the start delay or the ramp; shorten the ramp or make the job longer".to_string(),
             ));
