@@ -21,6 +21,7 @@ mod formatting;
 mod in_modes;
 mod iometer;
 mod jobs;
+mod joined;
 pub mod plateaus;
 pub mod procedures;
 mod progress;

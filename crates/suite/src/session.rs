@@ -1,11 +1,12 @@
 //! One target on its way through a procedure: runs phases, joins them into steps, tells how far it
 //! has come, and stops when it is told to.
 
+use crate::joined::join;
 use crate::probe::{Probe, ProbeError};
 use nandscope_measure::build::{self, JobMeta, StepMeta};
 use nandscope_measure::recorder::IntervalPlan;
 use nandscope_measure::result::{
-    Conclusion, DataTable, Figure, Notice, ResultDocument, Series, StepResult,
+    Conclusion, DataTable, Figure, Notice, ResultDocument, StepResult,
 };
 use nandscope_measure::runner::{Ending, Observer, Progress, Thread, run_group};
 use nandscope_measure::target::Target;
@@ -145,39 +146,38 @@ impl<'a, T: Target> Session<'a, T> {
 
     /// Runs one phase and joins it to the step.
     pub(crate) fn run(&mut self, phase: Phase) -> Result<Flow, SuiteError> {
-        let Some(mut step) = self.step.take() else {
-            return Ok(Flow::Stop);
-        };
-        let part = self.run_part(phase, &step.title)?;
-        let flow = if part.incomplete.is_some() {
-            Flow::Stop
-        } else {
-            Flow::Continue
-        };
-        join(&mut step, part);
-        self.step = Some(step);
-        Ok(flow)
+        self.run_as(phase, |_| {})
     }
 
     /// Leaves the target alone for a while, with the instruments on.
     pub(crate) fn idle(&mut self, time: Nanos) -> Result<Flow, SuiteError> {
-        let Some(mut step) = self.step.take() else {
-            return Ok(Flow::Stop);
-        };
         // A start delay would not be measured; a flush that is due at the end is.
         let source = OneFlush {
             due: time,
             issued: false,
         };
-        let threads = vec![Thread::new(Box::new(source), Pacing::default(), 0)];
         let phase = Phase {
-            threads,
+            threads: vec![Thread::new(Box::new(source), Pacing::default(), 0)],
             jobs: vec![JobMeta::new("idle")],
             interval: SECOND,
         };
+        self.run_as(phase, |part| {
+            part.jobs.clear();
+            part.series.retain(|s| !s.name.starts_with("flush"));
+        })
+    }
+
+    /// Runs one phase and joins to the step what `keep` leaves of it.
+    fn run_as(
+        &mut self,
+        phase: Phase,
+        keep: impl FnOnce(&mut StepResult),
+    ) -> Result<Flow, SuiteError> {
+        let Some(mut step) = self.step.take() else {
+            return Ok(Flow::Stop);
+        };
         let mut part = self.run_part(phase, &step.title)?;
-        part.jobs.clear();
-        part.series.retain(|s| !s.name.starts_with("flush"));
+        keep(&mut part);
         let flow = if part.incomplete.is_some() {
             Flow::Stop
         } else {
@@ -211,11 +211,7 @@ impl<'a, T: Target> Session<'a, T> {
         self.watcher
             .phase_progress(f64::from(self.done) / f64::from(self.phases), outcome.end);
         if let Ending::Failed(why) = &outcome.ending {
-            self.notices.push(Notice {
-                level: "error".to_string(),
-                text: why.clone(),
-                step: None,
-            });
+            self.notices.push(Notice::new("error", why.clone()));
         }
         for notice in &outcome.notices {
             if !self.notices.contains(notice) {
@@ -398,64 +394,4 @@ impl OpSource for OneFlush {
             due: Some(self.due),
         })
     }
-}
-
-/// Adds a part to a step: jobs behind jobs, series behind series of the same name.
-fn join(step: &mut StepResult, part: StepResult) {
-    step.end_s = part.end_s;
-    step.jobs.extend(part.jobs);
-    step.incomplete = part.incomplete;
-    for (name, value) in part.counters {
-        if name != "write_amplification" {
-            *step.counters.entry(name).or_insert(0.0) += value;
-        }
-    }
-    if let (Some(flash), Some(host)) = (
-        step.counters.get("flash_programmed_bytes"),
-        step.counters.get("host_written_bytes"),
-    ) && *host > 0.0
-    {
-        let factor = flash / host;
-        step.counters
-            .insert("write_amplification".to_string(), factor);
-    }
-    for series in part.series {
-        match step.series.iter_mut().find(|s| s.name == series.name) {
-            Some(known) if known.unit == "W" => append_power(known, series, part.start_s),
-            Some(known) => append(known, series),
-            None => step.series.push(series),
-        }
-    }
-}
-
-/// An interval of power shorter than this says more about the instant of a flush than about the
-/// draw: it is averaged into the one before it.
-const POWER_INTERVAL_MIN_S: f64 = 0.5;
-
-fn append_power(known: &mut Series, more: Series, start_s: f64) {
-    known.interval_s = 0.0;
-    let mut before = start_s;
-    for (t, watts) in more.t_s.into_iter().zip(more.v) {
-        let length = t - before;
-        before = t;
-        let earlier = known.t_s.len().checked_sub(2).map_or(0.0, |i| known.t_s[i]);
-        match (known.t_s.last_mut(), known.v.last_mut()) {
-            (Some(end), Some(v)) if length < POWER_INTERVAL_MIN_S && *end > earlier => {
-                let known_length = *end - earlier;
-                *v = (*v * known_length + watts * length) / (known_length + length);
-                *end = t;
-            }
-            _ => {
-                known.t_s.push(t);
-                known.v.push(watts);
-            }
-        }
-    }
-}
-
-fn append(known: &mut Series, more: Series) {
-    // The last interval of a phase is cut short, so the joined series is not regular.
-    known.interval_s = 0.0;
-    known.t_s.extend(more.t_s);
-    known.v.extend(more.v);
 }
