@@ -17,9 +17,7 @@ use nandscope_device::Device;
 use nandscope_kernel::build::Kernel;
 use nandscope_kernel::cell::{Card, Cell};
 use nandscope_kernel::{document, recording};
-use nandscope_measure::document as documents;
 use nandscope_measure::result::{FORMAT, FORMAT_VERSION, Notice, ResultDocument};
-use nandscope_report::write_all;
 use nandscope_units::Bytes;
 use nandscope_workload::trace::write_nstrace;
 use options::Chosen;
@@ -361,10 +359,7 @@ fn result_document(
 
 fn keep(result: &ResultDocument, folder: &Path) -> Result<(), Failure> {
     let _made = output::check_folder(folder)?;
-    documents::write(&folder.join("result.json"), result)
-        .map_err(|e| output::document_failure(&e))?;
-    write_all(result, folder).map_err(|e| output::report_failure(&e))?;
-    Ok(())
+    output::write_report(result, folder).map(|_| ())
 }
 
 fn keep_traces(subject: &Subject, measured: &[&Measured], folder: &Path) -> Result<(), Failure> {

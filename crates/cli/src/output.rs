@@ -5,7 +5,7 @@ use crate::console::Console;
 use crate::failure::Failure;
 use nandscope_measure::document::DocumentError;
 use nandscope_measure::result::ResultDocument;
-use nandscope_report::ReportError;
+use nandscope_report::{ReportError, terminal};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -131,18 +131,27 @@ pub fn report_failure(error: &ReportError) -> Failure {
     }
 }
 
-/// Writes a result and its report into a folder, and says where the page is.
+/// Writes a result and its report into a folder; gives the files of the report, its page first.
 ///
 /// # Errors
 /// Where the folder cannot be written.
-pub fn write_report(
+pub fn write_report(document: &ResultDocument, folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    // First the result: it cannot be made again from anything else.
+    nandscope_measure::document::write(&folder.join("result.json"), document)
+        .map_err(|e| document_failure(&e))?;
+    nandscope_report::write_all(document, folder).map_err(|e| report_failure(&e))
+}
+
+/// The same, and says where the page is.
+///
+/// # Errors
+/// Where the folder cannot be written.
+pub fn note_report(
     document: &ResultDocument,
     folder: &Path,
     console: &Console,
 ) -> Result<(), Failure> {
-    nandscope_measure::document::write(&folder.join("result.json"), document)
-        .map_err(|e| document_failure(&e))?;
-    let written = nandscope_report::write_all(document, folder).map_err(|e| report_failure(&e))?;
+    let written = write_report(document, folder)?;
     if let Some(page) = written.first() {
         console.note(&format!(
             "{} and {} more files",
@@ -151,4 +160,24 @@ pub fn write_report(
         ));
     }
     Ok(())
+}
+
+/// Writes the report of a whole procedure, prints its summary and says where the page is.
+///
+/// # Errors
+/// Where the folder or standard output cannot be written.
+pub fn present(document: &ResultDocument, folder: &Path, console: &Console) -> Result<(), Failure> {
+    write_report(document, folder)?;
+    console.print(&summary(document, console))?;
+    console.note(&format!("report: {}", folder.join("report.html").display()));
+    Ok(())
+}
+
+/// The summary of a result, as wide as the terminal.
+pub fn summary(document: &ResultDocument, console: &Console) -> String {
+    let options = terminal::Options {
+        width: console.width,
+        ..Default::default()
+    };
+    terminal::summary(document, &options)
 }

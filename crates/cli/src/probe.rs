@@ -10,7 +10,7 @@ use crate::{input, output, target};
 use clap::Args;
 use nandscope_infer::probe::{Options, Report, from_flashbench, probe, step};
 use nandscope_infer::timed::ProbeError;
-use nandscope_measure::result::{FORMAT, FORMAT_VERSION, ResultDocument, TargetInfo, WallClock};
+use nandscope_measure::result::{ResultDocument, TargetInfo, WallClock};
 use nandscope_measure::sim::SimTarget;
 use nandscope_measure::target::{Load, Target};
 use nandscope_suite::blind;
@@ -233,22 +233,13 @@ fn document(
     started: SystemTime,
 ) -> ResultDocument {
     ResultDocument {
-        format: FORMAT.to_string(),
-        version: FORMAT_VERSION,
-        generator: concat!("nandscope ", env!("CARGO_PKG_VERSION")).to_string(),
-        procedure: "probe".to_string(),
-        title: target.model.clone(),
-        seed: arguments.seed,
-        target,
-        environment: Default::default(),
         wall: WallClock {
             started: Some(humantime::format_rfc3339_seconds(started).to_string()),
             elapsed_s: started.elapsed().ok().map(|e| e.as_secs_f64()),
         },
         complete: report.cut_short.is_none(),
         steps: vec![step(report)],
-        figures: Vec::new(),
-        notices: Vec::new(),
+        ..ResultDocument::begin("probe", target.model.clone(), arguments.seed, target)
     }
 }
 
@@ -259,7 +250,7 @@ fn finish(
     console: &Console,
 ) -> Result<Exit, Failure> {
     if let Some(folder) = &arguments.output {
-        output::write_report(document, folder, console)?;
+        output::note_report(document, folder, console)?;
     }
     if arguments.json {
         let json = Output {

@@ -4,7 +4,7 @@ use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use crate::{input, output};
 use clap::Args;
-use nandscope_report::{terminal, write_all};
+use nandscope_report::write_all;
 use std::path::PathBuf;
 
 /// Arguments of `nandscope report`.
@@ -36,10 +36,6 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
             ));
         }
     }
-    let options = terminal::Options {
-        width: console.width,
-        ..Default::default()
-    };
-    console.print(&terminal::summary(&document, &options))?;
+    console.print(&output::summary(&document, console))?;
     Ok(Exit::Done)
 }

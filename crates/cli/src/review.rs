@@ -7,11 +7,9 @@ use crate::interrupt::Interrupt;
 use crate::run::progress::Line;
 use crate::{output, target};
 use clap::Args;
-use nandscope_measure::document;
 #[cfg(target_os = "linux")]
 use nandscope_measure::result::Notice;
 use nandscope_measure::result::ResultDocument;
-use nandscope_report::{terminal, write_all};
 use nandscope_suite::spec::attachments;
 use nandscope_suite::{Procedure, ReviewObserver, ReviewOptions, SimSpec, SuiteError};
 #[cfg(target_os = "linux")]
@@ -107,7 +105,7 @@ fn conduct(
     let mut document = result.map_err(|e| suite_failure(&e))?;
     document.wall.started = Some(started);
     document.wall.elapsed_s = Some(began.elapsed().as_secs_f64());
-    write(&document, folder, console)?;
+    output::present(&document, folder, console)?;
     if interrupt.asked() {
         let text = format!(
             "interrupted; what was measured until then is in {}",
@@ -178,13 +176,10 @@ fn review_real(
         let stop = || interrupt.asked();
         let mut document = review_target(real.target, info, environment, &options, line, &stop)?;
         document.environment.extend(real.panel.since_then());
-        document
-            .notices
-            .extend(said.into_iter().map(|(level, text)| Notice {
-                level: level.to_string(),
-                text,
-                step: None,
-            }));
+        document.notices.extend(
+            said.into_iter()
+                .map(|(level, text)| Notice::new(level, text)),
+        );
         Ok(document)
     };
     let line = Line::new("review").in_real_time();
@@ -212,11 +207,9 @@ fn review_in(
         let mut document = review_folder(place.target, info, around, &options, line, &stop)?;
         document.environment.extend(place.panel.since_then());
         let warnings = place.warnings.into_iter();
-        document.notices.extend(warnings.map(|text| Notice {
-            level: "warning".to_string(),
-            text,
-            step: None,
-        }));
+        document
+            .notices
+            .extend(warnings.map(|text| Notice::new("warning", text)));
         Ok(document)
     };
     let line = Line::new("review").in_real_time();
@@ -246,20 +239,6 @@ fn specify(arguments: &Arguments, console: &Console) -> Result<SimSpec, Failure>
         spec.modes = attachments(&host.host.title, &host, &spec.profile);
     }
     Ok(spec)
-}
-
-/// Result first: it is what cannot be made again from anything else.
-fn write(document: &ResultDocument, folder: &Path, console: &Console) -> Result<(), Failure> {
-    document::write(&folder.join("result.json"), document)
-        .map_err(|e| output::document_failure(&e))?;
-    write_all(document, folder).map_err(|e| output::report_failure(&e))?;
-    let options = terminal::Options {
-        width: console.width,
-        ..Default::default()
-    };
-    console.print(&terminal::summary(document, &options))?;
-    console.note(&format!("report: {}", folder.join("report.html").display()));
-    Ok(())
 }
 
 /// A procedure that could not be carried out.

@@ -8,8 +8,6 @@ use crate::review::suite_failure;
 use crate::run::progress::Line;
 use crate::{output, target};
 use clap::{Args, Subcommand};
-use nandscope_measure::document;
-use nandscope_report::{terminal, write_all};
 use nandscope_suite::{ReviewOptions, SimSpec, sweep};
 use std::path::PathBuf;
 use std::time::{Instant, SystemTime};
@@ -71,15 +69,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let mut result = result.map_err(|e| suite_failure(&e))?;
     result.wall.started = Some(started);
     result.wall.elapsed_s = Some(began.elapsed().as_secs_f64());
-    document::write(&folder.join("result.json"), &result)
-        .map_err(|e| output::document_failure(&e))?;
-    write_all(&result, &folder).map_err(|e| output::report_failure(&e))?;
-    let options = terminal::Options {
-        width: console.width,
-        ..Default::default()
-    };
-    console.print(&terminal::summary(&result, &options))?;
-    console.note(&format!("report: {}", folder.join("report.html").display()));
+    output::present(&result, &folder, console)?;
     if interrupt.asked() {
         let text = "interrupted; curves that were not finished are missing";
         return Err(Failure::new(Exit::Interrupted, text));

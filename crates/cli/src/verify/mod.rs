@@ -18,8 +18,7 @@ use nandscope_infer::verify::{
     Finding, Journal, Medium, Options, Restored, Since, Stage, Verdict, VerifyError, restore, step,
     summary, verify,
 };
-use nandscope_measure::result::{FORMAT, FORMAT_VERSION, ResultDocument, TargetInfo, WallClock};
-use nandscope_report::terminal;
+use nandscope_measure::result::{ResultDocument, TargetInfo, WallClock};
 use open::Target;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -261,30 +260,19 @@ fn exit(verdict: Verdict) -> Exit {
 }
 
 fn document(arguments: &Arguments, target: &Target, started: SystemTime) -> ResultDocument {
-    let elapsed = started.elapsed().ok();
+    let info = TargetInfo {
+        name: arguments.target.clone(),
+        kind: target.kind.to_string(),
+        model: target.model.clone(),
+        capacity_bytes: target.medium.blocks() * target.medium.block_bytes() as u64,
+        ..TargetInfo::default()
+    };
     ResultDocument {
-        format: FORMAT.to_string(),
-        version: FORMAT_VERSION,
-        generator: concat!("nandscope ", env!("CARGO_PKG_VERSION")).to_string(),
-        procedure: "verify".to_string(),
-        title: target.model.clone(),
-        seed: 0,
-        target: TargetInfo {
-            name: arguments.target.clone(),
-            kind: target.kind.to_string(),
-            model: target.model.clone(),
-            capacity_bytes: target.medium.blocks() * target.medium.block_bytes() as u64,
-            ..TargetInfo::default()
-        },
-        environment: Default::default(),
         wall: WallClock {
             started: Some(humantime::format_rfc3339_seconds(started).to_string()),
-            elapsed_s: elapsed.map(|e| e.as_secs_f64()),
+            elapsed_s: started.elapsed().ok().map(|e| e.as_secs_f64()),
         },
-        complete: true,
-        steps: Vec::new(),
-        figures: Vec::new(),
-        notices: Vec::new(),
+        ..ResultDocument::begin("verify", target.model.clone(), 0, info)
     }
 }
 
@@ -296,16 +284,12 @@ fn write(
     console: &Console,
 ) -> Result<(), Failure> {
     if let Some(folder) = &arguments.output {
-        output::write_report(document, folder, console)?;
+        output::note_report(document, folder, console)?;
     }
     if arguments.json {
         return console.print(&format!("{json}\n"));
     }
-    let options = terminal::Options {
-        width: console.width,
-        ..Default::default()
-    };
-    let mut text = terminal::summary(document, &options);
+    let mut text = output::summary(document, console);
     let conclusions = document.steps.iter().flat_map(|s| &s.conclusions);
     // The reasons of a verdict are in the summary already.
     for conclusion in conclusions.filter(|c| c.passed.is_none()) {
