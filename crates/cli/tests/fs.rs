@@ -62,6 +62,26 @@ fn figure(result: &serde_json::Value, id: &str) -> f64 {
         .unwrap()
 }
 
+/// What an fsync of an appended line has to write, of those that have a place for it.
+const PROMISES: [(&str, &str); 5] = [
+    ("ext4", "journal"),
+    ("f2fs", "inode"),
+    ("nilfs2", "log"),
+    ("btrfs", "tree"),
+    ("xfs", "journal"),
+];
+
+/// How many writes of a step went to places of a kind.
+fn writes_of_kind(result: &serde_json::Value, step: &str, kind: &str) -> f64 {
+    let steps = result["steps"].as_array().unwrap();
+    let step = steps.iter().find(|s| s["id"] == step).unwrap();
+    let tables = step["tables"].as_array().unwrap();
+    let table = tables.iter().find(|t| t["title"] == "What was written");
+    let rows = table.unwrap()["rows"].as_array().unwrap();
+    let row = rows.iter().find(|r| r["label"] == kind);
+    row.map_or(0.0, |r| r["cells"][0].as_f64().unwrap())
+}
+
 #[test]
 fn slow_every_file_system_comes_through_clean_and_twice_the_same() {
     let folder = Folder::new("fs-twice");
@@ -124,6 +144,11 @@ fn slow_every_file_system_comes_through_clean_and_twice_the_same() {
             "{fs}: a flush for each fsync, {}",
             of("flushes")
         );
+        // Each fsync writes to where the file system keeps what it must not lose.
+        for (own, kind) in PROMISES.iter().filter(|(own, _)| *own == fs) {
+            let writes = writes_of_kind(&one, &format!("log-{own}"), kind);
+            assert!(writes >= 40.0, "{own}: {writes} writes to {kind}");
+        }
         assert!(of("stall") > 0.0, "{fs}: fsync takes time");
         assert!(of("written") > 0.04, "{fs}: {}", of("written"));
     }

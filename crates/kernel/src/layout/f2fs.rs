@@ -1,7 +1,9 @@
 //! F2FS: superblocks, checkpoint and address tables, and which segments of the main area hold
-//! nodes (`fs/f2fs/f2fs_fs.h` of Linux).
+//! nodes (`fs/f2fs/f2fs_fs.h` of Linux). A segment is what it was used for last: an emptied one keeps
+//! its type until it is used again.
 
-use super::{Image, Kind, Range, u16_at, u32_at};
+use super::{Image, Kind, Range, u16_at, u32_at, u64_at};
+use std::collections::BTreeMap;
 
 const MAGIC: u64 = 0xf2f5_2010;
 const BLOCK: u64 = 4096;
@@ -11,9 +13,17 @@ const SIT_ENTRY: usize = 74;
 const SIT_PER_BLOCK: u64 = 55;
 /// Types of segments from this on hold nodes (CURSEG_HOT_NODE).
 const FIRST_NODE_TYPE: u64 = 3;
+/// Flags of a checkpoint: it has the summaries of nodes as well (made by `umount`, or for a fast start), short
+/// summaries, and bitmaps behind a checksum.
+const NODE_SUMMARIES: u64 = 1 | 0x20;
+const COMPACT: u64 = 4;
+const LARGE_BITMAPS: u64 = 0x400;
+/// Bytes of the entries of a summary block, before its journal, and of a journal.
+const SUMMARY: u64 = 7 * 512;
+const JOURNAL: u64 = 507;
 
 pub(super) fn ranges(image: &Image<'_>) -> Option<Vec<Range>> {
-    let sb = image.bytes(1024, 256)?;
+    let sb = image.bytes(1024, 2048)?;
     if u32_at(&sb, 0)? != MAGIC {
         return None;
     }
@@ -26,26 +36,86 @@ pub(super) fn ranges(image: &Image<'_>) -> Option<Vec<Range>> {
         (0, checkpoint * BLOCK, Kind::Super),
         (checkpoint * BLOCK, (main - checkpoint) * BLOCK, Kind::Map),
     ];
-    // There are two copies of each block of the table; which is the newer says the checkpoint. The one
-    // with more valid blocks in a segment will do: a segment keeps its type while it is used.
+    let checkpoint = Checkpoint::newest(image, checkpoint, u32_at(&sb, 1664)?);
     let copy = sit_segments / 2 * BLOCKS_PER_SEGMENT;
+    let mut table = Vec::new();
     for segment in 0..segments {
-        let block = sit + segment / SIT_PER_BLOCK;
-        let at = (segment % SIT_PER_BLOCK) as usize * SIT_ENTRY;
-        let entry = |copy: u64| {
-            let bytes = image.bytes((block + copy) * BLOCK + at as u64, 2)?;
-            u16_at(&bytes, 0)
+        let (block, at) = (segment / SIT_PER_BLOCK, segment % SIT_PER_BLOCK);
+        if at == 0 {
+            let second = checkpoint.as_ref().is_some_and(|c| c.is_second(block));
+            let from = sit + block + if second { copy } else { 0 };
+            table = image.bytes(from * BLOCK, BLOCK as usize)?;
+        }
+        let recent = checkpoint.as_ref().and_then(|c| c.recent.get(&segment));
+        let entry = match recent {
+            Some(entry) => *entry,
+            None => u16_at(&table, at as usize * SIT_ENTRY)?,
         };
-        let (one, other) = (entry(0)?, entry(copy)?);
-        let used = if one & 0x3ff >= other & 0x3ff {
-            one
-        } else {
-            other
-        };
-        if used >> 10 >= FIRST_NODE_TYPE {
+        if entry >> 10 >= FIRST_NODE_TYPE {
             let start = (main + segment * BLOCKS_PER_SEGMENT) * BLOCK;
             ranges.push((start, BLOCKS_PER_SEGMENT * BLOCK, Kind::Inode));
         }
     }
     Some(ranges)
+}
+
+/// What the newer of the two checkpoints says of the table of segments.
+struct Checkpoint {
+    /// A bit for each block of the table: whether its second copy counts.
+    second: Vec<u8>,
+    /// The first field of entries that are newer than the table, by segment.
+    recent: BTreeMap<u64, u64>,
+}
+
+impl Checkpoint {
+    fn newest(image: &Image<'_>, first: u64, payload: u64) -> Option<Checkpoint> {
+        let packs = [first, first + BLOCKS_PER_SEGMENT].into_iter();
+        let (block, head) = packs
+            .filter_map(|block| {
+                let head = image.bytes(block * BLOCK, BLOCK as usize)?;
+                let last = block + u32_at(&head, 136)?.checked_sub(1)?;
+                let end = image.bytes(last * BLOCK, 8)?;
+                // A pack whose last block is of another version was never finished.
+                (u64_at(&end, 0)? == u64_at(&head, 0)?).then_some((block, head))
+            })
+            .max_by_key(|(_, head)| u64_at(head, 0))?;
+        let (nat_bytes, sit_bytes) = (u32_at(&head, 160)?, u32_at(&head, 156)?);
+        let place = block * BLOCK
+            + if u32_at(&head, 132)? & LARGE_BITMAPS != 0 {
+                192 + 4 + nat_bytes
+            } else if payload > 0 {
+                BLOCK
+            } else {
+                192
+            };
+        Some(Checkpoint {
+            second: image.bytes(place, sit_bytes as usize)?,
+            recent: recent(image, block, &head).unwrap_or_default(),
+        })
+    }
+
+    fn is_second(&self, block: u64) -> bool {
+        let byte = self.second.get((block / 8) as usize);
+        byte.is_some_and(|byte| byte & 0x80 >> (block % 8) != 0)
+    }
+}
+
+/// The journal of the table of segments. It stands in the summary of the segment of cold data, or where
+/// summaries are short behind the journal of the table of nodes.
+fn recent(image: &Image<'_>, block: u64, head: &[u8]) -> Option<BTreeMap<u64, u64>> {
+    let (flags, blocks) = (u32_at(head, 132)?, u32_at(head, 136)?);
+    let at = if flags & COMPACT != 0 {
+        (block + u32_at(head, 140)?) * BLOCK + JOURNAL
+    } else {
+        let summaries = if flags & NODE_SUMMARIES != 0 { 6 } else { 3 };
+        let cold = (block + blocks).checked_sub(summaries + 1)? + 2;
+        cold * BLOCK + SUMMARY
+    };
+    let journal = image.bytes(at, JOURNAL as usize)?;
+    let entries = journal.get(2..)?.chunks_exact(4 + SIT_ENTRY);
+    let count = u16_at(&journal, 0)? as usize;
+    entries
+        .take(count)
+        .map(|entry| Some((u32_at(entry, 0)?, u16_at(entry, 4)?)))
+        .collect()
 }

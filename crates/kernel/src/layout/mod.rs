@@ -2,10 +2,12 @@
 //! write of the trace can be called by its kind. Damaged structures give fewer ranges, never an error:
 //! what is in no range counts as data.
 
+mod btrfs;
 mod exfat;
 mod ext4;
 mod f2fs;
 mod fat;
+mod xfs;
 
 use crate::contents::Contents;
 use crate::filesystem::FileSystem;
@@ -16,11 +18,11 @@ use std::collections::BTreeMap;
 pub enum Kind {
     /// Contents of files, and whatever is not told apart.
     Data,
-    /// ext4's journal.
+    /// The journal of ext4, the log of XFS.
     Journal,
-    /// Inodes: ext4's tables, F2FS's node blocks.
+    /// Inodes: ext4's tables, F2FS's node blocks, XFS's chunks of inodes and trees of extents.
     Inode,
-    /// Which blocks and inodes are free.
+    /// Which blocks and inodes are free: bitmaps, XFS's trees and headers of allocation groups.
     Bitmap,
     /// The file allocation table.
     Fat,
@@ -28,6 +30,8 @@ pub enum Kind {
     Directory,
     /// F2FS's checkpoints and address tables (CP, SIT, NAT, SSA).
     Map,
+    /// btrfs's trees: inodes, directories, extents, checksums, and the log that `fsync` writes.
+    Tree,
     /// NILFS2's log: data and metadata together.
     Log,
     /// Superblocks, group descriptors, boot sectors, partition table.
@@ -36,7 +40,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Kind; 9] = [
+    pub const ALL: [Kind; 10] = [
         Kind::Data,
         Kind::Journal,
         Kind::Inode,
@@ -44,6 +48,7 @@ impl Kind {
         Kind::Fat,
         Kind::Directory,
         Kind::Map,
+        Kind::Tree,
         Kind::Log,
         Kind::Super,
     ];
@@ -58,6 +63,7 @@ impl Kind {
             Kind::Fat => "FAT",
             Kind::Directory => "directory",
             Kind::Map => "map",
+            Kind::Tree => "tree",
             Kind::Log => "log",
             Kind::Super => "superblock",
         }
@@ -89,7 +95,8 @@ impl Layout {
                 ),
                 (0, 4096, Kind::Super),
             ]),
-            FileSystem::Btrfs | FileSystem::Xfs => None,
+            FileSystem::Btrfs => btrfs::ranges(&image),
+            FileSystem::Xfs => xfs::ranges(&image),
         };
         for (from, length, kind) in ranges.into_iter().flatten() {
             layout.add(start.saturating_add(from), length, kind);
@@ -97,10 +104,34 @@ impl Layout {
         layout
     }
 
-    /// Later ranges take precedence where they begin at the same place.
+    /// Later ranges take precedence: what they cover of others is cut away, so that no two overlap.
     fn add(&mut self, from: u64, length: u64, kind: Kind) {
-        if length > 0 {
-            self.0.insert(from, (from.saturating_add(length), kind));
+        let end = from.saturating_add(length);
+        if from == end {
+            return;
+        }
+        let before = self
+            .0
+            .range(..from)
+            .next_back()
+            .map(|(at, old)| (*at, *old));
+        if let Some((at, (old_end, old))) = before.filter(|(_, (old_end, _))| *old_end > from) {
+            self.0.insert(at, (from, old));
+            self.keep_behind(end, old_end, old);
+        }
+        let covered: Vec<u64> = self.0.range(from..end).map(|(at, _)| *at).collect();
+        for at in covered {
+            if let Some((old_end, old)) = self.0.remove(&at) {
+                self.keep_behind(end, old_end, old);
+            }
+        }
+        self.0.insert(from, (end, kind));
+    }
+
+    /// Keeps what of an older range stands behind the end of a newer one.
+    fn keep_behind(&mut self, end: u64, old_end: u64, old: Kind) {
+        if old_end > end {
+            self.0.insert(end, (old_end, old));
         }
     }
 
@@ -167,6 +198,28 @@ mod tests {
             Kind::Journal,
             Kind::Data,
             Kind::Bitmap,
+            Kind::Data,
+        ];
+        assert_eq!(kinds, expected);
+    }
+
+    #[test]
+    fn a_later_range_is_cut_out_of_those_before() {
+        let mut layout = Layout::default();
+        layout.add(100, 100, Kind::Tree);
+        layout.add(300, 100, Kind::Journal);
+        layout.add(120, 10, Kind::Super);
+        layout.add(190, 120, Kind::Inode);
+        let kinds = [99, 100, 120, 129, 130, 190, 309, 310, 400].map(|at| layout.kind(at));
+        let expected = [
+            Kind::Data,
+            Kind::Tree,
+            Kind::Super,
+            Kind::Super,
+            Kind::Tree,
+            Kind::Inode,
+            Kind::Inode,
+            Kind::Journal,
             Kind::Data,
         ];
         assert_eq!(kinds, expected);
