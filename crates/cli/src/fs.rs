@@ -5,6 +5,7 @@ mod cells;
 mod cuts;
 mod options;
 mod page;
+mod sweep;
 
 use crate::console::{Console, lines_of};
 use crate::failure::{Exit, Failure};
@@ -16,8 +17,10 @@ use clap::Args;
 use nandscope_device::Device;
 use nandscope_kernel::build::Kernel;
 use nandscope_kernel::cell::{Card, Cell};
-use nandscope_kernel::{document, recording};
-use nandscope_measure::result::{FORMAT, FORMAT_VERSION, Notice, ResultDocument};
+use nandscope_kernel::{document, recording, sweep as variants};
+use nandscope_measure::result::{
+    FORMAT, FORMAT_VERSION, Figure, Notice, ResultDocument, StepResult,
+};
 use nandscope_units::Bytes;
 use nandscope_workload::trace::write_nstrace;
 use options::Chosen;
@@ -29,6 +32,7 @@ Examples:
   nandscope fs sim:toshiba-class10-16gb
   nandscope fs sim:samsung-evo-16gb --host sabrelite --fs f2fs,nilfs2 --workload dbench -o evo-fs
   nandscope fs sim:kingston-8gb --fs f2fs --mkfs 'f2fs:-s 2' --partition 4MiB --size 2GiB --fullness 80
+  nandscope fs sim:kingston-8gb --fs f2fs,exfat --workload untar --sweep
   nandscope fs sim:kingston-8gb --script my-load.sh --trace traces/
 
 `nandscope kernel build` makes the kernel first. docs/fs.md says more.";
@@ -150,10 +154,11 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     }
     let mut plans = Vec::new();
     for (number, subject) in subjects.iter().enumerate() {
-        plans.extend(chosen.plans(number, subject.discard));
+        plans.extend(chosen.plans(number, subject));
     }
-    if arguments.page.is_some() {
+    if arguments.page.is_some() && !chosen.sweep() {
         plans.extend(page::plans(&subjects, &chosen));
+        plans.extend(sweep::plans(&subjects, &chosen));
     }
     if chosen.topology() {
         for plan in &mut plans {
@@ -177,7 +182,11 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
             .iter()
             .filter(|m| m.plan.subject == number && m.plan.group.is_empty())
             .collect();
-        console.print(&table(subject, &mine, console))?;
+        console.print(&if chosen.sweep() {
+            sweep::tables(subject, &mine, console)
+        } else {
+            table(subject, &mine, console)
+        })?;
         let mut result = result_document(subject, &mine, &chosen, &kernel.version);
         result.wall.started = Some(started.clone());
         result.wall.elapsed_s = Some(began.elapsed().as_secs_f64());
@@ -195,7 +204,11 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         }
     }
     if let Some(path) = &arguments.page {
-        let text = page::write(&subjects, &measured, &kernel.version);
+        let text = if chosen.sweep() {
+            sweep::page(&subjects, &measured, &kernel.version)
+        } else {
+            page::write(&subjects, &measured, &kernel.version)
+        };
         output::write(path, text.as_bytes())?;
         console.note(&format!("page: {}", path.display()));
     }
@@ -315,10 +328,14 @@ fn result_document(
         }
     }
     let mut figures: Vec<_> = steps.iter().flat_map(|s| s.figures.clone()).collect();
-    for workload in chosen.workload_names() {
-        for fs in chosen.file_systems() {
-            figures.extend(document::spread(&workload, *fs, &cells));
-        }
+    let mut ids: Vec<String> = cells.iter().map(|cell| cell.id()).collect();
+    ids.dedup();
+    for id in ids {
+        let same: Vec<&Cell> = cells.iter().filter(|c| c.id() == id).copied().collect();
+        figures.extend(document::spread(&same));
+    }
+    for group in sweep::groups(measured.iter().copied()) {
+        figures.extend(swept(&group, &mut steps));
     }
     let mut notices = vec![Notice {
         level: "info".to_string(),
@@ -357,6 +374,30 @@ fn result_document(
     }
 }
 
+/// Puts what the variants of a file system are worth into its first step and before the ranking of the
+/// workload; gives the figures that compare them.
+fn swept(group: &sweep::Group, steps: &mut [StepResult]) -> Vec<Figure> {
+    let (workload, fs) = (group.workload, group.fs);
+    let section = format!("Workload {workload}");
+    let conclusion = variants::conclusion(workload, fs, &group.rows);
+    if let Some(first) = steps.iter_mut().find(|s| s.section == section) {
+        let behind = first
+            .conclusions
+            .iter()
+            .filter(|c| c.id.ends_with(".options"));
+        let at = behind.count();
+        first.conclusions.splice(at..at, conclusion);
+    }
+    let id = format!("{workload}-{}", fs.name());
+    let figures = variants::figures(workload, fs, &group.rows);
+    // Where the default failed its variants follow it.
+    if let Some(step) = steps.iter_mut().find(|s| s.id.starts_with(&id)) {
+        step.tables.insert(0, variants::table(&group.rows));
+        step.figures.extend(figures.iter().cloned());
+    }
+    figures
+}
+
 fn keep(result: &ResultDocument, folder: &Path) -> Result<(), Failure> {
     let _made = output::check_folder(folder)?;
     output::write_report(result, folder).map(|_| ())
@@ -365,13 +406,13 @@ fn keep(result: &ResultDocument, folder: &Path) -> Result<(), Failure> {
 fn keep_traces(subject: &Subject, measured: &[&Measured], folder: &Path) -> Result<(), Failure> {
     for Measured { plan, cell } in measured {
         let Ok(cell) = cell else { continue };
-        let name = format!("{}-{}-{}", subject.short(), cell.fs.name(), cell.workload);
-        let title = format!(
-            "{} on {}, {}",
-            cell.workload,
-            cell.fs.title(),
-            subject.title()
-        );
+        let variant = match &cell.settings.variant {
+            Some(variant) if !variant.is_default() => format!("-{}", variant.slug()),
+            _ => String::new(),
+        };
+        let fs = cell.fs.name();
+        let name = format!("{}-{fs}-{}{variant}", subject.short(), cell.workload);
+        let title = format!("{} on {}, {}", cell.workload, cell.title(), subject.title());
         let capacity = Bytes(
             subject
                 .simulated

@@ -186,6 +186,107 @@ fn slow_another_seed_is_another_run() {
     assert!(steps.len() == 6 && steps.iter().any(|s| s["series"] != *first));
 }
 
+/// The variants of a file system: each named everywhere, held against the default, and mkfs's refusal told.
+#[test]
+fn slow_a_sweep_holds_the_variants_against_the_default() {
+    let folder = Folder::new("fs-sweep");
+    if kernel(&folder, "a sweep").is_none() {
+        return;
+    }
+    let arguments = [
+        "fs",
+        CARD,
+        "--fs",
+        "nilfs2",
+        "--workload",
+        "log",
+        "--set",
+        "LOG_LINES=5",
+        "--sweep",
+        "-o",
+        "out",
+        "--trace",
+        "traces",
+        "--page",
+        "page.md",
+    ];
+    let ran = folder.run(&arguments);
+    ran.succeeds();
+    assert!(ran.out.contains("RATIO"), "{}", ran.out);
+    let result = steps(&folder, "out/result.json");
+    // AUs of 4 MiB: segments of 2 MiB and of an AU; two AUs are the default.
+    let names = [
+        "",
+        "-segments-of-2-mib",
+        "-segments-of-an-au",
+        "-at-one-au",
+        "-at-1-mib",
+        "-at-half-an-au",
+        "-at-sector-63",
+    ];
+    let steps = result["steps"].as_array().unwrap();
+    assert_eq!(steps.len(), names.len());
+    for (step, name) in steps.iter().zip(names) {
+        assert_eq!(step["id"], format!("log-nilfs2{name}"));
+    }
+    let time = |name: &str| figure(&result, &format!("fs.log-nilfs2{name}.time"));
+    for name in &names[1..] {
+        let ratio = figure(&result, &format!("fs.log-nilfs2{name}.over-default"));
+        assert!(
+            (ratio * time("") - time(name)).abs() < 1e-6,
+            "{name} {ratio}"
+        );
+        assert!(
+            folder
+                .0
+                .join(format!("traces/samsung-evo-16gb-nilfs2-log{name}.nstrace"))
+                .exists()
+        );
+    }
+    let text = |step: usize, key: &str| steps[step][key].as_str().unwrap().to_string();
+    assert!(text(2, "description").contains("mkfs with -B 1024"));
+    assert_eq!(text(3, "title"), "log on NILFS2, at one AU");
+    assert!(lowest(&steps[0]) < 1.0 && lowest(&steps[3]) >= 4.0);
+    let rows = steps[0]["tables"][0]["rows"].as_array().unwrap();
+    assert_eq!(rows[1]["label"], "segments of 2 MiB (-B 512)");
+    assert_eq!(rows[1]["cells"][0], time("-segments-of-2-mib"));
+    let page = folder.read("page.md");
+    assert!(
+        page.contains("| NILFS2 | segments of an AU | `-B 1024` |"),
+        "{page}"
+    );
+
+    // What mkfs refuses is told, with the variant and the tool's own words.
+    let refused = folder.run(&[
+        "fs",
+        CARD,
+        "--fs",
+        "nilfs2",
+        "--workload",
+        "log",
+        "--sweep",
+        "--mkfs",
+        "nilfs2:-B 600",
+    ]);
+    assert!(refused.out.contains("failed"), "{}", refused.out);
+    refused.fails(
+        1,
+        &[
+            "segments of an AU (-B 1024)",
+            "-B 1024 -B 600",
+            "Error: invalid number of blocks per segment: 600",
+        ],
+    );
+}
+
+/// The lowest address that a step's writes went to, MiB.
+fn lowest(step: &serde_json::Value) -> f64 {
+    let series = step["series"].as_array().unwrap().iter();
+    let of_addresses = series.filter(|s| s["name"] != "allocation units in use");
+    let all = of_addresses.flat_map(|s| s["v"].as_array().unwrap());
+    all.map(|v| v.as_f64().unwrap()).fold(f64::MAX, f64::min)
+}
+
 #[test]
 fn slow_what_goes_wrong_inside_is_told_and_leaves_nobody_behind() {
     let folder = Folder::new("fs-wrong");

@@ -128,6 +128,24 @@ fn difference(now: Counters, before: Counters) -> Counters {
 }
 
 impl Cell {
+    /// What its steps and files are called: workload, file system, and the variant where it is one of a sweep.
+    pub fn id(&self) -> String {
+        let mut id = format!("{}-{}", self.workload, self.fs.name());
+        let variant = self.settings.variant.as_ref();
+        if let Some(variant) = variant.filter(|v| !v.is_default()) {
+            id.push_str(&format!("-{}", variant.slug()));
+        }
+        id
+    }
+
+    /// The file system as people write it, with the variant where it is one of a sweep.
+    pub fn title(&self) -> String {
+        match &self.settings.variant {
+            Some(variant) => format!("{}, {}", self.fs.title(), variant.name),
+            None => self.fs.title().to_string(),
+        }
+    }
+
     /// Why it took as long as it did, in a line.
     pub fn reason(&self, card: Card) -> String {
         let c = &self.conduct;

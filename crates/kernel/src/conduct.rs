@@ -222,6 +222,11 @@ impl Conduct {
         (self.program_bytes > 0).then(|| self.writes.bytes as f64 / self.program_bytes as f64)
     }
 
+    /// How often an allocation unit was opened anew with as many open ones as the card has.
+    pub fn opened_anew(&self) -> u64 {
+        self.reopened.first().map_or(0, |(_, times)| *times)
+    }
+
     /// Bytes that programs wrote, per second of the measured time.
     pub fn throughput(&self) -> f64 {
         let seconds = self.window.length().as_secs_f64();

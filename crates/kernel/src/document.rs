@@ -2,7 +2,6 @@
 
 use crate::cell::{Card, Cell};
 use crate::conduct::SIZE_CLASSES;
-use crate::filesystem::FileSystem;
 use crate::layout::Kind;
 use nandscope_measure::histogram::{DEFAULT_PERCENTILES, Distribution};
 use nandscope_measure::result::{
@@ -18,12 +17,12 @@ const MOST_POINTS: usize = 4000;
 /// The step of the document that a cell is. Cells with another seed than `first_seed` say so in their name.
 pub fn step(cell: &Cell, card: Card, first_seed: u64) -> StepResult {
     let c = &cell.conduct;
-    let mut id = format!("{}-{}", cell.workload, cell.fs.name());
+    let mut id = cell.id();
     if cell.settings.seed != first_seed {
         id.push_str(&format!("-seed{}", cell.settings.seed));
     }
     StepResult {
-        title: format!("{} on {}", cell.workload, cell.fs.title()),
+        title: format!("{} on {}", cell.workload, cell.title()),
         section: format!("Workload {}", cell.workload),
         description: format!("{}. {}", cell.reason(card), settings_in_words(cell)),
         start_s: c.window.from.as_secs_f64(),
@@ -193,7 +192,7 @@ fn figures(cell: &Cell, id: &str) -> Vec<Figure> {
     let mut add = |name: &str, title: &str, value: f64, unit: &str| {
         all.push(Figure {
             id: format!("fs.{id}.{name}"),
-            title: format!("{}, {}: {title}", cell.workload, cell.fs.title()),
+            title: format!("{}, {}: {title}", cell.workload, cell.title()),
             value,
             unit: unit.to_string(),
             ..Figure::default()
@@ -344,22 +343,19 @@ fn open_units(cell: &Cell) -> DataTable {
     }
 }
 
-/// The times of a file system and a workload over all their seeds, where there are several: mean, least and
+/// The times of cells that differ in nothing but their seeds, where there are several: mean, least and
 /// greatest.
-pub fn spread(workload: &str, fs: FileSystem, cells: &[&Cell]) -> Option<Figure> {
-    let times: Vec<f64> = cells
-        .iter()
-        .filter(|c| c.workload == workload && c.fs == fs)
-        .map(|c| c.time.as_secs_f64())
-        .collect();
-    if times.len() < 2 {
+pub fn spread(cells: &[&Cell]) -> Option<Figure> {
+    let times: Vec<f64> = cells.iter().map(|c| c.time.as_secs_f64()).collect();
+    let [first, _, ..] = cells else {
         return None;
-    }
+    };
     Some(Figure {
-        id: format!("fs.{workload}-{}.time-over-seeds", fs.name()),
+        id: format!("fs.{}.time-over-seeds", first.id()),
         title: format!(
-            "{workload}, {}: time over {} seeds",
-            fs.title(),
+            "{}, {}: time over {} seeds",
+            first.workload,
+            first.title(),
             times.len()
         ),
         value: times.iter().sum::<f64>() / times.len() as f64,
@@ -380,7 +376,7 @@ pub fn ranking(workload: &str, cells: &[&Cell], card: Card) -> Vec<Conclusion> {
         .map(|(i, cell)| Conclusion {
             id: format!("fs.{workload}.rank{}", i + 1),
             question: format!("{workload}: place {}", i + 1),
-            answer: format!("{} ({})", cell.fs.title(), cell.time),
+            answer: format!("{} ({})", cell.title(), cell.time),
             evidence: cell.reason(card),
             ..Conclusion::default()
         })

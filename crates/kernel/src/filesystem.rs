@@ -77,8 +77,9 @@ impl FileSystem {
     /// The command that makes it on `$DEV`, with `options` of the user after ours.
     pub fn mkfs(self, options: &str) -> String {
         let command = match self {
-            Ext4 => format!("mkfs.ext4 -q -F -U {UUID} -E hash_seed={UUID}"),
-            F2fs => format!("mkfs.f2fs -q -f -r -U {UUID}"),
+            Ext4 => return format!("mkfs.ext4 -q -F -U {UUID} {} \"$DEV\"", extended(options)),
+            // Its option for being quiet keeps errors back as well.
+            F2fs => format!("mkfs.f2fs -f -r -U {UUID}"),
             Nilfs2 => "mkfs.nilfs2 -q -f".to_string(),
             // Clusters of 64 KiB: the allocation unit of FAT32 in the talk.
             Vfat => format!(
@@ -127,6 +128,22 @@ impl FileSystem {
     }
 }
 
+/// Options for ext4 with all extended ones in a single `-E`: of several, the tool takes the last alone, and
+/// the seed of the directory hashes would be drawn.
+fn extended(options: &str) -> String {
+    let mut all = vec![format!("hash_seed={UUID}")];
+    let mut rest = Vec::new();
+    let mut words = options.split_whitespace();
+    while let Some(word) = words.next() {
+        match word.strip_prefix("-E") {
+            None => rest.push(word),
+            Some("") => all.extend(words.next().map(str::to_string)),
+            Some(attached) => all.push(attached.to_string()),
+        }
+    }
+    format!("-E {} {}", all.join(","), rest.join(" "))
+}
+
 /// `text`, unless the user gives the option himself.
 fn default(options: &str, option: &str, text: &'static str) -> &'static str {
     if options.split_whitespace().any(|word| word == option) {
@@ -153,6 +170,9 @@ mod tests {
         assert!(Vfat.mkfs("").contains("-s 128"));
         let own = Vfat.mkfs("-s 64");
         assert!(own.contains("-s 64") && !own.contains("128"), "{own}");
+        let own = Ext4.mkfs("-E stride=4 -O ^has_journal -Estripe_width=8");
+        let one = format!("-E hash_seed={UUID},stride=4,stripe_width=8 -O ^has_journal \"$DEV\"");
+        assert!(own.ends_with(&one), "{own}");
         assert!(F2fs.mkfs("-s 2").ends_with("-s 2 \"$DEV\""));
     }
 }

@@ -8,6 +8,7 @@ use crate::filesystem::FileSystem;
 use crate::guest;
 use crate::machine::Ended;
 use crate::session::{Run, Session, SessionError};
+use crate::variants::Variant;
 use crate::workload::Workload;
 use nandscope_device::Device;
 use nandscope_units::{Bytes, Nanos};
@@ -28,7 +29,7 @@ pub struct CpuCost {
 /// How a cell is run.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Options of the user for mkfs.
+    /// Options for mkfs, behind our own.
     pub mkfs_options: String,
     /// Options of the user for mount, beside ours.
     pub mount_options: String,
@@ -78,6 +79,8 @@ pub struct Settings {
     pub flushes_lie: bool,
     /// What pages hold that the cut tears.
     pub torn: Torn,
+    /// Of a sweep: the variant that these settings are.
+    pub variant: Option<Variant>,
 }
 
 impl Default for Settings {
@@ -105,6 +108,7 @@ impl Default for Settings {
             cut: None,
             flushes_lie: false,
             torn: Torn::default(),
+            variant: None,
         }
     }
 }

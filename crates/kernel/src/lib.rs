@@ -28,6 +28,8 @@ pub mod process;
 pub mod queue;
 pub mod recording;
 pub mod session;
+pub mod sweep;
+pub mod variants;
 pub mod vhost;
 mod wire;
 pub mod workload;

@@ -62,8 +62,12 @@ impl Measured {
     /// What went wrong, with the cell's name.
     pub fn complaint(&self) -> Option<String> {
         let reason = self.cell.as_ref().err()?;
+        let variant = match &self.plan.settings.variant {
+            Some(variant) => format!(", {} ({})", variant.name, variant.options()),
+            None => String::new(),
+        };
         Some(format!(
-            "{} on {}: {reason}",
+            "{} on {}{variant}: {reason}",
             self.plan.workload.name,
             self.plan.fs.name()
         ))

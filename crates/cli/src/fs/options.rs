@@ -1,12 +1,14 @@
 //! The options of `nandscope fs` and what they ask for: which cells, and how each is run.
 
-use super::cells::Plan;
+use super::Subject;
+use super::cells::{Plan, topology};
 use crate::failure::Failure;
 use crate::input;
 use clap::Args;
 use nandscope_kernel::build::{check_tools, in_path};
 use nandscope_kernel::filesystem::FileSystem;
 use nandscope_kernel::job::{CpuCost, Settings};
+use nandscope_kernel::variants::variants;
 use nandscope_kernel::workload::{self, Workload};
 use nandscope_units::{Bytes, Nanos, SizeBase, parse_duration, parse_size};
 use std::path::PathBuf;
@@ -47,6 +49,10 @@ pub struct Options {
     /// Options for mkfs, as FS:OPTIONS, such as 'f2fs:-s 2'
     #[arg(long, value_name = "FS:OPTIONS")]
     mkfs: Vec<String>,
+    /// Besides the default of each file system its variants: mkfs options that follow from the card's allocation
+    /// unit and page, and where the partition begins; a table says what each is worth
+    #[arg(long, conflicts_with = "cuts")]
+    sweep: bool,
     /// Options for mount, as FS:OPTIONS, such as 'ext4:data=journal'
     #[arg(long, value_name = "FS:OPTIONS")]
     mount: Vec<String>,
@@ -94,6 +100,7 @@ pub struct Chosen {
     seeds: u64,
     topology: bool,
     used: bool,
+    sweep: bool,
 }
 
 /// The workloads of the talk.
@@ -172,6 +179,7 @@ impl Chosen {
             seeds: arguments.seeds,
             topology: arguments.topology,
             used: arguments.used,
+            sweep: arguments.sweep,
         };
         chosen.check_tools()?;
         Ok(chosen)
@@ -188,7 +196,7 @@ impl Chosen {
         if self.settings.cleaner_s.is_some() && self.file_systems.contains(&FileSystem::Nilfs2) {
             tools.push(("nilfs_cleanerd", "nilfs-tools"));
         }
-        if self.settings.partition_start.is_some() {
+        if self.settings.partition_start.is_some() || self.sweep {
             tools.push(("sfdisk", "fdisk"));
         }
         tools.retain(|(name, _)| !in_path(name));
@@ -203,23 +211,43 @@ impl Chosen {
     }
 
     /// The cells of a target.
-    pub fn plans(&self, subject: usize, discard: bool) -> Vec<Plan> {
+    pub fn plans(&self, number: usize, subject: &Subject) -> Vec<Plan> {
         let mut plans = Vec::new();
         for workload in &self.workloads {
             for fs in &self.file_systems {
-                for seed in self.settings.seed..self.settings.seed + self.seeds {
-                    let settings = Settings {
-                        seed,
-                        ..self.settings_for(*fs, discard)
-                    };
-                    plans.push(Plan {
-                        used: self.used,
-                        ..Plan::new(subject, *fs, workload.clone(), settings)
-                    });
+                let all = if self.sweep {
+                    self.variants_for(*fs, subject)
+                } else {
+                    vec![self.settings_for(*fs, subject.discard)]
+                };
+                for settings in all {
+                    for seed in self.settings.seed..self.settings.seed + self.seeds {
+                        let settings = Settings {
+                            seed,
+                            ..settings.clone()
+                        };
+                        plans.push(Plan {
+                            used: self.used,
+                            ..Plan::new(number, *fs, workload.clone(), settings)
+                        });
+                    }
                 }
             }
         }
         plans
+    }
+
+    /// How the cells of a sweep of a file system are run on a target, the default first.
+    pub fn variants_for(&self, fs: FileSystem, subject: &Subject) -> Vec<Settings> {
+        let (page, unit) = topology(subject);
+        let settings = self.settings_for(fs, subject.discard);
+        let all = variants(fs, unit, page);
+        all.iter().map(|v| v.applied(&settings)).collect()
+    }
+
+    /// Whether the variants of the file systems are run too.
+    pub fn sweep(&self) -> bool {
+        self.sweep
     }
 
     /// How a cell of a file system is run.

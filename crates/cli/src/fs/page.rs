@@ -4,6 +4,7 @@
 use super::Subject;
 use super::cells::{Measured, Plan};
 use super::options::Chosen;
+use super::sweep;
 use nandscope_kernel::cell::Cell;
 use nandscope_kernel::conduct::SIZE_CLASSES;
 use nandscope_kernel::filesystem::FileSystem;
@@ -136,6 +137,7 @@ pub fn write(subjects: &[Subject], measured: &[Measured], version: &str) -> Stri
         [ALIGNED, MISALIGNED],
         ["aligned", "at sector 63"],
     );
+    sweep::section(&mut page, subjects, measured);
     failures(&mut page, measured);
     page
 }
@@ -418,7 +420,7 @@ fn latency(page: &mut String, subjects: &[Subject], measured: &[Measured]) {
 
 /// How often an allocation unit was opened anew with those that the card has.
 fn opened_anew(cell: &Cell) -> u64 {
-    cell.conduct.reopened.first().map_or(0, |(_, times)| *times)
+    cell.conduct.opened_anew()
 }
 
 /// Two groups of cells side by side, the second over the first.

@@ -30,7 +30,9 @@ try() {
     "$@" >/run/said 2>&1 || {
         code=$?
         tail -n 20 /run/said
-        failed "$* (exit code $code)"
+        # Some tools say who they are before it, and how they are used behind it.
+        words=$(grep -aim 1 -e error -e invalid -e must -e cannot -e ' not ' -e 'too ' /run/said)
+        failed "$* (exit code $code)${words:+: $words}"
     }
 }
 

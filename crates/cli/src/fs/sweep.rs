@@ -1,0 +1,241 @@
+//! Variants of mkfs options and alignment on the terminal and on the page docs/filesystems.md. What they are and
+//! what follows from their cells says the crate `kernel`; this file plans them and shows what came out.
+
+use super::Subject;
+use super::cells::{Measured, Plan};
+use super::options::Chosen;
+use crate::console::{Console, lines_of};
+use nandscope_kernel::filesystem::FileSystem;
+use nandscope_kernel::job::Settings;
+use nandscope_kernel::sweep::{self, Outcome, Row};
+use nandscope_kernel::variants::AT_ONE_AU;
+use nandscope_kernel::workload;
+use nandscope_units::Nanos;
+use std::fmt::Write;
+
+/// The group of the page's cells.
+const GROUP: &str = "mkfs options";
+/// The workload of the page.
+const WORKLOAD: &str = "untar";
+
+/// The variants of one file system with one workload on one target.
+#[derive(Debug)]
+pub struct Group<'a> {
+    /// Number of the target.
+    pub subject: usize,
+    /// The workload's name.
+    pub workload: &'a str,
+    /// The file system.
+    pub fs: FileSystem,
+    /// A row for each variant.
+    pub rows: Vec<Row<'a>>,
+}
+
+/// All groups, in the order in which they come first; cells that belong to no sweep are passed over.
+pub fn groups<'a>(measured: impl IntoIterator<Item = &'a Measured>) -> Vec<Group<'a>> {
+    let mut found: Vec<(usize, &str, FileSystem, Vec<Outcome>)> = Vec::new();
+    for Measured { plan, cell } in measured {
+        let Some(variant) = &plan.settings.variant else {
+            continue;
+        };
+        let (subject, name, fs) = (plan.subject, plan.workload.name.as_str(), plan.fs);
+        let outcome = Outcome {
+            variant,
+            result: cell.as_ref().map_err(String::as_str),
+        };
+        match found
+            .iter_mut()
+            .find(|f| (f.0, f.1, f.2) == (subject, name, fs))
+        {
+            Some(group) => group.3.push(outcome),
+            None => found.push((subject, name, fs, vec![outcome])),
+        }
+    }
+    found
+        .into_iter()
+        .map(|(subject, workload, fs, outcomes)| Group {
+            subject,
+            workload,
+            fs,
+            rows: sweep::rows(&outcomes),
+        })
+        .collect()
+}
+
+/// The cells of the page's section: on the first card, and on the one with the largest allocation unit, there
+/// without the partitions that are off the boundary.
+pub fn plans(subjects: &[Subject], chosen: &Chosen) -> Vec<Plan> {
+    let Some(workload) = workload::named(WORKLOAD) else {
+        return Vec::new();
+    };
+    let largest = (1..subjects.len()).max_by_key(|n| subjects[*n].card.unit);
+    let mut plans = Vec::new();
+    for number in [0].into_iter().chain(largest) {
+        let Some(subject) = subjects.get(number) else {
+            continue;
+        };
+        for fs in chosen.file_systems() {
+            let wanted = |settings: &Settings| {
+                let variant = settings.variant.as_ref();
+                number == 0 || variant.is_none_or(|v| v.partition.is_none() || v.name == AT_ONE_AU)
+            };
+            let all = chosen.variants_for(*fs, subject);
+            for settings in all.into_iter().filter(wanted) {
+                plans.push(Plan {
+                    group: GROUP,
+                    ..Plan::new(number, *fs, workload.clone(), settings)
+                });
+            }
+        }
+    }
+    plans
+}
+
+/// The tables of a target for the terminal, one for each workload and file system.
+pub fn tables(subject: &Subject, measured: &[&Measured], console: &Console) -> String {
+    let mut text = format!(
+        "{} (allocation unit {}, {} open)\n\n",
+        subject.title(),
+        subject.card.unit,
+        subject.card.open
+    );
+    for group in groups(measured.iter().copied()) {
+        let mut table = console.table(&["VARIANT", "OPTIONS", "TIME", "RATIO", "CARD", "ANEW"]);
+        let best = sweep::best(&group.rows).map(|row| row.variant);
+        for row in &group.rows {
+            let done = |text: String| match row.seconds {
+                Some(_) => text,
+                None => "-".to_string(),
+            };
+            let mark = if Some(row.variant) == best { " *" } else { "" };
+            table.add_row([
+                row.variant.name.clone(),
+                row.variant.options(),
+                match row.seconds {
+                    Some(seconds) => format!("{}{mark}", Nanos::from_secs_f64(seconds)),
+                    None => "failed".to_string(),
+                },
+                row.ratio.map_or("-".to_string(), |r| format!("{r:.2}")),
+                done(format!("{:.2}", row.card)),
+                done(format!("{:.0}", row.anew)),
+            ]);
+        }
+        let _ = writeln!(
+            text,
+            "{} on {}\n{}",
+            group.workload,
+            group.fs.title(),
+            lines_of(&table).trim_end()
+        );
+        if let Some(finding) = sweep::finding(&group.rows) {
+            let finding = format!("{}: {}", group.fs.title(), finding.replace('`', ""));
+            text.push_str(&console.paragraph(&finding, "  "));
+        }
+        text.push('\n');
+    }
+    text.push_str(
+        "*: the fastest; RATIO: time over the default's; CARD: bytes in flash per byte to the card;\n\
+         ANEW: allocation units opened anew with as many open as the card keeps.\n\n",
+    );
+    text
+}
+
+/// A page with nothing but the section.
+pub fn page(subjects: &[Subject], measured: &[Measured], version: &str) -> String {
+    let mut page = format!(
+        "# File systems and the options they are made with\n\n\
+         Made by `nandscope fs --sweep --page`; do not edit. Linux {version} on simulated cards, in virtual time.\n\n"
+    );
+    section(&mut page, subjects, measured);
+    page
+}
+
+/// The section about mkfs options and alignment: a table for each card and workload, and what helps most.
+pub fn section(page: &mut String, subjects: &[Subject], measured: &[Measured]) {
+    let groups = groups(measured);
+    if groups.is_empty() {
+        return;
+    }
+    page.push_str(
+        "## mkfs options\n\n\
+         The default of each file system beside what one would try on a card whose allocation unit and page are known, and \
+         partitions that begin elsewhere (the default has the whole card); the fastest of each file system in bold. A \
+         partition that begins with an AU lies on the card as the whole card does: what it changes is what another place \
+         alone makes, through the places of files and the rhythm in which Linux writes them, and smaller differences than \
+         that mean little. `nandscope fs --sweep` makes such tables for any card and workload.\n\n",
+    );
+    let mut met: Vec<(usize, &str)> = Vec::new();
+    for group in &groups {
+        let head = (group.subject, group.workload);
+        if met.contains(&head) {
+            continue;
+        }
+        met.push(head);
+        let mine: Vec<_> = groups
+            .iter()
+            .filter(|g| (g.subject, g.workload) == head)
+            .collect();
+        card(page, &subjects[group.subject], &mine);
+    }
+}
+
+fn card(page: &mut String, subject: &Subject, groups: &[&Group]) {
+    let workload = groups.first().map_or("", |group| group.workload);
+    let _ = writeln!(
+        page,
+        "### {workload} on {}, {} open AUs of {}\n\n\
+         | file system | variant | options | s | ratio | card's write amplification | opened anew |\n\
+         |---|---|---|---|---|---|---|",
+        subject.title(),
+        subject.card.open,
+        subject.card.unit
+    );
+    for group in groups {
+        let best = sweep::best(&group.rows).map(|row| row.variant);
+        for row in &group.rows {
+            let options = match row.variant.options().as_str() {
+                options if row.variant.mkfs.is_empty() => options.to_string(),
+                options => format!("`{options}`"),
+            };
+            let _ = write!(
+                page,
+                "| {} | {} | {options} |",
+                group.fs.title(),
+                row.variant.name
+            );
+            let _ = match (row.seconds, row.ratio) {
+                (None, _) => writeln!(page, " failed | - | - | - |"),
+                (Some(seconds), ratio) => writeln!(
+                    page,
+                    " {} | {} | {:.2} | {:.0} |",
+                    match Some(row.variant) == best {
+                        true => format!("**{seconds:.2}**"),
+                        false => format!("{seconds:.2}"),
+                    },
+                    ratio.map_or("-".to_string(), |r| format!("{r:.2}")),
+                    row.card,
+                    row.anew
+                ),
+            };
+        }
+    }
+    page.push('\n');
+    for group in groups {
+        if let Some(finding) = sweep::finding(&group.rows) {
+            let _ = writeln!(page, "- {}: {finding}", group.fs.title());
+        }
+        for row in &group.rows {
+            if let Some(failure) = row.failure {
+                let (fs, name) = (group.fs.title(), &row.variant.name);
+                let _ = writeln!(page, "- {fs}, {name}, failed: {}", in_a_line(failure));
+            }
+        }
+    }
+    page.push('\n');
+}
+
+/// What failed and the tool's words about it, without the log and its place.
+fn in_a_line(failure: &str) -> &str {
+    let line = failure.lines().next().unwrap_or_default();
+    line.trim_end_matches("; the last that it said:")
+}
