@@ -257,8 +257,7 @@ fn cut(
     }
     console.print(&cuts::table(subject, &rows, console))?;
     if let Some(folder) = &arguments.output {
-        let text = cuts::records(&rows)
-.map_err(Failure::internal)?;
+        let text = cuts::records(&rows).map_err(Failure::internal)?;
         output::write(&folder.join("cuts.json"), text.as_bytes())?;
     }
     if let Some(path) = &arguments.page {
