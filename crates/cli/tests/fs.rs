@@ -389,6 +389,9 @@ fn names_that_do_not_exist_are_refused_before_anything_runs() {
         .run(&["fs", CARD, "--set", "LOG_LINE=3"])
         .fails(2, &["LOG_LINE"]);
     folder
+        .run(&["fs", CARD, "--sweep", "--cuts", "2"])
+        .fails(2, &["--sweep", "--cuts"]);
+    folder
         .run(&["kernel", "build", "--source", ".", "--force"])
         .fails(2, &["is no source of Linux"]);
 }

@@ -109,11 +109,13 @@ pub fn finding(rows: &[Row]) -> Option<String> {
                 ""
             };
             format!(
-                "of the options {} (`{}`: {}) helps most{caution}: {seconds:.2} s instead of {reference:.2} s, {}; the card writes \
+                "of the options {} (`{}`: {}) helps most{caution}: {} instead of {}, {}; the card writes \
                  {:.1} bytes for each instead of {:.1}.",
                 row.variant.name,
                 row.variant.options(),
                 row.variant.purpose,
+                in_words(seconds),
+                in_words(reference),
                 change(ratio),
                 row.card,
                 default.card
@@ -130,7 +132,8 @@ fn places(rows: &[Row]) -> Option<String> {
     let aligned = rows.iter().find(|row| row.variant.name == AT_ONE_AU)?;
     let (seconds, ratio) = (aligned.seconds?, aligned.ratio?);
     let mut text = format!(
-        " A partition that begins with an AU takes {seconds:.2} s ({})",
+        " A partition that begins with an AU takes {} ({})",
+        in_words(seconds),
         change(ratio)
     );
     let others: Vec<_> = rows
@@ -145,6 +148,13 @@ fn places(rows: &[Row]) -> Option<String> {
         text.push_str(&format!("; against that, {}", others.join(", ")));
     }
     Some(text + ".")
+}
+
+fn in_words(seconds: f64) -> String {
+    match seconds {
+        s if s < 1.0 => format!("{:.0} ms", s * 1e3),
+        s => format!("{s:.2} s"),
+    }
 }
 
 /// A ratio of times in words.
@@ -220,7 +230,7 @@ pub fn conclusion(workload: &str, fs: FileSystem, rows: &[Row]) -> Option<Conclu
             true => fastest.variant.name.clone(),
             false => format!("{} ({})", fastest.variant.name, fastest.variant.options()),
         },
-        evidence: finding(rows)?,
+        evidence: finding(rows)?.replace('`', ""),
         ..Conclusion::default()
     })
 }
