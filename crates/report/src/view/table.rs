@@ -106,6 +106,36 @@ impl Table {
         Table { xs, columns }
     }
 
+    /// Puts samples that are points, and no lines, over the union of their places. A place stands in as many rows
+    /// as a column has points there: commands may begin at the same instant.
+    pub fn scatter(columns: &[Samples]) -> Self {
+        let mut rows: Vec<(f64, usize)> = columns.iter().flat_map(ranked).map(|p| p.0).collect();
+        let ascending =
+            |a: &(f64, usize), b: &(f64, usize)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
+        rows.sort_by(ascending);
+        rows.dedup();
+        let columns = columns
+            .iter()
+            .map(|samples| {
+                let mut cells = vec![Cell::Absent; rows.len()];
+                for (row, value) in ranked(samples) {
+                    if let Ok(i) = rows.binary_search_by(|probe| ascending(probe, &row)) {
+                        cells[i] = if value.is_finite() {
+                            Cell::Value(value)
+                        } else {
+                            Cell::Absent
+                        };
+                    }
+                }
+                cells
+            })
+            .collect();
+        Table {
+            xs: rows.into_iter().map(|row| row.0).collect(),
+            columns,
+        }
+    }
+
     /// At most about `most` rows: each bucket of rows becomes two, which hold the least and the
     /// greatest value of every line in the order in which they came, so that no peak is lost.
     pub fn reduce(&self, most: usize) -> Table {
@@ -163,6 +193,15 @@ impl Table {
         cut(start, self.xs.len());
         bounds
     }
+}
+
+/// Each point with its number among those at its place.
+fn ranked(samples: &Samples) -> impl Iterator<Item = ((f64, usize), f64)> {
+    let mut last = (f64::NAN, 0);
+    samples.points.iter().map(move |&(x, value)| {
+        last = (x, if x == last.0 { last.1 + 1 } else { 0 });
+        (last, value)
+    })
 }
 
 fn column(xs: &[f64], line: &Samples) -> Vec<Cell> {
@@ -229,6 +268,17 @@ mod tests {
             table.columns[1],
             [Cell::Absent, v(5.0), Cell::Gap, Cell::Gap]
         );
+    }
+
+    #[test]
+    fn points_at_one_place_are_all_kept() {
+        let a = Samples::new(&[1.0, 1.0, 1.0, 2.0], &[10.0, 20.0, 30.0, 40.0], 0.0);
+        let b = Samples::new(&[1.0, 1.0, 3.0], &[5.0, 6.0, 7.0], 0.0);
+        let table = Table::scatter(&[a, b]);
+        assert_eq!(table.xs, [1.0, 1.0, 1.0, 2.0, 3.0]);
+        let (v, none) = (Cell::Value, Cell::Absent);
+        assert_eq!(table.columns[0], [v(10.0), v(20.0), v(30.0), v(40.0), none]);
+        assert_eq!(table.columns[1], [v(5.0), v(6.0), none, none, v(7.0)]);
     }
 
     #[test]

@@ -125,15 +125,15 @@ fn plots(
                 .iter()
                 .map(|t| scaled(&t.samples, divisor))
                 .collect();
-            let table = Table::align(&samples);
+            let (kind, table) = if y_unit == ADDRESS_UNIT {
+                (Kind::Points, Table::scatter(&samples))
+            } else {
+                (Kind::Time, Table::align(&samples))
+            };
             Plot {
                 id: names.slug(&format!("{group} {name}")),
                 title: capital(&name),
-                kind: if y_unit == ADDRESS_UNIT {
-                    Kind::Points
-                } else {
-                    Kind::Time
-                },
+                kind,
                 group: group.to_string(),
                 x: Axis {
                     name: format!("Time {since}"),
@@ -202,6 +202,15 @@ fn colour(name: &str, index: usize) -> usize {
         "throttle" => 5,
         "SLC cache used" => 6,
         "write amplification" => 7,
+        // What places of a file system are for; those that no file system has both share a colour.
+        "data" => 0,
+        "journal" | "FAT" => 1,
+        "inode" | "tree" => 2,
+        "bitmap" => 3,
+        "directory" => 4,
+        "map" => 5,
+        "log" => 6,
+        "superblock" => 7,
         _ => index % 8,
     }
 }
@@ -327,5 +336,25 @@ mod tests {
         assert_eq!(plots[0].table.xs, [1.0, 2.0, 3.0, 41.0, 42.0]);
         assert_eq!(plots[0].marks[1].x, 40.0);
         assert_eq!(plots[0].table.columns[0][2].value(), None);
+    }
+
+    #[test]
+    fn what_a_place_is_for_keeps_its_colour_whatever_else_is_there() {
+        let seconds = [1.0, 1.0, 2.0];
+        let step = StepResult {
+            id: "s".into(),
+            end_s: 2.0,
+            series: vec![
+                series("tree", ADDRESS_UNIT, &seconds, &[1.0, 2.0, 3.0]),
+                series("superblock", ADDRESS_UNIT, &seconds, &[4.0, 5.0, 6.0]),
+            ],
+            ..StepResult::default()
+        };
+        let plots = of_step(&step, &mut Unique::default());
+        let plot = &plots[0];
+        assert_eq!(plot.kind, Kind::Points);
+        assert_eq!([plot.lines[0].colour, plot.lines[1].colour], [2, 7]);
+        // Both writes of the first instant are there.
+        assert_eq!(plot.table.columns[0][1].value(), Some(2.0));
     }
 }
