@@ -1,0 +1,209 @@
+//! What closing an allocation unit costs: when pages are copied, and when that is put off.
+
+use crate::support::card::*;
+use crate::support::{discard, near, one, rest, sound};
+use crate::{exactly, full, link_us, write_us};
+use nandscope_device::Status;
+use nandscope_device::profile::Profile;
+use nandscope_device::profile::card::OutOfOrder;
+use nandscope_units::Nanos;
+
+#[test]
+fn closing_an_au_copies_the_pages_that_were_not_written() {
+    let mut d = full(&plain());
+    for au in 0..3 {
+        let opened = link_us(PAGE) + WRITE_PAGE_US + ERASE_US;
+        exactly("a new AU", write_us(&mut d, au * AU, PAGE), opened);
+    }
+    // A fourth AU closes the first: a partial merge of the 15 pages behind the one written.
+    let merged = link_us(PAGE) + WRITE_PAGE_US + ERASE_US + (PAGES - 1) as f64 * MOVE_PAGE_US;
+    exactly("a merge", write_us(&mut d, 3 * AU, PAGE), merged);
+    assert_eq!(d.counters().collected.0, (PAGES - 1) * PAGE);
+    sound(&d);
+}
+
+#[test]
+fn copyback_spares_both_transfers() {
+    let mut p = plain();
+    section(&mut p).controller.copyback = true;
+    let mut d = full(&p);
+    for au in 0..3 {
+        write_us(&mut d, au * AU, PAGE);
+    }
+    let merged =
+        link_us(PAGE) + WRITE_PAGE_US + ERASE_US + (PAGES - 1) as f64 * (READ_US + PROGRAM_US);
+    exactly("a merge", write_us(&mut d, 3 * AU, PAGE), merged);
+}
+
+#[test]
+fn pages_out_of_order_go_to_the_log_until_a_full_merge() {
+    let mut d = full(&plain());
+    let page = |i: u64| i * PAGE;
+    // Eight pages fill the log. The AU is opened with the first.
+    write_us(&mut d, page(15), PAGE);
+    for i in 1..8 {
+        let logged = link_us(PAGE) + WRITE_PAGE_US;
+        exactly(
+            "a page to the log",
+            write_us(&mut d, page(15 - i), PAGE),
+            logged,
+        );
+    }
+    // The ninth waits for all 16 pages: those of the log go behind those of the old block into the
+    // new one. Then log and new block are erased for what follows.
+    let merge = PAGES as f64 * MOVE_PAGE_US + 2.0 * ERASE_US;
+    let expected = link_us(PAGE) + WRITE_PAGE_US + merge;
+    exactly(
+        "a page to a full log",
+        write_us(&mut d, page(7), PAGE),
+        expected,
+    );
+    sound(&d);
+}
+
+/// Mean time of a page, µs, where `aus` AUs are written in turn in order, a page of each.
+fn in_turn(p: &Profile, aus: u64) -> f64 {
+    let mut sum = 0.0;
+    let mut d = full(p);
+    for page in 0..PAGES {
+        for au in 0..aus {
+            sum += write_us(&mut d, 2 * au * AU + page * PAGE, PAGE);
+        }
+    }
+    sound(&d);
+    sum / (PAGES * aus) as f64
+}
+
+#[test]
+fn one_au_more_than_can_be_open_costs_a_merge_for_every_page() {
+    let p = plain();
+    let free = link_us(PAGE) + WRITE_PAGE_US + ERASE_US / PAGES as f64;
+    for aus in 1..=3 {
+        exactly("AUs up to the limit", in_turn(&p, aus), free);
+    }
+    // Beyond it each page opens its AU anew, where it goes to the log (page 0 does not), and has
+    // another AU merged: all pages but the one in place, and the log's block where there is one.
+    for aus in 4..=6 {
+        let merges = PAGES * aus - 3;
+        let without_log = aus;
+        let moved = merges * PAGES - without_log;
+        let erases = PAGES * aus + merges - without_log;
+        let expected = link_us(PAGE)
+            + WRITE_PAGE_US
+            + (moved as f64 * MOVE_PAGE_US + erases as f64 * ERASE_US) / (PAGES * aus) as f64;
+        exactly("AUs beyond the limit", in_turn(&p, aus), expected);
+    }
+}
+
+#[test]
+fn whole_aus_cost_nothing_however_many_there_are() {
+    let mut d = full(&plain());
+    for round in 0..3 {
+        for au in 0..20 {
+            let expected = link_us(PAGE) + PAGES as f64 * WRITE_PAGE_US + ERASE_US;
+            let au = (au * 7 + round) % 20;
+            exactly("a switch merge", write_us(&mut d, au * AU, AU), expected);
+        }
+    }
+    assert_eq!(d.counters().collected.0, 0);
+}
+
+#[test]
+fn a_page_in_order_that_was_written_again_asks_for_a_full_merge() {
+    let mut p = plain();
+    section(&mut p).open_aus = 1;
+    let mut d = full(&p);
+    for page in [0, 1, 2, 3, 0] {
+        write_us(&mut d, page * PAGE, PAGE);
+    }
+    // All pages go to a third AU; new block and log are erased.
+    let merge = PAGES as f64 * MOVE_PAGE_US + 2.0 * ERASE_US;
+    let expected = link_us(PAGE) + WRITE_PAGE_US + ERASE_US + merge;
+    exactly("a full merge", write_us(&mut d, AU, PAGE), expected);
+    // A page ahead in the log goes behind those in order, and the log alone is erased.
+    for page in [1, 2, 8] {
+        write_us(&mut d, AU + page * PAGE, PAGE);
+    }
+    let merge = (PAGES - 3) as f64 * MOVE_PAGE_US + ERASE_US;
+    let expected = link_us(PAGE) + WRITE_PAGE_US + ERASE_US + merge;
+    exactly("a partial merge", write_us(&mut d, 2 * AU, PAGE), expected);
+    sound(&d);
+}
+
+#[test]
+fn a_linear_open_au_is_written_anew_when_it_goes_back() {
+    let mut p = plain();
+    let card = section(&mut p);
+    card.out_of_order = OutOfOrder::Rewrite;
+    card.log_kib = None;
+    let mut d = full(&p);
+    write_us(&mut d, 0, 8 * PAGE);
+    // Forward: what lies between is copied.
+    let forward = link_us(PAGE) + WRITE_PAGE_US + 2.0 * MOVE_PAGE_US;
+    exactly("forward", write_us(&mut d, 10 * PAGE, PAGE), forward);
+    // Back: the rest of the AU is copied, and the new block begins with what lies before.
+    let back = link_us(PAGE) + WRITE_PAGE_US + 5.0 * MOVE_PAGE_US + 2.0 * MOVE_PAGE_US + ERASE_US;
+    exactly("back", write_us(&mut d, 2 * PAGE, PAGE), back);
+}
+
+#[test]
+fn merges_that_were_put_off_stall_all_at_once() {
+    let mut p = plain();
+    section(&mut p).deferred_merges = 2;
+    let mut d = full(&p);
+    let opened = link_us(PAGE) + WRITE_PAGE_US + ERASE_US;
+    for au in 0..5 {
+        exactly("put off", write_us(&mut d, au * AU, PAGE), opened);
+    }
+    let merge = (PAGES - 1) as f64 * MOVE_PAGE_US;
+    exactly(
+        "the third",
+        write_us(&mut d, 5 * AU, PAGE),
+        opened + 3.0 * merge,
+    );
+    // None is left: it begins anew.
+    exactly("the next", write_us(&mut d, 6 * AU, PAGE), opened);
+    sound(&d);
+}
+
+#[test]
+fn merges_that_were_put_off_are_done_in_idle_time() {
+    let mut p = plain();
+    let card = section(&mut p);
+    card.deferred_merges = 2;
+    card.merge_after_ms = 100.0;
+    let mut d = full(&p);
+    for au in 0..5 {
+        write_us(&mut d, au * AU, PAGE);
+    }
+    let merge = (PAGES - 1) as f64 * MOVE_PAGE_US;
+    rest(&mut d, Nanos::from_micros_f64(100e3 - 1.0));
+    assert_eq!(d.counters().collected.0, 0, "not yet");
+    rest(&mut d, Nanos::from_micros_f64(1.0 + merge / 2.0));
+    // In the middle of the first one a command waits for its end.
+    let opened = link_us(PAGE) + WRITE_PAGE_US + ERASE_US;
+    let got = write_us(&mut d, 5 * AU, PAGE);
+    near("behind a merge", got, merge / 2.0 + opened, 0.001);
+    rest(&mut d, Nanos::from_micros_f64(100e3 + 3.0 * merge));
+    assert_eq!(d.counters().collected.0, 3 * (PAGES - 1) * PAGE);
+    for au in 6..8 {
+        exactly("room again", write_us(&mut d, au * AU, PAGE), opened);
+    }
+    sound(&d);
+}
+
+#[test]
+fn a_discarded_au_has_nothing_to_copy() {
+    // AUs 10 and 11 lie in the range as a whole, 9 and 12 do not.
+    for (au, moved) in [(10, 0), (11, 0), (9, PAGES - 1), (12, PAGES - 1)] {
+        let mut d = full(&plain());
+        let done = one(&mut d, discard(0, 10 * AU - PAGE, 2 * AU + PAGE));
+        assert_eq!(done.status, Status::Ok);
+        for opened in [au, 20, 22] {
+            write_us(&mut d, opened * AU, PAGE);
+        }
+        let expected = link_us(PAGE) + WRITE_PAGE_US + ERASE_US + moved as f64 * MOVE_PAGE_US;
+        exactly("closing it", write_us(&mut d, 24 * AU, PAGE), expected);
+        sound(&d);
+    }
+}

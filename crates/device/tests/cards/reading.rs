@@ -1,0 +1,52 @@
+//! What reads cost.
+
+use crate::support::card::*;
+use crate::{exactly, full, link_us, read_us};
+
+#[test]
+fn reads_across_a_page_and_across_an_au_cost_what_they_say() {
+    let mut p = plain();
+    section(&mut p).controller.au_lookup_us = 30.0;
+    let mut d = full(&p);
+    let sector = 512;
+    // Only what was asked for leaves the flash.
+    let bus_us = |bytes: u64| BUS_US * bytes as f64 / PAGE as f64;
+    let within = READ_US + bus_us(2 * sector) + link_us(2 * sector);
+    exactly(
+        "within a page",
+        read_us(&mut d, 3 * PAGE, 2 * sector),
+        within,
+    );
+    exactly(
+        "to the end of a page",
+        read_us(&mut d, 3 * PAGE - 2 * sector, 2 * sector),
+        within,
+    );
+    // The second page waits for the first; its sector is all that then has to cross the link.
+    let across = 2.0 * READ_US + bus_us(2 * sector) + link_us(sector);
+    exactly(
+        "across a page",
+        read_us(&mut d, 5 * PAGE - sector, 2 * sector),
+        across,
+    );
+    exactly(
+        "across an AU",
+        read_us(&mut d, 2 * AU - sector, 2 * sector),
+        across + 30.0,
+    );
+}
+
+#[test]
+fn array_times_of_a_read_overlap_on_different_dies_only() {
+    let read = 4 * PAGE;
+    let rest = 4.0 * BUS_US + link_us(512);
+    for (dies, rounds) in [(1, 4.0), (2, 2.0), (4, 1.0)] {
+        let mut p = plain();
+        p.nand.dies_per_channel = dies;
+        p.nand.blocks_per_plane = 64 / dies;
+        section(&mut p).au_kib = (AU / KIB) as u32 * dies;
+        let mut d = full(&p);
+        let expected = rounds * READ_US + rest;
+        exactly(&format!("{dies} dies"), read_us(&mut d, 0, read), expected);
+    }
+}
