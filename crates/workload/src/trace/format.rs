@@ -2,7 +2,7 @@
 
 use super::blkparse::BlockEvent;
 use super::builder::Builder;
-use super::{Trace, TraceError, alibaba, blkparse, iolog, lines, msr, nstrace};
+use super::{Trace, TraceError, blkparse, csv, iolog, lines, nstrace};
 use std::collections::BTreeMap;
 
 /// A trace format.
@@ -47,9 +47,9 @@ impl Format {
                     Some(Format::FioIolog)
                 } else if blkparse::is_event(text) {
                     Some(Format::Blkparse)
-                } else if msr::is_record(text) {
+                } else if csv::MSR.is_record(text) {
                     Some(Format::MsrCambridge)
-                } else if alibaba::is_record(text) {
+                } else if csv::ALIBABA.is_record(text) {
                     Some(Format::Alibaba)
                 } else {
                     None
@@ -116,8 +116,8 @@ pub(super) fn parse(
     let timed = match format {
         Format::FioIolog => iolog::parse(name, bytes, &mut builder)?,
         Format::Blkparse => blkparse::parse(name, bytes, options.event, &mut builder)?,
-        Format::MsrCambridge => msr::parse(name, bytes, &mut builder)?,
-        Format::Alibaba => alibaba::parse(name, bytes, &mut builder)?,
+        Format::MsrCambridge => csv::MSR.parse(name, bytes, &mut builder)?,
+        Format::Alibaba => csv::ALIBABA.parse(name, bytes, &mut builder)?,
         Format::Nstrace => {
             let (_, trace) = nstrace::read(name, bytes)?;
             let report = ParseReport {

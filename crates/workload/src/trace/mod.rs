@@ -5,16 +5,15 @@
 //! becomes an [`OpSource`](crate::OpSource) with [`Replay`]. [`library()`] holds recordings of real
 //! programs. This module does no I/O: it is given the bytes of a file and the name to put into errors.
 
-mod alibaba;
 mod blkparse;
 mod builder;
+mod csv;
 mod error;
 mod fit;
 mod format;
 mod iolog;
 mod library;
 mod lines;
-mod msr;
 mod nstrace;
 mod replay;
 
