@@ -92,73 +92,102 @@ fn one_folder<T: Target>(
         ),
         passes * 4,
     );
-    let flow = all_passes(session, spec, &layout, &placed, &options, passes);
+    let flow = all_passes(session, &spec.name, passes, IDLE, |_, turn| {
+        vec![phase(&layout, &placed, &options, turn)]
+    });
     session.end_step();
     flow
 }
 
-fn all_passes<T: Target>(
+/// A part of a pass over a folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Write,
+    Read,
+    Delete,
+}
+
+/// Which part of which pass.
+pub(crate) struct Turn<'a> {
+    pub(crate) part: Part,
+    folder: &'a str,
+    pass: u32,
+}
+
+impl Turn<'_> {
+    /// The name of something done in it.
+    pub(crate) fn name(&self, what: &str) -> String {
+        format!("{} {what}, pass {}", self.folder, self.pass)
+    }
+}
+
+/// Writes a folder, lets `idle` pass, reads it back and deletes it, so many times; the figures are the means of the
+/// passes. `phases` makes what is to be done in turn.
+pub(crate) fn all_passes<T: Target>(
     session: &mut Session<'_, T>,
-    spec: &FolderSpec,
-    layout: &ExfatLayout,
-    placed: &PlacedTree,
-    options: &CopyOptions,
+    folder: &str,
     passes: u32,
+    idle: Nanos,
+    phases: impl Fn(&Session<'_, T>, &Turn<'_>) -> Vec<Phase>,
 ) -> Result<Flow, SuiteError> {
     let (mut written, mut read) = (Vec::new(), Vec::new());
     for pass in 1..=passes {
-        for direction in [Direction::Write, Direction::Read] {
-            let word = if direction == Direction::Write {
-                "write"
-            } else {
-                "read"
-            };
-            let job = CopyJob::new(layout, placed, direction, options);
-            let phase = copy_phase(job, &format!("{} {word}, pass {pass}", spec.name));
-            if session.run(phase)? == Flow::Stop {
-                return Ok(Flow::Stop);
-            }
-            let mb = session
-                .current()
-                .and_then(|s| s.jobs.last())
-                .map_or(0.0, |job| {
-                    let bytes: u64 = job.directions.iter().map(|d| d.bytes).sum();
-                    bytes as f64 / 1e6 / job.runtime_s.max(1e-9)
-                });
-            if direction == Direction::Write {
-                written.push(mb);
-                if session.idle(IDLE)? == Flow::Stop {
+        for part in [Part::Write, Part::Read, Part::Delete] {
+            let todo = phases(session, &Turn { part, folder, pass });
+            let jobs = todo.len();
+            for phase in todo {
+                if session.run(phase)? == Flow::Stop {
                     return Ok(Flow::Stop);
                 }
-            } else {
-                read.push(mb);
+            }
+            match part {
+                Part::Write => {
+                    written.extend(speed(session, jobs));
+                    if session.idle(idle)? == Flow::Stop {
+                        return Ok(Flow::Stop);
+                    }
+                }
+                Part::Read => read.extend(speed(session, jobs)),
+                Part::Delete => {}
             }
         }
-        let delete = DeletePlan { discard: false }.source(layout, placed);
-        if session.run(single(
-            Box::new(delete),
-            &format!("{} delete, pass {pass}", spec.name),
-        ))? == Flow::Stop
-        {
-            return Ok(Flow::Stop);
+    }
+    for (values, what) in [(written, "write"), (read, "read")] {
+        let id = format!("folders.{}.{what}", slug(folder));
+        let title = format!("{folder} {what}");
+        session.figure(&id, &title, "MB/s", &values, Pick::Mean);
+    }
+    Ok(Flow::Continue)
+}
+
+/// MB/s of the last jobs together.
+fn speed<T: Target>(session: &Session<'_, T>, jobs: usize) -> Option<f64> {
+    let all = &session.current()?.jobs;
+    let last = all.get(all.len().checked_sub(jobs)?..)?;
+    let bytes: u64 = last
+        .iter()
+        .flat_map(|j| &j.directions)
+        .map(|d| d.bytes)
+        .sum();
+    let time: f64 = last.iter().map(|j| j.runtime_s).sum();
+    Some(bytes as f64 / 1e6 / time.max(1e-9))
+}
+
+fn phase(
+    layout: &ExfatLayout,
+    placed: &PlacedTree,
+    options: &CopyOptions,
+    turn: &Turn<'_>,
+) -> Phase {
+    let copy = |direction| CopyJob::new(layout, placed, direction, options);
+    match turn.part {
+        Part::Write => copy_phase(copy(Direction::Write), &turn.name("write")),
+        Part::Read => copy_phase(copy(Direction::Read), &turn.name("read")),
+        Part::Delete => {
+            let delete = DeletePlan { discard: false }.source(layout, placed);
+            single(Box::new(delete), &turn.name("delete"))
         }
     }
-    let id = slug(&spec.name);
-    session.figure(
-        &format!("folders.{id}.write"),
-        &format!("{} write", spec.name),
-        "MB/s",
-        &written,
-        Pick::Mean,
-    );
-    session.figure(
-        &format!("folders.{id}.read"),
-        &format!("{} read", spec.name),
-        "MB/s",
-        &read,
-        Pick::Mean,
-    );
-    Ok(Flow::Continue)
 }
 
 fn copy_phase(job: CopyJob, name: &str) -> Phase {

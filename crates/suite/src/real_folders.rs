@@ -2,10 +2,10 @@
 //! files in a real file system, which is measured with them.
 
 use crate::document::empty;
-use crate::folders::{self, Extent as Share, single};
+use crate::folders::{self, Extent as Share, Part, Turn, single};
 use crate::real::in_own_time;
 use crate::review::{ReviewObserver, ReviewOptions, SHORTENED};
-use crate::session::{Flow, Phase, Pick, SECOND, Session, SuiteError, slug};
+use crate::session::{Flow, Phase, SECOND, Session, SuiteError, slug};
 use nandscope_measure::build::JobMeta;
 use nandscope_measure::real::FolderTarget;
 use nandscope_measure::result::{ResultDocument, TargetInfo};
@@ -100,54 +100,40 @@ fn one(
         ),
         passes * 5,
     );
-    let flow = all_passes(session, spec, &options, passes);
+    let flow = folders::all_passes(
+        session,
+        &spec.name,
+        passes,
+        idle(passes),
+        |session, turn| phases(session, &options, turn),
+    );
     session.end_step();
     session.target.clear();
     flow
 }
 
-fn all_passes(
-    session: &mut Session<'_, FolderTarget>,
-    spec: &FolderSpec,
+/// What a part of a pass consists of; what was written is synced as a whole.
+fn phases(
+    session: &Session<'_, FolderTarget>,
     options: &CopyOptions,
-    passes: u32,
-) -> Result<Flow, SuiteError> {
-    let (mut written, mut read) = (Vec::new(), Vec::new());
-    for pass in 1..=passes {
-        let name = |what: &str| format!("{} {what}, pass {pass}", spec.name);
-        let write = phase(session, OpKind::Write, options, &name("write"));
-        let sync = Extent {
-            kind: OpKind::Flush,
-            offset: Bytes::ZERO,
-            length: 0,
-            chunk: 0,
-        };
-        let sync = single(Box::new(ExtentSource::new(vec![sync])), &name("sync"));
-        for phase in [write, sync] {
-            if session.run(phase)? == Flow::Stop {
-                return Ok(Flow::Stop);
-            }
+    turn: &Turn<'_>,
+) -> Vec<Phase> {
+    match turn.part {
+        Part::Write => {
+            let sync = Extent {
+                kind: OpKind::Flush,
+                offset: Bytes::ZERO,
+                length: 0,
+                chunk: 0,
+            };
+            vec![
+                phase(session, OpKind::Write, options, &turn.name("write")),
+                single(Box::new(ExtentSource::new(vec![sync])), &turn.name("sync")),
+            ]
         }
-        written.extend(speed(session, 2));
-        if session.idle(idle(passes))? == Flow::Stop {
-            return Ok(Flow::Stop);
-        }
-        let back = phase(session, OpKind::Read, options, &name("read"));
-        if session.run(back)? == Flow::Stop {
-            return Ok(Flow::Stop);
-        }
-        read.extend(speed(session, 1));
-        let delete = phase(session, OpKind::Trim, options, &name("delete"));
-        if session.run(delete)? == Flow::Stop {
-            return Ok(Flow::Stop);
-        }
+        Part::Read => vec![phase(session, OpKind::Read, options, &turn.name("read"))],
+        Part::Delete => vec![phase(session, OpKind::Trim, options, &turn.name("delete"))],
     }
-    for (values, what) in [(written, "write"), (read, "read")] {
-        let id = format!("folders.{}.{what}", slug(&spec.name));
-        let title = format!("{} {what}", spec.name);
-        session.figure(&id, &title, "MB/s", &values, Pick::Mean);
-    }
-    Ok(Flow::Continue)
 }
 
 /// Time between writing and reading, of a whole review and of a quick one.
@@ -156,19 +142,6 @@ const SHORT_IDLE: Nanos = Nanos::from_secs(2);
 
 fn idle(passes: u32) -> Nanos {
     if passes > 1 { IDLE } else { SHORT_IDLE }
-}
-
-/// MB/s of the last jobs together.
-fn speed(session: &Session<'_, FolderTarget>, jobs: usize) -> Option<f64> {
-    let all = &session.current()?.jobs;
-    let last = all.get(all.len().checked_sub(jobs)?..)?;
-    let bytes: u64 = last
-        .iter()
-        .flat_map(|j| &j.directions)
-        .map(|d| d.bytes)
-        .sum();
-    let time: f64 = last.iter().map(|j| j.runtime_s).sum();
-    Some(bytes as f64 / 1e6 / time.max(1e-9))
 }
 
 /// All files, dealt out to the threads; deleting is done by one.
