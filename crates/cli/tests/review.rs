@@ -181,7 +181,7 @@ fn a_full_disk_leaves_nothing_half_written() {
         return;
     }
     let ran = quick(&folder, "disk/out");
-    let left: Vec<_> = std::fs::read_dir(disk.join("out"))
+    let left: Vec<_> = std::fs::read_dir(&disk)
         .unwrap()
         .map(|e| e.unwrap().file_name())
         .collect();
