@@ -69,6 +69,10 @@ pub(super) fn open<T: Target>(
             continue;
         }
         let plan = plan(probing, unit, seen.is_some(), order);
+        if plan.fitting(probing.target.whole(), 1) == 0 {
+            probing.add(Finding::cannot_tell(id, question, SMALL));
+            continue;
+        }
         let length = plan.lengths(SHORTEST).last().copied().unwrap_or(unit);
         let one = probing.timed(|p| plan.rate(p, 1, length))?;
         // In one unit at random already slow: with more of them it will not be any faster.
@@ -104,6 +108,7 @@ fn answers(rates: &[Rate]) -> Option<OpenUnits> {
 }
 
 const SPENT: &str = "the budget of time or writes is spent";
+const SMALL: &str = "the target is too small for units that lie far apart";
 
 /// A share of all the time there is.
 fn share<T: Target>(probing: &Probing<'_, T>, share: f64) -> Nanos {

@@ -1,0 +1,23 @@
+//! A probe of a target that is too small for some of its investigations: those cannot tell, and the
+//! rest goes on.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use nandscope_infer::probe::{Options, probe};
+use nandscope_measure::mock::MockTarget;
+use nandscope_units::{Bytes, Nanos};
+
+#[test]
+fn a_target_of_64_mib_is_probed_to_the_end() {
+    // One after another, as cards do it, and no boundary anywhere.
+    let target = MockTarget::new(Bytes::mib(64), 1, Nanos::from_micros(100));
+    let options = Options {
+        time: Nanos::from_secs(60),
+        ..Options::for_capacity(Bytes::mib(64))
+    };
+    let report = probe(target, &options, &|| false, &mut |_, _| {}).unwrap();
+    assert_eq!(report.cut_short, None);
+    let open = report.finding("open-linear").unwrap();
+    assert!(open.evidence.contains("too small"), "{open:?}");
+    assert!(report.finding("discard").is_some());
+}
