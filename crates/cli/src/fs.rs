@@ -12,7 +12,7 @@ use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::target::Simulated;
 use crate::{kernel, output, target};
-use cells::Measured;
+use cells::{Measured, Plan};
 use clap::Args;
 use nandscope_device::Device;
 use nandscope_kernel::build::Kernel;
@@ -152,20 +152,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     if let Some(points) = arguments.cuts {
         return cut(&arguments, points, &kernel, &subjects, &chosen, console);
     }
-    let mut plans = Vec::new();
-    for (number, subject) in subjects.iter().enumerate() {
-        plans.extend(chosen.plans(number, subject));
-    }
-    if arguments.page.is_some() && !chosen.sweep() {
-        plans.extend(page::plans(&subjects, &chosen));
-        plans.extend(sweep::plans(&subjects, &chosen));
-    }
-    if chosen.topology() {
-        for plan in &mut plans {
-            let (page, unit) = cells::topology(&subjects[plan.subject]);
-            (plan.settings.minimum_io, plan.settings.optimal_io) = (page, unit);
-        }
-    }
+    let plans = plans(&arguments, &chosen, &subjects);
     let interrupt = Interrupt::listen()?;
     let began = Instant::now();
     let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
@@ -227,6 +214,25 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     } else {
         Err(Failure::new(Exit::Partial, failed.join("\n")))
     }
+}
+
+/// Everything that is to be measured: the cells that were asked for, and those of the page.
+fn plans(arguments: &Arguments, chosen: &Chosen, subjects: &[Subject]) -> Vec<Plan> {
+    let mut plans = Vec::new();
+    for (number, subject) in subjects.iter().enumerate() {
+        plans.extend(chosen.plans(number, subject));
+    }
+    if arguments.page.is_some() && !chosen.sweep() {
+        plans.extend(page::plans(subjects, chosen));
+        plans.extend(sweep::plans(subjects, chosen));
+    }
+    if chosen.topology() {
+        for plan in &mut plans {
+            let (page, unit) = cells::topology(&subjects[plan.subject]);
+            (plan.settings.minimum_io, plan.settings.optimal_io) = (page, unit);
+        }
+    }
+    plans
 }
 
 /// Power cuts instead of cells.
