@@ -1,0 +1,137 @@
+//! What single file systems write, held against the talk: the places of a file, FAT32's two, ext4's late ones. Each
+//! is told from the trace of one cell.
+
+use super::{CREATE, CREATE_FSYNC, ok};
+use crate::fs::cells::Measured;
+use nandscope_kernel::cell::Cell;
+use nandscope_kernel::conduct::SIZE_CLASSES;
+use nandscope_kernel::filesystem::FileSystem;
+use nandscope_kernel::layout::Kind;
+use std::fmt::Write;
+
+pub(super) fn per_file(page: &mut String, measured: &[Measured]) {
+    page.push_str(
+        "### Minimum writes for a file\n\n\
+         The talk counts four writes for a file on ext4, one on NILFS2, one on F2FS, two on FAT32. Here files of \
+         4 KiB are made one by one, with `sync` after each, or with `fsync`; medians. Writes within 64 KiB of each other are one place.\n\n\
+         | file system | after each | writes | places | KiB | what is written | talk |\n|---|---|---|---|---|---|---|\n",
+    );
+    let with = |group, call| ok(measured, group).map(move |(plan, cell)| (plan, cell, call));
+    for (plan, cell, call) in with(CREATE, "sync").chain(with(CREATE_FSYNC, "fsync")) {
+        let Some(file) = &cell.conduct.per_file else {
+            continue;
+        };
+        let kinds: Vec<_> = file.kinds.iter().map(|kind| kind.name()).collect();
+        let talk = match plan.fs {
+            FileSystem::Ext4 => "4",
+            FileSystem::Nilfs2 | FileSystem::F2fs => "1",
+            FileSystem::Vfat => "2",
+            _ => "-",
+        };
+        let _ = writeln!(
+            page,
+            "| {} | {call} | {:.0} | {:.0} | {:.0} | {} | {talk} |",
+            plan.fs.title(),
+            file.writes,
+            file.places,
+            file.bytes / 1024.0,
+            kinds.join(", ")
+        );
+    }
+    page.push_str(
+        "\nThe talk counts what a file needs in the long run. Its four places of ext4 are the kinds data, journal, inode and bitmap; \
+         the fifth here is the superblock, which `sync` brings up to date. With `sync` F2FS writes a checkpoint and its tables (map) as \
+         well, which it does rarely in the long run; with `fsync` it writes the blocks of the file and their nodes, each to the \
+         log that is open for it. The two of FAT32 are data and table; directory and the sector that counts free clusters come \
+         on top. The log of NILFS2 is one place.\n\n",
+    );
+}
+
+pub(super) fn fat_creation(page: &mut String, measured: &[Measured]) {
+    page.push_str("### FAT32 creates files with writes to two places\n\n");
+    for (_, cell) in ok(measured, "")
+        .filter(|(p, _)| p.fs == FileSystem::Vfat && p.workload.name == "untar")
+        .take(1)
+    {
+        let c = &cell.conduct;
+        let _ = writeln!(
+            page,
+            "The talk's trace shows writes of 64 kB in two places: the clusters of the files and the table. Unpacking the tree, \
+             {} writes went to the data, {} to the directories and {} to the table; mean size of a write to the data {}. \
+             Sizes of all writes: {}.\n",
+            commands(cell, Kind::Data),
+            commands(cell, Kind::Directory),
+            commands(cell, Kind::Fat),
+            mean_size(cell, Kind::Data),
+            sizes(cell)
+        );
+        let _ = writeln!(
+            page,
+            "The files here are 18 kB on average, and a cluster's unused end is not written: Linux writes what a file holds, \
+             in pages of 4 KiB. Writes of 64 kB come where files fill their clusters ({:.0} % in sequence). Over 64 writes in a row \
+             {:.1} allocation units are in use on average: where the clusters go, and where the table stands.\n",
+            c.sequential * 100.0,
+            c.units_mean
+        );
+    }
+}
+
+fn commands(cell: &Cell, kind: Kind) -> u64 {
+    cell.conduct.kinds.get(&kind).map_or(0, |a| a.commands)
+}
+
+fn mean_size(cell: &Cell, kind: Kind) -> String {
+    let amount = cell.conduct.kinds.get(&kind).copied().unwrap_or_default();
+    match amount.bytes.checked_div(amount.commands) {
+        None => "-".to_string(),
+        Some(mean) => format!("{:.1} KiB", mean as f64 / 1024.0),
+    }
+}
+
+fn sizes(cell: &Cell) -> String {
+    let parts: Vec<String> = SIZE_CLASSES
+        .iter()
+        .zip(cell.conduct.sizes)
+        .map(|((_, name), share)| format!("{name} {:.0} %", share * 100.0))
+        .collect();
+    parts.join(", ")
+}
+
+pub(super) fn ext4_late_writes(page: &mut String, measured: &[Measured]) {
+    page.push_str("### ext4 writes late and elsewhere\n\n");
+    for (_, cell) in ok(measured, "")
+        .filter(|(p, _)| p.fs == FileSystem::Ext4 && p.workload.name == "untar")
+        .take(1)
+    {
+        let _ = writeln!(
+            page,
+            "The talk shows writes to bitmap, inodes and journal, after the data and far from it. Unpacking the tree: {} writes \
+             to the data, {} to the journal, {} to inode tables, {} to bitmaps; {:.0} % of the writes begin elsewhere than where the one before ended. \
+             Metadata goes to the journal first, and to its place only at a checkpoint of the journal: within the measured time \
+             inode tables and bitmaps are written only as far as the journal's timer (5 s) or `umount` comes to it.\n",
+            commands(cell, Kind::Data),
+            commands(cell, Kind::Journal),
+            commands(cell, Kind::Inode),
+            commands(cell, Kind::Bitmap),
+            (1.0 - cell.conduct.sequential) * 100.0
+        );
+        let whole: Vec<_> = [
+            Kind::Data,
+            Kind::Journal,
+            Kind::Inode,
+            Kind::Bitmap,
+            Kind::Super,
+        ]
+        .iter()
+        .map(|kind| {
+            let count = cell.kinds.iter().filter(|k| *k == kind).count();
+            format!("{} {count}", kind.name())
+        })
+        .collect();
+        let _ = writeln!(
+            page,
+            "Over the whole run, from mkfs to umount: {}.\n",
+            whole.join(", ")
+        );
+    }
+}
