@@ -395,3 +395,46 @@ fn names_that_do_not_exist_are_refused_before_anything_runs() {
         .run(&["kernel", "build", "--source", ".", "--force"])
         .fails(2, &["is no source of Linux"]);
 }
+
+/// The load writes more than is free. What the cleaner copies to make room for it is what NILFS2 writes beyond the
+/// bytes of the programs.
+#[test]
+fn slow_the_cleaner_of_nilfs2_makes_room() {
+    let folder = Folder::new("fs-cleaner");
+    if kernel(&folder, "cleaner").is_none() {
+        return;
+    }
+    let arguments = [
+        "fs",
+        "sim:toshiba-class10-16gb",
+        "--host",
+        "sabrelite",
+        "--fs",
+        "nilfs2",
+        "--workload",
+        "dbench",
+        "--set",
+        "DBENCH_CLIENTS=2",
+        "--set",
+        "DBENCH_ROUNDS=800",
+        "--partition",
+        "8MiB",
+        "--size",
+        "512MiB",
+        "--fullness",
+        "80",
+        "--age",
+        "1",
+        "--used",
+        "--cleaner",
+        "0",
+        "-o",
+        "out",
+    ];
+    folder.run(&arguments).succeeds();
+    let result = steps(&folder, "out/result.json");
+    let figures = result["steps"][0]["figures"].as_array().unwrap();
+    let found = figures.iter().find(|f| f["id"] == "fs.dbench-nilfs2.fs-wa");
+    let written = found.unwrap()["value"].as_f64().unwrap();
+    assert!(written > 1.3, "{written}");
+}

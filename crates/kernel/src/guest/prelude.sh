@@ -32,7 +32,8 @@ try() {
         tail -n 20 /run/said
         # Some tools say who they are before it, and how they are used behind it.
         words=$(grep -aim 1 -e error -e invalid -e must -e cannot -e ' not ' -e 'too ' /run/said)
-        failed "$* (exit code $code)${words:+: $words}"
+        command=$*
+        failed "${command%%$'\n'*} (exit code $code)${words:+: $words}"
     }
 }
 
