@@ -122,7 +122,7 @@ pub fn write(subjects: &[Subject], measured: &[Measured], version: &str) -> Stri
         &mut page,
         measured,
         "The same card with more open allocation units",
-        "Postmark on the first card again, on a partition of 512 MiB that is filled to 70 % and aged, so that the logs of F2FS and the free places of the others lie apart, on a card in use; beside it the same card that keeps 8 allocation units open. What the difference costs is what a file system suffers from a card with few of them.",
+        "Postmark on the first card again, on a partition of 512 MiB that is filled to 70 % and aged, so that the logs of F2FS and the free places of the others lie apart, on a card in use; beside it the same card that keeps 8 allocation units open. What the difference costs is what a file system suffers from a card with few of them; one for which the card writes as much either way pays for pages out of order inside its units, not for units in turn.",
         [OWN_OPEN, MORE_OPEN],
         ["as it is", "8 open"],
     );
@@ -281,7 +281,7 @@ fn latency(page: &mut String, subjects: &[Subject], measured: &[Measured]) {
     let _ = writeln!(
         page,
         "### NILFS2, latency and throughput\n\n\
-         The file server's load of four clients on {}. The talk: NILFS2 trades latency for throughput, and F2FS makes programs wait for more than 6 s. The longest calls below say whether that comes out; the load is shorter than the talk's, the card is empty and NILFS2's cleaner has nothing to do.\n\n\
+         The file server's load of four clients on {}. The talk: NILFS2 trades latency for throughput, and F2FS makes programs wait for more than 6 s. The longest calls below say whether that comes out; the load is shorter than the talk's, the card is empty and NILFS2's cleaner has nothing to do. What its cleaner makes programs wait stands under \"Full file systems\".\n\n\
          | file system | s | MB/s of programs | mean call | 99 % | longest call | mean write to the card |\n|---|---|---|---|---|---|---|",
         subjects.last().map_or("", |s| s.title())
     );
@@ -316,6 +316,11 @@ fn opened_anew(cell: &Cell) -> u64 {
     cell.conduct.opened_anew()
 }
 
+/// How long the longest call of a program was.
+fn longest(cell: &Cell) -> Nanos {
+    cell.conduct.longest.map_or(Nanos::ZERO, |(_, time)| time)
+}
+
 /// Two groups of cells side by side, the second over the first.
 fn pairs(
     page: &mut String,
@@ -327,7 +332,7 @@ fn pairs(
 ) {
     let _ = writeln!(
         page,
-        "### {title}\n\n{text}\n\n| file system | {}, s | {}, s | ratio | written, MB | card's write amplification | AUs that are enough | opened anew |\n|---|---|---|---|---|---|---|---|",
+        "### {title}\n\n{text}\n\n| file system | {}, s | {}, s | ratio | written, MB | card's write amplification | AUs that are enough | opened anew | longest call |\n|---|---|---|---|---|---|---|---|---|",
         heads[0], heads[1]
     );
     for (plan, before) in ok(measured, groups[0]) {
@@ -335,7 +340,7 @@ fn pairs(
         let Some((_, after)) = after else {
             let _ = writeln!(
                 page,
-                "| {} | {} | failed | - | - | - | - | - |",
+                "| {} | {} | failed | - | - | - | - | - | - |",
                 plan.fs.title(),
                 seconds(before)
             );
@@ -343,7 +348,7 @@ fn pairs(
         };
         let _ = writeln!(
             page,
-            "| {} | {} | {} | {:.2} | {:.0} and {:.0} | {:.2} and {:.2} | {} and {} | {} and {} |",
+            "| {} | {} | {} | {:.2} | {:.0} and {:.0} | {:.2} and {:.2} | {} and {} | {} and {} | {} and {} |",
             plan.fs.title(),
             seconds(before),
             seconds(after),
@@ -355,7 +360,9 @@ fn pairs(
             before.conduct.units_needed,
             after.conduct.units_needed,
             opened_anew(before),
-            opened_anew(after)
+            opened_anew(after),
+            longest(before),
+            longest(after)
         );
     }
     page.push('\n');
