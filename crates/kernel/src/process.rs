@@ -11,6 +11,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
@@ -108,8 +109,11 @@ impl Start<'_> {
             File::create(&path).map_err(fail(path))
         };
         let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "KILL", "--"]);
+        if has_fixed_addresses() {
+            command.args(FIXED_ADDRESSES);
+        }
         command
-            .args(["--pdeathsig", "KILL", "--"])
             .arg(self.kernel)
             .args(self.arguments())
             .current_dir(self.folder)
@@ -130,6 +134,22 @@ impl Start<'_> {
         let child = command.spawn().map_err(fail(PathBuf::from("setpriv")))?;
         Ok(Process { child, ended: None })
     }
+}
+
+/// Starts a program where no address is drawn at random. The kernel's memory begins behind its own heap: where that is
+/// drawn, every run has another amount of it, and reclaims pages at other times once it is full.
+const FIXED_ADDRESSES: [&str; 2] = ["setarch", "-R"];
+
+/// Whether the system lets programs be started so; some containers do not.
+fn has_fixed_addresses() -> bool {
+    static ANSWER: OnceLock<bool> = OnceLock::new();
+    *ANSWER.get_or_init(|| {
+        let [program, option] = FIXED_ADDRESSES;
+        let mut command = Command::new(program);
+        command.args([option, "true"]).stdin(Stdio::null());
+        let quiet = command.stdout(Stdio::null()).stderr(Stdio::null());
+        quiet.status().is_ok_and(|status| status.success())
+    })
 }
 
 impl Process {
