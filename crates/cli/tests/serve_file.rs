@@ -80,6 +80,23 @@ fn a_file_of_the_cards_size() {
 }
 
 #[test]
+fn unmounting_the_only_file_ends_the_server() {
+    if !can_mount() {
+        return;
+    }
+    let folder = Folder::new("file-unmount");
+    let mounted = Mounted::start(&folder, CARD, &["--record", "seen.nstrace"]);
+    File::open(&mounted.file)
+        .unwrap()
+        .read_exact_at(&mut [0; 512], 0)
+        .unwrap();
+    run(&folder, "umount", &["card"]);
+    mounted.ended().succeeds();
+    let info = folder.run(&["trace", "info", "seen.nstrace"]);
+    info.succeeds();
+}
+
+#[test]
 fn read_only_files_are_not_written() {
     if !can_mount() {
         return;
@@ -137,13 +154,20 @@ fn small_card(folder: &Folder) -> String {
     format!("sim:{}", folder.file("small.toml", &text).display())
 }
 
-/// What `flashbench -a` prints: alignment and the last column in µs.
+/// What `flashbench -a` prints: alignment and the last column in µs. It cuts that off behind seven characters, so
+/// that negative numbers, which it always gives in ns, lose their unit.
 fn differences(printed: &str) -> Vec<(u64, f64)> {
     let row = |line: &str| {
         let rest = line.strip_prefix("align ")?;
         let align = rest.split_whitespace().next()?.parse().ok()?;
         let diff = rest.rsplit("diff ").next()?.trim();
-        let scale = [("ns", 1e-3), ("µs", 1.0), ("ms", 1e3)];
+        let scale = [
+            ("ns", 1e-3),
+            ("n", 1e-3),
+            ("µs", 1.0),
+            ("ms", 1e3),
+            ("", 1e-3),
+        ];
         let (number, scale) = scale
             .iter()
             .find_map(|(u, s)| Some((diff.strip_suffix(u)?, s)))?;
@@ -152,47 +176,42 @@ fn differences(printed: &str) -> Vec<(u64, f64)> {
     printed.lines().filter_map(row).collect()
 }
 
+/// How much longer everything takes than on the card: at its own speed a row of flashbench, the mean of eight reads,
+/// is as far off as a busy machine wakes sleepers late, tens of µs.
+const SLOWER: f64 = 5.0;
+
 /// Debian's flashbench on the card of the talk prints the talk's table: 858 µs more across 4 MiB
 /// and above, 378 µs across less, nothing within a page of 16 KiB.
 #[test]
-#[cfg_attr(not(feature = "slow"), ignore = "slow: ten seconds in real time")]
+#[cfg_attr(not(feature = "slow"), ignore = "slow: a minute in real time")]
 fn slow_flashbench_prints_the_table_of_the_talk() {
     if !can_mount() || !have(&["flashbench", "losetup"]) {
         return;
     }
     let folder = Folder::new("file-flashbench");
-    let host = ["--host", "sabrelite"];
-    let mounted = Mounted::start(&folder, "sim:talk-mmcblk1-8gb", &host);
+    let speed = (1.0 / SLOWER).to_string();
+    let more = ["--host", "sabrelite", "--speed", &speed];
+    let mounted = Mounted::start(&folder, "sim:talk-mmcblk1-8gb", &more);
     let device = mounted.block();
     // flashbench writes to its standard input.
     let command = format!("flashbench -a {} --blocksize=1024 0<>/dev/null", device.0);
-    // Real time on a machine that others may use: a table that other work has disturbed is not
-    // that of the card, and is taken again.
-    let mut tables: Vec<String> = Vec::new();
-    while tables.len() < 5 && tables.last().is_none_or(|t| !is_the_talks(t)) {
-        tables.push(run(&folder, "sh", &["-c", &command]));
-    }
+    let table = run(&folder, "sh", &["-c", &command]);
     drop(device);
     mounted.finish();
-    let last = tables.last().unwrap();
-    assert!(
-        is_the_talks(last),
-        "{} tables, the last:\n{last}",
-        tables.len()
-    );
-}
-
-fn is_the_talks(table: &str) -> bool {
-    let rows = differences(table);
-    let near = |(align, diff): &(u64, f64)| {
-        let (expected, tolerance) = match *align {
+    let rows = differences(&table);
+    assert_eq!(rows.len(), 21, "{table}");
+    for (align, diff) in rows {
+        let diff = diff / SLOWER;
+        let (expected, tolerance) = match align {
             4_194_304.. => (858.0, 0.05 * 858.0),
             16_384.. => (378.0, 0.05 * 378.0),
             _ => (0.0, 15.0),
         };
-        (diff - expected).abs() <= tolerance
-    };
-    rows.len() == 21 && rows.iter().all(near)
+        assert!(
+            (diff - expected).abs() <= tolerance,
+            "align {align}: {diff} instead of {expected} µs in\n{table}"
+        );
+    }
 }
 
 /// The slowest rate that `flashbench --open-au` prints, bytes per second.

@@ -121,7 +121,7 @@ impl<M: Model> Server<M> {
         self
     }
 
-    /// Serves until `stop` says so; then lets the device finish what was asked of it, and sends
+    /// Serves until `stop` says so, or nobody is there and nobody can come, as when the only file is unmounted; then lets the device finish what was asked of it, and sends
     /// the answers that go without waiting.
     ///
     /// # Errors
@@ -131,7 +131,7 @@ impl<M: Model> Server<M> {
         // the lateness shows it.
         #[cfg(target_os = "linux")]
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
-        while !stop() {
+        while !stop() && !self.is_deserted() {
             self.wait_and_receive()?;
             self.take_orders()?;
             self.take_requests();
@@ -149,6 +149,14 @@ impl<M: Model> Server<M> {
         self.hand_over();
         self.clients.clear();
         Ok(())
+    }
+
+    fn is_deserted(&self) -> bool {
+        #[cfg(target_os = "linux")]
+        let machines_may_come = self.machines_at.is_some();
+        #[cfg(not(target_os = "linux"))]
+        let machines_may_come = false;
+        self.clients.is_empty() && self.listeners.is_empty() && !machines_may_come
     }
 
     /// How late completions were handed out.

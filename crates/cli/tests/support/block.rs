@@ -48,6 +48,11 @@ impl<'a> Mounted<'a> {
         Loop(device)
     }
 
+    /// Waits until it has ended by itself.
+    pub fn ended(mut self) -> super::support::Ran {
+        self.serving.take().unwrap().ended()
+    }
+
     pub fn finish(mut self) -> super::support::Ran {
         self.serving.take().unwrap().finish()
     }

@@ -70,6 +70,11 @@ impl Serving {
         Ran::from(child.wait_with_output().unwrap())
     }
 
+    /// Waits until it has ended by itself.
+    pub fn ended(mut self) -> Ran {
+        Ran::from(self.child.take().unwrap().wait_with_output().unwrap())
+    }
+
     /// Ends it by Ctrl-C and demands that it went well.
     pub fn finish(self) -> Ran {
         let ran = self.end("INT");
