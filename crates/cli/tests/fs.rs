@@ -6,10 +6,21 @@
 
 mod support;
 
+use std::process::Command;
 use std::time::{Duration, Instant};
-use support::Folder;
+use support::{Folder, Ran};
 
 const CARD: &str = "sim:samsung-evo-16gb";
+
+/// `nandscope fs` on the card, with arguments in none of which is a space.
+fn fs(folder: &Folder, arguments: &str) -> Ran {
+    fs_on(CARD, folder, arguments)
+}
+
+fn fs_on(card: &str, folder: &Folder, arguments: &str) -> Ran {
+    let words = arguments.split_whitespace();
+    folder.run(&["fs", card].into_iter().chain(words).collect::<Vec<_>>())
+}
 
 /// The kernel's path, or nothing, said where it is read.
 fn kernel(folder: &Folder, test: &str) -> Option<String> {
@@ -17,13 +28,14 @@ fn kernel(folder: &Folder, test: &str) -> Option<String> {
     if ran.code == Some(0) {
         return Some(ran.out.trim().to_string());
     }
-    // To the standard error itself: what tests print is shown only where they fail.
-    use std::io::Write;
-    let _ = writeln!(
-        std::io::stderr(),
-        "SKIPPED: {test}: there is no kernel (`nandscope kernel build`)"
-    );
+    skipped(test, "there is no kernel (`nandscope kernel build`)");
     None
+}
+
+/// To the standard error itself: what tests print is shown only where they fail.
+fn skipped(test: &str, reason: &str) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr(), "SKIPPED: {test}: {reason}");
 }
 
 /// Everything of a result but the time on the wall.
@@ -40,10 +52,7 @@ fn slow_cuts_make_a_table() {
     if kernel(&folder, "cuts").is_none() {
         return;
     }
-    let arguments = [
-        "fs", CARD, "--fs", "nilfs2", "--cuts", "2", "--page", "page.md",
-    ];
-    let ran = folder.run(&arguments);
+    let ran = fs(&folder, "--fs nilfs2 --cuts 2 --page page.md");
     ran.succeeds();
     assert!(ran.out.contains("lying"), "{}", ran.out);
     let page = folder.read("page.md");
@@ -89,21 +98,9 @@ fn slow_every_file_system_comes_through_clean_and_twice_the_same() {
         return;
     }
     for output in ["one", "two"] {
-        let arguments = [
-            "fs",
-            CARD,
-            "--fs",
-            "ext4,f2fs,nilfs2,vfat,exfat,btrfs,xfs",
-            "--workload",
-            "postmark,log",
-            "--set",
-            "LOG_LINES=40",
-            "-o",
-            output,
-            "--trace",
-            output,
-        ];
-        folder.run(&arguments).succeeds();
+        let cells =
+            "--fs ext4,f2fs,nilfs2,vfat,exfat,btrfs,xfs --workload postmark,log --set LOG_LINES=40";
+        fs(&folder, &format!("{cells} -o {output} --trace {output}")).succeeds();
     }
     let (one, two) = (
         steps(&folder, "one/result.json"),
@@ -160,19 +157,7 @@ fn slow_another_seed_is_another_run() {
     if kernel(&folder, "seeds").is_none() {
         return;
     }
-    let arguments = [
-        "fs",
-        CARD,
-        "--fs",
-        "ext4",
-        "--workload",
-        "untar",
-        "--seeds",
-        "6",
-        "-o",
-        "out",
-    ];
-    folder.run(&arguments).succeeds();
+    fs(&folder, "--fs ext4 --workload untar --seeds 6 -o out").succeeds();
     let result = steps(&folder, "out/result.json");
     let spread = result["figures"].as_array().unwrap();
     let spread = spread
@@ -193,24 +178,11 @@ fn slow_a_sweep_holds_the_variants_against_the_default() {
     if kernel(&folder, "a sweep").is_none() {
         return;
     }
-    let arguments = [
-        "fs",
-        CARD,
-        "--fs",
-        "nilfs2",
-        "--workload",
-        "log",
-        "--set",
-        "LOG_LINES=5",
-        "--sweep",
-        "-o",
-        "out",
-        "--trace",
-        "traces",
-        "--page",
-        "page.md",
-    ];
-    let ran = folder.run(&arguments);
+    let cells = "--fs nilfs2 --workload log --set LOG_LINES=5 --sweep";
+    let ran = fs(
+        &folder,
+        &format!("{cells} -o out --trace traces --page page.md"),
+    );
     ran.succeeds();
     assert!(ran.out.contains("RATIO"), "{}", ran.out);
     let result = steps(&folder, "out/result.json");
@@ -309,19 +281,9 @@ fn slow_what_goes_wrong_inside_is_told_and_leaves_nobody_behind() {
     ];
     for (script, limit, parts) in cases {
         let began = Instant::now();
-        let arguments = [
-            "fs",
-            CARD,
-            "--fs",
-            "vfat",
-            "--script",
-            script,
-            "--kernel",
-            own,
-            "--time-limit",
-            limit,
-        ];
-        folder.run(&arguments).fails(1, parts);
+        let limits = ["--kernel", own, "--time-limit", limit];
+        let cell = ["fs", CARD, "--fs", "vfat", "--script", script];
+        folder.run(&[&cell[..], &limits].concat()).fails(1, parts);
         assert!(began.elapsed() < Duration::from_secs(120), "{script}");
         // The host ends what is inside a kernel a moment after the kernel.
         wait_until(script, || processes(own).is_empty());
@@ -376,65 +338,67 @@ fn without_a_kernel_the_command_says_how_to_get_one() {
 #[test]
 fn names_that_do_not_exist_are_refused_before_anything_runs() {
     let folder = Folder::new("fs-names");
-    folder
-        .run(&["fs", CARD, "--fs", "ntfs"])
-        .fails(2, &["there is no file system `ntfs`", "exfat"]);
-    folder
-        .run(&["fs", CARD, "--workload", "bonnie"])
-        .fails(2, &["there is no workload `bonnie`", "--script"]);
-    folder
-        .run(&["fs", CARD, "--partition", "100"])
-        .fails(2, &["--partition", "sectors of 512 bytes"]);
-    folder
-        .run(&["fs", CARD, "--set", "LOG_LINE=3"])
-        .fails(2, &["LOG_LINE"]);
-    folder
-        .run(&["fs", CARD, "--sweep", "--cuts", "2"])
-        .fails(2, &["--sweep", "--cuts"]);
+    let refused: [(&str, &[&str]); 5] = [
+        ("--fs ntfs", &["there is no file system `ntfs`", "exfat"]),
+        (
+            "--workload bonnie",
+            &["there is no workload `bonnie`", "--script"],
+        ),
+        ("--partition 100", &["--partition", "sectors of 512 bytes"]),
+        ("--set LOG_LINE=3", &["LOG_LINE"]),
+        ("--sweep --cuts 2", &["--sweep", "--cuts"]),
+    ];
+    for (arguments, parts) in refused {
+        fs(&folder, arguments).fails(2, parts);
+    }
     folder
         .run(&["kernel", "build", "--source", ".", "--force"])
         .fails(2, &["is no source of Linux"]);
 }
 
-/// The load writes more than is free. What the cleaner copies to make room for it is what NILFS2 writes beyond the
-/// bytes of the programs.
+/// Small enough a partition, and so full, that the load writes more than is free; of a card that was written before.
+const FULL: &str = "--partition 8MiB --size 512MiB --fullness 80 --age 1 --used";
+
+/// A card so slow that the cleaner keeps up: what it copies to make room is what NILFS2 writes beyond the bytes of the programs.
 #[test]
 fn slow_the_cleaner_of_nilfs2_makes_room() {
     let folder = Folder::new("fs-cleaner");
     if kernel(&folder, "cleaner").is_none() {
         return;
     }
-    let arguments = [
-        "fs",
-        "sim:toshiba-class10-16gb",
-        "--host",
-        "sabrelite",
-        "--fs",
-        "nilfs2",
-        "--workload",
-        "dbench",
-        "--set",
-        "DBENCH_CLIENTS=2",
-        "--set",
-        "DBENCH_ROUNDS=800",
-        "--partition",
-        "8MiB",
-        "--size",
-        "512MiB",
-        "--fullness",
-        "80",
-        "--age",
-        "1",
-        "--used",
-        "--cleaner",
-        "0",
-        "-o",
-        "out",
-    ];
-    folder.run(&arguments).succeeds();
+    let load = "--workload dbench --set DBENCH_CLIENTS=2 --set DBENCH_ROUNDS=800";
+    let cell = format!("--host sabrelite --fs nilfs2 {load} {FULL} --cleaner 0 -o out");
+    fs_on("sim:toshiba-class10-16gb", &folder, &cell).succeeds();
     let result = steps(&folder, "out/result.json");
     let figures = result["steps"][0]["figures"].as_array().unwrap();
     let found = figures.iter().find(|f| f["id"] == "fs.dbench-nilfs2.fs-wa");
     let written = found.unwrap()["value"].as_f64().unwrap();
     assert!(written > 1.3, "{written}");
+}
+
+/// Filling a partition fills the kernel's memory as well: what is put out of it, and when, must not hang on where the
+/// host has put the kernel.
+#[test]
+fn slow_a_full_file_system_repeats_itself() {
+    let folder = Folder::new("fs-full-twice");
+    if kernel(&folder, "a full file system").is_none() {
+        return;
+    }
+    let fixed = Command::new("setarch").args(["-R", "true"]).status();
+    if !fixed.is_ok_and(|status| status.success()) {
+        skipped(
+            "a full file system",
+            "programs may not be started at fixed addresses here",
+        );
+        return;
+    }
+    for output in ["one", "two"] {
+        let cell = format!("--fs vfat --workload log --set LOG_LINES=20 {FULL}");
+        fs(&folder, &format!("{cell} --trace {output}")).succeeds();
+    }
+    let [one, two] = ["one", "two"].map(|output| {
+        let name = "samsung-evo-16gb-vfat-log.nstrace";
+        std::fs::read(folder.0.join(output).join(name)).unwrap()
+    });
+    assert!(one == two, "two traces differ");
 }
