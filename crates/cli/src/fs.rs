@@ -17,10 +17,9 @@ use clap::Args;
 use nandscope_device::Device;
 use nandscope_kernel::build::Kernel;
 use nandscope_kernel::cell::{Card, Cell};
+use nandscope_kernel::variants::Variant;
 use nandscope_kernel::{document, recording, sweep as variants};
-use nandscope_measure::result::{
-    FORMAT, FORMAT_VERSION, Figure, Notice, ResultDocument, StepResult,
-};
+use nandscope_measure::result::{Figure, Notice, ResultDocument, StepResult};
 use nandscope_units::Bytes;
 use nandscope_workload::trace::write_nstrace;
 use options::Chosen;
@@ -342,40 +341,29 @@ fn result_document(
     for group in sweep::groups(measured.iter().copied()) {
         figures.extend(swept(&group, &mut steps));
     }
-    let mut notices = vec![Notice {
-        level: "info".to_string(),
-        text: format!(
-            "Linux {version} in virtual time; processor time counts as `--cpu` says, nothing by default."
-        ),
-        step: None,
-    }];
-    notices.extend(
-        measured
-            .iter()
-            .filter_map(|m| m.complaint())
-            .map(|text| Notice {
-                level: "error".to_string(),
-                text,
-                step: None,
-            }),
+    let hint = format!(
+        "Linux {version} in virtual time; processor time counts as `--cpu` says, nothing by default."
     );
+    let complaints = measured.iter().filter_map(|m| m.complaint());
+    let errors = complaints.map(|text| Notice::new("error", text));
     let info = subject
         .device(chosen.seed())
         .map(|device| subject.simulated.info(&device));
     ResultDocument {
-        format: FORMAT.to_string(),
-        version: FORMAT_VERSION,
-        generator: format!("nandscope {}", env!("CARGO_PKG_VERSION")),
-        procedure: "fs".to_string(),
-        title: format!("File systems on {}", subject.title()),
-        seed: chosen.seed(),
-        target: info.unwrap_or_default(),
         environment: [("kernel".to_string(), format!("Linux {version}, user mode"))].into(),
-        wall: Default::default(),
         complete: cells.len() == measured.len(),
         steps,
         figures,
-        notices,
+        notices: [Notice::new("info", hint)]
+            .into_iter()
+            .chain(errors)
+            .collect(),
+        ..ResultDocument::begin(
+            "fs",
+            format!("File systems on {}", subject.title()),
+            chosen.seed(),
+            info.unwrap_or_default(),
+        )
     }
 }
 
@@ -411,10 +399,8 @@ fn keep(result: &ResultDocument, folder: &Path) -> Result<(), Failure> {
 fn keep_traces(subject: &Subject, measured: &[&Measured], folder: &Path) -> Result<(), Failure> {
     for Measured { plan, cell } in measured {
         let Ok(cell) = cell else { continue };
-        let variant = match &cell.settings.variant {
-            Some(variant) if !variant.is_default() => format!("-{}", variant.slug()),
-            _ => String::new(),
-        };
+        let variant = cell.settings.variant.as_ref();
+        let variant = variant.map_or(String::new(), Variant::suffix);
         let fs = cell.fs.name();
         let name = format!("{}-{fs}-{}{variant}", subject.short(), cell.workload);
         let title = format!("{} on {}, {}", cell.workload, cell.title(), subject.title());

@@ -8,7 +8,6 @@ use clap::{Args, Subcommand};
 use nandscope_kernel::build::{self, BuildError, Kernel, Source, Step};
 use nandscope_suite::at_once;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 /// Arguments of `nandscope kernel`.
 #[derive(Debug, Args)]
@@ -34,9 +33,6 @@ enum Action {
     /// Say where the kernel is
     Path,
 }
-
-/// How often the progress is told where there is no terminal.
-const TELL: Duration = Duration::from_secs(30);
 
 /// Runs one of the actions.
 ///
@@ -82,8 +78,7 @@ fn build_it(
 ) -> Result<Kernel, Failure> {
     let interrupt = Interrupt::listen()?;
     let jobs = at_once::threads(jobs);
-    let line = Line::new("kernel");
-    let mut told = Instant::now();
+    let mut line = Line::new("kernel");
     let mut progress = |step: Step| {
         let (share, text) = match step {
             Step::Fetch => (None, "getting the source".to_string()),
@@ -94,13 +89,7 @@ fn build_it(
                 (Some(share), format!("compiling {done} of about {all}"))
             }
         };
-        if share.is_none() || told.elapsed() > TELL {
-            told = Instant::now();
-            if !line.is_seen() {
-                console.note(&format!("kernel: {text}"));
-            }
-        }
-        line.show(share, text);
+        line.tell(share, text, console);
     };
     let built = build::build(source, cache, jobs, &mut progress, &|| interrupt.asked());
     line.clear();

@@ -9,6 +9,7 @@ use crate::job::{self, Settings};
 use crate::layout::{Kind, Layout};
 use crate::recording::{self, Event};
 use crate::session::SessionError;
+use crate::variants::Variant;
 use crate::workload::Workload;
 use nandscope_device::{Counters, Device};
 use nandscope_units::{Bytes, Nanos};
@@ -130,12 +131,9 @@ fn difference(now: Counters, before: Counters) -> Counters {
 impl Cell {
     /// What its steps and files are called: workload, file system, and the variant where it is one of a sweep.
     pub fn id(&self) -> String {
-        let mut id = format!("{}-{}", self.workload, self.fs.name());
         let variant = self.settings.variant.as_ref();
-        if let Some(variant) = variant.filter(|v| !v.is_default()) {
-            id.push_str(&format!("-{}", variant.slug()));
-        }
-        id
+        let suffix = variant.map_or(String::new(), Variant::suffix);
+        format!("{}-{}{suffix}", self.workload, self.fs.name())
     }
 
     /// The file system as people write it, with the variant where it is one of a sweep.

@@ -186,10 +186,7 @@ pub fn table(rows: &[Row]) -> DataTable {
             .map(|row| {
                 let done = |value: f64| row.seconds.map(|_| value);
                 DataRow {
-                    label: match row.variant.is_default() {
-                        true => row.variant.name.clone(),
-                        false => format!("{} ({})", row.variant.name, row.variant.options()),
-                    },
+                    label: row.variant.label(),
                     cells: vec![row.seconds, row.ratio, done(row.card), done(row.anew)],
                 }
             })
@@ -226,10 +223,7 @@ pub fn conclusion(workload: &str, fs: FileSystem, rows: &[Row]) -> Option<Conclu
     Some(Conclusion {
         id: format!("fs.{workload}-{}.options", fs.name()),
         question: format!("{workload}, {}: the fastest variant", fs.title()),
-        answer: match fastest.variant.is_default() {
-            true => fastest.variant.name.clone(),
-            false => format!("{} ({})", fastest.variant.name, fastest.variant.options()),
-        },
+        answer: fastest.variant.label(),
         evidence: finding(rows)?.replace('`', ""),
         ..Conclusion::default()
     })

@@ -64,6 +64,22 @@ impl Variant {
         words.join("-")
     }
 
+    /// What stands behind the name of a cell of it: `-` and the slug, and nothing for the default.
+    pub fn suffix(&self) -> String {
+        match self.is_default() {
+            true => String::new(),
+            false => format!("-{}", self.slug()),
+        }
+    }
+
+    /// Its name, with what it changes in parentheses.
+    pub fn label(&self) -> String {
+        match self.is_default() {
+            true => self.name.clone(),
+            false => format!("{} ({})", self.name, self.options()),
+        }
+    }
+
     /// What it changes, such as `-s 4` or `partition at 8 MiB`; `-` for the default.
     pub fn options(&self) -> String {
         match self.partition {

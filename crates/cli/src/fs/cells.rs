@@ -13,7 +13,6 @@ use nandscope_kernel::workload::Workload;
 use nandscope_suite::at_once;
 use nandscope_units::Bytes;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 /// A cell to be measured.
 #[derive(Clone, Debug)]
@@ -63,7 +62,7 @@ impl Measured {
     pub fn complaint(&self) -> Option<String> {
         let reason = self.cell.as_ref().err()?;
         let variant = match &self.plan.settings.variant {
-            Some(variant) => format!(", {} ({})", variant.name, variant.options()),
+            Some(variant) => format!(", {}", variant.label()),
             None => String::new(),
         };
         Some(format!(
@@ -74,9 +73,6 @@ impl Measured {
     }
 }
 
-/// How often the progress is told where there is no terminal.
-pub(super) const TELL: Duration = Duration::from_secs(30);
-
 /// Measures all cells; those that an interruption left out are missing.
 pub fn measure_all(
     kernel: &Path,
@@ -86,8 +82,7 @@ pub fn measure_all(
     interrupt: &Interrupt,
     console: &Console,
 ) -> Vec<Measured> {
-    let line = Line::new("fs");
-    let mut told = Instant::now();
+    let mut line = Line::new("fs");
     let cells = at_once::run(
         plans.len(),
         at_once::threads(jobs),
@@ -106,11 +101,7 @@ pub fn measure_all(
                 plan.fs.name(),
                 plan.workload.name
             );
-            if !line.is_seen() && told.elapsed() > TELL {
-                told = Instant::now();
-                console.note(&text);
-            }
-            line.show(Some(done.share(plans.len())), text);
+            line.tell(Some(done.share(plans.len())), text, console);
         },
     );
     line.clear();

@@ -11,7 +11,6 @@ use nandscope_suite::at_once;
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::Path;
-use std::time::Instant;
 
 /// Lines that the program writes to its log; every fourth is followed by a file.
 const LINES: u32 = 40;
@@ -38,8 +37,7 @@ pub fn run(
         .iter()
         .flat_map(|fs| Word::ALL.map(|word| (*fs, word)))
         .collect();
-    let line = Line::new("fs --cuts");
-    let mut told = Instant::now();
+    let mut line = Line::new("fs --cuts");
     let stop = || interrupt.asked();
     let rows = at_once::run(
         plans.len(),
@@ -62,11 +60,7 @@ pub fn run(
         |done| {
             let (fs, word) = (done.outcome.fs.name(), done.outcome.word.name());
             let text = format!("{} of {}: {fs}, {word} card", done.count, plans.len());
-            if !line.is_seen() && told.elapsed() > super::cells::TELL {
-                told = Instant::now();
-                console.note(&text);
-            }
-            line.show(Some(done.share(plans.len())), text);
+            line.tell(Some(done.share(plans.len())), text, console);
         },
     );
     line.clear();
@@ -87,7 +81,6 @@ const COLUMNS: [&str; 8] = [
 
 impl Row {
     fn cells(&self) -> [String; 8] {
-        let head = [self.fs.title().to_string(), self.word.name().to_string()];
         let outcomes = match &self.outcomes {
             Ok(outcomes) => outcomes.as_slice(),
             Err(_) => &[],
@@ -106,10 +99,9 @@ impl Row {
                 _ => format!("{gone} of {all}, at {cuts} cuts"),
             }
         };
-        let [fs, word] = head;
         [
-            fs,
-            word,
+            self.fs.title().to_string(),
+            self.word.name().to_string(),
             outcomes.len().to_string(),
             self.verdicts(outcomes),
             count(&|o| !o.mounted).to_string(),

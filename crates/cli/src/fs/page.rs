@@ -269,7 +269,7 @@ fn open_units(page: &mut String, subjects: &[Subject], measured: &[Measured]) {
             subject.card.open,
             plan.fs.title(),
             cell.conduct.units_needed,
-            cell.conduct.reopened.first().map_or(0, |r| r.1),
+            cell.conduct.opened_anew(),
             cell.counters.write_amplification(),
             seconds(cell)
         );
@@ -309,11 +309,6 @@ fn latency(page: &mut String, subjects: &[Subject], measured: &[Measured]) {
 /// What the file system wrote to the card, MB.
 fn megabytes(cell: &Cell) -> f64 {
     cell.conduct.writes.bytes as f64 / 1e6
-}
-
-/// How often an allocation unit was opened anew with those that the card has.
-fn opened_anew(cell: &Cell) -> u64 {
-    cell.conduct.opened_anew()
 }
 
 /// How long the longest call of a program was.
@@ -359,8 +354,8 @@ fn pairs(
             after.counters.write_amplification(),
             before.conduct.units_needed,
             after.conduct.units_needed,
-            opened_anew(before),
-            opened_anew(after),
+            before.conduct.opened_anew(),
+            after.conduct.opened_anew(),
             longest(before),
             longest(after)
         );

@@ -1,5 +1,6 @@
 //! The progress of a run on standard error, where that is a terminal; nothing otherwise.
 
+use crate::console::Console;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use nandscope_measure::runner::{Observer, Progress};
 use nandscope_units::Nanos;
@@ -9,11 +10,14 @@ use std::time::{Duration, Instant};
 const STEPS: u64 = 1000;
 /// An estimate of the time left before this is a guess.
 const SETTLED: Duration = Duration::from_secs(1);
+/// How often the progress is told where there is no terminal.
+const TELL: Duration = Duration::from_secs(30);
 
 /// A line that is drawn over and over.
 pub struct Line {
     bar: ProgressBar,
     began: Instant,
+    told: Instant,
     /// What stands behind times of the target's clock.
     clock: &'static str,
 }
@@ -33,6 +37,7 @@ impl Line {
         Line {
             bar,
             began: Instant::now(),
+            told: Instant::now(),
             clock: " virtual",
         }
     }
@@ -54,11 +59,6 @@ impl Line {
         self.bar.tick();
     }
 
-    /// Whether there is a terminal on which it is seen.
-    pub fn is_seen(&self) -> bool {
-        !self.bar.is_hidden()
-    }
-
     /// Takes the line away.
     pub fn clear(&self) {
         self.bar.finish_and_clear();
@@ -77,6 +77,19 @@ impl Line {
             }
         }
         self.bar.set_message(text);
+    }
+}
+
+impl Line {
+    /// Shows the same of long work; where there is no terminal it is told in notes, every half minute
+    /// and at each step that has no share.
+    pub fn tell(&mut self, fraction: Option<f64>, text: String, console: &Console) {
+        let due = fraction.is_none() || self.told.elapsed() > TELL;
+        if self.bar.is_hidden() && due {
+            self.told = Instant::now();
+            console.note(&format!("{}: {text}", self.bar.prefix()));
+        }
+        self.show(fraction, text);
     }
 }
 
