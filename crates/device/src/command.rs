@@ -89,3 +89,19 @@ pub enum Payload {
     /// Answer to [`CommandKind::Health`].
     Health(HealthLog),
 }
+
+impl Payload {
+    /// The answer to a command of this kind, if it has one.
+    #[inline]
+    pub(crate) fn of(
+        kind: CommandKind,
+        identity: impl FnOnce() -> Identity,
+        health: impl FnOnce() -> HealthLog,
+    ) -> Option<Box<Payload>> {
+        match kind {
+            CommandKind::Identify => Some(Box::new(Payload::Identity(identity()))),
+            CommandKind::Health => Some(Box::new(Payload::Health(health()))),
+            _ => None,
+        }
+    }
+}

@@ -212,3 +212,14 @@ impl Device {
 pub(crate) const fn changes_data(kind: CommandKind) -> bool {
     matches!(kind, CommandKind::Write { .. } | CommandKind::Discard)
 }
+
+/// How far a device goes on until `until`: once the host has something to hear of (`done`), only the
+/// present is gone through to its end.
+#[inline]
+pub(crate) fn horizon(until: Nanos, now: Nanos, done: &[Completion]) -> Nanos {
+    if done.is_empty() {
+        until
+    } else {
+        until.min(now)
+    }
+}

@@ -1,5 +1,6 @@
 //! The queue of things to come. Events at one instant come out in the order in which they went in.
 
+use crate::device::SubmitError;
 use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -114,6 +115,18 @@ impl EventQueue {
     pub(crate) fn next_time(&self) -> Option<Nanos> {
         let (_, key) = self.earliest();
         (key != NEVER).then_some(Nanos((key >> 64) as u64))
+    }
+
+    /// Whether a device at `now` may take a command at `at`.
+    #[inline]
+    pub(crate) fn admit(&self, now: Nanos, at: Nanos) -> Result<(), SubmitError> {
+        if at < now {
+            return Err(SubmitError::InThePast { at, now });
+        }
+        match self.next_time() {
+            Some(event) if event < at => Err(SubmitError::EventBefore { at, event }),
+            _ => Ok(()),
+        }
     }
 
     /// The first event, where it comes no later than `limit`.

@@ -1,5 +1,7 @@
 //! What a device says of itself: identity and health, as NVMe's identify and SMART log page give them.
 
+use crate::attachment::Attachment;
+use crate::profile::schema::DeviceSection;
 use nandscope_units::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +18,18 @@ pub struct Identity {
     pub capacity: Bytes,
     /// Whether discards reach the medium over this host path.
     pub discard: bool,
+}
+
+impl Identity {
+    pub(crate) fn of(device: &DeviceSection, serial: &str, attachment: &Attachment) -> Self {
+        Identity {
+            model: device.model.clone(),
+            serial: serial.to_string(),
+            firmware: device.firmware.clone(),
+            capacity: Bytes(device.capacity_bytes),
+            discard: attachment.chain.discard,
+        }
+    }
 }
 
 /// The NVMe SMART / health information log page (02h), in its own units.

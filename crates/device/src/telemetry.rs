@@ -1,6 +1,7 @@
 //! What an instrument may read from the outside of a device (power at the plug, temperatures) and
 //! what the simulated device knows of its own inside (counters of the flash translation layer).
 
+use crate::thermal::Thermal;
 use nandscope_units::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +19,18 @@ pub struct Telemetry {
     pub throttle: f64,
     /// Counters of the inside.
     pub counters: Counters,
+}
+
+impl Telemetry {
+    pub(crate) fn of(thermal: &Thermal, energy_j: f64, counters: Counters) -> Self {
+        Telemetry {
+            energy_j,
+            smart_temperature_c: thermal.controller_c(),
+            surface_temperature_c: thermal.case_c(),
+            throttle: thermal.clock(),
+            counters,
+        }
+    }
 }
 
 /// What happened inside, counted from the start of the device's life.

@@ -23,7 +23,7 @@ pub(crate) use geometry::CardGeometry;
 
 use crate::attachment::Attachment;
 use crate::command::{Command, Completion, Status};
-use crate::device::SubmitError;
+use crate::device::{SubmitError, horizon};
 use crate::events::{Event, EventQueue};
 use crate::hostcount::HostCounters;
 use crate::meter::Meter;
@@ -186,14 +186,7 @@ impl AuDevice {
     }
 
     pub(crate) fn submit(&mut self, command: Command, at: Nanos) -> Result<(), SubmitError> {
-        if at < self.now {
-            return Err(SubmitError::InThePast { at, now: self.now });
-        }
-        if let Some(event) = self.events.next_time()
-            && event < at
-        {
-            return Err(SubmitError::EventBefore { at, event });
-        }
+        self.events.admit(self.now, at)?;
         self.pass_time(at);
         let index = self.new_pending(command, at);
         self.number(index, command.kind);
@@ -211,12 +204,7 @@ impl AuDevice {
     }
 
     pub(crate) fn advance(&mut self, until: Nanos, completions: &mut Vec<Completion>) -> Nanos {
-        // Once the host has something to hear of, only the present is gone through to its end.
-        let limit = |device: &Self| match device.done.is_empty() {
-            true => until,
-            false => until.min(device.now),
-        };
-        while let Some((at, event)) = self.events.pop_until(limit(self)) {
+        while let Some((at, event)) = self.events.pop_until(horizon(until, self.now, &self.done)) {
             self.pass_time(at);
             match event {
                 Event::Complete(index) => self.on_complete(index),

@@ -10,21 +10,11 @@ use nandscope_units::Bytes;
 
 impl AuDevice {
     pub(super) fn payload(&self, kind: CommandKind) -> Option<Box<Payload>> {
-        match kind {
-            CommandKind::Identify => Some(Box::new(Payload::Identity(self.identity()))),
-            CommandKind::Health => Some(Box::new(Payload::Health(self.health()))),
-            _ => None,
-        }
+        Payload::of(kind, || self.identity(), || self.health())
     }
 
     pub(crate) fn identity(&self) -> Identity {
-        Identity {
-            model: self.identity.model.clone(),
-            serial: self.serial.clone(),
-            firmware: self.identity.firmware.clone(),
-            capacity: self.capacity(),
-            discard: self.attachment.chain.discard,
-        }
+        Identity::of(&self.identity, &self.serial, &self.attachment)
     }
 
     pub(crate) fn health(&self) -> HealthLog {
@@ -39,13 +29,7 @@ impl AuDevice {
     }
 
     pub(crate) fn telemetry(&self) -> Telemetry {
-        Telemetry {
-            energy_j: self.energy_j(),
-            smart_temperature_c: self.thermal.controller_c(),
-            surface_temperature_c: self.thermal.case_c(),
-            throttle: self.thermal.clock(),
-            counters: self.counters(),
-        }
+        Telemetry::of(&self.thermal, self.energy_j(), self.counters())
     }
 
     pub(crate) fn counters(&self) -> Counters {

@@ -13,7 +13,7 @@ mod writes;
 
 use crate::attachment::{Attachment, link_time};
 use crate::command::{Command, CommandKind, Completion, Status};
-use crate::device::{SubmitError, changes_data};
+use crate::device::{SubmitError, changes_data, horizon};
 use crate::events::{Event, EventQueue};
 use crate::ftl::log::{Log, PageRun, ProgramUnit};
 use crate::geometry::Geometry;
@@ -198,14 +198,7 @@ impl PagedDevice {
     /// # Errors
     /// Where `at` is before the present, or before something that happens in the device.
     pub(crate) fn submit(&mut self, command: Command, at: Nanos) -> Result<(), SubmitError> {
-        if at < self.now {
-            return Err(SubmitError::InThePast { at, now: self.now });
-        }
-        if let Some(event) = self.events.next_time()
-            && event < at
-        {
-            return Err(SubmitError::EventBefore { at, event });
-        }
+        self.events.admit(self.now, at)?;
         self.pass_time(at);
         let index = self.new_pending(command, at);
         self.number(index, command.kind);
@@ -232,12 +225,7 @@ impl PagedDevice {
     /// appends their completions and returns the time reached. With `until` at [`Nanos::MAX`] and
     /// nothing planned the clock stays.
     pub(crate) fn advance(&mut self, until: Nanos, completions: &mut Vec<Completion>) -> Nanos {
-        // Once the host has something to hear of, only the present is gone through to its end.
-        let limit = |device: &Self| match device.done.is_empty() {
-            true => until,
-            false => until.min(device.now),
-        };
-        while let Some((at, event)) = self.events.pop_until(limit(self)) {
+        while let Some((at, event)) = self.events.pop_until(horizon(until, self.now, &self.done)) {
             self.pass_time(at);
             self.handle(event);
         }

@@ -16,22 +16,12 @@ impl PagedDevice {
     }
 
     pub(super) fn payload(&self, kind: CommandKind) -> Option<Box<Payload>> {
-        match kind {
-            CommandKind::Identify => Some(Box::new(Payload::Identity(self.identity()))),
-            CommandKind::Health => Some(Box::new(Payload::Health(self.health()))),
-            _ => None,
-        }
+        Payload::of(kind, || self.identity(), || self.health())
     }
 
     /// What the device says it is.
     pub(crate) fn identity(&self) -> Identity {
-        Identity {
-            model: self.identity.model.clone(),
-            serial: self.serial.clone(),
-            firmware: self.identity.firmware.clone(),
-            capacity: self.capacity(),
-            discard: self.attachment.chain.discard,
-        }
+        Identity::of(&self.identity, &self.serial, &self.attachment)
     }
 
     /// The health log as NVMe gives it.
@@ -49,13 +39,7 @@ impl PagedDevice {
     /// A reading of power, temperatures and counters at the present time. Heat is that of
     /// the last whole step of 100 ms.
     pub(crate) fn telemetry(&self) -> Telemetry {
-        Telemetry {
-            energy_j: self.energy_j(),
-            smart_temperature_c: self.thermal.controller_c(),
-            surface_temperature_c: self.thermal.case_c(),
-            throttle: self.thermal.clock(),
-            counters: self.counters(),
-        }
+        Telemetry::of(&self.thermal, self.energy_j(), self.counters())
     }
 
     /// Counters of the inside.
