@@ -6,13 +6,17 @@ use crate::{exactly, full, link_us, write_us};
 use nandscope_device::profile::Profile;
 use nandscope_device::profile::card::OutOfOrder;
 
-#[test]
-fn a_mapped_au_takes_pages_in_any_order() {
-    let mut p = plain();
+/// The card with page-mapped AUs instead of a log.
+fn mapped(mut p: Profile) -> Profile {
     let card = section(&mut p);
     card.out_of_order = OutOfOrder::Map;
     card.log_kib = None;
-    let mut d = full(&p);
+    p
+}
+
+#[test]
+fn a_mapped_au_takes_pages_in_any_order() {
+    let mut d = full(&mapped(plain()));
     for round in 0..3 {
         for i in 0..PAGES {
             let page = (i * 5 + round) % PAGES;
@@ -27,10 +31,8 @@ fn a_mapped_au_takes_pages_in_any_order() {
 
 #[test]
 fn a_merge_that_is_put_off_empties_the_block_that_waits() {
-    let mut p = plain();
+    let mut p = mapped(plain());
     let card = section(&mut p);
-    card.out_of_order = OutOfOrder::Map;
-    card.log_kib = None;
     card.open_aus = 1;
     card.deferred_merges = 2;
     let mut d = full(&p);
@@ -52,11 +54,8 @@ fn mapped_after(pages: impl Iterator<Item = u64>) -> f64 {
     mapped_with(plain(), pages)
 }
 
-fn mapped_with(mut p: Profile, pages: impl Iterator<Item = u64>) -> f64 {
-    let card = section(&mut p);
-    card.out_of_order = OutOfOrder::Map;
-    card.log_kib = None;
-    let mut d = full(&p);
+fn mapped_with(p: Profile, pages: impl Iterator<Item = u64>) -> f64 {
+    let mut d = full(&mapped(p));
     for page in pages {
         write_us(&mut d, AU + page * PAGE, PAGE);
         sound(&d);
