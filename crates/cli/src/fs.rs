@@ -199,8 +199,11 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         console.note(&format!("page: {}", path.display()));
     }
     console.note(&format!(
-        "{} cells in {:.0} s",
-        measured.len(),
+        "{} in {:.0} s",
+        match measured.len() {
+            1 => "1 cell".to_string(),
+            cells => format!("{cells} cells"),
+        },
         began.elapsed().as_secs_f64()
     ));
     if interrupt.asked() {

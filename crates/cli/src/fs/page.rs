@@ -2,6 +2,7 @@
 //! held against what the traces show. Every number on it comes from the cells.
 
 mod traces;
+mod verdicts;
 
 use super::Subject;
 use super::cells::{Measured, Plan};
@@ -144,6 +145,7 @@ pub fn write(subjects: &[Subject], measured: &[Measured], version: &str) -> Stri
         [ALIGNED, MISALIGNED],
         ["aligned", "63 sectors off"],
     );
+    verdicts::without_loss(&mut page, measured);
     pairs(
         &mut page,
         measured,
@@ -281,7 +283,7 @@ fn latency(page: &mut String, subjects: &[Subject], measured: &[Measured]) {
     let _ = writeln!(
         page,
         "### NILFS2, latency and throughput\n\n\
-         The file server's load of four clients on {}. The talk: NILFS2 trades latency for throughput, and F2FS makes programs wait for more than 6 s. The longest calls below say whether that comes out; the load is shorter than the talk's, the card is empty and NILFS2's cleaner has nothing to do. What its cleaner makes programs wait stands under \"Full file systems\".\n\n\
+         The file server's load of four clients on {}. The talk: NILFS2 trades latency for throughput, and F2FS makes programs wait for more than 6 s. The load here is shorter than the talk's, the card is empty and NILFS2's cleaner has nothing to do. What its cleaner makes programs wait stands under \"Full file systems\".\n\n\
          | file system | s | MB/s of programs | mean call | 99 % | longest call | mean write to the card |\n|---|---|---|---|---|---|---|",
         subjects.last().map_or("", |s| s.title())
     );
@@ -300,10 +302,17 @@ fn latency(page: &mut String, subjects: &[Subject], measured: &[Measured]) {
             },
             c.longest
                 .map_or("-".to_string(), |(name, time)| format!("{time} ({name})")),
-            c.writes.bytes.checked_div(c.writes.commands).unwrap_or(0) as f64 / 1024.0
+            mean_write_kib(cell)
         );
     }
     page.push('\n');
+    verdicts::trade(page, measured);
+}
+
+/// What a write to the card has on average, KiB.
+fn mean_write_kib(cell: &Cell) -> f64 {
+    let writes = &cell.conduct.writes;
+    writes.bytes.checked_div(writes.commands).unwrap_or(0) as f64 / 1024.0
 }
 
 /// What the file system wrote to the card, MB.

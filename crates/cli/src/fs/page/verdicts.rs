@@ -1,0 +1,64 @@
+//! What the tables of the page say about the talk's findings, in a sentence each, from the numbers in them: whether a
+//! finding comes out, and where it does not, what the card did instead.
+
+use super::{ALIGNED, MISALIGNED, STALLS, longest, mean_write_kib, ok};
+use crate::fs::cells::Measured;
+use nandscope_kernel::filesystem::FileSystem;
+use std::fmt::Write;
+
+/// What costs less of the time than this share is no cost.
+const COSTS: f64 = 0.005;
+/// Write amplifications that are closer than this share are the same.
+const SAME: f64 = 0.02;
+
+/// Whether NILFS2 trades latency for throughput, against ext4.
+pub(super) fn trade(page: &mut String, measured: &[Measured]) {
+    let of = |fs| ok(measured, STALLS).find(|(plan, _)| plan.fs == fs);
+    let (Some((_, log)), Some((_, ext4))) = (of(FileSystem::Nilfs2), of(FileSystem::Ext4)) else {
+        return;
+    };
+    let throughput = log.conduct.throughput() / ext4.conduct.throughput().max(1.0);
+    let _ = write!(
+        page,
+        "NILFS2 has {throughput:.1} times the throughput of ext4, and its longest call takes {} instead of {}: ",
+        longest(log),
+        longest(ext4)
+    );
+    if throughput > 1.0 && longest(log) > longest(ext4) {
+        page.push_str("the trade comes out.\n\n");
+        return;
+    }
+    let _ = writeln!(
+        page,
+        "the trade does not come out. A program waits as long as the card needs for what is before it: NILFS2's log comes in \
+         writes of {:.0} KiB, of which the card makes {:.2} bytes in flash for each; those of ext4 have {:.0} KiB and become {:.2}.\n",
+        mean_write_kib(log),
+        log.counters.write_amplification(),
+        mean_write_kib(ext4),
+        ext4.counters.write_amplification()
+    );
+}
+
+/// For which file systems it costs nothing that a partition is off the boundary, and why.
+pub(super) fn without_loss(page: &mut String, measured: &[Measured]) {
+    for (plan, aligned) in ok(measured, ALIGNED) {
+        let Some((_, off)) = ok(measured, MISALIGNED).find(|(p, _)| p.fs == plan.fs) else {
+            continue;
+        };
+        let ratio = off.time.as_secs_f64() / aligned.time.as_secs_f64().max(1e-9);
+        if ratio > 1.0 + COSTS {
+            continue;
+        }
+        let [before, after] = [aligned, off].map(|cell| cell.counters.write_amplification());
+        let why = if (after / before.max(1e-9) - 1.0).abs() < SAME {
+            "the card copies as much either way, since these small files are parts of pages and units in both places"
+        } else {
+            "the other place changes what is written where by more than the boundary costs"
+        };
+        let _ = writeln!(
+            page,
+            "{} loses nothing here ({before:.2} and {after:.2} bytes in flash for each): {why}.\n",
+            plan.fs.title()
+        );
+    }
+}
