@@ -17,7 +17,6 @@ use clap::Args;
 use nandscope_device::Device;
 use nandscope_kernel::build::Kernel;
 use nandscope_kernel::cell::{Card, Cell};
-use nandscope_kernel::variants::Variant;
 use nandscope_kernel::{document, recording, sweep as variants};
 use nandscope_measure::result::{Figure, Notice, ResultDocument, StepResult};
 use nandscope_units::Bytes;
@@ -402,8 +401,7 @@ fn keep(result: &ResultDocument, folder: &Path) -> Result<(), Failure> {
 fn keep_traces(subject: &Subject, measured: &[&Measured], folder: &Path) -> Result<(), Failure> {
     for Measured { plan, cell } in measured {
         let Ok(cell) = cell else { continue };
-        let variant = cell.settings.variant.as_ref();
-        let variant = variant.map_or(String::new(), Variant::suffix);
+        let variant = cell.variant_suffix();
         let fs = cell.fs.name();
         let name = format!("{}-{fs}-{}{variant}", subject.short(), cell.workload);
         let title = format!("{} on {}, {}", cell.workload, cell.title(), subject.title());

@@ -121,8 +121,9 @@ impl<M: Model> Server<M> {
         self
     }
 
-    /// Serves until `stop` says so, or nobody is there and nobody can come, as when the only file is unmounted; then lets the device finish what was asked of it, and sends
-    /// the answers that go without waiting.
+    /// Serves until `stop` says so, or nobody is there and nobody can come, as when the only file is
+    /// unmounted; then lets the device finish what was asked of it, and sends the answers that go
+    /// without waiting.
     ///
     /// # Errors
     /// Where the system does not let it wait for sockets or write its journal.

@@ -131,9 +131,18 @@ fn difference(now: Counters, before: Counters) -> Counters {
 impl Cell {
     /// What its steps and files are called: workload, file system, and the variant where it is one of a sweep.
     pub fn id(&self) -> String {
+        format!(
+            "{}-{}{}",
+            self.workload,
+            self.fs.name(),
+            self.variant_suffix()
+        )
+    }
+
+    /// What stands behind names of it where it is one of a sweep: `-` and the variant, unless that is the default.
+    pub fn variant_suffix(&self) -> String {
         let variant = self.settings.variant.as_ref();
-        let suffix = variant.map_or(String::new(), Variant::suffix);
-        format!("{}-{}{suffix}", self.workload, self.fs.name())
+        variant.map_or(String::new(), Variant::suffix)
     }
 
     /// The file system as people write it, with the variant where it is one of a sweep.
@@ -147,12 +156,12 @@ impl Cell {
     /// Why it took as long as it did, in a line.
     pub fn reason(&self, card: Card) -> String {
         let c = &self.conduct;
-        let mean = c.writes.bytes.checked_div(c.writes.commands).unwrap_or(0);
+        let mean = c.writes.mean().unwrap_or(Bytes::ZERO);
         let (open, reopened) = c.reopened.first().copied().unwrap_or((card.open, 0));
         let mut text = format!(
             "{} writes of {} on average, {:.0} % in sequence, {} flushes",
             c.writes.commands,
-            Bytes(mean / 1024 * 1024),
+            Bytes(mean.0 / 1024 * 1024),
             c.sequential * 100.0,
             c.flushes,
         );

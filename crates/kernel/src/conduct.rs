@@ -62,6 +62,13 @@ pub struct Amount {
     pub bytes: u64,
 }
 
+impl Amount {
+    /// What one covers on average, in whole bytes; nothing where there is none.
+    pub fn mean(&self) -> Option<Bytes> {
+        self.bytes.checked_div(self.commands).map(Bytes)
+    }
+}
+
 /// What a file costs, in a workload that makes files one by one and syncs after each.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PerFile {

@@ -166,6 +166,11 @@ fn ok<'a>(measured: &'a [Measured], group: &'a str) -> impl Iterator<Item = (&'a
         .filter_map(|m| Some((&m.plan, m.cell.as_ref().ok()?)))
 }
 
+/// The cell of a file system in a group that has one of each.
+fn of<'a>(measured: &'a [Measured], group: &'a str, fs: FileSystem) -> Option<&'a Cell> {
+    ok(measured, group).find_map(|(plan, cell)| (plan.fs == fs).then_some(cell))
+}
+
 /// A table for each workload, the fastest of each card in bold, and the reasons below.
 fn tables(page: &mut String, subjects: &[Subject], measured: &[Measured]) {
     let mut workloads: Vec<&str> = Vec::new();
@@ -311,8 +316,8 @@ fn latency(page: &mut String, subjects: &[Subject], measured: &[Measured]) {
 
 /// What a write to the card has on average, KiB.
 fn mean_write_kib(cell: &Cell) -> f64 {
-    let writes = &cell.conduct.writes;
-    writes.bytes.checked_div(writes.commands).unwrap_or(0) as f64 / 1024.0
+    let mean = cell.conduct.writes.mean();
+    mean.map_or(0.0, |bytes| bytes.0 as f64 / 1024.0)
 }
 
 /// What the file system wrote to the card, MB.
@@ -323,6 +328,11 @@ fn megabytes(cell: &Cell) -> f64 {
 /// How long the longest call of a program was.
 fn longest(cell: &Cell) -> Nanos {
     cell.conduct.longest.map_or(Nanos::ZERO, |(_, time)| time)
+}
+
+/// How long a cell took, over another.
+fn over(cell: &Cell, other: &Cell) -> f64 {
+    cell.time.as_secs_f64() / other.time.as_secs_f64().max(1e-9)
 }
 
 /// Two groups of cells side by side, the second over the first.
@@ -340,8 +350,7 @@ fn pairs(
         heads[0], heads[1]
     );
     for (plan, before) in ok(measured, groups[0]) {
-        let after = ok(measured, groups[1]).find(|(p, _)| p.fs == plan.fs);
-        let Some((_, after)) = after else {
+        let Some(after) = of(measured, groups[1], plan.fs) else {
             let _ = writeln!(
                 page,
                 "| {} | {} | failed | - | - | - | - | - | - |",
@@ -356,7 +365,7 @@ fn pairs(
             plan.fs.title(),
             seconds(before),
             seconds(after),
-            after.time.as_secs_f64() / before.time.as_secs_f64().max(1e-9),
+            over(after, before),
             megabytes(before),
             megabytes(after),
             before.counters.write_amplification(),

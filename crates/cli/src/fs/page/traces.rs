@@ -82,9 +82,9 @@ fn commands(cell: &Cell, kind: Kind) -> u64 {
 
 fn mean_size(cell: &Cell, kind: Kind) -> String {
     let amount = cell.conduct.kinds.get(&kind).copied().unwrap_or_default();
-    match amount.bytes.checked_div(amount.commands) {
+    match amount.mean() {
         None => "-".to_string(),
-        Some(mean) => format!("{:.1} KiB", mean as f64 / 1024.0),
+        Some(mean) => format!("{:.1} KiB", mean.0 as f64 / 1024.0),
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the tables of the page say about the talk's findings, in a sentence each, from the numbers in them: whether a
 //! finding comes out, and where it does not, what the card did instead.
 
-use super::{ALIGNED, MISALIGNED, STALLS, longest, mean_write_kib, ok};
+use super::{ALIGNED, MISALIGNED, STALLS, longest, mean_write_kib, of, ok, over};
 use crate::fs::cells::Measured;
 use nandscope_kernel::filesystem::FileSystem;
 use std::fmt::Write;
@@ -13,8 +13,8 @@ const SAME: f64 = 0.02;
 
 /// Whether NILFS2 trades latency for throughput, against ext4.
 pub(super) fn trade(page: &mut String, measured: &[Measured]) {
-    let of = |fs| ok(measured, STALLS).find(|(plan, _)| plan.fs == fs);
-    let (Some((_, log)), Some((_, ext4))) = (of(FileSystem::Nilfs2), of(FileSystem::Ext4)) else {
+    let of = |fs| of(measured, STALLS, fs);
+    let (Some(log), Some(ext4)) = (of(FileSystem::Nilfs2), of(FileSystem::Ext4)) else {
         return;
     };
     let throughput = log.conduct.throughput() / ext4.conduct.throughput().max(1.0);
@@ -42,11 +42,10 @@ pub(super) fn trade(page: &mut String, measured: &[Measured]) {
 /// For which file systems it costs nothing that a partition is off the boundary, and why.
 pub(super) fn without_loss(page: &mut String, measured: &[Measured]) {
     for (plan, aligned) in ok(measured, ALIGNED) {
-        let Some((_, off)) = ok(measured, MISALIGNED).find(|(p, _)| p.fs == plan.fs) else {
+        let Some(off) = of(measured, MISALIGNED, plan.fs) else {
             continue;
         };
-        let ratio = off.time.as_secs_f64() / aligned.time.as_secs_f64().max(1e-9);
-        if ratio > 1.0 + COSTS {
+        if over(off, aligned) > 1.0 + COSTS {
             continue;
         }
         let [before, after] = [aligned, off].map(|cell| cell.counters.write_amplification());
