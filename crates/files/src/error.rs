@@ -1,0 +1,117 @@
+//! Why a file was not written.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Why a path is not written to, though the system would.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Refusal {
+    /// A directory, or a path that ends like one.
+    #[error("it is a folder; name a file in it")]
+    Directory,
+    /// A path without a file name at its end.
+    #[error("this is no file name; name a file")]
+    NoName,
+    /// A block device.
+    #[error("it is a block device; name a file")]
+    BlockDevice,
+    /// A socket.
+    #[error("it is a socket; name a file or a pipe")]
+    Socket,
+    /// An open regular file named by its number, such as `/dev/stdout` redirected to a file.
+    #[error("it leads to an open file of a process; name the file itself")]
+    OpenFile,
+    /// A chain of links that is too long, or goes round in a circle.
+    #[error("too many symbolic links; name the file itself")]
+    Links,
+    /// An entry of another user in a folder that everyone may write to.
+    #[error(
+        "it belongs to another user, in a folder that everyone may write to; name another file"
+    )]
+    ForeignEntry,
+    /// A link or special file in place of a file that nobody named.
+    #[error("it is no regular file; remove it")]
+    NotRegular,
+    /// A FIFO that nobody opened for reading in time.
+    #[error("nobody reads from this FIFO; start its reader first")]
+    NoReader,
+    /// A name that is to lie in a folder, and leads out of it.
+    #[error("it leads out of its folder; use a name without `..` and links")]
+    Outside,
+    /// A device or FIFO that another kind of file took the place of.
+    #[error("it is no longer the device or FIFO that it was; try again")]
+    NotStream,
+    /// Something else that has the name.
+    #[error("it is no file, device or FIFO; name a file")]
+    Unknown,
+}
+
+/// A file that was not written.
+#[derive(Debug, Error)]
+pub enum WriteError {
+    /// The path is refused.
+    #[error("cannot write {}: {refusal}", .path.display())]
+    Refused {
+        /// The path as it was given.
+        path: PathBuf,
+        /// Why.
+        refusal: Refusal,
+    },
+    /// The system failed.
+    #[error("cannot write {}: cannot {action}: {source}; {}", .path.display(), remedy(.source))]
+    Io {
+        /// The path as it was given.
+        path: PathBuf,
+        /// What was being done, after "cannot".
+        action: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl WriteError {
+    /// Makes an error of the system, for `map_err`.
+    pub(crate) fn io<E: Into<io::Error>>(
+        path: &Path,
+        action: &'static str,
+    ) -> impl FnOnce(E) -> Self {
+        move |source| WriteError::Io {
+            path: path.to_path_buf(),
+            action,
+            source: source.into(),
+        }
+    }
+
+    /// Makes a refusal, for `map_err`.
+    pub(crate) fn refused(path: &Path) -> impl FnOnce(Refusal) -> Self {
+        move |refusal| WriteError::Refused {
+            path: path.to_path_buf(),
+            refusal,
+        }
+    }
+
+    /// The error as one of the system, with the whole message, for interfaces that carry only those.
+    pub fn into_io(self) -> io::Error {
+        let kind = match &self {
+            WriteError::Refused { .. } => io::ErrorKind::InvalidInput,
+            WriteError::Io { source, .. } => source.kind(),
+        };
+        io::Error::new(kind, self)
+    }
+}
+
+/// What a user can do about an error of the system.
+fn remedy(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "make room, or name a file on another disk"
+        }
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => "make its folder first",
+        io::ErrorKind::AlreadyExists => "remove it, or name another file",
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            "name a file where you may write"
+        }
+        _ => "name another file, or try again",
+    }
+}

@@ -1,0 +1,221 @@
+//! Writes whole files.
+//!
+//! A regular file is replaced in one step: the contents go to a partial file in the same folder
+//! (random name, never an existing file or link), are synced, and are renamed over the old file; then
+//! the folder is synced. At any time, also after a power cut, the file is the old one or the new one.
+//!
+//! What is no regular file is never replaced:
+//!
+//! | at the path | what happens |
+//! |---|---|
+//! | nothing, a regular file | created, replaced |
+//! | a symbolic link | followed; its target is created or replaced, the link stays |
+//! | a character device, a FIFO | written to |
+//! | a directory, a block device, a socket | refused |
+//!
+//! In a folder that everyone may write to (sticky, such as `/tmp`), entries of other users are refused,
+//! as Linux does with `fs.protected_symlinks`, `protected_fifos` and `protected_regular`.
+//!
+//! The folder is opened once; everything is done relative to it.
+
+mod error;
+#[cfg(unix)]
+mod partial;
+#[cfg(unix)]
+mod place;
+#[cfg(not(unix))]
+mod plain;
+#[cfg(unix)]
+mod stream;
+#[cfg(unix)]
+mod unix;
+
+pub use error::{Refusal, WriteError};
+#[cfg(not(unix))]
+use plain as system;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::hash::{BuildHasher, RandomState};
+use std::path::{Path, PathBuf};
+#[cfg(unix)]
+use unix as system;
+
+/// Ending of the names of partial files.
+const PARTIAL: &str = ".partial";
+/// Longest part of a file's name in the name of its partial file, in bytes.
+const LONGEST_STEM: usize = 100;
+/// Attempts to find an unused random name. With 64 random bits one is enough.
+const ATTEMPTS: u32 = 16;
+
+/// Who may open a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// A new file: what the umask leaves. A replaced file: its mode, and its owner and group as far as the
+    /// system lets us set them.
+    Usual,
+    /// Its owner only (mode 0600), for data of users: journals and stores.
+    Owner,
+}
+
+/// Writes a file, in one step where it is a regular one.
+///
+/// # Errors
+/// If the path is refused or the system fails. An older file of that name is then unchanged, and no
+/// partial file is left.
+pub fn write(path: &Path, bytes: &[u8], access: Access) -> Result<(), WriteError> {
+    system::write(path, bytes, access)
+}
+
+/// Checks that [`write`] can write `path` now, by a trial in its folder. Does not open devices or FIFOs.
+///
+/// # Errors
+/// As [`write`].
+pub fn check(path: &Path) -> Result<(), WriteError> {
+    system::check(path)
+}
+
+/// Checks that a file of 512 bytes can be written into `folder` now.
+///
+/// # Errors
+/// If the system fails.
+pub fn check_folder(folder: &Path) -> Result<(), WriteError> {
+    system::check_folder(folder)
+}
+
+/// Writes the regular file `inside` of a folder that the user named, where `inside` is a relative path that
+/// nobody checked, such as one from a job file. Nothing outside the folder is written: parts like `..`, and
+/// links and special files on the way or at the end, are refused. Its folders must exist.
+///
+/// # Errors
+/// As [`write`].
+pub fn write_in(
+    folder: &Path,
+    inside: &Path,
+    bytes: &[u8],
+    access: Access,
+) -> Result<(), WriteError> {
+    system::write_in(folder, inside, bytes, access)
+}
+
+/// Checks that [`write_in`] can write this file now, as [`check`] does.
+///
+/// # Errors
+/// As [`write`].
+pub fn check_in(folder: &Path, inside: &Path) -> Result<(), WriteError> {
+    system::check_in(folder, inside)
+}
+
+/// Begins a file that is written further through the returned handle, such as a journal: it appears with
+/// `head` in it, in place of an older regular file, whose open handles keep the old contents. Links and
+/// special files are refused, since nobody named this file.
+///
+/// # Errors
+/// As [`write`].
+pub fn begin(path: &Path, head: &[u8], access: Access) -> Result<File, WriteError> {
+    system::begin(path, head, access)
+}
+
+/// Creates an empty file that did not exist, for reading and writing.
+///
+/// # Errors
+/// If anything has that name, also a link that leads nowhere, or the system fails.
+pub fn create_new(path: &Path, access: Access) -> Result<File, WriteError> {
+    system::create_new(path, access)
+}
+
+/// The partial files of `path` that a killed process left in its folder. The caller makes sure that
+/// nobody writes the file at the same time.
+pub fn abandoned(path: &Path) -> Vec<PathBuf> {
+    let Some(name) = path.file_name() else {
+        return Vec::new();
+    };
+    let prefix = prefix_of(name);
+    let is_partial = |name: &OsStr| {
+        let bytes = name.as_encoded_bytes();
+        bytes
+            .strip_prefix(prefix.as_encoded_bytes())
+            .and_then(|rest| rest.strip_suffix(PARTIAL.as_bytes()))
+            .is_some_and(|digits| digits.len() == 16 && digits.iter().all(u8::is_ascii_hexdigit))
+    };
+    let entries = std::fs::read_dir(folder_of(path)).into_iter().flatten();
+    let names = entries.flatten().map(|entry| entry.file_name());
+    names
+        .filter(|name| is_partial(name))
+        .map(|name| path.with_file_name(name))
+        .collect()
+}
+
+/// The folder of a path; the current one for a bare name.
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// The file name at the end of a path that names a file.
+///
+/// # Errors
+/// If the path ends like one of a directory (`x/`, `x/.`, `..`) or is empty.
+fn name_of(path: &Path) -> Result<&OsStr, Refusal> {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    // `Path::file_name` ignores both endings.
+    if bytes.ends_with(b"/") || bytes.ends_with(b"/.") {
+        return Err(Refusal::Directory);
+    }
+    path.file_name().ok_or(Refusal::NoName)
+}
+
+/// `.NAME.`, which partial files of NAME begin with; a long NAME is shortened.
+fn prefix_of(name: &OsStr) -> OsString {
+    let mut prefix = OsString::from(".");
+    if name.len() <= LONGEST_STEM {
+        prefix.push(name);
+    } else {
+        let text = name.to_string_lossy();
+        let end = (0..=LONGEST_STEM).rev().find(|i| text.is_char_boundary(*i));
+        prefix.push(&text[..end.unwrap_or(0)]);
+    }
+    prefix.push(".");
+    prefix
+}
+
+/// A name for a partial file of `name` that nobody can guess.
+fn partial_name(name: &OsStr) -> OsString {
+    // The keys of `RandomState` come from the system's random numbers, and differ each time.
+    let random = RandomState::new().hash_one(name);
+    let mut partial = prefix_of(name);
+    partial.push(format!("{random:016x}{PARTIAL}"));
+    partial
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn partial_names_are_random_and_short() {
+        let long = OsString::from("ä".repeat(120));
+        for name in [OsStr::new("result.json"), &long] {
+            let (a, b) = (partial_name(name), partial_name(name));
+            assert_ne!(a, b);
+            assert!(a.len() <= 1 + LONGEST_STEM + 1 + 16 + PARTIAL.len());
+            assert!(a.to_str().is_some());
+        }
+    }
+
+    #[test]
+    fn paths_of_directories_name_no_file() {
+        for (path, refusal) in [
+            ("", Refusal::NoName),
+            ("..", Refusal::NoName),
+            ("/", Refusal::Directory),
+            ("a/", Refusal::Directory),
+            ("a/.", Refusal::Directory),
+            ("a/..", Refusal::NoName),
+        ] {
+            assert_eq!(name_of(Path::new(path)), Err(refusal), "{path}");
+        }
+        assert_eq!(name_of(Path::new("a/b")), Ok(OsStr::new("b")));
+    }
+}

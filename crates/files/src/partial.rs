@@ -1,0 +1,79 @@
+//! A file that is being written, under a random name beside its place.
+
+use crate::{ATTEMPTS, partial_name};
+use rustix::fs::{AtFlags, Mode, OFlags, fsync, openat, renameat, unlinkat};
+use rustix::io::Errno;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::os::fd::{AsFd, OwnedFd};
+
+/// The random name, removed when this goes, unless the file got its final name.
+#[derive(Debug)]
+pub struct Partial<'a> {
+    folder: &'a OwnedFd,
+    name: OsString,
+    renamed: bool,
+}
+
+impl<'a> Partial<'a> {
+    /// Creates the partial file of `name` in a folder, open for writing.
+    ///
+    /// # Errors
+    /// If the system fails.
+    pub fn create(
+        folder: &'a OwnedFd,
+        name: &OsStr,
+        mode: Mode,
+    ) -> Result<(Partial<'a>, File), Errno> {
+        let flags = OFlags::WRONLY | OFlags::CREATE;
+        let exclusive = OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        for _ in 0..ATTEMPTS {
+            let name = partial_name(name);
+            match openat(folder, &name, flags | exclusive, mode) {
+                Ok(file) => {
+                    let renamed = false;
+                    let partial = Partial {
+                        folder,
+                        name,
+                        renamed,
+                    };
+                    return Ok((partial, File::from(file)));
+                }
+                Err(Errno::EXIST) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(Errno::EXIST)
+    }
+
+    /// Gives the file its final name, in place of the file that has it.
+    ///
+    /// # Errors
+    /// If the system fails.
+    pub fn rename(mut self, name: &OsStr) -> Result<(), Errno> {
+        renameat(self.folder, &self.name, self.folder, name)?;
+        self.renamed = true;
+        Ok(())
+    }
+}
+
+impl Drop for Partial<'_> {
+    fn drop(&mut self) {
+        if !self.renamed {
+            // It is of no use; that it cannot be removed changes nothing.
+            let _ = unlinkat(self.folder, &self.name, AtFlags::empty());
+        }
+    }
+}
+
+/// Makes the names in a folder durable, where its file system can.
+///
+/// # Errors
+/// If the system fails to write them.
+pub fn sync_folder(folder: &OwnedFd) -> Result<(), Errno> {
+    match fsync(folder.as_fd()) {
+        // Some file systems cannot sync folders, and one that may not be read is not open for it.
+        Err(Errno::INVAL | Errno::NOTSUP | Errno::BADF) => Ok(()),
+        done => done,
+    }
+}

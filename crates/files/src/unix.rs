@@ -1,0 +1,136 @@
+//! Writing on Unix, relative to an open folder.
+
+use crate::partial::{Partial, sync_folder};
+use crate::place::{Found, Links, Place, open_folder};
+use crate::{Access, WriteError, folder_of, name_of, stream};
+use rustix::fs::{CWD, Mode, OFlags, Stat, fchmod, fchown, fstat, openat};
+use rustix::io::Errno;
+use rustix::process::{Gid, Uid};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::Path;
+
+/// What a file may be opened for, by its owner alone.
+const OWNER_ONLY: Mode = Mode::RUSR.union(Mode::WUSR);
+/// What a new file is made with; the umask takes away from it.
+const USUAL: Mode = Mode::from_bits_retain(0o666);
+/// A trial that a full disk does not take.
+const TRIAL: [u8; 512] = [0; 512];
+
+pub fn write(path: &Path, bytes: &[u8], access: Access) -> Result<(), WriteError> {
+    let place = Place::find(path, Links::Follow)?;
+    match place.found {
+        Found::Stream { linked } => stream::write(path, &place, linked, bytes),
+        Found::Nothing | Found::File(_) => replace(path, &place, bytes, access).map(drop),
+    }
+}
+
+pub fn write_in(
+    folder: &Path,
+    inside: &Path,
+    bytes: &[u8],
+    access: Access,
+) -> Result<(), WriteError> {
+    let place = Place::find_in(folder, inside)?;
+    replace(&folder.join(inside), &place, bytes, access).map(drop)
+}
+
+pub fn begin(path: &Path, head: &[u8], access: Access) -> Result<File, WriteError> {
+    let place = Place::find(path, Links::Refuse)?;
+    replace(path, &place, head, access)
+}
+
+fn replace(path: &Path, place: &Place, bytes: &[u8], access: Access) -> Result<File, WriteError> {
+    let older = match &place.found {
+        Found::File(older) if access == Access::Usual => Some(older),
+        _ => None,
+    };
+    // Until it is complete, nobody else has to read what replaces a file.
+    let mode = match (access, older) {
+        (Access::Usual, None) => USUAL,
+        _ => OWNER_ONLY,
+    };
+    let (partial, mut file) = Partial::create(&place.folder, &place.name, mode)
+        .map_err(WriteError::io(path, "make a file beside it"))?;
+    file.write_all(bytes)
+        .map_err(WriteError::io(path, "write its contents"))?;
+    if let Some(older) = older {
+        take_over(&file, older);
+    }
+    file.sync_all()
+        .map_err(WriteError::io(path, "put its contents on the disk"))?;
+    partial
+        .rename(&place.name)
+        .map_err(WriteError::io(path, "give it its name"))?;
+    sync_folder(&place.folder).map_err(WriteError::io(path, "put its name on the disk"))?;
+    Ok(file)
+}
+
+/// Gives a file the owner, group and mode of the one that it replaces, as far as the system lets us; what
+/// a group may do is then never given to another one.
+fn take_over(file: &File, older: &Stat) {
+    let (uid, gid) = (Uid::from_raw(older.st_uid), Gid::from_raw(older.st_gid));
+    if fchown(file, Some(uid), Some(gid)).is_err() {
+        // Only the superuser gives files away; a group of their own everybody can give.
+        let _ = fchown(file, None, Some(gid));
+    }
+    let mut mode = Mode::from_raw_mode(older.st_mode) & (Mode::RWXU | Mode::RWXG | Mode::RWXO);
+    if !fstat(file).is_ok_and(|now| now.st_gid == older.st_gid) {
+        let others = mode.bits() & Mode::RWXO.bits();
+        mode &= (Mode::RWXU | Mode::RWXO).union(Mode::from_bits_retain(others << 3));
+    }
+    // Some file systems have one mode for all files; it is then the right one already.
+    let _ = fchmod(file, mode);
+}
+
+pub fn create_new(path: &Path, access: Access) -> Result<File, WriteError> {
+    let name = name_of(path).map_err(WriteError::refused(path))?;
+    let folder =
+        open_folder(CWD, folder_of(path), OFlags::empty())
+            .map_err(WriteError::io::<Errno>(path, "open its folder"))?;
+    let flags = OFlags::RDWR | OFlags::CREATE;
+    let exclusive = OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mode = match access {
+        Access::Usual => USUAL,
+        Access::Owner => OWNER_ONLY,
+    };
+    openat(&folder, name, flags | exclusive, mode)
+        .map(File::from)
+        .map_err(WriteError::io(path, "make it"))
+}
+
+pub fn check(path: &Path) -> Result<(), WriteError> {
+    let place = Place::find(path, Links::Follow)?;
+    match place.found {
+        Found::Stream { .. } => Ok(()),
+        Found::Nothing | Found::File(_) => {
+            try_out(&place).map_err(WriteError::io(path, "make a file beside it"))
+        }
+    }
+}
+
+pub fn check_in(folder: &Path, inside: &Path) -> Result<(), WriteError> {
+    let place = Place::find_in(folder, inside)?;
+    let path = folder.join(inside);
+    try_out(&place).map_err(WriteError::io(&path, "make a file beside it"))
+}
+
+pub fn check_folder(folder: &Path) -> Result<(), WriteError> {
+    let opened = open_folder(CWD, folder, OFlags::empty())
+        .map_err(WriteError::io(folder, "open this folder"))?;
+    let place = Place {
+        folder: opened,
+        name: OsStr::new("nandscope").to_os_string(),
+        found: Found::Nothing,
+    };
+    try_out(&place).map_err(WriteError::io(folder, "make a file in this folder"))
+}
+
+/// Writes a partial file, and removes it.
+fn try_out(place: &Place) -> io::Result<()> {
+    let (partial, mut file) = Partial::create(&place.folder, &place.name, OWNER_ONLY)?;
+    file.write_all(&TRIAL)?;
+    drop(partial);
+    Ok(())
+}
