@@ -27,7 +27,7 @@ if grep -q '^slow' crates/device/Cargo.toml; then
 fi
 
 stage "slow tests of served cards, in real time"
-cargo test -p nandscope --features slow --test serve_file --test serve_faults --test serve_guest -- slow 2>&1 | tee -a "$log"
+cargo test -p nandscope --features slow --test serve_file --test serve_faults --test serve_guest --test serve_hostile -- slow 2>&1 | tee -a "$log"
 
 stage "release build"
 cargo build --release

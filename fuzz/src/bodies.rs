@@ -331,7 +331,7 @@ fn converse(data: &[u8], piece: usize) -> (Vec<Incoming>, Vec<u8>, Option<&'stat
     for bytes in data.chunks(piece.max(1)) {
         session.feed(bytes);
         loop {
-            match session.next(&mut out) {
+            match session.next(usize::MAX, &mut out) {
                 Ok(None) => break,
                 Ok(Some(incoming)) => requests.push(incoming),
                 Err(broken) => return (requests, out, Some(broken.0)),
@@ -404,7 +404,7 @@ fn serve_guest(client: &mut nandscope_export::vhost::VhostClient, read_only: boo
 
     let store = Store::memory(SERVED);
     for _ in 0..most {
-        let Some((cookie, request)) = client.next_request(false) else {
+        let Some((cookie, request)) = client.next_request(usize::MAX) else {
             break;
         };
         check_request(&request, read_only);
@@ -444,16 +444,17 @@ pub fn vhost(data: &[u8]) {
     let (mut monitor, server) = UnixStream::pair().expect("a pair of sockets");
     // More than fits into a socket would wait for a server that answers.
     let data = &data[..data.len().min(16 << 10)];
-    let mut client = nandscope_export::vhost::accept(server, disk).expect("a thread");
+    let mut client =
+        nandscope_export::vhost::accept(server, disk, Default::default()).expect("a thread");
     // It may have been hung up on already.
     let _ = monitor.write_all(data);
     let _ = monitor.shutdown(std::net::Shutdown::Write);
     monitor.set_nonblocking(true).expect("a socket");
     let (store, began) = (Store::memory(SERVED), Instant::now());
     let mut answers = [0; 4096];
-    while !client.is_over(Nanos::ZERO) {
+    while !client.is_over(Nanos::ZERO, false) {
         assert!(began.elapsed() < Duration::from_secs(10), "it goes on");
-        client.take_events(&[], false, &mut [], &store);
+        client.take_events(&[], usize::MAX, &mut [], &store);
         serve_guest(&mut client, disk.read_only, 300);
         while monitor.read(&mut answers).is_ok_and(|length| length > 0) {}
         std::thread::yield_now();

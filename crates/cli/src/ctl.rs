@@ -4,9 +4,13 @@ use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use clap::Args;
 use nandscope_export::fault::{GRAMMAR, Order};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::time::Duration;
+
+/// How long the server may take to answer.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Arguments of `nandscope ctl`.
 #[derive(Debug, Args)]
@@ -43,10 +47,16 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn ask(arguments: &Arguments, order: &str) -> std::io::Result<String> {
+fn ask(arguments: &Arguments, order: &str) -> io::Result<String> {
     let mut stream = UnixStream::connect(&arguments.socket)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
     stream.write_all(format!("{order}\n").as_bytes())?;
     let mut answer = String::new();
-    BufReader::new(stream).read_line(&mut answer)?;
+    let read = BufReader::new(stream).read_line(&mut answer);
+    read.map_err(|e| match e.kind() {
+        ErrorKind::WouldBlock => io::Error::other("the server does not answer; is it stopped?"),
+        _ => e,
+    })?;
     Ok(answer)
 }

@@ -322,10 +322,20 @@ fn finish(
     console: &Console,
 ) -> Result<Exit, Failure> {
     let lateness = server.lateness();
-    let (device, store, recording) = server.into_service().into_parts();
+    let service = server.into_service();
+    let left = service.outstanding();
+    let (device, store, recording) = service.into_parts();
     store.sync().map_err(store_failure)?;
-    if let Some(keeper) = keeper {
-        keeper.end(simulated, &device)?;
+    if left > 0 {
+        console.note(&format!(
+            "note: {left} requests were still under way after half a second; their clients heard nothing"
+        ));
+    }
+    match keeper {
+        // As after a kill: what is under way is in the journal.
+        Some(keeper) if left > 0 => keeper.leave(),
+        Some(keeper) => keeper.end(simulated, &device)?,
+        None => {}
     }
     if let (Some(file), Some(recording)) = (&arguments.record, &recording) {
         let about = &simulated.device_source.profile.device;

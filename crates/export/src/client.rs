@@ -9,25 +9,20 @@ use std::fmt::Debug;
 
 /// One client: a connection, a mounted file system, a virtual machine.
 pub trait Client: Debug {
-    /// Appends the descriptors to be waited for, and for what. Where the server is `crowded`, a
-    /// client that has something under way takes no more requests.
-    fn wait_for<'a>(&'a self, crowded: bool, waiting: &mut Vec<PollFd<'a>>);
+    /// Appends the descriptors to be waited for, and for what. A request is taken only if its data
+    /// fit into `room` bytes.
+    fn wait_for<'a>(&'a self, room: usize, waiting: &mut Vec<PollFd<'a>>);
 
     /// What came of the descriptors of [`Client::wait_for`], in the same order. `scratch` is room
     /// for what is read at once.
-    fn take_events(
-        &mut self,
-        ready: &[PollFlags],
-        crowded: bool,
-        scratch: &mut [u8],
-        store: &Store,
-    );
+    fn take_events(&mut self, ready: &[PollFlags], room: usize, scratch: &mut [u8], store: &Store);
 
-    /// Bytes of its requests and answers that are under way.
+    /// Bytes of memory for the data of its requests and answers under way, among them what a
+    /// message that has begun will need.
     fn held(&self) -> usize;
 
-    /// The next request that is whole, with the client's number of it.
-    fn next_request(&mut self, crowded: bool) -> Option<(u64, Request)>;
+    /// The next request that is whole, with the client's number of it, if its data fit into `room`.
+    fn next_request(&mut self, room: usize) -> Option<(u64, Request)>;
 
     /// Puts the answer to a request behind what waits to be sent.
     fn reply(&mut self, done: &Done, store: &Store);
@@ -35,6 +30,10 @@ pub trait Client: Debug {
     /// Sends what goes without waiting.
     fn send(&mut self, store: &Store);
 
-    /// Whether it can be forgotten: it has gone and nothing of it is under way.
-    fn is_over(&self, now: Nanos) -> bool;
+    /// Whether it may stay for as long as it likes, since it has finished its handshake.
+    fn has_begun(&self) -> bool;
+
+    /// Whether it can be forgotten: it has gone and nothing of it is under way. One that missed a
+    /// deadline is hung up on here. Deadlines are shorter if others wait for memory (`pressed`).
+    fn is_over(&mut self, now: Nanos, pressed: bool) -> bool;
 }

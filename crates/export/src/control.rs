@@ -1,54 +1,60 @@
 //! The control socket: a line per order ([`crate::fault::Order`]), a line of answer to each:
 //! `ok: …` or `error: …`.
 
-use crate::nbd::socket::Stream;
+use crate::nbd::socket::{Listener, Stream};
 use rustix::event::{PollFd, PollFlags};
-use std::collections::VecDeque;
 use std::io::IoSlice;
 
 /// Longest line.
 const LONGEST: usize = 4096;
+/// Who may give orders at a time; the next one takes the place of the one that has been silent for
+/// longest.
+const MOST_CONTROLS: usize = 64;
+/// Connections that are accepted in one turn.
+const ACCEPTED_IN_TURN: usize = 16;
 
 /// One who gives orders.
 #[derive(Debug)]
 pub struct Control {
     stream: Stream,
     input: Vec<u8>,
-    lines: VecDeque<String>,
     gone: bool,
 }
 
 impl Control {
-    pub(crate) const fn new(stream: Stream) -> Self {
+    const fn new(stream: Stream) -> Self {
         Control {
             stream,
             input: Vec::new(),
-            lines: VecDeque::new(),
             gone: false,
         }
     }
 
-    pub(crate) fn descriptor(&self) -> PollFd<'_> {
+    fn descriptor(&self) -> PollFd<'_> {
         PollFd::new(&self.stream, PollFlags::IN)
     }
 
     /// Reads what came.
-    pub(crate) fn receive(&mut self, scratch: &mut [u8]) {
-        match self.stream.receive(scratch) {
+    fn receive(&mut self, scratch: &mut [u8]) {
+        // No more than that, so that obeying it all stays short.
+        let most = LONGEST.min(scratch.len());
+        match self.stream.receive(&mut scratch[..most]) {
             Ok(Some(length)) => self.input.extend_from_slice(&scratch[..length]),
             Ok(None) => {}
             Err(_) => self.gone = true,
         }
-        while let Some(end) = self.input.iter().position(|b| *b == b'\n') {
-            let line: Vec<u8> = self.input.drain(..=end).collect();
-            self.lines
-                .push_back(String::from_utf8_lossy(&line).trim().to_string());
-        }
-        self.gone |= self.input.len() > LONGEST;
+        let rest = self.input.iter().rev().position(|b| *b == b'\n');
+        self.gone |= rest.unwrap_or(self.input.len()) > LONGEST;
+    }
+
+    fn has_line(&self) -> bool {
+        self.input.contains(&b'\n')
     }
 
     pub(crate) fn next_line(&mut self) -> Option<String> {
-        self.lines.pop_front()
+        let end = self.input.iter().position(|b| *b == b'\n')?;
+        let line: Vec<u8> = self.input.drain(..=end).collect();
+        Some(String::from_utf8_lossy(&line).trim().to_string())
     }
 
     /// Answers. Who does not read the answers is not waited for.
@@ -57,8 +63,78 @@ impl Control {
         let sent = self.stream.send(&[IoSlice::new(line.as_bytes())]);
         self.gone |= !sent.is_ok_and(|sent| sent == line.len());
     }
+}
 
-    pub(crate) fn is_over(&self) -> bool {
-        self.gone && self.lines.is_empty()
+/// Where orders come in, and those who give them, the one that was silent for longest first.
+#[derive(Debug, Default)]
+pub(crate) struct Controls {
+    listener: Option<Listener>,
+    all: Vec<Control>,
+}
+
+impl Controls {
+    pub fn at(listener: Listener) -> Self {
+        Controls {
+            listener: Some(listener),
+            all: Vec::new(),
+        }
+    }
+
+    /// Appends the descriptors to be waited for.
+    pub fn wait_for<'a>(&'a self, waiting: &mut Vec<PollFd<'a>>) {
+        if let Some(listener) = &self.listener {
+            waiting.push(PollFd::new(listener, PollFlags::IN));
+            waiting.extend(self.all.iter().map(Control::descriptor));
+        }
+    }
+
+    /// What came of the descriptors, in the same order.
+    pub fn take_events(&mut self, ready: &[PollFlags], scratch: &mut [u8]) {
+        let Some((door, ready)) = ready.split_first() else {
+            return;
+        };
+        let (mut silent, mut heard) = (Vec::new(), Vec::new());
+        for (mut control, flags) in self.all.drain(..).zip(ready) {
+            if flags.is_empty() {
+                silent.push(control);
+            } else {
+                control.receive(scratch);
+                heard.push(control);
+            }
+        }
+        self.all = silent;
+        self.all.append(&mut heard);
+        if !door.is_empty() {
+            self.accept(scratch);
+        }
+    }
+
+    fn accept(&mut self, scratch: &mut [u8]) {
+        let Some(listener) = &self.listener else {
+            return;
+        };
+        for _ in 0..ACCEPTED_IN_TURN {
+            let Ok(stream) = listener.accept() else {
+                return;
+            };
+            if self.all.len() >= MOST_CONTROLS {
+                let silent = self.all.iter().position(|c| !c.has_line());
+                // If all have something to say, the newest one is hung up on.
+                let Some(silent) = silent else { return };
+                self.all.remove(silent);
+            }
+            let mut control = Control::new(stream);
+            // Mostly its order has come with it.
+            control.receive(scratch);
+            self.all.push(control);
+        }
+    }
+
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Control> {
+        self.all.iter_mut()
+    }
+
+    pub fn forget_gone(&mut self) {
+        self.all.retain(|c| !c.gone);
     }
 }

@@ -8,6 +8,7 @@
 //! in what it returns.
 
 pub mod client;
+mod clients;
 pub mod clock;
 pub mod control;
 pub mod fault;

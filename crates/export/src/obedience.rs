@@ -127,7 +127,7 @@ impl<M: Model> Service<M> {
         ))
     }
 
-    fn take_pending(&mut self) -> Vec<Pending> {
+    pub(crate) fn take_pending(&mut self) -> Vec<Pending> {
         self.free.clear();
         self.outstanding = 0;
         self.completions.clear();

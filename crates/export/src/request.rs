@@ -66,7 +66,18 @@ impl Action {
     }
 }
 
+/// Discards and zeroes of more than this become several commands, as block layers cut them.
+pub(crate) const LARGEST_COMMAND: u64 = 32 << 20;
+
 impl Request {
+    /// How many commands of a device it becomes.
+    pub(crate) fn commands(&self) -> u64 {
+        if self.payload() > 0 {
+            return 1;
+        }
+        u64::from(self.length).div_ceil(LARGEST_COMMAND).max(1)
+    }
+
     /// Bytes of data that pass with it in either direction.
     pub const fn payload(&self) -> usize {
         self.action.payload(self.length)

@@ -5,7 +5,8 @@
 //! system wakes a sleeper late.
 
 use crate::client::Client;
-use crate::control::Control;
+use crate::clients::Clients;
+use crate::control::Controls;
 use crate::fault::Order;
 use crate::lateness::{Lateness, LatenessReport};
 use crate::model::Model;
@@ -15,20 +16,21 @@ use crate::nbd::socket::{Listener, Stream};
 use crate::request::{Done, Origin};
 use crate::service::Service;
 #[cfg(target_os = "linux")]
-use crate::vhost::Disk;
+use crate::vhost::{Disk, Machines};
 use nandscope_units::Nanos;
 use rustix::event::{PollFd, PollFlags, Timespec};
-use std::collections::BTreeMap;
 use std::io;
 use std::rc::Rc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-/// Clients at a time; the next ones are sent away.
-const MOST_CLIENTS: usize = 256;
-/// Who may give orders at a time; the next ones wait.
-const MOST_CONTROLS: usize = 16;
-/// Bytes of all clients under way beyond which only those who have nothing may ask for more.
-const MOST_BYTES: usize = 1 << 30;
+/// Connections that are accepted in one turn.
+const ACCEPTED_IN_TURN: usize = 64;
+/// Commands that the device is given in one turn.
+const COMMANDS_IN_TURN: u64 = 4096;
+/// Steps of the device at the end between two looks at the clock.
+const STEPS_AT_END: usize = 1000;
+/// How long the device may work at the end, on the wall, for what was asked of it.
+const END: Duration = Duration::from_millis(500);
 /// The last stretch before an event, which is not slept.
 const SPIN: Nanos = Nanos::from_micros(60);
 /// How long a sleep may be, so that the wish to stop is noticed.
@@ -42,15 +44,15 @@ pub struct Server<M> {
     service: Service<M>,
     export: Rc<Export>,
     listeners: Vec<Listener>,
-    clients: BTreeMap<u64, Box<dyn Client>>,
+    clients: Clients,
     #[cfg(target_os = "linux")]
-    machines_at: Option<(Listener, Disk)>,
-    orders_at: Option<Listener>,
-    controls: Vec<Control>,
-    next_client: u64,
+    machines: Option<Machines>,
+    controls: Controls,
     lateness: Lateness,
     scratch: Vec<u8>,
     done: Vec<Done>,
+    /// Requests have come that were not given to the device yet.
+    hurry: bool,
     began: Instant,
 }
 
@@ -61,15 +63,14 @@ impl<M: Model> Server<M> {
             service,
             export: Rc::new(export),
             listeners,
-            clients: BTreeMap::new(),
+            clients: Clients::default(),
             #[cfg(target_os = "linux")]
-            machines_at: None,
-            orders_at: None,
-            controls: Vec::new(),
-            next_client: 0,
+            machines: None,
+            controls: Controls::default(),
             lateness: Lateness::default(),
             scratch: vec![0; SCRATCH],
             done: Vec::new(),
+            hurry: false,
             began: Instant::now(),
         }
     }
@@ -87,43 +88,28 @@ impl<M: Model> Server<M> {
 
     /// Takes a client of whatever protocol.
     pub fn add(&mut self, client: Box<dyn Client>) {
-        self.clients.insert(self.next_client, client);
-        self.next_client += 1;
+        self.clients.add(client);
     }
 
     /// Serves virtual machine monitors that come here, by vhost-user, with this disk.
     #[cfg(target_os = "linux")]
     #[must_use]
     pub fn with_machines_at(mut self, listener: Listener, disk: Disk) -> Self {
-        self.machines_at = Some((listener, disk));
+        self.machines = Some(Machines::new(listener, disk));
         self
-    }
-
-    /// Takes in a monitor that has connected, if one has.
-    #[cfg(target_os = "linux")]
-    fn accept_machine(&mut self) {
-        let Some((listener, disk)) = &self.machines_at else {
-            return;
-        };
-        // One that cannot be served is hung up on.
-        if let Ok(Stream::Unix(stream)) = listener.accept()
-            && self.clients.len() < MOST_CLIENTS
-            && let Ok(client) = crate::vhost::accept(stream, *disk)
-        {
-            self.add(Box::new(client));
-        }
     }
 
     /// Takes orders for faults here.
     #[must_use]
     pub fn with_orders_at(mut self, listener: Listener) -> Self {
-        self.orders_at = Some(listener);
+        self.controls = Controls::at(listener);
         self
     }
 
     /// Serves until `stop` says so, or nobody is there and nobody can come, as when the only file is
     /// unmounted; then lets the device finish what was asked of it, and sends the answers that go
-    /// without waiting.
+    /// without waiting. Where the device needs longer than half a second for that, requests stay
+    /// open ([`Service::outstanding`]): their clients hear nothing.
     ///
     /// # Errors
     /// Where the system does not let it wait for sockets or write its journal.
@@ -145,7 +131,12 @@ impl<M: Model> Server<M> {
                 self.take_requests();
             }
         }
-        self.service.drain(&mut self.done);
+        self.finish()
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        let began = Instant::now();
+        while !self.service.drain(STEPS_AT_END, &mut self.done) && began.elapsed() < END {}
         self.commit()?;
         self.hand_over();
         self.clients.clear();
@@ -154,7 +145,7 @@ impl<M: Model> Server<M> {
 
     fn is_deserted(&self) -> bool {
         #[cfg(target_os = "linux")]
-        let machines_may_come = self.machines_at.is_some();
+        let machines_may_come = self.machines.is_some();
         #[cfg(not(target_os = "linux"))]
         let machines_may_come = false;
         self.clients.is_empty() && self.listeners.is_empty() && !machines_may_come
@@ -179,9 +170,10 @@ impl<M: Model> Server<M> {
         Nanos(u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
 
-    /// How long to sleep: not at all where the next event is near.
+    /// How long to sleep: not at all where the next event is near, or something is left to be done.
     fn patience(&self) -> Timespec {
         let sleep = match self.service.due() {
+            _ if self.hurry => Nanos::ZERO,
             None => LONGEST_SLEEP,
             Some(due) => due.saturating_sub(self.wall() + SPIN).min(LONGEST_SLEEP),
         };
@@ -192,32 +184,24 @@ impl<M: Model> Server<M> {
         }
     }
 
-    /// Whether so much is under way that only who has nothing may ask for more.
-    fn is_crowded(&self) -> bool {
-        let held: usize = self.clients.values().map(|c| c.held()).sum();
-        held > MOST_BYTES
-    }
-
     /// Waits for sockets or the device, whichever comes first, and reads what came.
     fn wait_and_receive(&mut self) -> io::Result<()> {
-        let (patience, crowded) = (self.patience(), self.is_crowded());
-        let mut waiting: Vec<PollFd<'_>> =
-            Vec::with_capacity(self.listeners.len() + self.clients.len());
+        let (patience, room) = (self.patience(), self.clients.room());
+        let mut waiting: Vec<PollFd<'_>> = Vec::with_capacity(self.listeners.len() + 8);
         for listener in &self.listeners {
             waiting.push(PollFd::new(listener, PollFlags::IN));
         }
-        let mut ends = Vec::with_capacity(self.clients.len());
-        for client in self.clients.values() {
-            client.wait_for(crowded, &mut waiting);
-            ends.push(waiting.len());
-        }
-        waiting.extend(self.controls.iter().map(Control::descriptor));
-        if let Some(listener) = &self.orders_at {
-            waiting.push(PollFd::new(listener, PollFlags::IN));
-        }
         #[cfg(target_os = "linux")]
-        if let Some((listener, _)) = &self.machines_at {
-            waiting.push(PollFd::new(listener, PollFlags::IN));
+        if let Some(machines) = &self.machines {
+            waiting.push(machines.descriptor());
+        }
+        let doors = waiting.len();
+        self.controls.wait_for(&mut waiting);
+        let controls = waiting.len();
+        let mut ends = Vec::new();
+        for client in self.clients.iter() {
+            client.wait_for(room.of(client), &mut waiting);
+            ends.push(waiting.len());
         }
         match rustix::event::poll(&mut waiting, Some(&patience)) {
             Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(()),
@@ -225,48 +209,44 @@ impl<M: Model> Server<M> {
             Err(e) => return Err(e.into()),
         }
         let ready: Vec<PollFlags> = waiting.iter().map(PollFd::revents).collect();
-        let (listeners, mut begin) = (&ready[..self.listeners.len()], self.listeners.len());
-        for (client, end) in self.clients.values_mut().zip(ends) {
-            client.take_events(
-                &ready[begin..end],
-                crowded,
-                &mut self.scratch,
-                self.service.store(),
-            );
+        let mut begin = controls;
+        for (client, end) in self.clients.iter_mut().zip(ends) {
+            let store = self.service.store();
+            let room = room.of(&**client);
+            client.take_events(&ready[begin..end], room, &mut self.scratch, store);
             begin = end;
         }
-        let (controls, rest) = ready[begin..].split_at(self.controls.len());
-        let (orders, machines) = rest.split_at(usize::from(self.orders_at.is_some()));
-        for (control, flags) in self.controls.iter_mut().zip(controls) {
-            if !flags.is_empty() {
-                control.receive(&mut self.scratch);
-            }
-        }
-        if let (Some(listener), Some(flags)) = (&self.orders_at, orders.first())
-            && !flags.is_empty()
-            && self.controls.len() < MOST_CONTROLS
-            && let Ok(stream) = listener.accept()
-        {
-            self.controls.push(Control::new(stream));
-        }
-        let has_machine = machines.iter().any(|flags| !flags.is_empty());
-        for (index, _) in listeners.iter().enumerate().filter(|(_, r)| !r.is_empty()) {
-            self.accept(index);
-        }
-        #[cfg(target_os = "linux")]
-        if has_machine {
-            self.accept_machine();
+        self.controls
+            .take_events(&ready[doors..controls], &mut self.scratch);
+        if ready[..doors].iter().any(|flags| !flags.is_empty()) {
+            self.accept();
         }
         Ok(())
     }
 
-    fn accept(&mut self, listener: usize) {
-        while let Ok(stream) = self.listeners[listener].accept() {
-            if self.clients.len() >= MOST_CLIENTS {
-                // Closed without a word; the protocol has none for this.
-                drop(stream);
-            } else if self.adopt(stream).is_err() {
+    /// Lets in who waits at the doors.
+    fn accept(&mut self) {
+        for listener in 0..self.listeners.len() {
+            for _ in 0..ACCEPTED_IN_TURN {
+                let Ok(stream) = self.listeners[listener].accept() else {
+                    break;
+                };
+                // Where there is no room it is closed without a word; the protocol has none for this.
+                if self.clients.make_room() && self.adopt(stream).is_err() {
+                    break;
+                }
+            }
+        }
+        #[cfg(target_os = "linux")]
+        for _ in 0..ACCEPTED_IN_TURN {
+            let Some(accepted) = self.machines.as_ref().and_then(|m| m.accept(self.wall())) else {
                 break;
+            };
+            // One that cannot be served is hung up on.
+            if let Ok(client) = accepted
+                && self.clients.make_room()
+            {
+                self.clients.add(Box::new(client));
             }
         }
     }
@@ -278,7 +258,7 @@ impl<M: Model> Server<M> {
 
     fn take_orders(&mut self) -> io::Result<()> {
         let now = self.wall();
-        for control in &mut self.controls {
+        for control in self.controls.iter_mut() {
             while let Some(line) = control.next_line() {
                 let obeyed = line
                     .parse::<Order>()
@@ -290,34 +270,41 @@ impl<M: Model> Server<M> {
                 });
             }
         }
-        self.controls.retain(|c| !c.is_over());
+        self.controls.forget_gone();
         Ok(())
     }
 
-    /// Hands what the clients asked to the service.
+    /// Hands what the clients asked to the service, so much that a turn stays short.
     fn take_requests(&mut self) {
-        let (now, crowded) = (self.wall(), self.is_crowded());
-        for (number, client) in &mut self.clients {
-            while let Some((cookie, request)) = client.next_request(crowded) {
+        let now = self.wall();
+        let (mut room, mut left) = (self.clients.room(), COMMANDS_IN_TURN);
+        for (number, client) in self.clients.in_turn() {
+            while left > 0 {
+                let before = client.held();
+                let next = client.next_request(room.of(&**client));
+                room = room.after(before, client.held());
+                let Some((cookie, request)) = next else { break };
+                left = left.saturating_sub(request.commands());
                 let origin = Origin {
-                    connection: *number,
+                    connection: number,
                     cookie,
                 };
                 self.service.submit(origin, request, now);
             }
             client.send(self.service.store());
         }
-        self.clients.retain(|_, c| !c.is_over(now));
+        self.hurry = left == 0;
+        self.clients.forget_gone(now);
     }
 
     /// Hands what is done to those who asked for it, and notes how late that is.
     fn hand_over(&mut self) {
         for done in &self.done {
-            if let Some(client) = self.clients.get_mut(&done.origin.connection) {
+            if let Some(client) = self.clients.get_mut(done.origin.connection) {
                 client.reply(done, self.service.store());
             }
         }
-        for client in self.clients.values_mut() {
+        for client in self.clients.iter_mut() {
             client.send(self.service.store());
         }
         let now = self.wall();

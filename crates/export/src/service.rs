@@ -15,14 +15,15 @@ use crate::journal::Keeping;
 use crate::model::Model;
 use crate::overhead::Overhead;
 use crate::record::Recording;
-use crate::request::{Action, Done, Origin, Refusal, Request};
+use crate::request::{Action, Done, LARGEST_COMMAND, Origin, Refusal, Request};
 use crate::store::{Store, StoreError};
 use crate::undo::Undo;
 use nandscope_device::{Command, CommandKind, Completion, Status};
 use nandscope_units::{Bytes, Lba, Nanos, SECTOR_BYTES};
 
-/// Discards and zeroes of more than this become several commands, as block layers cut them.
-const LARGEST_COMMAND: u64 = 32 << 20;
+/// Steps of the device at a time, so that nobody waits for long where it computes more slowly than
+/// its time passes.
+const MOST_STEPS: usize = 10_000;
 
 /// Writes after which it is seen how many are on the medium.
 const WRITES_BETWEEN_LOOKS: u64 = 32;
@@ -202,37 +203,52 @@ impl<M: Model> Service<M> {
     }
 
     /// Lets the device come to the present and appends what is done. At [`Speed::Max`] it comes as
-    /// far as half of the requests are done, so that clients can keep its queue filled.
+    /// far as half of the requests are done, so that clients can keep its queue filled. It comes
+    /// less far where that takes many steps; then [`Service::due`] is in the past.
     pub fn run(&mut self, wall: Nanos, done: &mut Vec<Done>) {
         match self.clock.device_time(wall) {
-            Some(present) => {
-                while let Some(event) = self.model.next_event().filter(|e| *e <= present) {
-                    self.step(event);
-                }
-            }
+            Some(present) => self.step_while(MOST_STEPS, |_, event| event <= present),
             None => {
                 let enough = self.outstanding / 2;
-                while self.outstanding > enough
-                    && let Some(event) = self.model.next_event()
-                {
-                    self.step(event);
-                }
+                self.step_while(MOST_STEPS, |service, _| service.outstanding > enough);
             }
         }
+        self.give_up_without_events(wall);
         let late = self.delayed.partition_point(|done| done.due <= wall);
         done.append(&mut self.ready);
         done.extend(self.delayed.drain(..late));
     }
 
-    /// Lets the device finish every request at once, without waiting for the wall.
-    pub fn drain(&mut self, done: &mut Vec<Done>) {
-        while self.outstanding > 0
-            && let Some(event) = self.model.next_event()
-        {
-            self.step(event);
-        }
+    /// Lets the device finish its requests without waiting for the wall, in so many steps at most;
+    /// returns whether none is left.
+    pub fn drain(&mut self, steps: usize, done: &mut Vec<Done>) -> bool {
+        self.step_while(steps, |service, _| service.outstanding > 0);
+        self.give_up_without_events(Nanos::ZERO);
         done.append(&mut self.ready);
         done.append(&mut self.delayed);
+        self.outstanding == 0
+    }
+
+    /// Lets what the device has planned happen while `more` says so of its time, up to `most` times.
+    fn step_while(&mut self, most: usize, more: impl Fn(&Self, Nanos) -> bool) {
+        for _ in 0..most {
+            match self.model.next_event() {
+                Some(event) if more(self, event) => self.step(event),
+                _ => return,
+            }
+        }
+    }
+
+    /// A device with requests and nothing planned will never complete them, which would be a fault
+    /// of the model: their clients get errors instead of no answer.
+    fn give_up_without_events(&mut self, wall: Nanos) {
+        if self.outstanding == 0 || self.model.next_event().is_some() {
+            return;
+        }
+        for pending in self.take_pending() {
+            let why = Refusal::Failed("the device does not answer any more".to_string());
+            self.refuse(pending.origin, &pending.request, why, wall);
+        }
     }
 
     fn step(&mut self, event: Nanos) {
@@ -247,10 +263,10 @@ impl<M: Model> Service<M> {
             return now;
         };
         let at = made.max(now);
-        while let Some(event) = self.model.next_event().filter(|e| *e < at) {
-            self.step(event);
-        }
-        at
+        self.step_while(MOST_STEPS, |_, event| event < at);
+        // A device that computes too slowly gets it earlier in its own time.
+        let next = self.model.next_event().unwrap_or(at);
+        at.min(next).max(self.model.now())
     }
 
     fn give(&mut self, slot: usize, kind: CommandKind, lba: Lba, sectors: u32, at: Nanos) {

@@ -212,7 +212,7 @@ impl Card {
         self.1 += 1;
         self.0.submit(origin(self.1), request, NOW);
         let mut done = Vec::new();
-        self.0.drain(&mut done);
+        self.0.drain(usize::MAX, &mut done);
         assert_eq!(done.len(), 1);
         done.remove(0).outcome
     }

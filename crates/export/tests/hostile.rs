@@ -11,6 +11,7 @@ use nandscope_units::Nanos;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use support::{Client, Serving, export, go, request};
@@ -138,15 +139,91 @@ fn two_hundred_connections() {
         assert_eq!(client.read((i as u64) << 12, 512), [i as u8; 512]);
     }
     drop(idle);
-    // Beyond the limit nobody is let in, and nobody is thrown out.
+    // Beyond the limit those have to go who have said nothing for longest, and nobody else.
     let mut more: Vec<_> = (0..200).map(|_| serving.stream()).collect();
-    let refused = more
-        .iter_mut()
-        .map(|stream| stream.read_exact(&mut [0; 18]))
-        .filter(Result::is_err)
-        .count();
-    assert!((44..=144).contains(&refused), "{refused}");
-    assert_eq!(clients[0].read(0, 512), [0; 512]);
+    let mut newest = serving.client(true);
+    assert_eq!(newest.read(0, 512), [0; 512]);
+    assert!(Client(more.remove(0)).is_dropped());
+    let mut last = more.pop().unwrap();
+    last.read_exact(&mut [0; 18]).unwrap();
+    for (i, client) in clients.iter_mut().enumerate() {
+        assert_eq!(client.read((i as u64) << 12, 512), [i as u8; 512]);
+    }
+}
+
+/// 300 who connect and say nothing, here and where orders are taken, lock nobody out.
+#[test]
+fn the_silent_lock_nobody_out() {
+    let path = std::env::temp_dir().join(format!("nandscope-silent-{}.ctl", std::process::id()));
+    let orders = Listener::open(&Address::Unix(path.clone())).unwrap();
+    let serving = Serving::start_with(export(), FAST, |server| server.with_orders_at(orders));
+    let mut silent: Vec<_> = (0..300).map(|_| serving.stream()).collect();
+    // A half of the greeting does not count either.
+    for stream in &mut silent {
+        let _ = stream.write_all(&[0; 2]);
+    }
+    let began = Instant::now();
+    let mut good = serving.client(true);
+    assert_eq!(good.write(0, 0, &[5; 512]), 0);
+    let controls: Vec<_> = (0..300)
+        .map(|_| UnixStream::connect(&path).unwrap())
+        .collect();
+    let mut order = UnixStream::connect(&path).unwrap();
+    order
+        .set_read_timeout(Some(Duration::from_secs(20)))
+        .unwrap();
+    order.write_all(b"power off\n").unwrap();
+    let mut answer = [0; 6];
+    order.read_exact(&mut answer).unwrap();
+    assert_eq!(&answer, b"error:", "these tests know no faults");
+    // Before any of the silent ones has come to the end of its time.
+    assert!(began.elapsed() < Duration::from_secs(8));
+    assert_eq!(good.read(0, 512), [5; 512]);
+    drop((silent, controls));
+}
+
+/// 12 clients that stop in the middle of a write of 32 MiB: there is no room for all, small requests
+/// of others are served at once, and a large one gets room when a half has had its time.
+#[test]
+fn halves_of_writes_take_bounded_memory() {
+    let serving = Serving::start(export(), FAST);
+    let mut honest = serving.client(true);
+    let before = resident();
+    let halves: Vec<_> = (0..12)
+        .map(|_| {
+            let mut client = serving.client(true);
+            client.0.set_nonblocking(true).unwrap();
+            let mut half = request(0, command::WRITE, 1, 0, 32 << 20);
+            half.resize(12 << 20, 0xee);
+            std::thread::spawn(move || {
+                let (began, mut sent) = (Instant::now(), 0);
+                while sent < half.len() && began.elapsed() < Duration::from_secs(3) {
+                    match client.0.write(&half[sent..]) {
+                        Ok(length) => sent += length,
+                        Err(e) if e.kind() == ErrorKind::WouldBlock => {
+                            std::thread::sleep(Duration::from_millis(5));
+                        }
+                        Err(_) => break,
+                    }
+                }
+                (client, sent == half.len())
+            })
+        })
+        .collect();
+    // Small requests, which need little room, all the time.
+    for round in 0..50 {
+        assert_eq!(honest.read(0, 4096), vec![0; 4096], "{round}");
+    }
+    let halves: Vec<_> = halves.into_iter().map(|h| h.join().unwrap()).collect();
+    let whole = halves.iter().filter(|(_, is_whole)| *is_whole).count();
+    assert!((1..12).contains(&whole), "{whole} were taken in");
+    if let (Some(before), Some(after)) = (before, resident()) {
+        // What the writers above keep is 144 MiB.
+        let limit = (144 + 256 + 100) << 20;
+        assert!(after < before + limit, "{before} bytes, then {after}");
+    }
+    assert_eq!(honest.write(0, 0, &vec![0x3c; 32 << 20]), 0);
+    assert_eq!(honest.read(32 << 20, 4096), vec![0; 4096]);
 }
 
 #[test]
@@ -173,6 +250,20 @@ fn sockets_are_private() {
     let file = Listener::open(&Address::Unix(left.clone())).unwrap_err();
     assert!(file.to_string().contains("file of that name"), "{file}");
     assert_eq!(std::fs::read_to_string(&left).unwrap(), "a file");
+    std::fs::remove_file(&left).unwrap();
+    // What has taken the place of a socket of ours is not removed with it.
+    let replaced = Listener::open(&Address::Unix(left.clone())).unwrap();
+    std::fs::remove_file(&left).unwrap();
+    std::fs::write(&left, "another file").unwrap();
+    drop(replaced);
+    assert_eq!(std::fs::read_to_string(&left).unwrap(), "another file");
+    std::fs::remove_file(&left).unwrap();
+    // One whose queue is full answers later: it is neither taken over nor waited for.
+    let busy = std::os::unix::net::UnixListener::bind(&left).unwrap();
+    rustix::net::listen(&busy, 0).unwrap();
+    let _waiting = UnixStream::connect(&left).unwrap();
+    let taken = Listener::open(&Address::Unix(left.clone())).unwrap_err();
+    assert!(taken.to_string().contains("another server"), "{taken}");
     std::fs::remove_file(&left).unwrap();
 
     let tcp = Listener::open(&Address::Tcp(0)).unwrap();

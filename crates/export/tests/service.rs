@@ -278,7 +278,7 @@ fn what_the_device_is_asked_to_do() {
         };
         service.submit(origin(0), request, Nanos(0));
         let mut done = Vec::new();
-        service.drain(&mut done);
+        service.drain(usize::MAX, &mut done);
         assert_eq!(service.model().seen, expected, "{action:?}");
         assert_eq!(done.len(), 1);
         let refused = Err(Refusal::Unsupported);
@@ -306,7 +306,7 @@ fn a_write_becomes_contents_when_it_is_done() {
         service.submit(origin(0), request(Action::Write, 4096, 512), Nanos(MS));
         service.submit(origin(1), request(action, 4096, 512), Nanos(MS));
         let mut done = Vec::new();
-        service.drain(&mut done);
+        service.drain(usize::MAX, &mut done);
         assert_eq!(bytes(service.store(), 4096), [0; 4], "{action:?}");
     }
 }
@@ -323,7 +323,7 @@ fn a_recording_can_be_read_as_a_trace() {
     }
     service.submit(origin(0), request(Action::Flush, 0, 0), Nanos(13 * MS));
     let mut done = Vec::new();
-    service.drain(&mut done);
+    service.drain(usize::MAX, &mut done);
     let (_, _, recording) = service.into_parts();
     let file = recording.unwrap().to_nstrace("card", "A card");
     let (header, trace) = read_nstrace("t", &file).unwrap();

@@ -4,36 +4,30 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![cfg(target_os = "linux")]
 
+#[path = "support/monitor.rs"]
+mod monitor;
 mod support;
 
+use monitor::*;
 use nandscope_export::nbd::socket::{Address, Listener};
 use nandscope_export::vhost::Disk;
 use nandscope_units::Nanos;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{MemfdFlags, SealFlags};
-use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
-use std::io::{IoSlice, Read, Write};
-use std::mem::MaybeUninit;
+use std::fs::File;
+use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 use support::{CAPACITY, Serving, export};
 
-/// A message: number, flags, length that it claims, what follows.
-fn message(request: u32, flags: u32, length: u32, body: &[u8]) -> Vec<u8> {
-    let mut bytes = [request, flags, length].map(u32::to_ne_bytes).concat();
-    bytes.extend(body);
-    bytes
+fn socket(name: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("nandscope-{name}-{}.sock", std::process::id()))
 }
 
-const VERSION: u32 = 1;
-const GET_FEATURES: u32 = 1;
-const SET_FEATURES: u32 = 2;
-const SET_MEM_TABLE: u32 = 5;
-const SET_VRING_NUM: u32 = 8;
-const SET_VRING_ADDR: u32 = 9;
-const GET_CONFIG: u32 = 24;
-
-fn serving(path: &std::path::Path) -> Serving {
+fn serving(path: &Path) -> Serving {
     let listener = Listener::open(&Address::Unix(path.to_path_buf())).unwrap();
     let disk = Disk {
         size: CAPACITY,
@@ -48,7 +42,7 @@ fn serving(path: &std::path::Path) -> Serving {
 
 #[test]
 fn monitors_that_break_the_protocol_are_hung_up_on() {
-    let path = std::env::temp_dir().join(format!("nandscope-vhost-{}.sock", std::process::id()));
+    let path = socket("vhost");
     let serving = serving(&path);
     let mut honest = serving.client(true);
     assert_eq!(honest.write(0, 0, &[7; 4096]), 0);
@@ -137,55 +131,171 @@ fn monitors_that_break_the_protocol_are_hung_up_on() {
     );
 }
 
-const SET_OWNER: u32 = 3;
-const MEMORY: u64 = 1 << 20;
-
-/// Offers memory to the server; gives the memory and whether the server still talks.
-fn offer_memory(path: &std::path::Path, seals: SealFlags) -> (OwnedFd, bool) {
-    let flags = MemfdFlags::ALLOW_SEALING | MemfdFlags::CLOEXEC;
-    let memory = rustix::fs::memfd_create("guest", flags).unwrap();
-    rustix::fs::ftruncate(&memory, MEMORY).unwrap();
-    rustix::fs::fcntl_add_seals(&memory, seals).unwrap();
-    let mut body = [1u32, 0].map(u32::to_ne_bytes).concat();
-    body.extend([0u64, MEMORY, 1 << 40, 0].map(u64::to_ne_bytes).concat());
-    let table = message(SET_MEM_TABLE, VERSION, body.len() as u32, &body);
-
-    let mut monitor = UnixStream::connect(path).unwrap();
-    let patience = Some(Duration::from_secs(20));
-    monitor.set_read_timeout(patience).unwrap();
-    monitor
-        .write_all(&message(SET_OWNER, VERSION, 0, &[]))
-        .unwrap();
-    let descriptors = [memory.as_fd()];
-    let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut control = SendAncillaryBuffer::new(&mut room);
-    assert!(control.push(SendAncillaryMessage::ScmRights(&descriptors)));
-    let sent = sendmsg(
-        &monitor,
-        &[IoSlice::new(&table)],
-        &mut control,
-        SendFlags::empty(),
-    );
-    assert_eq!(sent.unwrap(), table.len());
-    let _ = monitor.write_all(&message(GET_FEATURES, VERSION, 0, &[]));
-    let answers = monitor.read_exact(&mut [0; 20]).is_ok();
-    (memory, answers)
+/// Offers memory to the server; gives whether the server still talks.
+fn takes_memory(path: &Path, memory: &OwnedFd) -> bool {
+    let mut monitor = Monitor::connect(path);
+    monitor.say(SET_OWNER, &[], None);
+    monitor.give_memory(memory.as_fd());
+    monitor.is_heard()
 }
 
 /// Memory that can be cut off would end the server once it is touched: it is refused. What is taken
 /// cannot be cut off.
 #[test]
 fn memory_that_can_shrink_is_refused() {
-    let path = std::env::temp_dir().join(format!("nandscope-shrink-{}.sock", std::process::id()));
+    let path = socket("shrink");
     let serving = serving(&path);
     let mut honest = serving.client(true);
-    let (_, answers) = offer_memory(&path, SealFlags::empty());
-    assert!(!answers);
-    let (_, answers) = offer_memory(&path, SealFlags::GROW);
-    assert!(!answers);
-    let (memory, answers) = offer_memory(&path, SealFlags::SHRINK);
-    assert!(answers);
+    let sealed = |seals| memory(MemfdFlags::empty(), seals).unwrap();
+    assert!(!takes_memory(&path, &sealed(SealFlags::empty())));
+    assert!(!takes_memory(&path, &sealed(SealFlags::GROW)));
+    let memory = sealed(SealFlags::SHRINK);
+    assert!(takes_memory(&path, &memory));
     let shrunk = rustix::fs::ftruncate(&memory, 0);
     assert_eq!(shrunk, Err(rustix::io::Errno::PERM));
     assert_eq!(honest.write(0, 0, &[7; 4096]), 0);
+}
+
+/// Pages of 2 MiB may be missing once they are touched, which ends who touches them.
+#[test]
+fn memory_of_huge_pages_is_refused() {
+    let path = socket("huge");
+    let serving = serving(&path);
+    let mut honest = serving.client(true);
+    match memory(MemfdFlags::HUGETLB, SealFlags::SHRINK) {
+        Ok(huge) => assert!(!takes_memory(&path, &huge)),
+        Err(error) => eprintln!("SKIPPED: this kernel has no huge pages: {error}"),
+    }
+    assert_eq!(honest.write(0, 0, &[7; 4096]), 0);
+}
+
+/// Waits until something is so.
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < Duration::from_secs(20), "never: {what}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// The counter of its call descriptor is full, so that a write to it waits for ever.
+#[test]
+fn a_guest_that_cannot_be_called_holds_nobody_up() {
+    let path = socket("full");
+    let serving = serving(&path);
+    let mut honest = serving.client(true);
+    // A write of 1 waits at this value already.
+    let (call, kick) = (event(u64::MAX - 1), event(0));
+    let mut monitor = Monitor::connect(&path);
+    monitor.set_up();
+    monitor.give(SET_VRING_CALL, call.as_fd());
+    monitor.give(SET_VRING_KICK, kick.as_fd());
+    assert!(monitor.is_heard());
+    monitor.put_read();
+    (&kick).write_all(&1u64.to_ne_bytes()).unwrap();
+    wait_until("the guest's request is answered", || monitor.answered() > 0);
+    for _ in 0..10 {
+        assert_eq!(honest.write(0, 0, &[7; 4096]), 0);
+    }
+    // Who lets its counter run full is hung up on.
+    assert!(monitor.stream.read_to_end(&mut Vec::new()).is_ok());
+}
+
+/// Another one takes what was to be read from the kick descriptor, and makes the call descriptor
+/// block again and again: neither keeps the server.
+#[test]
+fn a_guest_that_races_for_its_descriptors_holds_nobody_up() {
+    let path = socket("race");
+    let serving = serving(&path);
+    let mut honest = serving.client(true);
+    let (call, kick) = (event(u64::MAX - 1), event(1));
+    let stop = Arc::new(AtomicBool::new(false));
+    let racing: Vec<_> = [call.try_clone().unwrap(), kick.try_clone().unwrap()]
+        .into_iter()
+        .map(|event| {
+            let stop = stop.clone();
+            std::thread::spawn(move || {
+                let counter = &mut [0; 8][..];
+                while !stop.load(Ordering::Relaxed) {
+                    let flags = rustix::fs::fcntl_getfl(&event).unwrap();
+                    let blocking = flags - rustix::fs::OFlags::NONBLOCK;
+                    rustix::fs::fcntl_setfl(&event, blocking).unwrap();
+                    let pieces = &mut [std::io::IoSliceMut::new(counter)];
+                    let now = rustix::io::ReadWriteFlags::NOWAIT;
+                    let taken = rustix::io::preadv2(&event, pieces, u64::MAX, now);
+                    if taken.is_ok() {
+                        // As full, and as readable, as it was.
+                        let _ = rustix::io::write(&event, counter);
+                    }
+                }
+            })
+        })
+        .collect();
+    for _ in 0..20 {
+        let mut monitor = Monitor::connect(&path);
+        monitor.set_up();
+        monitor.give(SET_VRING_CALL, call.as_fd());
+        monitor.give(SET_VRING_KICK, kick.as_fd());
+        let _ = monitor.is_heard();
+        monitor.put_read();
+        assert_eq!(honest.write(0, 0, &[7; 4096]), 0);
+    }
+    stop.store(true, Ordering::Relaxed);
+    // One may wait for its own counter now.
+    drain(&call);
+    racing.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+fn drain(event: &File) {
+    let mut counter = [0; 8];
+    let pieces = &mut [std::io::IoSliceMut::new(&mut counter)];
+    let _ = rustix::io::preadv2(event, pieces, u64::MAX, rustix::io::ReadWriteFlags::NOWAIT);
+}
+
+/// A pipe that nobody reads, a socket, a plain file: only event descriptors are taken.
+#[test]
+fn descriptors_of_other_kinds_are_refused() {
+    let path = socket("kinds");
+    let serving = serving(&path);
+    let mut honest = serving.client(true);
+    let (_reader, writer) = std::io::pipe().unwrap();
+    let (socket, _peer) = UnixStream::pair().unwrap();
+    let plain = memory(MemfdFlags::empty(), SealFlags::empty()).unwrap();
+    let terminal = File::open("/dev/null").unwrap();
+    for request in [SET_VRING_CALL, SET_VRING_KICK] {
+        let others = [
+            writer.as_fd(),
+            socket.as_fd(),
+            plain.as_fd(),
+            terminal.as_fd(),
+        ];
+        for other in others {
+            let mut monitor = Monitor::connect(&path);
+            monitor.set_up();
+            assert!(monitor.is_heard());
+            monitor.give(request, other);
+            assert!(!monitor.is_heard(), "{request} {other:?}");
+        }
+    }
+    assert_eq!(honest.write(0, 0, &[7; 4096]), 0);
+}
+
+/// Messages without end, and answers that nobody reads, take neither the server's time nor memory.
+#[test]
+fn a_monitor_that_never_stops_talking() {
+    let path = socket("flood");
+    let serving = serving(&path);
+    let mut honest = serving.client(true);
+    let monitor = Monitor::connect(&path);
+    monitor.set_up();
+    let mut sender = monitor.stream.try_clone().unwrap();
+    let flood: Vec<u8> = message(SET_VRING_BASE, VERSION, 8, &[0; 8]).repeat(1000);
+    let asks: Vec<u8> = message(GET_FEATURES, VERSION, 0, &[]).repeat(1000);
+    let talking = std::thread::spawn(move || {
+        (0..200).all(|_| sender.write_all(&flood).is_ok()) && sender.write_all(&asks).is_ok()
+    });
+    for round in 0..100 {
+        assert_eq!(honest.write(0, 0, &[round; 4096]), 0);
+    }
+    assert!(talking.join().unwrap());
 }

@@ -17,6 +17,7 @@ use nandscope_units::Nanos;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 /// Where the state of the device is kept, beside its contents.
@@ -148,6 +149,9 @@ pub fn recover(store: &Path, console: &Console) -> Result<(), Failure> {
 pub struct Keeper {
     store: PathBuf,
     state: PathBuf,
+    /// Whether the state belongs to the end already; held while it is written.
+    ended: Arc<Mutex<bool>>,
+    #[cfg_attr(not(test), expect(dead_code, reason = "nobody waits for it but tests"))]
     following: JoinHandle<Result<(), Failure>>,
 }
 
@@ -169,13 +173,16 @@ impl Keeper {
         }
         let (closed, files) = channel();
         let place = state.clone();
+        let ended = Arc::<Mutex<bool>>::default();
+        let until = ended.clone();
         let following = std::thread::Builder::new()
             .name("state".to_string())
-            .spawn(move || follow(&place, &files))
+            .spawn(move || follow(&place, &files, &until))
             .map_err(|e| Failure::file(format!("no thread to keep the state: {e}")))?;
         let keeper = Keeper {
             store: store.to_path_buf(),
             state,
+            ended,
             following,
         };
         let files = Files {
@@ -192,20 +199,29 @@ impl Keeper {
     /// Where it cannot be written.
     pub fn end(self, simulated: &Simulated, device: &Device) -> Result<(), Failure> {
         // What went wrong while it followed does not matter any more: the whole state comes now.
-        let _ = self.following.join();
+        *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = true;
         write_state(&self.state, &Kept::of(simulated), device)?;
         remove(&journals(&self.store))
+    }
+
+    /// Leaves state and journals to the next server, which does again what stands there.
+    pub fn leave(self) {
+        *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = true;
     }
 }
 
 /// Brings the state in the file to the end of each journal that is closed.
-fn follow(state: &Path, closed: &Receiver<PathBuf>) -> Result<(), Failure> {
+fn follow(state: &Path, closed: &Receiver<PathBuf>, ended: &Mutex<bool>) -> Result<(), Failure> {
     for file in closed {
         let (kept, mut device) = read_state(state)?;
         let journal = read_journal(&file)?;
         let mut replay = Replay::new(&mut device);
         replay.play(&journal).map_err(Failure::internal)?;
         drop(replay);
+        let ended = ended.lock().unwrap_or_else(PoisonError::into_inner);
+        if *ended {
+            return Ok(());
+        }
         write_state(state, &kept, &device)?;
         remove(&[file])?;
     }

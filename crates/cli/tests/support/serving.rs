@@ -42,16 +42,23 @@ impl Serving {
 
     /// Reads what it says up to a line that contains this.
     pub fn wait_for(&mut self, part: &str) {
+        assert!(self.says(part), "it ended after: {}", self.said);
+    }
+
+    /// The same; says whether there was such a line before it ended.
+    pub fn says(&mut self, part: &str) -> bool {
         let child = self.child.as_mut().unwrap();
         let mut out = BufReader::with_capacity(1, child.stdout.take().unwrap());
         let mut line = String::new();
         while !line.contains(part) {
             line.clear();
-            let length = out.read_line(&mut line).unwrap();
-            assert!(length > 0, "it ended after: {}", self.said);
+            if out.read_line(&mut line).unwrap() == 0 {
+                return false;
+            }
             self.said.push_str(&line);
         }
         child.stdout = Some(out.into_inner());
+        true
     }
 
     pub fn uri(&self) -> String {

@@ -114,22 +114,21 @@ impl FuseClient {
         }
     }
 
-    fn takes_more(&self, crowded: bool) -> bool {
-        let most = if crowded { 1 } else { MOST_BYTES };
-        !self.gone && self.bytes < most
+    fn takes_more(&self, room: usize) -> bool {
+        !self.gone && self.bytes < MOST_BYTES && room >= LARGEST_TRANSFER as usize
     }
 }
 
 impl Client for FuseClient {
-    fn wait_for<'a>(&'a self, crowded: bool, waiting: &mut Vec<PollFd<'a>>) {
+    fn wait_for<'a>(&'a self, room: usize, waiting: &mut Vec<PollFd<'a>>) {
         if !self.gone {
             let mut events = PollFlags::empty();
-            events.set(PollFlags::IN, self.takes_more(crowded));
+            events.set(PollFlags::IN, self.takes_more(room));
             waiting.push(PollFd::new(&self.mount.device, events));
         }
     }
 
-    fn take_events(&mut self, ready: &[PollFlags], _: bool, _: &mut [u8], _: &Store) {
+    fn take_events(&mut self, ready: &[PollFlags], _: usize, _: &mut [u8], _: &Store) {
         let flags = ready.first().copied().unwrap_or(PollFlags::empty());
         self.readable = flags.contains(PollFlags::IN);
         self.gone |= flags.intersects(PollFlags::ERR | PollFlags::NVAL);
@@ -139,8 +138,8 @@ impl Client for FuseClient {
         self.bytes
     }
 
-    fn next_request(&mut self, crowded: bool) -> Option<(u64, Request)> {
-        while self.readable && self.takes_more(crowded) {
+    fn next_request(&mut self, room: usize) -> Option<(u64, Request)> {
+        while self.readable && self.takes_more(room) {
             let length = match rustix::io::read(&self.mount.device, &mut self.buffer[..]) {
                 Ok(length) => length,
                 // A request that was taken back while it was read.
@@ -184,7 +183,11 @@ impl Client for FuseClient {
 
     fn send(&mut self, _: &Store) {}
 
-    fn is_over(&self, _: Nanos) -> bool {
+    fn has_begun(&self) -> bool {
+        true
+    }
+
+    fn is_over(&mut self, _: Nanos, _: bool) -> bool {
         self.gone && self.requests == 0
     }
 }

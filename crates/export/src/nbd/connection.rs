@@ -18,6 +18,11 @@ const MOST_REQUESTS: usize = 256;
 const MOST_BYTES: usize = 64 << 20;
 /// A client that has not chosen an export by then is dropped.
 const NEGOTIATION: Nanos = Nanos::from_secs(10);
+/// A client that has sent a part of a message and nothing for so long is dropped.
+const HALF: Nanos = Nanos::from_secs(60);
+/// As long as a message may take to come, and an answer to be read, while others wait for the
+/// memory that it takes.
+const HALF_PRESSED: Nanos = Nanos::from_secs(5);
 
 /// One client.
 #[derive(Debug)]
@@ -28,10 +33,35 @@ pub struct Connection {
     requests: usize,
     bytes: usize,
     since: Nanos,
+    moved: Moved,
+    course: Course,
     /// The client said goodbye.
     leaving: bool,
     /// The client is gone; what it asked for is still under way.
     gone: bool,
+}
+
+/// What a client has done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Moved {
+    /// Bytes that came.
+    received: u64,
+    /// Requests that were taken.
+    taken: u64,
+}
+
+/// When a client last did something.
+#[derive(Clone, Copy, Debug, Default)]
+struct Course {
+    moved: Moved,
+    /// Bytes of answers that waited to be sent.
+    waiting: usize,
+    /// When bytes last came, or none were awaited.
+    received_at: Nanos,
+    /// When a message was last whole, or none was awaited.
+    taken_at: Nanos,
+    /// When answers were last read, or there were none.
+    read_at: Nanos,
 }
 
 impl Connection {
@@ -45,58 +75,89 @@ impl Connection {
             requests: 0,
             bytes: 0,
             since: now,
+            moved: Moved::default(),
+            course: Course::default(),
             leaving: false,
             gone: false,
         }
     }
 
-    /// Whether more may be taken from the client. Where the server is `crowded`, from those only
-    /// who have nothing under way.
-    fn takes_more(&self, crowded: bool) -> bool {
-        let most = if crowded { 1 } else { MOST_BYTES };
-        !self.leaving && !self.gone && self.requests < MOST_REQUESTS && self.held() < most
+    /// Whether more may be taken from the client: it has not too much under way itself, and what it
+    /// asks for next fits into `room`.
+    fn takes_more(&self, room: usize) -> bool {
+        let under_way = self.bytes + self.session.reserved() + self.out.len();
+        let has_room = self.requests < MOST_REQUESTS && under_way < MOST_BYTES;
+        !self.leaving && !self.gone && has_room && self.session.wanted() <= room
     }
 
     /// The client is gone, or has to go: nothing is read from it or sent to it any more.
     fn lose(&mut self) {
         self.gone = true;
         self.out.clear();
+        self.session.end();
     }
 
     /// Reads once from the socket.
     fn receive(&mut self, scratch: &mut [u8]) {
         match self.stream.receive(scratch) {
-            Ok(Some(length)) => self.session.feed(&scratch[..length]),
+            Ok(Some(length)) => {
+                self.moved.received += length as u64;
+                self.session.feed(&scratch[..length]);
+            }
             Ok(None) => {}
             Err(_) => self.lose(),
         }
     }
+
+    /// Notes what the client has done since the last time.
+    fn follow(&mut self, now: Nanos) {
+        let (waiting, moved) = (self.out.len(), self.moved);
+        let is_awaited = self.session.is_half() && self.takes_more(usize::MAX);
+        let course = &mut self.course;
+        if waiting == 0 || waiting < course.waiting {
+            course.read_at = now;
+        }
+        course.waiting = waiting;
+        if !is_awaited || moved.received != course.moved.received {
+            course.received_at = now;
+        }
+        if !is_awaited || moved.taken != course.moved.taken {
+            course.taken_at = now;
+        }
+        course.moved = moved;
+    }
+
+    /// Whether it has missed a deadline.
+    fn is_late(&self, now: Nanos, pressed: bool) -> bool {
+        if !self.session.has_begun() {
+            return now > self.since + NEGOTIATION;
+        }
+        if pressed {
+            let stalls = self.out.memory() > 0 && now > self.course.read_at + HALF_PRESSED;
+            return stalls || now > self.course.taken_at + HALF_PRESSED;
+        }
+        now > self.course.received_at + HALF
+    }
 }
 
 impl Client for Connection {
-    fn wait_for<'a>(&'a self, crowded: bool, waiting: &mut Vec<PollFd<'a>>) {
+    fn wait_for<'a>(&'a self, room: usize, waiting: &mut Vec<PollFd<'a>>) {
         if self.gone {
             return;
         }
         let mut events = PollFlags::empty();
-        events.set(PollFlags::IN, self.takes_more(crowded));
+        events.set(PollFlags::IN, self.takes_more(room));
         events.set(PollFlags::OUT, !self.out.is_empty());
         waiting.push(PollFd::new(&self.stream, events));
     }
 
-    fn take_events(
-        &mut self,
-        ready: &[PollFlags],
-        crowded: bool,
-        scratch: &mut [u8],
-        store: &Store,
-    ) {
+    fn take_events(&mut self, ready: &[PollFlags], room: usize, scratch: &mut [u8], store: &Store) {
         let flags = ready.first().copied().unwrap_or(PollFlags::empty());
         if flags.contains(PollFlags::OUT) {
             self.send(store);
         }
         // It may have been lost while sending, or have come to its limit.
-        if flags.contains(PollFlags::IN) && self.takes_more(crowded) {
+        if flags.contains(PollFlags::IN) && self.takes_more(room) {
             self.receive(scratch);
         } else if flags.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
             self.lose();
@@ -104,22 +165,30 @@ impl Client for Connection {
     }
 
     fn held(&self) -> usize {
-        self.bytes + self.out.len()
+        self.bytes + self.session.reserved() + self.out.memory()
     }
 
-    fn is_over(&self, now: Nanos) -> bool {
-        if self.gone || self.leaving {
-            return self.requests == 0 && self.out.is_empty();
+    fn has_begun(&self) -> bool {
+        self.session.has_begun()
+    }
+
+    fn is_over(&mut self, now: Nanos, pressed: bool) -> bool {
+        if !self.gone && !self.leaving {
+            self.follow(now);
+            if self.is_late(now, pressed) {
+                self.lose();
+            }
         }
-        !self.session.has_begun() && now > self.since + NEGOTIATION
+        (self.gone || self.leaving) && self.requests == 0 && self.out.is_empty()
     }
 
-    fn next_request(&mut self, crowded: bool) -> Option<(u64, Request)> {
-        if !self.takes_more(crowded) {
+    fn next_request(&mut self, room: usize) -> Option<(u64, Request)> {
+        if !self.takes_more(room) {
             return None;
         }
-        match self.session.next(self.out.tail()) {
+        match self.session.next(room, self.out.tail()) {
             Ok(Some(Incoming::Request(cookie, request))) => {
+                self.moved.taken += 1;
                 self.requests += 1;
                 self.bytes += request.payload();
                 Some((cookie, request))

@@ -51,6 +51,15 @@ impl Output {
         segments + self.tail.len() - self.sent
     }
 
+    /// Bytes of memory that it takes: ranges of contents take none.
+    pub fn memory(&self) -> usize {
+        let of = |segment: &Segment| match segment {
+            Segment::Bytes(bytes) => bytes.len(),
+            Segment::Stored { .. } => 0,
+        };
+        self.segments.iter().map(of).sum::<usize>() + self.tail.len()
+    }
+
     /// Whether nothing waits.
     pub fn is_empty(&self) -> bool {
         self.segments.is_empty() && self.tail.len() == self.sent

@@ -17,8 +17,6 @@ use thiserror::Error;
 const LARGEST_OPTION: u32 = 8192;
 /// Options before the client has to begin.
 const MOST_OPTIONS: u32 = 64;
-/// Room is made for a write's data as it comes, from this size on.
-const FIRST_ROOM: usize = 64 << 10;
 
 /// The client broke the protocol; its connection has to be dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -73,6 +71,47 @@ impl Session {
         matches!(self.state, State::Requests | State::Data(..))
     }
 
+    /// Bytes of memory that the data of the write take that has begun.
+    pub const fn reserved(&self) -> usize {
+        match &self.state {
+            State::Data(head, _) => head.length as usize,
+            _ => 0,
+        }
+    }
+
+    /// Bytes of data that pass with the next request, where its head is here.
+    pub fn wanted(&self) -> usize {
+        let State::Requests = self.state else {
+            return 0;
+        };
+        let head = self.input[self.used..].first_chunk::<REQUEST_BYTES>();
+        match head.and_then(RequestHead::read) {
+            Some(head)
+                if matches!(head.command, command::READ | command::WRITE)
+                    && head.length <= LARGEST_BLOCK =>
+            {
+                head.length as usize
+            }
+            _ => 0,
+        }
+    }
+
+    /// Whether a part of a message is here and the rest is not.
+    pub fn is_half(&self) -> bool {
+        match self.state {
+            State::Data(..) => true,
+            State::Requests => (1..REQUEST_BYTES).contains(&(self.input.len() - self.used)),
+            _ => false,
+        }
+    }
+
+    /// Forgets what came and takes nothing more.
+    pub fn end(&mut self) {
+        self.state = State::Ended;
+        self.input = Vec::new();
+        self.used = 0;
+    }
+
     /// Bytes that wait here.
     pub fn buffered(&self) -> usize {
         let data = match &self.state {
@@ -98,10 +137,11 @@ impl Session {
     }
 
     /// The next request, where all of it is here; answers what can be answered at once in `out`.
+    /// One whose data do not fit into `room` waits, with all that comes after it.
     ///
     /// # Errors
     /// Where the client broke the protocol.
-    pub fn next(&mut self, out: &mut Vec<u8>) -> Result<Option<Incoming>, Broken> {
+    pub fn next(&mut self, room: usize, out: &mut Vec<u8>) -> Result<Option<Incoming>, Broken> {
         loop {
             match &mut self.state {
                 State::Ended => return Ok(None),
@@ -123,6 +163,9 @@ impl Session {
                     }
                 }
                 State::Requests => {
+                    if self.wanted() > room {
+                        return Ok(None);
+                    }
                     let Some(head) = self.input[self.used..].first_chunk::<REQUEST_BYTES>() else {
                         return Ok(None);
                     };
@@ -196,8 +239,9 @@ impl Session {
                 Err(Broken("a write of more than 32 MiB"))
             }
             command::WRITE => {
-                let room = (head.length as usize).min(FIRST_ROOM);
-                self.state = State::Data(head, Vec::with_capacity(room));
+                // Memory that was not written to is not taken yet.
+                let data = Vec::with_capacity(head.length as usize);
+                self.state = State::Data(head, data);
                 Ok(None)
             }
             _ => Ok(self.check(head, Vec::new(), out)),

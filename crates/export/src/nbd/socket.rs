@@ -1,9 +1,10 @@
 //! Sockets: where the server listens, and what it reads from and writes to.
 
 use rustix::fd::{AsFd, BorrowedFd};
+use rustix::io::Errno;
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -48,7 +49,8 @@ pub struct ListenError {
 pub struct Listener {
     socket: Accepting,
     uri: String,
-    remove: Option<PathBuf>,
+    /// Its socket in the file system: the name, and what that named at first.
+    remove: Option<(PathBuf, (u64, u64))>,
 }
 
 #[derive(Debug)]
@@ -81,10 +83,17 @@ impl Listener {
             if !found.file_type().is_socket() {
                 return Err("there is a file of that name; name another".to_string());
             }
-            if UnixStream::connect(path).is_ok() {
-                return Err("another server answers there; end it, or name another".to_string());
+            match answers(path) {
+                Ok(false) => std::fs::remove_file(path).map_err(|e| e.to_string())?,
+                Ok(true) => {
+                    return Err("another server answers there; end it, or name another".to_string());
+                }
+                Err(e) => {
+                    return Err(format!(
+                        "cannot tell whether another server answers there: {e}; name another"
+                    ));
+                }
             }
-            std::fs::remove_file(path).map_err(|e| e.to_string())?;
         }
         // Set before the socket appears, so that there is no moment at which others could connect.
         let before = rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o177));
@@ -93,10 +102,12 @@ impl Listener {
         let listener = listening.map_err(|e| e.to_string())?;
         listener.set_nonblocking(true).map_err(|e| e.to_string())?;
         let full = std::path::absolute(path).map_err(|e| e.to_string())?;
+        let uri = format!("nbd+unix:///?socket={}", full.display());
+        let node = node(&full).map_err(|e| e.to_string())?;
         Ok(Listener {
             socket: Accepting::Unix(listener),
-            uri: format!("nbd+unix:///?socket={}", full.display()),
-            remove: Some(full),
+            uri,
+            remove: Some((full, node)),
         })
     }
 
@@ -133,10 +144,30 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        if let Some(path) = &self.remove {
+        if let Some((path, own)) = &self.remove
+            && node(path).is_ok_and(|found| found == *own)
+        {
             // It may be gone already; there is nobody to tell.
             let _ = std::fs::remove_file(path);
         }
+    }
+}
+
+/// What a name stands for: the device and the inode.
+fn node(path: &Path) -> io::Result<(u64, u64)> {
+    let found = std::fs::symlink_metadata(path)?;
+    Ok((found.dev(), found.ino()))
+}
+
+/// Whether somebody listens at a socket in the file system. One with a full queue does.
+fn answers(path: &Path) -> rustix::io::Result<bool> {
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, connect, socket};
+    let socket = socket(AddressFamily::UNIX, SocketType::STREAM, None)?;
+    rustix::io::ioctl_fionbio(&socket, true)?;
+    match connect(&socket, &SocketAddrUnix::new(path)?) {
+        Ok(()) | Err(Errno::AGAIN | Errno::INPROGRESS) => Ok(true),
+        Err(Errno::CONNREFUSED) => Ok(false),
+        Err(other) => Err(other),
     }
 }
 

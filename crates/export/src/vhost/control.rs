@@ -1,6 +1,7 @@
 //! The conversation with the virtual machine monitor: the crate `vhost` reads and checks its
 //! messages; what they change is sent to the server's thread.
 
+use super::bell::is_event;
 use super::ring::VhostClient;
 use super::{Disk, QUEUE_SIZE, feature};
 use rustix::event::EventfdFlags;
@@ -8,7 +9,7 @@ use rustix::fd::OwnedFd;
 use rustix::fs::SealFlags;
 use std::fs::File;
 use std::os::unix::net::UnixStream;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex};
 use thiserror::Error;
 use vhost::VhostUserMemoryRegionBase;
@@ -21,6 +22,9 @@ use vhost::vhost_user::{
     BackendReqHandler, Error as Refused, GpuBackend, Result, VhostUserBackendReqHandlerMut,
 };
 use vm_memory::{FileOffset, GuestAddress, GuestMemoryMmap};
+
+/// Changes that wait for the server's thread; a monitor that sends more waits itself.
+const MOST_CHANGES: usize = 64;
 
 /// A virtual machine that cannot be served.
 #[derive(Debug, Error)]
@@ -59,7 +63,7 @@ pub(super) enum Change {
 /// Sends changes and wakes the server's thread.
 #[derive(Debug)]
 struct Outlet {
-    changes: Sender<Change>,
+    changes: SyncSender<Change>,
     wake: Arc<OwnedFd>,
 }
 
@@ -75,16 +79,20 @@ impl Outlet {
 }
 
 /// Serves a monitor that has connected: its messages on a thread of their own, its requests by the
-/// client that this gives.
+/// client that this gives. `token` is held by the threads that work for it.
 ///
 /// # Errors
 /// Where the system gives no thread or event descriptor.
-pub fn accept(stream: UnixStream, disk: Disk) -> std::result::Result<VhostClient, VhostError> {
+pub fn accept(
+    stream: UnixStream,
+    disk: Disk,
+    token: Arc<()>,
+) -> std::result::Result<VhostClient, VhostError> {
     stream.set_nonblocking(false)?;
     let wake = rustix::event::eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)
         .map_err(std::io::Error::from)?;
     let wake = Arc::new(wake);
-    let (changes, incoming): (_, Receiver<Change>) = channel();
+    let (changes, incoming): (_, Receiver<Change>) = sync_channel(MOST_CHANGES);
     let outlet = Outlet {
         changes,
         wake: wake.clone(),
@@ -96,9 +104,11 @@ pub fn accept(stream: UnixStream, disk: Disk) -> std::result::Result<VhostClient
         regions: Vec::new(),
         acknowledged: 0,
     }));
+    let held = token.clone();
     std::thread::Builder::new()
         .name("vhost-user".to_string())
         .spawn(move || {
+            let _held = held;
             let mut handler = BackendReqHandler::from_stream(stream, backend.clone());
             while handler.handle_request().is_ok() {}
             if let Ok(backend) = backend.lock() {
@@ -106,7 +116,7 @@ pub fn accept(stream: UnixStream, disk: Disk) -> std::result::Result<VhostClient
                 let _ = backend.outlet.send(Change::End);
             }
         })?;
-    Ok(VhostClient::new(disk, wake, incoming, hangup))
+    Ok(VhostClient::new(disk, wake, incoming, hangup, token))
 }
 
 struct Backend {
@@ -127,10 +137,23 @@ impl Backend {
     }
 }
 
-/// Whether nobody can cut the file off. Who reads mapped memory whose file has become shorter is
-/// killed by the system (SIGBUS).
-fn keeps_its_size(file: &File) -> bool {
-    rustix::fs::fcntl_get_seals(file).is_ok_and(|seals| seals.contains(SealFlags::SHRINK))
+/// Whether reading and writing the file's memory always works. The system kills whoever touches
+/// mapped memory whose file has become shorter, or whose huge page is not to be had (SIGBUS).
+fn is_dependable(file: &File) -> bool {
+    // <linux/magic.h>
+    const HUGETLBFS: u32 = 0x9584_58f6;
+    let shrinks =
+        !rustix::fs::fcntl_get_seals(file).is_ok_and(|seals| seals.contains(SealFlags::SHRINK));
+    // Only memory of the kernel's own has seals, so that nobody else is asked here.
+    !shrinks && rustix::fs::fstatfs(file).is_ok_and(|about| about.f_type as u32 != HUGETLBFS)
+}
+
+/// A descriptor that can be waited for and closed without waiting.
+fn event_of(fd: Option<File>) -> Result<Option<File>> {
+    match fd {
+        Some(file) if !is_event(&file) => Err(Refused::InvalidParam),
+        other => Ok(other),
+    }
 }
 
 /// There is one queue.
@@ -186,8 +209,11 @@ impl VhostUserBackendReqHandlerMut for Backend {
         let mut known = Vec::new();
         for (region, file) in regions.iter().zip(files) {
             let end = region.mmap_offset.checked_add(region.memory_size);
+            if !is_dependable(&file) {
+                return Err(Refused::InvalidParam);
+            }
             let length = file.metadata().map_err(Refused::ReqHandlerError)?.len();
-            if end.is_none_or(|end| end > length) || !keeps_its_size(&file) {
+            if end.is_none_or(|end| end > length) {
                 return Err(Refused::InvalidParam);
             }
             let size = usize::try_from(region.memory_size).map_err(|_| Refused::InvalidParam)?;
@@ -250,12 +276,12 @@ impl VhostUserBackendReqHandlerMut for Backend {
 
     fn set_vring_kick(&mut self, index: u8, fd: Option<File>) -> Result<()> {
         check(u32::from(index))?;
-        self.outlet.send(Change::Kick(fd))
+        self.outlet.send(Change::Kick(event_of(fd)?))
     }
 
     fn set_vring_call(&mut self, index: u8, fd: Option<File>) -> Result<()> {
         check(u32::from(index))?;
-        self.outlet.send(Change::Call(fd))
+        self.outlet.send(Change::Call(event_of(fd)?))
     }
 
     fn set_vring_err(&mut self, index: u8, _: Option<File>) -> Result<()> {

@@ -3,16 +3,22 @@
 //!
 //! [`control`] speaks vhost-user with the virtual machine monitor, on a thread of its own, so that
 //! a slow one holds nobody up, and sends what changes to the server's thread; [`ring`] takes requests
-//! from the guest's memory there and answers in it. One monitor at a time, one queue. Memory is taken only
-//! where it is sealed against shrinking. Left out: migration and packed rings.
+//! from the guest's memory there and answers in it; [`bell`] calls the guest. One queue for each monitor.
+//! Memory is taken only if it is sealed against shrinking and has no huge pages, descriptors only if
+//! they are event descriptors. Left out: migration and packed rings.
 
+mod bell;
 mod control;
 mod ring;
 
 pub use control::{VhostError, accept};
 pub use ring::VhostClient;
 
-use nandscope_units::{Bytes, SECTOR_BYTES};
+use crate::nbd::socket::{Listener, Stream};
+use nandscope_units::{Bytes, Nanos, SECTOR_BYTES};
+use rustix::event::{PollFd, PollFlags};
+use std::io;
+use std::sync::Arc;
 
 /// Entries of the queue at most.
 const QUEUE_SIZE: u16 = 256;
@@ -34,6 +40,42 @@ pub struct Disk {
     pub discards: bool,
     /// The allocation unit or what is best written at once, where it is known.
     pub unit: Option<Bytes>,
+}
+
+/// Where monitors come in.
+#[derive(Debug)]
+pub(crate) struct Machines {
+    listener: Listener,
+    disk: Disk,
+    /// Held by every thread that works for a monitor.
+    token: Arc<()>,
+}
+
+impl Machines {
+    pub fn new(listener: Listener, disk: Disk) -> Self {
+        Machines {
+            listener,
+            disk,
+            token: Arc::default(),
+        }
+    }
+
+    /// The descriptor to be waited for.
+    pub fn descriptor(&self) -> PollFd<'_> {
+        PollFd::new(&self.listener, PollFlags::IN)
+    }
+
+    /// The next monitor that waits, if any; an error where it cannot be served.
+    pub fn accept(&self, now: Nanos) -> Option<Result<VhostClient, VhostError>> {
+        let Ok(Stream::Unix(stream)) = self.listener.accept() else {
+            return None;
+        };
+        if Arc::strong_count(&self.token) > ring::MOST_THREADS {
+            return Some(Err(io::Error::other("too many monitors").into()));
+        }
+        let client = accept(stream, self.disk, self.token.clone());
+        Some(client.map(|client| client.since(now)))
+    }
 }
 
 /// Feature bits of virtio and its block device (virtio 1.2, 5.2.3 and 6).

@@ -1,6 +1,7 @@
 //! Requests of the guest: taken from its memory, answered in it. Nothing there is trusted; a
 //! request that makes no sense is answered with an error, where there is room for an answer.
 
+use super::bell::{Bell, take_count};
 use super::control::{Change, VhostError};
 use super::{Disk, LARGEST_DISCARD, LARGEST_REQUEST, QUEUE_SIZE, feature};
 use crate::client::Client;
@@ -9,6 +10,7 @@ use crate::store::Store;
 use nandscope_units::{Nanos, SECTOR_BYTES};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::OwnedFd;
+use rustix::io::Errno;
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::net::Shutdown;
@@ -31,6 +33,13 @@ const UNMAP: u32 = 1;
 const DONE: u8 = 0;
 const FAILED: u8 = 1;
 const UNSUPPORTED: u8 = 2;
+
+/// A monitor that has given no memory by then is hung up on.
+const HANDSHAKE: Nanos = Nanos::from_secs(10);
+/// Threads for all monitors together, among them those that wait for a guest that has gone.
+pub(super) const MOST_THREADS: usize = 256;
+/// Changes that a monitor may make in one turn.
+const CHANGES_IN_TURN: usize = 64;
 
 /// Where the answer to a request goes.
 #[derive(Debug)]
@@ -59,7 +68,7 @@ pub struct VhostClient {
     memory: Option<GuestMemoryMmap<()>>,
     queue: Queue,
     kick: Option<File>,
-    call: Option<File>,
+    call: Option<Bell>,
     enabled: bool,
     /// The guest may have put more into the queue.
     kicked: bool,
@@ -72,6 +81,9 @@ pub struct VhostClient {
     turn: u16,
     /// Who waits for the queue to come to rest.
     stopping: VecDeque<Sender<u16>>,
+    /// Held by the threads that work for it.
+    token: Arc<()>,
+    since: Nanos,
     gone: bool,
 }
 
@@ -81,6 +93,7 @@ impl VhostClient {
         wake: Arc<OwnedFd>,
         changes: Receiver<Change>,
         hangup: UnixStream,
+        token: Arc<()>,
     ) -> Self {
         // A power of two, as it has to be.
         #[allow(clippy::unwrap_used, reason = "the size is a constant that holds")]
@@ -102,8 +115,17 @@ impl VhostClient {
             stuck: false,
             turn: QUEUE_SIZE,
             stopping: VecDeque::new(),
+            token,
+            since: Nanos::ZERO,
             gone: false,
         }
+    }
+
+    /// It has connected at this time.
+    #[must_use]
+    pub(super) const fn since(mut self, now: Nanos) -> Self {
+        self.since = now;
+        self
     }
 
     /// A guest without a monitor, for fuzzing: its memory from address 0 on holds these bytes, and its
@@ -124,9 +146,9 @@ impl VhostClient {
             .map_err(std::io::Error::other)?;
         let wake = rustix::event::eventfd(0, rustix::event::EventfdFlags::NONBLOCK)
             .map_err(std::io::Error::from)?;
-        let (_, changes) = std::sync::mpsc::channel();
+        let (_, changes) = std::sync::mpsc::sync_channel(1);
         let (hangup, _) = UnixStream::pair()?;
-        let mut client = VhostClient::new(disk, Arc::new(wake), changes, hangup);
+        let mut client = VhostClient::new(disk, Arc::new(wake), changes, hangup, Arc::default());
         client.change(Change::Memory(memory));
         client.change(Change::Size(size));
         client.change(Change::Addresses {
@@ -168,7 +190,7 @@ impl VhostClient {
                 self.queue.set_ready(true);
                 self.kicked = true;
             }
-            Change::Call(call) => self.call = call,
+            Change::Call(call) => self.set_call(call),
             Change::Enable(enabled) => {
                 self.enabled = enabled;
                 self.kicked = true;
@@ -179,6 +201,26 @@ impl VhostClient {
             }
             Change::End => self.gone = true,
         }
+    }
+
+    fn set_call(&mut self, call: Option<File>) {
+        self.call = None;
+        let Some(call) = call else { return };
+        if Arc::strong_count(&self.token) > MOST_THREADS {
+            return self.hang_up();
+        }
+        match Bell::new(call, self.wake.clone(), self.token.clone()) {
+            Ok(bell) => self.call = Some(bell),
+            // Without a thread it cannot be served.
+            Err(_) => self.hang_up(),
+        }
+    }
+
+    /// The monitor is not served any more.
+    fn hang_up(&mut self) {
+        self.gone = true;
+        self.call = None;
+        let _ = self.hangup.shutdown(Shutdown::Both);
     }
 
     /// Tells those who wait for the queue to rest where it is, once nothing is under way.
@@ -226,7 +268,7 @@ impl VhostClient {
         if self.queue.needs_notification(memory).unwrap_or(true)
             && let Some(call) = &self.call
         {
-            let _ = rustix::io::write(call, &1u64.to_ne_bytes());
+            call.call();
         }
     }
 
@@ -391,17 +433,17 @@ fn gather(memory: &GuestMemoryMmap<()>, parts: &[(GuestAddress, u32)]) -> Option
 }
 
 impl Client for VhostClient {
-    fn wait_for<'a>(&'a self, crowded: bool, waiting: &mut Vec<PollFd<'a>>) {
+    fn wait_for<'a>(&'a self, room: usize, waiting: &mut Vec<PollFd<'a>>) {
         waiting.push(PollFd::new(&*self.wake, PollFlags::IN));
         if let Some(kick) = &self.kick {
             let mut events = PollFlags::empty();
-            let takes = self.takes_requests() && !(crowded && self.bytes > 0);
+            let takes = self.takes_requests() && room >= LARGEST_REQUEST as usize;
             events.set(PollFlags::IN, takes);
             waiting.push(PollFd::new(kick, events));
         }
     }
 
-    fn take_events(&mut self, ready: &[PollFlags], _: bool, _: &mut [u8], _: &Store) {
+    fn take_events(&mut self, ready: &[PollFlags], _: usize, _: &mut [u8], _: &Store) {
         self.turn = QUEUE_SIZE;
         let mut counter = [0; 8];
         if ready.first().is_some_and(|f| !f.is_empty()) {
@@ -410,12 +452,14 @@ impl Client for VhostClient {
         if let (Some(kick), Some(flags)) = (&self.kick, ready.get(1))
             && flags.contains(PollFlags::IN)
         {
-            // It is readable, so that this does not wait.
-            let _ = rustix::io::read(kick, &mut counter);
+            // Another process may have read it since.
+            let taken = take_count(kick);
+            self.gone |= !matches!(taken, Ok(_) | Err(Errno::AGAIN));
             self.kicked = true;
         }
-        while let Ok(change) = self.changes.try_recv() {
-            self.change(change);
+        self.take_changes();
+        if self.call.as_ref().is_some_and(Bell::is_stuck) {
+            self.hang_up();
         }
         self.come_to_rest();
     }
@@ -424,11 +468,11 @@ impl Client for VhostClient {
         self.bytes
     }
 
-    fn next_request(&mut self, crowded: bool) -> Option<(u64, Request)> {
-        while self.kicked && self.takes_requests() && !(crowded && self.bytes > 0) {
+    fn next_request(&mut self, room: usize) -> Option<(u64, Request)> {
+        while self.kicked && self.takes_requests() && room >= LARGEST_REQUEST as usize {
             // A guest may put more in for as long as it is looked at.
             let Some(left) = self.turn.checked_sub(1) else {
-                let _ = rustix::io::write(&*self.wake, &1u64.to_ne_bytes());
+                self.wake_again();
                 return None;
             };
             self.turn = left;
@@ -481,12 +525,35 @@ impl Client for VhostClient {
 
     fn send(&mut self, _: &Store) {}
 
-    fn is_over(&self, _: Nanos) -> bool {
+    fn has_begun(&self) -> bool {
+        self.memory.is_some()
+    }
+
+    fn is_over(&mut self, now: Nanos, _: bool) -> bool {
+        if !self.has_begun() && now > self.since + HANDSHAKE {
+            self.hang_up();
+        }
         self.gone && self.replies.is_empty()
     }
 }
 
 impl VhostClient {
+    /// Does what the monitor said, as much as it may have said before the others have their turn.
+    fn take_changes(&mut self) {
+        for _ in 0..CHANGES_IN_TURN {
+            match self.changes.try_recv() {
+                Ok(change) => self.change(change),
+                Err(_) => return,
+            }
+        }
+        self.wake_again();
+    }
+
+    /// The next turn comes at once.
+    fn wake_again(&self) {
+        let _ = rustix::io::write(&*self.wake, &1u64.to_ne_bytes());
+    }
+
     /// The name of the device, 20 bytes.
     fn name(&self, reply: &Reply) -> u32 {
         let mut name = [0; 20];

@@ -82,15 +82,7 @@ impl Serving {
 
     /// A client that has chosen the export.
     pub fn client(&self, structured: bool) -> Client {
-        let mut client = Client(self.stream());
-        client.hello();
-        if structured {
-            client.option(wire::OPT_STRUCTURED_REPLY, &[]);
-            assert_eq!(client.answers(), [(wire::REP_ACK, Vec::new())]);
-        }
-        client.option(wire::OPT_GO, &go("", &[]));
-        assert_eq!(client.answers().last().unwrap().0, wire::REP_ACK);
-        client
+        Client::begin(self.stream(), structured)
     }
 }
 
@@ -130,6 +122,19 @@ pub type Answer = (u64, u32, Vec<u8>);
 pub struct Client(pub UnixStream);
 
 impl Client {
+    /// A client that chooses the export.
+    pub fn begin(stream: UnixStream, structured: bool) -> Client {
+        let mut client = Client(stream);
+        client.hello();
+        if structured {
+            client.option(wire::OPT_STRUCTURED_REPLY, &[]);
+            assert_eq!(client.answers(), [(wire::REP_ACK, Vec::new())]);
+        }
+        client.option(wire::OPT_GO, &go("", &[]));
+        assert_eq!(client.answers().last().unwrap().0, wire::REP_ACK);
+        client
+    }
+
     pub fn hello(&mut self) {
         let mut greeting = [0; 18];
         self.0.read_exact(&mut greeting).unwrap();
