@@ -55,6 +55,8 @@ struct Simulated {
     path: Vec<String>,
     temperature_k: u16,
     used_percent: u8,
+    spare_percent: u8,
+    read_only: bool,
 }
 
 /// Looks at the target and writes down what it is.
@@ -92,6 +94,8 @@ fn simulated(name: &str, console: &Console) -> Result<Report, Failure> {
             path: device.path().to_vec(),
             temperature_k: health.composite_temperature_k,
             used_percent: health.percentage_used,
+            spare_percent: health.available_spare_percent,
+            read_only: health.is_read_only(),
         }),
         ..Report::default()
     })
@@ -204,6 +208,8 @@ fn simulated_rows(device: &Simulated) -> Vec<Row> {
         row("discards pass", Some(yes_no(device.discard))),
         row("temperature", Some(format!("{} K", device.temperature_k))),
         row("used endurance", Some(format!("{} %", device.used_percent))),
+        row("spare blocks", Some(format!("{} %", device.spare_percent))),
+        row("read-only", Some(yes_no(device.read_only))),
     ]
 }
 

@@ -144,6 +144,48 @@ fn a_kept_device_goes_on_where_it_was() {
 }
 
 #[test]
+fn a_device_that_wears_out_ends_the_job_and_keeps_the_result() {
+    let folder = Folder::new("worn-out");
+    let worn = std::fs::read_to_string(TINY)
+        .unwrap()
+        .replace("cycles = 60000", "cycles = 1")
+        .replace("cycles = 1500", "cycles = 1");
+    folder.file("worn.toml", &worn);
+    folder.file(
+        "wear.fio",
+        "[w]\nrw=randwrite\nbs=4k\niodepth=8\nio_size=1g\n",
+    );
+    folder
+        .run(&[
+            "run",
+            "wear.fio",
+            "sim:worn.toml",
+            "-o",
+            "r.json",
+            "--save",
+            "worn.dev",
+        ])
+        .fails(1, &["reached its end of life and is read-only"]);
+    let document = document::read(&folder.0.join("r.json")).unwrap();
+    assert!(!document.complete);
+    let step = &document.steps[0];
+    assert!(step.jobs[0].directions[0].operations > 500);
+    let mark = step.marks.iter().find(|m| m.kind == "end of life").unwrap();
+    assert!(mark.t_s > step.start_s && mark.t_s <= step.end_s);
+    let looked = folder.run(&["inspect", "sim:saved:worn.dev"]);
+    looked.succeeds();
+    let read_only = looked.out.lines().find(|l| l.contains("read-only"));
+    assert!(
+        read_only.is_some_and(|l| l.contains("yes")),
+        "{}",
+        looked.out
+    );
+    folder.file("read.fio", "[r]\nrw=randread\nbs=4k\nnumber_ios=100\n");
+    let read = folder.run(&["run", "read.fio", "sim:saved:worn.dev"]);
+    assert_ne!(read.code, Some(4), "{}", read.err);
+}
+
+#[test]
 fn states_before_the_run() {
     let folder = Folder::new("states");
     folder.file("read.fio", "[r]\nrw=randread\nbs=4k\nnumber_ios=50\n");

@@ -53,7 +53,10 @@ pub enum Status {
     LbaOutOfRange,
     /// A page could not be read: more raw bit errors than the ECC and all read retries can mend.
     UncorrectableRead,
-    /// The device has used up its spare blocks and takes no more writes.
+    /// The device has reached its end of life and is read-only; the range was not written or
+    /// discarded. NVMe: "Namespace is Write Protected" with critical warning bit 3 set; SD and eMMC:
+    /// `WP_VIOLATION` of a card whose CSD has `TMP_WRITE_PROTECT` set. Of a flush: acknowledged data
+    /// is still in the controller's RAM, because no block is left to program it into.
     ReadOnly,
     /// The host path passes no such command on (a reader without discard); nothing was done.
     Unsupported,

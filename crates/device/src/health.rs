@@ -70,6 +70,22 @@ pub struct HealthLog {
 }
 
 impl HealthLog {
+    /// Whether the device has placed its media in read-only mode: NVMe's critical warning bit 3; an SD
+    /// card says so with `TMP_WRITE_PROTECT` in its CSD.
+    pub const fn is_read_only(&self) -> bool {
+        self.critical_warning >> 3 & 1 == 1
+    }
+
+    /// `PRE_EOL_INFO` as eMMC gives it in EXT_CSD byte 267 (JESD84-B51): 1 normal, 2 where 80 % and 3
+    /// where 90 % of the spare blocks are used up.
+    pub const fn pre_eol_info(&self) -> u8 {
+        match self.available_spare_percent {
+            0..=10 => 3,
+            11..=20 => 2,
+            _ => 1,
+        }
+    }
+
     /// The log page as NVMe puts it on the wire: 512 bytes, little endian (NVM Express base
     /// specification, SMART / health information log). Counters are 128 bits wide there.
     pub fn to_page(&self) -> [u8; 512] {
@@ -119,6 +135,7 @@ mod tests {
         assert_eq!(page[5], 3);
         assert_eq!(&page[32..40], &745_421u64.to_le_bytes());
         assert_eq!((page[160], page[200]), (2, 117));
+        assert_eq!((log.pre_eol_info(), log.is_read_only()), (3, false));
         assert_eq!(page[202..].iter().filter(|b| **b != 0).count(), 0);
     }
 }

@@ -2,7 +2,7 @@
 //! what the simulated device knows of its own inside (counters of the flash translation layer).
 
 use crate::thermal::Thermal;
-use nandscope_units::Bytes;
+use nandscope_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
 /// A reading at one instant. Energy counts from the start of the device's life, so that the mean
@@ -17,6 +17,8 @@ pub struct Telemetry {
     pub surface_temperature_c: f64,
     /// Share of full speed that thermal throttling leaves, 0 to 1; 1 is unthrottled.
     pub throttle: f64,
+    /// When the device reached its end of life and became read-only, on its own clock.
+    pub read_only_since: Option<Nanos>,
     /// Counters of the inside.
     pub counters: Counters,
 }
@@ -28,6 +30,7 @@ impl Telemetry {
             smart_temperature_c: thermal.controller_c(),
             surface_temperature_c: thermal.case_c(),
             throttle: thermal.clock(),
+            read_only_since: None,
             counters,
         }
     }

@@ -76,6 +76,7 @@ pub fn step_result(outcome: &GroupOutcome, meta: StepMeta, jobs: &[JobMeta]) -> 
         series: series(&outcome.timeline),
         curves: Vec::new(),
         counters: counters(&outcome.first_reading, &outcome.last_reading),
+        marks: marks::end_of_life(outcome).into_iter().collect(),
         ..StepResult::default()
     }
 }
@@ -125,7 +126,9 @@ fn direction_result(
 /// with the step) and whether its numbers are those of a cache, and whether the document is still
 /// complete.
 pub fn add_step(document: &mut ResultDocument, mut step: StepResult, notices: &[Notice]) {
-    step.marks = marks::of_step(&step);
+    let found = marks::of_step(&step);
+    step.marks.extend(found);
+    step.marks.sort_by(|a, b| a.t_s.total_cmp(&b.t_s));
     let cached = cached::notices(&step, document.target.link_bytes_per_s);
     document
         .notices

@@ -1,9 +1,11 @@
 //! What stands out in the course of a step: where a cache seems to be exhausted, from where on the
-//! speed is steady, where the device throttles. Everything is found in the series of the step;
-//! nothing here knows what kind of target they come from, or why a device behaves as it does.
+//! speed is steady, where the device throttles. Everything is found in the series of the step,
+//! except the end of a device's life, which the device reports; nothing here knows what kind of
+//! target they come from, or why a device behaves as it does.
 
 use crate::course;
 use crate::result::{Mark, Series, StepResult};
+use crate::runner::GroupOutcome;
 
 /// Stretches of throttling that are marked; more say no more.
 const MOST_STRETCHES: usize = 8;
@@ -45,6 +47,18 @@ pub fn of_step(step: &StepResult) -> Vec<Mark> {
     }
     marks.sort_by(|a, b| a.t_s.total_cmp(&b.t_s));
     marks
+}
+
+/// The device used up its spare blocks in the course of a run, or before it.
+pub fn end_of_life(outcome: &GroupOutcome) -> Option<Mark> {
+    let since = outcome.last_reading.read_only_since?;
+    Some(Mark {
+        kind: "end of life".to_string(),
+        t_s: since.max(outcome.start).as_secs_f64(),
+        until_s: None,
+        text: "the device reached its end of life and is read-only: it has no spare block left"
+            .to_string(),
+    })
 }
 
 fn named<'a>(step: &'a StepResult, name: &str) -> Option<&'a Series> {

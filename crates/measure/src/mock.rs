@@ -181,6 +181,7 @@ impl Target for MockTarget {
             surface_temperature_c: Some(30.0),
             throttle: Some(1.0),
             slc_used: Some(Bytes::ZERO),
+            read_only_since: None,
             counters: Some(self.counters),
         }
     }

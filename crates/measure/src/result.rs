@@ -194,7 +194,7 @@ pub struct StepResult {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Mark {
-    /// `cache exhausted`, `steady state`, `throttling`, `slower while hot`.
+    /// `cache exhausted`, `steady state`, `throttling`, `slower while hot`, `end of life`.
     pub kind: String,
     /// Where it begins, seconds on the target's clock.
     pub t_s: f64,

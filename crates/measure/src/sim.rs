@@ -181,6 +181,7 @@ impl<D: VirtualDevice> Target for SimTarget<D> {
             surface_temperature_c: Some(telemetry.surface_temperature_c),
             throttle: Some(telemetry.throttle),
             slc_used: Some(telemetry.counters.slc_used),
+            read_only_since: telemetry.read_only_since,
             counters: Some(telemetry.counters),
         }
     }
@@ -191,7 +192,7 @@ fn outcome(status: Status) -> Outcome {
         Status::Ok => Outcome::Done,
         Status::LbaOutOfRange => Outcome::Failed("the range reaches beyond the end of the target"),
         Status::UncorrectableRead => Outcome::Failed("uncorrectable read"),
-        Status::ReadOnly => Outcome::Failed("the device has become read-only"),
+        Status::ReadOnly => Outcome::Failed("the device reached its end of life and is read-only"),
         Status::Unsupported => Outcome::Unsupported,
     }
 }

@@ -68,6 +68,8 @@ pub struct Reading {
     pub throttle: Option<f64>,
     /// Valid bytes in the SLC cache.
     pub slc_used: Option<Bytes>,
+    /// When the device reached its end of life and became read-only, on the target's clock.
+    pub read_only_since: Option<Nanos>,
     /// Counters of the device's inside, where it gives any; differences are what matters.
     pub counters: Option<nandscope_device::Counters>,
 }

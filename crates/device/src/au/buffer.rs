@@ -95,6 +95,11 @@ impl Buffer {
         [evicted, Some(now)]
     }
 
+    /// Takes back data that could not be programmed, as long as there is power.
+    pub(super) fn keep(&mut self, held: Held) {
+        self.held.push_back(held);
+    }
+
     /// Gives up everything that is held back.
     pub(super) fn drain(&mut self) -> Vec<Held> {
         self.held.drain(..).collect()

@@ -84,7 +84,8 @@ pub(crate) struct AuDevice {
     spans: Spans,
     counters: HostCounters,
     inside: Counters,
-    read_only: bool,
+    /// When the last spare AU was gone.
+    read_only_since: Option<Nanos>,
     idle_planned: Option<Nanos>,
     /// What would be lost, where somebody wants to know.
     #[serde(skip)]
@@ -138,7 +139,7 @@ impl AuDevice {
             spans: Spans::default(),
             counters: HostCounters::default(),
             inside: Counters::default(),
-            read_only: false,
+            read_only_since: None,
             idle_planned: None,
             volatile: None,
             done: Vec::new(),
@@ -151,7 +152,7 @@ impl AuDevice {
 
     pub(crate) fn attach(&mut self, profile: &Profile, host: &HostProfile) -> Result<(), String> {
         let mut dropped = Vec::new();
-        while self.outstanding > 0 {
+        while self.outstanding > 0 && self.next_event().is_some() {
             self.advance(Nanos::MAX, &mut dropped);
         }
         let attachment = Attachment::new(profile, host)?;

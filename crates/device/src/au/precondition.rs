@@ -52,13 +52,16 @@ impl AuDevice {
     }
 
     fn write_at_once(&mut self, first: u64, sectors: u32) {
+        if self.read_only_since.is_some() {
+            return;
+        }
         let mut around = Around {
             reliability: &self.reliability,
             random: &mut self.random,
             now: self.now,
         };
         if self.map.write(first, sectors, true, &mut around).is_err() {
-            self.read_only = true;
+            self.read_only_since.get_or_insert(self.now);
         }
     }
 

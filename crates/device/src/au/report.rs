@@ -22,14 +22,17 @@ impl AuDevice {
         let flash = FlashHealth {
             spare_percent: self.map.physical.spare_percent(),
             used_percent: self.map.physical.mean_erases() / f64::from(cycles) * 100.0,
-            read_only: self.read_only,
+            read_only: self.read_only_since.is_some(),
         };
         self.counters
             .health(flash, &self.meter, &self.thermal, self.now)
     }
 
     pub(crate) fn telemetry(&self) -> Telemetry {
-        Telemetry::of(&self.thermal, self.energy_j(), self.counters())
+        Telemetry {
+            read_only_since: self.read_only_since,
+            ..Telemetry::of(&self.thermal, self.energy_j(), self.counters())
+        }
     }
 
     pub(crate) fn counters(&self) -> Counters {

@@ -44,7 +44,7 @@ impl AuDevice {
         match command.kind {
             CommandKind::Read => self.read(index, begin, first, sectors),
             CommandKind::Write { fua } => self.write(index, begin, first, sectors, fua),
-            CommandKind::Flush => self.flush(begin),
+            CommandKind::Flush => self.flush(index, begin),
             CommandKind::Discard => self.discard(index, begin, first, sectors),
             CommandKind::Identify | CommandKind::Health => begin + self.times.read_command,
         }
@@ -203,6 +203,9 @@ impl AuDevice {
 
     /// Rewrites an AU that has been read often.
     fn refresh(&mut self, sector: u64, at: Nanos) -> Nanos {
+        if self.read_only_since.is_some() {
+            return at;
+        }
         let au = (sector / u64::from(self.map.geometry.au_sectors)) as u32;
         let mut around = Around {
             reliability: &self.reliability,
@@ -218,7 +221,7 @@ impl AuDevice {
     // ---- writes --------------------------------------------------------------------------------
 
     fn write(&mut self, index: u32, begin: Nanos, first: u64, sectors: u32, fua: bool) -> Nanos {
-        if self.read_only {
+        if self.read_only_since.is_some() {
             self.pending[index as usize].status = Status::ReadOnly;
             return begin + self.times.write_command;
         }
@@ -230,7 +233,7 @@ impl AuDevice {
             gap = self.between_transfers();
         }
         if fua {
-            at = self.flush(at);
+            at = self.flush(index, at);
         }
         at
     }
@@ -258,10 +261,20 @@ impl AuDevice {
         let mut work = Work::default();
         let mut kept = true;
         for held in parts.into_iter().flatten() {
-            kept &= self.write_to_map(held, &mut work);
+            if self.write_to_map(held, &mut work) {
+                continue;
+            }
+            kept = false;
+            // Of it, the host knows all but this write to be done.
+            let acknowledged = Held {
+                to: if held.to == end { first } else { held.to },
+                ..held
+            };
+            if acknowledged.from < acknowledged.to {
+                self.buffer.keep(acknowledged);
+            }
         }
         if !kept {
-            self.read_only = true;
             self.pending[index as usize].status = Status::ReadOnly;
         }
         self.writing = WriteStream {
@@ -320,7 +333,8 @@ impl AuDevice {
         }
     }
 
-    /// Writes what the buffer gives up; false where the card has no AU left.
+    /// Writes what the buffer gives up; false where the card has no AU left, which makes it
+    /// read-only.
     fn write_to_map(&mut self, held: Held, work: &mut Work) -> bool {
         let mut around = Around {
             reliability: &self.reliability,
@@ -336,28 +350,37 @@ impl AuDevice {
                 work.add(more);
                 true
             }
-            Err(_) => false,
+            Err(_) => {
+                self.read_only_since.get_or_insert(self.now);
+                false
+            }
         }
     }
 
-    fn flush(&mut self, begin: Nanos) -> Nanos {
+    fn flush(&mut self, index: u32, begin: Nanos) -> Nanos {
         let end = self.write_out_buffer(begin).max(self.flash_free);
+        if !self.buffer.is_empty() {
+            self.pending[index as usize].status = Status::ReadOnly;
+            return end;
+        }
         if let Some(volatile) = &mut self.volatile {
             volatile.flushed(end);
         }
         end
     }
 
-    /// Writes everything that is held back, and waits for it.
+    /// Writes everything that is held back, and waits for it. What finds no AU is kept in RAM.
     pub(super) fn write_out_buffer(&mut self, begin: Nanos) -> Nanos {
         self.writing.unbroken = false;
         let mut work = Work::default();
-        let drained = self.buffer.drain();
-        for &held in &drained {
-            if !self.write_to_map(held, &mut work) {
-                self.read_only = true;
+        let mut drained = self.buffer.drain();
+        drained.retain(|held| {
+            let written = self.write_to_map(*held, &mut work);
+            if !written {
+                self.buffer.keep(*held);
             }
-        }
+            written
+        });
         if work.is_none() {
             return begin;
         }
@@ -378,6 +401,10 @@ impl AuDevice {
         if !self.attachment.chain.discard {
             self.pending[index as usize].status = Status::Unsupported;
             return begin;
+        }
+        if self.read_only_since.is_some() {
+            self.pending[index as usize].status = Status::ReadOnly;
+            return ready;
         }
         self.buffer.forget(first, first + u64::from(sectors));
         if let Some(volatile) = &mut self.volatile {

@@ -188,12 +188,13 @@ impl AuDevice {
         self.durable_writes();
         let damage = self.damage();
         let mut dropped = Vec::new();
-        while self.outstanding > 0 {
+        while self.outstanding > 0 && self.next_event().is_some() {
             self.advance(Nanos::MAX, &mut dropped);
         }
         let at = self.write_out_buffer(self.now).max(self.flash_free);
         let ready = at.max(self.controller_free) + self.recovery();
         self.stream = super::ReadStream::default();
+        self.buffer.drain();
         self.controller_free = ready;
         while self.now < ready {
             self.advance(ready, &mut dropped);

@@ -22,6 +22,7 @@ use super::window::Window;
 use crate::geometry::{Geometry, JOURNAL_UNITS, Ppa};
 use crate::profile::schema::{CollectionPolicy, FtlSection, MapLocation, Profile};
 use crate::random::Random;
+use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
@@ -136,6 +137,10 @@ pub(crate) struct Log {
     /// Superblocks beyond the logical capacity.
     spare: u32,
     closings: u64,
+    /// When the device became read-only: it had too few blocks left to collect with.
+    read_only_since: Option<Nanos>,
+    /// Units that garbage collection has moved since the host wrote or discarded something.
+    collected_since_host: u64,
     /// Collections since something else was relocated.
     collections_in_row: u32,
     pub(crate) programmed: Programmed,
@@ -177,7 +182,9 @@ impl Log {
                 lent: (f64::from(spare) * s.lends_spare_percent / 100.0) as u32,
                 reserve: geometry.native_superblocks_in(s.reserve_gb),
             });
-        Log {
+        let mut log = Log {
+            read_only_since: None,
+            collected_since_host: 0,
             map: Map::new(logical, superblocks * native_units),
             victims: Victims::new(superblocks, native_units),
             spare,
@@ -203,6 +210,8 @@ impl Log {
             programmed: Programmed::default(),
             geometry,
             blocks,
-        }
+        };
+        log.note_retired(Nanos::ZERO);
+        log
     }
 }

@@ -175,7 +175,40 @@ impl PagedDevice {
         self.finish_filling_job();
     }
 
+    /// Writes wait for room, and nothing is under way that could make it. Relocation is given its turn
+    /// whatever credit the host has left; where it has nothing to do or makes no room, the host takes
+    /// what space there is; where there is none, the device has reached its end of life.
+    pub(super) fn end_stall(&mut self) {
+        if self.log.is_read_only() {
+            return self.refuse_waiting();
+        }
+        if !self.is_stalled() {
+            return;
+        }
+        self.writes.credit = 0;
+        self.pump();
+        if !self.is_stalled() {
+            return;
+        }
+        self.writes.credit = self.log.cost_of_host_unit() as i64;
+        self.admit();
+        if self.is_stalled() {
+            self.log.end_life(self.now);
+            self.refuse_waiting();
+        }
+    }
+
+    fn is_stalled(&self) -> bool {
+        self.writes.is_waited_for()
+            && self.array.outstanding() == 0
+            && !self.background.working()
+            && self.writes.in_transit == 0
+    }
+
     fn may_relocate(&self) -> bool {
+        if self.log.is_read_only() || self.log.collects_in_vain() {
+            return false;
+        }
         let b = &self.background;
         let filling = b.filling.is_some();
         if !filling && b.active >= b.most {
@@ -328,7 +361,7 @@ impl PagedDevice {
         let failed =
             self.reliability
                 .erase_fails(self.log.blocks.get(superblock), blocks, &mut self.random);
-        self.log.erased(superblock, failed);
+        self.log.erased(superblock, failed, self.now);
         if self.background.wear_spread > 0
             && self
                 .log

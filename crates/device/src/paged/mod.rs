@@ -163,7 +163,7 @@ impl PagedDevice {
     /// A message for people where host and device have no link in common.
     pub(crate) fn attach(&mut self, profile: &Profile, host: &HostProfile) -> Result<(), String> {
         let mut dropped = Vec::new();
-        while self.outstanding > 0 {
+        while self.outstanding > 0 && self.next_event().is_some() {
             self.advance(Nanos::MAX, &mut dropped);
         }
         self.flush_for_power_off();
@@ -252,6 +252,9 @@ impl PagedDevice {
             Event::Relocated(job) => self.on_relocation_handled(job),
             Event::Complete(index) => self.on_complete(index),
             Event::Idle => self.on_idle(),
+        }
+        if self.writes.is_waited_for() {
+            self.end_stall();
         }
     }
 

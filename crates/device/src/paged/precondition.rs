@@ -56,7 +56,7 @@ impl PagedDevice {
             }
             self.log.map.warm(&batch[..n]);
             for unit in &batch[..n] {
-                if !self.log.write(*unit, 1, now, &mut full) {
+                if self.log.is_read_only() || self.log.write(*unit, 1, now, &mut full) == 0 {
                     break 'filling;
                 }
                 if !full.is_empty() {

@@ -30,7 +30,7 @@ impl PagedDevice {
         let flash = FlashHealth {
             spare_percent: self.log.blocks.spare_percent(),
             used_percent: mean_erases / f64::from(self.log.geometry.native.cycles) * 100.0,
-            read_only: !self.log.writable(),
+            read_only: self.log.is_read_only(),
         };
         self.counters
             .health(flash, &self.meter, &self.thermal, self.now)
@@ -39,7 +39,10 @@ impl PagedDevice {
     /// A reading of power, temperatures and counters at the present time. Heat is that of
     /// the last whole step of 100 ms.
     pub(crate) fn telemetry(&self) -> Telemetry {
-        Telemetry::of(&self.thermal, self.energy_j(), self.counters())
+        Telemetry {
+            read_only_since: self.log.read_only_since(),
+            ..Telemetry::of(&self.thermal, self.energy_j(), self.counters())
+        }
     }
 
     /// Counters of the inside.

@@ -185,7 +185,7 @@ impl PagedDevice {
     pub(crate) fn cut_power(&mut self) -> Cut {
         let damage = self.damage();
         let mut dropped = Vec::new();
-        while self.outstanding > 0 {
+        while self.outstanding > 0 && self.next_event().is_some() {
             self.advance(Nanos::MAX, &mut dropped);
         }
         self.flush_for_power_off();

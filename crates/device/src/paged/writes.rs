@@ -73,6 +73,11 @@ impl Writes {
         self.capacity.saturating_sub(self.used)
     }
 
+    /// Writes wait for room.
+    pub(super) fn is_waited_for(&self) -> bool {
+        !self.admission.is_empty()
+    }
+
     pub(super) fn is_in_flight(&self, superblock: u32, program: u32) -> bool {
         self.in_flight
             .iter()
@@ -107,9 +112,8 @@ impl PagedDevice {
         if units == 0 {
             return self.complete_at(index, self.now);
         }
-        if !self.log.writable() {
-            self.pending[index as usize].status = Status::ReadOnly;
-            return self.complete_at(index, self.now);
+        if self.log.is_read_only() {
+            return self.refuse(index);
         }
         self.read_ahead.invalidate(first, units);
         self.merge_partial_units(index);
@@ -143,7 +147,7 @@ impl PagedDevice {
 
     /// Gives places in the buffer to waiting writes, first come first served, and books the link.
     pub(super) fn admit(&mut self) {
-        if !self.log.writable() {
+        if self.log.is_read_only() {
             return self.refuse_waiting();
         }
         while let Some(&index) = self.writes.admission.front() {
@@ -172,8 +176,14 @@ impl PagedDevice {
         }
     }
 
-    /// The device has used up its spare blocks: room for what still waits will never come.
-    fn refuse_waiting(&mut self) {
+    /// The device is read-only: nothing of the command was done.
+    fn refuse(&mut self, index: u32) {
+        self.pending[index as usize].status = Status::ReadOnly;
+        self.complete_at(index, self.now);
+    }
+
+    /// The device is read-only: room for what still waits will never come.
+    pub(super) fn refuse_waiting(&mut self) {
         while let Some(index) = self.writes.admission.pop_front() {
             let p = &mut self.pending[index as usize];
             p.status = Status::ReadOnly;
@@ -192,11 +202,11 @@ impl PagedDevice {
         self.writes.in_transit -= units;
         let mut full = std::mem::take(&mut self.scratch.full);
         let gathered = self.log.gathered_host_units();
-        if self.log.write(first, units, self.now, &mut full) {
-            self.note_arrival(command, (first, units), gathered, &full);
-        } else {
+        let appended = self.log.write(first, units, self.now, &mut full);
+        self.note_arrival(command, (first, appended), gathered, &full);
+        if appended < units {
             self.pending[command as usize].status = Status::ReadOnly;
-            self.writes.give_back(units);
+            self.writes.give_back(units - appended);
         }
         for unit in full.drain(..) {
             self.submit_host_program(unit);
@@ -250,6 +260,9 @@ impl PagedDevice {
         if !self.attachment.chain.discard {
             self.pending[index as usize].status = Status::Unsupported;
             return self.complete_at(index, self.now);
+        }
+        if self.log.is_read_only() {
+            return self.refuse(index);
         }
         let p = &self.pending[index as usize];
         let unit = self.unit_bytes();
@@ -348,9 +361,10 @@ impl PagedDevice {
             self.submit_host_program(unit);
         }
         let mut none = Vec::new();
-        while !self.writes.in_flight.is_empty() {
-            let before = self.now;
-            self.advance(self.events.next_time().unwrap_or(before), &mut none);
+        while !self.writes.in_flight.is_empty()
+            && let Some(next) = self.events.next_time()
+        {
+            self.advance(next, &mut none);
         }
     }
 }

@@ -33,6 +33,15 @@ pub fn parse_profile(file: &str, text: &str) -> Result<Profile, Vec<ProfileError
     finish(file, text, profile, faults)
 }
 
+/// Checks a device profile that was put together as a value.
+///
+/// # Errors
+/// Every value that is impossible by itself or together with others, named by its key; the file is
+/// the device's name and the line 1.
+pub fn check_profile(profile: &Profile) -> Result<(), Vec<ProfileError>> {
+    finish(&profile.device.name, "", (), check::check(profile))
+}
+
 /// Reads and checks a host profile. `file` is only for messages.
 ///
 /// # Errors

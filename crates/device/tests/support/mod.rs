@@ -3,6 +3,8 @@
 
 #![allow(dead_code)]
 
+pub mod any_card;
+pub mod any_paged;
 pub mod card;
 pub mod plain;
 

@@ -7,26 +7,30 @@ use crate::geometry::{Ppa, UNMAPPED};
 use nandscope_units::Nanos;
 
 impl Log {
-    /// Appends `count` logical units from `first`; full program units go to `full`. Returns false
-    /// where the device has no block left to write to.
+    /// Appends `count` logical units from `first`; full program units go to `full`. Returns how many
+    /// were appended: fewer where no block is left to write to, which ends the device's life.
     pub(crate) fn write(
         &mut self,
         first: u32,
         count: u32,
         now: Nanos,
         full: &mut Vec<ProgramUnit>,
-    ) -> bool {
+    ) -> u32 {
         let mut at = first;
         while at < first + count {
             let appended = self.append_host(at, first + count - at, true, now, full);
             if appended == 0 {
-                return false;
+                self.end_life(now);
+                break;
             }
             self.programmed.host += u64::from(appended);
             at += appended;
         }
-        self.note_map_change(first, count, now, full);
-        true
+        self.collected_since_host = 0;
+        if at > first {
+            self.note_map_change(first, at - first, now, full);
+        }
+        at - first
     }
 
     /// Forgets `count` logical units from `first`.
@@ -46,6 +50,7 @@ impl Log {
             }
         }
         if gone > 0 {
+            self.collected_since_host = 0;
             self.note_map_change(first, count, now, full);
         }
         gone

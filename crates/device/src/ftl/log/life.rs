@@ -56,11 +56,12 @@ impl Log {
     }
 
     /// The erase of a superblock is over.
-    pub(crate) fn erased(&mut self, superblock: u32, block_failed: bool) {
+    pub(crate) fn erased(&mut self, superblock: u32, block_failed: bool, now: Nanos) {
         if self.blocks.get(superblock).slc {
             self.slc_count -= 1;
         }
         self.blocks.erased(superblock, block_failed);
+        self.note_retired(now);
     }
 
     /// The program unit is still being filled: its data is in the write buffer.
@@ -90,11 +91,36 @@ impl Log {
             + u64::from(open)
     }
 
-    /// Whether the device can still take writes: enough blocks are left to collect with, as many
-    /// as the check of a profile asks for.
-    pub(crate) fn writable(&self) -> bool {
+    /// Whether the device has reached its end of life: it takes no writes and discards any more.
+    #[inline]
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.read_only_since.is_some()
+    }
+
+    /// When it did.
+    pub(crate) fn read_only_since(&self) -> Option<Nanos> {
+        self.read_only_since
+    }
+
+    /// No room can be made any more. The state is final: blocks do not recover.
+    pub(crate) fn end_life(&mut self, now: Nanos) {
+        self.read_only_since.get_or_insert(now);
+    }
+
+    /// Ends the device's life where fewer blocks are left to collect with than the check of a
+    /// profile asks for.
+    pub(super) fn note_retired(&mut self, now: Nanos) {
         let least = self.collection_start + OPEN_SUPERBLOCKS as u32 + self.slc.fixed;
-        self.blocks.retired() + least <= self.spare
+        if self.blocks.retired() + least > self.spare {
+            self.end_life(now);
+        }
+    }
+
+    /// Garbage collection has moved as much as the device holds, and the host could write nothing
+    /// meanwhile: going on makes no room.
+    pub(crate) fn collects_in_vain(&self) -> bool {
+        let all = u64::from(self.blocks.len()) * u64::from(self.geometry.native.superblock_units);
+        self.collected_since_host > all
     }
 
     /// Does everything that relocation and erasure must do, at once and without time: for starting
@@ -102,29 +128,32 @@ impl Log {
     pub(crate) fn settle_instantly(&mut self, now: Nanos, idle: bool) {
         let mut reads = Vec::new();
         loop {
-            self.erase_dead_instantly();
-            if !(self.needs_relocation() || idle && (self.has_slc_data() || self.victim.is_some()))
-            {
+            self.erase_dead_instantly(now);
+            let wanted =
+                self.needs_relocation() || idle && (self.has_slc_data() || self.victim.is_some());
+            if !wanted || self.is_read_only() || self.collects_in_vain() {
                 break;
             }
             let Some(victim) = self.current_victim(now, idle) else {
                 break;
             };
             reads.clear();
-            let (_, full, exhausted) = self.relocate(now, &mut reads);
+            let (moved, full, exhausted) = self.relocate(now, &mut reads);
             if let Some(unit) = full {
                 self.program_done(unit.superblock);
             }
             if exhausted {
                 self.collected(victim.superblock);
+            } else if moved == 0 {
+                break;
             }
         }
     }
 
     /// See [`Log::settle_instantly`].
-    pub(crate) fn erase_dead_instantly(&mut self) {
+    pub(crate) fn erase_dead_instantly(&mut self, now: Nanos) {
         while let Some(superblock) = self.take_dead() {
-            self.erased(superblock, false);
+            self.erased(superblock, false, now);
         }
     }
 }

@@ -116,7 +116,10 @@ impl Log {
     pub(super) fn count_moved(&mut self, cause: Cause, units: u32) {
         let count = match cause {
             Cause::Fold => &mut self.programmed.folded,
-            Cause::Collect => &mut self.programmed.collected,
+            Cause::Collect => {
+                self.collected_since_host += u64::from(units);
+                &mut self.programmed.collected
+            }
             Cause::Refresh => &mut self.programmed.refreshed,
         };
         *count += u64::from(units);

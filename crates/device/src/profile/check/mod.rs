@@ -332,6 +332,14 @@ fn heat(profile: &Profile, faults: &mut Faults) {
             "give a heat capacity and a resistance whose product is at least 0.5 s",
         );
     }
+    for (key, value) in [
+        ("thermal.throttle_start_c", t.throttle_start_c),
+        ("thermal.throttle_full_c", t.throttle_full_c),
+        ("thermal.warning_c", t.warning_c),
+        ("thermal.critical_c", t.critical_c),
+    ] {
+        faults.range(key, value, -60.0, 1000.0);
+    }
     faults.range("thermal.throttle_clock", t.throttle_clock, 0.01, 1.0);
     if t.throttle_full_c <= t.throttle_start_c {
         faults.add(
