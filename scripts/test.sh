@@ -26,6 +26,9 @@ if grep -q '^slow' crates/device/Cargo.toml; then
     cargo test -p nandscope-device --features slow 2>&1 | tee -a "$log"
 fi
 
+stage "every other name of what must not be written"
+cargo test --workspace --features nandscope-inspect/slow --test guard_names -- slow 2>&1 | tee -a "$log"
+
 stage "slow tests of served cards, in real time"
 cargo test -p nandscope --features slow --test serve_file --test serve_faults --test serve_guest --test serve_hostile -- slow 2>&1 | tee -a "$log"
 

@@ -13,7 +13,7 @@ use nandscope_inspect::place::{Kind, Place};
 use nandscope_inspect::registers::Registers;
 use nandscope_inspect::signature::Signature;
 use serde::Serialize;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Arguments of `nandscope inspect`.
 #[derive(Debug, Args)]
@@ -34,7 +34,7 @@ pub struct Arguments {
 struct Report {
     target: String,
     kind: &'static str,
-    path: Option<PathBuf>,
+    path: Option<String>,
     identity: Option<Identity>,
     simulated: Option<Simulated>,
     registers: Option<Registers>,
@@ -117,16 +117,20 @@ fn real(name: &str) -> Result<Report, Failure> {
             Kind::File => "file",
             Kind::Directory => "folder",
         },
-        path: Some(place.path.clone()),
+        path: Some(place.path.to_string_lossy().into_owned()),
         registers: place.device.and_then(|n| Registers::read(&roots, n)),
         identity: conditions.device.clone(),
         conditions: Some(conditions),
         ..Report::default()
     };
-    if place.kind == Kind::BlockDevice {
-        let judged = Guard::new(roots).judge(path).map_err(Failure::file)?;
-        report.signatures = judged.signatures;
-        report.refused = Some(judged.reasons);
+    match place.kind {
+        Kind::BlockDevice => {
+            let judged = Guard::new(roots).judge(path).map_err(Failure::file)?;
+            report.signatures = judged.signatures;
+            report.refused = Some(judged.reasons);
+        }
+        Kind::File => report.refused = Some(Guard::new(roots).judge_file(path)),
+        Kind::Directory => {}
     }
     Ok(report)
 }
@@ -157,14 +161,17 @@ fn shown(report: &Report, console: &Console) -> String {
         }
     }
     if let Some(reasons) = &report.refused {
-        out.push_str(&verdict(reasons, console));
+        out.push_str(&verdict(reasons, report.kind, console));
     }
     out
 }
 
-fn verdict(reasons: &[Reason], console: &Console) -> String {
+fn verdict(reasons: &[Reason], kind: &str, console: &Console) -> String {
     if reasons.is_empty() {
-        let text = "Allowed with --destroy-data, after a question; nothing is recognised on it.";
+        let text = match kind {
+            "file" => "Allowed without a question: nandscope made this file to measure on it.",
+            _ => "Allowed with --destroy-data, after a question; nothing is recognised on it.",
+        };
         return format!("\nWriting\n{}", console.paragraph(text, "  "));
     }
     let mut out = "\nWriting would be refused\n".to_string();

@@ -52,6 +52,23 @@ fn a_file_and_its_folder_lie_on_the_same_device() {
 }
 
 #[test]
+fn a_file_says_whether_it_may_be_written() {
+    let folder = Folder::new("inspect-writing");
+    folder.file("thesis", "years of work");
+    let rule = |target: &str| json(&folder, target)["refused"][0]["rule"].clone();
+    assert_eq!(rule("thesis"), "foreign-file");
+    let guard = nandscope_inspect::guard::Guard::new(nandscope_inspect::Roots::default());
+    let size = nandscope_units::Bytes::mib(1);
+    let made = guard.open_file(&folder.0.join("made"), size).unwrap();
+    assert_eq!(rule("made"), "held");
+    drop(made);
+    assert_eq!(json(&folder, "made")["refused"], serde_json::json!([]));
+    let shown = folder.command(&["inspect", "made"]).output().unwrap();
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    assert!(shown.contains("Allowed without a question"), "{shown}");
+}
+
+#[test]
 fn what_is_no_target() {
     let folder = Folder::new("inspect-none");
     for target in ["/dev/null", "nothing-here"] {

@@ -114,7 +114,8 @@ pub struct Identity {
     pub partitions: Vec<Partition>,
     /// Devices that are stacked on this one: LVM, RAID, encryption.
     pub holders: Vec<String>,
-    /// The file behind a loop device.
+    /// The file behind a loop device, by the path that the kernel shows for it.
+    #[serde(serialize_with = "crate::lossy::maybe")]
     pub backing_file: Option<PathBuf>,
 }
 
@@ -145,7 +146,7 @@ impl Identity {
             partition_of: (whole != folder).then(|| roots::file_name(&whole)),
             partitions: partitions(&folder),
             holders: roots::names(&folder.join("holders")),
-            backing_file: roots::text(&folder.join("loop/backing_file")).map(PathBuf::from),
+            backing_file: crate::loops::shown_path(&folder),
         })
     }
 }

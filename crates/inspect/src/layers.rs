@@ -1,23 +1,127 @@
 //! What lies under a block device and what is stacked on it: partitions and their disk, device
-//! mapper and RAID, loop devices; and the disks under a folder. All of it from sysfs, where the
-//! stacking may be of any depth.
+//! mapper and RAID, loop devices; and the disks under a folder. Devices are known by their numbers
+//! and files by their inodes; the stacking may be of any depth.
 
 use crate::DeviceNumber;
 use crate::identity::whole_disk;
-use crate::mounts::{Mount, mount_of};
+use crate::loops::{Behind, FileId, Loop, loops};
+use crate::mounts::{Mount, mount_at, mounts, swaps};
 use crate::roots::{self, Roots};
+use rustix::fs::{AtFlags, CWD, StatxFlags};
 use std::collections::BTreeSet;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// A set of block devices.
 pub(crate) type Devices = BTreeSet<DeviceNumber>;
 
-/// The number of the block device at a path, following links.
-pub(crate) fn number_at(path: &Path) -> Option<DeviceNumber> {
-    let about = std::fs::metadata(path).ok()?;
-    let is_block = about.file_type().is_block_device();
-    is_block.then(|| DeviceNumber::from_raw(about.rdev()))
+/// What the system says about the use of its devices, read at one time.
+#[derive(Clone, Debug)]
+pub(crate) struct Machine<'a> {
+    /// Where it is read from.
+    pub roots: &'a Roots,
+    /// What is mounted.
+    pub mounts: Vec<Mount>,
+    /// What is swapped to.
+    pub swaps: Vec<PathBuf>,
+    /// Loop devices in use.
+    pub loops: Vec<Loop>,
+}
+
+impl<'a> Machine<'a> {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// Where `/proc` does not say what is mounted or swapped to.
+    pub fn read(roots: &'a Roots) -> io::Result<Self> {
+        Ok(Machine {
+            mounts: mounts(roots)?,
+            swaps: swaps(roots)?,
+            loops: loops(roots),
+            roots,
+        })
+    }
+
+    /// The name of a device in sysfs, or its number where it has none.
+    pub fn name_of(&self, number: DeviceNumber) -> String {
+        name_of(self.roots, number)
+    }
+
+    /// The device and everything that stands on it: its partitions, what holds any of them, loop
+    /// devices behind which one of them is.
+    pub fn upwards(&self, number: DeviceNumber) -> Devices {
+        let mut found = Devices::new();
+        let mut waiting = vec![number];
+        while let Some(next) = waiting.pop() {
+            if !found.insert(next) {
+                continue;
+            }
+            if let Ok(folder) = self.roots.block(next) {
+                waiting.extend(numbers_in(&folder.join("holders")));
+                waiting.extend(partition_numbers(&folder));
+            }
+            let above = self.loops_over(Behind::Device(next));
+            waiting.extend(above.map(|above| above.number));
+        }
+        found
+    }
+
+    /// The device and everything that it stands on, down to whole disks. A loop device stands on
+    /// the device behind it, and with `through_files` also on the disks of the file system that
+    /// its file is in.
+    pub fn downwards(&self, number: DeviceNumber, through_files: bool) -> Devices {
+        let mut found = Devices::new();
+        let mut waiting = vec![number];
+        while let Some(next) = waiting.pop() {
+            if !found.insert(next) {
+                continue;
+            }
+            let Ok(folder) = self.roots.block(next) else {
+                continue;
+            };
+            waiting.extend(numbers_in(&folder.join("slaves")));
+            waiting.extend(own_number(&whole_disk(&folder)));
+            match self.behind(next) {
+                Some(Behind::Device(device)) => waiting.push(device),
+                Some(Behind::File(file)) if through_files => waiting.extend(self.under_file(file)),
+                _ => {}
+            }
+        }
+        found
+    }
+
+    /// What is behind a device, where it is a loop device.
+    pub fn behind(&self, number: DeviceNumber) -> Option<Behind> {
+        self.loops
+            .iter()
+            .find(|own| own.number == number)
+            .and_then(|own| own.behind)
+    }
+
+    /// The loop devices over a file or a device.
+    pub fn loops_over(&self, what: Behind) -> impl Iterator<Item = &Loop> {
+        self.loops.iter().filter(move |l| l.behind == Some(what))
+    }
+
+    /// The disk of which a device is a partition, or the device itself.
+    pub fn disk_of(&self, number: DeviceNumber) -> Option<DeviceNumber> {
+        own_number(&whole_disk(&self.roots.block(number).ok()?))
+    }
+
+    /// The devices on which the file system of a path stands; none where it stands on none (memory,
+    /// network), or where that cannot be told (the layers of a container).
+    pub fn devices_under(&self, path: &Path) -> Vec<DeviceNumber> {
+        devices_under(self.roots, &self.mounts, path)
+    }
+
+    /// The devices of the file system that a file is in. btrfs shows numbers of no device for its
+    /// files: any that is mounted may be the one.
+    fn under_file(&self, file: FileId) -> Vec<DeviceNumber> {
+        match self.roots.block(file.device) {
+            Ok(_) => vec![file.device],
+            Err(_) => all_of_btrfs(self.roots),
+        }
+    }
 }
 
 /// The name of a device in sysfs, or its number where it has none.
@@ -27,81 +131,36 @@ pub(crate) fn name_of(roots: &Roots, number: DeviceNumber) -> String {
         .map_or_else(|_| number.to_string(), |folder| roots::file_name(&folder))
 }
 
-/// The device and everything that stands on it: its partitions, what holds any of them, loop
-/// devices behind which one of them is.
-pub(crate) fn upwards(roots: &Roots, number: DeviceNumber) -> Devices {
-    let loops = loop_backings(roots);
-    let mut found = Devices::new();
-    let mut waiting = vec![number];
-    while let Some(next) = waiting.pop() {
-        if !found.insert(next) {
-            continue;
-        }
-        if let Ok(folder) = roots.block(next) {
-            waiting.extend(numbers_in(&folder.join("holders")));
-            waiting.extend(partition_numbers(&folder));
-        }
-        let behind = loops
-            .iter()
-            .filter(|(_, file)| number_at(file) == Some(next));
-        waiting.extend(behind.map(|(number, _)| *number));
-    }
-    found
-}
-
-/// The device and everything that it stands on, down to whole disks. A loop device stands on the
-/// device behind it, and with `mounts` also on the disks of the file system that its file is in.
-pub(crate) fn downwards(roots: &Roots, mounts: Option<&[Mount]>, number: DeviceNumber) -> Devices {
-    let mut found = Devices::new();
-    let mut waiting = vec![number];
-    while let Some(next) = waiting.pop() {
-        if !found.insert(next) {
-            continue;
-        }
-        let Ok(folder) = roots.block(next) else {
-            continue;
-        };
-        waiting.extend(numbers_in(&folder.join("slaves")));
-        let whole = whole_disk(&folder);
-        waiting.extend(own_number(&whole));
-        if let Some(file) = roots::text(&folder.join("loop/backing_file")) {
-            let file = Path::new(&file);
-            match (number_at(file), mounts) {
-                (Some(device), _) => waiting.push(device),
-                (None, Some(mounts)) => waiting.extend(devices_under(roots, mounts, file)),
-                (None, None) => {}
-            }
-        }
-    }
-    found
-}
-
-/// The disk of which a device is a partition.
-pub(crate) fn disk_of(roots: &Roots, number: DeviceNumber) -> Option<DeviceNumber> {
-    own_number(&whole_disk(&roots.block(number).ok()?))
-}
-
-/// The devices on which the file system of a path stands; none where it stands on none (memory,
-/// network), or where that cannot be told (the layers of a container).
+/// As [`Machine::devices_under`].
 pub(crate) fn devices_under(roots: &Roots, mounts: &[Mount], path: &Path) -> Vec<DeviceNumber> {
-    let Ok(path) = path.canonicalize() else {
+    let Ok(about) = rustix::fs::stat(path) else {
         return Vec::new();
     };
-    let Ok(about) = std::fs::metadata(&path) else {
-        return Vec::new();
-    };
-    let number = DeviceNumber::from_raw(about.dev());
+    let number = DeviceNumber::from_raw(about.st_dev);
     if roots.block(number).is_ok() {
         return vec![number];
     }
     // btrfs and others show numbers of no device; the mount names one, and sysfs its companions.
-    let Some(mount) = mount_of(mounts, &path) else {
+    let Some(mount) = mount_under(mounts, path) else {
         return Vec::new();
     };
-    let Some(source) = number_at(&mount.source) else {
-        return Vec::new();
-    };
-    companions(roots, source)
+    match Behind::at(&mount.source) {
+        Some(Behind::Device(source)) => companions(roots, source),
+        // `/dev/root` is no name of a device.
+        _ if mount.file_system == "btrfs" => all_of_btrfs(roots),
+        _ => Vec::new(),
+    }
+}
+
+/// The mount in which a path lies, as the kernel counts its mounts; kernels before 5.8 are not
+/// asked, and the names decide.
+pub(crate) fn mount_under<'a>(mounts: &'a [Mount], path: &Path) -> Option<&'a Mount> {
+    let path = path.canonicalize().ok()?;
+    let about = rustix::fs::statx(CWD, &path, AtFlags::empty(), StatxFlags::MNT_ID).ok();
+    let id = about
+        .filter(|about| about.stx_mask & StatxFlags::MNT_ID.bits() != 0)
+        .map(|about| about.stx_mnt_id);
+    mount_at(mounts, &path, id)
 }
 
 /// All devices of the btrfs file system of which this is one, or just this.
@@ -110,14 +169,21 @@ fn companions(roots: &Roots, number: DeviceNumber) -> Vec<DeviceNumber> {
     btrfs_devices(roots)
         .into_iter()
         .find(|names| names.contains(&name))
-        .map(|names| {
-            let folder = roots.sys.join("class/block");
-            names
-                .iter()
-                .filter_map(|n| own_number(&folder.join(n)))
-                .collect()
-        })
-        .unwrap_or_else(|| vec![number])
+        .map_or_else(|| vec![number], |names| numbers_of(roots, &names))
+}
+
+/// All devices of all btrfs file systems that are mounted.
+fn all_of_btrfs(roots: &Roots) -> Vec<DeviceNumber> {
+    let systems = btrfs_devices(roots).into_iter();
+    systems
+        .flat_map(|names| numbers_of(roots, &names))
+        .collect()
+}
+
+fn numbers_of(roots: &Roots, names: &[String]) -> Vec<DeviceNumber> {
+    let folder = roots.sys.join("class/block");
+    let numbers = names.iter().filter_map(|n| own_number(&folder.join(n)));
+    numbers.collect()
 }
 
 /// The names of the devices of each btrfs file system that is mounted.
@@ -127,21 +193,6 @@ pub(crate) fn btrfs_devices(roots: &Roots) -> Vec<Vec<String>> {
     systems
         .map(|name| roots::names(&folder.join(name).join("devices")))
         .filter(|devices| !devices.is_empty())
-        .collect()
-}
-
-/// Every loop device that is in use, with the file or device behind it.
-pub(crate) fn loop_backings(roots: &Roots) -> Vec<(DeviceNumber, PathBuf)> {
-    let folder = roots.sys.join("block");
-    let backing = |name: String| {
-        let place = folder.join(name);
-        let file = roots::text(&place.join("loop/backing_file"))?;
-        Some((own_number(&place)?, PathBuf::from(file)))
-    };
-    let names = roots::names(&folder).into_iter();
-    names
-        .filter(|name| name.starts_with("loop"))
-        .filter_map(backing)
         .collect()
 }
 

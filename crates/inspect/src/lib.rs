@@ -16,6 +16,8 @@ pub mod signature;
 pub mod telemetry;
 
 mod layers;
+mod loops;
+mod lossy;
 mod number;
 mod roots;
 

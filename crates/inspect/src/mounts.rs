@@ -12,13 +12,18 @@ use std::path::{Path, PathBuf};
 /// One mount.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Mount {
+    /// By which the kernel counts it.
+    #[serde(skip)]
+    pub id: u64,
     /// The device that `stat` of a file in there gives, as a rule.
     pub number: DeviceNumber,
     /// Where it is mounted.
+    #[serde(serialize_with = "crate::lossy::path")]
     pub point: PathBuf,
     /// The type of the file system.
     pub file_system: String,
     /// The device, or whatever the file system calls its source.
+    #[serde(serialize_with = "crate::lossy::path")]
     pub source: PathBuf,
     /// Options of the mount and of the file system, one after the other, as the kernel shows them.
     pub options: Vec<String>,
@@ -33,7 +38,8 @@ pub fn parse_mounts(bytes: &[u8]) -> Vec<Mount> {
 /// `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue`
 fn mount(line: &[u8]) -> Option<Mount> {
     let mut fields = line.split(|b| *b == b' ').filter(|f| !f.is_empty());
-    let number = std::str::from_utf8(fields.nth(2)?).ok()?.parse().ok()?;
+    let id = std::str::from_utf8(fields.next()?).ok()?.parse().ok()?;
+    let number = std::str::from_utf8(fields.nth(1)?).ok()?.parse().ok()?;
     let point = path(fields.nth(1)?);
     let mut options = list(fields.next()?);
     let mut rest = fields.skip_while(|field| *field != b"-").skip(1);
@@ -45,6 +51,7 @@ fn mount(line: &[u8]) -> Option<Mount> {
         }
     }
     Some(Mount {
+        id,
         number,
         point,
         file_system,
@@ -58,7 +65,8 @@ pub fn parse_swaps(bytes: &[u8]) -> Vec<PathBuf> {
     bytes
         .split(|b| *b == b'\n')
         .skip(1)
-        .filter_map(|line| line.split(|b| b.is_ascii_whitespace()).next())
+        // Blanks, tabs and line ends within a path are escaped, and no others.
+        .filter_map(|line| line.split(|b| matches!(b, b' ' | b'\t')).next())
         .filter(|field| field.first() == Some(&b'/'))
         .map(path)
         .collect()
@@ -69,7 +77,7 @@ pub fn parse_swaps(bytes: &[u8]) -> Vec<PathBuf> {
 /// # Errors
 /// Where `/proc` does not tell.
 pub fn mounts(roots: &Roots) -> io::Result<Vec<Mount>> {
-    roots::read_bytes(&roots.proc.join("self/mountinfo")).map(|bytes| parse_mounts(&bytes))
+    roots::read_all(&roots.proc.join("self/mountinfo")).map(|bytes| parse_mounts(&bytes))
 }
 
 /// What is swapped to. A kernel without swap has no such file, and none.
@@ -77,20 +85,19 @@ pub fn mounts(roots: &Roots) -> io::Result<Vec<Mount>> {
 /// # Errors
 /// Where `/proc` has the file and does not give it.
 pub fn swaps(roots: &Roots) -> io::Result<Vec<PathBuf>> {
-    match roots::read_bytes(&roots.proc.join("swaps")) {
+    match roots::read_all(&roots.proc.join("swaps")) {
         Ok(bytes) => Ok(parse_swaps(&bytes)),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(e) => Err(e),
     }
 }
 
-/// The mount in which a path without links lies: that with the longest point, and of several on
-/// the same point the last.
-pub fn mount_of<'a>(mounts: &'a [Mount], path: &Path) -> Option<&'a Mount> {
-    mounts
-        .iter()
-        .filter(|mount| path.starts_with(&mount.point))
-        .max_by_key(|mount| mount.point.components().count())
+/// The mount in which a path without links lies: that with this number, or else that with the
+/// longest point, and of several on the same point the last.
+pub fn mount_at<'a>(mounts: &'a [Mount], path: &Path, id: Option<u64>) -> Option<&'a Mount> {
+    let around = || mounts.iter().filter(|m| path.starts_with(&m.point));
+    let counted = around().find(|mount| Some(mount.id) == id);
+    counted.or_else(|| around().max_by_key(|mount| mount.point.components().count()))
 }
 
 fn list(field: &[u8]) -> Vec<String> {
@@ -125,7 +132,8 @@ fn octal(bytes: &[u8]) -> Option<u8> {
         return None;
     };
     let text = std::str::from_utf8(digits).ok()?;
-    u8::from_str_radix(text, 8).ok()
+    let are_digits = text.bytes().all(|b| b.is_ascii_digit());
+    u8::from_str_radix(text, 8).ok().filter(|_| are_digits)
 }
 
 #[cfg(test)]
@@ -152,10 +160,26 @@ mod tests {
         let line = |n: u32, point: &str| format!("1 1 8:{n} / {point} rw - ext4 /dev/x rw\n");
         let text = [line(1, "/"), line(2, "/a"), line(3, "/a"), line(4, "/ab")].concat();
         let mounts = parse_mounts(text.as_bytes());
-        let minor = |path| mount_of(&mounts, Path::new(path)).map(|m| m.number.minor);
+        let minor = |path| mount_at(&mounts, Path::new(path), None).map(|m| m.number.minor);
         assert_eq!(minor("/a/b"), Some(3));
         assert_eq!(minor("/abc"), Some(1));
         assert_eq!(minor("/ab"), Some(4));
+    }
+
+    #[test]
+    fn of_two_mounts_around_a_path_the_number_decides() {
+        let text = b"21 1 8:1 / /a rw - ext4 /dev/x rw\n22 1 8:2 / /a/b rw - ext4 /dev/y rw\n";
+        let mounts = parse_mounts(text);
+        let minor = |id| mount_at(&mounts, Path::new("/a/b/c"), id).map(|m| m.number.minor);
+        assert_eq!(
+            [
+                minor(Some(21)),
+                minor(Some(22)),
+                minor(Some(99)),
+                minor(None)
+            ],
+            [Some(1), Some(2), Some(2), Some(2)]
+        );
     }
 
     #[test]
@@ -166,5 +190,9 @@ mod tests {
             parse_swaps(text),
             [Path::new("/dev/sda2"), Path::new("/a b")]
         );
+        // The kernel does not escape these, and they end no field.
+        let text = b"Filename\n/a\x0cb\rc\xff\\012d file\t1 0 -3\n";
+        let path = OsString::from_vec(b"/a\x0cb\rc\xff\nd".to_vec());
+        assert_eq!(parse_swaps(text), [PathBuf::from(path)]);
     }
 }

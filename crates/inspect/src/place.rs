@@ -3,7 +3,7 @@
 //! [`crate::guard`].
 
 use crate::layers;
-use crate::mounts::{Mount, mount_of, mounts};
+use crate::mounts::{Mount, mounts};
 use crate::{DeviceNumber, Roots};
 use serde::Serialize;
 use std::io;
@@ -26,8 +26,10 @@ pub enum Kind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Place {
     /// As it was named.
+    #[serde(serialize_with = "crate::lossy::path")]
     pub name: PathBuf,
     /// Without links.
+    #[serde(serialize_with = "crate::lossy::path")]
     pub path: PathBuf,
     /// What it is.
     pub kind: Kind,
@@ -71,7 +73,7 @@ impl Place {
             name: name.to_path_buf(),
             kind,
             device: devices.first().copied(),
-            mount: mount_of(&mounts, &path).cloned(),
+            mount: layers::mount_under(&mounts, &path).cloned(),
             path,
         })
     }

@@ -62,6 +62,11 @@ pub(crate) fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// All bytes of a file that grows with the machine, such as the list of mounts.
+pub(crate) fn read_all(path: &Path) -> io::Result<Vec<u8>> {
+    std::fs::read(path)
+}
+
 /// As [`read`], where a file that is missing, unreadable or empty says nothing.
 pub(crate) fn text(path: &Path) -> Option<String> {
     read(path).ok().filter(|text| !text.is_empty())

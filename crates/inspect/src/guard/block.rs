@@ -5,63 +5,100 @@
 use super::{DestroyData, Reason};
 use crate::DeviceNumber;
 use crate::identity::Identity;
-use crate::layers::{self, Devices};
-use crate::mounts::{Mount, swaps};
+use crate::layers::{self, Devices, Machine};
+use crate::loops::{Behind, FileId};
 use crate::roots::{self, Roots};
 use crate::signature::Signature;
 use nandscope_units::Bytes;
 use std::path::{Path, PathBuf};
 
-/// Mounts, swap and holders, on the device, on a partition of it, or on anything stacked on them.
-pub(super) fn in_use(roots: &Roots, mounts: &[Mount], number: DeviceNumber) -> Vec<Reason> {
-    let mut devices = layers::upwards(roots, number);
-    devices.extend(through_loops(roots, number));
-    devices.extend(twins(roots, number));
-    devices.extend(layers::disk_of(roots, number));
+/// Mounts, swap and holders, on the device, on a partition of it, on anything stacked on them, or
+/// on anything else that has the same storage under it.
+pub(super) fn in_use(machine: &Machine<'_>, number: DeviceNumber) -> Vec<Reason> {
+    let below = machine.downwards(number, false);
+    let mut devices = machine.upwards(number);
+    devices.extend(machine.disk_of(number));
+    devices.extend(through_loops(machine, number));
+    let twins = twins(machine, &below, &devices);
+    devices.extend(twins.iter().flat_map(|twin| machine.upwards(*twin)));
     let mut reasons = Vec::new();
-    for mount in mounts {
+    // A device under a volume is held by the volume itself, and may hold other volumes too.
+    let mounted = devices.union(&below).copied().collect();
+    for mount in &machine.mounts {
         // btrfs has numbers of its own; its source is a device all the same.
-        let by_source = || layers::number_at(&mount.source).filter(|n| devices.contains(n));
-        let device = devices.get(&mount.number).copied().or_else(by_source);
-        if let Some(device) = device {
+        let source = || match Behind::at(&mount.source) {
+            Some(Behind::Device(device)) => Some(device),
+            _ => None,
+        };
+        let of = |number: &DeviceNumber| Devices::get(&mounted, number).copied();
+        if let Some(device) = of(&mount.number).or_else(|| of(&source()?)) {
             reasons.push(Reason::Mounted(
-                layers::name_of(roots, device),
+                machine.name_of(device),
                 mount.point.clone(),
             ));
         }
     }
-    reasons.extend(shared_systems(roots, &devices, &reasons));
-    let swapped = swaps(roots).unwrap_or_default();
-    let swapped = swapped.iter().filter_map(|path| layers::number_at(path));
-    let swapped = swapped.filter(|n| devices.contains(n));
-    reasons.extend(swapped.map(|n| Reason::Swap(layers::name_of(roots, n))));
-    reasons.extend(holders(roots, &devices));
+    reasons.extend(shared_systems(machine.roots, &devices, &reasons));
+    for swap in &machine.swaps {
+        if let Some(Behind::Device(device)) = Behind::at(swap)
+            && mounted.contains(&device)
+        {
+            reasons.push(Reason::Swap(format!("/dev/{}", machine.name_of(device))));
+        }
+    }
+    for file in files_behind(machine, &below) {
+        reasons.extend(super::file::in_use(machine, file));
+    }
+    reasons.extend(
+        twins
+            .iter()
+            .map(|n| Reason::BehindLoop(machine.name_of(*n))),
+    );
+    reasons.extend(holders(machine, &devices));
     reasons
 }
 
 /// A loop device may have a block device behind it, which is then what would be written.
-fn through_loops(roots: &Roots, number: DeviceNumber) -> Devices {
-    let loops = layers::loop_backings(roots);
+fn through_loops(machine: &Machine<'_>, number: DeviceNumber) -> Devices {
     let mut found = Devices::new();
     let mut next = Some(number);
     while let Some(number) = next {
-        let behind = loops.iter().find(|(n, _)| *n == number);
-        next = behind.and_then(|(_, file)| layers::number_at(file));
-        next = next.filter(|n| found.insert(*n));
-        found.extend(next.map(|n| layers::upwards(roots, n)).unwrap_or_default());
+        let disk = machine.disk_of(number).unwrap_or(number);
+        next = match machine.behind(disk) {
+            Some(Behind::Device(device)) if found.insert(device) => Some(device),
+            _ => None,
+        };
+        found.extend(next.map(|n| machine.upwards(n)).unwrap_or_default());
     }
     found
 }
 
-/// Other loop devices with the same file behind them.
-fn twins(roots: &Roots, number: DeviceNumber) -> Devices {
-    let loops = layers::loop_backings(roots);
-    let own = loops.iter().find(|(n, _)| *n == number);
-    let file = own.map(|(_, file)| file);
-    let same = loops
-        .iter()
-        .filter(|(n, f)| *n != number && Some(f) == file);
-    same.flat_map(|(n, _)| layers::upwards(roots, *n)).collect()
+/// The files that are written in the end, where devices stand on files.
+fn files_behind(machine: &Machine<'_>, below: &Devices) -> Vec<FileId> {
+    let behind = below.iter().filter_map(|number| machine.behind(*number));
+    let files = behind.filter_map(|behind| match behind {
+        Behind::File(file) => Some(file),
+        Behind::Device(_) => None,
+    });
+    files.collect()
+}
+
+/// Other loop devices over the same file: what is on them is written as well.
+fn twins(machine: &Machine<'_>, below: &Devices, own: &Devices) -> Devices {
+    let files = files_behind(machine, below).into_iter();
+    files
+        .flat_map(|file| machine.loops_over(Behind::File(file)))
+        .map(|twin| twin.number)
+        .filter(|number| !below.contains(number) && !own.contains(number))
+        .collect()
+}
+
+/// Loop devices of which nobody knows whether they are over this device.
+pub(super) fn unknown(machine: &Machine<'_>) -> Vec<Reason> {
+    let unknown = machine.loops.iter().filter(|l| l.behind.is_none());
+    unknown
+        .map(|l| Reason::UnknownLoop(l.name.clone()))
+        .collect()
 }
 
 /// Devices of a mounted btrfs file system that are not the one that the mount names.
@@ -83,44 +120,34 @@ fn shared_systems(roots: &Roots, devices: &Devices, known: &[Reason]) -> Vec<Rea
         .collect()
 }
 
-fn holders(roots: &Roots, devices: &Devices) -> Vec<Reason> {
+fn holders(machine: &Machine<'_>, devices: &Devices) -> Vec<Reason> {
     let mut reasons = Vec::new();
     for number in devices {
-        let Ok(folder) = roots.block(*number) else {
+        let Ok(folder) = machine.roots.block(*number) else {
             continue;
         };
         let name = roots::file_name(&folder);
         let holders = roots::names(&folder.join("holders")).into_iter();
         reasons.extend(holders.map(|holder| Reason::Holder(name.clone(), holder)));
+        let above = machine.loops_over(Behind::Device(*number));
+        reasons.extend(above.map(|l| Reason::Holder(name.clone(), l.name.clone())));
     }
-    let loops = layers::loop_backings(roots).into_iter();
-    let behind = loops.filter_map(|(number, file)| {
-        let device = layers::number_at(&file).filter(|n| devices.contains(n))?;
-        Some(Reason::Holder(
-            layers::name_of(roots, device),
-            layers::name_of(roots, number),
-        ))
-    });
-    reasons.extend(behind);
     reasons
 }
 
 /// Whether one of the protected paths lies on the disk, or the device on a disk that holds one.
 pub(super) fn protects(
-    roots: &Roots,
-    mounts: &[Mount],
+    machine: &Machine<'_>,
     number: DeviceNumber,
     protected: &[(String, PathBuf)],
 ) -> Vec<Reason> {
     // What writing reaches, and the disks it reaches it on; not the disk under the file system of
     // a loop device's file, which stays whole.
-    let mut reached = layers::upwards(roots, number);
-    reached.extend(layers::downwards(roots, None, number));
+    let mut reached = machine.upwards(number);
+    reached.extend(machine.downwards(number, false));
     let is_reached = |path: &Path| {
-        let under = layers::devices_under(roots, mounts, path);
-        let mut all = under
-            .into_iter()
-            .flat_map(|n| layers::downwards(roots, Some(mounts), n));
+        let under = machine.devices_under(path).into_iter();
+        let mut all = under.flat_map(|n| machine.downwards(n, true));
         all.any(|n| reached.contains(&n))
     };
     protected

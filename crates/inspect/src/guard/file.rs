@@ -1,20 +1,21 @@
 //! Files to measure on: made in free space, with a margin left, and never over a file that
 //! somebody else made. A file that nandscope made before is taken again.
 
-use super::pin::{Pinned, WRITE};
-use super::{Opened, Reason, marker};
-use crate::layers;
-use crate::mounts::swaps;
+use super::marker::{self, Mark};
+use super::pin::{Pinned, READ, WRITE};
+use super::{Opened, Reason};
+use crate::layers::Machine;
+use crate::loops::{Behind, FileId};
 use crate::place::Kind;
 use crate::roots::Roots;
 use nandscope_units::Bytes;
 use rustix::fs::{FallocateFlags, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
-use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::fs::File;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What must stay free beside a file: 5 % of the file system, at least 1 MiB, at most 4 GiB. A
 /// full file system slows down, and other programs fail on it.
@@ -22,97 +23,168 @@ pub fn margin(file_system: Bytes) -> Bytes {
     (Bytes(file_system.0 / 20)).clamp(Bytes::mib(1), Bytes::gib(4))
 }
 
-pub(super) fn open(roots: &Roots, name: &Path, size: Bytes) -> Result<Opened, Reason> {
-    let system = |e: std::io::Error| Reason::system(name, &e);
-    let last = name.file_name().ok_or(Reason::NoTarget)?;
-    let parent = match name.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let parent = parent.canonicalize().map_err(system)?;
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let folder: OwnedFd =
-        rustix::fs::open(&parent, flags, Mode::empty()).map_err(|e| system(e.into()))?;
-    let path = parent.join(last);
+/// Why a file target is refused.
+type Reasons = Vec<Reason>;
+
+pub(super) fn open(roots: &Roots, name: &Path, size: Bytes) -> Result<Opened, Reasons> {
+    let system = |e: std::io::Error| vec![Reason::system(name, &e)];
+    let spot = Spot::find(name)?;
+    let (folder, last) = (spot.folder.as_fd(), spot.last.as_os_str());
     let create = OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | WRITE;
     // Asked before there is a file: a refusal should leave nothing behind.
-    let room = room(&folder).map_err(system)?;
-    let file = match rustix::fs::statat(&folder, last, rustix::fs::AtFlags::SYMLINK_NOFOLLOW) {
+    let room = room(&spot.folder).map_err(system)?;
+    let mut notes = Vec::new();
+    let file = match rustix::fs::statat(folder, last, rustix::fs::AtFlags::SYMLINK_NOFOLLOW) {
         Err(Errno::NOENT) => {
-            room.for_more(size)?;
-            let file = rustix::fs::openat(&folder, last, create, Mode::from(0o600));
+            room.for_more(size).map_err(|reason| vec![reason])?;
+            let file = rustix::fs::openat(folder, last, create, Mode::from(0o600));
             let file = File::from(file.map_err(|e| system(e.into()))?);
             lock(&file)?;
-            let marked = marker::set(&file, folder.as_fd(), last);
-            marked.map_err(|e| Reason::Unmarked(e.to_string()))?;
+            let marked = marker::set(&file, folder, last, size);
+            let marked = marked.map_err(|e| vec![Reason::Unmarked(e.to_string())])?;
+            notes.extend(marked.note());
             file
         }
         Err(e) => return Err(system(e.into())),
-        Ok(_) => reopen(roots, folder.as_fd(), last, &path)?,
+        Ok(_) => reopen(roots, &spot)?,
     };
-    let note = resize(&file, name, size, &room)?;
+    let before = file.metadata().map_err(system)?.len();
+    notes.extend(resize(&file, name, size, &room).map_err(|reason| vec![reason])?);
+    if before != size.0 {
+        marker::set(&file, folder, last, size)
+            .map_err(|e| vec![Reason::Unmarked(e.to_string())])?;
+    }
     Ok(Opened {
         file,
-        path,
+        path: spot.path(),
         kind: Kind::File,
         writable: true,
         size,
         identity: None,
-        notes: note.into_iter().collect(),
+        notes,
     })
 }
 
-/// Opens a file that is there, where it is one of ours and of nobody else.
-fn reopen(
-    roots: &Roots,
-    folder: BorrowedFd<'_>,
-    last: &OsStr,
-    path: &Path,
-) -> Result<File, Reason> {
-    let system = |e: std::io::Error| Reason::system(path, &e);
+/// What forbids to write a file that is there; it is not opened for writing.
+pub(super) fn judge(roots: &Roots, name: &Path) -> Reasons {
+    let judged = Spot::find(name).and_then(|spot| examine(roots, &spot));
+    let held = |looked_at: &Examined| {
+        let shared = FlockOperation::NonBlockingLockShared;
+        rustix::fs::flock(&looked_at.file, shared).is_err()
+    };
+    match judged {
+        Ok(looked_at) if held(&looked_at) => vec![Reason::Held],
+        Ok(_) => Vec::new(),
+        Err(reasons) => reasons,
+    }
+}
+
+/// A name in a folder that is held, so that no part of the path is looked up twice.
+struct Spot {
+    folder: OwnedFd,
+    parent: PathBuf,
+    last: OsString,
+}
+
+impl Spot {
+    fn find(name: &Path) -> Result<Self, Reasons> {
+        let system = |e: std::io::Error| vec![Reason::system(name, &e)];
+        let last = name.file_name().ok_or_else(|| vec![Reason::NoTarget])?;
+        let parent = match name.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        let parent = parent.canonicalize().map_err(system)?;
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let folder = rustix::fs::open(&parent, flags, Mode::empty());
+        Ok(Spot {
+            folder: folder.map_err(|e| system(e.into()))?,
+            parent,
+            last: last.to_os_string(),
+        })
+    }
+
+    fn path(&self) -> PathBuf {
+        self.parent.join(&self.last)
+    }
+}
+
+/// A file that every rule allows to be written, open for reading.
+struct Examined {
+    pinned: Pinned,
+    file: File,
+}
+
+/// Looks whether a file that is there is one of ours and of nobody else.
+fn examine(roots: &Roots, spot: &Spot) -> Result<Examined, Reasons> {
+    let path = spot.path();
+    let system = |e: std::io::Error| vec![Reason::system(&path, &e)];
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let held =
-        rustix::fs::openat(folder, last, flags, Mode::empty()).map_err(|e| system(e.into()))?;
-    let pinned = Pinned::of(held, path).map_err(system)?;
+    let held = rustix::fs::openat(&spot.folder, &spot.last, flags, Mode::empty());
+    let pinned = Pinned::of(held.map_err(|e| system(e.into()))?, &path).map_err(system)?;
     match pinned.kind() {
         Some(Kind::File) => {}
         _ if pinned.file_type() == rustix::fs::FileType::Symlink => {
-            return Err(Reason::Link(
-                path.canonicalize().unwrap_or_else(|_| path.into()),
-            ));
+            let to = path.canonicalize().unwrap_or_else(|_| path.clone());
+            return Err(vec![Reason::Link(to)]);
         }
-        _ => return Err(Reason::NoTarget),
+        _ => return Err(vec![Reason::NoTarget]),
     }
     // For reading first: opening for writing already changes a file for whoever watches it.
-    let looked_at = pinned.reopen(super::pin::READ).map_err(system)?;
-    if !marker::is_set(&looked_at, folder, last) {
-        return Err(Reason::ForeignFile);
+    let file = pinned.reopen(READ).map_err(system)?;
+    let mut reasons = Reasons::new();
+    match marker::read(&file, spot.folder.as_fd(), &spot.last) {
+        Mark::Own => {}
+        mark => reasons.push(Reason::ForeignFile(mark)),
     }
-    let about = looked_at.metadata().map_err(system)?;
-    if about.nlink() != 1 {
-        return Err(Reason::ManyNames(about.nlink()));
+    let about = rustix::fs::fstat(&file).map_err(|e| system(e.into()))?;
+    let names = file.metadata().map_err(system)?.nlink();
+    if names != 1 {
+        reasons.push(Reason::ManyNames(names));
     }
-    let (device, inode) = (about.dev(), about.ino());
-    let is_it = |other: &Path| {
-        std::fs::metadata(other).is_ok_and(|about| (about.dev(), about.ino()) == (device, inode))
-    };
-    if swaps(roots).map_err(system)?.iter().any(|swap| is_it(swap)) {
-        return Err(Reason::Swap(path.display().to_string()));
+    let machine = Machine::read(roots).map_err(system)?;
+    let id = FileId::of(&about);
+    reasons.extend(in_use(&machine, id));
+    let above = machine.loops_over(Behind::File(id));
+    reasons.extend(above.map(|l| Reason::BehindLoop(l.name.clone())));
+    reasons.extend(super::block::unknown(&machine));
+    if reasons.is_empty() {
+        Ok(Examined { pinned, file })
+    } else {
+        Err(reasons)
     }
-    if let Some((number, _)) = layers::loop_backings(roots)
-        .into_iter()
-        .find(|(_, f)| is_it(f))
-    {
-        return Err(Reason::BehindLoop(layers::name_of(roots, number)));
-    }
-    let file = pinned.reopen(WRITE).map_err(system)?;
+}
+
+/// Whether a file is swapped to, or mounted as it is, without a loop device (EROFS, FUSE).
+pub(super) fn in_use(machine: &Machine<'_>, file: FileId) -> Reasons {
+    let is_it = |path: &Path| Behind::at(path) == Some(Behind::File(file));
+    let swaps = machine.swaps.iter().filter(|swap| is_it(swap));
+    let mut reasons: Reasons = swaps
+        .map(|swap| Reason::Swap(swap.display().to_string()))
+        .collect();
+    let mounts = machine.mounts.iter().filter(|mount| is_it(&mount.source));
+    reasons
+        .extend(mounts.map(|m| Reason::Mounted(m.source.display().to_string(), m.point.clone())));
+    reasons
+}
+
+/// Opens a file that is there, where it is one of ours and of nobody else.
+fn reopen(roots: &Roots, spot: &Spot) -> Result<File, Reasons> {
+    let examined = examine(roots, spot)?;
+    let file = examined.pinned.reopen(WRITE);
+    let file = file.map_err(|e| vec![Reason::system(&spot.path(), &e)])?;
     lock(&file)?;
-    Ok(file)
+    // Held from here on: what was true of the size is true now.
+    match marker::read(&file, spot.folder.as_fd(), &spot.last) {
+        Mark::Own => Ok(file),
+        mark => Err(vec![Reason::ForeignFile(mark)]),
+    }
 }
 
 /// Two measurements on one file would spoil each other.
-fn lock(file: &File) -> Result<(), Reason> {
-    rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive).map_err(|_| Reason::Held)
+fn lock(file: &File) -> Result<(), Reasons> {
+    let alone = FlockOperation::NonBlockingLockExclusive;
+    rustix::fs::flock(file, alone).map_err(|_| vec![Reason::Held])
 }
 
 /// The room of a file system.

@@ -19,10 +19,11 @@ mod refusal;
 
 pub use confirm::{Answer, Unconfirmed};
 pub use file::margin;
+pub use marker::Mark;
 pub use refusal::{Reason, Refusal};
 
 use crate::identity::Identity;
-use crate::mounts::{Mount, mounts};
+use crate::layers::Machine;
 use crate::place::Kind;
 use crate::signature::Signature;
 use crate::{DeviceNumber, Roots};
@@ -128,7 +129,7 @@ impl Guard {
             .transpose()
             .map_err(|e| refuse(Reason::system(name, &e)))?;
         if let Some(identity) = &identity {
-            let judged = block::in_use(&self.roots, &self.mounts()?, identity.number);
+            let judged = block::in_use(&self.machine()?, identity.number);
             notes.extend(
                 judged
                     .iter()
@@ -194,7 +195,12 @@ impl Guard {
     /// # Errors
     /// Where there is something else of that name, or too little room.
     pub fn open_file(&self, name: &Path, size: Bytes) -> Result<Opened, Refusal> {
-        file::open(&self.roots, name, size).map_err(|reason| Refusal::to_write(name, vec![reason]))
+        file::open(&self.roots, name, size).map_err(|reasons| Refusal::to_write(name, reasons))
+    }
+
+    /// What the rules say of a file that is there, without opening it for writing.
+    pub fn judge_file(&self, name: &Path) -> Vec<Reason> {
+        file::judge(&self.roots, name)
     }
 
     /// What the rules say of a block device, without opening it for writing. What cannot be looked
@@ -236,21 +242,18 @@ impl Guard {
         })
     }
 
-    fn mounts(&self) -> Result<Vec<Mount>, Refusal> {
-        let file = self.roots.proc.join("self/mountinfo");
-        mounts(&self.roots).map_err(|e| Refusal::to_read(&file, vec![Reason::system(&file, &e)]))
+    fn machine(&self) -> Result<Machine<'_>, Refusal> {
+        let proc = &self.roots.proc;
+        Machine::read(&self.roots)
+            .map_err(|e| Refusal::to_read(proc, vec![Reason::system(proc, &e)]))
     }
 
     /// Every rule about the use of a device, those about its contents apart.
     fn reasons(&self, number: DeviceNumber) -> Result<Vec<Reason>, Refusal> {
-        let mounts = self.mounts()?;
-        let mut reasons = block::in_use(&self.roots, &mounts, number);
-        reasons.extend(block::protects(
-            &self.roots,
-            &mounts,
-            number,
-            &self.protected,
-        ));
+        let machine = self.machine()?;
+        let mut reasons = block::in_use(&machine, number);
+        reasons.extend(block::unknown(&machine));
+        reasons.extend(block::protects(&machine, number, &self.protected));
         reasons.extend(block::cannot_be_written(&self.roots, number));
         Ok(reasons)
     }

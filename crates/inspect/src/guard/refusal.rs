@@ -1,6 +1,7 @@
 //! Why the guard says no: what was found, and what to do about it. All reasons are given at once,
 //! so that nobody has to find them one after the other.
 
+use super::marker::Mark;
 use crate::signature::Signature;
 use nandscope_units::Bytes;
 use serde::{Serialize, Serializer, ser::SerializeStruct};
@@ -20,7 +21,7 @@ pub enum Reason {
     Link(PathBuf),
     /// A part of it is mounted: the device, and where.
     Mounted(String, PathBuf),
-    /// A part of it is swapped to.
+    /// A part of it is swapped to: the device or file.
     Swap(String),
     /// Something is stacked on a part of it: the part, and what holds it.
     Holder(String, String),
@@ -36,12 +37,14 @@ pub enum Reason {
     ReadOnly,
     /// It has no size: no medium, or a loop device that is not set up.
     Empty,
-    /// A file that nandscope did not make.
-    ForeignFile,
+    /// A file that nandscope did not make, by what its mark says.
+    ForeignFile(Mark),
     /// A file with several names.
     ManyNames(u64),
-    /// A loop device is set up on the file.
+    /// A loop device is set up on the file, or another one on the file behind this device.
     BehindLoop(String),
+    /// A loop device of which it cannot be found out what is behind it.
+    UnknownLoop(String),
     /// The file system has too little room: free, and what must be free.
     Room(Bytes, Bytes),
     /// The file cannot be marked as made by nandscope, so that it would not be known again.
@@ -72,9 +75,10 @@ impl Reason {
             Reason::OtherName(..) => "other-name",
             Reason::ReadOnly => "read-only",
             Reason::Empty => "empty",
-            Reason::ForeignFile => "foreign-file",
+            Reason::ForeignFile(_) => "foreign-file",
             Reason::ManyNames(_) => "many-names",
             Reason::BehindLoop(_) => "behind-loop",
+            Reason::UnknownLoop(_) => "unknown-loop",
             Reason::Room(..) => "room",
             Reason::Unmarked(_) => "unmarked",
             Reason::Answer(..) => "answer",
@@ -99,9 +103,14 @@ impl Reason {
             }
             Reason::ReadOnly => "it is read-only".into(),
             Reason::Empty => "it has no size".into(),
-            Reason::ForeignFile => "there is such a file, and nandscope did not make it".into(),
+            Reason::ForeignFile(mark) => mark.what(),
             Reason::ManyNames(n) => format!("the file has {n} names (hard links)"),
-            Reason::BehindLoop(name) => format!("the file is behind {name}"),
+            Reason::BehindLoop(name) => format!("the same file is behind {name}"),
+            Reason::UnknownLoop(name) => {
+                format!(
+                    "{name} is in use, and it may stand on this: what is behind it is not shown"
+                )
+            }
             Reason::Room(free, wanted) => format!("{free} are free, and {wanted} are needed"),
             Reason::Unmarked(why) => format!("the file cannot be marked as nandscope's: {why}"),
             Reason::Answer(given, wanted) => format!("`{given}` is not `{wanted}`"),
@@ -116,7 +125,7 @@ impl Reason {
             Reason::NoTarget => "name a device, a file or a folder".into(),
             Reason::Link(to) => format!("name {} itself", to.display()),
             Reason::Mounted(_, at) => format!("umount {}", at.display()),
-            Reason::Swap(device) => format!("swapoff /dev/{device}"),
+            Reason::Swap(device) => format!("swapoff {device}"),
             Reason::Holder(_, holder) => format!("stop {holder} first"),
             Reason::Protected(_) => "use another disk, or a file on this one".into(),
             Reason::Held => "end that process (`fuser` and `lsof` show it)".into(),
@@ -124,9 +133,15 @@ impl Reason {
             Reason::OtherName(_, own) => format!("say --destroy-data={own} if that is the one"),
             Reason::ReadOnly => "look for a lock switch; `blockdev --setrw` lifts a setting".into(),
             Reason::Empty => "put a medium in".into(),
-            Reason::ForeignFile => "name a file that does not exist yet".into(),
+            Reason::ForeignFile(Mark::None) => "name a file that does not exist yet".into(),
+            Reason::ForeignFile(_) => {
+                "remove it if it is not wanted, or name a file that does not exist yet".into()
+            }
             Reason::ManyNames(_) => "name a file that does not exist yet".into(),
             Reason::BehindLoop(name) => format!("losetup -d /dev/{name}"),
+            Reason::UnknownLoop(name) => {
+                format!("run as a user who may read /dev/{name}, or losetup -d /dev/{name}")
+            }
             Reason::Room(..) => "use a smaller size, or make room".into(),
             Reason::Unmarked(_) => "use another file system".into(),
             Reason::Answer(..) => "nothing was written".into(),

@@ -2,7 +2,7 @@
 //! runs the tests can build.
 
 use super::*;
-use crate::mounts::parse_mounts;
+use crate::mounts::{Mount, parse_mounts};
 use std::os::unix::fs::symlink;
 
 /// sda has sda1, of which dm-0 is made; sda2 and sdb are the halves of md0; sdc is free.
@@ -46,7 +46,13 @@ fn machine() -> (Roots, PathBuf) {
 }
 
 fn rules(roots: &Roots, mounts: &[Mount], number: &str) -> Vec<String> {
-    let reasons = in_use(roots, mounts, number.parse().unwrap());
+    let machine = Machine {
+        roots,
+        mounts: mounts.to_vec(),
+        swaps: Vec::new(),
+        loops: Vec::new(),
+    };
+    let reasons = in_use(&machine, number.parse().unwrap());
     reasons.iter().map(Reason::what).collect()
 }
 
@@ -93,5 +99,51 @@ fn a_name_gives_up_one_device_only() {
     let disk = Identity::read(&roots, "8:0".parse().unwrap()).unwrap();
     let reason = carries(&disk, &[], Path::new("/dev/sda"), &DestroyData::Blank);
     assert_eq!(reason.map(|r| r.rule()), Some("carries-data"));
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// A container's host may have thousands of mounts; the last one counts as the first does.
+#[test]
+fn a_long_list_of_mounts_is_read_whole() {
+    let (roots, folder) = machine();
+    let line = "1 1 0:9 / /somewhere/or/other rw,relatime shared:1 - tmpfs none rw\n";
+    let last = "2 1 8:32 / /data rw - ext4 /dev/sdc rw\n";
+    let text = format!("{}{last}", line.repeat((3 << 20) / line.len()));
+    std::fs::create_dir_all(folder.join("proc/self")).unwrap();
+    std::fs::write(folder.join("proc/self/mountinfo"), text).unwrap();
+    let read = Machine::read(&roots).unwrap();
+    let reasons = in_use(&read, "8:32".parse().unwrap());
+    assert_eq!(reasons.len(), 1, "{reasons:?}");
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// Loop devices that may not be opened: their path is looked at, and must lead somewhere.
+#[test]
+fn a_loop_device_that_cannot_be_asked() {
+    let (roots, folder) = machine();
+    let place = folder.join("sys/block/loop7");
+    std::fs::create_dir_all(place.join("loop")).unwrap();
+    std::fs::write(place.join("dev"), "7:7\n").unwrap();
+    std::fs::create_dir_all(folder.join("proc/self")).unwrap();
+    std::fs::write(folder.join("proc/self/mountinfo"), "").unwrap();
+    let backing = folder.join("image ");
+    std::fs::write(&backing, "").unwrap();
+    let shown = |path: &Path| {
+        let line = [path.as_os_str().as_encoded_bytes(), b"\n"].concat();
+        std::fs::write(place.join("loop/backing_file"), line).unwrap();
+    };
+    let behind = || Machine::read(&roots).unwrap().loops[0].behind;
+    shown(&backing);
+    assert_eq!(behind(), Behind::at(&backing));
+    assert!(behind().is_some());
+    shown(&folder.join("image"));
+    assert_eq!(behind(), None);
+    // Somebody else's file of that name is not the deleted one.
+    let deleted = folder.join("image (deleted)");
+    std::fs::write(&deleted, "").unwrap();
+    shown(&deleted);
+    assert_eq!(behind(), None);
+    let found = unknown(&Machine::read(&roots).unwrap());
+    assert_eq!(found[0].rule(), "unknown-loop");
     std::fs::remove_dir_all(folder).unwrap();
 }

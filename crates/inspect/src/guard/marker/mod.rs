@@ -1,0 +1,244 @@
+//! How a file that nandscope made is known again: by an extended attribute that names the file it
+//! belongs to (inode, time of birth, size), so that a copy that carries the attribute along is not
+//! taken for it. On file systems without attributes (FAT, exFAT) by a file beside it, with the
+//! time of birth and size of the marked one.
+
+mod generation;
+
+use nandscope_units::Bytes;
+use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags, XattrFlags};
+use rustix::io::Errno;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::MetadataExt;
+
+/// The attribute.
+const ATTRIBUTE: &str = "user.nandscope.made";
+/// The first line of its value, and of the file beside.
+const TITLE: &str = "nandscope made this file to measure on it";
+/// Added to the name for the file beside.
+const BESIDE: &str = ".nandscope-made";
+/// Longer ones are none.
+const MOST_BYTES: u64 = 4096;
+
+/// What the mark of a file says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// nandscope made this file.
+    Own,
+    /// There is none.
+    None,
+    /// It is of a version that did not say which file it belongs to.
+    Older,
+    /// It belongs to another file.
+    Copied,
+    /// The file had the first of these sizes, and has the second.
+    Resized(Bytes, Bytes),
+}
+
+impl Mark {
+    pub(super) fn what(&self) -> String {
+        let what = match self {
+            Mark::Own | Mark::None => "and nandscope did not make it",
+            Mark::Older => {
+                "and its mark is of an older version of nandscope, which a copy would carry too"
+            }
+            Mark::Copied => "and it is a copy of one that nandscope made",
+            Mark::Resized(made, now) => {
+                return format!(
+                    "there is such a file, and nandscope made it with {} bytes and something else gave it {}",
+                    made.0, now.0
+                );
+            }
+        };
+        format!("there is such a file, {what}")
+    }
+}
+
+/// How well a file is marked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Marked {
+    /// It is known again.
+    Bound,
+    /// It cannot be told from a copy, and is not taken again.
+    Unbound,
+}
+
+impl Marked {
+    pub fn note(self) -> Option<String> {
+        let note = "the file system keeps neither times of birth nor generations of its files: this one cannot be told from a copy, and is not taken again by another run";
+        (self == Marked::Unbound).then(|| note.to_string())
+    }
+}
+
+/// Marks a file as made with this size. `folder` and `name` are where it is.
+pub(super) fn set(
+    file: &File,
+    folder: BorrowedFd<'_>,
+    name: &OsStr,
+    size: Bytes,
+) -> io::Result<Marked> {
+    let life = life(file);
+    let own = format!(
+        "{TITLE}\n{}",
+        lines(Some(inode(file)?), life.as_deref(), size)
+    );
+    match rustix::fs::fsetxattr(file, ATTRIBUTE, own.as_bytes(), XattrFlags::empty()) {
+        Ok(()) if life.is_some() => Ok(Marked::Bound),
+        Ok(()) => Ok(Marked::Unbound),
+        Err(Errno::OPNOTSUPP | Errno::PERM | Errno::NOSYS) => set_beside(file, folder, name, size),
+        Err(e) => Err(e.into()),
+    }
+}
+
+/// What the mark of a file says.
+pub(super) fn read(file: &File, folder: BorrowedFd<'_>, name: &OsStr) -> Mark {
+    let mut value = [0; 512];
+    match rustix::fs::fgetxattr(file, ATTRIBUTE, &mut value[..]) {
+        Ok(length) => {
+            let value = value.get(..length).unwrap_or_default();
+            let text = String::from_utf8_lossy(value);
+            compare(&text, file, inode(file).ok())
+        }
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => read_beside(file, folder, name),
+        Err(_) => Mark::None,
+    }
+}
+
+/// Everything but the title.
+fn lines(inode: Option<u64>, life: Option<&str>, size: Bytes) -> String {
+    let inode = inode.map(|n| format!("inode {n}\n")).unwrap_or_default();
+    let life = life.unwrap_or("unknown");
+    format!("{inode}{life}\nsize {}", size.0)
+}
+
+/// Whether a mark belongs to a file. Inodes of FAT and exFAT do not stay, and are not asked.
+fn compare(text: &str, file: &File, inode: Option<u64>) -> Mark {
+    let Some(text) = text.strip_prefix(TITLE) else {
+        return Mark::None;
+    };
+    let Some((identity, size)) = text.trim_end().rsplit_once("\nsize ") else {
+        return Mark::Older;
+    };
+    let (Ok(made), Ok(about)) = (size.parse().map(Bytes), file.metadata()) else {
+        return Mark::None;
+    };
+    let now = Bytes(about.len());
+    let own = life(file).map(|life| lines(inode, Some(&life), made));
+    if own.as_deref() != format!("{identity}\nsize {size}").strip_prefix('\n') {
+        Mark::Copied
+    } else if now == made || now == Bytes::ZERO {
+        // An empty one has nothing to lose: making it was interrupted.
+        Mark::Own
+    } else {
+        Mark::Resized(made, now)
+    }
+}
+
+fn set_beside(
+    file: &File,
+    folder: BorrowedFd<'_>,
+    name: &OsStr,
+    size: Bytes,
+) -> io::Result<Marked> {
+    let Some(birth) = birth(file) else {
+        return Err(io::Error::other(
+            "the file system has neither extended attributes nor times of birth",
+        ));
+    };
+    let beside = beside(name);
+    // What is left of an earlier file may be replaced; anything else of that name may not.
+    let create = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let fresh = rustix::fs::openat(folder, &beside, create | OFlags::EXCL, Mode::from(0o600));
+    let mut marker = match fresh {
+        Ok(marker) => File::from(marker),
+        Err(Errno::EXIST) if text_beside(folder, name).is_some_and(|t| t.starts_with(TITLE)) => {
+            let flags = OFlags::WRONLY | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            File::from(rustix::fs::openat(folder, &beside, flags, Mode::empty())?)
+        }
+        Err(e) => return Err(e.into()),
+    };
+    writeln!(marker, "{TITLE}\n{}", lines(None, Some(&birth), size))?;
+    marker.sync_all()?;
+    Ok(Marked::Bound)
+}
+
+fn read_beside(file: &File, folder: BorrowedFd<'_>, name: &OsStr) -> Mark {
+    match text_beside(folder, name) {
+        Some(text) => compare(&text, file, None),
+        None => Mark::None,
+    }
+}
+
+fn text_beside(folder: BorrowedFd<'_>, name: &OsStr) -> Option<String> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let marker = rustix::fs::openat(folder, beside(name), flags, Mode::empty()).ok()?;
+    let mut text = String::new();
+    let reader = File::from(marker);
+    reader.take(MOST_BYTES).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+fn beside(name: &OsStr) -> OsString {
+    let mut beside = name.to_os_string();
+    beside.push(BESIDE);
+    beside
+}
+
+fn inode(file: &File) -> io::Result<u64> {
+    file.metadata().map(|about| about.ino())
+}
+
+/// What tells a file from those that had its inode before: its time of birth, or its generation
+/// where the file system keeps no such times (f2fs, old ext4).
+fn life(file: &File) -> Option<String> {
+    birth(file).or_else(|| generation::of(file).map(|n| format!("generation {n}")))
+}
+
+/// When a file came into being, where the file system keeps that.
+fn birth(file: &File) -> Option<String> {
+    let about = rustix::fs::statx(file.as_fd(), "", AtFlags::EMPTY_PATH, StatxFlags::BTIME).ok()?;
+    let known = about.stx_mask & StatxFlags::BTIME.bits() != 0;
+    let time = about.stx_btime;
+    known.then(|| format!("born {}.{:09}", time.tv_sec, time.tv_nsec))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The way of file systems without attributes, taken on one that has them.
+    #[test]
+    fn a_marker_beside_belongs_to_one_file_only() {
+        let folder = std::env::temp_dir().join(format!("marker-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let at = File::open(&folder).unwrap();
+        let name = OsStr::new("target");
+        let make = || File::create(folder.join(name)).unwrap();
+        let set = |file: &File| set_beside(file, at.as_fd(), name, Bytes::ZERO);
+        let file = make();
+        if birth(&file).is_none() {
+            eprintln!("SKIPPED: {} keeps no times of birth", folder.display());
+            return std::fs::remove_dir_all(&folder).unwrap();
+        }
+        let mark = |file: &File| read_beside(file, at.as_fd(), name);
+        assert_eq!(mark(&file), Mark::None);
+        set(&file).unwrap();
+        assert_eq!(mark(&file), Mark::Own);
+        file.set_len(7).unwrap();
+        assert_eq!(mark(&file), Mark::Resized(Bytes(0), Bytes(7)));
+        // Another file of the same name; the clock of file systems may tick every 4 ms.
+        std::fs::remove_file(folder.join(name)).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        let other = make();
+        assert_eq!(mark(&other), Mark::Copied);
+        // What was left behind is replaced; what is not ours is not.
+        set(&other).unwrap();
+        assert_eq!(mark(&other), Mark::Own);
+        std::fs::write(folder.join("target.nandscope-made"), "a note of mine").unwrap();
+        assert!(set(&other).is_err());
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
