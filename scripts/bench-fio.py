@@ -72,7 +72,7 @@ def run_nandscope(target, options, milliseconds, folder, binary):
     job.write_text("\n".join(["[bench]", "norandommap", f"size={SIZE}", "time_based", "group_reporting",
                               "percentile_list=50:99", f"runtime={milliseconds}ms", *lines, ""]))
     result = folder / "bench.json"
-    _, cpu = processor_time([binary, "run", job, target, "--destroy-data", "--yes-destroy",
+    _, cpu = processor_time([binary, "run", job, target, f"--destroy-data={pathlib.Path(target).name}", "--yes-destroy",
                              pathlib.Path(target).name, "-o", result])
     document = json.loads(result.read_text())
     part = document["steps"][0]["jobs"][0]["directions"][0]

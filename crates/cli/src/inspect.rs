@@ -170,7 +170,7 @@ fn verdict(reasons: &[Reason], kind: &str, console: &Console) -> String {
     if reasons.is_empty() {
         let text = match kind {
             "file" => "Allowed without a question: nandscope made this file to measure on it.",
-            _ => "Allowed with --destroy-data, after a question; nothing is recognised on it.",
+            _ => "Allowed with --destroy-data, after a question; it is shown to be empty.",
         };
         return format!("\nWriting\n{}", console.paragraph(text, "  "));
     }

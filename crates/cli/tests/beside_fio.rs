@@ -91,11 +91,12 @@ fn by_fio(folder: &Folder, text: &str, device: &str) -> BTreeMap<usize, Log> {
 fn by_us(folder: &Folder, text: &str, device: &Loop) -> BTreeMap<usize, Log> {
     folder.file("job.fio", text);
     std::fs::create_dir_all(folder.0.join("ours")).unwrap();
+    let named = format!("--destroy-data={}", device.name());
     let run = [
         "run",
         "job.fio",
         &device.device,
-        "--destroy-data",
+        &named,
         "--yes-destroy",
         device.name(),
         "--log-dir",

@@ -95,13 +95,16 @@ fn a_block_device_is_written_only_where_that_was_said() {
     folder.file("t.fio", "[t]\nrw=trim\nbs=1m\nsize=4m\n");
     let before = std::fs::read(device.backing()).unwrap();
     let yes = device.name();
+    let named = format!("--destroy-data={yes}");
+    let named = named.as_str();
     for (rest, part) in [
         (&[][..], "--destroy-data allows writing"),
-        (&["--destroy-data"], "nobody to ask; --yes-destroy loop"),
         (
-            &["--destroy-data", "--yes-destroy", "WD-123"],
-            "nothing was written",
+            &["--destroy-data", "--yes-destroy", yes],
+            "data of no known format",
         ),
+        (&[named], "nobody to ask; --yes-destroy loop"),
+        (&[named, "--yes-destroy", "WD-123"], "nothing was written"),
         (&["--destroy-data=sdz", "--yes-destroy", yes], "names `sdz`"),
     ] {
         let mut run = vec!["run", "w.fio", &device.device];
@@ -119,7 +122,7 @@ fn a_block_device_is_written_only_where_that_was_said() {
         "run",
         "w.fio",
         &device.device,
-        "--destroy-data",
+        named,
         "--yes-destroy",
         yes,
         "-o",
@@ -138,7 +141,7 @@ fn a_block_device_is_written_only_where_that_was_said() {
             "run",
             "t.fio",
             &device.device,
-            "--destroy-data",
+            named,
             "--yes-destroy",
             yes,
             "--engine",
@@ -382,10 +385,11 @@ fn a_probe_says_what_a_discarded_block_reads_as() {
     let Some(device) = Loop::new(&folder, 64) else {
         return;
     };
+    let named = format!("--destroy-data={}", device.name());
     let arguments = [
         "probe",
         &device.device,
-        "--destroy-data",
+        &named,
         "--yes-destroy",
         device.name(),
         "--time",

@@ -159,10 +159,11 @@ fn nothing_is_written_without_an_answer_or_without_destroy_data() {
         .unwrap();
     done(&full, 2);
     assert!(std::fs::read(&device.file).unwrap() == before);
+    let named = format!("--destroy-data={}", device.name());
     let arguments = [
         &device.device,
         "--full",
-        "--destroy-data",
+        &named,
         "--yes",
         device.name(),
         "--printed-speed",

@@ -19,6 +19,7 @@ mod layers;
 mod loops;
 mod lossy;
 mod number;
+mod program;
 mod roots;
 
 pub use number::DeviceNumber;

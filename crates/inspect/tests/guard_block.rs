@@ -89,7 +89,8 @@ fn a_blank_device_is_written_after_the_right_answer_and_by_one_only() {
     assert_eq!(opened.size.0, 32 << 20);
     opened.file.write_at(b"written", 4096).unwrap();
     // Held: by nandscope itself for a second time, and against a mount.
-    assert_eq!(rules(blank(&device.device)), ["held"]);
+    let named = DestroyData::Named(device.name());
+    assert_eq!(rules(open(&device.device, &named)), ["held"]);
     drop(opened);
     let mut read = [0; 7];
     let reading = guard().open_to_read(&device.device).unwrap();
@@ -113,6 +114,29 @@ fn a_device_with_a_file_system_must_be_given_up_by_name() {
     }
     // The refusal has not touched it.
     must(&format!("e2fsck -n -f {}", device.show()));
+}
+
+/// What no reader of formats knows: somebody's data all the same.
+#[test]
+fn a_device_with_data_of_no_format_must_be_given_up_by_name() {
+    let folder = Folder::new("unknown-data");
+    let Some(device) = Loop::new("data_of_no_format", &folder, "image", 64) else {
+        return;
+    };
+    let image = File::options().write(true).open(&device.file).unwrap();
+    for at in [0u64, 7 << 20, (64 << 20) - 4096] {
+        blank(&device.device).unwrap();
+        image.write_at(b"mine", at).unwrap();
+        assert_eq!(rules(blank(&device.device)), ["carries-data"], "{at}");
+        let judged = guard().judge(&device.device).unwrap();
+        assert_eq!(judged.signatures[0].name, "data of no known format");
+        assert_eq!(judged.signatures[0].offset.0, at);
+        open(&device.device, &DestroyData::Named(device.name())).unwrap();
+        // As erased and as discarded flash reads.
+        let erased = if at == 0 { 0xff } else { 0 };
+        image.write_at(&[erased; 4096], at).unwrap();
+    }
+    blank(&device.device).unwrap();
 }
 
 #[test]

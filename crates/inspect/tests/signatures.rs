@@ -4,9 +4,10 @@
 
 mod support;
 
-use nandscope_inspect::signature::probe;
+use nandscope_inspect::signature::{first_data, probe, probe_device};
 use nandscope_units::Bytes;
 use std::fs::File;
+use std::os::unix::fs::FileExt;
 use support::{Folder, Loop, has, must, run, skip};
 
 /// A tool, its command, our name for the result, and `blkid`'s (of a file system or a table).
@@ -39,6 +40,22 @@ const TOOLS: &[(&str, &str, &str, &str)] = &[
         "cryptsetup -q luksFormat --type luks2 --pbkdf pbkdf2 --pbkdf-force-iterations 1000 --key-file /etc/passwd",
         "luks",
         "crypto_LUKS",
+    ),
+    ("mkfs.minix", "mkfs.minix -1", "minix", "minix"),
+    ("mkfs.minix", "mkfs.minix -2", "minix", "minix"),
+    ("mkfs.minix", "mkfs.minix -3", "minix", "minix"),
+    ("mkfs.bfs", "mkfs.bfs", "bfs", "bfs"),
+    (
+        "mkfs.cramfs",
+        "mkfs.cramfs /etc/skel DEVICE",
+        "cramfs",
+        "cramfs",
+    ),
+    (
+        "veritysetup",
+        "veritysetup format /usr/bin/env DEVICE",
+        "dm-verity",
+        "DM_verity_hash",
     ),
     ("sgdisk", "sgdisk -n 1:0:0", "gpt", "gpt"),
     (
@@ -89,9 +106,9 @@ fn what_the_tools_write_is_found() {
     }
 }
 
-/// Random data, such as an earlier measurement leaves, is no reason to refuse a device.
+/// Random data, such as an earlier measurement leaves, is taken for no format; and not for nothing.
 #[test]
-fn random_data_carries_nothing() {
+fn random_data_carries_no_format() {
     let mut state = 1u64;
     let bytes: Vec<u8> = (0..8 << 20)
         .map(|_| {
@@ -101,5 +118,32 @@ fn random_data_carries_nothing() {
             (state >> 33) as u8
         })
         .collect();
-    assert_eq!(probe(&bytes[..], Bytes(bytes.len() as u64)).unwrap(), []);
+    let size = Bytes(bytes.len() as u64);
+    assert_eq!(probe(&bytes[..], size).unwrap(), []);
+    assert_eq!(first_data(&bytes[..], size).unwrap(), Some(Bytes::ZERO));
+}
+
+/// A format that only `blkid` knows: HPFS, which nobody has made for decades.
+#[test]
+fn what_only_blkid_knows_is_found() {
+    let test = "what_only_blkid_knows_is_found";
+    let folder = Folder::new("second");
+    if !has("blkid") {
+        return skip(test, "there is no blkid");
+    }
+    let Some(device) = Loop::new(test, &folder, "image", 32) else {
+        return;
+    };
+    let file = File::options().write(true).open(&device.device).unwrap();
+    // Superblock and spare block, at the sectors 16 and 17 (`fs/hpfs/hpfs.h`).
+    file.write_at(b"\x49\xe8\x95\xf9\xc5\xe9\x53\xfa", 0x2000)
+        .unwrap();
+    file.write_at(b"\x49\x18\x91\xf9", 0x2200).unwrap();
+    file.sync_all().unwrap();
+    let size = Bytes::mib(32);
+    let open = || File::open(&device.device).unwrap();
+    assert_eq!(probe(&open(), size).unwrap(), []);
+    let found = probe_device(open(), size).unwrap();
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].name, "hpfs");
 }

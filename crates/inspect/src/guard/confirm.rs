@@ -84,7 +84,7 @@ impl Unconfirmed {
             lines.push("  partitions  none".to_string());
         }
         if !self.signatures.is_empty() {
-            let names: Vec<_> = self.signatures.iter().map(|s| s.name).collect();
+            let names: Vec<_> = self.signatures.iter().map(|s| s.name.as_ref()).collect();
             lines.push(format!("  carries     {}", names.join(", ")));
         }
         lines.push(format!(

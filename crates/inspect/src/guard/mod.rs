@@ -25,7 +25,7 @@ pub use refusal::{Reason, Refusal};
 use crate::identity::Identity;
 use crate::layers::Machine;
 use crate::place::Kind;
-use crate::signature::Signature;
+use crate::signature::{self, Signature};
 use crate::{DeviceNumber, Roots};
 use nandscope_units::Bytes;
 use pin::Pinned;
@@ -37,7 +37,7 @@ use std::path::{Path, PathBuf};
 pub enum DestroyData {
     /// None: nothing but reading.
     No,
-    /// `--destroy-data`: of a device on which nothing is recognised.
+    /// `--destroy-data`: of a device that is shown to be empty.
     Blank,
     /// `--destroy-data=NAME`: of the device with this name, whatever is on it.
     Named(String),
@@ -173,8 +173,14 @@ impl Guard {
         // From here on the number stays with this device, even if it is pulled out.
         let identity = Identity::read(&self.roots, number).map_err(|e| system(&e))?;
         let mut reasons = self.reasons(number)?;
-        let signatures = crate::signature::probe(&file, identity.size);
-        let signatures = signatures.map_err(|e| system(&e))?;
+        // Through a descriptor that cannot write: one of them is given to another program.
+        let probed = pinned.reopen(pin::READ);
+        let probed = probed.and_then(|f| signature::probe_device(f, identity.size));
+        let mut signatures = probed.map_err(|e| system(&e))?;
+        if signatures.is_empty() && *destroy == DestroyData::Blank {
+            let unknown = signature::unknown_data(&file, identity.size);
+            signatures.extend(unknown.map_err(|e| system(&e))?);
+        }
         reasons.extend(block::carries(&identity, &signatures, name, destroy));
         if reasons.is_empty() {
             Ok(Unconfirmed::new(
@@ -217,7 +223,14 @@ impl Guard {
         let identity = Identity::read(&self.roots, number).map_err(|e| refuse(system(&e)))?;
         let mut reasons = self.reasons(number)?;
         reasons.extend(pin::device_node(&self.roots, name).err());
-        let probe = |file: File| crate::signature::probe(&file, identity.size);
+        let probe = |file: File| {
+            let again = file.try_clone()?;
+            let mut found = signature::probe_device(again, identity.size)?;
+            if found.is_empty() {
+                found.extend(signature::unknown_data(&file, identity.size)?);
+            }
+            Ok(found)
+        };
         let signatures = match pinned.reopen(pin::READ).and_then(probe) {
             Ok(signatures) => signatures,
             Err(e) => {

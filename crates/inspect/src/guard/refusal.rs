@@ -151,7 +151,7 @@ impl Reason {
 }
 
 fn listed(signatures: &[Signature]) -> String {
-    let mut names: Vec<_> = signatures.iter().map(|s| s.name).collect();
+    let mut names: Vec<_> = signatures.iter().map(|s| s.name.as_ref()).collect();
     names.dedup();
     format!(
         "{} ({})",

@@ -8,7 +8,7 @@ use std::io;
 pub(super) fn probe<R: ReadAt + ?Sized>(source: &Source<'_, R>) -> io::Result<Option<Signature>> {
     let boot: [u8; 512] = source.bytes(0)?;
     Ok(is_fat(&boot).then_some(Signature {
-        name: "vfat",
+        name: "vfat".into(),
         usage: Usage::FileSystem,
         offset: Bytes(0),
     }))

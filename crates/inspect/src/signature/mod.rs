@@ -1,16 +1,24 @@
 //! Finds out whether something is on a device that somebody may want to keep: partition tables,
 //! file systems, members of volumes and arrays, swap, encryption. By magic numbers at the places
-//! of each format ([`table`]), those that `blkid` and the kernel look for.
+//! of each format ([`table`], [`rare`]), those that `blkid` and the kernel look for, and by a
+//! second opinion of `blkid` itself ([`second`]).
 //!
 //! It does not ask whether what it finds is whole or in use: a damaged file system may be just the
-//! one that somebody wants to rescue. Data without any format is not recognised; nothing can do that.
+//! one that somebody wants to rescue. Data without any format is not recognised; that there is any
+//! is found by looking for places that are not blank ([`blank`]).
 
+mod blank;
 mod fat;
 mod partitions;
+mod rare;
+mod second;
 mod table;
+
+pub use blank::first_data;
 
 use nandscope_units::Bytes;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -29,16 +37,18 @@ pub enum Usage {
     Member,
     /// An encrypted volume.
     Encrypted,
+    /// Nobody knows.
+    Unknown,
 }
 
 /// Something that was found.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Signature {
     /// The name of the format, such as `ext`, `gpt`, `mdraid`.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// What it is for.
     pub usage: Usage,
-    /// Where the magic number is.
+    /// Where the magic number is; zero where only `blkid` knows.
     pub offset: Bytes,
 }
 
@@ -85,9 +95,38 @@ pub fn probe(source: &(impl ReadAt + ?Sized), size: Bytes) -> io::Result<Vec<Sig
     let mut found = partitions::probe(&bytes)?;
     found.extend(fat::probe(&bytes)?);
     found.extend(table::probe(&bytes)?);
-    found.sort_by_key(|s| (s.offset, s.name));
+    found.extend(rare::probe(&bytes)?);
+    found.sort_by(|a, b| (a.offset, &a.name).cmp(&(b.offset, &b.name)));
     found.dedup();
     Ok(found)
+}
+
+/// What is on a block device that is open for reading: what we find, and what `blkid` finds beside.
+///
+/// # Errors
+/// As [`probe`].
+pub fn probe_device(device: File, size: Bytes) -> io::Result<Vec<Signature>> {
+    let mut found = probe(&device, size)?;
+    for other in second::opinion(device) {
+        let known = |own: &Signature| own.name == second::own_name(&other.name);
+        if !found.iter().any(known) {
+            found.push(other);
+        }
+    }
+    Ok(found)
+}
+
+/// Data on a device on which no format is found, as far as is looked.
+///
+/// # Errors
+/// Where a place cannot be read.
+pub fn unknown_data(device: &File, size: Bytes) -> io::Result<Option<Signature>> {
+    let first = first_data(device, size)?;
+    Ok(first.map(|offset| Signature {
+        name: "data of no known format".into(),
+        usage: Usage::Unknown,
+        offset,
+    }))
 }
 
 /// What is read, with its size.

@@ -13,9 +13,9 @@ const BLOCKS: [u64; 2] = [512, 4096];
 
 pub(super) fn probe<R: ReadAt + ?Sized>(source: &Source<'_, R>) -> io::Result<Vec<Signature>> {
     let mut found = Vec::new();
-    let mut note = |name, offset| {
+    let mut note = |name: &'static str, offset| {
         found.push(Signature {
-            name,
+            name: name.into(),
             usage: Usage::Partitions,
             offset: Bytes(offset),
         });

@@ -76,9 +76,9 @@ const ZFS: u64 = 0x00ba_b10c;
 
 pub(super) fn probe<R: ReadAt + ?Sized>(source: &Source<'_, R>) -> io::Result<Vec<Signature>> {
     let mut found = Vec::new();
-    let mut note = |name, usage, offset| {
+    let mut note = |name: &'static str, usage, offset| {
         found.push(Signature {
-            name,
+            name: name.into(),
             usage,
             offset: Bytes(offset),
         });
@@ -128,7 +128,7 @@ fn ext<R: ReadAt + ?Sized>(source: &Source<'_, R>) -> io::Result<Option<Signatur
         && le32(&superblock, 0x4c) <= 1
         && le32(&superblock, 0) > 0;
     Ok(fits.then_some(Signature {
-        name: "ext",
+        name: "ext".into(),
         usage: FileSystem,
         offset: Bytes(0x438),
     }))
@@ -145,7 +145,7 @@ fn nilfs<R: ReadAt + ?Sized>(source: &Source<'_, R>) -> io::Result<Vec<Signature
         let size = le16(&superblock, 8);
         if le16(&superblock, 6) == 0x3434 && le32(&superblock, 0) == 2 && size <= 1024 {
             found.push(Signature {
-                name: "nilfs2",
+                name: "nilfs2".into(),
                 usage: FileSystem,
                 offset: Bytes(place + 6),
             });
@@ -168,7 +168,7 @@ fn raid<R: ReadAt + ?Sized>(source: &Source<'_, R>) -> io::Result<Vec<Signature>
         let head: [u8; 4] = source.bytes(place)?;
         if u32::from_le_bytes(head) == MD || u32::from_be_bytes(head) == MD {
             found.push(Signature {
-                name: "mdraid",
+                name: "mdraid".into(),
                 usage: Member,
                 offset: Bytes(place),
             });
@@ -188,7 +188,7 @@ fn zfs<R: ReadAt + ?Sized>(source: &Source<'_, R>) -> io::Result<Option<Signatur
             let magic: [u8; 8] = source.bytes(label + slot)?;
             if u64::from_le_bytes(magic) == ZFS || u64::from_be_bytes(magic) == ZFS {
                 return Ok(Some(Signature {
-                    name: "zfs",
+                    name: "zfs".into(),
                     usage: Member,
                     offset: Bytes(label + slot),
                 }));

@@ -2,20 +2,18 @@
 //! and later). smartctl needs the rights of root, and sends the device one command for each page.
 
 use super::{Absent, Reading};
+use crate::program;
 use nandscope_units::Bytes;
 use serde::Serialize;
 use serde_json::Value;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// An NVMe data unit: 1000 blocks of 512 bytes (NVMe base specification, log page 02h).
 const DATA_UNIT: u64 = 512_000;
 /// A device that has not answered by then is asked no longer.
 const LONGEST: Duration = Duration::from_secs(10);
-/// Between looks whether it is done.
-const PAUSE: Duration = Duration::from_millis(5);
 
 /// Health of a device. What it does not say is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -209,7 +207,8 @@ impl Smartctl {
         command
             .args(["--json=c", "--all", "--nocheck=standby,0"])
             .arg(&self.device);
-        let output = run(&mut command).map_err(|e| match e.kind() {
+        command.stdin(Stdio::null());
+        let (_, output) = program::run(&mut command, LONGEST).map_err(|e| match e.kind() {
             std::io::ErrorKind::NotFound => {
                 Absent::new("smartctl is not installed (smartmontools)")
             }
@@ -217,36 +216,4 @@ impl Smartctl {
         })?;
         parse(&output)
     }
-}
-
-/// What a program writes, ended after some time.
-fn run(command: &mut Command) -> std::io::Result<Vec<u8>> {
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null());
-    let mut child = command.spawn()?;
-    let mut stdout = child.stdout.take();
-    // Read beside the waiting: a full pipe would keep the program from ending.
-    let reader = std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        let read = stdout
-            .as_mut()
-            .map(|out| out.take(16 << 20).read_to_end(&mut bytes));
-        read.transpose().map(|_| bytes)
-    });
-    let began = Instant::now();
-    while child.try_wait()?.is_none() {
-        if began.elapsed() > LONGEST {
-            child.kill()?;
-            child.wait()?;
-            return Err(std::io::Error::new(
-                std::io::ErrorKind::TimedOut,
-                "it did not end in time",
-            ));
-        }
-        std::thread::sleep(PAUSE);
-    }
-    let bytes = reader.join();
-    bytes.unwrap_or_else(|_| Err(std::io::Error::other("its output could not be read")))
 }

@@ -78,7 +78,7 @@ fn a_name_gives_up_one_device_only() {
     let (roots, folder) = machine();
     let identity = Identity::read(&roots, "8:32".parse().unwrap()).unwrap();
     let found = [Signature {
-        name: "xfs",
+        name: "xfs".into(),
         usage: crate::signature::Usage::FileSystem,
         offset: Bytes::ZERO,
     }];
