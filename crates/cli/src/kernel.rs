@@ -5,7 +5,7 @@ use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::run::progress::Line;
 use clap::{Args, Subcommand};
-use nandscope_kernel::build::{self, BuildError, Kernel, Source, Step};
+use nandscope_kernel::build::{self, BuildError, Checksum, Kernel, Source, Step};
 use nandscope_suite::at_once;
 use std::path::{Path, PathBuf};
 
@@ -23,6 +23,9 @@ enum Action {
         /// A tarball or an unpacked tree of Linux 6.1, instead of Debian's package
         #[arg(long, value_name = "TARBALL|FOLDER")]
         source: Option<PathBuf>,
+        /// SHA-256 that the tarball must have; another one is not used
+        #[arg(long, value_name = "HEX", requires = "source")]
+        sha256: Option<String>,
         /// Compilers at once [default: one for each processor]
         #[arg(short, long)]
         jobs: Option<usize>,
@@ -47,10 +50,16 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         }
         Action::Build {
             source,
+            sha256,
             jobs,
             force,
         } => {
-            if let Some(kernel) = build::find(&cache).filter(|_| !force) {
+            let source = checked(source.as_deref(), sha256.as_deref(), console)?;
+            let there = match source.version().map_err(|e| failure(&e))? {
+                Some(version) => build::find_version(&cache, &version),
+                None => build::find(&cache),
+            };
+            if let Some(kernel) = there.filter(|_| !force) {
                 console.note(&format!(
                     "Linux {} is there: {} (--force builds it again)",
                     kernel.version,
@@ -58,7 +67,6 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
                 ));
                 return Ok(Exit::Done);
             }
-            let source = source.map_or(Source::Debian, |path| Source::at(&path));
             let kernel = build_it(&source, &cache, jobs, console)?;
             console.note(&format!(
                 "Linux {}: {}",
@@ -68,6 +76,31 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         }
     }
     Ok(Exit::Done)
+}
+
+/// The source to build from; says what is known of a tarball's checksum.
+fn checked(
+    source: Option<&Path>,
+    sha256: Option<&str>,
+    console: &Console,
+) -> Result<Source, Failure> {
+    let Some(path) = source else {
+        return Ok(Source::Debian);
+    };
+    let expected = sha256.map(Checksum::parse).transpose();
+    let expected = expected.map_err(|e| failure(&e))?;
+    let (source, sum) = Source::at(path, expected.as_ref()).map_err(|e| failure(&e))?;
+    if let Some(sum) = sum {
+        let name = path.display();
+        console.note(&match (sum.known(), &expected) {
+            (Some(known), _) => format!("{name} is {known} (SHA-256 {sum})"),
+            (None, Some(_)) => format!("{name} has the SHA-256 that was given"),
+            (None, None) => {
+                format!("{name}: SHA-256 {sum}, which nandscope does not know; compare it, or give it with --sha256")
+            }
+        });
+    }
+    Ok(source)
 }
 
 fn build_it(
@@ -126,7 +159,10 @@ pub fn find(named: Option<&Path>) -> Result<Kernel, Failure> {
 fn failure(error: &BuildError) -> Failure {
     match error {
         BuildError::Interrupted => Failure::new(Exit::Interrupted, error),
-        BuildError::NoSource { .. } | BuildError::Options(_) => Failure::usage(error),
+        BuildError::NoSource { .. }
+        | BuildError::Options(_)
+        | BuildError::Checksum { .. }
+        | BuildError::NoChecksum(_) => Failure::usage(error),
         _ => Failure::file(error),
     }
 }

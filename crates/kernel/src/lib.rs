@@ -27,6 +27,7 @@ pub mod powercut;
 pub mod process;
 pub mod queue;
 pub mod recording;
+pub mod scratch;
 pub mod session;
 pub mod sweep;
 pub mod variants;

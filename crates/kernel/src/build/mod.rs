@@ -2,20 +2,26 @@
 //! needed, built for user mode, and kept in the user's cache folder under a name that changes with
 //! version, configuration and patch. None of it needs root.
 
+mod checksum;
 mod source;
+mod tool;
 
-use std::ffi::OsStr;
-use std::io::{self, BufRead, BufReader};
+use crate::scratch::Scratch;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use thiserror::Error;
+use tool::Tools;
 
+pub use checksum::Checksum;
 pub use source::Source;
 
 /// The options, over a base of `allnoconfig`.
 const CONFIG: &str = include_str!("kernel.config");
 /// Pinned random numbers, the cost of calls, the record of calls, children that end with their kernel.
 const PATCH: &str = include_str!("virtual-time.patch");
+/// What the folders of builds are called, in the cache folder.
+const WORK: &str = "building";
 /// Name of the executable in its folder.
 const EXECUTABLE: &str = "linux";
 /// Lines that `make` says in a whole build of 6.1; for the progress only.
@@ -70,6 +76,19 @@ pub enum BuildError {
         /// What is wrong, and what to do.
         what: String,
     },
+    /// What was given is not what it was said to be.
+    #[error("{place}: its SHA-256 is {found}, not {expected}; nothing of it was used")]
+    Checksum {
+        /// What was given.
+        place: String,
+        /// The sum that it has.
+        found: String,
+        /// The sum that was given with it.
+        expected: String,
+    },
+    /// A sum that cannot be, or that nothing can have.
+    #[error("--sha256: {0}")]
+    NoChecksum(&'static str),
     /// Options that the source does not have in this form.
     #[error("this version of Linux does not take the options {0}; 6.1 is known to do")]
     Options(String),
@@ -128,21 +147,29 @@ pub fn cache() -> Result<PathBuf, BuildError> {
         .join("kernel"))
 }
 
-/// The kernel of this build's recipe in a cache folder; of several versions the last by name.
+/// The kernel of this build's recipe in a cache folder; of several versions the newest.
 pub fn find(cache: &Path) -> Option<Kernel> {
     let suffix = format!("-{}", recipe());
-    let mut found: Vec<Kernel> = std::fs::read_dir(cache)
-        .ok()?
-        .filter_map(|entry| {
-            let entry = entry.ok()?;
-            let name = entry.file_name().into_string().ok()?;
-            let version = name.strip_suffix(&suffix)?.to_string();
-            let path = entry.path().join(EXECUTABLE);
-            path.is_file().then_some(Kernel { path, version })
-        })
-        .collect();
-    found.sort_by(|a, b| a.version.cmp(&b.version));
-    found.pop()
+    let found = std::fs::read_dir(cache).ok()?.filter_map(|entry| {
+        let name = entry.ok()?.file_name().into_string().ok()?;
+        find_version(cache, name.strip_suffix(&suffix)?)
+    });
+    found.max_by_key(|kernel| {
+        let numbers = kernel.version.split('.').map(|n| n.parse::<u32>().ok());
+        numbers.collect::<Vec<_>>()
+    })
+}
+
+/// The kernel of this build's recipe and of this version in a cache folder.
+pub fn find_version(cache: &Path, version: &str) -> Option<Kernel> {
+    let path = folder(cache, version).join(EXECUTABLE);
+    let version = version.to_string();
+    path.is_file().then_some(Kernel { path, version })
+}
+
+/// Where the kernel of a version is kept: version, configuration and patch decide about the name.
+fn folder(cache: &Path, version: &str) -> PathBuf {
+    cache.join(format!("{version}-{}", recipe()))
 }
 
 /// Builds the kernel into `cache` with `jobs` compilers at once.
@@ -162,42 +189,33 @@ pub fn build(
         move |source| BuildError::Io { place, source }
     };
     std::fs::create_dir_all(cache).map_err(place(cache))?;
-    let work = Work(cache.join(format!("building-{}", std::process::id())));
-    std::fs::create_dir_all(&work.0).map_err(place(&work.0))?;
+    let work = Scratch::new(cache, WORK).map_err(place(cache))?;
+    let tools = Tools {
+        work: work.path(),
+        stop,
+    };
 
-    let tree = source.tree(&work.0, progress)?;
-    if stop() {
-        return Err(BuildError::Interrupted);
-    }
+    let tree = source.tree(&tools, progress)?;
     progress(Step::Configure);
     let version = source::version(&tree)?;
-    let patch = work.0.join("virtual-time.patch");
+    let patch = work.path().join("virtual-time.patch");
     std::fs::write(&patch, PATCH).map_err(place(&patch))?;
-    run(
+    tools.run(
         Command::new("patch")
             .args(["-p1", "--forward", "--batch", "-i"])
             .arg(&patch)
             .current_dir(&tree),
         "patching the source (6.1 is known to fit)",
     )?;
-    configure(&tree, &work.0)?;
-    compile(&tree, jobs, progress, stop)?;
+    configure(&tree, &tools)?;
+    compile(&tree, jobs, &tools, progress)?;
 
-    let folder = cache.join(format!("{version}-{}", recipe()));
+    let folder = folder(cache, &version);
     std::fs::create_dir_all(&folder).map_err(place(&folder))?;
     let path = folder.join(EXECUTABLE);
     // The rename is within the cache folder, so that the kernel appears whole or not at all.
     std::fs::rename(tree.join(EXECUTABLE), &path).map_err(place(&path))?;
     Ok(Kernel { path, version })
-}
-
-/// The folder of a build, removed with what is in it.
-struct Work(PathBuf);
-
-impl Drop for Work {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }
 
 /// # Errors
@@ -222,16 +240,16 @@ pub fn in_path(name: &str) -> bool {
         .any(|folder| folder.join(name).is_file())
 }
 
-fn configure(tree: &Path, work: &Path) -> Result<(), BuildError> {
+fn configure(tree: &Path, tools: &Tools) -> Result<(), BuildError> {
     let io = |path: &Path| {
         let place = path.display().to_string();
         move |source| BuildError::Io { place, source }
     };
-    let options = work.join("kernel.config");
+    let options = tools.work.join("kernel.config");
     std::fs::write(&options, CONFIG).map_err(io(&options))?;
     let mut all: std::ffi::OsString = "KCONFIG_ALLCONFIG=".into();
     all.push(&options);
-    run(
+    tools.run(
         Command::new("make")
             .args(["-s", "ARCH=um"])
             .arg(all)
@@ -268,76 +286,20 @@ fn not_taken(wanted: &str, got: &str) -> Vec<String> {
 fn compile(
     tree: &Path,
     jobs: usize,
+    tools: &Tools,
     progress: &mut dyn FnMut(Step),
-    stop: &dyn Fn() -> bool,
 ) -> Result<(), BuildError> {
-    let log = tree.join("build.log");
-    let io = |source| BuildError::Io {
-        place: "make".to_string(),
-        source,
-    };
-    let errors = std::fs::File::create(&log).map_err(io)?;
-    let mut child = Command::new("make")
-        .arg(format!("-j{jobs}"))
+    let mut make = Command::new("make");
+    make.arg(format!("-j{jobs}"))
         .args(["ARCH=um", "linux"])
         // The kernel mixes its own version line, with the time of its build, into its random numbers.
         .env("KBUILD_BUILD_TIMESTAMP", "2026-01-01 00:00:00 UTC")
         .env("KBUILD_BUILD_USER", "nandscope")
         .env("KBUILD_BUILD_HOST", "nandscope")
         .env("KBUILD_BUILD_VERSION", "1")
-        .current_dir(tree)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(errors)
-        .spawn()
-        .map_err(io)?;
-    let mut lines = 0;
-    if let Some(said) = child.stdout.take() {
-        for line in BufReader::new(said).lines() {
-            if line.is_err() || stop() {
-                break;
-            }
-            lines += 1;
-            progress(Step::Compile(lines, LINES.max(lines)));
-        }
-    }
-    if stop() {
-        let _ = child.kill();
-        let _ = child.wait();
-        return Err(BuildError::Interrupted);
-    }
-    let status = child.wait().map_err(io)?;
-    if status.success() {
-        return Ok(());
-    }
-    let said = std::fs::read_to_string(&log).unwrap_or_default();
-    Err(failed("compiling the kernel", &status.to_string(), &said))
-}
-
-fn failed(what: &str, status: &str, said: &str) -> BuildError {
-    let lines: Vec<_> = said.lines().collect();
-    BuildError::Failed {
-        what: what.to_string(),
-        status: status.to_string(),
-        said: lines[lines.len().saturating_sub(12)..].join("\n"),
-    }
-}
-
-/// Runs a program to its end; what it said becomes part of the error where it fails.
-fn run(command: &mut Command, what: &str) -> Result<(), BuildError> {
-    let output = command
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|source| BuildError::Io {
-            place: OsStr::to_string_lossy(command.get_program()).into_owned(),
-            source,
-        })?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let mut said = String::from_utf8_lossy(&output.stdout).into_owned();
-    said.push_str(&String::from_utf8_lossy(&output.stderr));
-    Err(failed(what, &output.status.to_string(), &said))
+        .current_dir(tree);
+    let mut lines = |lines: u32| progress(Step::Compile(lines, LINES.max(lines)));
+    tools.run_counting(&mut make, "compiling the kernel", &mut lines)
 }
 
 #[cfg(test)]
@@ -355,13 +317,23 @@ mod tests {
     fn only_a_kernel_of_this_recipe_is_found() {
         let cache = std::env::temp_dir().join(format!("nandscope-find-{}", std::process::id()));
         assert_eq!(find(&cache), None);
-        for name in ["6.1.9-00000000".to_string(), format!("6.1.10-{}", recipe())] {
+        for version in ["6.1.9", "6.1.10", "6.1.10-rc"] {
+            std::fs::create_dir_all(folder(&cache, version)).unwrap();
+        }
+        let recipe = recipe();
+        let others = ["6.1.11-00000000".to_string(), format!("6.2.1-{recipe}-x")];
+        let ours = [format!("6.1.9-{recipe}"), format!("6.1.10-{recipe}")];
+        for name in others.into_iter().chain(ours) {
             std::fs::create_dir_all(cache.join(&name)).unwrap();
             std::fs::write(cache.join(&name).join(EXECUTABLE), "").unwrap();
         }
         let found = find(&cache).unwrap();
+        let older = find_version(&cache, "6.1.9").unwrap();
+        let none = find_version(&cache, "6.1.11");
         std::fs::remove_dir_all(&cache).unwrap();
         assert_eq!(found.version, "6.1.10");
+        assert_eq!(older.version, "6.1.9");
+        assert_eq!(none, None);
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! Where the source of Linux comes from: Debian's package, a tarball, or a tree.
 
-use super::{BuildError, Step, check_tools, run};
+use super::tool::Tools;
+use super::{BuildError, Checksum, Step, check_tools};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// The package of Debian 12.
 const PACKAGE: &str = "linux-source-6.1";
@@ -19,25 +20,56 @@ pub enum Source {
 }
 
 impl Source {
-    /// The source that a path given by a user is.
-    pub fn at(path: &Path) -> Source {
+    /// The source that a path given by a user is. A tarball's checksum is compared with `expected` where
+    /// there is one, and given back.
+    ///
+    /// # Errors
+    /// Where the sums differ, a folder is to have one, or the tarball cannot be read.
+    pub fn at(
+        path: &Path,
+        expected: Option<&Checksum>,
+    ) -> Result<(Source, Option<Checksum>), BuildError> {
         if path.is_dir() {
-            Source::Tree(path.to_path_buf())
-        } else {
-            Source::Tarball(path.to_path_buf())
+            return match expected {
+                None => Ok((Source::Tree(path.to_path_buf()), None)),
+                Some(_) => Err(BuildError::NoChecksum(
+                    "a folder has none; give a tarball with --source",
+                )),
+            };
+        }
+        let found = Checksum::of(path)?;
+        match expected {
+            Some(expected) if *expected != found => Err(BuildError::Checksum {
+                place: path.display().to_string(),
+                found: found.to_string(),
+                expected: expected.to_string(),
+            }),
+            _ => Ok((Source::Tarball(path.to_path_buf()), Some(found))),
         }
     }
 
-    /// A fresh tree of the source in `work`.
+    /// The version of the source, where it is known before it is fetched.
+    ///
+    /// # Errors
+    /// Where it is no source of Linux.
+    pub fn version(&self) -> Result<Option<String>, BuildError> {
+        match self {
+            Source::Debian => Ok(None),
+            Source::Tree(tree) => version(tree).map(Some),
+            Source::Tarball(tarball) => version_of_tarball(tarball).map(Some),
+        }
+    }
+
+    /// A fresh tree of the source in the folder of a build.
     ///
     /// # Errors
     /// Where it cannot be fetched or unpacked, or is no source of Linux.
     pub(super) fn tree(
         &self,
-        work: &Path,
+        tools: &Tools,
         progress: &mut dyn FnMut(Step),
     ) -> Result<PathBuf, BuildError> {
-        let tree = work.join("tree");
+        let tree = tools.work.join("tree");
         std::fs::create_dir_all(&tree).map_err(|source| BuildError::Io {
             place: tree.display().to_string(),
             source,
@@ -45,24 +77,24 @@ impl Source {
         match self {
             Source::Debian => {
                 progress(Step::Fetch);
-                let tarball = fetch(work)?;
+                let tarball = fetch(tools)?;
                 progress(Step::Unpack);
-                unpack(&tarball, &tree)?;
+                unpack(&tarball, &tree, tools)?;
             }
             Source::Tarball(tarball) => {
                 progress(Step::Unpack);
-                unpack(tarball, &tree)?;
+                unpack(tarball, &tree, tools)?;
             }
             Source::Tree(from) => {
                 // Before anything is copied or run in it.
                 version(from)?;
                 progress(Step::Unpack);
                 let contents = from.join(".");
-                run(
+                tools.run(
                     Command::new("cp").arg("-a").arg(contents).arg(&tree),
                     "copying the source",
                 )?;
-                run(
+                tools.run(
                     Command::new("make")
                         .args(["-s", "ARCH=um", "mrproper"])
                         .current_dir(&tree),
@@ -75,20 +107,25 @@ impl Source {
 }
 
 /// Gets the package and takes the tarball out of it.
-fn fetch(work: &Path) -> Result<PathBuf, BuildError> {
+fn fetch(tools: &Tools) -> Result<PathBuf, BuildError> {
+    let work = tools.work;
     check_tools(&[("apt-get", "apt"), ("dpkg-deb", "dpkg")])?;
     let what = format!(
         "getting Debian's package {PACKAGE} (are its lists there? `apt-get update` as root; \
          or give a tarball or tree of Linux 6.1 with --source)"
     );
-    run(
+    tools.run(
         Command::new("apt-get")
+            // Whatever the machine allows otherwise: the package is what Debian signed.
+            .args(["-o", "APT::Get::AllowUnauthenticated=false"])
+            .args(["-o", "Acquire::AllowInsecureRepositories=false"])
+            .args(["-o", "Acquire::AllowWeakRepositories=false"])
             .args(["-qq", "download", PACKAGE])
             .current_dir(work),
         &what,
     )?;
     let package = only(work, ".deb")?;
-    run(
+    tools.run(
         Command::new("dpkg-deb")
             .arg("-x")
             .arg(&package)
@@ -116,8 +153,8 @@ fn only(folder: &Path, ending: &str) -> Result<PathBuf, BuildError> {
 
 /// Unpacks without the folder that everything stands in; documentation and the drivers' largest
 /// folders of headers are left out, which halves the time.
-fn unpack(tarball: &Path, tree: &Path) -> Result<(), BuildError> {
-    run(
+fn unpack(tarball: &Path, tree: &Path, tools: &Tools) -> Result<(), BuildError> {
+    tools.run(
         Command::new("tar")
             .arg("-xf")
             .arg(tarball)
@@ -147,16 +184,46 @@ pub(super) fn version(tree: &Path) -> Result<String, BuildError> {
     if !tree.join("arch/um").is_dir() {
         return Err(no_source("there is no arch/um in it"));
     }
+    version_in(&makefile).ok_or_else(|| no_source("its Makefile says no version"))
+}
+
+/// The version that the Makefile at the top of a tarball says.
+fn version_of_tarball(tarball: &Path) -> Result<String, BuildError> {
+    check_tools(&[("tar", "tar"), ("xz", "xz-utils")])?;
+    let output = Command::new("tar")
+        .args([
+            "--wildcards",
+            "--no-wildcards-match-slash",
+            "--occurrence=1",
+        ])
+        .arg("-xOf")
+        .arg(tarball)
+        .arg("*/Makefile")
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|source| BuildError::Io {
+            place: "tar".to_string(),
+            source,
+        })?;
+    let makefile = String::from_utf8_lossy(&output.stdout);
+    version_in(&makefile).ok_or_else(|| BuildError::NoSource {
+        place: tarball.display().to_string(),
+        what: "no Makefile at its top says a version".to_string(),
+    })
+}
+
+fn version_in(makefile: &str) -> Option<String> {
     let field = |name: &str| {
         makefile.lines().find_map(|line| {
             let (key, value) = line.split_once('=')?;
-            (key.trim() == name).then(|| value.trim().to_string())
+            // It becomes the name of a folder.
+            let number = value.trim();
+            let is_number = number.bytes().all(|b| b.is_ascii_digit()) && !number.is_empty();
+            (key.trim() == name && is_number).then(|| number.to_string())
         })
     };
-    match (field("VERSION"), field("PATCHLEVEL"), field("SUBLEVEL")) {
-        (Some(a), Some(b), Some(c)) => Ok(format!("{a}.{b}.{c}")),
-        _ => Err(no_source("its Makefile says no version")),
-    }
+    let (a, b, c) = (field("VERSION")?, field("PATCHLEVEL")?, field("SUBLEVEL")?);
+    Some(format!("{a}.{b}.{c}"))
 }
 
 #[cfg(test)]

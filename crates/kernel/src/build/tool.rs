@@ -1,0 +1,168 @@
+//! Programs of a build: each runs to its end, or is ended with all that it started where somebody asks to stop.
+
+use super::BuildError;
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+/// How often is looked whether a program has ended.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Runs the programs of one build.
+pub struct Tools<'a> {
+    /// A folder for what they say.
+    pub work: &'a Path,
+    /// Whether somebody asks to stop.
+    pub stop: &'a dyn Fn() -> bool,
+}
+
+impl Tools<'_> {
+    /// Runs a program to its end; what it said becomes part of the error where it fails.
+    ///
+    /// # Errors
+    /// Where it cannot be started, fails, or is stopped.
+    pub fn run(&self, command: &mut Command, what: &str) -> Result<(), BuildError> {
+        self.run_counting(command, what, &mut |_| {})
+    }
+
+    /// The same; `lines` hears now and then how many lines it has written to its standard output.
+    ///
+    /// # Errors
+    /// As [`Tools::run`].
+    pub fn run_counting(
+        &self,
+        command: &mut Command,
+        what: &str,
+        lines: &mut dyn FnMut(u32),
+    ) -> Result<(), BuildError> {
+        let place = command.get_program().to_os_string();
+        let io = |source| BuildError::Io {
+            place: OsStr::to_string_lossy(&place).into_owned(),
+            source,
+        };
+        let [out, err] = ["said.out", "said.err"].map(|name| self.work.join(name));
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(File::create(&out).map_err(io)?)
+            .stderr(File::create(&err).map_err(io)?)
+            // Ctrl-C on the terminal is for us, who end it; a program ended by it would count as failed.
+            .process_group(0)
+            .spawn()
+            .map_err(io)?;
+        let said = File::open(&out).map_err(io)?;
+        let Some(status) = self.wait(&mut child, said, lines).map_err(io)? else {
+            return Err(BuildError::Interrupted);
+        };
+        if status.success() {
+            return Ok(());
+        }
+        let text = |path: &Path| std::fs::read(path).unwrap_or_default();
+        let mut said = text(&err);
+        if said.trim_ascii().is_empty() {
+            said = text(&out);
+        }
+        let said = String::from_utf8_lossy(&said);
+        let last: Vec<_> = said.lines().collect();
+        Err(BuildError::Failed {
+            what: what.to_string(),
+            status: status.to_string(),
+            said: last[last.len().saturating_sub(12)..].join("\n"),
+        })
+    }
+
+    /// Waits for the end of a program; nothing where it was stopped.
+    fn wait(
+        &self,
+        child: &mut Child,
+        mut said: File,
+        lines: &mut dyn FnMut(u32),
+    ) -> io::Result<Option<ExitStatus>> {
+        let mut count = 0;
+        let mut chunk = vec![0; 64 << 10];
+        loop {
+            let before = count;
+            loop {
+                let got = said.read(&mut chunk)?;
+                if got == 0 {
+                    break;
+                }
+                count += chunk[..got].iter().filter(|b| **b == b'\n').count() as u32;
+            }
+            if count > before {
+                lines(count);
+            }
+            if let Some(status) = child.try_wait()? {
+                return Ok(Some(status));
+            }
+            if (self.stop)() {
+                end(child);
+                return Ok(None);
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+}
+
+/// Ends a program and its group, compilers among them.
+fn end(child: &mut Child) {
+    if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+    let _ = child.wait();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scratch::Scratch;
+    use std::cell::Cell;
+
+    #[test]
+    fn lines_are_counted_and_errors_are_told() {
+        let work = Scratch::new(&std::env::temp_dir(), "nandscope-tool").unwrap();
+        let tools = Tools {
+            work: work.path(),
+            stop: &|| false,
+        };
+        let mut heard = 0;
+        let mut shell = Command::new("sh");
+        let failing = shell.args(["-c", "seq 1000; echo broken >&2; exit 3"]);
+        let error = tools.run_counting(failing, "counting", &mut |n| heard = n);
+        let text = error.unwrap_err().to_string();
+        assert_eq!(heard, 1000);
+        assert!(
+            text.contains("counting") && text.ends_with("broken"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn who_is_stopped_ends_with_what_it_started() {
+        let work = Scratch::new(&std::env::temp_dir(), "nandscope-tool").unwrap();
+        let asked = Cell::new(false);
+        let tools = Tools {
+            work: work.path(),
+            stop: &|| asked.get(),
+        };
+        let mut shell = Command::new("sh");
+        // The number of the inner process, once it is there.
+        let sleeping = shell.args(["-c", "sleep 1000 & echo $! >number; echo; wait"]);
+        sleeping.current_dir(work.path());
+        let stopped = tools.run_counting(sleeping, "sleeping", &mut |_| asked.set(true));
+        assert!(matches!(stopped, Err(BuildError::Interrupted)));
+        let number = std::fs::read_to_string(work.path().join("number")).unwrap();
+        let state = || std::fs::read_to_string(format!("/proc/{}/stat", number.trim()));
+        for _ in 0..1000 {
+            if !state().is_ok_and(|s| !s.contains(") Z ")) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("what it started is still there");
+    }
+}
