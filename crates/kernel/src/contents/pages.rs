@@ -1,0 +1,278 @@
+//! Pages of an image: of one repeated byte, in memory, or in an unnamed temporary file.
+
+use rustix::fs::{Mode, OFlags};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Bytes of a page, the unit in which memory is taken and shared.
+pub const PAGE: usize = 4096;
+/// Pages of a directory.
+pub const DIRECTORY: usize = 512;
+
+/// The pages of 2 MiB.
+#[derive(Clone, Debug)]
+pub enum Directory {
+    /// All of them are the same, and consist of one byte.
+    Same(Slot),
+    /// Each by itself.
+    Pages(Arc<Vec<Slot>>),
+}
+
+/// A page.
+#[derive(Clone, Debug)]
+pub enum Slot {
+    /// It consists of this byte.
+    Uniform(u8),
+    /// It is in memory.
+    Memory(Arc<Resident>),
+    /// It is in the temporary file.
+    File(Arc<Place>),
+}
+
+impl Directory {
+    /// Pages that consist of one byte.
+    pub const fn of(byte: u8) -> Self {
+        Directory::Same(Slot::Uniform(byte))
+    }
+
+    /// A page.
+    pub fn slot(&self, page: usize) -> &Slot {
+        match self {
+            Directory::Same(slot) => slot,
+            Directory::Pages(slots) => &slots[page],
+        }
+    }
+
+    /// A page that is to be changed.
+    pub fn slot_mut(&mut self, page: usize) -> &mut Slot {
+        if let Directory::Same(slot) = self {
+            *self = Directory::Pages(Arc::new(vec![slot.clone(); DIRECTORY]));
+        }
+        match self {
+            Directory::Pages(slots) => &mut Arc::make_mut(slots)[page],
+            Directory::Same(slot) => slot,
+        }
+    }
+
+    /// Takes no more memory for pages that all consist of one byte.
+    pub fn collapse(&mut self) {
+        if let Directory::Pages(slots) = self
+            && let Some(Slot::Uniform(first)) = slots.first()
+            && slots
+                .iter()
+                .all(|slot| matches!(slot, Slot::Uniform(byte) if byte == first))
+        {
+            *self = Directory::of(*first);
+        }
+    }
+}
+
+/// A page in memory; counted as long as it lives.
+#[derive(Debug)]
+pub struct Resident {
+    bytes: [u8; PAGE],
+    pool: Arc<Counts>,
+}
+
+impl Drop for Resident {
+    fn drop(&mut self) {
+        self.pool.resident.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A page in the temporary file; its place is free again when it goes.
+#[derive(Debug)]
+pub struct Place {
+    number: u64,
+    pool: Arc<Counts>,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.pool.free().push(self.number);
+    }
+}
+
+/// What is taken of memory and file.
+#[derive(Debug, Default)]
+struct Counts {
+    resident: AtomicU64,
+    placed: AtomicU64,
+    free: Mutex<Vec<u64>>,
+}
+
+impl Counts {
+    fn free(&self) -> MutexGuard<'_, Vec<u64>> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Where the pages of an image and its clones are kept.
+#[derive(Debug)]
+pub struct Pool {
+    /// Pages that may be in memory.
+    limit: u64,
+    counts: Arc<Counts>,
+    file: Mutex<Option<Arc<File>>>,
+    fault: Mutex<Option<String>>,
+}
+
+impl Pool {
+    /// A pool that keeps up to `limit` pages in memory.
+    pub fn new(limit: u64) -> Self {
+        Pool {
+            limit,
+            counts: Arc::default(),
+            file: Mutex::default(),
+            fault: Mutex::default(),
+        }
+    }
+
+    /// The first fault of the temporary file.
+    pub fn fault(&self) -> Option<String> {
+        lock(&self.fault).clone()
+    }
+
+    /// Bytes in memory and in the temporary file.
+    pub fn stored(&self) -> (u64, u64) {
+        let placed = self.counts.placed.load(Ordering::Relaxed);
+        let in_file = placed.saturating_sub(self.counts.free().len() as u64);
+        let resident = self.counts.resident.load(Ordering::Relaxed);
+        (resident * PAGE as u64, in_file * PAGE as u64)
+    }
+
+    /// Reads a part of a page. Zeroes where the file fails, which [`Pool::fault`] says then.
+    pub fn read(&self, slot: &Slot, from: usize, to: &mut [u8]) {
+        match slot {
+            Slot::Uniform(byte) => to.fill(*byte),
+            Slot::Memory(page) => to.copy_from_slice(&page.bytes[from..from + to.len()]),
+            Slot::File(place) => {
+                let read = |file: &File| file.read_exact_at(to, place.at() + from as u64);
+                if self.with_file(read).is_none() {
+                    to.fill(0);
+                }
+            }
+        }
+    }
+
+    /// Writes a part of a page. Where the file fails, the page stays as it was, which [`Pool::fault`]
+    /// says then.
+    pub fn write(&self, slot: &mut Slot, from: usize, data: &[u8]) {
+        if let Slot::Memory(page) = slot
+            && let Some(page) = Arc::get_mut(page)
+        {
+            page.bytes[from..from + data.len()].copy_from_slice(data);
+            return;
+        }
+        if let Slot::File(place) = slot
+            && let Some(place) = Arc::get_mut(place)
+        {
+            self.with_file(|file| file.write_all_at(data, place.at() + from as u64));
+            return;
+        }
+        let mut bytes = [0; PAGE];
+        self.read(slot, 0, &mut bytes);
+        bytes[from..from + data.len()].copy_from_slice(data);
+        if let Some(new) = self.keep(bytes) {
+            *slot = new;
+        }
+    }
+
+    /// A new page.
+    fn keep(&self, bytes: [u8; PAGE]) -> Option<Slot> {
+        let pool = self.counts.clone();
+        if pool.resident.load(Ordering::Relaxed) < self.limit {
+            pool.resident.fetch_add(1, Ordering::Relaxed);
+            return Some(Slot::Memory(Arc::new(Resident { bytes, pool })));
+        }
+        let freed = pool.free().pop();
+        let number = freed.unwrap_or_else(|| pool.placed.fetch_add(1, Ordering::Relaxed));
+        let place = Place { number, pool };
+        self.with_file(|file| file.write_all_at(&bytes, place.at()))?;
+        Some(Slot::File(Arc::new(place)))
+    }
+
+    /// Does something with the temporary file, which is made at the first time. A failure is kept.
+    fn with_file<T>(&self, act: impl FnOnce(&File) -> io::Result<T>) -> Option<T> {
+        let done = self.open().and_then(|file| act(&file));
+        match done {
+            Ok(done) => Some(done),
+            Err(error) => {
+                let folder = folder();
+                lock(&self.fault).get_or_insert_with(|| {
+                    format!(
+                        "the card's contents in a temporary file in {}: {error}; TMPDIR names another folder",
+                        folder.display()
+                    )
+                });
+                None
+            }
+        }
+    }
+
+    fn open(&self) -> io::Result<Arc<File>> {
+        let mut file = lock(&self.file);
+        if let Some(file) = &*file {
+            return Ok(file.clone());
+        }
+        let made = Arc::new(unnamed(&folder())?);
+        *file = Some(made.clone());
+        Ok(made)
+    }
+}
+
+impl Place {
+    fn at(&self) -> u64 {
+        self.number * PAGE as u64
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Where large temporary files belong: `/tmp` is memory on many systems.
+fn folder() -> PathBuf {
+    let large = Path::new("/var/tmp");
+    if std::env::var_os("TMPDIR").is_none() && large.is_dir() {
+        return large.to_path_buf();
+    }
+    std::env::temp_dir()
+}
+
+/// A file without a name: it goes with its last user, however that ends.
+fn unnamed(folder: &Path) -> io::Result<File> {
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::EXCL | OFlags::CLOEXEC;
+    let mode = Mode::RUSR | Mode::WUSR;
+    match rustix::fs::open(folder, flags, mode) {
+        Ok(file) => Ok(file.into()),
+        // File systems such as NFS and overlays of old kernels have none without a name.
+        Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::ISDIR | rustix::io::Errno::INVAL) => {
+            named_and_removed(folder)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn named_and_removed(folder: &Path) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    loop {
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = folder.join(format!(".nandscope-pages-{}-{number}", std::process::id()));
+        let mut options = File::options();
+        options.read(true).write(true).create_new(true).mode(0o600);
+        match options.open(&path) {
+            Ok(file) => {
+                std::fs::remove_file(&path)?;
+                return Ok(file);
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
