@@ -42,7 +42,7 @@ nandscope=$target/release/nandscope
 
 stage "real file systems in virtual time, in a kernel that is built for it"
 XDG_CACHE_HOME=$work/cache "$nandscope" kernel build
-XDG_CACHE_HOME=$work/cache cargo test --workspace --test fs --test cuts --test layout 2>&1 | tee -a "$log"
+XDG_CACHE_HOME=$work/cache cargo test --workspace --test fs --test fs_host --test cuts --test layout 2>&1 | tee -a "$log"
 XDG_CACHE_HOME=$work/cache cargo test -p nandscope --features slow --test fs_served -- slow 2>&1 | tee -a "$log"
 
 stage "a report in a browser"

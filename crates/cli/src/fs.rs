@@ -1,6 +1,7 @@
 //! `nandscope fs`: real Linux file systems on simulated devices, in virtual time. Reads the
 //! arguments, runs the cells on all processors, and writes what came out.
 
+mod board;
 mod cells;
 mod cuts;
 mod options;

@@ -8,6 +8,7 @@ mod support;
 
 use std::process::Command;
 use std::time::{Duration, Instant};
+use support::guest::{kernel, processes, skipped, wait_until};
 use support::{Folder, Ran};
 
 const CARD: &str = "sim:samsung-evo-16gb";
@@ -20,22 +21,6 @@ fn fs(folder: &Folder, arguments: &str) -> Ran {
 fn fs_on(card: &str, folder: &Folder, arguments: &str) -> Ran {
     let words = arguments.split_whitespace();
     folder.run(&["fs", card].into_iter().chain(words).collect::<Vec<_>>())
-}
-
-/// The kernel's path, or nothing, said where it is read.
-fn kernel(folder: &Folder, test: &str) -> Option<String> {
-    let ran = folder.run(&["kernel", "path"]);
-    if ran.code == Some(0) {
-        return Some(ran.out.trim().to_string());
-    }
-    skipped(test, "there is no kernel (`nandscope kernel build`)");
-    None
-}
-
-/// To the standard error itself: what tests print is shown only where they fail.
-fn skipped(test: &str, reason: &str) {
-    use std::io::Write;
-    let _ = writeln!(std::io::stderr(), "SKIPPED: {test}: {reason}");
 }
 
 /// Everything of a result but the time on the wall.
@@ -299,30 +284,6 @@ fn slow_what_goes_wrong_inside_is_told_and_leaves_nobody_behind() {
     wait_until("the kernel and its processes are gone", || {
         processes(own).is_empty()
     });
-}
-
-fn wait_until(what: &str, done: impl Fn() -> bool) {
-    let began = Instant::now();
-    while !done() {
-        assert!(
-            began.elapsed() < Duration::from_secs(30),
-            "not in 30 s: {what}"
-        );
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
-
-/// Processes whose executable is this file; those inside a kernel are among them.
-fn processes(executable: &str) -> Vec<u32> {
-    let executable = std::fs::canonicalize(executable).unwrap();
-    let entries = std::fs::read_dir("/proc").unwrap().flatten();
-    entries
-        .filter_map(|entry| {
-            let number = entry.file_name().to_str()?.parse().ok()?;
-            let link = std::fs::read_link(entry.path().join("exe")).ok()?;
-            (link == executable).then_some(number)
-        })
-        .collect()
 }
 
 #[test]

@@ -7,6 +7,8 @@ use crate::filesystem::FileSystem;
 use crate::guest;
 use crate::job::{self, Settings};
 use crate::layout::{Kind, Layout};
+use crate::machine::MachineError;
+use crate::observer::Observer;
 use crate::recording::{self, Event};
 use crate::session::SessionError;
 use crate::variants::Variant;
@@ -68,11 +70,19 @@ pub fn measure(
     settings: &Settings,
     card: Card,
     device: &mut Device,
-    stop: &dyn Fn() -> bool,
+    observer: &dyn Observer,
 ) -> Result<Cell, SessionError> {
     let mut contents = Contents::new(device.capacity().0);
     let before = device.counters();
-    let run = job::run(kernel, fs, workload, settings, device, &mut contents, stop)?;
+    let run = job::run(
+        kernel,
+        fs,
+        workload,
+        settings,
+        device,
+        &mut contents,
+        observer,
+    )?;
     let counters = difference(device.counters(), before);
     let marks = guest::marks(&run.console);
     let missing = || SessionError {
@@ -84,6 +94,13 @@ pub fn measure(
     let sync = Window::between(&marks, "sync", "idle").ok_or_else(missing)?;
     let start = settings.partition_start.map_or(0, |at| at.0);
     let layout = Layout::read(fs, &contents, start);
+    if let Some(fault) = contents.fault() {
+        return Err(SessionError {
+            reason: MachineError::Contents(fault).into(),
+            log: String::new(),
+            kept: None,
+        });
+    }
     let mut conduct = Conduct::of(
         window,
         &run.events,

@@ -7,6 +7,7 @@ use crate::contents::Contents;
 use crate::filesystem::FileSystem;
 use crate::guest;
 use crate::machine::Ended;
+use crate::observer::Observer;
 use crate::session::{Run, Session, SessionError};
 use crate::variants::Variant;
 use crate::workload::Workload;
@@ -212,10 +213,10 @@ pub fn run(
     settings: &Settings,
     device: &mut Device,
     contents: &mut Contents,
-    stop: &dyn Fn() -> bool,
+    observer: &dyn Observer,
 ) -> Result<Run, SessionError> {
     let script = script(fs, workload, settings);
-    run_script(kernel, &script, settings, device, contents, stop)
+    run_script(kernel, &script, settings, device, contents, observer)
 }
 
 /// Runs any script on a device as [`run`] does. With a power cut the contents are what the device kept.
@@ -228,16 +229,17 @@ pub fn run_script(
     settings: &Settings,
     device: &mut Device,
     contents: &mut Contents,
-    stop: &dyn Fn() -> bool,
+    observer: &dyn Observer,
 ) -> Result<Run, SessionError> {
     let session = session(kernel, script, settings, device.capacity());
     let now = device.now();
-    let before = contents.clone();
+    // Only where they are needed again: a clone keeps what is overwritten.
+    let before = settings.cut.map(|_| contents.clone());
     if settings.cut.is_some() {
         device.track_writes();
     }
-    let run = session.run(device, now, contents, stop)?;
-    if run.ended == Ended::Cut {
+    let run = session.run(device, now, contents, observer)?;
+    if let (Ended::Cut, Some(before)) = (run.ended, before) {
         let cut = device.cut_power();
         *contents = before;
         aftermath::apply(contents, &run.changes, &cut, settings.torn);

@@ -15,6 +15,7 @@ use crate::aftermath::Change;
 use crate::block::Disk;
 use crate::calendar::{MESSAGE_BYTES, Message, Op, UnknownOp};
 use crate::contents::Contents;
+use crate::observer::{Observer, Progress};
 use crate::queue::QueueError;
 use crate::recording::Event;
 use crate::vhost::{HEADER_BYTES, Header, Malformed, Request};
@@ -28,6 +29,9 @@ use std::io;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 use thiserror::Error;
+
+/// How often the observer hears of the progress.
+const TELL: Duration = Duration::from_millis(200);
 
 /// Why a run in virtual time ended before the kernel switched itself off.
 #[derive(Debug, Error)]
@@ -74,6 +78,9 @@ pub enum MachineError {
     /// The simulated device refused a command in a way that is a fault of ours.
     #[error("the simulated device: {0}")]
     Device(String),
+    /// The card's contents could not be kept.
+    #[error("{0}")]
+    Contents(String),
     /// A socket.
     #[error("the sockets to the kernel: {0}")]
     Io(#[from] io::Error),
@@ -175,17 +182,18 @@ impl<'a, D: VirtualDevice> Machine<'a, D> {
     }
 
     /// Runs until the kernel goes, the power is cut, or something is wrong. `alive` is asked now
-    /// and then whether the kernel's process still is; `stop` whether somebody wants an end.
+    /// and then whether the kernel's process still is.
     ///
     /// # Errors
     /// See [`MachineError`].
     pub fn run(
         &mut self,
         alive: &mut dyn FnMut() -> bool,
-        stop: &dyn Fn() -> bool,
+        observer: &dyn Observer,
     ) -> Result<Ended, MachineError> {
         let began = Instant::now();
         let mut heard = Instant::now();
+        let mut told = Instant::now();
         loop {
             if self.waiting && self.due == 0 && !self.call_due && self.schedule()? {
                 return Ok(Ended::Cut);
@@ -199,8 +207,18 @@ impl<'a, D: VirtualDevice> Machine<'a, D> {
                 Heard::Nothing => {}
                 Heard::Closed => return Ok(Ended::Closed),
             }
-            if stop() {
+            if observer.stop() {
                 return Err(MachineError::Interrupted);
+            }
+            if let Some(fault) = self.backend.contents_fault() {
+                return Err(MachineError::Contents(fault));
+            }
+            if told.elapsed() > TELL {
+                told = Instant::now();
+                observer.progress(Progress {
+                    at: self.now,
+                    written: self.backend.written(),
+                });
             }
             if heard.elapsed() > self.limits.silence {
                 return Err(MachineError::Silent {

@@ -4,11 +4,15 @@
 //! Three nets: dropping [`Process`] kills it; `setpriv --pdeathsig` kills it where we die without
 //! dropping; and the patched kernel has its own children (each process inside is one of the
 //! host) killed with it (`PTRACE_O_EXITKILL`).
+//!
+//! It writes in its own folders only ([`crate::confine`]), and has no rights of root but to read.
 
+use crate::confine::{self, Keeper};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
@@ -46,6 +50,8 @@ pub struct Start<'a> {
     pub kernel: &'a Path,
     /// The folder of the run: sockets, script, logs.
     pub folder: &'a Path,
+    /// The folder of the file that is the machine's memory.
+    pub memory_folder: &'a Path,
     /// Memory of the machine in MiB.
     pub memory_mib: u32,
     /// Everything that the kernel draws at random follows from it.
@@ -63,6 +69,8 @@ pub struct Start<'a> {
 pub struct Process {
     child: Child,
     ended: Option<ExitStatus>,
+    /// Goes after the process has been killed.
+    _keeper: Keeper,
 }
 
 impl Start<'_> {
@@ -109,7 +117,11 @@ impl Start<'_> {
             File::create(&path).map_err(fail(path))
         };
         let mut command = Command::new("setpriv");
-        command.args(["--pdeathsig", "KILL", "--"]);
+        command.args(["--pdeathsig", "KILL"]);
+        if rustix::process::geteuid().is_root() {
+            command.args(["--inh-caps=-all", "--bounding-set=-all,+dac_read_search"]);
+        }
+        command.arg("--");
         if has_fixed_addresses() {
             command.args(FIXED_ADDRESSES);
         }
@@ -122,17 +134,25 @@ impl Start<'_> {
                 "PATH",
                 "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
             )
+            .env("TMPDIR", self.memory_folder)
             .env("NANDSCOPE_SEED", self.seed.to_string())
             .env("NANDSCOPE_CALL_NS", self.call_ns.to_string())
             .env("NANDSCOPE_BYTE_PS", self.byte_ps.to_string())
             .stdin(Stdio::null())
             .stdout(log(CONSOLE_LOG)?)
-            .stderr(log(KERNEL_LOG)?);
+            .stderr(log(KERNEL_LOG)?)
+            // Ctrl-C on the terminal is for us, who end it.
+            .process_group(0);
         if self.calls {
             command.env("NANDSCOPE_CALLS", CALLS);
         }
-        let child = command.spawn().map_err(fail(PathBuf::from("setpriv")))?;
-        Ok(Process { child, ended: None })
+        let (child, keeper) = confine::spawn(command, &[self.folder, self.memory_folder])
+            .map_err(fail(PathBuf::from("setpriv")))?;
+        Ok(Process {
+            child,
+            ended: None,
+            _keeper: keeper,
+        })
     }
 }
 

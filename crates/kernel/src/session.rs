@@ -6,15 +6,17 @@ use crate::block::Disk;
 use crate::calls::{self, Call};
 use crate::contents::Contents;
 use crate::machine::{Ended, Limits, Machine, MachineError};
+use crate::observer::Observer;
 use crate::process::{self, Process, Start, StartError};
 use crate::recording::Event;
+use crate::scratch::Scratch;
 use nandscope_measure::sim::VirtualDevice;
 use nandscope_units::Nanos;
+use std::fs::DirBuilder;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
@@ -113,35 +115,50 @@ pub struct Run {
     pub took: Duration,
 }
 
-/// A folder that goes when its owner does, unless it is kept.
-struct Folder {
-    path: PathBuf,
-    keep: bool,
+/// What the folders of runs are called.
+const FOLDER: &str = "nandscope-kernel";
+/// What the folders are called in which the logs of a run are kept that failed.
+const LOGS: &str = "nandscope-logs";
+/// Where the machine's memory is to be: a file on a disk would be written out over and over.
+const SHARED_MEMORY: &str = "/dev/shm";
+
+/// The folders of a run.
+struct Folders {
+    run: Scratch,
+    /// Of the machine's memory, where that is another one.
+    memory: Option<Scratch>,
 }
 
-impl Folder {
+impl Folders {
     fn new() -> io::Result<Self> {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let base = std::env::temp_dir();
-        for _ in 0..1000 {
-            let number = COUNT.fetch_add(1, Ordering::Relaxed);
-            let path = base.join(format!("nandscope-kernel-{}-{number}", std::process::id()));
-            match std::fs::create_dir(&path) {
-                Ok(()) => return Ok(Folder { path, keep: false }),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Err(io::Error::other("no free name for a folder"))
+        let run = Scratch::new(&std::env::temp_dir(), FOLDER)?;
+        let shared = Path::new(SHARED_MEMORY);
+        let is_memory = rustix::fs::statfs(shared).is_ok_and(|fs| fs.f_type == TMPFS);
+        let memory = is_memory.then(|| Scratch::new(shared, FOLDER).ok());
+        Ok(Folders {
+            run,
+            memory: memory.flatten(),
+        })
+    }
+
+    fn memory(&self) -> &Path {
+        self.memory.as_ref().unwrap_or(&self.run).path()
     }
 }
 
-impl Drop for Folder {
-    fn drop(&mut self) {
-        if !self.keep {
-            let _ = std::fs::remove_dir_all(&self.path);
-        }
+/// What `statfs` says of a file system in memory.
+const TMPFS: rustix::fs::FsWord = 0x0102_1994;
+
+/// Copies what says why a run failed into a folder that stays.
+fn keep_logs(run: &Path) -> Option<PathBuf> {
+    let mut name = run.file_name()?.to_str()?.strip_prefix(FOLDER)?.to_string();
+    name.insert_str(0, LOGS);
+    let folder = run.with_file_name(name);
+    DirBuilder::new().mode(0o700).create(&folder).ok()?;
+    for name in [process::SCRIPT, process::KERNEL_LOG, process::CONSOLE_LOG] {
+        let _ = std::fs::copy(run.join(name), folder.join(name));
     }
+    Some(folder)
 }
 
 impl Session<'_> {
@@ -155,38 +172,46 @@ impl Session<'_> {
         device: &mut D,
         device_now: Nanos,
         contents: &mut Contents,
-        stop: &dyn Fn() -> bool,
+        observer: &dyn Observer,
     ) -> Result<Run, SessionError> {
         let began = Instant::now();
-        let mut folder = Folder::new().map_err(|error| SessionError {
+        let folders = Folders::new().map_err(|error| SessionError {
             reason: error.into(),
             log: String::new(),
             kept: None,
         })?;
-        let result = self.run_in(&folder.path, device, device_now, contents, stop);
+        let result = self.run_in(&folders, device, device_now, contents, observer);
         result
             .map(|run| Run {
                 took: began.elapsed(),
                 ..run
             })
             .map_err(|reason| {
-                folder.keep = !matches!(reason, Reason::Machine(MachineError::Interrupted));
+                // Whoever interrupts us may have killed the kernel too.
+                let reason = if observer.stop() {
+                    MachineError::Interrupted.into()
+                } else {
+                    reason
+                };
+                let run = folders.run.path();
+                let interrupted = matches!(reason, Reason::Machine(MachineError::Interrupted));
                 SessionError {
                     reason,
-                    log: last_words(&folder.path),
-                    kept: folder.keep.then(|| folder.path.clone()),
+                    log: last_words(run),
+                    kept: (!interrupted).then(|| keep_logs(run)).flatten(),
                 }
             })
     }
 
     fn run_in<D: VirtualDevice>(
         &self,
-        folder: &Path,
+        folders: &Folders,
         device: &mut D,
         device_now: Nanos,
         contents: &mut Contents,
-        stop: &dyn Fn() -> bool,
+        observer: &dyn Observer,
     ) -> Result<Run, Reason> {
+        let folder = folders.run.path();
         let script = folder.join(process::SCRIPT);
         std::fs::write(&script, self.script)?;
         std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755))?;
@@ -207,6 +232,7 @@ impl Session<'_> {
         let mut kernel = Start {
             kernel: self.kernel,
             folder,
+            memory_folder: folders.memory(),
             memory_mib: self.memory_mib,
             seed: self.seed,
             call_ns: self.call_ns,
@@ -214,7 +240,7 @@ impl Session<'_> {
             calls: true,
         }
         .spawn()?;
-        let ended = match machine.run(&mut || kernel.is_alive(), stop) {
+        let ended = match machine.run(&mut || kernel.is_alive(), observer) {
             Ok(ended) => ended,
             Err(MachineError::Interrupted) => return Err(MachineError::Interrupted.into()),
             // A file system may not let go when its script has failed; what failed first is the reason.

@@ -2,9 +2,9 @@
 //! they are run has no influence on what comes out.
 
 use super::Subject;
+use super::board::{Board, Watched};
 use crate::console::Console;
 use crate::interrupt::Interrupt;
-use crate::run::progress::Line;
 use nandscope_device::Fill;
 use nandscope_kernel::cell::{self, Card, Cell};
 use nandscope_kernel::filesystem::FileSystem;
@@ -82,29 +82,23 @@ pub fn measure_all(
     interrupt: &Interrupt,
     console: &Console,
 ) -> Vec<Measured> {
-    let mut line = Line::new("fs");
+    let board = Board::new(subjects, plans, console);
     let cells = at_once::run(
         plans.len(),
         at_once::threads(jobs),
         &|| interrupt.asked(),
         |number| {
             let plan = &plans[number];
-            measure(kernel, &subjects[plan.subject], plan, interrupt)
+            let watched = Watched {
+                board: &board,
+                number,
+                interrupt,
+            };
+            measure(kernel, &subjects[plan.subject], plan, &watched)
         },
-        |done| {
-            let plan = &plans[done.number];
-            let text = format!(
-                "{} of {}: {}, {}, {}",
-                done.count,
-                plans.len(),
-                subjects[plan.subject].short(),
-                plan.fs.name(),
-                plan.workload.name
-            );
-            line.tell(Some(done.share(plans.len())), text, console);
-        },
+        |done| board.end(done.number),
     );
-    line.clear();
+    board.clear();
     let measured = plans.iter().zip(cells).filter_map(|(plan, cell)| {
         let (plan, cell) = (plan.clone(), cell?);
         Some(Measured { plan, cell })
@@ -118,12 +112,13 @@ fn measure(
     kernel: &Path,
     subject: &Subject,
     plan: &Plan,
-    interrupt: &Interrupt,
+    watched: &Watched,
 ) -> Result<Cell, String> {
     let mut device = match plan.open {
         None => subject.device(1)?,
         Some(open) => subject.device_with_open(1, open)?,
     };
+    watched.board.begin(watched.number, device.capacity());
     let settings = Settings {
         discard_granularity: subject.card.unit,
         discard: plan.settings.discard && !plan.used,
@@ -143,7 +138,7 @@ fn measure(
         &settings,
         card,
         &mut device,
-        &|| interrupt.asked(),
+        watched,
     );
     cell.map_err(|error| match &error.kept {
         Some(folder) => format!("{error}\n  logs: {}", folder.display()),

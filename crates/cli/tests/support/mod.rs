@@ -3,6 +3,8 @@
 #![allow(dead_code, reason = "each test file uses its part of this")]
 
 #[cfg(target_os = "linux")]
+pub mod guest;
+#[cfg(target_os = "linux")]
 pub mod loops;
 
 use std::path::{Path, PathBuf};

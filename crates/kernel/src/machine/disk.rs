@@ -16,7 +16,7 @@ use crate::vhost::{
 use crate::wire::Wire;
 use nandscope_device::{Command, CommandKind, Completion, Status};
 use nandscope_measure::sim::VirtualDevice;
-use nandscope_units::{Lba, Nanos, SECTOR_BYTES};
+use nandscope_units::{Bytes, Lba, Nanos, SECTOR_BYTES};
 use nandscope_workload::OpKind;
 use std::collections::BTreeMap;
 use std::os::unix::net::UnixStream;
@@ -54,6 +54,7 @@ pub struct Backend<'a> {
     events: Vec<Event>,
     changes: Option<Vec<Change>>,
     flushes_lie: bool,
+    written: u64,
     tag: u64,
     pub socket: Option<Wire>,
 }
@@ -75,6 +76,7 @@ impl<'a> Backend<'a> {
             events: Vec::new(),
             changes: keep_changes.then(Vec::new),
             flushes_lie,
+            written: 0,
             tag: 0,
             socket: None,
         }
@@ -82,6 +84,16 @@ impl<'a> Backend<'a> {
 
     pub fn outstanding(&self) -> usize {
         self.in_flight.len()
+    }
+
+    /// Bytes that were written.
+    pub fn written(&self) -> Bytes {
+        Bytes(self.written)
+    }
+
+    /// Why the contents are not what was written.
+    pub fn contents_fault(&self) -> Option<String> {
+        self.contents.fault()
     }
 
     pub fn has_finished(&self) -> bool {
@@ -109,7 +121,10 @@ impl<'a> Backend<'a> {
         let mut data = Vec::new();
         if ok {
             match done.kind {
-                OpKind::Write => _ = self.contents.write(done.offset, &done.data),
+                OpKind::Write => {
+                    self.contents.write(done.offset, &done.data);
+                    self.written += done.length;
+                }
                 OpKind::Trim => {
                     self.contents.discard(done.offset, done.length);
                     if let Some(changes) = &mut self.changes {

@@ -13,6 +13,7 @@ use crate::contents::Contents;
 use crate::filesystem::FileSystem;
 use crate::guest;
 use crate::job::{self, Settings};
+use crate::observer::Observer;
 use crate::session::{Run, SessionError};
 use crate::workload::{self, Workload};
 use moments::{Moment, Watched};
@@ -142,16 +143,16 @@ impl Series<'_> {
     pub fn run(
         &self,
         device: &Device,
-        stop: &dyn Fn() -> bool,
+        observer: &dyn Observer,
     ) -> Result<Vec<Outcome>, SessionError> {
-        let (scout, _) = self.work(device, &[], stop)?;
+        let (scout, _) = self.work(device, &[], observer)?;
         let marks = guest::marks(&scout.console);
         let at = |name: &str| marks.iter().find(|m| m.name == name).map_or(0, |m| m.at.0);
         let (from, to) = (at("work"), at("idle"));
         let times: Vec<Nanos> = (0..u64::from(self.points))
             .map(|n| Nanos(from + (to - from) * (2 * n + 1) / (2 * u64::from(self.points))))
             .collect();
-        let (run, moments) = self.work(device, &times, stop)?;
+        let (run, moments) = self.work(device, &times, observer)?;
         let marks = guest::marks(&run.console);
         let began = marks.iter().find(|m| m.name == "work").map(|m| m.at);
         let synced = |at: Nanos| {
@@ -165,14 +166,14 @@ impl Series<'_> {
         // The same image with the same promises has the same outcome; between two writes cuts are equal.
         let mut known: BTreeMap<(u32, u32, u32), Outcome> = BTreeMap::new();
         for moment in &moments {
-            if stop() {
+            if observer.stop() {
                 break;
             }
             let image = self.image(device, &run, moment);
             let promised = synced(moment.at);
             let outcome = known
                 .entry((image.checksum(), promised.lines, promised.files))
-                .or_insert_with(|| self.after(device, image, moment.at, promised, stop));
+                .or_insert_with(|| self.after(device, image, moment.at, promised, observer));
             outcomes.push(Outcome {
                 at: moment.at,
                 ..outcome.clone()
@@ -186,7 +187,7 @@ impl Series<'_> {
         &self,
         device: &Device,
         times: &[Nanos],
-        stop: &dyn Fn() -> bool,
+        observer: &dyn Observer,
     ) -> Result<(Run, Vec<Moment>), SessionError> {
         let settings = self.settings();
         let script = job::script(self.fs, &work(), &settings);
@@ -197,7 +198,7 @@ impl Series<'_> {
         let now = device.now();
         let ahead: Vec<Nanos> = times.iter().map(|at| *at + now).collect();
         let mut watched = Watched::new(&mut device, &ahead);
-        let run = session.run(&mut watched, now, &mut contents, stop)?;
+        let run = session.run(&mut watched, now, &mut contents, observer)?;
         let mut moments = watched.into_moments();
         for moment in &mut moments {
             moment.at = moment.at.saturating_sub(now);
@@ -219,7 +220,7 @@ impl Series<'_> {
         mut image: Contents,
         at: Nanos,
         promised: Promises,
-        stop: &dyn Fn() -> bool,
+        observer: &dyn Observer,
     ) -> Outcome {
         let ran = job::run_script(
             self.kernel,
@@ -227,7 +228,7 @@ impl Series<'_> {
             &Settings::default(),
             &mut device.clone(),
             &mut image,
-            stop,
+            observer,
         );
         let (said, finished) = match &ran {
             Ok(run) => (run.console.clone(), true),

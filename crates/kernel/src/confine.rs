@@ -1,0 +1,175 @@
+//! Confines a process of ours to the folders that it may write, with Landlock where the system has it
+//! (Linux 5.13, and not switched off). It reads and executes whatever its user may, writes nowhere
+//! else, and opens no network connection.
+//!
+//! The kernel for user mode is the process that this is for: whoever is root inside may mount the files of
+//! the host writable. Landlock has no rules for modes, owners and time stamps of files.
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset,
+    RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
+};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+
+/// The newest rules that are asked for; older systems enforce what they know of them.
+const RULES: ABI = ABI::V6;
+
+/// Holds on to a confined process; drop it after the process has ended.
+///
+/// A restriction is one of a thread and of what that starts. The thread has to live as long as the
+/// process: who asks to be killed with its parent is killed with the thread that started it.
+#[derive(Debug)]
+pub struct Keeper {
+    end: Option<mpsc::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+    enforced: bool,
+}
+
+impl Keeper {
+    /// Whether the system enforces at least a part of the rules.
+    pub fn is_enforced(&self) -> bool {
+        self.enforced
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        drop(self.end.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Starts a process that, with everything that it starts, writes only in the folders `writable`.
+///
+/// # Errors
+/// Where one of the folders is not there, or the process cannot be started.
+pub fn spawn(mut command: Command, writable: &[&Path]) -> io::Result<(Child, Keeper)> {
+    let folders: Vec<PathBuf> = writable.iter().map(|f| f.to_path_buf()).collect();
+    let (say, hear) = mpsc::channel();
+    let (end, ended) = mpsc::channel::<()>();
+    let thread = std::thread::Builder::new()
+        .name("confined".to_string())
+        .spawn(move || {
+            let started = restrict(&folders).and_then(|on| Ok((command.spawn()?, on)));
+            if say.send(started).is_ok() {
+                // Nothing is ever sent: this ends when the keeper goes.
+                let _ = ended.recv();
+            }
+        })?;
+    let gone = |_| io::Error::other("the thread that starts the process ended");
+    let (child, enforced) = hear.recv().map_err(gone)??;
+    let keeper = Keeper {
+        end: Some(end),
+        thread: Some(thread),
+        enforced,
+    };
+    Ok((child, keeper))
+}
+
+/// Restricts this thread; whether the system does anything about it.
+fn restrict(writable: &[PathBuf]) -> io::Result<bool> {
+    let open = |path: &Path| {
+        PathFd::new(path).map_err(|e| io::Error::other(format!("{}: {e}", path.display())))
+    };
+    let root = PathBeneath::new(open(Path::new("/"))?, AccessFs::from_read(RULES));
+    let null = PathBeneath::new(open(Path::new("/dev/null"))?, AccessFs::WriteFile);
+    // A device node made in such a folder would lead to the disks of the host.
+    let nodes = AccessFs::MakeChar | AccessFs::MakeBlock;
+    let inside = AccessFs::from_all(RULES) & !nodes;
+    let mut rules = vec![root, null];
+    for folder in writable {
+        rules.push(PathBeneath::new(open(folder)?, inside));
+    }
+    restrict_to(rules).map_err(io::Error::other)
+}
+
+fn restrict_to(rules: Vec<PathBeneath<PathFd>>) -> Result<bool, RulesetError> {
+    let status = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(RULES))?
+        .handle_access(AccessNet::from_all(RULES))?
+        .scope(Scope::from_all(RULES))?
+        .create()?
+        .add_rules(rules.into_iter().map(Ok::<_, RulesetError>))?
+        .restrict_self()?;
+    Ok(status.ruleset != RulesetStatus::NotEnforced)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scratch::Scratch;
+    use std::process::Stdio;
+
+    /// Runs a line of the shell, confined to a folder; whether it succeeded, or nothing where the system
+    /// does not confine.
+    fn runs(line: &str, folder: &Path) -> Option<bool> {
+        let mut command = Command::new("sh");
+        command.args(["-c", line]).current_dir(folder);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let (mut child, keeper) = spawn(command, &[folder]).unwrap();
+        let done = child.wait().unwrap().success();
+        if !keeper.is_enforced() {
+            eprintln!("SKIPPED: confine: this system has no Landlock");
+        }
+        keeper.is_enforced().then_some(done)
+    }
+
+    #[test]
+    fn a_confined_process_writes_in_its_folder_only() {
+        let base = std::env::temp_dir();
+        let [mine, others] = ["mine", "others"]
+            .map(|n| Scratch::new(&base, &format!("nandscope-confine-{n}")).unwrap());
+        let file = others.path().join("file");
+        std::fs::write(&file, "precious").unwrap();
+        let name = file.display();
+        for forbidden in [
+            format!("echo x > {name}"),
+            format!("echo x >> {name}"),
+            format!("rm {name}"),
+            format!("ln {name} here"),
+            format!("mv {name} here"),
+            format!("touch {name}.new"),
+            format!("mkdir {name}.new"),
+            format!("ln -s x {name}.new"),
+            // Also by what it starts.
+            format!("sh -c 'sh -c \"echo x > {name}\"'"),
+            "mknod here b 7 0".to_string(),
+        ] {
+            let Some(done) = runs(&forbidden, mine.path()) else {
+                return;
+            };
+            assert!(!done, "{forbidden}");
+            assert_eq!(std::fs::read_to_string(&file).unwrap(), "precious");
+        }
+        for allowed in [
+            format!("cat {name}"),
+            "echo x > new && mkdir folder && mv new folder && rm -r folder".to_string(),
+            "mkfifo fifo && echo x > /dev/null".to_string(),
+        ] {
+            assert_eq!(runs(&allowed, mine.path()), Some(true), "{allowed}");
+        }
+        assert_eq!(std::fs::read_dir(others.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn the_thread_that_asks_is_not_confined() {
+        let base = std::env::temp_dir();
+        let mine = Scratch::new(&base, "nandscope-confine-free").unwrap();
+        runs("true", mine.path());
+        let other = Scratch::new(&base, "nandscope-confine-free").unwrap();
+        std::fs::write(other.path().join("file"), "x").unwrap();
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_is_named() {
+        let error = spawn(Command::new("true"), &[Path::new("/no/such")]).unwrap_err();
+        assert!(error.to_string().contains("/no/such"), "{error}");
+    }
+}
