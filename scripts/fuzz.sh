@@ -15,6 +15,7 @@ declare -A seeds=(
     [meter]=fuzz/seeds/meter [signatures]=fuzz/seeds/signatures
     [nbd]=fuzz/seeds/nbd [fuse]=fuzz/seeds/fuse [vhost]=fuzz/seeds/vhost
     [virtio]=fuzz/seeds/virtio [journal]=fuzz/seeds/journal
+    [steps]=fuzz/seeds/steps
 )
 
 nightly() {

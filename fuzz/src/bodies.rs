@@ -37,7 +37,7 @@ pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
 #[allow(dead_code, reason = "libFuzzer takes them one by one")]
-pub const ALL: [Target; 21] = [
+pub const ALL: [Target; 22] = [
     ("profile", profile),
     ("host", host),
     ("job", job),
@@ -58,6 +58,7 @@ pub const ALL: [Target; 21] = [
     ("vhost", vhost),
     ("virtio", virtio),
     ("journal", journal),
+    ("steps", steps),
     ("linux", linux),
 ];
 
@@ -499,6 +500,32 @@ pub fn journal(data: &[u8]) {
     if replay.play(&journal).is_ok() {
         let replayed = replay.finish();
         assert!(replayed.commands as usize <= journal.entries.len());
+    }
+}
+
+/// A journal of finished steps, as it is and with its lines as records whose checksums are right (a digit
+/// for the kind, then the payload): what was read is a document that can be written and read.
+pub fn steps(data: &[u8]) {
+    use nandscope_measure::steps::{read, sealed};
+
+    let records = data.split(|byte| *byte == b'\n').filter_map(|line| {
+        let (kind, payload) = line.split_first()?;
+        Some((u32::from(kind.wrapping_sub(b'0')), payload))
+    });
+    for bytes in [data.to_vec(), sealed(records)] {
+        let Ok(contents) = read(&bytes) else { continue };
+        for damage in &contents.damages {
+            assert!(damage.start < damage.end && damage.end <= bytes.len());
+        }
+        assert!(contents.head.differences(&contents.head.asked).is_empty());
+        let document = contents.recovered("fuzz");
+        assert!(!document.complete && document.steps.len() >= contents.steps());
+        let text = to_json(&document).expect("every number of JSON is finite");
+        assert!(from_json(&text, Path::new("fuzz")).is_ok_and(|again| again == document));
+        if let Some((document, _, records)) = contents.resume_point() {
+            assert!((1..=contents.records.len()).contains(&records));
+            assert!(document.steps.len() <= contents.recovered("fuzz").steps.len());
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! simulated device in virtual time by [`sim`], a real one on Linux by `real`, test doubles in [`mock`]), [`recorder`] collects
 //! latencies and counts per interval, [`build`] makes the parts of the result document from
 //! them, and [`document`] keeps the [`result`] document in files; [`fio_output`] makes such documents of
-//! what fio wrote. [`summary`] says the same to a
+//! what fio wrote; [`steps`] keeps the steps that are done while others are under way. [`summary`] says the same to a
 //! terminal, in fio's words.
 //!
 //! This crate makes no charts and no judgements: what a number means is for others.
@@ -23,5 +23,6 @@ pub mod recorder;
 pub mod result;
 pub mod runner;
 pub mod sim;
+pub mod steps;
 pub mod summary;
 pub mod target;

@@ -1,0 +1,251 @@
+//! A step journal as a file: created once and never over another file, appended to, synced after every
+//! step, removed when the whole result is on the disk.
+
+use super::{
+    ATTACHMENT, Attachment, Contents, ENTRY, Entry, HEAD, Head, ReadError, Record, WRITTEN, frame,
+    read, sealed,
+};
+use std::collections::VecDeque;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Why a journal cannot be used.
+#[derive(Debug, Error)]
+pub enum JournalError {
+    /// The file system said no.
+    #[error("cannot {action} the step journal {path}: {source}", path = .path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// What the system answered.
+        source: io::Error,
+    },
+    /// Something else is there.
+    #[error("{path} {source}", path = .path.display())]
+    Foreign {
+        /// Which file.
+        path: PathBuf,
+        /// What it is.
+        source: ReadError,
+    },
+    /// A link, a device, a folder.
+    #[error("{path} is no regular file", path = .path.display())]
+    NotRegular {
+        /// Which file.
+        path: PathBuf,
+    },
+    /// Another process has it open.
+    #[error("another nandscope process is writing {path}; wait until it has ended, or name another place for the result", path = .path.display())]
+    InUse {
+        /// Which file.
+        path: PathBuf,
+    },
+}
+
+/// A journal that is open for appending. No other process can open it meanwhile.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    file: File,
+    /// Number of the next frame.
+    next: u64,
+    /// Offset after the last frame that counts.
+    end: u64,
+    /// Entries that are in the file already and are to be appended again, the next one first.
+    expected: VecDeque<(u64, u32)>,
+}
+
+impl Journal {
+    /// Creates the journal; a file, link or anything else of that name stays as it is.
+    ///
+    /// # Errors
+    /// Where there is something of that name, or the system says no.
+    pub fn create(path: &Path, head: &Head) -> Result<Journal, JournalError> {
+        let failed = |action| move |source| io_error(action, path, source);
+        let file = options().create_new(true).open(path);
+        let mut journal = Journal {
+            path: path.to_path_buf(),
+            file: file.map_err(failed("create"))?,
+            next: 0,
+            end: 0,
+            expected: VecDeque::new(),
+        };
+        lock(&journal.file, path)?;
+        let text = serde_json::to_vec(head).map_err(|e| io_error("write", path, e.into()))?;
+        let bytes = sealed([(HEAD, &text[..]); 2]);
+        journal.next = 2;
+        journal.put(&bytes).map_err(failed("write"))?;
+        sync_folder(path).map_err(failed("sync the folder of"))?;
+        Ok(journal)
+    }
+
+    /// Opens a journal that is there, and reads it.
+    ///
+    /// # Errors
+    /// Where it is none, is in use, or the system says no.
+    pub fn open(path: &Path) -> Result<(Journal, Contents), JournalError> {
+        let failed = |action| move |source| io_error(action, path, source);
+        let about = std::fs::symlink_metadata(path).map_err(failed("open"))?;
+        if !about.is_file() {
+            return Err(JournalError::NotRegular {
+                path: path.to_path_buf(),
+            });
+        }
+        let mut file = options().open(path).map_err(failed("open"))?;
+        lock(&file, path)?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(failed("read"))?;
+        let contents = read(&bytes).map_err(|source| JournalError::Foreign {
+            path: path.to_path_buf(),
+            source,
+        })?;
+        let journal = Journal {
+            path: path.to_path_buf(),
+            file,
+            next: contents.next,
+            end: contents.end,
+            expected: VecDeque::new(),
+        };
+        Ok((journal, contents))
+    }
+
+    /// Goes back to after the first `records` records of `contents`. Those behind are expected to be
+    /// appended again: they stay in the file as long as the new ones are equal to them.
+    pub fn rewind(&mut self, contents: &Contents, records: usize) {
+        let expected = contents.records.iter().skip(records);
+        self.expected = expected.map(|r: &Record| (r.start, r.crc)).collect();
+    }
+
+    /// Appends an entry and its attachments, and syncs them to the disk.
+    ///
+    /// # Errors
+    /// Where the system says no.
+    pub fn append(
+        &mut self,
+        attachments: &[Attachment],
+        entry: &Entry,
+    ) -> Result<(), JournalError> {
+        let path = self.path.clone();
+        let failed = |action| move |source| io_error(action, &path, source);
+        let text = serde_json::to_vec(entry).map_err(io::Error::from);
+        let text = text.map_err(failed("append to"))?;
+        if let Some((start, crc)) = self.expected.pop_front() {
+            if crc32fast::hash(&text) == crc {
+                return Ok(());
+            }
+            // Not what it was: this and everything behind it is measured anew.
+            self.expected.clear();
+            self.end = start;
+        }
+        let mut bytes = Vec::new();
+        for Attachment { name, bytes: more } in attachments {
+            let mut payload = (name.len() as u32).to_le_bytes().to_vec();
+            payload.extend_from_slice(name.as_bytes());
+            payload.extend_from_slice(more);
+            frame::put(&mut bytes, ATTACHMENT, self.take(), &payload);
+        }
+        frame::put(&mut bytes, ENTRY, self.take(), &text);
+        let path = self.path.clone();
+        self.put(&bytes)
+            .map_err(|source| io_error("append to", &path, source))
+    }
+
+    /// Notes that all of it is in a result that was written, so that nothing is lost with it.
+    ///
+    /// # Errors
+    /// Where the system says no.
+    pub fn mark_written(&mut self) -> Result<(), JournalError> {
+        let mut bytes = Vec::new();
+        frame::put(&mut bytes, WRITTEN, self.take(), &[]);
+        let path = self.path.clone();
+        self.put(&bytes)
+            .map_err(|source| io_error("append to", &path, source))
+    }
+
+    /// Removes it.
+    ///
+    /// # Errors
+    /// Where the system says no.
+    pub fn remove(self) -> Result<(), JournalError> {
+        std::fs::remove_file(&self.path)
+            .and_then(|()| sync_folder(&self.path))
+            .map_err(|source| io_error("remove", &self.path, source))
+    }
+
+    /// When it was last written to, if the system says.
+    pub fn modified(&self) -> Option<std::time::SystemTime> {
+        self.file.metadata().and_then(|about| about.modified()).ok()
+    }
+
+    fn take(&mut self) -> u64 {
+        self.next += 1;
+        self.next - 1
+    }
+
+    /// Writes at the end of what counts; what lay behind it (a torn record) goes.
+    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.file.metadata()?.len() > self.end {
+            self.file.set_len(self.end)?;
+        }
+        self.file.seek(SeekFrom::Start(self.end))?;
+        self.file.write_all(bytes)?;
+        self.file.sync_data()?;
+        self.end += bytes.len() as u64;
+        Ok(())
+    }
+}
+
+fn io_error(action: &'static str, path: &Path, source: io::Error) -> JournalError {
+    JournalError::Io {
+        action,
+        path: path.to_path_buf(),
+        source,
+    }
+}
+
+/// Reading and writing, for its owner only; a link is not followed.
+fn options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true);
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.mode(0o600).custom_flags(libc::O_NOFOLLOW);
+    }
+    options
+}
+
+/// Keeps other processes out as long as the file is open.
+#[cfg(target_os = "linux")]
+fn lock(file: &File, path: &Path) -> Result<(), JournalError> {
+    use rustix::fs::{FlockOperation, flock};
+    match flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(JournalError::InUse {
+            path: path.to_path_buf(),
+        }),
+        // Some file systems know no locks.
+        _ => Ok(()),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn lock(_: &File, _: &Path) -> Result<(), JournalError> {
+    Ok(())
+}
+
+/// Makes a new name durable; elsewhere than on Unix a folder cannot be opened.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    let folder = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    if cfg!(unix) {
+        File::open(folder)?.sync_all()
+    } else {
+        Ok(())
+    }
+}
