@@ -23,6 +23,7 @@ mod report;
 mod review;
 mod run;
 mod serve;
+mod steps;
 mod sweep;
 mod target;
 mod trace;

@@ -168,6 +168,14 @@ pub fn note_report(
 /// Where the folder or standard output cannot be written.
 pub fn present(document: &ResultDocument, folder: &Path, console: &Console) -> Result<(), Failure> {
     write_report(document, folder)?;
+    show(document, folder, console)
+}
+
+/// Prints the summary of a report that was written and says where its page is.
+///
+/// # Errors
+/// Where standard output cannot be written.
+pub fn show(document: &ResultDocument, folder: &Path, console: &Console) -> Result<(), Failure> {
     console.print(&summary(document, console))?;
     console.note(&format!("report: {}", folder.join("report.html").display()));
     Ok(())

@@ -1,19 +1,31 @@
-//! `nandscope report`: a stored result as a page, plots and tables.
+//! `nandscope report`: a stored result, or what a journal of steps holds, as a page, plots and tables.
 
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use crate::{input, output};
 use clap::Args;
+use nandscope_measure::steps;
 use nandscope_report::write_all;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Arguments of `nandscope report`.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  nandscope report result.json -o report/")]
+#[command(
+    after_help = "Examples:\n  nandscope report result.json -o report/\n  nandscope report --recover review-card/result.steps -o report/"
+)]
 pub struct Arguments {
     /// A stored result
-    #[arg(value_name = "RESULT.json")]
-    result: PathBuf,
+    #[arg(value_name = "RESULT.json", required_unless_present = "recover")]
+    result: Option<PathBuf>,
+    /// Make the result of the finished steps of a measurement that was cut off, from the journal beside its
+    /// place, and write it to DIR/result.json with its report
+    #[arg(
+        long,
+        value_name = "JOURNAL",
+        conflicts_with = "result",
+        requires = "output"
+    )]
+    recover: Option<PathBuf>,
     /// Folder to write report.html, plots/ and csv/ into; made where it is missing
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
@@ -24,7 +36,12 @@ pub struct Arguments {
 /// # Errors
 /// Where the result cannot be read or the folder cannot be written.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
-    let document = input::result(&arguments.result)?;
+    let document = match (&arguments.result, &arguments.recover, &arguments.output) {
+        (_, Some(journal), Some(folder)) => return recover(journal, folder, console),
+        (Some(result), ..) => input::result(result)?,
+        // The command line is refused without a result.
+        (None, ..) => return Err(Failure::usage("name a stored result")),
+    };
     if let Some(folder) = &arguments.output {
         let _made = output::check_folder(folder)?;
         let written = write_all(&document, folder).map_err(|e| output::report_failure(&e))?;
@@ -37,5 +54,39 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         }
     }
     console.print(&output::summary(&document, console))?;
+    Ok(Exit::Done)
+}
+
+/// Writes the result of the steps in a journal, with its report; the journal stays.
+fn recover(journal: &Path, folder: &Path, console: &Console) -> Result<Exit, Failure> {
+    let bytes = input::bytes(journal, "the step journal")?;
+    let shown = journal.display().to_string();
+    let contents = steps::read(&bytes).map_err(|e| Failure::usage(format!("{shown} {e}")))?;
+    if contents.steps() == 0 {
+        return Err(Failure::usage(format!(
+            "{shown} holds no finished step; there is nothing to recover"
+        )));
+    }
+    for damage in &contents.damages {
+        console.note(&format!(
+            "{shown}: bytes {} to {} are {}",
+            damage.start,
+            damage.end,
+            match damage.torn {
+                true => "the start of a step that was not written to its end; they are left out",
+                false => "damaged; what they held is left out",
+            }
+        ));
+    }
+    let document = contents.recovered(&shown);
+    let _made = output::check_folder(folder)?;
+    let result = folder.join("result.json");
+    if result.exists() {
+        return Err(Failure::usage(format!(
+            "{} is there already; name another folder",
+            result.display()
+        )));
+    }
+    output::present(&document, folder, console)?;
     Ok(Exit::Done)
 }

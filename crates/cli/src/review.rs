@@ -5,13 +5,14 @@ use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::run::progress::Line;
+use crate::steps::{self, Asked, Keeper, Place};
 use crate::{output, target};
 use clap::Args;
 #[cfg(target_os = "linux")]
 use nandscope_measure::result::Notice;
 use nandscope_measure::result::ResultDocument;
 use nandscope_suite::spec::attachments;
-use nandscope_suite::{Procedure, ReviewObserver, ReviewOptions, SimSpec, SuiteError};
+use nandscope_suite::{Earlier, Procedure, ReviewObserver, ReviewOptions, SimSpec, SuiteError};
 #[cfg(target_os = "linux")]
 use nandscope_suite::{review_folder, review_target};
 use nandscope_units::Nanos;
@@ -32,7 +33,8 @@ The report is DIR/report.html, one file that needs no network. Beside it stand r
 that was measured), csv/ (every series) and plots/ (every plot as SVG).
 
 Ctrl-C ends the review: what was measured until then is kept and reported, marked as incomplete, and the
-exit code is 130. A second Ctrl-C ends the program at once.";
+exit code is 130. A second Ctrl-C ends the program at once. Every step is kept in DIR/result.steps as soon as
+it is finished; after an interruption of any kind the same command with --resume goes on from there.";
 
 /// Arguments of `nandscope review`.
 #[derive(Debug, Args)]
@@ -60,6 +62,9 @@ pub struct Arguments {
     /// A tenth of the data, one pass, short runs
     #[arg(long)]
     quick: bool,
+    /// Go on with the review that was interrupted, from the steps in DIR/result.steps
+    #[arg(long)]
+    resume: bool,
     #[command(flatten)]
     real: target::real::RealArguments,
 }
@@ -80,36 +85,117 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         .clone()
         .unwrap_or_else(|| PathBuf::from(format!("review-{}", spec.profile.device.name)));
     let _made = output::check_folder(&folder)?;
+    let place = Place::look(
+        Some(folder.join(steps::IN_FOLDER)),
+        arguments.resume,
+        console,
+    )?;
+    let hosts: Vec<String> = spec.modes.iter().map(|m| format!("{:?}", m.host)).collect();
+    let asked = arguments
+        .asked()
+        .on(&spec.target_info())
+        .and("modes", arguments.mode.join(", ").to_lowercase())
+        .and("host", arguments.host.as_deref().unwrap_or_default())
+        .and("profiles of hosts", hosts.join("\n"));
+    let mut keeper = place.begin(asked)?;
     let options = ReviewOptions {
         modes: arguments.mode.clone(),
-        seed: arguments.seed,
-        quick: arguments.quick,
+        ..arguments.options(&mut keeper)
     };
     let interrupt = Interrupt::listen()?;
-    let measure = |line: &mut Line| procedure.run(&spec, &options, line, &|| interrupt.asked());
-    conduct(Line::new("review"), measure, &folder, &interrupt, console)
+    let measure = |watch: &mut Watch| procedure.run(&spec, &options, watch, &|| interrupt.asked());
+    let watch = Watch {
+        line: Line::new("review"),
+        keeper,
+        in_place: false,
+    };
+    conduct(watch, measure, &folder, &interrupt, console)
+}
+
+impl Arguments {
+    /// On what the result depends, besides the target.
+    fn asked(&self) -> Asked {
+        Asked::new("review")
+            .and("suite", &self.suite)
+            .and("seed", self.seed)
+            .and("quick", self.quick)
+    }
+
+    /// The choices of every kind of review.
+    fn options(&self, keeper: &mut Keeper) -> ReviewOptions {
+        let earlier = keeper.earlier();
+        ReviewOptions {
+            modes: Vec::new(),
+            seed: self.seed,
+            quick: self.quick,
+            earlier: earlier.map(|earlier| Earlier {
+                document: earlier.document,
+                parts: earlier.parts,
+            }),
+        }
+    }
+}
+
+/// Shows the progress of a review, and keeps its finished steps.
+struct Watch {
+    line: Line,
+    keeper: Keeper,
+    /// The state of the target outlasts an interruption: a review can go on after every step.
+    in_place: bool,
+}
+
+#[cfg(target_os = "linux")]
+impl Watch {
+    /// Of a review in real time, on a target that keeps its state.
+    fn in_place(keeper: Keeper) -> Watch {
+        Watch {
+            line: Line::new("review").in_real_time(),
+            keeper,
+            in_place: true,
+        }
+    }
+}
+
+impl ReviewObserver for Watch {
+    fn progress(&mut self, fraction: f64, mode: &str, step: &str, at: Nanos) {
+        self.line.progress(fraction, mode, step, at);
+    }
+
+    fn step_done(&mut self, document: &ResultDocument) {
+        let steps = document.steps.len() as u64;
+        let resume = self.in_place.then_some(steps);
+        self.keeper.record(document, &[], resume);
+    }
+
+    fn part_done(&mut self, document: &ResultDocument, parts: u64) {
+        self.keeper.record(document, &[], Some(parts));
+    }
 }
 
 /// Measures, writes the report, and says how it ended.
 fn conduct(
-    mut line: Line,
-    measure: impl FnOnce(&mut Line) -> Result<ResultDocument, SuiteError>,
+    mut watch: Watch,
+    measure: impl FnOnce(&mut Watch) -> Result<ResultDocument, SuiteError>,
     folder: &Path,
     interrupt: &Interrupt,
     console: &Console,
 ) -> Result<Exit, Failure> {
     let began = Instant::now();
     let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-    let result = measure(&mut line);
-    line.clear();
+    let result = measure(&mut watch);
+    watch.line.clear();
     let mut document = result.map_err(|e| suite_failure(&e))?;
     document.wall.started = Some(started);
     document.wall.elapsed_s = Some(began.elapsed().as_secs_f64());
-    output::present(&document, folder, console)?;
+    output::write_report(&document, folder)?;
+    let resumable = watch.keeper.finish(document.complete);
+    output::show(&document, folder, console)?;
     if interrupt.asked() {
+        let resumable = resumable.map(|text| format!("; {text}"));
         let text = format!(
-            "interrupted; what was measured until then is in {}",
-            folder.display()
+            "interrupted; what was measured until then is in {}{}",
+            folder.display(),
+            resumable.unwrap_or_default()
         );
         return Err(Failure::new(Exit::Interrupted, text));
     }
@@ -145,10 +231,15 @@ fn review_real(
         .clone()
         .unwrap_or_else(|| PathBuf::from(format!("review-{name}")));
     let _made = output::check_folder(&folder)?;
+    let place = Place::look(
+        Some(folder.join(steps::IN_FOLDER)),
+        arguments.resume,
+        console,
+    )?;
     let interrupt = Interrupt::listen()?;
     let access = nandscope_measure::real::Access::Write;
     if path.is_dir() {
-        return review_in(arguments, &folder, &interrupt, console);
+        return review_in(arguments, &folder, place, &interrupt, console);
     }
     let outputs = [folder.clone()];
     let mut real = target::real::open_real(
@@ -162,19 +253,20 @@ fn review_real(
     let cost = target::real::generator_cost(32);
     environment.extend(cost.map(|cost| ("generator cost".to_string(), cost)));
     let info = real.info();
+    let asked = real.asked(arguments.asked());
+    let mut keeper = place.begin(asked)?;
     let said = std::mem::take(&mut real.warnings)
         .into_iter()
         .map(|text| ("warning", text))
         .chain(real.remarks.drain(..).map(|text| ("info", text)))
         .collect::<Vec<_>>();
-    let options = ReviewOptions {
-        modes: Vec::new(),
-        seed: arguments.seed,
-        quick: arguments.quick,
-    };
-    let measure = |line: &mut Line| {
+    if let Some(earlier) = keeper.interrupted() {
+        real.target.set_clock(earlier.end());
+    }
+    let options = arguments.options(&mut keeper);
+    let measure = |watch: &mut Watch| {
         let stop = || interrupt.asked();
-        let mut document = review_target(real.target, info, environment, &options, line, &stop)?;
+        let mut document = review_target(real.target, info, environment, &options, watch, &stop)?;
         document.environment.extend(real.panel.since_then());
         document.notices.extend(
             said.into_iter()
@@ -182,8 +274,8 @@ fn review_real(
         );
         Ok(document)
     };
-    let line = Line::new("review").in_real_time();
-    conduct(line, measure, &folder, &interrupt, console)
+    let watch = Watch::in_place(keeper);
+    conduct(watch, measure, &folder, &interrupt, console)
 }
 
 /// The review of a folder: files are copied into it.
@@ -191,29 +283,36 @@ fn review_real(
 fn review_in(
     arguments: &Arguments,
     folder: &Path,
+    place: Place,
     interrupt: &Interrupt,
     console: &Console,
 ) -> Result<Exit, Failure> {
-    let place = target::real::folder::open(&arguments.target, &arguments.real)?;
-    let options = ReviewOptions {
-        modes: Vec::new(),
-        seed: arguments.seed,
-        quick: arguments.quick,
-    };
-    let made = place.made;
-    let measure = |line: &mut Line| {
+    let mut opened = target::real::folder::open(&arguments.target, &arguments.real)?;
+    let asked = arguments
+        .asked()
+        .here()
+        .on(&opened.info)
+        .and("--sync-files", arguments.real.sync_files);
+    let mut keeper = place.begin(asked)?;
+    if let Some(earlier) = keeper.interrupted() {
+        let set = opened.target.set_clock(earlier.end());
+        set.map_err(Failure::file)?;
+    }
+    let options = arguments.options(&mut keeper);
+    let made = opened.made;
+    let measure = |watch: &mut Watch| {
         let stop = || interrupt.asked();
-        let (info, around) = (place.info, place.environment);
-        let mut document = review_folder(place.target, info, around, &options, line, &stop)?;
-        document.environment.extend(place.panel.since_then());
-        let warnings = place.warnings.into_iter();
+        let (info, around) = (opened.info, opened.environment);
+        let mut document = review_folder(opened.target, info, around, &options, watch, &stop)?;
+        document.environment.extend(opened.panel.since_then());
+        let warnings = opened.warnings.into_iter();
         document
             .notices
             .extend(warnings.map(|text| Notice::new("warning", text)));
         Ok(document)
     };
-    let line = Line::new("review").in_real_time();
-    let exit = conduct(line, measure, folder, interrupt, console);
+    let watch = Watch::in_place(keeper);
+    let exit = conduct(watch, measure, folder, interrupt, console);
     drop(made);
     exit
 }

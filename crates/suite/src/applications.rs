@@ -13,8 +13,12 @@ const DEPTH: u32 = 8;
 /// Replays all traces of the library.
 pub(crate) fn run<T: Target>(session: &mut Session<'_, T>) -> Result<Flow, SuiteError> {
     for trace in library() {
+        let id = format!("trace-{}", slug(trace.name));
+        if session.skips(&id) {
+            continue;
+        }
         session.begin_step(
-            &format!("trace-{}", slug(trace.name)),
+            &id,
             &format!("Application trace: {}", trace.title),
             "Application traces",
             format!("{} Replayed as fast as the device answers, {DEPTH} requests at a time, spread over the device.", trace.description),

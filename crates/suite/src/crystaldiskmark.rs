@@ -76,10 +76,14 @@ pub(crate) fn run<T: Target>(
     offset: u64,
     extent: Extent,
 ) -> Result<Flow, SuiteError> {
+    let id = format!("cdm-{state}");
+    if session.skips(&id) {
+        return Ok(Flow::Continue);
+    }
     let file_mib = 1024.min(session.capacity().0.saturating_sub(offset) >> 20);
     let phases = 1 + 8 * 2 * (extent.runs + 1);
     session.begin_step(
-        &format!("cdm-{state}"),
+        &id,
         &format!("CrystalDiskMark, {state}"),
         "CrystalDiskMark",
         format!(

@@ -17,7 +17,21 @@ pub(crate) fn blank(
     empty(title, spec.target_info(), options, procedure, shortened)
 }
 
-/// The same for a target of any kind.
+/// The document of a procedure in parts that are independent of each other, and how many of them are
+/// done: what an earlier run left, or a blank one.
+pub(crate) fn begun(
+    spec: &SimSpec,
+    options: &ReviewOptions,
+    procedure: &str,
+    shortened: &str,
+) -> (ResultDocument, usize) {
+    match &options.earlier {
+        Some(earlier) => (earlier.document.clone(), earlier.parts as usize),
+        None => (blank(spec, options, procedure, shortened), 0),
+    }
+}
+
+/// A blank document for a target of any kind.
 pub(crate) fn empty(
     title: String,
     target: TargetInfo,

@@ -3,7 +3,7 @@
 //! left. Where the cache ends and what comes behind it shows in the first; what the device does
 //! when nothing is free any more, in the second. There is no idle time between them.
 
-use crate::document::blank;
+use crate::document::begun;
 use crate::jobs::phase;
 use crate::progress::SessionWatcher;
 use crate::review::{ReviewObserver, ReviewOptions, chosen_modes};
@@ -40,10 +40,10 @@ pub(crate) fn run(
     observer: &mut dyn ReviewObserver,
     stop: &dyn Fn() -> bool,
 ) -> Result<ResultDocument, SuiteError> {
-    let mut document = blank(spec, options, "fill", SHORTENED);
+    let (mut document, earlier) = begun(spec, options, "fill", SHORTENED);
     let modes = chosen_modes(spec, options)?;
     let count = modes.len();
-    for (number, mode) in modes.into_iter().enumerate() {
+    for (number, mode) in modes.into_iter().enumerate().skip(earlier) {
         let device =
             Device::new(&spec.profile, &mode.host, options.seed).map_err(SuiteError::Target)?;
         let info = SimSpec::mode_info(mode, device.path());
@@ -64,6 +64,7 @@ pub(crate) fn run(
             document.complete = false;
             break;
         }
+        observer.part_done(&document, number as u64 + 1);
     }
     if !options.quick {
         facts::publish(&mut document, &spec.profile.device.name)?;

@@ -69,6 +69,10 @@ fn one_folder<T: Target>(
     spec: &FolderSpec,
     passes: u32,
 ) -> Result<Flow, SuiteError> {
+    let id = format!("folder-{}", slug(&spec.name));
+    if session.skips(&id) {
+        return Ok(Flow::Continue);
+    }
     let title = format!("Folder copy: {}", spec.name);
     let fault = |problem: String| SuiteError::Step {
         step: title.clone(),
@@ -79,7 +83,7 @@ fn one_folder<T: Target>(
     let placed = layout.place(&tree).map_err(|e| fault(e.to_string()))?;
     let options = CopyOptions::default();
     session.begin_step(
-        &format!("folder-{}", slug(&spec.name)),
+        &id,
         &title,
         "Extended use",
         format!(

@@ -16,6 +16,9 @@ pub(crate) fn run<T: Target>(
     id: &str,
     title: &str,
 ) -> Result<Flow, SuiteError> {
+    if session.skips(id) {
+        return Ok(Flow::Continue);
+    }
     let layout = ExfatLayout::new(session.capacity()).map_err(|e| SuiteError::Step {
         step: title.to_string(),
         problem: e.to_string(),

@@ -43,6 +43,6 @@ pub use procedures::Procedure;
 pub use real::review_target;
 #[cfg(target_os = "linux")]
 pub use real_folders::review_folder;
-pub use review::{ReviewObserver, ReviewOptions, Unobserved, review};
+pub use review::{Earlier, ReviewObserver, ReviewOptions, Unobserved, review};
 pub use session::SuiteError;
 pub use spec::SimSpec;

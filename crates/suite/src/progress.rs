@@ -3,6 +3,7 @@
 
 use crate::review::ReviewObserver;
 use crate::session::Watcher;
+use nandscope_measure::result::ResultDocument;
 use nandscope_units::Nanos;
 
 /// Tells an observer how far the whole procedure has come while one session is under way.
@@ -45,7 +46,15 @@ impl Watcher for SessionWatcher<'_> {
         self.steps = (0, steps.max(1));
     }
 
-    fn step_done(&mut self) {
+    fn step_done(&mut self, document: &ResultDocument) {
+        self.steps.0 += 1;
+        let last = document.steps.last();
+        if last.is_some_and(|step| step.incomplete.is_none()) {
+            self.observer.step_done(document);
+        }
+    }
+
+    fn step_skipped(&mut self) {
         self.steps.0 += 1;
     }
 
@@ -77,9 +86,9 @@ mod tests {
         watcher.stage("half", 0.5, 0.5, 2);
         watcher.phase_progress(0.0, Nanos::ZERO);
         watcher.phase_progress(1.0, Nanos::ZERO);
-        watcher.step_done();
+        watcher.step_skipped();
         watcher.phase_progress(1.0, Nanos::ZERO);
-        watcher.step_done();
+        watcher.step_skipped();
         // More than was announced does not go beyond the stage.
         watcher.phase_progress(1.0, Nanos::ZERO);
         assert_eq!(last.0, [0.75, 0.875, 1.0, 1.0]);

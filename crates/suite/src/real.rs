@@ -31,18 +31,21 @@ pub fn review_target<T: Target>(
     })
 }
 
-/// Measures on a target that is there already, and gives the document with its figures.
+/// Measures on a target that is there already, and gives the document with its figures. Steps that an
+/// earlier run has done are not done again: what they changed is on the target.
 ///
 /// # Errors
 /// As `measure`.
 pub(crate) fn in_own_time<T: Target>(
     target: T,
-    mut document: ResultDocument,
+    document: ResultDocument,
     options: &ReviewOptions,
     observer: &mut dyn ReviewObserver,
     stop: &dyn Fn() -> bool,
     measure: impl FnOnce(&mut Session<'_, T>) -> Result<Flow, SuiteError>,
 ) -> Result<ResultDocument, SuiteError> {
+    let earlier = options.earlier.as_ref().map(|e| e.document.clone());
+    let mut document = earlier.unwrap_or(document);
     let mut watcher = SessionWatcher::new(observer, "", 0, 1);
     let mut session = Session::new(
         target,
@@ -52,6 +55,7 @@ pub(crate) fn in_own_time<T: Target>(
         stop,
         &mut watcher,
     );
+    session.resume();
     let flow = measure(&mut session);
     drop(session);
     figures::add(&mut document, None);

@@ -69,6 +69,10 @@ fn one(
     spec: &FolderSpec,
     passes: u32,
 ) -> Result<Flow, SuiteError> {
+    let id = format!("folder-{}", slug(&spec.name));
+    if session.skips(&id) {
+        return Ok(Flow::Continue);
+    }
     let title = format!("Folder copy: {}", spec.name);
     let fault = |problem: String| SuiteError::Step {
         step: title.clone(),
@@ -86,7 +90,7 @@ fn one(
         "through the page cache, which is dropped before reading"
     };
     session.begin_step(
-        &format!("folder-{}", slug(&spec.name)),
+        &id,
         &title,
         "Extended use",
         format!(

@@ -17,7 +17,7 @@ use nandscope_workload::files::das_suite;
 use nandscope_workload::trace::library;
 
 /// What the user may choose.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReviewOptions {
     /// Only these modes, by name (without regard to case); all where empty.
     pub modes: Vec<String>,
@@ -25,6 +25,17 @@ pub struct ReviewOptions {
     pub seed: u64,
     /// A tenth of the data and one pass instead of three.
     pub quick: bool,
+    /// What an interrupted review with the same options has done; this one goes on from there.
+    pub earlier: Option<Earlier>,
+}
+
+/// Where an interrupted review stopped.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Earlier {
+    /// Its document at that place; every step in it is finished.
+    pub document: ResultDocument,
+    /// Of a simulated device: the parts that are done, as in [`ReviewObserver::part_done`].
+    pub parts: u64,
 }
 
 /// Learns how a review is going.
@@ -32,6 +43,17 @@ pub trait ReviewObserver {
     /// Share of the whole review that is done (0 to 1), the mode and step under way, and the time
     /// on the target's clock.
     fn progress(&mut self, fraction: f64, mode: &str, step: &str, at: Nanos);
+
+    /// A step is finished: the last one of the document.
+    fn step_done(&mut self, document: &ResultDocument) {
+        let _ = document;
+    }
+
+    /// A part of a procedure is over after which a simulated device begins anew; with it so many
+    /// parts are done. What follows can be simulated without it.
+    fn part_done(&mut self, document: &ResultDocument, parts: u64) {
+        let _ = (document, parts);
+    }
 }
 
 /// An observer that does not look.

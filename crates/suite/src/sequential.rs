@@ -17,44 +17,73 @@ pub(crate) fn run<T: Target>(
     state: &str,
     percent: u32,
 ) -> Result<Flow, SuiteError> {
-    let section = "Sequential across the device";
     let part = if percent == 100 {
         "the whole device".to_string()
     } else {
         format!("the first {percent} % of the device")
     };
-    let how = "in blocks of 128 KiB, one command at a time (fio, iodepth 1)";
-    let write_title = format!("fio sequential write, {state}");
+    if write(session, state, percent, &part)? == Flow::Stop {
+        return Ok(Flow::Stop);
+    }
+    read(session, state, percent, &part)
+}
+
+/// The chapter of the report.
+const SECTION: &str = "Sequential across the device";
+/// How both are done.
+const HOW: &str = "in blocks of 128 KiB, one command at a time (fio, iodepth 1)";
+
+fn write<T: Target>(
+    session: &mut Session<'_, T>,
+    state: &str,
+    percent: u32,
+    part: &str,
+) -> Result<Flow, SuiteError> {
+    let id = format!("fio-write-{state}");
+    if session.skips(&id) {
+        return Ok(Flow::Continue);
+    }
+    let title = format!("fio sequential write, {state}");
     session.begin_step(
-        &format!("fio-write-{state}"),
-        &write_title,
-        section,
-        format!("A write over {part} {how}."),
+        &id,
+        &title,
+        SECTION,
+        format!("A write over {part} {HOW}."),
         1,
     );
     let text = format!("[seq-write]\nrw=write\nbs=128k\niodepth=1\nsize={percent}%\n");
-    let phase_write = phase(&write_title, &text, session.capacity(), session.seed)?;
-    let flow = session.run(phase_write);
+    let phase = phase(&title, &text, session.capacity(), session.seed)?;
+    let flow = session.run(phase);
     write_figures(
         session,
         &format!("fio.{state}.write"),
         &format!("Sequential write, {state}"),
     );
     session.end_step();
-    if flow? == Flow::Stop {
-        return Ok(Flow::Stop);
+    flow
+}
+
+fn read<T: Target>(
+    session: &mut Session<'_, T>,
+    state: &str,
+    percent: u32,
+    part: &str,
+) -> Result<Flow, SuiteError> {
+    let id = format!("fio-read-{state}");
+    if session.skips(&id) {
+        return Ok(Flow::Continue);
     }
-    let read_title = format!("fio sequential read, {state}");
+    let title = format!("fio sequential read, {state}");
     session.begin_step(
-        &format!("fio-read-{state}"),
-        &read_title,
-        section,
-        format!("A read over {part} {how}, right after the write: what the device still has to do behind it shows at the start."),
+        &id,
+        &title,
+        SECTION,
+        format!("A read over {part} {HOW}, right after the write: what the device still has to do behind it shows at the start."),
         1,
     );
     let text = format!("[seq-read]\nrw=read\nbs=128k\niodepth=1\nsize={percent}%\n");
-    let phase_read = phase(&read_title, &text, session.capacity(), session.seed)?;
-    let flow = session.run(phase_read);
+    let phase = phase(&title, &text, session.capacity(), session.seed)?;
+    let flow = session.run(phase);
     read_figures(session, state);
     session.end_step();
     flow

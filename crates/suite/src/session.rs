@@ -55,8 +55,10 @@ pub(crate) trait Watcher {
     /// A stage of `steps` steps begins: `base` is the share of the procedure that lies before it,
     /// `share` its own.
     fn stage(&mut self, title: &str, base: f64, share: f64, steps: u32);
-    /// A step of the stage is over.
-    fn step_done(&mut self);
+    /// A step of the stage is over: the last one of the document.
+    fn step_done(&mut self, document: &ResultDocument);
+    /// A step of the stage was done by an earlier run.
+    fn step_skipped(&mut self);
     /// Share of the present step that is done.
     fn phase_progress(&mut self, fraction: f64, at: Nanos);
 }
@@ -71,6 +73,8 @@ pub(crate) struct Session<'a, T: Target> {
     watcher: &'a mut dyn Watcher,
     step: Option<StepResult>,
     notices: Vec<Notice>,
+    /// Steps at the start of the document that an earlier run on the same target has done.
+    earlier: usize,
     /// Phases of the step that are done, and that there are in all.
     done: u32,
     phases: u32,
@@ -100,8 +104,34 @@ impl<'a, T: Target> Session<'a, T> {
             watcher,
             step: None,
             notices: Vec::new(),
+            earlier: 0,
             done: 0,
             phases: 1,
+        }
+    }
+
+    /// Takes the steps that are in the document as done on this target: [`Session::skips`] passes over
+    /// them.
+    pub(crate) fn resume(&mut self) {
+        self.earlier = self.document.steps.len();
+    }
+
+    /// Whether an earlier run has done the step of this identifier, which is then passed over.
+    pub(crate) fn skips(&mut self, id: &str) -> bool {
+        let id = self.step_id(id);
+        let mut earlier = self.document.steps.iter().take(self.earlier);
+        let done = earlier.any(|step| step.id == id);
+        if done {
+            self.watcher.step_skipped();
+        }
+        done
+    }
+
+    /// The identifier of a step in the document: the mode in front.
+    fn step_id(&self, id: &str) -> String {
+        match &self.mode {
+            Some(mode) => format!("{}-{id}", slug(mode)),
+            None => id.to_string(),
         }
     }
 
@@ -125,15 +155,10 @@ impl<'a, T: Target> Session<'a, T> {
         phases: u32,
     ) {
         let now = self.target.now().as_secs_f64();
-        let prefix = self
-            .mode
-            .as_deref()
-            .map(|m| format!("{}-", slug(m)))
-            .unwrap_or_default();
         self.done = 0;
         self.phases = phases.max(1);
         self.step = Some(StepResult {
-            id: format!("{prefix}{id}"),
+            id: self.step_id(id),
             title: title.to_string(),
             section: section.to_string(),
             mode: self.mode.clone(),
@@ -316,7 +341,7 @@ impl<'a, T: Target> Session<'a, T> {
         });
         if let Some(step) = self.step.take() {
             build::add_step(self.document, step, &notices);
-            self.watcher.step_done();
+            self.watcher.step_done(self.document);
         }
     }
 }

@@ -5,7 +5,7 @@
 //!
 //! Every part begins with a drive fresh from the factory, as the suite erased drives between tests.
 
-use crate::document::{blank, value};
+use crate::document::{begun, value};
 use crate::progress::SessionWatcher;
 use crate::review::{ReviewObserver, ReviewOptions};
 use crate::session::{Flow, Session, SuiteError, figure_id};
@@ -73,13 +73,14 @@ pub fn drive(
     observer: &mut dyn ReviewObserver,
     stop: &dyn Fn() -> bool,
 ) -> Result<ResultDocument, SuiteError> {
-    let mut document = blank(spec, options, "solid-state drive", SHORTENED);
+    let (mut document, earlier) = begun(spec, options, "solid-state drive", SHORTENED);
     let mode = first_mode(spec)?;
     let mut run = Run {
         options,
         observer,
         stop,
         parts: &Part::WHOLE,
+        earlier,
         done: 0,
         total: Part::WHOLE.len(),
     };
@@ -98,7 +99,8 @@ pub fn beside(
     observer: &mut dyn ReviewObserver,
     stop: &dyn Fn() -> bool,
 ) -> Result<ResultDocument, SuiteError> {
-    let mut document = blank(spec, options, "solid-state drives side by side", SHORTENED);
+    let (mut document, earlier) =
+        begun(spec, options, "solid-state drives side by side", SHORTENED);
     let mut drives = vec![spec.clone()];
     for name in PEERS.into_iter().filter(|n| *n != spec.profile.device.name) {
         drives.push(SimSpec::library(name)?);
@@ -110,6 +112,7 @@ pub fn beside(
         observer,
         stop,
         parts,
+        earlier,
         done: 0,
         total,
     };
@@ -185,6 +188,8 @@ struct Run<'a> {
     observer: &'a mut dyn ReviewObserver,
     stop: &'a dyn Fn() -> bool,
     parts: &'a [Part],
+    /// Parts that an earlier run has done.
+    earlier: usize,
     done: usize,
     total: usize,
 }
@@ -199,6 +204,10 @@ impl Run<'_> {
         for (number, part) in self.parts.iter().enumerate() {
             if !document.complete {
                 return Ok(());
+            }
+            if self.done < self.earlier {
+                self.done += 1;
+                continue;
             }
             let device = Device::new(&spec.profile, &mode.host, self.options.seed)
                 .map_err(SuiteError::Target)?;
@@ -220,8 +229,10 @@ impl Run<'_> {
             );
             if part.run(&mut session, self.options.quick)? == Flow::Stop {
                 document.complete = false;
+                return Ok(());
             }
             self.done += 1;
+            self.observer.part_done(document, self.done as u64);
         }
         Ok(())
     }

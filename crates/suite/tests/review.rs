@@ -15,6 +15,7 @@ fn quick(spec: &SimSpec, modes: &[&str], seed: u64) -> ResultDocument {
         modes: modes.iter().map(|m| m.to_string()).collect(),
         seed,
         quick: true,
+        ..ReviewOptions::default()
     };
     review(spec, &options, &mut Unobserved, &|| false).unwrap()
 }

@@ -15,6 +15,7 @@ mod verify;
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupt;
+use crate::steps::{self, Asked, Place};
 use crate::target::{self, Precondition};
 use crate::{job, output};
 use clap::Args;
@@ -36,7 +37,9 @@ Examples:
   nandscope run job.fio ./test.img --size 8g            on a new file of 8 GiB
 
 Ctrl-C ends the run: operations in flight are waited for, what was measured is printed and kept,
-and the exit code is 130. A second Ctrl-C ends the program at once.";
+and the exit code is 130. A second Ctrl-C ends the program at once. With -o RESULT.json every finished
+group of jobs is kept in RESULT.json.steps at once; after an interruption of any kind the same command
+with --resume goes on from there.";
 
 /// Arguments of `nandscope run`.
 #[derive(Debug, Args)]
@@ -56,6 +59,9 @@ pub struct Arguments {
     /// Keep the result in this file
     #[arg(short, long, value_name = "RESULT.json")]
     output: Option<PathBuf>,
+    /// Go on with the run that was interrupted, from the steps in RESULT.json.steps
+    #[arg(long)]
+    resume: bool,
     /// State of the device before the run: none, sequential[:PERCENT] or random[:PERCENT]
     #[arg(long, value_name = "STATE", default_value = "none")]
     precondition: Precondition,
@@ -79,9 +85,11 @@ pub struct Arguments {
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let (jobs, text) = job::read(&arguments.job, console)?;
     let _made = check_outputs(&arguments, &jobs)?;
+    let journal = arguments.output.as_deref().and_then(steps::beside);
+    let place = Place::look(journal, arguments.resume, console)?;
     let interrupt = Interrupt::listen()?;
     if target::real::is_real(&arguments.target) {
-        return run_real(&arguments, &jobs, &text, interrupt, console);
+        return run_real(&arguments, &jobs, &text, place, interrupt, console);
     }
     let (simulated, device) = target::open(
         &arguments.target,
@@ -99,7 +107,20 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     };
     plan::check(&jobs.jobs, &setting, Reality::Simulated)?;
     let subject = Simulation::new(simulated, device);
-    carry_out(&arguments, &jobs, &setting, subject, interrupt)
+    carry_out(&arguments, &jobs, &setting, subject, place, interrupt)
+}
+
+impl Arguments {
+    /// On what the result depends, besides the target.
+    fn asked(&self, jobs: &JobFile) -> Asked {
+        Asked::new("run")
+            .and("job file", jobs.to_fio())
+            .and("name of the job file", self.job.display())
+            .and("seed", self.seed)
+            .and("host", self.host.as_deref().unwrap_or_default())
+            .and("precondition", format!("{:?}", self.precondition))
+            .and("fit", format!("{:?}", self.fit))
+    }
 }
 
 #[cfg(target_os = "linux")]
@@ -107,6 +128,7 @@ fn run_real(
     arguments: &Arguments,
     jobs: &JobFile,
     text: &str,
+    place: Place,
     interrupt: Interrupt,
     console: &Console,
 ) -> Result<Exit, Failure> {
@@ -138,7 +160,7 @@ fn run_real(
     plan::check(&jobs.jobs, &setting, Reality::Real)?;
     let depth = jobs.jobs.iter().map(|j| j.pacing.iodepth).max();
     let subject = subject::RealSubject::new(real, arguments, depth.unwrap_or(1))?;
-    carry_out(arguments, jobs, &setting, subject, interrupt)
+    carry_out(arguments, jobs, &setting, subject, place, interrupt)
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -146,6 +168,7 @@ fn run_real(
     arguments: &Arguments,
     _: &JobFile,
     _: &str,
+    _: Place,
     _: Interrupt,
     _: &Console,
 ) -> Result<Exit, Failure> {
@@ -157,6 +180,7 @@ fn carry_out<S: Subject>(
     jobs: &JobFile,
     setting: &Setting<'_>,
     subject: S,
+    place: Place,
     interrupt: Interrupt,
 ) -> Result<Exit, Failure> {
     // Every group is planned once before the first one runs: a job that does not fit the target
@@ -164,7 +188,8 @@ fn carry_out<S: Subject>(
     for group in jobs.groups() {
         plan::of_group(group, setting, 1, None)?;
     }
-    let mut session = Session::new(arguments, subject, interrupt)?;
+    let keeper = place.begin(subject.asked(arguments.asked(jobs)))?;
+    let mut session = Session::new(arguments, subject, keeper, interrupt)?;
     session.run(jobs, setting)?;
     session.finish(arguments, setting.console)
 }

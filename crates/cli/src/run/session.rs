@@ -11,10 +11,12 @@ use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::output;
+use crate::steps::Keeper;
 use crate::target::Precondition;
 use nandscope_measure::build::{JobMeta, StepMeta, add_step, step_result};
 use nandscope_measure::result::{Notice, ResultDocument, WallClock};
 use nandscope_measure::runner::{Ending, GroupOutcome, Thread, run_group};
+use nandscope_measure::steps::Attachment;
 use nandscope_measure::target::Target;
 use nandscope_measure::{document, summary};
 use nandscope_workload::job::{Job, JobFile};
@@ -24,6 +26,9 @@ use std::time::{Instant, SystemTime};
 pub struct Session<S: Subject> {
     subject: S,
     document: ResultDocument,
+    keeper: Keeper,
+    /// Groups that an interrupted run has done.
+    earlier: usize,
     interrupt: Interrupt,
     ending: Ending,
     logs: Vec<(String, String)>,
@@ -38,9 +43,14 @@ impl<S: Subject> Session<S> {
     pub fn new(
         arguments: &Arguments,
         mut subject: S,
+        mut keeper: Keeper,
         interrupt: Interrupt,
     ) -> Result<Self, Failure> {
-        let mut document = empty(arguments, &subject);
+        let earlier = subject.resume(&mut keeper);
+        let groups = earlier.as_ref().map_or(0, |earlier| earlier.parts as usize);
+        let attachments = earlier.iter().flat_map(|e| &e.attachments);
+        let logs = attachments.filter_map(log_of).collect();
+        let mut document = earlier.map_or_else(|| empty(arguments, &subject), |e| e.document);
         let began = Instant::now();
         if let Some(state) = arguments.precondition.describe() {
             let line = Line::new("prepare");
@@ -56,9 +66,11 @@ impl<S: Subject> Session<S> {
         Ok(Session {
             subject,
             document,
+            keeper,
+            earlier: groups,
             interrupt,
             ending: Ending::Complete,
-            logs: Vec::new(),
+            logs,
             began,
         })
     }
@@ -71,6 +83,11 @@ impl<S: Subject> Session<S> {
         let groups = jobs.groups();
         let mut first_thread = 1;
         for (index, group) in groups.iter().enumerate() {
+            if index < self.earlier {
+                let threads = group.iter().map(|job| job.numjobs as usize);
+                first_thread += threads.sum::<usize>();
+                continue;
+            }
             self.fill(group, setting)?;
             let title = match groups.len() {
                 1 => "run".to_string(),
@@ -135,6 +152,7 @@ impl<S: Subject> Session<S> {
         };
         line.clear();
         let outcome = outcome.map_err(Failure::usage)?;
+        let logs = self.logs.len();
         if let Some(watch) = watch {
             self.logs.extend(watch.lock().files());
         }
@@ -156,9 +174,28 @@ impl<S: Subject> Session<S> {
         if self.ending == Ending::Complete
             && let Some((thread, job)) = self.subject.read_back(group)
         {
+            self.keeper.record(&self.document, &[], None);
             self.read_back(index, thread, job)?;
         }
+        if self.ending == Ending::Complete {
+            self.record(index + 1, logs);
+        }
         Ok(threads)
+    }
+
+    /// Keeps the steps of a group that is over, with its logs, which are those from `logs` on.
+    fn record(&mut self, groups: usize, logs: usize) {
+        if !self.subject.in_place() {
+            self.keeper.record(&self.document, &[], None);
+            return;
+        }
+        let logs = self.logs[logs..].iter().map(|(name, text)| Attachment {
+            name: format!("{LOG}{name}"),
+            bytes: text.clone().into_bytes(),
+        });
+        let logs: Vec<_> = logs.collect();
+        self.keeper
+            .record(&self.document, &logs, Some(groups as u64));
     }
 
     /// Reads back and checks what a group wrote, as a step of its own.
@@ -221,6 +258,10 @@ impl<S: Subject> Session<S> {
         self.document.wall.elapsed_s = Some(self.began.elapsed().as_secs_f64());
         // The summary comes last: a pipe that closes early must not cost the result.
         let kept = self.write(arguments);
+        let resumable = match kept {
+            Ok(_) => self.keeper.finish(self.document.complete),
+            Err(_) => None,
+        };
         let mut text = String::new();
         for step in &self.document.steps {
             text.push_str(&summary::step_summary(step));
@@ -241,9 +282,11 @@ impl<S: Subject> Session<S> {
                     Some(path) => format!("the partial result is kept in {}", path.display()),
                     None => "the partial result is printed above; with -o FILE it is kept".into(),
                 };
+                let resumable = resumable.map(|text| format!("; {text}"));
+                let resumable = resumable.unwrap_or_default();
                 Err(Failure::new(
                     Exit::Interrupted,
-                    format!("interrupted; {what}"),
+                    format!("interrupted; {what}{resumable}"),
                 ))
             }
         }
@@ -268,6 +311,16 @@ impl<S: Subject> Session<S> {
         }
         Ok(said)
     }
+}
+
+/// What stands before the name of a log among the attachments of a journal.
+const LOG: &str = "log ";
+
+/// The log that an attachment is.
+fn log_of(attachment: &Attachment) -> Option<(String, String)> {
+    let name = attachment.name.strip_prefix(LOG)?;
+    let text = String::from_utf8(attachment.bytes.clone()).ok()?;
+    Some((name.to_string(), text))
 }
 
 fn has_errors(document: &ResultDocument) -> bool {

@@ -4,6 +4,7 @@
 use super::Arguments;
 use super::progress::Line;
 use crate::failure::Failure;
+use crate::steps::{Asked, Earlier, Keeper};
 use crate::target::{Kept, Precondition, Simulated};
 use nandscope_device::Device;
 use nandscope_measure::build::JobMeta;
@@ -27,6 +28,23 @@ pub trait Subject {
 
     /// What the result says of it.
     fn info(&self) -> TargetInfo;
+
+    /// On what of it the result depends.
+    fn asked(&self, asked: Asked) -> Asked {
+        asked.on(&self.info())
+    }
+
+    /// Where an interrupted run goes on: nowhere but at its beginning, unless the target keeps what was done
+    /// to it.
+    fn resume(&mut self, keeper: &mut Keeper) -> Option<Earlier> {
+        let _ = keeper;
+        None
+    }
+
+    /// Whether a later run can go on after a group.
+    fn in_place(&self) -> bool {
+        false
+    }
 
     /// The circumstances of the measurement, for the result.
     fn environment(&self) -> BTreeMap<String, String> {
@@ -110,6 +128,13 @@ impl Subject for Simulation {
         self.simulated.info(self.target.device())
     }
 
+    fn asked(&self, asked: Asked) -> Asked {
+        asked
+            .on(&self.info())
+            .and("profile of the host", &self.simulated.host_source.text)
+            .and("state before", self.simulated.state.unwrap_or_default())
+    }
+
     /// Takes no time of the device's clock.
     fn fill(&mut self, state: Precondition, seed: u64) -> Result<(), Failure> {
         state
@@ -181,6 +206,21 @@ mod real {
 
         fn info(&self) -> TargetInfo {
             self.real.info()
+        }
+
+        fn asked(&self, asked: Asked) -> Asked {
+            self.real.asked(asked)
+        }
+
+        fn resume(&mut self, keeper: &mut Keeper) -> Option<Earlier> {
+            if let Some(earlier) = keeper.interrupted() {
+                self.real.target.set_clock(earlier.end());
+            }
+            keeper.earlier()
+        }
+
+        fn in_place(&self) -> bool {
+            true
         }
 
         fn line(&self, title: &str) -> Line {

@@ -46,6 +46,8 @@ pub struct Simulated {
     pub device_source: Source<Profile>,
     /// The host it is attached to.
     pub host_source: Source<HostProfile>,
+    /// Of a device that was kept: the checksum of its file.
+    pub state: Option<u32>,
 }
 
 /// Opens the target of that name. `host` is the name or file of a host profile; a kept device
@@ -78,6 +80,7 @@ pub fn open(
         name: name.to_string(),
         device_source,
         host_source,
+        state: None,
     };
     Ok((simulated, device))
 }
@@ -106,6 +109,7 @@ fn reopen(
         name: name.to_string(),
         device_source,
         host_source,
+        state: Some(crc32fast::hash(&bytes)),
     };
     Ok((simulated, device))
 }

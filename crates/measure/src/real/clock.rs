@@ -7,23 +7,30 @@ use std::time::{Duration, Instant};
 /// wait is spent awake.
 pub(super) const AWAKE: Nanos = Nanos::from_micros(60);
 
-/// Nanoseconds since it was made.
+/// Nanoseconds since it was made, and what it showed then.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
     epoch: Instant,
+    start: Nanos,
 }
 
 impl Clock {
     pub(super) fn new() -> Self {
+        Self::at(Nanos::ZERO)
+    }
+
+    /// One that shows `start` now.
+    pub(super) fn at(start: Nanos) -> Self {
         Clock {
             epoch: Instant::now(),
+            start,
         }
     }
 
     #[inline]
     pub(super) fn now(&self) -> Nanos {
         // 2^64 ns are 584 years.
-        Nanos(self.epoch.elapsed().as_nanos() as u64)
+        self.start + Nanos(self.epoch.elapsed().as_nanos() as u64)
     }
 
     /// Does nothing until then.

@@ -91,6 +91,23 @@ impl FolderTarget {
         })
     }
 
+    /// Sets the clock, before the first tree is taken up.
+    ///
+    /// # Errors
+    /// Where the folder is no longer open for use.
+    pub fn set_clock(&mut self, now: Nanos) -> Result<(), TargetError> {
+        let folder = self.shared.folder.try_clone();
+        self.shared = Arc::new(Shared {
+            folder: folder.map_err(|e| TargetError::Other(e.to_string()))?,
+            clock: Clock::at(now),
+            files: Vec::new(),
+            folders: Vec::new(),
+            ..*self.shared
+        });
+        self.lane = FolderLane::new(self.shared.clone());
+        Ok(())
+    }
+
     /// Puts instruments beside it.
     pub fn observe_with(&mut self, instruments: Arc<dyn Instruments>) {
         self.instruments = Some(instruments);

@@ -125,6 +125,11 @@ impl RealTarget {
         })
     }
 
+    /// Sets the clock, before the first run.
+    pub fn set_clock(&mut self, now: Nanos) {
+        self.shared.clock = Clock::at(now);
+    }
+
     /// Puts instruments beside it.
     pub fn observe_with(&mut self, instruments: Arc<dyn Instruments>) {
         self.instruments = Some(instruments);

@@ -13,6 +13,7 @@ pub use open::{confirm, refused};
 
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
+use crate::steps::Asked;
 use clap::{Args, ValueEnum};
 use instruments::Panel;
 use nandscope_inspect::Roots;
@@ -191,6 +192,17 @@ impl Real {
             link_bytes_per_s: self.link_bytes_per_s,
             ..TargetInfo::default()
         }
+    }
+
+    /// On what of it the result of a measurement depends.
+    pub fn asked(&self, asked: Asked) -> Asked {
+        let serial = self.identity.as_ref().and_then(|i| i.serial.clone());
+        asked
+            .here()
+            .on(&self.info())
+            .and("capacity", self.target.capacity().0)
+            .and("serial number", serial.unwrap_or_default())
+            .and("engine", self.target.describe_engine())
     }
 
     /// The circumstances of the measurement.

@@ -1,0 +1,345 @@
+//! The journal of finished steps beside a result ([`nandscope_measure::steps`]): what a command does
+//! about one that an interrupted run left, how it goes on from it, and when the journal goes.
+
+use crate::console::Console;
+use crate::failure::Failure;
+use nandscope_measure::result::{Notice, ResultDocument, TargetInfo};
+use nandscope_measure::steps::{Attachment, Contents, Cursor, Head, Journal, JournalError};
+use nandscope_units::Nanos;
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// Name of the journal in the folder of a report.
+pub const IN_FOLDER: &str = "result.steps";
+
+/// Everything on which the result of a command depends, by name. A resumed command must be given the same.
+#[derive(Clone, Debug)]
+pub struct Asked(BTreeMap<String, String>);
+
+impl Asked {
+    /// Of this command, by this version of nandscope.
+    pub fn new(command: &str) -> Asked {
+        let asked = Asked(BTreeMap::new());
+        asked
+            .and("command", command)
+            .and("version", env!("CARGO_PKG_VERSION"))
+    }
+
+    /// With one more.
+    #[must_use]
+    pub fn and(mut self, name: &str, value: impl ToString) -> Asked {
+        self.0.insert(name.to_string(), value.to_string());
+        self
+    }
+
+    /// With what is known of a target.
+    #[must_use]
+    pub fn on(self, target: &TargetInfo) -> Asked {
+        let profile = target.profile_sha256.clone().unwrap_or_default();
+        self.and("target", &target.name)
+            .and("kind of target", &target.kind)
+            .and("model", &target.model)
+            .and("profile", profile)
+    }
+
+    /// With the machine, where results depend on it.
+    #[cfg(target_os = "linux")]
+    #[must_use]
+    pub fn here(self) -> Asked {
+        let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        self.and("machine", name.trim())
+    }
+}
+
+/// The journal that belongs to a result file: its name with `.steps` behind. None where the result goes to
+/// something that is no regular file, such as a pipe.
+pub fn beside(result: &Path) -> Option<PathBuf> {
+    if std::fs::metadata(result).is_ok_and(|about| !about.is_file()) {
+        return None;
+    }
+    let mut name = result.file_name()?.to_os_string();
+    name.push(".steps");
+    Some(result.with_file_name(name))
+}
+
+/// A place for a journal, looked at before anything is opened or measured.
+#[derive(Debug)]
+pub struct Place {
+    path: Option<PathBuf>,
+    found: Option<(Journal, Contents)>,
+    resume: bool,
+    console: Console,
+}
+
+impl Place {
+    /// Looks whether a run can keep its steps at `path` or, with `resume`, go on from those that are there;
+    /// without a path none are kept.
+    ///
+    /// # Errors
+    /// If there is something else, steps that no result has and that nobody asked to go on from, or nothing
+    /// to go on from.
+    pub fn look(path: Option<PathBuf>, resume: bool, console: &Console) -> Result<Place, Failure> {
+        let found = match &path {
+            None => None,
+            Some(path) => find(path)?,
+        };
+        let shown = path.as_deref().unwrap_or(Path::new("")).display();
+        match (&found, resume) {
+            (None, true) => Err(Failure::usage(match path {
+                Some(_) => format!(
+                    "there is nothing to resume: no {shown}; to begin at the beginning leave --resume out"
+                ),
+                None => "--resume goes on from the steps beside a result; name the result with -o"
+                    .to_string(),
+            })),
+            (Some((_, contents)), false) if !contents.records.is_empty() && !contents.written => {
+                Err(Failure::usage(format!(
+                    "{shown} keeps {} that were measured before a run was cut off; go on with --resume, make a report of them with `nandscope report --recover {shown} -o DIR`, or remove the file to begin at the beginning",
+                    steps(contents.steps())
+                )))
+            }
+            (Some((_, contents)), true) if contents.holes().next().is_some() => {
+                Err(Failure::usage(format!(
+                    "{shown} is damaged in the middle: a run cannot go on from it; `nandscope report --recover {shown} -o DIR` makes a report of the {} that are readable",
+                    steps(contents.steps())
+                )))
+            }
+            _ => Ok(Place {
+                path,
+                found,
+                resume,
+                console: *console,
+            }),
+        }
+    }
+
+    /// Binds the journal to what is asked; with `resume`, goes back to where the run can go on.
+    ///
+    /// # Errors
+    /// If the run to go on with was asked something else.
+    pub fn begin(self, asked: Asked) -> Result<Keeper, Failure> {
+        let mut keeper = Keeper {
+            path: self.path,
+            asked: asked.0,
+            console: self.console,
+            started: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+            journal: None,
+            stale: None,
+            cursor: Cursor::default(),
+            earlier: None,
+        };
+        match self.found {
+            Some((journal, contents)) if self.resume => keeper.resume(journal, contents)?,
+            found => keeper.stale = found.map(|(journal, _)| journal),
+        }
+        Ok(keeper)
+    }
+}
+
+fn find(path: &Path) -> Result<Option<(Journal, Contents)>, Failure> {
+    match Journal::open(path) {
+        Ok(found) => Ok(Some(found)),
+        Err(JournalError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => Ok(None),
+        Err(e @ (JournalError::Io { .. } | JournalError::InUse { .. })) => Err(Failure::file(e)),
+        Err(e @ (JournalError::Foreign { .. } | JournalError::NotRegular { .. })) => {
+            Err(Failure::usage(format!(
+                "{e}, and finished steps are to be kept there; move it away, or name another place for the result"
+            )))
+        }
+    }
+}
+
+fn steps(count: usize) -> String {
+    match count {
+        1 => "1 finished step".to_string(),
+        count => format!("{count} finished steps"),
+    }
+}
+
+/// Where a run goes on.
+#[derive(Clone, Debug)]
+pub struct Earlier {
+    /// The document as it was there.
+    pub document: ResultDocument,
+    /// Parts that are done.
+    pub parts: u64,
+    /// What is kept beside the document, of all parts that are done.
+    pub attachments: Vec<Attachment>,
+    /// Since the last step was kept.
+    ago: Option<Duration>,
+}
+
+impl Earlier {
+    /// Adds a notice of the interruption to the document.
+    #[cfg(target_os = "linux")]
+    fn note(&mut self) {
+        let last = self.document.steps.last();
+        let ago = self.ago.map_or_else(String::new, |ago| {
+            let seconds = Duration::from_secs(ago.as_secs());
+            format!(", {} later", humantime::format_duration(seconds))
+        });
+        let text = format!(
+            "the measurement was interrupted after the step \"{}\" and went on from there{ago}; times on the axis do not count the interruption, and the device may have rested, cooled down or lost power meanwhile",
+            last.map_or("", |step| step.title.as_str())
+        );
+        self.document.notices.push(Notice::new("warning", text));
+    }
+
+    /// Where the clock of a target in real time goes on.
+    #[cfg(target_os = "linux")]
+    pub fn end(&self) -> Nanos {
+        let last = self.document.steps.last();
+        last.map_or(Nanos::ZERO, |step| Nanos::from_secs_f64(step.end_s))
+    }
+}
+
+/// Keeps finished steps while a run is under way.
+#[derive(Debug)]
+pub struct Keeper {
+    /// None where nothing is kept.
+    path: Option<PathBuf>,
+    asked: BTreeMap<String, String>,
+    console: Console,
+    started: String,
+    /// Made with the first step.
+    journal: Option<Journal>,
+    /// One of which nothing is needed any more, in the place of ours.
+    stale: Option<Journal>,
+    cursor: Cursor,
+    earlier: Option<Earlier>,
+}
+
+impl Keeper {
+    fn resume(&mut self, mut journal: Journal, contents: Contents) -> Result<(), Failure> {
+        let shown = self.path.as_deref().unwrap_or(Path::new("")).display();
+        let differences = contents.head.differences(&self.asked);
+        if !differences.is_empty() {
+            return Err(Failure::usage(format!(
+                "{shown} was written by another measurement: {}; give --resume the same command line, on the same device",
+                differences.join("; ")
+            )));
+        }
+        for damage in &contents.damages {
+            self.console.note(&format!(
+                "{shown}: the last step was not written to its end; {} bytes are dropped",
+                damage.end - damage.start
+            ));
+        }
+        let ago = journal.modified().and_then(|at| at.elapsed().ok());
+        let point = contents.resume_point();
+        let records = point.as_ref().map_or(0, |point| point.2);
+        journal.rewind(&contents, records);
+        let count = steps(contents.steps());
+        match point {
+            Some((document, parts, _)) => {
+                let done = steps(document.steps.len());
+                self.console.note(&format!("{shown}: going on after {done}"));
+                self.cursor = Cursor::at(&document);
+                let records = contents.records.into_iter().take(records);
+                self.earlier = Some(Earlier {
+                    document,
+                    parts,
+                    attachments: records.flat_map(|r| r.attachments).collect(),
+                    ago,
+                });
+            }
+            None => self.console.note(&format!(
+                "{shown}: {count}; the simulated device goes through them again, with the same results"
+            )),
+        }
+        self.journal = Some(journal);
+        Ok(())
+    }
+
+    /// Where an interrupted run goes on; nothing where it begins at the beginning.
+    pub fn earlier(&mut self) -> Option<Earlier> {
+        self.earlier.take()
+    }
+
+    /// The same for a target in real time, whose result says that there was an interruption.
+    #[cfg(target_os = "linux")]
+    pub fn interrupted(&mut self) -> Option<&Earlier> {
+        let earlier = self.earlier.as_mut()?;
+        earlier.note();
+        Some(earlier)
+    }
+
+    /// Keeps what was added to the document since the last time, and `attachments` with it. `resume` is there
+    /// if a run can go on from here: the number of parts that are done.
+    pub fn record(
+        &mut self,
+        document: &ResultDocument,
+        attachments: &[Attachment],
+        resume: Option<u64>,
+    ) {
+        let Some(path) = self.path.clone() else {
+            return;
+        };
+        let entry = self.cursor.advance(document, resume);
+        let kept = self
+            .journal(&path, document)
+            .and_then(|journal| journal.append(attachments, &entry));
+        if let Err(e) = kept {
+            // The measurement is worth more than its journal.
+            self.console.note(&format!(
+                "{e}; the measurement goes on, and its steps are kept at its end only"
+            ));
+            self.path = None;
+        }
+    }
+
+    fn journal(
+        &mut self,
+        path: &Path,
+        document: &ResultDocument,
+    ) -> Result<&mut Journal, JournalError> {
+        if let Some(stale) = self.stale.take() {
+            stale.remove()?;
+        }
+        let journal = match self.journal.take() {
+            Some(journal) => journal,
+            None => {
+                let mut head = Head::new(self.asked.clone(), document);
+                head.document.wall.started = Some(self.started.clone());
+                Journal::create(path, &head)?
+            }
+        };
+        Ok(self.journal.insert(journal))
+    }
+
+    /// The result is on the disk. The journal goes with a whole one; beside an incomplete one it stays, for
+    /// `--resume`. Gives what to say of it.
+    pub fn finish(mut self, complete: bool) -> Option<String> {
+        if let Some(stale) = self.stale.take() {
+            self.tell(stale.remove().err());
+        }
+        let mut journal = self.journal.take()?;
+        if complete {
+            self.tell(journal.remove().err());
+            return None;
+        }
+        self.tell(journal.mark_written().err());
+        Some("--resume goes on from the steps that are finished".to_string())
+    }
+
+    fn tell(&self, error: Option<JournalError>) {
+        if let Some(e) = error {
+            self.console.note(&e.to_string());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_journal_of_a_result_is_named_after_it() {
+        let named = |path: &str| beside(Path::new(path)).map(|p| p.display().to_string());
+        assert_eq!(named("a/r.json").as_deref(), Some("a/r.json.steps"));
+        assert_eq!(named("/dev/null"), None);
+        assert_eq!(named("/"), None);
+    }
+}

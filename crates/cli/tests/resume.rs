@@ -1,0 +1,359 @@
+//! What is left when a measurement is killed, and how it goes on: the journal of finished steps beside the
+//! result.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod support;
+
+use nandscope_measure::document;
+use nandscope_measure::result::{ResultDocument, WallClock};
+use nandscope_measure::steps;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use support::{Folder, Ran, tiny};
+
+/// No wait is longer.
+const LIMIT: Duration = Duration::from_secs(120);
+
+fn start(folder: &Folder, arguments: &[&str]) -> Child {
+    let mut command = folder.command(arguments);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().unwrap()
+}
+
+/// Finished steps in a journal.
+fn finished(journal: &Path) -> usize {
+    let bytes = std::fs::read(journal).unwrap_or_default();
+    steps::read(&bytes).map_or(0, |contents| contents.steps())
+}
+
+/// Waits until the journal holds so many steps.
+fn wait_for(child: &mut Child, journal: &Path, steps: usize) {
+    let begin = Instant::now();
+    while finished(journal) < steps {
+        assert!(
+            child.try_wait().unwrap().is_none(),
+            "it ended before {steps} steps"
+        );
+        assert!(
+            begin.elapsed() < LIMIT,
+            "no {steps} steps in {}",
+            journal.display()
+        );
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Starts it and kills it as soon as the journal holds so many steps; gives how many it holds then.
+fn killed_after(folder: &Folder, arguments: &[&str], journal: &str, steps: usize) -> usize {
+    let path = folder.0.join(journal);
+    let mut child = start(folder, arguments);
+    wait_for(&mut child, &path, steps);
+    child.kill().unwrap();
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    assert_eq!(ran.code, None, "it was not killed: {ran:?}");
+    finished(&path)
+}
+
+/// Runs it once the kernel has let go of what a killed process had open, which io_uring does a little after
+/// its end.
+fn run_when_free(folder: &Folder, arguments: &[&str]) -> Ran {
+    let begin = Instant::now();
+    loop {
+        let ran = folder.run(arguments);
+        if !ran.err.contains("another process holds it open") {
+            return ran;
+        }
+        assert!(begin.elapsed() < LIMIT, "{}", ran.err);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn read(folder: &Folder, name: &str) -> ResultDocument {
+    document::read(&folder.0.join(name)).unwrap()
+}
+
+/// The text of a result without the time on the wall.
+fn text(folder: &Folder, name: &str) -> String {
+    let mut document = read(folder, name);
+    document.wall = WallClock::default();
+    document::to_json(&document).unwrap()
+}
+
+/// The report of what a journal holds: as many steps, marked as incomplete.
+fn recovers(folder: &Folder, journal: &str, whole: &ResultDocument) {
+    let steps = finished(&folder.0.join(journal));
+    let _ = std::fs::remove_dir_all(folder.0.join("recovered"));
+    let before = std::fs::read(folder.0.join(journal)).unwrap();
+    let ran = folder.run(&["report", "--recover", journal, "-o", "recovered"]);
+    ran.succeeds();
+    assert_eq!(before, std::fs::read(folder.0.join(journal)).unwrap());
+    let recovered = read(folder, "recovered/result.json");
+    assert!(!recovered.complete && recovered.wall.started.is_some());
+    assert_eq!(recovered.steps, whole.steps[..steps]);
+    assert_eq!(
+        (&recovered.title, recovered.seed),
+        (&whole.title, whole.seed)
+    );
+    let notice = recovered.notices.last().unwrap();
+    assert!(
+        notice.text.contains("recovered from the step journal"),
+        "{notice:?}"
+    );
+    let page = folder.read("recovered/report.html");
+    assert!(page.contains(&recovered.steps.last().unwrap().title));
+    folder.run(&["report", "recovered/result.json"]).succeeds();
+}
+
+fn interrupt(child: &Child) {
+    let id = child.id().to_string();
+    let sent = Command::new("kill").args(["-s", "INT", &id]).status();
+    assert!(sent.unwrap().success());
+}
+
+const REVIEW: [&str; 5] = [
+    "review",
+    "sim:sm2708-250gb",
+    "--quick",
+    "--mode",
+    "SD Express",
+];
+
+fn review<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    REVIEW.iter().chain(more).copied().collect()
+}
+
+#[test]
+fn a_review_that_is_killed_twice_ends_as_one_that_never_was() {
+    let folder = Folder::new("resume-review");
+    folder.run(&review(&["-o", "whole"])).succeeds();
+    let whole = read(&folder, "whole/result.json");
+    assert!(!folder.0.join("whole/result.steps").exists());
+    let journal = "out/result.steps";
+    let first = killed_after(&folder, &review(&["-o", "out"]), journal, 1);
+    recovers(&folder, journal, &whole);
+    let resume = review(&["-o", "out", "--resume"]);
+    let second = killed_after(&folder, &resume, journal, (first + 1).max(9));
+    assert!(second > first);
+    recovers(&folder, journal, &whole);
+    let ran = folder.run(&["compare", "whole/result.json", "recovered/result.json"]);
+    ran.succeeds();
+    let ran = folder.run(&resume);
+    ran.succeeds();
+    assert!(ran.err.contains("finished steps"), "{}", ran.err);
+    assert!(
+        text(&folder, "out/result.json") == text(&folder, "whole/result.json"),
+        "the resumed review differs from the uninterrupted one"
+    );
+    assert!(!folder.0.join(journal).exists());
+    assert!(folder.0.join("out/report.html").exists());
+}
+
+#[test]
+fn parts_of_a_procedure_that_are_done_are_skipped() {
+    let folder = Folder::new("resume-parts");
+    let fill = [
+        "review",
+        "sim:sm2708-250gb",
+        "--suite",
+        "fill",
+        "--quick",
+        "-o",
+    ];
+    let fill = |more: &[&'static str]| [&fill[..], more].concat();
+    folder.run(&fill(&["whole"])).succeeds();
+    // Two modes of two steps: the first mode is over.
+    killed_after(&folder, &fill(&["out"]), "out/result.steps", 3);
+    let ran = folder.run(&fill(&["out", "--resume"]));
+    ran.succeeds();
+    assert!(
+        ran.err.contains("going on after 2 finished steps"),
+        "{}",
+        ran.err
+    );
+    assert!(text(&folder, "out/result.json") == text(&folder, "whole/result.json"));
+}
+
+/// Two groups that end at once, and one that takes its time.
+fn job(last: &str) -> String {
+    format!(
+        "[global]\nbs=4k\nsize=4m\n[a]\nrw=write\nwrite_lat_log=first\n[b]\nstonewall\nrw=randread\n[c]\nstonewall\nrw=randread\nrate_iops=100\n{last}"
+    )
+}
+
+#[test]
+fn a_run_on_a_file_goes_on_after_the_groups_that_are_done() {
+    let folder = Folder::new("resume-run");
+    folder.file("job.fio", &job("number_ios=300\n"));
+    let run = ["run", "job.fio", "./t.img", "--size", "8m", "-o", "r.json"];
+    assert_eq!(killed_after(&folder, &run, "r.json.steps", 2), 2);
+    let ran = folder.run(&["report", "--recover", "r.json.steps", "-o", "recovered"]);
+    ran.succeeds();
+    let recovered = read(&folder, "recovered/result.json");
+    // Without --resume nothing is measured or lost.
+    let journal = std::fs::read(folder.0.join("r.json.steps")).unwrap();
+    let refused = folder.run(&run);
+    refused.fails(
+        2,
+        &["r.json.steps", "2 finished steps", "--resume", "--recover"],
+    );
+    let ran = run_when_free(&folder, &[&run[..], &["--resume"]].concat());
+    ran.succeeds();
+    assert!(!journal.is_empty() && !folder.0.join("r.json.steps").exists());
+    let document = read(&folder, "r.json");
+    assert!(document.complete);
+    assert_eq!(document.steps.len(), 3);
+    assert_eq!(document.steps[..2], recovered.steps[..]);
+    // The clock goes on, and the result says that it stood still.
+    assert!(document.steps[2].start_s >= document.steps[1].end_s);
+    let told = |n: &&nandscope_measure::result::Notice| {
+        n.text.contains("was interrupted after the step \"b\"")
+    };
+    assert_eq!(
+        document.notices.iter().filter(told).count(),
+        1,
+        "{:?}",
+        document.notices
+    );
+    // The log of the first group was kept with it.
+    assert_eq!(folder.read("first_lat.1.log").lines().count(), 1024);
+}
+
+#[test]
+fn a_simulated_run_that_is_killed_ends_as_one_that_never_was() {
+    let folder = Folder::new("resume-simulated-run");
+    folder.file(
+        "job.fio",
+        "[a]\nrw=randwrite\nbs=4k\nnumber_ios=2000\n[b]\nstonewall\nrw=randread\nbs=4k\nnumber_ios=4000000\nnorandommap\ntime_based\nruntime=40\n[c]\nstonewall\nrw=read\n",
+    );
+    let run = |out: &'static str| {
+        vec![
+            "run",
+            "job.fio",
+            TARGET,
+            "--precondition",
+            "random:60",
+            "-o",
+            out,
+        ]
+    };
+    const TARGET: &str = concat!("sim:", env!("CARGO_MANIFEST_DIR"), "/tests/data/tiny.toml");
+    folder.run(&run("whole.json")).succeeds();
+    killed_after(&folder, &run("r.json"), "r.json.steps", 1);
+    let mut resume = run("r.json");
+    resume.push("--resume");
+    folder.run(&resume).succeeds();
+    assert!(text(&folder, "r.json") == text(&folder, "whole.json"));
+    assert_eq!(folder.names(), ["job.fio", "r.json", "whole.json"]);
+}
+
+#[test]
+fn what_cannot_be_resumed_is_refused_and_stays_as_it_is() {
+    let folder = Folder::new("resume-refused");
+    let last = "number_ios=100000\n";
+    folder.file("job.fio", &job(last));
+    let run = ["run", "job.fio", "./t.img", "--size", "8m", "-o", "r.json"];
+    killed_after(&folder, &run, "r.json.steps", 2);
+    let path = folder.0.join("r.json.steps");
+    let journal = std::fs::read(&path).unwrap();
+    let refuse = |more: &[&str], parts: &[&str]| {
+        run_when_free(&folder, &[&run[..], more].concat()).fails(2, parts);
+    };
+    refuse(&["--resume", "--seed", "5"], &["seed: was `1`, is `5`"]);
+    folder.file("job.fio", &job("number_ios=7\n"));
+    refuse(&["--resume"], &["job file: not the same"]);
+    let other = ["run", "job.fio", "./t.img", "-o", "other.json", "--resume"];
+    folder
+        .run(&other)
+        .fails(2, &["nothing to resume", "other.json.steps"]);
+    folder
+        .run(&["run", "job.fio", "./t.img", "--resume"])
+        .fails(2, &["-o"]);
+    assert_eq!(std::fs::read(&path).unwrap(), journal);
+    // Damage in the middle: nothing is thrown away, and what is readable can be had.
+    folder.file("job.fio", &job(last));
+    let mut damaged = journal.clone();
+    let at = damaged
+        .windows(9)
+        .position(|w| w == b"\"group-1\"")
+        .unwrap();
+    damaged[at] ^= 1;
+    std::fs::write(&path, &damaged).unwrap();
+    refuse(&["--resume"], &["damaged in the middle", "--recover"]);
+    let ran = folder.run(&["report", "--recover", "r.json.steps", "-o", "recovered"]);
+    ran.succeeds();
+    assert!(ran.err.contains("damaged"), "{}", ran.err);
+    assert_eq!(
+        read(&folder, "recovered/result.json").steps[0].id,
+        "group-2"
+    );
+    // A torn end is dropped and named.
+    std::fs::write(&path, &journal[..journal.len() - 5]).unwrap();
+    let ran = folder.run(&["report", "--recover", "r.json.steps", "-o", "torn"]);
+    ran.succeeds();
+    assert!(ran.err.contains("not written to its end"), "{}", ran.err);
+    assert_eq!(read(&folder, "torn/result.json").steps.len(), 1);
+    // Files of others are neither read as journals nor written.
+    for (name, text) in [("f.json.steps", "a letter"), ("g.json.steps", "")] {
+        folder.file(name, text);
+        let out = name.trim_end_matches(".steps");
+        let ran = folder.run(&["run", "job.fio", &tiny(), "-o", out]);
+        ran.fails(2, &["is no step journal", "move it away"]);
+        assert_eq!(folder.read(name), text);
+    }
+    std::os::unix::fs::symlink("job.fio", folder.0.join("l.json.steps")).unwrap();
+    let ran = folder.run(&["run", "job.fio", &tiny(), "-o", "l.json"]);
+    ran.fails(2, &["is no regular file"]);
+    assert_eq!(folder.read("job.fio"), job(last));
+}
+
+#[test]
+fn after_ctrl_c_a_run_can_go_on_or_begin_again() {
+    let folder = Folder::new("resume-interrupted");
+    folder.file("job.fio", &job("number_ios=100000\n"));
+    let run = ["run", "job.fio", "./t.img", "--size", "8m", "-o", "r.json"];
+    let mut child = start(&folder, &run);
+    wait_for(&mut child, &folder.0.join("r.json.steps"), 2);
+    interrupt(&child);
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    ran.fails(130, &["partial result is kept in r.json", "--resume"]);
+    let before = read(&folder, "r.json");
+    assert!(!before.complete);
+    // Going on: what was cut off is done from its beginning.
+    let mut child = start(&folder, &[&run[..], &["--resume"]].concat());
+    let mut said = String::new();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    while !said.contains("going on after 2 finished steps") {
+        assert!(stderr.read_line(&mut said).unwrap() > 0, "it ended: {said}");
+    }
+    interrupt(&child);
+    stderr.read_to_string(&mut said).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{said}");
+    let again = read(&folder, "r.json");
+    assert!(!again.complete);
+    assert_eq!(again.steps[..2], before.steps[..2]);
+    // Beginning again: everything of the journal is in a result that was written.
+    folder.file("job.fio", &job("number_ios=20\n"));
+    folder.run(&run).succeeds();
+    assert!(!folder.0.join("r.json.steps").exists());
+    assert!(read(&folder, "r.json").complete);
+}
+
+#[test]
+fn a_result_that_is_no_file_has_no_journal() {
+    let folder = Folder::new("resume-pipe");
+    folder.file("job.fio", "[a]\nrw=read\nnumber_ios=10\n");
+    let ran = folder.run(&["run", "job.fio", &tiny(), "-o", "r.json"]);
+    ran.succeeds();
+    assert_eq!(folder.names(), ["job.fio", "r.json"]);
+    folder
+        .run(&["report", "--recover", "r.json", "-o", "x"])
+        .fails(2, &["is no step journal"]);
+    folder
+        .run(&["report", "--recover", "nothing", "-o", "x"])
+        .fails(3, &["nothing"]);
+    assert!(!folder.0.join("x").exists());
+}
