@@ -4,6 +4,7 @@
 mod board;
 mod cells;
 mod cuts;
+mod kept;
 mod options;
 mod page;
 mod sweep;
@@ -15,6 +16,7 @@ use crate::target::Simulated;
 use crate::{kernel, output, target};
 use cells::{Measured, Plan};
 use clap::Args;
+use kept::Kept;
 use nandscope_device::Device;
 use nandscope_kernel::build::Kernel;
 use nandscope_kernel::cell::{Card, Cell};
@@ -51,6 +53,9 @@ pub struct Arguments {
     /// Folder for report and result; with several targets a folder in it for each
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
+    /// Go on with the command that was interrupted: cells in DIR/result.steps are not measured again
+    #[arg(long, requires = "output", conflicts_with = "cuts")]
+    resume: bool,
     /// Keep the block trace of every cell here, for `run` with `read_iolog`
     #[arg(long, value_name = "DIR")]
     trace: Option<PathBuf>,
@@ -151,6 +156,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     if let Some(points) = arguments.cuts {
         return cut(&arguments, points, &kernel, &subjects, &chosen, console);
     }
+    let mut kept = Kept::all(&arguments, &chosen, &subjects, &kernel.version, console)?;
     let plans = plans(&arguments, &chosen, &subjects);
     let interrupt = Interrupt::listen()?;
     let began = Instant::now();
@@ -159,11 +165,12 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         &kernel.path,
         &subjects,
         &plans,
+        &mut kept,
         arguments.jobs,
         &interrupt,
         console,
     );
-    for (number, subject) in subjects.iter().enumerate() {
+    for ((number, subject), kept) in subjects.iter().enumerate().zip(kept) {
         let mine: Vec<&Measured> = measured
             .iter()
             .filter(|m| m.plan.subject == number && m.plan.group.is_empty())
@@ -174,15 +181,12 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
             table(subject, &mine, console)
         })?;
         let mut result = result_document(subject, &mine, &chosen, &kernel.version);
+        result.complete &= measured.len() == plans.len();
         result.wall.started = Some(started.clone());
         result.wall.elapsed_s = Some(began.elapsed().as_secs_f64());
-        if let Some(folder) = &arguments.output {
-            let folder = if subjects.len() > 1 {
-                folder.join(subject.short())
-            } else {
-                folder.clone()
-            };
+        if let Some(folder) = arguments.folder(subject, subjects.len()) {
             keep(&result, &folder)?;
+            kept.finish(result.complete);
             console.note(&format!("report: {}", folder.join("report.html").display()));
         }
         if let Some(folder) = &arguments.trace {
@@ -207,7 +211,12 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         began.elapsed().as_secs_f64()
     ));
     if interrupt.asked() {
-        let text = "interrupted; cells that were not finished are missing";
+        let text = match arguments.output {
+            Some(_) => {
+                "interrupted; cells that were not finished are missing; --resume goes on from those that are"
+            }
+            None => "interrupted; cells that were not finished are missing",
+        };
         return Err(Failure::new(Exit::Interrupted, text));
     }
     let failed: Vec<String> = measured.iter().filter_map(Measured::complaint).collect();
@@ -215,6 +224,17 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         Ok(Exit::Done)
     } else {
         Err(Failure::new(Exit::Partial, failed.join("\n")))
+    }
+}
+
+impl Arguments {
+    /// The folder for the result of a target, one of so many.
+    fn folder(&self, subject: &Subject, subjects: usize) -> Option<PathBuf> {
+        let folder = self.output.as_ref()?;
+        Some(match subjects {
+            1 => folder.clone(),
+            _ => folder.join(subject.short()),
+        })
     }
 }
 

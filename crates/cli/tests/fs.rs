@@ -48,6 +48,59 @@ fn slow_cuts_make_a_table() {
     assert!(cells[6].starts_with("0 of ") && cells[4] == "0", "{page}");
 }
 
+/// Finished cells in a journal.
+fn finished(folder: &Folder, journal: &str) -> usize {
+    let bytes = std::fs::read(folder.0.join(journal)).unwrap_or_default();
+    nandscope_measure::steps::read(&bytes).map_or(0, |contents| contents.steps())
+}
+
+#[test]
+fn slow_cells_that_are_done_are_not_measured_again_after_a_kill() {
+    let folder = Folder::new("fs-resume");
+    if kernel(&folder, "resume").is_none() {
+        return;
+    }
+    let cells = "--fs ext4,vfat --workload log,postmark --set LOG_LINES=40 --jobs 1";
+    fs(&folder, &format!("{cells} -o whole --trace whole")).succeeds();
+    let line = format!("fs {CARD} {cells} -o out --trace out");
+    let mut child = folder
+        .command(&line.split(' ').collect::<Vec<_>>())
+        .spawn()
+        .unwrap();
+    let begin = Instant::now();
+    while finished(&folder, "out/result.steps") < 2 {
+        assert!(child.try_wait().unwrap().is_none() && begin.elapsed() < Duration::from_secs(300));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    folder
+        .run(&["report", "--recover", "out/result.steps", "-o", "recovered"])
+        .succeeds();
+    let (whole, recovered) = (
+        steps(&folder, "whole/result.json"),
+        steps(&folder, "recovered/result.json"),
+    );
+    let step = |value: &serde_json::Value, number: usize| value["steps"][number].clone();
+    // Conclusions and tables over several cells come at the end.
+    for number in 0..2 {
+        let (whole, recovered) = (step(&whole, number), step(&recovered, number));
+        assert_eq!(whole["jobs"], recovered["jobs"]);
+        assert_eq!(whole["id"], recovered["id"]);
+    }
+    assert_eq!(recovered["complete"], false);
+    let again = fs(&folder, &format!("{cells} -o out"));
+    again.fails(2, &["out/result.steps", "--resume"]);
+    let ran = fs(&folder, &format!("{cells} -o out --trace out --resume"));
+    ran.succeeds();
+    assert!(ran.err.contains("going on after"), "{}", ran.err);
+    assert_eq!(steps(&folder, "out/result.json"), whole);
+    let name = "samsung-evo-16gb-ext4-log.nstrace";
+    let [one, two] = ["whole", "out"].map(|d| std::fs::read(folder.0.join(d).join(name)).unwrap());
+    assert!(one == two, "the traces differ");
+    assert!(!folder.0.join("out/result.steps").exists());
+}
+
 fn figure(result: &serde_json::Value, id: &str) -> f64 {
     let figures = result["figures"].as_array().unwrap();
     let found = figures.iter().find(|f| f["id"] == id);

@@ -3,6 +3,7 @@
 //! number of the process.
 
 use nandscope_units::Nanos;
+use serde::{Deserialize, Deserializer};
 
 /// Bytes of a record.
 const RECORD: usize = 32;
@@ -47,6 +48,21 @@ impl Call {
             _ => "other",
         }
     }
+}
+
+/// A name of a call and a time that were kept; a name that is unknown here becomes `other`.
+pub(crate) fn named<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Option<(&'static str, Nanos)>, D::Error> {
+    const NAMES: [&str; 13] = [
+        "read", "write", "copy", "fsync", "sync", "open", "unlink", "rename", "mkdir", "truncate",
+        "readdir", "allocate", "link",
+    ];
+    let kept = Option::<(String, Nanos)>::deserialize(from)?;
+    Ok(kept.map(|(name, time)| {
+        let known = NAMES.into_iter().find(|known| *known == name);
+        (known.unwrap_or("other"), time)
+    }))
 }
 
 /// Reads a file of records; a last one that is cut short is passed over.

@@ -8,6 +8,7 @@ use crate::recording::Event;
 use nandscope_measure::histogram::Distribution;
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::OpKind;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Upper ends (exclusive) of the size classes of writes, bytes; one more class lies above.
@@ -25,7 +26,7 @@ const SPAN: usize = 64;
 const PLACE: u64 = 64 << 10;
 
 /// A part of a run's time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Window {
     /// Its first instant.
     pub from: Nanos,
@@ -54,7 +55,7 @@ impl Window {
 }
 
 /// Commands of one kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Amount {
     /// How many.
     pub commands: u64,
@@ -70,7 +71,7 @@ impl Amount {
 }
 
 /// What a file costs, in a workload that makes files one by one and syncs after each.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PerFile {
     /// Files seen.
     pub files: usize,
@@ -85,7 +86,7 @@ pub struct PerFile {
 }
 
 /// See the module's text.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Conduct {
     /// The measured part.
     pub window: Window,
@@ -124,6 +125,7 @@ pub struct Conduct {
     /// Latency of the programs' calls.
     pub call_latency: Distribution,
     /// The longest call: which, and how long.
+    #[serde(deserialize_with = "crate::calls::named")]
     pub longest: Option<(&'static str, Nanos)>,
     /// Allocation units in use over time: end of a span, units.
     pub units_over_time: Vec<(Nanos, f64)>,

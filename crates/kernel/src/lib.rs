@@ -21,6 +21,7 @@ pub mod document;
 pub mod filesystem;
 pub mod guest;
 pub mod job;
+mod kept;
 pub mod layout;
 pub mod machine;
 pub mod memory;

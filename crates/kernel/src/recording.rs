@@ -4,9 +4,10 @@
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::OpKind;
 use nandscope_workload::trace::{Record, Trace};
+use serde::{Deserialize, Serialize};
 
 /// One command that the kernel gave to the device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
     /// What it does.
     pub kind: OpKind,

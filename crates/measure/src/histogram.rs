@@ -10,6 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
 use nandscope_units::Nanos;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// Smallest latency that is told apart, nanoseconds.
@@ -38,7 +39,8 @@ pub enum HistogramError {
 }
 
 /// Latencies as they come in, in nanoseconds.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(into = "Kept", try_from = "Kept")]
 pub struct Distribution {
     histogram: Histogram<u64>,
     count: u64,
@@ -46,6 +48,50 @@ pub struct Distribution {
     sum_of_squares: u128,
     min: u64,
     max: u64,
+}
+
+/// A [`Distribution`] as it is kept: the histogram as in the result document, and the exact sums.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    histogram: String,
+    count: u64,
+    sum: u128,
+    sum_of_squares: u128,
+    min: u64,
+    max: u64,
+}
+
+impl From<Distribution> for Kept {
+    fn from(d: Distribution) -> Self {
+        Kept {
+            histogram: encode(&d.histogram),
+            count: d.count,
+            sum: d.sum,
+            sum_of_squares: d.sum_of_squares,
+            min: d.min,
+            max: d.max,
+        }
+    }
+}
+
+impl TryFrom<Kept> for Distribution {
+    type Error = HistogramError;
+
+    fn try_from(kept: Kept) -> Result<Self, HistogramError> {
+        let mut distribution = Distribution::new();
+        // Its own bounds, whatever those of the text are.
+        let histogram = decode(&kept.histogram)?;
+        let added = distribution.histogram.add(&histogram);
+        added.map_err(|e| HistogramError::Encoding(e.to_string()))?;
+        Ok(Distribution {
+            count: kept.count,
+            sum: kept.sum,
+            sum_of_squares: kept.sum_of_squares,
+            min: kept.min,
+            max: kept.max,
+            ..distribution
+        })
+    }
 }
 
 impl Default for Distribution {

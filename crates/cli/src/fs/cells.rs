@@ -3,6 +3,7 @@
 
 use super::Subject;
 use super::board::{Board, Watched};
+use super::kept::Kept;
 use crate::console::Console;
 use crate::interrupt::Interrupt;
 use nandscope_device::Fill;
@@ -13,6 +14,7 @@ use nandscope_kernel::workload::Workload;
 use nandscope_suite::at_once;
 use nandscope_units::Bytes;
 use std::path::Path;
+use std::sync::Mutex;
 
 /// A cell to be measured.
 #[derive(Clone, Debug)]
@@ -78,17 +80,27 @@ pub fn measure_all(
     kernel: &Path,
     subjects: &[Subject],
     plans: &[Plan],
+    kept: &mut [Kept],
     jobs: Option<usize>,
     interrupt: &Interrupt,
     console: &Console,
 ) -> Vec<Measured> {
     let board = Board::new(subjects, plans, console);
+    let earlier = plans.iter().map(|plan| {
+        let cell = kept[plan.subject].cell(plan, &subjects[plan.subject]);
+        Mutex::new(cell)
+    });
+    let earlier: Vec<Mutex<Option<Cell>>> = earlier.collect();
     let cells = at_once::run(
         plans.len(),
         at_once::threads(jobs),
         &|| interrupt.asked(),
         |number| {
             let plan = &plans[number];
+            // Each is taken by one thread, once.
+            if let Some(cell) = earlier[number].lock().ok().and_then(|mut cell| cell.take()) {
+                return Ok(cell);
+            }
             let watched = Watched {
                 board: &board,
                 number,
@@ -96,7 +108,13 @@ pub fn measure_all(
             };
             measure(kernel, &subjects[plan.subject], plan, &watched)
         },
-        |done| board.end(done.number),
+        |done| {
+            let plan = &plans[done.number];
+            if let Ok(cell) = done.outcome {
+                kept[plan.subject].keep(plan, &subjects[plan.subject], cell);
+            }
+            board.end(done.number);
+        },
     );
     board.clear();
     let measured = plans.iter().zip(cells).filter_map(|(plan, cell)| {
@@ -119,11 +137,7 @@ fn measure(
         Some(open) => subject.device_with_open(1, open)?,
     };
     watched.board.begin(watched.number, device.capacity());
-    let settings = Settings {
-        discard_granularity: subject.card.unit,
-        discard: plan.settings.discard && !plan.used,
-        ..plan.settings.clone()
-    };
+    let settings = settings(plan, subject);
     if plan.used {
         device.precondition(1.0, Fill::Sequential);
     }
@@ -144,6 +158,15 @@ fn measure(
         Some(folder) => format!("{error}\n  logs: {}", folder.display()),
         None => error.to_string(),
     })
+}
+
+/// How a cell is run on its card.
+pub fn settings(plan: &Plan, subject: &Subject) -> Settings {
+    Settings {
+        discard_granularity: subject.card.unit,
+        discard: plan.settings.discard && !plan.used,
+        ..plan.settings.clone()
+    }
 }
 
 /// The smallest write that needs no reading, and the best, as a device may tell them.

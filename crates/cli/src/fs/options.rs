@@ -273,6 +273,13 @@ impl Chosen {
         self.topology
     }
 
+    /// On what of it a result depends; how long a cell may take is nothing of it.
+    pub fn asked(&self) -> String {
+        let mut all = self.clone();
+        all.settings.wall = Settings::default().wall;
+        format!("{all:?}")
+    }
+
     /// The first seed.
     pub fn seed(&self) -> u64 {
         self.settings.seed

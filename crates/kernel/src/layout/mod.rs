@@ -11,10 +11,11 @@ mod xfs;
 
 use crate::contents::Contents;
 use crate::filesystem::FileSystem;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What a place on a file system is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Kind {
     /// Contents of files, and whatever is not told apart.
     Data,

@@ -1,0 +1,140 @@
+//! Cells that are kept as soon as they are measured, in the journal beside the result of their target, and
+//! those that an interrupted command has kept there.
+
+use super::cells::{Plan, settings};
+use super::options::Chosen;
+use super::{Arguments, Subject, result_document};
+use crate::console::Console;
+use crate::failure::Failure;
+use crate::output::{self, Made};
+use crate::steps::{self, Asked, Keeper, Place};
+use nandscope_kernel::cell::Cell;
+use nandscope_kernel::document;
+use nandscope_kernel::job::Settings;
+use nandscope_measure::result::ResultDocument;
+use nandscope_measure::steps::Attachment;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// The cells of a target that are kept.
+pub struct Kept {
+    keeper: Keeper,
+    /// The result so far: a step for every cell of the table.
+    document: ResultDocument,
+    /// What an interrupted command measured, by what was planned.
+    earlier: BTreeMap<String, Vec<u8>>,
+    /// Cells that are in the journal.
+    count: u64,
+    first_seed: u64,
+    /// The folder of the result, if it was made for it.
+    _made: Option<Made>,
+}
+
+impl Kept {
+    /// One for every target.
+    ///
+    /// # Errors
+    /// If there are cells that no result has and that nobody asked to go on from, or `--resume` finds none that
+    /// fit.
+    pub fn all(
+        arguments: &Arguments,
+        chosen: &Chosen,
+        subjects: &[Subject],
+        version: &str,
+        console: &Console,
+    ) -> Result<Vec<Kept>, Failure> {
+        if arguments.resume {
+            let mut folders = subjects
+                .iter()
+                .filter_map(|s| arguments.folder(s, subjects.len()));
+            if subjects.len() > 1 && !folders.any(|f| f.join(steps::IN_FOLDER).exists()) {
+                return Err(Failure::usage(format!(
+                    "there is nothing to resume: no target has a {} in its folder; to begin at the beginning leave --resume out",
+                    steps::IN_FOLDER
+                )));
+            }
+        }
+        let one =
+            |subject| Kept::begin(arguments, chosen, subject, subjects.len(), version, console);
+        subjects.iter().map(one).collect()
+    }
+
+    fn begin(
+        arguments: &Arguments,
+        chosen: &Chosen,
+        subject: &Subject,
+        subjects: usize,
+        version: &str,
+        console: &Console,
+    ) -> Result<Kept, Failure> {
+        let folder = arguments.folder(subject, subjects);
+        let made = folder.as_deref().map(output::check_folder).transpose()?;
+        let path: Option<PathBuf> = folder.as_deref().map(|f| f.join(steps::IN_FOLDER));
+        // Of several targets only those have a journal that were begun.
+        let there = path.as_ref().is_some_and(|path| path.exists());
+        let resume = arguments.resume && (there || subjects == 1);
+        let blank = result_document(subject, &[], chosen, version);
+        let asked = Asked::new("fs")
+            .on(&blank.target)
+            .and("profile of the host", &subject.simulated.host_source.text)
+            .and("cells", chosen.asked())
+            .and("kernel", version);
+        let mut keeper = Place::look(path, resume, console)?.begin(asked)?;
+        let earlier = keeper.earlier();
+        let count = earlier.as_ref().map_or(0, |earlier| earlier.parts);
+        let attachments = earlier.iter().flat_map(|e| e.attachments.clone());
+        Ok(Kept {
+            earlier: attachments.map(|a| (a.name, a.bytes)).collect(),
+            document: earlier.map_or(blank, |earlier| earlier.document),
+            keeper,
+            count,
+            first_seed: chosen.seed(),
+            _made: made,
+        })
+    }
+
+    /// The cell of this plan, if it was measured before.
+    pub fn cell(&self, plan: &Plan, subject: &Subject) -> Option<Cell> {
+        let bytes = self.earlier.get(&name(plan))?;
+        let settings = settings(plan, subject);
+        // One that cannot be read is measured again.
+        Cell::from_bytes(bytes, plan.fs, &plan.workload.name, settings).ok()
+    }
+
+    /// Keeps a cell that was measured.
+    pub fn keep(&mut self, plan: &Plan, subject: &Subject, cell: &Cell) {
+        let name = name(plan);
+        if self.earlier.contains_key(&name) {
+            return;
+        }
+        let Ok(bytes) = cell.to_bytes() else { return };
+        if plan.group.is_empty() {
+            let step = document::step(cell, subject.card, self.first_seed);
+            self.document.steps.push(step);
+        }
+        self.count += 1;
+        let cell = Attachment { name, bytes };
+        self.keeper
+            .record(&self.document, &[cell], Some(self.count));
+    }
+
+    /// The result of the target is on the disk.
+    pub fn finish(self, complete: bool) {
+        // What there is to say of it, the command says for all targets.
+        let _ = self.keeper.finish(complete);
+    }
+}
+
+/// What distinguishes the cells of a target; how long one may take does not.
+fn name(plan: &Plan) -> String {
+    let settings = Settings {
+        wall: Settings::default().wall,
+        ..plan.settings.clone()
+    };
+    let plan = Plan {
+        subject: 0,
+        settings,
+        ..plan.clone()
+    };
+    format!("{plan:?}")
+}

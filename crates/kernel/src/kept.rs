@@ -1,0 +1,152 @@
+//! A measured cell as bytes, so that what was measured before an interruption need not be measured again.
+
+use crate::cell::Cell;
+use crate::conduct::Conduct;
+use crate::filesystem::FileSystem;
+use crate::job::Settings;
+use crate::layout::Kind;
+use crate::recording::Event;
+use nandscope_device::Counters;
+use nandscope_units::Nanos;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// The fields of a [`Cell`] of the same names, without those that its plan says.
+#[derive(Debug, Serialize, Deserialize)]
+struct Kept {
+    time: Nanos,
+    sync: Nanos,
+    conduct: Conduct,
+    counters: Counters,
+    events: Vec<Event>,
+    kinds: Vec<Kind>,
+    values: Vec<(String, f64)>,
+    fingerprint: u32,
+    took: Duration,
+    messages: u64,
+}
+
+impl Cell {
+    /// What was measured, as bytes.
+    ///
+    /// # Errors
+    /// In words, if it cannot be put into bytes.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, String> {
+        let kept = Kept {
+            time: self.time,
+            sync: self.sync,
+            conduct: self.conduct.clone(),
+            counters: self.counters,
+            events: self.events.clone(),
+            kinds: self.kinds.clone(),
+            values: self.values.clone(),
+            fingerprint: self.fingerprint,
+            took: self.took,
+            messages: self.messages,
+        };
+        postcard::to_stdvec(&kept).map_err(|e| e.to_string())
+    }
+
+    /// The cell of `fs` and `workload`, run with `settings`, of which [`Cell::to_bytes`] gave `bytes`.
+    ///
+    /// # Errors
+    /// In words, if the bytes are something else.
+    pub fn from_bytes(
+        bytes: &[u8],
+        fs: FileSystem,
+        workload: &str,
+        settings: Settings,
+    ) -> Result<Cell, String> {
+        let kept: Kept = postcard::from_bytes(bytes).map_err(|e| e.to_string())?;
+        Ok(Cell {
+            fs,
+            workload: workload.to_string(),
+            settings,
+            time: kept.time,
+            sync: kept.sync,
+            conduct: kept.conduct,
+            counters: kept.counters,
+            events: kept.events,
+            kinds: kept.kinds,
+            values: kept.values,
+            fingerprint: kept.fingerprint,
+            took: kept.took,
+            messages: kept.messages,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cell::Card;
+    use crate::conduct::Window;
+    use crate::document::step;
+    use crate::layout::Layout;
+    use nandscope_units::Bytes;
+    use nandscope_workload::OpKind;
+
+    /// Four writes in a row, each 1 ms long.
+    fn cell() -> Cell {
+        let events: Vec<Event> = (0..4)
+            .map(|n| Event {
+                kind: OpKind::Write,
+                offset: n << 20,
+                length: 4096,
+                submitted: Nanos::from_millis(n * 2),
+                completed: Nanos::from_millis(n * 2 + 1),
+                done: true,
+            })
+            .collect();
+        let window = Window {
+            from: Nanos::ZERO,
+            to: Nanos::from_secs(1),
+        };
+        let layout = Layout::default();
+        let mut conduct = Conduct::of(window, &events, &[], &layout, Bytes::mib(4), 2);
+        conduct.longest = Some(("fsync", Nanos::from_millis(7)));
+        Cell {
+            fs: FileSystem::Ext4,
+            workload: "log".to_string(),
+            settings: Settings::default(),
+            time: window.length(),
+            sync: Nanos::from_millis(3),
+            conduct,
+            counters: Counters::default(),
+            kinds: vec![Kind::Journal; events.len()],
+            values: vec![("lines".to_string(), 0.1)],
+            fingerprint: 7,
+            took: Duration::from_millis(1500),
+            messages: 9,
+            events,
+        }
+    }
+
+    #[test]
+    fn a_cell_reads_back_as_it_was() {
+        let cell = cell();
+        let bytes = cell.to_bytes().unwrap();
+        let settings = cell.settings.clone();
+        let back = Cell::from_bytes(&bytes, cell.fs, "log", settings).unwrap();
+        let card = Card {
+            unit: Bytes::mib(4),
+            open: 2,
+        };
+        assert_eq!(step(&back, card, 1), step(&cell, card, 1));
+        assert_eq!(back.conduct.longest, cell.conduct.longest);
+        assert_eq!((back.took, back.fingerprint), (cell.took, cell.fingerprint));
+        assert_eq!(format!("{back:?}"), format!("{cell:?}"));
+    }
+
+    #[test]
+    fn bytes_of_something_else_are_refused() {
+        let bytes = cell().to_bytes().unwrap();
+        let read = |bytes: &[u8]| {
+            Cell::from_bytes(bytes, FileSystem::Ext4, "log", Settings::default()).map(|_| ())
+        };
+        for length in [0, 1, bytes.len() / 2, bytes.len() - 1] {
+            assert!(read(&bytes[..length]).is_err(), "{length}");
+        }
+        assert!(read(b"a letter").is_err());
+    }
+}
