@@ -55,8 +55,8 @@ fn parts_that_are_done_are_not_simulated_again_and_the_result_is_the_same() {
             .unwrap();
         assert_eq!(kept.parts.len(), parts, "{}", procedure.name());
         assert_eq!(kept.steps.len(), whole.steps.len());
-        // The first part is enough to skip one, the middle, and all of them.
-        let tried = [1, parts as u64 / 2, parts as u64];
+        // All but one, and all: the others would take longer and show no more.
+        let tried = [parts as u64 - 1, parts as u64];
         let places = kept.parts.into_iter().filter(|(_, n)| tried.contains(n));
         for (document, parts) in places {
             let done = document.steps.len();
