@@ -3,8 +3,8 @@
 //! memory out of proportion. libFuzzer drives the same functions as the test
 //! `crates/cli/tests/mutate.rs`, which needs no nightly compiler.
 
-use nandscope_device::Device;
 use nandscope_device::profile::{parse_host, parse_profile};
+use nandscope_device::{Command, CommandKind, Device};
 use nandscope_export::nbd::session::{Incoming, Session};
 use nandscope_export::nbd::{Export, LARGEST_BLOCK};
 use nandscope_export::request::{Action, Request};
@@ -15,7 +15,7 @@ use nandscope_measure::document::{from_json, to_json};
 use nandscope_suite::cards::Cards;
 use nandscope_suite::flashbench::recorded::Recorded;
 use nandscope_suite::flashbench::{boundaries, open_units, treatments};
-use nandscope_units::Bytes;
+use nandscope_units::{Bytes, Lba, Nanos};
 use nandscope_workload::OpSource;
 use nandscope_workload::job::JobFile;
 use nandscope_workload::pattern::Generator;
@@ -236,19 +236,48 @@ pub fn result(data: &[u8]) {
 }
 
 /// A device's snapshot. The bytes are tried as they are, and with a right checksum, since the
-/// fuzzer would hardly find that by itself; a forgery of that kind must be read or refused, but
-/// is not driven: the checksum is there to find damage, and what it lets pass is taken at its word.
+/// fuzzer would hardly find that by itself. What is accepted works as any device does.
 pub fn snapshot(data: &[u8]) {
     if let Ok(device) = Device::load(data) {
-        let _ = device.capacity();
-        let _ = device.next_event();
-        let _ = device.telemetry();
+        use_device(device);
     }
     if let Some(content) = data.len().checked_sub(8).map(|end| &data[..end]) {
         let mut sealed = content.to_vec();
         sealed.extend(checksum(content).to_le_bytes());
-        let _ = Device::load(&sealed);
+        if let Ok(device) = Device::load(&sealed) {
+            use_device(device);
+        }
     }
+}
+
+/// A few commands: each completes, and the state stays one that a device can be in.
+fn use_device(mut device: Device) {
+    let own = u64::MAX - 8;
+    let kinds = [
+        CommandKind::Read,
+        CommandKind::Write { fua: false },
+        CommandKind::Discard,
+        CommandKind::Write { fua: true },
+        CommandKind::Read,
+    ];
+    for (tag, kind) in (own..).zip(kinds) {
+        let command = Command {
+            tag,
+            kind,
+            lba: Lba(0),
+            sectors: 8,
+        };
+        let now = device.now();
+        assert!(device.submit(command, now).is_ok());
+    }
+    let (mut open, mut done) = (kinds.len(), Vec::new());
+    while open > 0 {
+        assert!(device.next_event().is_some(), "{open} commands are lost");
+        device.advance(Nanos::MAX, &mut done);
+        open -= done.drain(..).filter(|c| c.tag >= own).count();
+    }
+    assert_eq!(device.audit(), Ok(()));
+    let _ = device.telemetry();
 }
 
 /// As the snapshot's own, so that changed contents come past it.
@@ -401,7 +430,6 @@ fn serve_guest(client: &mut nandscope_export::vhost::VhostClient, read_only: boo
     use nandscope_export::client::Client;
     use nandscope_export::request::{Done, Origin, Refusal};
     use nandscope_export::store::Store;
-    use nandscope_units::Nanos;
 
     let store = Store::memory(SERVED);
     for _ in 0..most {
@@ -436,7 +464,6 @@ fn serve_guest(client: &mut nandscope_export::vhost::VhostClient, read_only: boo
 pub fn vhost(data: &[u8]) {
     use nandscope_export::client::Client;
     use nandscope_export::store::Store;
-    use nandscope_units::Nanos;
     use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
     use std::time::{Duration, Instant};
@@ -489,7 +516,6 @@ pub fn virtio(_: &[u8]) {}
 pub fn journal(data: &[u8]) {
     use nandscope_export::journal::{Journal, Replay};
     use nandscope_export::model::Even;
-    use nandscope_units::Nanos;
 
     let Ok(journal) = Journal::read(data) else {
         return;

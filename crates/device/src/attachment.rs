@@ -1,5 +1,6 @@
 //! Interface and host path in use: which link a device and a host have in common, and what it costs.
 
+use crate::invariant::{Checked, InvalidState, ensure};
 use crate::profile::host::{Chain, HostProfile};
 use crate::profile::schema::{Acknowledge, InterfaceSection, Profile};
 use nandscope_units::Nanos;
@@ -39,6 +40,31 @@ impl Attachment {
     }
 }
 
+impl Attachment {
+    /// Checks that it is one of the profile's interfaces behind a possible host.
+    pub(crate) fn audit(&self, profile: &Profile) -> Checked {
+        let chain = &self.chain;
+        let interface = profile.interface.iter().find(|i| i.link == chain.link.name);
+        let Some(interface) = interface else {
+            return Err(InvalidState(format!(
+                "the device has no link {:?}",
+                chain.link.name
+            )));
+        };
+        ensure!(
+            self.acknowledge == interface.acknowledge
+                && (1..=interface.active_dies).contains(&self.active_dies)
+                && self.clock_share == interface.clock_share
+                && self.active_w == interface.active_mw / 1e3
+                && self.idle_w == interface.idle_mw / 1e3
+                && self.link_j_per_byte == interface.link_pj_per_byte * 1e-12,
+            "the interface {} is not that of the profile",
+            interface.link
+        );
+        chain.audit()
+    }
+}
+
 /// Dies that may program at once within what the host grants; one always may.
 fn within_power(interface: &InterfaceSection, granted_mw: Option<u32>, profile: &Profile) -> u32 {
     let Some(granted) = granted_mw else {
@@ -49,7 +75,19 @@ fn within_power(interface: &InterfaceSection, granted_mw: Option<u32>, profile: 
     interface.active_dies.min(dies).max(1)
 }
 
-/// Time for `bytes` (below 2^33) at a rate in bytes per second, rounded to the nearest ns.
+/// Time for `bytes` at a rate in bytes per second, rounded to the nearest ns.
+#[inline]
 pub(crate) fn link_time(bytes: u64, rate: u64) -> Nanos {
-    Nanos((bytes * 1_000_000_000 + rate / 2) / rate.max(1))
+    let rate = rate.max(1);
+    match bytes
+        .checked_mul(1_000_000_000)
+        .and_then(|scaled| scaled.checked_add(rate / 2))
+    {
+        Some(scaled) => Nanos(scaled / rate),
+        // A command of 18 GB and more.
+        None => {
+            let scaled = u128::from(bytes) * 1_000_000_000 + u128::from(rate / 2);
+            Nanos(u64::try_from(scaled / u128::from(rate)).unwrap_or(u64::MAX))
+        }
+    }
 }

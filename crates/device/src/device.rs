@@ -9,6 +9,7 @@
 use crate::au::AuDevice;
 use crate::command::{Command, CommandKind, Completion};
 use crate::health::{HealthLog, Identity};
+use crate::invariant::InvalidState;
 use crate::paged::PagedDevice;
 use crate::powercut::Cut;
 use crate::profile::host::HostProfile;
@@ -198,12 +199,12 @@ impl Device {
         inside!(&self.0, d => d.counters())
     }
 
-    /// Checks the invariants of the bookkeeping, for tests. Slow: it looks at everything.
+    /// Checks the invariants of the whole state, as is done when a snapshot is read. Slow: it looks at
+    /// everything.
     ///
     /// # Errors
-    /// The first invariant that does not hold, in words.
-    #[doc(hidden)]
-    pub fn audit(&self) -> Result<(), String> {
+    /// The first invariant that does not hold.
+    pub fn audit(&self) -> Result<(), InvalidState> {
         inside!(&self.0, d => d.audit())
     }
 }

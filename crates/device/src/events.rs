@@ -1,6 +1,7 @@
 //! The queue of things to come. Events at one instant come out in the order in which they went in.
 
 use crate::device::SubmitError;
+use crate::invariant::{Checked, check_near, ensure};
 use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -57,6 +58,20 @@ impl Event {
     }
 }
 
+impl Event {
+    /// The lane of its kind, or [`LANES`] where it has none.
+    const fn lane(self) -> usize {
+        match self {
+            Event::Firmware(_) => 0,
+            Event::DataIn(_) => 1,
+            Event::Complete(_) => 2,
+            Event::Array(_) => 3,
+            Event::Bus(_) => 4,
+            Event::MapFetched(_) | Event::Relocated(_) | Event::Idle => LANES,
+        }
+    }
+}
+
 /// Kinds that mostly come in order of time, each with a lane of its own.
 const LANES: usize = 5;
 /// Behind every event.
@@ -93,14 +108,7 @@ impl EventQueue {
         self.sequence = self.sequence.wrapping_add(1);
         let key =
             u128::from(at.0) << 64 | u128::from(self.sequence) << 32 | u128::from(event.pack());
-        let lane = match event {
-            Event::Firmware(_) => 0,
-            Event::DataIn(_) => 1,
-            Event::Complete(_) => 2,
-            Event::Array(_) => 3,
-            Event::Bus(_) => 4,
-            _ => LANES,
-        };
+        let lane = event.lane();
         if let Some(queue) = self.lanes.get_mut(lane)
             && queue.back().is_none_or(|last| *last < key)
         {
@@ -148,6 +156,38 @@ impl EventQueue {
         }
         .unwrap_or(NEVER);
         Some((Nanos((key >> 64) as u64), Event::unpack(key as u32)))
+    }
+
+    /// All events to come, in no order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Nanos, Event)> + '_ {
+        let heap = self.heap.iter().map(|Reverse(key)| key);
+        let keys = self.lanes.iter().flatten().chain(heap);
+        keys.map(|key| (Nanos((key >> 64) as u64), Event::unpack(*key as u32)))
+    }
+
+    /// Checks that the queue is in order and that nothing in it is past or too far ahead.
+    pub(crate) fn audit(&self, now: Nanos) -> Checked {
+        for (lane, queue) in self.lanes.iter().enumerate() {
+            let own = |key: &u128| Event::unpack(*key as u32).lane() == lane;
+            ensure!(
+                queue.iter().is_sorted_by(|a, b| a < b) && queue.iter().all(own),
+                "the events of kind {lane} are out of order"
+            );
+            ensure!(
+                self.first[lane] == queue.front().copied().unwrap_or(NEVER),
+                "another event of kind {lane} is noted as the first"
+            );
+        }
+        let first = self.heap.peek().map_or(NEVER, |Reverse(key)| *key);
+        ensure!(
+            self.first[LANES] == first,
+            "another event of the heap is noted as the first"
+        );
+        for (at, event) in self.iter() {
+            ensure!(at >= now, "{event:?} is at {at}, before {now}");
+            check_near("an event", at, now)?;
+        }
+        Ok(())
     }
 
     #[inline]

@@ -2,6 +2,7 @@
 
 use crate::command::{Command, CommandKind};
 use crate::health::HealthLog;
+use crate::invariant::{Checked, check_sum};
 use crate::meter::Meter;
 use crate::thermal::Thermal;
 use nandscope_units::Nanos;
@@ -53,6 +54,22 @@ impl HostCounters {
             CommandKind::Discard => self.discarded_bytes += bytes,
             CommandKind::Flush | CommandKind::Identify | CommandKind::Health => {}
         }
+    }
+
+    /// Checks that the counts can grow.
+    pub(crate) fn audit(&self) -> Checked {
+        let all = [
+            self.read_bytes,
+            self.written_bytes,
+            self.discarded_bytes,
+            self.read_commands,
+            self.write_commands,
+            self.map_misses,
+            self.read_retries,
+            self.uncorrectable_reads,
+        ];
+        all.into_iter()
+            .try_for_each(|sum| check_sum("counters of the host", sum))
     }
 
     /// The health log at `now`.

@@ -2,16 +2,28 @@
 //! in it, from what the flash drew and from the bytes moved. Heat follows in [`crate::thermal`].
 
 use crate::attachment::Attachment;
+use crate::invariant::{Checked, check_number, check_sum, ensure};
 use crate::profile::schema::PowerSection;
 use crate::thermal::STEP;
 use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
+
+/// More than any device draws in its life, J.
+const MOST_J: f64 = 1e15;
 
 /// What flash arrays and channels have drawn and moved since the start of the device's life.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct FlashUse {
     pub(crate) energy_j: f64,
     pub(crate) bus_bytes: u64,
+}
+
+impl FlashUse {
+    /// Checks that it can grow.
+    pub(crate) fn audit(&self) -> Checked {
+        check_sum("bytes on the channels", self.bus_bytes)?;
+        check_number("the flash's energy, J,", self.energy_j, 0.0, MOST_J)
+    }
 }
 
 /// State of the meter.
@@ -93,6 +105,34 @@ impl Meter {
     pub(crate) fn energy_j(&self, now: Nanos, flash: FlashUse, attachment: &Attachment) -> f64 {
         let drawn = self.drawn_since_step(now, flash, attachment);
         self.energy_j + drawn.device_j + drawn.host_j
+    }
+
+    /// Checks that the meter keeps step with the clock and with what the flash has drawn.
+    pub(crate) fn audit(&self, power: &PowerSection, flash: FlashUse, now: Nanos) -> Checked {
+        // The sum of energies may lose some of its last digits.
+        ensure!(
+            self.before.energy_j <= flash.energy_j + 0.1,
+            "the flash had drawn {} J before and {} J now",
+            self.before.energy_j,
+            flash.energy_j
+        );
+        let begun = self.next_step.saturating_sub(STEP);
+        ensure!(
+            self.next_step > now
+                && begun <= now
+                && self.busy_in_step <= STEP
+                && self
+                    .busy_since
+                    .is_none_or(|since| since <= now && since >= begun)
+                && self.busy_total <= now
+                && self.data_path_j_per_byte == power.data_path_pj_per_byte * 1e-12,
+            "the meter's step ends at {}, and now is {now}",
+            self.next_step
+        );
+        check_sum("bytes on the link", self.link_bytes)?;
+        check_sum("bytes on the channels", self.before.bus_bytes)?;
+        check_number("the energy, J,", self.energy_j, -MOST_J, MOST_J)?;
+        check_number("the flash's energy, J,", self.before.energy_j, 0.0, MOST_J)
     }
 
     /// What has been drawn from the end of the last whole step to `end`.

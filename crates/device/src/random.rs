@@ -1,6 +1,7 @@
 //! A small generator of random numbers for the device: factory bad blocks, bit errors. Not for
 //! secrets. `xoshiro256**` by Blackman and Vigna (2018), seeded through `splitmix64`.
 
+use crate::invariant::{Checked, ensure};
 use serde::{Deserialize, Serialize};
 
 /// State of the generator.
@@ -23,6 +24,12 @@ impl Random {
         Random {
             state: [word(), word(), word(), word()],
         }
+    }
+
+    /// Checks that the generator is not in the one state that it never leaves.
+    pub(crate) fn audit(&self) -> Checked {
+        ensure!(self.state != [0; 4], "the random numbers are all zero");
+        Ok(())
     }
 
     /// 64 random bits.

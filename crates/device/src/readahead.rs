@@ -1,8 +1,9 @@
 //! Read-ahead of sequential reads: which part of the address range has been or is being read into
 //! the controller's memory before the host asks. One stream; a second one takes it over.
 
+use crate::invariant::{Checked, ensure};
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 /// Reads in sequence before read-ahead begins.
 const STREAK_MIN: u32 = 2;
@@ -61,7 +62,7 @@ impl ReadAhead {
             };
         }
         self.streak = if unit == self.next_expected {
-            self.streak + 1
+            self.streak.saturating_add(1)
         } else {
             0
         };
@@ -161,6 +162,40 @@ impl ReadAhead {
         if unit < self.end && unit + units > self.start {
             self.drop_all();
         }
+    }
+
+    /// Checks that the segments lie within the host's units, and that each that has not come is among
+    /// those `coming`. Returns the commands that wait for segments.
+    pub(crate) fn audit(
+        &self,
+        window: u32,
+        user_units: u32,
+        coming: &BTreeSet<u32>,
+    ) -> Checked<Vec<u32>> {
+        let all: u64 = self.segments.iter().map(|s| u64::from(s.units)).sum();
+        ensure!(
+            self.window == window
+                && u64::from(self.start) + all == u64::from(self.end)
+                && self.end <= user_units
+                && self.next_expected <= user_units,
+            "read-ahead has units {} to {} of {user_units}",
+            self.start,
+            self.end
+        );
+        let mut waiters = Vec::new();
+        for (offset, segment) in (0u32..).zip(&self.segments) {
+            let comes = coming.contains(&self.first.wrapping_add(offset));
+            ensure!(
+                if segment.ready {
+                    segment.waiters.is_empty()
+                } else {
+                    comes && segment.waiters.iter().all(|(_, n)| *n <= segment.units)
+                },
+                "commands wait for what read-ahead has, or never gets"
+            );
+            waiters.extend(segment.waiters.iter().map(|(command, _)| *command));
+        }
+        Ok(waiters)
     }
 
     /// Segments that commands wait for stay until they have arrived.

@@ -2,11 +2,12 @@
 //! device is, then a checksum.
 
 use crate::device::Device;
+use crate::invariant::InvalidState;
 use thiserror::Error;
 
 const MAGIC: &[u8; 8] = b"NSDEVICE";
 /// Rises whenever the state of the device changes its form; older snapshots are refused by name.
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 const HEADER: usize = 12;
 const CHECKSUM: usize = 8;
 
@@ -28,6 +29,9 @@ pub enum SnapshotError {
     /// The content does not describe a device.
     #[error("the snapshot cannot be read: {0}")]
     Content(String),
+    /// It was put together so that its checksum fits, but no device can be in this state.
+    #[error("the snapshot describes a device that cannot be: {0}; make it again with --save")]
+    Invalid(#[from] InvalidState),
 }
 
 impl Device {
@@ -48,7 +52,8 @@ impl Device {
     /// The device that [`Device::save`] wrote.
     ///
     /// # Errors
-    /// Where the bytes are no snapshot, of another version, or damaged.
+    /// Where the bytes are no snapshot, of another version, damaged, or describe a state that no
+    /// device can be in.
     pub fn load(bytes: &[u8]) -> Result<Self, SnapshotError> {
         if bytes.len() < HEADER + CHECKSUM || &bytes[..8] != MAGIC {
             return Err(SnapshotError::NotASnapshot);
@@ -63,7 +68,15 @@ impl Device {
         if checksum(content).to_le_bytes() != sum {
             return Err(SnapshotError::Damaged);
         }
-        postcard::from_bytes(&content[HEADER..]).map_err(|e| SnapshotError::Content(e.to_string()))
+        // Lists grow with the bytes that are there, whatever length they claim.
+        let (device, rest) = postcard::take_from_bytes::<Device>(&content[HEADER..])
+            .map_err(|e| SnapshotError::Content(e.to_string()))?;
+        if !rest.is_empty() {
+            let message = format!("{} bytes follow its end", rest.len());
+            return Err(SnapshotError::Content(message));
+        }
+        device.audit()?;
+        Ok(device)
     }
 }
 

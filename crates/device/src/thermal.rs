@@ -4,6 +4,7 @@
 //! Left out: the flash's own temperature (it is taken to be the case's), airflow, the reader's
 //! heat, the dependence of leakage on temperature.
 
+use crate::invariant::{Checked, check_number, check_sum, ensure};
 use crate::profile::schema::{PowerSection, ThermalSection};
 use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
@@ -12,6 +13,9 @@ use serde::{Deserialize, Serialize};
 pub(crate) const STEP: Nanos = Nanos(100_000_000);
 /// Interval at which the firmware sets the throttle.
 const FIRMWARE_STEPS: u32 = 10;
+
+/// Hotter than any profile makes a device, °C.
+const MOST_C: f64 = 1e12;
 
 /// State of the thermal model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -63,6 +67,20 @@ impl Thermal {
         let s = &self.section;
         let hot = (celsius - s.throttle_start_c) / (s.throttle_full_c - s.throttle_start_c);
         1.0 - hot.clamp(0.0, 1.0) * (1.0 - s.throttle_clock)
+    }
+
+    /// Checks that temperatures and clock are possible ones.
+    pub(crate) fn audit(&self, section: &ThermalSection, power: &PowerSection) -> Checked {
+        ensure!(
+            self.section == *section
+                && self.controller_share == power.controller_share
+                && self.steps < FIRMWARE_STEPS,
+            "the thermal network is not that of the profile"
+        );
+        check_number("the controller, °C,", self.controller_c, -300.0, MOST_C)?;
+        check_number("the case, °C,", self.case_c, -300.0, MOST_C)?;
+        check_number("the clock", self.clock, section.throttle_clock, 1.0)?;
+        check_sum("steps", self.warning_steps.max(self.critical_steps))
     }
 
     /// Share of the clock that throttling leaves.

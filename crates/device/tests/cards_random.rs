@@ -32,7 +32,7 @@ fn run(d: &mut Device, steps: &[Step], depth: usize) -> Result<Vec<Completion>, 
             outstanding -= done.len();
             all.append(&mut done);
         }
-        d.audit().map_err(TestCaseError::fail)?;
+        prop_assert_eq!(d.audit(), Ok(()));
     }
     while outstanding > 0 {
         d.advance(Nanos::MAX, &mut done);
@@ -68,7 +68,7 @@ proptest! {
             prop_assert!(c.completed >= c.submitted);
         }
         prop_assert!(completions.is_sorted_by_key(|c| c.completed));
-        d.audit().map_err(TestCaseError::fail)?;
+        prop_assert_eq!(d.audit(), Ok(()));
         prop_assert_eq!(run(&mut device(), &steps, depth)?, completions, "the same again");
     }
 }

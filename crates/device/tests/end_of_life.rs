@@ -154,7 +154,7 @@ fn cases(most: u32) -> ProptestConfig {
 }
 
 proptest! {
-    #![proptest_config(cases(300))]
+    #![proptest_config(cases(200))]
 
     #[test]
     fn a_worn_out_page_mapped_device_becomes_read_only(

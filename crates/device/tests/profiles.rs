@@ -363,3 +363,45 @@ fn a_full_device_can_be_preconditioned_and_still_writes() {
     assert!(d.counters().collected.0 > 0, "collection starts");
     support::sound(&d);
 }
+
+#[test]
+fn values_that_are_no_numbers_are_refused_at_every_key() {
+    let mut seen = std::collections::BTreeSet::new();
+    let devices = library::DEVICES.iter().map(|e| (true, e));
+    for (is_device, entry) in devices.chain(library::HOSTS.iter().map(|e| (false, e))) {
+        let mut table = "";
+        for (number, line) in entry.text.lines().enumerate() {
+            if line.starts_with('[') {
+                table = line;
+            }
+            let Some((key, value)) = line.split_once(" = ") else {
+                continue;
+            };
+            let value = value.split('#').next().unwrap_or_default();
+            let is_number = |t: &&str| t.contains('.') && t.parse::<f64>().is_ok();
+            let mut words = value.split(['[', ']', ',', ' ']);
+            let Some(found) = words.find(is_number) else {
+                continue;
+            };
+            if value.contains('"') || !seen.insert((is_device, table, key)) {
+                continue;
+            }
+            for wrong in ["nan", "-nan", "inf", "-inf"] {
+                let changed = line.replacen(found, wrong, 1);
+                let mut lines: Vec<&str> = entry.text.lines().collect();
+                lines[number] = &changed;
+                let text = lines.join("\n");
+                let faults = if is_device {
+                    parse_profile("file", &text).map(drop)
+                } else {
+                    parse_host("file", &text).map(drop)
+                };
+                let faults = faults.expect_err(&format!("{}: {changed}", entry.name));
+                let own = faults.iter().find(|f| f.line == number + 1);
+                let own = own.unwrap_or_else(|| panic!("{}: {changed}: {faults:?}", entry.name));
+                assert!(own.key.contains(key.trim()), "{own}");
+            }
+        }
+    }
+    assert!(seen.len() > 60, "{}", seen.len());
+}

@@ -4,6 +4,7 @@
 
 use super::geometry::CardGeometry;
 use crate::attachment::Attachment;
+use crate::invariant::{Checked, ensure};
 use crate::profile::card::CardSection;
 use crate::profile::schema::Acknowledge;
 use serde::{Deserialize, Serialize};
@@ -98,6 +99,30 @@ impl Buffer {
     /// Takes back data that could not be programmed, as long as there is power.
     pub(super) fn keep(&mut self, held: Held) {
         self.held.push_back(held);
+    }
+
+    /// Checks that it is the buffer of this card and holds pieces of pages of it.
+    pub(super) fn audit(&self, fresh: &Buffer, sectors: u64) -> Checked {
+        let own = |b: &Buffer| {
+            (
+                b.pages_most,
+                b.write_back,
+                b.overlaps,
+                b.pages,
+                b.page_sectors,
+            )
+        };
+        ensure!(
+            own(self) == own(fresh),
+            "the card's RAM is not that of its profile"
+        );
+        let possible = |h: &Held| h.from < h.to && h.to <= sectors;
+        ensure!(
+            self.held.len() <= self.pages_most + 2 && self.held.iter().all(possible),
+            "{} pieces of pages are in RAM",
+            self.held.len()
+        );
+        Ok(())
     }
 
     /// Gives up everything that is held back.

@@ -8,6 +8,7 @@ use super::geometry::CardGeometry;
 use super::open::{Manner, OpenAu};
 use super::physical::{Physical, Which};
 use super::work::Work;
+use crate::invariant::{Checked, check_sum, ensure};
 use crate::profile::card::{CardSection, OutOfOrder};
 use crate::random::Random;
 use crate::reliability::Reliability;
@@ -25,7 +26,7 @@ pub(super) struct Around<'a> {
 }
 
 /// The FAT area.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Fat {
     first: u32,
     aus: u32,
@@ -420,35 +421,122 @@ impl Map {
         self.open.iter().any(|(o, _)| o.au == au)
     }
 
-    /// Every physical AU is in exactly one place.
-    pub(super) fn audit(&self) -> Result<(), String> {
-        let mut owners = vec![0u32; self.physical.len() as usize];
+    /// Checks every list and count, and that every physical AU is in exactly one place. `fresh` is the
+    /// map of a card that was never used.
+    pub(super) fn audit(&self, fresh: &Map, now: Nanos) -> Checked {
+        ensure!(
+            self.is_like(fresh),
+            "the translation is not that of the profile"
+        );
+        let g = &self.geometry;
+        self.physical.audit(g.physical_aus, g.logical_aus, now)?;
+        self.audit_places()?;
+        self.audit_owners()?;
+        self.open
+            .iter()
+            .try_for_each(|(open, _)| open.audit(self.manner(open.au)))
+    }
+
+    /// Whether the lists are as long as such a card needs.
+    pub(super) fn fits(&self, geometry: &CardGeometry) -> bool {
+        self.geometry == *geometry
+            && self.table.len() == geometry.logical_aus as usize
+            && self.physical.len() == geometry.physical_aus
+    }
+
+    /// Whether two maps are of cards with the same profile.
+    fn is_like(&self, other: &Map) -> bool {
+        let own = |m: &Map| {
+            let limits = (m.data_open_most, m.states_most, m.debts_most);
+            let small = (m.small_up_to, m.cluster_pages);
+            let wear = (m.wear_spread, m.wear_batch, m.refresh_reads);
+            (m.blocks_of_au, m.data_manner, limits, small, wear)
+        };
+        self.geometry == other.geometry
+            && self.table.len() == other.table.len()
+            && own(self) == own(other)
+            && self.fat == other.fat
+    }
+
+    /// Every AU that a list names exists, and no list is longer than the card allows.
+    fn audit_places(&self) -> Checked {
+        let aus = self.geometry.logical_aus;
+        let named = self.open.iter().map(|(open, _)| open.au);
+        let named = named
+            .chain(self.states.iter().copied())
+            .chain(self.debts.iter().map(|debt| debt.au));
+        for au in named {
+            ensure!(au < aus, "AU {au} is not one of the {aus}");
+        }
+        let is_fat = |au: u32| self.fat.as_ref().is_some_and(|f| f.covers(au));
+        let fat = self.open.iter().filter(|(open, _)| is_fat(open.au)).count();
+        let fat_most = self.fat.as_ref().map_or(0, |f| f.open_most as usize);
+        ensure!(
+            fat <= fat_most
+                && self.open.len() - fat <= self.data_open_most as usize
+                && self.states.len() <= self.states_most
+                && self.debts.len() <= self.debts_most as usize,
+            "{} AUs are open, {} states are in RAM and {} merges put off",
+            self.open.len(),
+            self.states.len(),
+            self.debts.len()
+        );
+        // Superblocks are counted beside pages.
+        let g = &self.geometry;
+        let most = g
+            .au_pages
+            .saturating_add(g.au_superblocks)
+            .saturating_mul(2);
+        for debt in &self.debts {
+            debt.work.audit(most)?;
+            ensure!(
+                debt.at_once <= most,
+                "{} pages of a merge cannot wait",
+                debt.at_once
+            );
+        }
+        let latest = self.open.iter().map(|(open, _)| open.last_used).max();
+        ensure!(
+            latest.unwrap_or(0) <= self.uses,
+            "an AU was used after {} uses",
+            self.uses
+        );
+        check_sum("uses", self.uses)
+    }
+
+    fn audit_owners(&self) -> Checked {
+        let physical_aus = self.physical.len();
+        let mut owners = vec![0u32; physical_aus as usize];
         let held = self.table.iter().filter(|p| **p != UNMAPPED);
         for physical in held.chain(self.open.iter().map(|(_, fresh)| fresh)) {
-            owners[*physical as usize] += 1;
+            let count = owners.get_mut(*physical as usize);
+            ensure!(
+                count.is_some() && !self.physical.is_out_of_use(*physical),
+                "physical AU {physical} is in use, and free, retired or not there"
+            );
+            if let Some(count) = count {
+                *count += 1;
+            }
         }
         if let Some(twice) = owners.iter().position(|n| *n > 1) {
-            return Err(format!(
+            ensure!(
+                false,
                 "physical AU {twice} is in use {} times",
                 owners[twice]
-            ));
+            );
         }
+        let mut open: Vec<u32> = self.open.iter().map(|(open, _)| open.au).collect();
+        open.sort_unstable();
+        ensure!(
+            open.is_sorted_by(|a, b| a < b),
+            "an AU is open twice: {open:?}"
+        );
         let used: u32 = owners.iter().sum();
         let (free, retired) = (self.physical.free(), self.physical.retired());
-        if used + free + retired != self.physical.len() {
-            return Err(format!(
-                "{used} physical AUs in use, {free} free and {retired} retired are not the {} there are",
-                self.physical.len()
-            ));
-        }
-        if let Some(both) =
-            (0..self.physical.len()).find(|i| owners[*i as usize] > 0 && self.physical.is_free(*i))
-        {
-            return Err(format!("physical AU {both} is in use and free"));
-        }
-        for (open, _) in &self.open {
-            open.audit(self.manner(open.au))?;
-        }
+        ensure!(
+            used + free + retired == physical_aus,
+            "{used} physical AUs in use, {free} free and {retired} retired are not the {physical_aus} there are"
+        );
         Ok(())
     }
 }

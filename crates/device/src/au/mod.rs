@@ -6,6 +6,7 @@
 //! Left out: what the stored data is (as everywhere in this crate); reads that overtake the
 //! programs of a write-back buffer.
 
+mod audit;
 mod buffer;
 mod geometry;
 mod map;
@@ -220,9 +221,13 @@ impl AuDevice {
         self.now
     }
 
+    fn is_in_range(&self, command: &Command) -> bool {
+        let end = command.lba.offset().0.saturating_add(command.bytes().0);
+        end <= self.identity.capacity_bytes
+    }
+
     fn new_pending(&mut self, command: Command, at: Nanos) -> u32 {
-        let end = (command.lba.offset().0).saturating_add(command.bytes().0);
-        let status = if end <= self.identity.capacity_bytes {
+        let status = if self.is_in_range(&command) {
             Status::Ok
         } else {
             Status::LbaOutOfRange

@@ -9,6 +9,7 @@
 //! what was written in order) or a **full merge** (all pages are copied to another block).
 
 use super::work::Work;
+use crate::invariant::{Checked, ensure};
 use crate::profile::card::OutOfOrder;
 use serde::{Deserialize, Serialize};
 
@@ -420,28 +421,56 @@ impl OpenAu {
     }
 
     /// What must hold at any time.
-    pub(super) fn audit(&self, manner: &Manner) -> Result<(), String> {
+    pub(super) fn audit(&self, manner: &Manner) -> Checked {
+        let fresh = OpenAu::new(self.au, self.has_old, manner, self.last_used);
+        ensure!(
+            self.logged.len() == fresh.logged.len() && self.older.len() == fresh.older.len(),
+            "AU {} has marks for other pages",
+            self.au
+        );
         let counted: u32 = self.logged.iter().map(|w| w.count_ones()).sum();
-        if counted != self.logged_count || counted > self.log_used {
-            return Err(format!(
-                "AU {}: {counted} pages are marked as logged, {} counted, {} pages of the log used",
-                self.au, self.logged_count, self.log_used
-            ));
-        }
+        ensure!(
+            counted == self.logged_count && counted <= self.log_used,
+            "AU {}: {counted} pages are marked as logged, {} counted, {} pages of the log used",
+            self.au,
+            self.logged_count,
+            self.log_used
+        );
         let both = self.logged.iter().zip(&self.older).any(|(a, b)| a & b != 0);
         let older: u32 = self.older.iter().map(|w| w.count_ones()).sum();
-        if both || older != self.older_count || older + counted > manner.au_pages {
-            return Err(format!(
-                "AU {}: {older} pages are marked as older, {} counted, beside {counted} in the log",
-                self.au, self.older_count
-            ));
-        }
-        if self.next > manner.au_pages || self.log_used > manner.log_pages {
-            return Err(format!(
-                "AU {}: {} pages in order and {} in the log are more than it holds",
-                self.au, self.next, self.log_used
-            ));
-        }
+        ensure!(
+            !both && older == self.older_count && older + counted <= manner.au_pages,
+            "AU {}: {older} pages are marked as older, {} counted, beside {counted} in the log",
+            self.au,
+            self.older_count
+        );
+        let beyond = |marks: &[u64]| {
+            let rest = manner.au_pages % 64;
+            rest > 0 && marks.last().is_some_and(|word| word >> rest != 0)
+        };
+        ensure!(
+            !beyond(&self.logged) && !beyond(&self.older),
+            "AU {}: pages beyond its end are marked",
+            self.au
+        );
+        ensure!(
+            self.next <= manner.au_pages && self.log_used <= manner.log_pages,
+            "AU {}: {} pages in order and {} in the log are more than it holds",
+            self.au,
+            self.next,
+            self.log_used
+        );
+        let room = self.next < manner.au_pages || manner.out_of_order == OutOfOrder::Map;
+        ensure!(
+            self.filled < manner.page_sectors
+                && self.parts <= manner.partial_programs.max(1)
+                && self.filling < manner.au_pages.max(1)
+                && (self.filled == 0 || room),
+            "AU {}: {} sectors of a page are filled in {} parts",
+            self.au,
+            self.filled,
+            self.parts
+        );
         Ok(())
     }
 }

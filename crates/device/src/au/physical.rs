@@ -3,6 +3,7 @@
 //! taken out of service as a whole.
 
 use crate::ftl::blocks::{State, Superblock};
+use crate::invariant::{Checked, check_sum, ensure};
 use crate::random::Random;
 use crate::reliability::Reliability;
 use nandscope_units::Nanos;
@@ -123,8 +124,41 @@ impl Physical {
         (u64::from(left) * 100 / u64::from(self.initial_free.max(1))).min(100) as u8
     }
 
-    pub(super) fn is_free(&self, index: u32) -> bool {
-        self.free.contains(&(self.erases_of(index), index))
+    /// Checks the counts; `needed` of `aus` hold data when the card is full.
+    pub(super) fn audit(&self, aus: u32, needed: u32, now: Nanos) -> Checked {
+        let count = |state: State| self.all.iter().filter(|b| b.state == state).count();
+        ensure!(
+            self.all.len() == aus as usize
+                && (self.needed, self.initial_free) == (needed, aus.saturating_sub(needed))
+                && self.retired as usize == count(State::Retired)
+                && self.free.len() == count(State::Free)
+                && self.retired as usize + self.free.len() + count(State::Closed) == aus as usize,
+            "{} physical AUs, {} of them free and {} retired, are not those of the card",
+            self.all.len(),
+            self.free.len(),
+            self.retired
+        );
+        for (erases, index) in &self.free {
+            let block = self.all.get(*index as usize);
+            ensure!(
+                block.is_some_and(|b| b.state == State::Free && b.erases == *erases),
+                "the free AU {index} is listed with {erases} erases"
+            );
+        }
+        let most = self.all.iter().map(|b| b.erases).max().unwrap_or(0);
+        ensure!(
+            self.most_erases == most,
+            "the most worn AU has {most} erases, not {}",
+            self.most_erases
+        );
+        check_sum("erases", self.erases)?;
+        self.all.iter().try_for_each(|block| block.audit(now))
+    }
+
+    /// Whether an AU is free, retired, or not there at all.
+    pub(super) fn is_out_of_use(&self, index: u32) -> bool {
+        let block = self.all.get(index as usize);
+        block.is_none_or(|block| block.state != State::Closed)
     }
 }
 

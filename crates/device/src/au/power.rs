@@ -3,6 +3,7 @@
 
 use super::AuDevice;
 use super::times::Effort;
+use crate::invariant::{Checked, check_near, ensure};
 use crate::meter::FlashUse;
 use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
@@ -45,6 +46,25 @@ impl Spans {
             sum.bus_bytes += (span.bus_bytes as f64 * share) as u64;
         }
         sum
+    }
+
+    /// Checks that what is under way ends, and what it draws can be added up.
+    pub(super) fn audit(&self, now: Nanos) -> Checked {
+        self.done.audit()?;
+        for span in &self.under_way {
+            check_near("the end of flash work", span.to, now)?;
+            let own = FlashUse {
+                energy_j: span.energy_j,
+                bus_bytes: span.bus_bytes,
+            };
+            own.audit()?;
+            ensure!(
+                span.bus_bytes <= 1 << 50 && self.under_way.len() < 1 << 11,
+                "flash work moves {} bytes",
+                span.bus_bytes
+            );
+        }
+        Ok(())
     }
 
     /// Adds up what is over.

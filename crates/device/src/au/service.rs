@@ -7,6 +7,7 @@ use super::times::{Effort, Extent};
 use super::work::Work;
 use crate::attachment::link_time;
 use crate::command::{CommandKind, Status};
+use crate::invariant::{Checked, check_near};
 use nandscope_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +31,13 @@ pub(super) struct WriteStream {
     pub(super) unbroken: bool,
     /// The host keeps it open.
     open: bool,
+}
+
+impl ReadStream {
+    /// Checks that it is not ahead of time.
+    pub(super) fn audit(&self, now: Nanos) -> Checked {
+        check_near("the end of a read", self.flash_done, now)
+    }
 }
 
 impl AuDevice {

@@ -11,7 +11,7 @@ use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
 
 /// Times of one page, and of one more page in a run, ns; energies of both, J.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Cost {
     first: f64,
     next: f64,
@@ -29,7 +29,7 @@ impl Cost {
 }
 
 /// Times of reading, ns, and energies, J.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct ReadTimes {
     page_ns: f64,
     array_ns: f64,
@@ -55,7 +55,7 @@ pub(super) struct Extent {
 }
 
 /// Times of a card on its present interface at its present clock.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Times {
     write: Cost,
     moving: Cost,

@@ -1,6 +1,7 @@
 //! What the flash has to do for a command, counted in pages: the translation layer says what,
 //! [`super::times`] says how long it takes.
 
+use crate::invariant::{Checked, ensure};
 use serde::{Deserialize, Serialize};
 
 /// Flash work. A page is a program unit: a page on every plane of a die.
@@ -62,6 +63,28 @@ impl Work {
     /// Pages that go from one place in flash to another.
     pub(super) fn moved(&self) -> u32 {
         self.merged + self.relocated
+    }
+
+    /// Checks that the counts are those of one AU, or of all its merges: at most so many pages each.
+    pub(super) fn audit(&self, most: u32) -> Checked {
+        let counts = [
+            self.programs,
+            self.slc_programs,
+            self.slc_merged,
+            self.fills,
+            self.merged,
+            self.relocated,
+            self.clusters,
+            self.erases,
+            self.switches,
+        ];
+        ensure!(
+            counts.iter().all(|n| *n <= most)
+                && self.slc_programs <= self.programs
+                && self.slc_merged <= self.merged,
+            "a merge that was put off is larger than its AU: {self:?}"
+        );
+        Ok(())
     }
 
     pub(super) fn is_none(&self) -> bool {

@@ -3,10 +3,14 @@
 //! blocks; as many superblocks are lost as the worst plane has bad blocks.
 
 use crate::geometry::Geometry;
+use crate::invariant::{Checked, check_sum, ensure};
 use crate::random::Random;
 use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
+
+/// No block lives that long.
+const MOST_ERASES: u32 = 1 << 30;
 
 /// Where a superblock is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,8 +36,6 @@ pub(crate) struct Superblock {
     pub(crate) reads: u32,
     /// Programs that are not done yet.
     pub(crate) programs_pending: u32,
-    /// Relocation jobs that still hold data from here.
-    pub(crate) moves_pending: u32,
     /// Order of closing.
     pub(crate) closed_order: u64,
     /// When it was closed, for the retention of its data.
@@ -54,12 +56,24 @@ impl Superblock {
             erases: 0,
             reads: 0,
             programs_pending: 0,
-            moves_pending: 0,
             closed_order: 0,
             closed_at: Nanos::ZERO,
             safe_reads: 0,
             safe_until: Nanos::ZERO,
         }
+    }
+}
+
+impl Superblock {
+    /// Checks what holds for a block by itself.
+    pub(crate) fn audit(&self, now: Nanos) -> Checked {
+        ensure!(
+            self.erases <= MOST_ERASES && self.closed_at <= now,
+            "a block with {} cycles was closed at {}",
+            self.erases,
+            self.closed_at
+        );
+        Ok(())
     }
 }
 
@@ -174,6 +188,26 @@ impl Superblocks {
         block.safe_reads = 0;
         block.safe_until = Nanos::ZERO;
         self.free.insert((block.erases, superblock));
+    }
+
+    /// Checks what a recount cannot: that there are as many as good blocks make, and that no count
+    /// is beyond what a block can have seen.
+    pub(crate) fn audit(&self, geometry: &Geometry, bad_percent: f64, now: Nanos) -> Checked {
+        let good = geometry.expected_good_superblocks(bad_percent);
+        ensure!(
+            self.len() == good,
+            "{} superblocks, and the flash makes {good}",
+            self.len()
+        );
+        ensure!(
+            self.spare_blocks <= self.initial_spare_blocks
+                && self.initial_spare_blocks <= geometry.blocks_per_plane,
+            "{} of {} spare blocks are left",
+            self.spare_blocks,
+            self.initial_spare_blocks
+        );
+        check_sum("erases", self.erases)?;
+        self.all.iter().try_for_each(|block| block.audit(now))
     }
 
     /// Erase cycles: least, mean and most of all superblocks that are in use.

@@ -98,7 +98,7 @@ impl Programmed {
 }
 
 /// How the SLC cache is governed, in superblocks.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct SlcPolicy {
     fixed: u32,
     most: u32,
@@ -106,6 +106,68 @@ struct SlcPolicy {
     lent: u32,
     /// Superblocks of unmapped capacity that it may not take up.
     reserve: u32,
+}
+
+/// What follows from the profile and the number of superblocks alone.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct Layout {
+    /// Logical units: the host's, pages of the map, pages of its journal.
+    logical: u32,
+    map_base: u32,
+    map_pages: u32,
+    /// Pages of the map that are at hand, where not all of them are.
+    window_slots: Option<u32>,
+    journal_base: u32,
+    journal_units: u32,
+    journal_entries: u32,
+    policy: CollectionPolicy,
+    collection_start: u32,
+    slc: SlcPolicy,
+    /// Superblocks beyond the logical capacity.
+    spare: u32,
+}
+
+impl Layout {
+    fn new(ftl: &FtlSection, geometry: &Geometry, superblocks: u32) -> Self {
+        let map_in_flash = ftl.map.location != MapLocation::Dram;
+        let journal = ftl.journal_entries > 0;
+        let metadata = geometry.metadata_units(map_in_flash, journal);
+        let logical = geometry.user_units + metadata;
+        let journal_units = if journal {
+            JOURNAL_UNITS.min(geometry.native.superblock_units)
+        } else {
+            0
+        };
+        let entries_per_unit = geometry.unit_bytes / 4;
+        let map_pages = geometry.user_units.div_ceil(entries_per_unit);
+        let window_slots = ftl.map.window_kib.map(|kib| {
+            let slots = u64::from(kib) * 1024 / u64::from(geometry.unit_bytes);
+            slots.min(u64::from(map_pages)) as u32
+        });
+        let spare = superblocks.saturating_sub(logical.div_ceil(geometry.native.superblock_units));
+        let slc = ftl
+            .slc_cache
+            .as_ref()
+            .map_or(SlcPolicy::default(), |s| SlcPolicy {
+                fixed: geometry.slc_superblocks_for(s.static_gb),
+                most: geometry.slc_superblocks_for(s.static_gb + s.dynamic_gb),
+                lent: (f64::from(spare) * s.lends_spare_percent / 100.0) as u32,
+                reserve: geometry.native_superblocks_in(s.reserve_gb),
+            });
+        Layout {
+            logical,
+            map_base: geometry.user_units,
+            map_pages,
+            window_slots,
+            journal_base: logical - journal_units,
+            journal_units,
+            journal_entries: ftl.journal_entries,
+            policy: ftl.collection,
+            collection_start: ftl.collection_start,
+            slc,
+            spare,
+        }
+    }
 }
 
 /// The log.
@@ -125,17 +187,9 @@ pub(crate) struct Log {
     /// Superblocks without valid data that wait for their erasure.
     dead: Vec<u32>,
     window: Option<Window>,
-    map_base: u32,
-    journal_base: u32,
-    journal_units: u32,
+    layout: Layout,
     journal_next: u32,
-    journal_entries: u32,
     entries_pending: u32,
-    policy: CollectionPolicy,
-    collection_start: u32,
-    slc: SlcPolicy,
-    /// Superblocks beyond the logical capacity.
-    spare: u32,
     closings: u64,
     /// When the device became read-only: it had too few blocks left to collect with.
     read_only_since: Option<Nanos>,
@@ -154,49 +208,20 @@ impl Log {
         random: &mut Random,
     ) -> Self {
         let blocks = Superblocks::new(&geometry, profile.nand.factory_bad_percent, random);
-        let map_in_flash = ftl.map.location != MapLocation::Dram;
-        let journal = ftl.journal_entries > 0;
-        let metadata = geometry.metadata_units(map_in_flash, journal);
-        let logical = geometry.user_units + metadata;
-        let journal_units = if journal {
-            JOURNAL_UNITS.min(geometry.native.superblock_units)
-        } else {
-            0
-        };
-        let entries_per_unit = geometry.unit_bytes / 4;
-        let map_pages = geometry.user_units.div_ceil(entries_per_unit);
-        let window = ftl.map.window_kib.map(|kib| {
-            let slots =
-                (u64::from(kib) * 1024 / u64::from(geometry.unit_bytes)).min(u64::from(map_pages));
-            Window::new(slots as u32, map_pages)
-        });
         let superblocks = blocks.len();
         let native_units = geometry.native.superblock_units;
-        let spare = superblocks.saturating_sub(logical.div_ceil(native_units));
-        let slc = ftl
-            .slc_cache
-            .as_ref()
-            .map_or(SlcPolicy::default(), |s| SlcPolicy {
-                fixed: geometry.slc_superblocks_for(s.static_gb),
-                most: geometry.slc_superblocks_for(s.static_gb + s.dynamic_gb),
-                lent: (f64::from(spare) * s.lends_spare_percent / 100.0) as u32,
-                reserve: geometry.native_superblocks_in(s.reserve_gb),
-            });
+        let layout = Layout::new(ftl, &geometry, superblocks);
         let mut log = Log {
             read_only_since: None,
             collected_since_host: 0,
-            map: Map::new(logical, superblocks * native_units),
+            map: Map::new(layout.logical, superblocks * native_units),
             victims: Victims::new(superblocks, native_units),
-            spare,
-            map_base: geometry.user_units,
-            journal_base: logical - journal_units,
-            journal_units,
+            window: layout
+                .window_slots
+                .map(|slots| Window::new(slots, layout.map_pages)),
+            layout,
             journal_next: 0,
-            journal_entries: ftl.journal_entries,
             entries_pending: 0,
-            policy: ftl.collection,
-            collection_start: ftl.collection_start,
-            slc,
             slc_closed: VecDeque::new(),
             slc_count: 0,
             host: None,
@@ -204,7 +229,6 @@ impl Log {
             victim: None,
             refresh_queue: VecDeque::new(),
             dead: Vec::new(),
-            window,
             closings: 0,
             collections_in_row: 0,
             programmed: Programmed::default(),

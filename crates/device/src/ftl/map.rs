@@ -5,6 +5,7 @@
 //! zeroed memory, which the system hands out page by page as it is written to.
 
 use crate::geometry::{Ppa, UNMAPPED};
+use crate::invariant::{Checked, ensure};
 use prefetch_index::prefetch_index;
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +30,7 @@ impl Map {
     }
 
     /// Logical units that are mapped.
+    #[cfg(test)]
     pub(crate) fn mapped(&self) -> u32 {
         self.mapped
     }
@@ -102,15 +104,12 @@ impl Map {
     }
 
     /// Which logical unit was written at a physical one.
+    #[cfg(test)]
     pub(crate) fn owner(&self, ppa: Ppa) -> u32 {
         self.inverse[ppa as usize]
     }
 
-    /// Logical units, mapped or not.
-    pub(crate) fn logical_units(&self) -> u32 {
-        self.forward.len() as u32
-    }
-
+    #[cfg(test)]
     pub(crate) fn is_valid(&self, ppa: Ppa) -> bool {
         self.valid[ppa as usize / 64] >> (ppa % 64) & 1 == 1
     }
@@ -127,6 +126,55 @@ impl Map {
             ppa = (ppa / 64 + 1).checked_mul(64)?;
         }
         None
+    }
+
+    /// Checks that the tables have their sizes and that both directions agree: every valid place is
+    /// that of the unit which it names, and there are as many as mapped units. `valid` counts them
+    /// per `per_superblock` places.
+    pub(crate) fn audit(&self, logical: u32, per_superblock: u32, valid: &mut [u32]) -> Checked {
+        let physical = valid.len() * per_superblock as usize;
+        ensure!(
+            self.forward.len() == logical as usize
+                && self.inverse.len() == physical
+                && self.valid.len() == physical.div_ceil(64),
+            "the map has {} logical and {} physical units, and the device {logical} and {physical}",
+            self.forward.len(),
+            self.inverse.len()
+        );
+        let mut marked = 0;
+        for (number, word) in self.valid.iter().enumerate() {
+            // The entries lie anywhere in memory: they are fetched while those before are checked.
+            let mut bits = *word;
+            while bits != 0 {
+                let ppa = number * 64 + bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                ensure!(
+                    ppa < physical,
+                    "a place beyond the flash is marked as valid"
+                );
+                prefetch_index(&self.forward, self.inverse[ppa] as usize);
+            }
+            let mut bits = *word;
+            while bits != 0 {
+                let ppa = number * 64 + bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                let owner = self.inverse[ppa];
+                let place = self.forward.get(owner as usize).map(|place| !place);
+                ensure!(
+                    place.is_some_and(|place| place as usize == ppa),
+                    "place {ppa} holds unit {owner}, which lies at {place:?}"
+                );
+                valid[ppa / per_superblock as usize] += 1;
+                marked += 1;
+            }
+        }
+        let mapped = self.forward.iter().filter(|p| **p != !UNMAPPED).count();
+        ensure!(
+            mapped == marked && mapped == self.mapped as usize,
+            "{mapped} units are mapped, {} were counted, and {marked} places are valid",
+            self.mapped
+        );
+        Ok(())
     }
 
     #[inline]

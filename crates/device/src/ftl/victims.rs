@@ -2,6 +2,7 @@
 //! without a search: a list per count of valid units, and a cursor at the lowest that may be
 //! occupied.
 
+use crate::invariant::{Checked, ensure};
 use serde::{Deserialize, Serialize};
 
 const NONE: u32 = u32::MAX;
@@ -101,6 +102,40 @@ impl Victims {
     pub(crate) fn listed_under(&self, superblock: u32) -> Option<u32> {
         let count = self.links[superblock as usize].count;
         (count != NONE).then_some(count)
+    }
+
+    /// Checks that every listed superblock is in the list of its count, exactly once.
+    pub(crate) fn audit(&self, superblocks: u32, units: u32) -> Checked {
+        ensure!(
+            self.heads.len() == units as usize + 1 && self.links.len() == superblocks as usize,
+            "the lists of victims are for other superblocks"
+        );
+        let mut found = 0;
+        for (count, head) in self.heads.iter().enumerate() {
+            let (mut previous, mut at) = (NONE, *head);
+            ensure!(
+                at == NONE || self.lowest as usize <= count,
+                "a victim with {count} units lies below the lowest ({})",
+                self.lowest
+            );
+            while at != NONE {
+                let links = self.links.get(at as usize);
+                ensure!(
+                    links.is_some_and(|l| l.count as usize == count && l.previous == previous)
+                        && found < self.members,
+                    "victim {at} is not listed under {count} units"
+                );
+                found += 1;
+                (previous, at) = (at, links.map_or(NONE, |l| l.next));
+            }
+        }
+        let members = self.iter().count();
+        ensure!(
+            found == self.members && members == self.members as usize,
+            "{members} victims, {} were counted and {found} found",
+            self.members
+        );
+        Ok(())
     }
 
     /// All members.

@@ -2,6 +2,7 @@
 //! in a window, replaced by the clock algorithm (second chance). A page that was changed must be
 //! written back when it goes.
 
+use crate::invariant::{Checked, ensure};
 use serde::{Deserialize, Serialize};
 
 const ABSENT: u32 = u32::MAX;
@@ -73,6 +74,38 @@ impl Window {
         Lookup::Miss {
             write_back: (old.page != ABSENT && old.changed).then_some(old.page),
         }
+    }
+
+    /// Checks that pages and slots name each other.
+    pub(crate) fn audit(&self, slots: u32, pages: u32) -> Checked {
+        ensure!(
+            self.slots.len() == slots.max(1) as usize
+                && self.slot_of.len() == pages as usize
+                && self.hand < self.slots.len(),
+            "the window on the map has {} slots for {} pages",
+            self.slots.len(),
+            self.slot_of.len()
+        );
+        let held = self
+            .slots
+            .iter()
+            .enumerate()
+            .filter(|(_, s)| s.page != ABSENT);
+        let mut count = 0;
+        for (number, slot) in held {
+            ensure!(
+                self.slot_of.get(slot.page as usize) == Some(&(number as u32)),
+                "page {} of the map is not in slot {number}",
+                slot.page
+            );
+            count += 1;
+        }
+        let present = self.slot_of.iter().filter(|slot| **slot != ABSENT).count();
+        ensure!(
+            present == count,
+            "{present} pages of the map are at hand, {count} slots are taken"
+        );
+        Ok(())
     }
 
     fn sweep(&mut self) -> usize {

@@ -5,6 +5,8 @@
 //! channel serves transfers in the order in which they were asked for. Programs and erases take a
 //! token of the power budget, so that no more dies than allowed draw program current at once.
 
+mod audit;
+
 use super::op::{FlashOp, OpClass, Progress};
 use crate::events::{Event, EventQueue};
 use crate::profile::schema::NandSection;
@@ -85,6 +87,11 @@ struct Slot {
     next: u32,
 }
 
+/// What transfers take at a share of the clock, in 1024ths of their normal time.
+fn slowdown(share: f64) -> u64 {
+    (1024.0 / share.max(0.001) + 0.5) as u64
+}
+
 /// All dies and channels.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Array {
@@ -149,7 +156,7 @@ impl Array {
 
     /// Share of the clock that throttling leaves, 0 to 1.
     pub(crate) fn set_clock(&mut self, share: f64) {
-        self.slowdown = (1024.0 / share.max(0.001) + 0.5) as u64;
+        self.slowdown = slowdown(share);
     }
 
     /// Operations that are queued or under way.
@@ -217,7 +224,10 @@ impl Array {
                 self.release_power(now, events);
                 self.dies[d].suspends = 0;
                 let finished = self.finish(index);
-                self.start_next(d, now, events);
+                // Where it had queued for power as well, it has begun already.
+                if self.is_idle(d) {
+                    self.start_next(d, now, events);
+                }
                 Some(finished)
             }
         }
@@ -260,7 +270,7 @@ impl Array {
             && !(work_waits && self.dies[die].overtakes >= OVERTAKES_MAX)
         {
             let index = self.pop(die, true);
-            self.dies[die].overtakes += 1;
+            self.dies[die].overtakes = self.dies[die].overtakes.saturating_add(1);
             return self.start_read(die, index, Nanos::ZERO, now, events);
         }
         if self.dies[die].suspended != NONE {

@@ -4,6 +4,7 @@
 use super::PagedDevice;
 use crate::events::Event;
 use crate::ftl::log::{PageRun, ProgramUnit};
+use crate::invariant::{Checked, ensure};
 use crate::nand::{FlashOp, OpClass, Owner};
 use crate::profile::schema::FtlSection;
 use nandscope_units::Nanos;
@@ -25,6 +26,18 @@ struct Job {
     /// Units that the host may write when it is done.
     grants: u64,
 }
+
+/// Relocation jobs by what is done for them now.
+#[derive(Clone, Debug, Default)]
+pub(super) struct JobFlow {
+    /// A job for each read.
+    pub(super) reads: Vec<u32>,
+    pub(super) handled: Vec<u32>,
+    pub(super) programs: Vec<u32>,
+}
+
+/// More than a job ever grants, native units.
+const MOST_GRANTS: u64 = 1 << 36;
 
 /// State of background work.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -63,6 +76,85 @@ impl Background {
             refresh_reads: ftl.refresh_reads,
             wear_spread: ftl.wear_spread_cycles,
             paced: false,
+        }
+    }
+
+    /// Checks that every job is in exactly one place: it waits in order for its reads, or firmware is
+    /// at work on it (`handled`), or it is being programmed; `reads` names a job per read. Returns the
+    /// superblocks that the jobs have emptied, and the programs that they gather.
+    pub(super) fn audit(
+        &self,
+        ftl: &FtlSection,
+        now: Nanos,
+        flow: &JobFlow,
+    ) -> Checked<(Vec<u32>, Vec<ProgramUnit>)> {
+        let fresh = Background::new(ftl);
+        ensure!(
+            self.jobs.len() == fresh.jobs.len()
+                && (
+                    self.most,
+                    self.shares_buffer,
+                    self.takes_turns,
+                    self.idle_delay
+                ) == (
+                    fresh.most,
+                    fresh.shares_buffer,
+                    fresh.takes_turns,
+                    fresh.idle_delay
+                )
+                && (self.refresh_reads, self.wear_spread)
+                    == (fresh.refresh_reads, fresh.wear_spread)
+                && self.idle_since.is_none_or(|since| since <= now),
+            "the background work is not that of the profile"
+        );
+        let mut places = vec![0u32; self.jobs.len()];
+        let mut reads = vec![0u32; self.jobs.len()];
+        let named = self.order.iter().chain(&flow.handled).chain(&flow.programs);
+        for (list, job) in named
+            .map(|j| (false, j))
+            .chain(flow.reads.iter().map(|j| (true, j)))
+        {
+            let counts = if list { &mut reads } else { &mut places };
+            let count = counts.get_mut(*job as usize);
+            ensure!(count.is_some(), "relocation job {job} does not exist");
+            if let Some(count) = count {
+                *count += 1;
+            }
+        }
+        let (mut emptied, mut units, mut active) = (Vec::new(), Vec::new(), 0);
+        for (number, job) in self.jobs.iter().enumerate() {
+            active += u32::from(job.active);
+            ensure!(
+                places[number] == u32::from(job.active)
+                    && reads[number] == job.reads
+                    && job.unit.is_some() == job.active
+                    && (job.active || (job.emptied.is_empty() && job.grants == 0))
+                    && job.grants <= MOST_GRANTS,
+                "relocation job {number} is lost: {job:?}"
+            );
+            emptied.extend(&job.emptied);
+            units.extend(job.unit);
+        }
+        let waits = |job: &u32| self.jobs[*job as usize].reads > 0;
+        let mut later = flow.handled.iter().chain(&flow.programs);
+        ensure!(
+            active == self.active
+                && active <= self.most
+                && self.filling.is_none()
+                && self.order.front().is_none_or(waits)
+                && !later.any(waits),
+            "{active} relocation jobs are under way, {} were counted",
+            self.active
+        );
+        Ok((emptied, units))
+    }
+
+    /// Places of the write buffer that jobs take.
+    pub(super) fn buffer_units(&self, program_units: u32) -> u32 {
+        if self.shares_buffer {
+            self.active * program_units
+        } else {
+            0
         }
     }
 

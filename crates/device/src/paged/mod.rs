@@ -21,7 +21,7 @@ use crate::hostcount::HostCounters;
 use crate::meter::Meter;
 use crate::nand::{Array, ArrayTimes, Owner, Progress};
 use crate::profile::host::HostProfile;
-use crate::profile::schema::{ControllerSection, DeviceSection, FtlSection, Profile};
+use crate::profile::schema::{ControllerSection, FtlSection, Profile};
 use crate::random::Random;
 use crate::readahead::ReadAhead;
 use crate::reliability::Reliability;
@@ -54,7 +54,7 @@ struct Pending {
 /// A simulated flash device with a page-mapped log.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct PagedDevice {
-    identity: DeviceSection,
+    profile: Profile,
     serial: String,
     controller: ControllerSection,
     attachment: Attachment,
@@ -96,6 +96,16 @@ struct Scratch {
     full: Vec<ProgramUnit>,
 }
 
+/// Mapping units that the write buffer holds.
+fn buffer_units(controller: &ControllerSection, geometry: &Geometry) -> u32 {
+    (u64::from(controller.write_buffer_kib) * 1024 / u64::from(geometry.unit_bytes)) as u32
+}
+
+/// Mapping units that are read ahead.
+fn read_ahead_units(controller: &ControllerSection, geometry: &Geometry) -> u32 {
+    controller.read_ahead_kib * 1024 / geometry.unit_bytes
+}
+
 impl PagedDevice {
     /// A device fresh from the factory, attached to a host.
     ///
@@ -112,11 +122,8 @@ impl PagedDevice {
         let mut random = Random::new(seed);
         let log = Log::new(profile, ftl, geometry.clone(), &mut random);
         let attachment = Attachment::new(profile, host)?;
-        let buffer_units =
-            (u64::from(controller.write_buffer_kib) * 1024 / u64::from(geometry.unit_bytes)) as u32;
-        let ahead_units = controller.read_ahead_kib * 1024 / geometry.unit_bytes;
         let mut device = PagedDevice {
-            identity: profile.device.clone(),
+            profile: profile.clone(),
             serial: format!("NS{:010X}", random.next() >> 24),
             controller: controller.clone(),
             now: Nanos::ZERO,
@@ -131,7 +138,7 @@ impl PagedDevice {
                 geometry.native.cycles,
                 geometry.slc.cycles,
             ),
-            read_ahead: ReadAhead::new(ahead_units),
+            read_ahead: ReadAhead::new(read_ahead_units(controller, &geometry)),
             map_fetch: ftl.map.host_memory_us.map(Nanos::from_micros_f64),
             pending: Vec::new(),
             free_pending: Vec::new(),
@@ -140,7 +147,7 @@ impl PagedDevice {
             cores: vec![Nanos::ZERO; controller.cores as usize],
             link_in: Nanos::ZERO,
             link_out: Nanos::ZERO,
-            writes: Writes::new(buffer_units),
+            writes: Writes::new(buffer_units(controller, &geometry)),
             background: Background::new(ftl),
             meter: Meter::new(&profile.power),
             thermal: Thermal::new(&profile.thermal, &profile.power),
@@ -184,7 +191,7 @@ impl PagedDevice {
 
     /// Addressable capacity.
     pub(crate) fn capacity(&self) -> Bytes {
-        Bytes(self.identity.capacity_bytes)
+        Bytes(self.profile.device.capacity_bytes)
     }
 
     /// The host path in words, stage by stage.
@@ -289,19 +296,22 @@ impl PagedDevice {
 
     // ---- commands ------------------------------------------------------------------------------
 
-    fn new_pending(&mut self, command: Command, at: Nanos) -> u32 {
+    /// Whether a command lies within the device, and the logical units that it touches.
+    fn range_of(&self, command: &Command) -> (bool, u32, u32) {
         let unit = u64::from(self.log.geometry.unit_bytes);
         let start = command.lba.offset().0;
         let end = start.saturating_add(command.bytes().0);
-        let in_range = end <= self.identity.capacity_bytes;
-        let (first, units) = if in_range && end > start {
-            (
-                (start / unit) as u32,
-                (end.div_ceil(unit) - start / unit) as u32,
-            )
+        let in_range = end <= self.profile.device.capacity_bytes;
+        if in_range && end > start {
+            let first = start / unit;
+            (true, first as u32, (end.div_ceil(unit) - first) as u32)
         } else {
-            (0, 0)
-        };
+            (in_range, 0, 0)
+        }
+    }
+
+    fn new_pending(&mut self, command: Command, at: Nanos) -> u32 {
+        let (in_range, first, units) = self.range_of(&command);
         let pending = Pending {
             command,
             submitted: at,

@@ -36,7 +36,7 @@ impl PagedDevice {
             .energy_j(self.now, self.flash_use(), &self.attachment)
     }
 
-    fn flash_use(&self) -> FlashUse {
+    pub(super) fn flash_use(&self) -> FlashUse {
         FlashUse {
             energy_j: self.array.energy_j(),
             bus_bytes: self.array.bus_bytes(),

@@ -184,7 +184,7 @@ impl PagedDevice {
             class: OpClass::Read,
             urgent,
             die: run.die,
-            array_ns: run.array_ns * (1 + verdict.retries),
+            array_ns: run.array_ns.saturating_mul(1 + verdict.retries),
             bus_bytes: bytes,
             transfers: run.planes,
             owner,

@@ -21,7 +21,7 @@ impl PagedDevice {
 
     /// What the device says it is.
     pub(crate) fn identity(&self) -> Identity {
-        Identity::of(&self.identity, &self.serial, &self.attachment)
+        Identity::of(&self.profile.device, &self.serial, &self.attachment)
     }
 
     /// The health log as NVMe gives it.

@@ -4,10 +4,14 @@ use super::PagedDevice;
 use crate::command::{CommandKind, Status};
 use crate::events::Event;
 use crate::ftl::log::ProgramUnit;
+use crate::invariant::{Checked, ensure, places_in_use};
 use crate::nand::{FlashOp, OpClass, Owner};
 use crate::profile::schema::{Acknowledge, BufferRelease};
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+
+/// More than relocation ever grants, native units.
+const MOST_CREDIT: u64 = 1 << 40;
 
 /// A transfer of write data on the link.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -73,6 +77,81 @@ impl Writes {
         self.capacity.saturating_sub(self.used)
     }
 
+    /// Checks the buffer and everything that is on its way through it; `arriving` are the transfers on
+    /// the link and `programs` the operations of the array that program data of the host.
+    pub(super) fn audit(
+        &self,
+        capacity: u32,
+        arriving: &[u32],
+        programs: &[(u32, u32)],
+        superblocks: u32,
+    ) -> Checked {
+        ensure!(
+            self.capacity == capacity && self.credit.unsigned_abs() <= MOST_CREDIT,
+            "a write buffer of {} units with a credit of {}",
+            self.capacity,
+            self.credit
+        );
+        let mut waited_for =
+            places_in_use("transfers", self.transfers.len(), &self.free_transfers)?;
+        let mut in_transit = 0u64;
+        for index in arriving {
+            let place = waited_for.get_mut(*index as usize);
+            ensure!(
+                place.is_some_and(|used| std::mem::replace(used, false)),
+                "transfer {index} arrives twice or does not exist"
+            );
+            in_transit += u64::from(self.transfers[*index as usize].units);
+        }
+        ensure!(
+            !waited_for.contains(&true) && in_transit == u64::from(self.in_transit),
+            "{in_transit} units are on the link, {} were counted",
+            self.in_transit
+        );
+        let mut under_way: BTreeMap<u32, u32> = BTreeMap::new();
+        for (sequence, superblock) in programs {
+            let twice = under_way.insert(sequence.wrapping_sub(self.base), *superblock);
+            ensure!(twice.is_none(), "program {sequence} is under way twice");
+        }
+        for (offset, program) in (0u32..).zip(&self.in_flight) {
+            let found = under_way.remove(&offset);
+            ensure!(
+                found == (!program.done).then_some(program.superblock)
+                    && program.superblock < superblocks,
+                "program {offset} of the host is lost, or done twice"
+            );
+        }
+        ensure!(
+            under_way.is_empty() && self.in_flight.front().is_none_or(|p| !p.done),
+            "programs of the host are under way that nobody waits for"
+        );
+        let most = self.in_flight.len() as u32;
+        let until = |(sequence, _): &(u32, u32)| sequence.wrapping_sub(self.base);
+        ensure!(
+            self.durable_waiters
+                .iter()
+                .all(|w| (1..=most).contains(&until(w)))
+                && self.durable_waiters.iter().is_sorted_by_key(until),
+            "commands wait for programs that are not under way"
+        );
+        Ok(())
+    }
+
+    /// Commands of the write path: those that wait for room, with `durable` those that wait for
+    /// programs.
+    pub(super) fn waiting(&self) -> (impl Iterator<Item = u32>, impl Iterator<Item = u32>) {
+        (
+            self.admission.iter().copied(),
+            self.durable_waiters.iter().map(|(_, index)| *index),
+        )
+    }
+
+    /// Commands and ranges whose data is on the link; all places of the list are named by events.
+    pub(super) fn arriving(&self, index: u32) -> Option<(u32, u32, u32)> {
+        let transfer = self.transfers.get(index as usize)?;
+        Some((transfer.command, transfer.first, transfer.units))
+    }
+
     /// Writes wait for room.
     pub(super) fn is_waited_for(&self) -> bool {
         !self.admission.is_empty()
@@ -82,11 +161,6 @@ impl Writes {
         self.in_flight
             .iter()
             .any(|f| !f.done && f.superblock == superblock && f.program == program)
-    }
-
-    /// Programs of the host stream that are not done.
-    pub(super) fn programs_in_flight(&self) -> usize {
-        self.in_flight.len()
     }
 
     fn next_sequence(&self) -> u32 {

@@ -7,6 +7,7 @@
 //! themselves, and what happens in the device, are not here.
 
 use super::error::Located;
+use crate::invariant::{Checked, check_number, ensure};
 use crate::link::{LinkMode, Protocol, link_mode};
 use nandscope_units::{Bytes, Nanos, Rate};
 use serde::{Deserialize, Serialize};
@@ -145,6 +146,35 @@ pub struct Chain {
     pub j_per_byte: f64,
     /// The chain in words, for reports.
     pub path: Vec<String>,
+}
+
+/// Longest way through all stages, and most power of them together.
+const MOST_CHAIN: Nanos = Nanos::from_secs(3600);
+const MOST_CHAIN_W: f64 = 1e9;
+
+impl Chain {
+    /// Checks that a host could have it.
+    pub(crate) fn audit(&self) -> Checked {
+        let link = link_mode(&self.link.name).ok();
+        ensure!(
+            link.as_ref() == Some(&self.link)
+                && (1..=self.link.rate.0).contains(&self.rate.0)
+                && (1..=self.link.protocol.queue_depth()).contains(&self.queue_depth)
+                && (self.half_duplex || !self.link.half_duplex)
+                && self.command <= MOST_CHAIN
+                && self.completion <= MOST_CHAIN
+                && self.max_transfer.0 >= 4096,
+            "no host has such a path to the device"
+        );
+        for (what, value) in [
+            ("the host's power, W,", self.active_w),
+            ("the host's idle power, W,", self.idle_w),
+            ("the host's energy per byte, J,", self.j_per_byte),
+        ] {
+            check_number(what, value, 0.0, MOST_CHAIN_W)?;
+        }
+        Ok(())
+    }
 }
 
 impl HostProfile {

@@ -16,6 +16,7 @@ pub use explain::{Explained, explain};
 pub use host::HostProfile;
 pub use schema::Profile;
 
+use crate::invariant::{Checked, InvalidState};
 use error::Located;
 use serde::de::DeserializeOwned;
 
@@ -40,6 +41,17 @@ pub fn parse_profile(file: &str, text: &str) -> Result<Profile, Vec<ProfileError
 /// the device's name and the line 1.
 pub fn check_profile(profile: &Profile) -> Result<(), Vec<ProfileError>> {
     finish(&profile.device.name, "", (), check::check(profile))
+}
+
+/// The first fault of a profile, where it has one.
+pub(crate) fn audit(profile: &Profile) -> Checked {
+    match check::check(profile).first() {
+        None => Ok(()),
+        Some(fault) => Err(InvalidState(format!(
+            "its profile is impossible: {}: {}",
+            fault.key, fault.message
+        ))),
+    }
 }
 
 /// Reads and checks a host profile. `file` is only for messages.

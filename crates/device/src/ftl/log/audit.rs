@@ -1,31 +1,160 @@
-//! The invariants of the log, checked from the ground up, for tests: both directions of the map
+//! The invariants of the log, checked from the ground up, for tests and snapshots: both directions of the map
 //! agree, every count is what a recount gives, and every superblock stands in exactly the lists
-//! that its state asks for. It looks at the whole device and is slow; nothing else calls it.
+//! that its state asks for. It looks at the whole device and is slow.
 
-use super::Log;
+use super::{Layout, Log, Stream, Victim};
 use crate::ftl::blocks::State;
-use crate::geometry::UNMAPPED;
+use crate::geometry::Geometry;
+use crate::invariant::{Checked, check_near, check_sum, ensure};
+use crate::profile::schema::{FtlSection, Profile};
+use nandscope_units::Nanos;
 use std::collections::BTreeSet;
 
-/// States a fault where a condition does not hold.
-macro_rules! hold {
-    ($condition:expr, $($message:tt)+) => {
-        if !$condition {
-            return Err(format!($($message)+));
-        }
-    };
-}
-
 impl Log {
-    /// Checks every invariant.
-    ///
-    /// # Errors
-    /// The first one that does not hold, in words.
-    pub(crate) fn audit(&self) -> Result<(), String> {
+    /// Checks every invariant. The first checks are of what the later ones rely on: sizes of lists,
+    /// and places within them.
+    pub(crate) fn audit(&self, profile: &Profile, ftl: &FtlSection, now: Nanos) -> Checked {
+        let geometry = Geometry::new(profile, ftl);
+        ensure!(
+            self.geometry == geometry,
+            "the flash is divided otherwise than the profile says"
+        );
+        let bad = profile.nand.factory_bad_percent;
+        self.blocks.audit(&geometry, bad, now)?;
+        ensure!(
+            self.layout == Layout::new(ftl, &geometry, self.blocks.len()),
+            "the translation is not that of the profile"
+        );
+        self.audit_numbers(now)?;
+        self.audit_places()?;
+        self.audit_streams()?;
         self.audit_map()?;
+        self.victim
+            .map_or(Ok(()), |victim| self.audit_victim(&victim))?;
         self.audit_states()?;
         self.audit_lists()?;
         self.audit_wear()
+    }
+
+    fn audit_numbers(&self, now: Nanos) -> Checked {
+        let p = &self.programmed;
+        for units in [
+            p.host,
+            p.collected,
+            p.folded,
+            p.refreshed,
+            p.metadata,
+            p.padding,
+        ] {
+            check_sum("bytes programmed", units.saturating_mul(1 << 20))?;
+        }
+        check_sum("closed superblocks", self.closings)?;
+        check_sum("units collected", self.collected_since_host)?;
+        if let Some(since) = self.read_only_since {
+            check_near("the end of life", since, now)?;
+        }
+        let l = &self.layout;
+        ensure!(
+            self.journal_next < l.journal_units.max(1)
+                && self.entries_pending < l.journal_entries.max(1),
+            "the journal is at {} with {} entries",
+            self.journal_next,
+            self.entries_pending
+        );
+        for (superblock, block) in self.blocks.iter() {
+            ensure!(
+                block.closed_order <= self.closings,
+                "superblock {superblock} was closed as the {}th of {}",
+                block.closed_order,
+                self.closings
+            );
+        }
+        Ok(())
+    }
+
+    /// Every superblock that anything names exists.
+    fn audit_places(&self) -> Checked {
+        let superblocks = self.blocks.len();
+        let free: Vec<u32> = self.blocks.free_list().map(|(_, s)| s).collect();
+        let named = [self.host, self.relocation]
+            .into_iter()
+            .flatten()
+            .map(|s| s.superblock)
+            .chain(self.victim.map(|v| v.superblock))
+            .chain(self.slc_closed.iter().copied())
+            .chain(self.refresh_queue.iter().copied())
+            .chain(self.dead.iter().copied())
+            .chain(free);
+        for superblock in named {
+            ensure!(
+                superblock < superblocks,
+                "superblock {superblock} is not one of the {superblocks}"
+            );
+        }
+        ensure!(
+            self.refresh_queue.len() <= superblocks as usize,
+            "{} superblocks wait for a refresh",
+            self.refresh_queue.len()
+        );
+        let units = self.geometry.native.superblock_units;
+        self.victims.audit(superblocks, units)?;
+        match (&self.window, self.layout.window_slots) {
+            (Some(window), Some(slots)) => window.audit(slots, self.layout.map_pages),
+            (None, None) => Ok(()),
+            _ => {
+                ensure!(
+                    false,
+                    "a window on the map is there or missing against the profile"
+                );
+                Ok(())
+            }
+        }
+    }
+
+    fn audit_streams(&self) -> Checked {
+        for stream in [self.host, self.relocation].into_iter().flatten() {
+            self.audit_stream(&stream)?;
+        }
+        if let Some(stream) = self.relocation {
+            ensure!(
+                !stream.slc && stream.host_units == 0,
+                "relocation writes to SLC, or data of the host"
+            );
+        }
+        Ok(())
+    }
+
+    fn audit_stream(&self, stream: &Stream) -> Checked {
+        let mode = self.geometry.mode(stream.slc);
+        let block = self.blocks.get(stream.superblock);
+        ensure!(
+            stream.next < mode.superblock_units
+                && stream.filling == stream.next % mode.program_units
+                && stream.host_units <= stream.filling
+                && block.slc == stream.slc,
+            "the end of the log is at {} of superblock {}, with {} units of {} gathered",
+            stream.next,
+            stream.superblock,
+            stream.filling,
+            mode.program_units
+        );
+        Ok(())
+    }
+
+    fn audit_victim(&self, victim: &Victim) -> Checked {
+        let units = self.geometry.native.superblock_units;
+        let start = self.geometry.ppa(victim.superblock, 0);
+        ensure!(
+            victim.end == start + units
+                && (start..=victim.end).contains(&victim.cursor)
+                && self.map.next_valid(start, victim.cursor).is_none()
+                && victim.yield_per_move <= u64::from(units) * 1024,
+            "superblock {} is collected from {} to {}",
+            victim.superblock,
+            victim.cursor,
+            victim.end
+        );
+        Ok(())
     }
 
     /// Units of host data that are gathered for the next program.
@@ -33,55 +162,50 @@ impl Log {
         self.host.map_or(0, |s| s.host_units)
     }
 
-    /// Superblocks that wait for their erasure.
-    pub(crate) fn waiting_for_erasure(&self) -> usize {
-        self.dead.len()
+    /// Whether a superblock waits for its erasure.
+    pub(crate) fn is_dead(&self, superblock: u32) -> bool {
+        self.dead.contains(&superblock)
     }
 
-    fn audit_map(&self) -> Result<(), String> {
+    /// Superblocks that are being collected are the victim, or have been emptied by jobs.
+    pub(crate) fn audit_emptied(&self, emptied: &[u32]) -> Checked {
+        let collecting = self
+            .blocks
+            .iter()
+            .filter(|(_, block)| block.state == State::Collecting)
+            .map(|(superblock, _)| superblock);
+        let known: BTreeSet<u32> = emptied
+            .iter()
+            .copied()
+            .chain(self.victim.map(|v| v.superblock))
+            .collect();
+        let named = emptied.len() + usize::from(self.victim.is_some());
+        ensure!(
+            known.len() == named && collecting.collect::<BTreeSet<u32>>() == known,
+            "{known:?} are being collected, named {named} times"
+        );
+        Ok(())
+    }
+
+    fn audit_map(&self) -> Checked {
         let per_superblock = self.geometry.native.superblock_units;
-        let physical = self.blocks.len() * per_superblock;
-        let mut valid = vec![0u32; self.blocks.len() as usize];
-        let mut mapped = 0;
-        for logical in 0..self.map.logical_units() {
-            let ppa = self.map.lookup(logical);
-            if ppa == UNMAPPED {
-                continue;
-            }
-            hold!(
-                ppa < physical,
-                "unit {logical} lies at {ppa}, beyond the flash"
-            );
-            hold!(
-                self.map.owner(ppa) == logical && self.map.is_valid(ppa),
-                "unit {logical} lies at {ppa}, which holds {} (valid: {})",
-                self.map.owner(ppa),
-                self.map.is_valid(ppa)
-            );
-            let superblock = self.geometry.superblock_of(ppa);
-            hold!(
-                ppa - self.geometry.ppa(superblock, 0) < self.written_units(superblock),
-                "unit {logical} lies at {ppa}, where nothing has been written"
-            );
-            valid[superblock as usize] += 1;
-            mapped += 1;
-        }
-        hold!(
-            mapped == self.map.mapped(),
-            "{mapped} units are mapped, {} were counted",
-            self.map.mapped()
-        );
-        let marked = (0..physical).filter(|ppa| self.map.is_valid(*ppa)).count();
-        hold!(
-            marked == mapped as usize,
-            "{marked} physical units are marked valid, {mapped} logical ones are mapped"
-        );
+        let mut valid = vec![0; self.blocks.len() as usize];
+        self.map
+            .audit(self.layout.logical, per_superblock, &mut valid)?;
         for (superblock, block) in self.blocks.iter() {
             let recount = valid[superblock as usize];
-            hold!(
+            ensure!(
                 block.valid == recount,
                 "superblock {superblock} counts {} valid units and has {recount}",
                 block.valid
+            );
+            let start = self.geometry.ppa(superblock, 0);
+            let behind = start + self.written_units(superblock);
+            ensure!(
+                self.map
+                    .next_valid(behind, start + per_superblock)
+                    .is_none(),
+                "superblock {superblock} holds data where nothing has been written"
             );
         }
         Ok(())
@@ -101,7 +225,7 @@ impl Log {
         }
     }
 
-    fn audit_states(&self) -> Result<(), String> {
+    fn audit_states(&self) -> Checked {
         let open: BTreeSet<u32> = [self.host, self.relocation]
             .into_iter()
             .flatten()
@@ -113,7 +237,7 @@ impl Log {
             let state = block.state;
             let gone = matches!(state, State::Free | State::Retired);
             in_slc_mode += u32::from(block.slc && !gone);
-            hold!(
+            ensure!(
                 (state == State::Open) == open.contains(&superblock),
                 "superblock {superblock} is {state:?}, and the streams write to {open:?}"
             );
@@ -122,21 +246,21 @@ impl Log {
                 State::Collecting => victim == Some(superblock),
                 State::Free | State::Erasing | State::Retired => false,
             };
-            hold!(
+            ensure!(
                 holds_data || block.valid == 0,
                 "superblock {superblock} is {state:?} with {} valid units",
                 block.valid
             );
-            hold!(
+            ensure!(
                 state != State::Closed || block.valid > 0,
                 "superblock {superblock} holds nothing and was not given up"
             );
-            hold!(
+            ensure!(
                 !gone || block.programs_pending == 0,
                 "superblock {superblock} is {state:?} with programs under way"
             );
         }
-        hold!(
+        ensure!(
             in_slc_mode == self.slc_count,
             "{in_slc_mode} superblocks are in SLC mode, {} were counted",
             self.slc_count
@@ -144,7 +268,7 @@ impl Log {
         Ok(())
     }
 
-    fn audit_lists(&self) -> Result<(), String> {
+    fn audit_lists(&self) -> Checked {
         let in_state = |wanted: State| {
             self.blocks
                 .iter()
@@ -152,33 +276,33 @@ impl Log {
                 .map(|(i, _)| i)
         };
         let free: BTreeSet<u32> = self.blocks.free_list().map(|(_, s)| s).collect();
-        hold!(
+        ensure!(
             free == in_state(State::Free).collect()
                 && free.len() == self.blocks.free_count() as usize,
             "the list of free superblocks is {free:?}"
         );
         for (erases, superblock) in self.blocks.free_list() {
-            hold!(
+            ensure!(
                 self.blocks.get(superblock).erases == erases,
                 "free superblock {superblock} is listed under {erases} cycles"
             );
         }
         let native: BTreeSet<u32> = self.victims.iter().collect();
         let cached: BTreeSet<u32> = self.slc_closed.iter().copied().collect();
-        hold!(
+        ensure!(
             cached.len() == self.slc_closed.len(),
             "a cached superblock is listed twice: {:?}",
             self.slc_closed
         );
         for superblock in in_state(State::Closed) {
             let slc = self.blocks.get(superblock).slc;
-            hold!(
+            ensure!(
                 native.contains(&superblock) != slc && cached.contains(&superblock) == slc,
                 "closed superblock {superblock} (SLC: {slc}) is not where it belongs"
             );
         }
         let closed = in_state(State::Closed).count();
-        hold!(
+        ensure!(
             native.len() + cached.len() == closed,
             "{closed} superblocks are closed, {} are listed",
             native.len() + cached.len()
@@ -188,13 +312,13 @@ impl Log {
                 self.victims.listed_under(*superblock),
                 self.blocks.get(*superblock).valid,
             );
-            hold!(
+            ensure!(
                 listed == Some(valid),
                 "superblock {superblock} with {valid} valid units is listed under {listed:?}"
             );
         }
         for superblock in &self.dead {
-            hold!(
+            ensure!(
                 self.blocks.get(*superblock).state == State::Erasing,
                 "superblock {superblock} waits for its erasure as {:?}",
                 self.blocks.get(*superblock).state
@@ -203,15 +327,15 @@ impl Log {
         Ok(())
     }
 
-    fn audit_wear(&self) -> Result<(), String> {
+    fn audit_wear(&self) -> Checked {
         let cycles: u64 = self.blocks.iter().map(|(_, b)| u64::from(b.erases)).sum();
         let retired = in_retirement(self);
-        hold!(
+        ensure!(
             self.blocks.total_erases() == cycles + retired,
             "{} erases were counted, the superblocks have {cycles} and {retired} failed",
             self.blocks.total_erases()
         );
-        hold!(
+        ensure!(
             u64::from(self.blocks.retired()) == retired,
             "{retired} superblocks are retired, {} were counted",
             self.blocks.retired()

@@ -14,7 +14,7 @@ impl Log {
     /// Free superblocks at which collection starts: blocks that the static SLC cache does not use
     /// now are kept free for it.
     pub(super) fn collection_level(&self) -> u32 {
-        self.collection_start + self.slc.fixed.saturating_sub(self.slc_count)
+        self.layout.collection_start + self.layout.slc.fixed.saturating_sub(self.slc_count)
     }
 
     /// Space must be made while the host writes.
@@ -136,12 +136,12 @@ impl Log {
 
     /// SLC data goes first: folding three or four SLC superblocks frees more than it takes.
     pub(super) fn collection_victim(&mut self, now: Nanos) -> Option<(u32, Cause)> {
-        if self.slc_count > self.slc.fixed
+        if self.slc_count > self.layout.slc.fixed
             && let Some(superblock) = self.slc_closed.pop_front()
         {
             return Some((superblock, Cause::Fold));
         }
-        let victim = match self.policy {
+        let victim = match self.layout.policy {
             CollectionPolicy::Greedy => self.victims.least(),
             CollectionPolicy::Fifo => self
                 .victims

@@ -110,8 +110,8 @@ impl Log {
     /// Ends the device's life where fewer blocks are left to collect with than the check of a
     /// profile asks for.
     pub(super) fn note_retired(&mut self, now: Nanos) {
-        let least = self.collection_start + OPEN_SUPERBLOCKS as u32 + self.slc.fixed;
-        if self.blocks.retired() + least > self.spare {
+        let least = self.layout.collection_start + OPEN_SUPERBLOCKS as u32 + self.layout.slc.fixed;
+        if self.blocks.retired() + least > self.layout.spare {
             self.end_life(now);
         }
     }

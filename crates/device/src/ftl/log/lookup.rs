@@ -15,12 +15,12 @@ impl Log {
         now: Nanos,
         full: &mut Vec<ProgramUnit>,
     ) {
-        if self.journal_entries > 0 {
+        if self.layout.journal_entries > 0 {
             self.entries_pending += count;
-            while self.entries_pending >= self.journal_entries {
-                self.entries_pending -= self.journal_entries;
-                let unit = self.journal_base + self.journal_next;
-                self.journal_next = (self.journal_next + 1) % self.journal_units;
+            while self.entries_pending >= self.layout.journal_entries {
+                self.entries_pending -= self.layout.journal_entries;
+                let unit = self.layout.journal_base + self.journal_next;
+                self.journal_next = (self.journal_next + 1) % self.layout.journal_units;
                 self.write_metadata(unit, now, full);
             }
         }
@@ -54,7 +54,7 @@ impl Log {
         for page in first / per_page..=(first + count - 1) / per_page {
             if self.touch_map(page, false, now, full) {
                 misses += 1;
-                self.runs(self.map_base + page, 1, |run, _| fetch.extend(run));
+                self.runs(self.layout.map_base + page, 1, |run, _| fetch.extend(run));
             }
         }
         misses
@@ -74,7 +74,7 @@ impl Log {
             Lookup::Hit => false,
             Lookup::Miss { write_back } => {
                 if let Some(old) = write_back {
-                    self.write_metadata(self.map_base + old, now, full);
+                    self.write_metadata(self.layout.map_base + old, now, full);
                 }
                 true
             }

@@ -7,25 +7,26 @@ impl Log {
     /// Free superblocks at or below which the SLC cache may not grow: over-provisioning is never
     /// borrowed, beyond the part of it that is the static cache, nor is the reserve.
     pub(super) fn slc_floor(&self) -> u32 {
-        self.spare
-            .saturating_sub(self.slc.fixed)
-            .saturating_add(self.slc.reserve)
-            .max(self.collection_start + OPEN_SUPERBLOCKS as u32)
+        self.layout
+            .spare
+            .saturating_sub(self.layout.slc.fixed)
+            .saturating_add(self.layout.slc.reserve)
+            .max(self.layout.collection_start + OPEN_SUPERBLOCKS as u32)
     }
 
     pub(super) fn slc_may_grow(&self) -> bool {
-        if self.slc_count < self.slc.fixed {
-            return self.blocks.free_count() > self.collection_start + 1;
+        if self.slc_count < self.layout.slc.fixed {
+            return self.blocks.free_count() > self.layout.collection_start + 1;
         }
-        self.slc_count < self.slc.most && self.blocks.free_count() > self.slc_floor()
+        self.slc_count < self.layout.slc.most && self.blocks.free_count() > self.slc_floor()
     }
 
     /// Dynamic cache must give blocks back: the unmapped capacity that it borrowed is being used,
     /// and of the over-provisioning as much as it may lend.
     pub(super) fn must_fold(&self) -> bool {
-        let least = (self.collection_start + OPEN_SUPERBLOCKS as u32)
-            .max(self.slc_floor().saturating_sub(self.slc.lent));
-        self.slc_count > self.slc.fixed
+        let least = (self.layout.collection_start + OPEN_SUPERBLOCKS as u32)
+            .max(self.slc_floor().saturating_sub(self.layout.slc.lent));
+        self.slc_count > self.layout.slc.fixed
             && self.blocks.free_count() <= least
             && !self.slc_closed.is_empty()
     }
@@ -44,7 +45,8 @@ impl Log {
     /// Units that the SLC cache may hold at present.
     pub(crate) fn slc_limit_units(&self) -> u64 {
         let borrowed = self.blocks.free_count().saturating_sub(self.slc_floor());
-        let superblocks = (self.slc_count + borrowed).clamp(self.slc.fixed, self.slc.most);
+        let superblocks =
+            (self.slc_count + borrowed).clamp(self.layout.slc.fixed, self.layout.slc.most);
         u64::from(superblocks) * u64::from(self.geometry.slc.superblock_units)
     }
 

@@ -23,6 +23,7 @@ pub(super) fn check(profile: &Profile, card: &CardSection, faults: &mut Faults) 
     }
     log("card", card.out_of_order, card.log_kib, card, faults);
     if let Some(fat) = &card.fat {
+        faults.count("card.fat.first_au", fat.first_au, 0, 1 << 20);
         faults.count("card.fat.aus", fat.aus, 1, 1 << 16);
         faults.count("card.fat.open_aus", fat.open_aus, 1, 256);
         log("card.fat", fat.out_of_order, fat.log_kib, card, faults);

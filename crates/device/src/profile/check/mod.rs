@@ -158,13 +158,14 @@ fn arrays(profile: &Profile, faults: &mut Faults) {
                 "give one time for the whole word line, or one per bit of the cell",
             );
         }
-        for value in array
-            .read_us
-            .iter()
-            .chain(&array.program_us)
-            .chain([&array.erase_us])
-        {
-            faults.range(key, *value, 0.0, 1e6);
+        for (name, times) in [
+            ("read_us", array.read_us.as_slice()),
+            ("program_us", &array.program_us),
+            ("erase_us", &[array.erase_us]),
+        ] {
+            for us in times {
+                faults.range(&format!("{key}.{name}"), *us, 0.0, 1e6);
+            }
         }
         faults.count(&format!("{key}.cycles"), array.cycles, 1, u32::MAX);
     }
@@ -279,8 +280,10 @@ fn controller(profile: &Profile, ftl: &FtlSection, c: &ControllerSection, faults
     faults.range("controller.decode_us", c.decode_us, 0.0, 1e4);
     faults.range("controller.boot_ms", c.boot_ms, 0.0, 1e6);
     faults.count("controller.read_ahead_kib", c.read_ahead_kib, 0, 1 << 16);
-    let program_kib = profile.nand.page_kib * profile.nand.planes * pages_per_program(profile);
-    let least = program_kib * if ftl.relocation_shares_buffer { 2 } else { 1 };
+    let pages = profile.nand.page_kib.saturating_mul(profile.nand.planes);
+    let program_kib = pages.saturating_mul(pages_per_program(profile));
+    let buffers = if ftl.relocation_shares_buffer { 2 } else { 1 };
+    let least = program_kib.saturating_mul(buffers);
     if c.write_buffer_kib < least || c.write_buffer_kib > 1 << 24 {
         faults.add(
             "controller.write_buffer_kib",
@@ -330,6 +333,15 @@ fn heat(profile: &Profile, faults: &mut Faults) {
             "thermal.controller_j_per_k",
             format!("the controller would follow its power within {tau:.2} s, faster than the thermal model steps (0.1 s)"),
             "give a heat capacity and a resistance whose product is at least 0.5 s",
+        );
+    }
+    let conductance = 1.0 / t.controller_to_case_k_per_w + 1.0 / t.case_to_ambient_k_per_w;
+    let tau = t.case_j_per_k / conductance;
+    if tau < 0.5 {
+        faults.add(
+            "thermal.case_j_per_k",
+            format!("the case would follow its surroundings within {tau:.2} s, faster than the thermal model steps (0.1 s)"),
+            "give more heat capacity, or larger resistances",
         );
     }
     for (key, value) in [

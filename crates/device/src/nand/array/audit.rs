@@ -1,0 +1,261 @@
+//! The invariants of dies, channels and the operations in them: every operation is in exactly one
+//! place, and something is going to happen wherever one waits.
+
+use super::{Array, ArrayTimes, Die, NONE, OVERTAKES_MAX, Queue, SUSPENDS_MAX, slowdown};
+use crate::events::{Event, EventQueue};
+use crate::invariant::{Checked, check_near, check_sum, ensure};
+use crate::nand::{FlashOp, OpClass};
+use nandscope_units::Nanos;
+use std::collections::BTreeSet;
+
+/// Most that a program unit holds is 8 MiB, in 64 pages.
+const MOST_BYTES: u32 = 1 << 24;
+const MOST_TRANSFERS: u32 = 1 << 10;
+
+/// Where an operation is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Unknown,
+    Free,
+    Queued,
+    InArray,
+    /// Next in turn, its data being in the die.
+    Staged,
+    /// Next in turn, its data being on the channel.
+    Staging,
+    Suspended,
+    /// Read from the array, and on the channel.
+    Leaving,
+}
+
+/// Places of the operations, as they are found.
+struct Places<'a> {
+    array: &'a Array,
+    of: Vec<Place>,
+}
+
+impl Places<'_> {
+    fn put(&mut self, index: u32, place: Place) -> Checked<FlashOp> {
+        let known = self.of.get_mut(index as usize);
+        ensure!(
+            known.as_ref().is_some_and(|p| **p == Place::Unknown),
+            "flash operation {index} is {place:?} and {known:?}"
+        );
+        if let Some(known) = known {
+            *known = place;
+        }
+        Ok(self.array.slots[index as usize].op)
+    }
+
+    /// Of a die: places where there may be one operation.
+    fn put_of_die(&mut self, index: u32, die: usize, place: Place) -> Checked<Option<OpClass>> {
+        if index == NONE {
+            return Ok(None);
+        }
+        let op = self.put(index, place)?;
+        ensure!(
+            op.die as usize == die,
+            "an operation of die {} is in die {die}",
+            op.die
+        );
+        Ok(Some(op.class))
+    }
+
+    fn queue(&mut self, queue: Queue, die: usize, urgent: bool) -> Checked {
+        let (mut at, mut last) = (queue.head, NONE);
+        while at != NONE {
+            let class = self.put_of_die(at, die, Place::Queued)?;
+            let slot = self.array.slots[at as usize];
+            ensure!(
+                slot.op.urgent == urgent && (!urgent || class == Some(OpClass::Read)),
+                "operation {at} is in the wrong queue of die {die}"
+            );
+            (last, at) = (at, slot.next);
+        }
+        ensure!(queue.tail == last, "the queue of die {die} has a loose end");
+        Ok(())
+    }
+}
+
+impl Array {
+    /// Checks everything; returns the operations that are queued or under way.
+    pub(crate) fn audit(
+        &self,
+        times: &ArrayTimes,
+        (channels, dies): (u32, u32),
+        clock: f64,
+        now: Nanos,
+        events: &EventQueue,
+    ) -> Checked<Vec<FlashOp>> {
+        ensure!(
+            self.times == *times
+                && self.dies.len() == dies as usize
+                && self.channel_free.len() == channels as usize
+                && self.slowdown == slowdown(clock)
+                && self.active_dies_max > 0,
+            "the flash array is not that of the profile"
+        );
+        for free in &self.channel_free {
+            check_near("the end of a transfer", *free, now)?;
+        }
+        check_sum("energies", self.energy_pj)?;
+        check_sum("bytes on the channels", self.bus_bytes)?;
+        check_sum("page reads", self.page_reads)?;
+        let places = self.places(events)?;
+        let mut live = Vec::new();
+        for (slot, place) in self.slots.iter().zip(&places) {
+            ensure!(
+                *place != Place::Unknown,
+                "an operation is nowhere: {:?}",
+                slot.op
+            );
+            if *place == Place::Free {
+                continue;
+            }
+            ensure!(
+                slot.op.bus_bytes <= MOST_BYTES && slot.op.transfers <= MOST_TRANSFERS,
+                "an operation moves {} bytes in {} pages",
+                slot.op.bus_bytes,
+                slot.op.transfers
+            );
+            live.push(slot.op);
+        }
+        ensure!(
+            live.len() == self.outstanding as usize,
+            "{} operations are outstanding, {} were counted",
+            live.len(),
+            self.outstanding
+        );
+        let ends: BTreeSet<(Nanos, u32)> = events
+            .iter()
+            .filter_map(|(at, event)| match event {
+                Event::Array(die) => Some((at, die)),
+                _ => None,
+            })
+            .collect();
+        for (number, die) in self.dies.iter().enumerate() {
+            self.audit_die(number, die, &places, now)?;
+            ensure!(
+                die.array == NONE || ends.contains(&(die.array_until, number as u32)),
+                "the array of die {number} never ends"
+            );
+        }
+        self.audit_power()?;
+        Ok(live)
+    }
+
+    fn places(&self, events: &EventQueue) -> Checked<Vec<Place>> {
+        let mut places = Places {
+            array: self,
+            of: vec![Place::Unknown; self.slots.len()],
+        };
+        let mut free = self.free_slot;
+        while free != NONE {
+            places.put(free, Place::Free)?;
+            free = self.slots[free as usize].next;
+        }
+        for (number, die) in self.dies.iter().enumerate() {
+            places.queue(die.urgent, number, true)?;
+            places.queue(die.normal, number, false)?;
+            places.put_of_die(die.array, number, Place::InArray)?;
+            let staged = places.put_of_die(die.staged, number, Place::Staged)?;
+            let suspended = places.put_of_die(die.suspended, number, Place::Suspended)?;
+            ensure!(
+                staged != Some(OpClass::Read) && suspended != Some(OpClass::Read),
+                "a read is staged or suspended in die {number}"
+            );
+        }
+        for (_, event) in events.iter() {
+            let Event::Bus(index) = event else { continue };
+            let Some(place) = places.of.get_mut(index as usize) else {
+                ensure!(false, "operation {index} on a channel does not exist");
+                continue;
+            };
+            let op = self.slots[index as usize].op;
+            let in_die = self.dies.get(op.die as usize);
+            let moving = in_die.is_some_and(|die| die.staged == index && !die.staged_ready);
+            *place = match (*place, op.class) {
+                (Place::Staged, OpClass::Program) if moving => Place::Staging,
+                (Place::Unknown, OpClass::Read) if in_die.is_some() => Place::Leaving,
+                (other, _) => {
+                    ensure!(false, "operation {index} is on a channel and {other:?}");
+                    other
+                }
+            };
+        }
+        Ok(places.of)
+    }
+
+    fn audit_die(&self, number: usize, die: &Die, places: &[Place], now: Nanos) -> Checked {
+        let place = |index: u32| places.get(index as usize).copied();
+        let staged = place(die.staged);
+        ensure!(
+            (staged == Some(Place::Staged)) == (die.staged != NONE && die.staged_ready),
+            "the program next in turn in die {number} waits for data that does not come"
+        );
+        ensure!(
+            die.register == NONE
+                || (die.array == NONE
+                    && place(die.register) == Some(Place::Leaving)
+                    && self.slots[die.register as usize].op.die as usize == number),
+            "the page register of die {number} is never free"
+        );
+        check_near("the end of an array operation", die.bus_until, now)?;
+        check_near("the rest of a suspended operation", die.suspended_left, now)?;
+        if die.array != NONE {
+            check_near("the end of an array operation", die.array_until, now)?;
+            ensure!(die.array_until >= now, "die {number} was to end before");
+        }
+        ensure!(
+            die.suspends <= SUSPENDS_MAX,
+            "die {number} was suspended {} times",
+            die.suspends
+        );
+        let reads_wait = die.urgent.head != NONE;
+        let idle = die.array == NONE && die.register == NONE;
+        let comes = if die.staged == NONE {
+            die.normal.head == NONE && !reads_wait
+        } else {
+            (!die.staged_ready || die.waits_for_power)
+                && (!reads_wait || die.overtakes >= OVERTAKES_MAX)
+        };
+        ensure!(
+            !idle || (die.suspended == NONE && comes),
+            "die {number} is idle and has work"
+        );
+        Ok(())
+    }
+
+    /// Programs and erases, under way or suspended, have their share of the power.
+    fn audit_power(&self) -> Checked {
+        let draws = |index: u32| {
+            let slot = self.slots.get(index as usize);
+            slot.is_some_and(|slot| slot.op.class != OpClass::Read)
+        };
+        let drawing = self
+            .dies
+            .iter()
+            .map(|die| u32::from(draws(die.array)) + u32::from(draws(die.suspended)));
+        let drawing: u32 = drawing.sum();
+        ensure!(
+            drawing == self.active_dies,
+            "{drawing} dies program or erase, {} were counted",
+            self.active_dies
+        );
+        let waiting = self.dies.iter().filter(|die| die.waits_for_power).count();
+        let queued: BTreeSet<u32> = self.power_queue.iter().copied().collect();
+        let known = |die: &u32| {
+            let die = self.dies.get(*die as usize);
+            die.is_some_and(|die| die.waits_for_power)
+        };
+        ensure!(
+            queued.len() == self.power_queue.len()
+                && queued.len() == waiting
+                && queued.iter().all(known)
+                && (waiting == 0 || drawing > 0),
+            "{waiting} dies wait for power, {} are queued for it",
+            self.power_queue.len()
+        );
+        Ok(())
+    }
+}
