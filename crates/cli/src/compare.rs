@@ -32,10 +32,13 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         ..Default::default()
     };
     let text = compare::text(&documents, &options).map_err(|e| output::report_failure(&e))?;
-    if let Some(path) = &arguments.html {
-        let page = compare::html(&documents).map_err(|e| output::report_failure(&e))?;
-        output::write(path, page.as_bytes())?;
-    }
-    console.print(&text)?;
+    let written = match &arguments.html {
+        Some(path) => {
+            let page = compare::html(&documents).map_err(|e| output::report_failure(&e))?;
+            output::write(path, page.as_bytes())
+        }
+        None => Ok(()),
+    };
+    output::all([console.print(&text), written])?;
     Ok(Exit::Done)
 }

@@ -34,18 +34,19 @@ impl Console {
         }
     }
 
-    /// Writes text to standard output.
+    /// Writes text to standard output. A reader that went away is no error: what the command does
+    /// besides goes on.
     ///
     /// # Errors
-    /// Where it cannot be written; a closed pipe ends the command quietly.
+    /// If it cannot be written for another reason.
     pub fn print(&self, text: &str) -> Result<(), Failure> {
         let mut out = io::stdout().lock();
-        out.write_all(text.as_bytes())
-            .and_then(|()| out.flush())
-            .map_err(|e| match e.kind() {
-                ErrorKind::BrokenPipe => Failure::nobody_listens(),
-                _ => Failure::file(format!("cannot write to standard output: {e}")),
-            })
+        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+            Err(e) if !is_reader_gone(&e) => Err(Failure::file(format!(
+                "cannot write to standard output: {e}"
+            ))),
+            _ => Ok(()),
+        }
     }
 
     /// Says something beside the output.
@@ -57,7 +58,6 @@ impl Console {
     /// Says why the command did not do what it was asked.
     pub fn complain(&self, failure: &Failure) {
         match (failure.text.as_str(), failure.rendered, self.colour) {
-            ("", _, _) => {}
             (text, true, _) => self.note(text),
             (text, false, true) => self.note(&format!("\u{1b}[1;31merror\u{1b}[0m: {text}")),
             (text, false, false) => self.note(&format!("error: {text}")),
@@ -87,6 +87,35 @@ impl Console {
         }
         table
     }
+}
+
+/// Whether an error of standard output means that nobody reads it any more: a pipe that was closed, or a
+/// terminal that is gone with its session.
+fn is_reader_gone(error: &io::Error) -> bool {
+    error.kind() == ErrorKind::BrokenPipe || (is_gone_terminal(error) && is_character_device())
+}
+
+#[cfg(target_os = "linux")]
+fn is_gone_terminal(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error())
+}
+
+/// Whether standard output is a terminal, or was one. A terminal that is gone does not say so any more.
+#[cfg(target_os = "linux")]
+fn is_character_device() -> bool {
+    use rustix::fs::{FileType, fstat};
+    let stat = fstat(io::stdout());
+    stat.is_ok_and(|s| FileType::from_raw_mode(s.st_mode) == FileType::CharacterDevice)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_gone_terminal(_: &io::Error) -> bool {
+    false
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_character_device() -> bool {
+    false
 }
 
 /// The lines of a table without the blanks that fill them up.

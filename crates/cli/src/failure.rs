@@ -1,6 +1,7 @@
 //! How a command ends when it does not end well: one message for people and an exit code. What
 //! was wrong is found elsewhere; docs/exit-codes.md explains the codes.
 
+use nandscope_files::WriteError;
 use std::fmt::Display;
 use std::process::ExitCode;
 
@@ -48,7 +49,7 @@ impl From<Exit> for ExitCode {
 pub struct Failure {
     /// The exit code.
     pub exit: Exit,
-    /// What to say; empty where nobody listens any more.
+    /// What to say.
     pub text: String,
     /// The text shows the place in the source already and stands for itself.
     pub rendered: bool,
@@ -87,9 +88,10 @@ impl Failure {
             rendered: true,
         }
     }
+}
 
-    /// The reader of our output went away (`nandscope … | head`): nothing went wrong.
-    pub fn nobody_listens() -> Self {
-        Self::new(Exit::Done, "")
+impl From<WriteError> for Failure {
+    fn from(error: WriteError) -> Self {
+        Failure::file(error)
     }
 }

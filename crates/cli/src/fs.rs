@@ -170,27 +170,31 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         &interrupt,
         console,
     );
+    // What one file lacks must not cost the others.
+    let mut outputs = Vec::new();
     for ((number, subject), kept) in subjects.iter().enumerate().zip(kept) {
         let mine: Vec<&Measured> = measured
             .iter()
             .filter(|m| m.plan.subject == number && m.plan.group.is_empty())
             .collect();
-        console.print(&if chosen.sweep() {
+        outputs.push(console.print(&if chosen.sweep() {
             sweep::tables(subject, &mine, console)
         } else {
             table(subject, &mine, console)
-        })?;
+        }));
         let mut result = result_document(subject, &mine, &chosen, &kernel.version);
         result.complete &= measured.len() == plans.len();
         result.wall.started = Some(started.clone());
         result.wall.elapsed_s = Some(began.elapsed().as_secs_f64());
         if let Some(folder) = arguments.folder(subject, subjects.len()) {
-            keep(&result, &folder)?;
-            kept.finish(result.complete);
-            console.note(&format!("report: {}", folder.join("report.html").display()));
+            let written = keep(&result, &folder, console);
+            if written.is_ok() {
+                kept.finish(result.complete);
+            }
+            outputs.push(written);
         }
         if let Some(folder) = &arguments.trace {
-            keep_traces(subject, &mine, folder)?;
+            outputs.push(keep_traces(subject, &mine, folder));
         }
     }
     if let Some(path) = &arguments.page {
@@ -199,9 +203,13 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         } else {
             page::write(&subjects, &measured, &kernel.version)
         };
-        output::write(path, text.as_bytes())?;
-        console.note(&format!("page: {}", path.display()));
+        let written = output::write_or_keep(path, text.as_bytes());
+        if written.is_ok() {
+            console.note(&format!("page: {}", path.display()));
+        }
+        outputs.push(written);
     }
+    output::all(outputs)?;
     console.note(&format!(
         "{} in {:.0} s",
         match measured.len() {
@@ -283,15 +291,20 @@ fn cut(
     if interrupt.asked() {
         return Err(Failure::new(Exit::Interrupted, "interrupted"));
     }
-    console.print(&cuts::table(subject, &rows, console))?;
+    let mut kept = vec![console.print(&cuts::table(subject, &rows, console))];
     if let Some(folder) = &arguments.output {
         let text = cuts::records(&rows).map_err(Failure::internal)?;
-        output::write(&folder.join("cuts.json"), text.as_bytes())?;
+        kept.push(output::write_or_keep_in(
+            folder,
+            "cuts.json",
+            text.as_bytes(),
+        ));
     }
     if let Some(path) = &arguments.page {
         let text = cuts::page(subject, &rows, points, &kernel.version);
-        output::write(path, text.as_bytes())?;
+        kept.push(output::write_or_keep(path, text.as_bytes()));
     }
+    output::all(kept)?;
     let complaints: Vec<String> = rows.iter().filter_map(cuts::Row::complaint).collect();
     if complaints.is_empty() {
         Ok(Exit::Done)
@@ -414,9 +427,15 @@ fn swept(group: &sweep::Group, steps: &mut [StepResult]) -> Vec<Figure> {
     figures
 }
 
-fn keep(result: &ResultDocument, folder: &Path) -> Result<(), Failure> {
-    let _made = output::check_folder(folder)?;
-    output::write_report(result, folder).map(|_| ())
+fn keep(result: &ResultDocument, folder: &Path, console: &Console) -> Result<(), Failure> {
+    // With several targets each has a folder of its own, in one that was there at the start.
+    if folder.parent().is_some_and(Path::is_dir) {
+        // Where it cannot be made, the writing says so, and keeps the result elsewhere.
+        let _ = std::fs::create_dir(folder);
+    }
+    output::write_report(result, folder)?;
+    console.note(&format!("report: {}", folder.join("report.html").display()));
+    Ok(())
 }
 
 fn keep_traces(subject: &Subject, measured: &[&Measured], folder: &Path) -> Result<(), Failure> {
@@ -439,8 +458,8 @@ fn keep_traces(subject: &Subject, measured: &[&Measured], folder: &Path) -> Resu
             1 => String::new(),
             seed => format!("-seed{seed}"),
         };
-        let path = folder.join(format!("{name}{seed}.nstrace"));
-        output::write(&path, &write_nstrace(&name, &title, &trace))?;
+        let file = format!("{name}{seed}.nstrace");
+        output::write_in(folder, &file, &write_nstrace(&name, &title, &trace))?;
     }
     Ok(())
 }

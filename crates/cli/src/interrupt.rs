@@ -1,11 +1,20 @@
-//! Ctrl-C and SIGTERM: the first one asks the run to come to its end, the second one ends the
-//! program at once. What is done with the partial result, the command decides.
+//! Requests to stop: Ctrl-C (SIGINT), SIGTERM, and SIGHUP where a terminal goes away. The first one asks
+//! the run to come to its end; a second Ctrl-C or SIGTERM ends the program at once. What is done with
+//! the partial result, the command decides.
 
 use crate::failure::Failure;
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use signal_hook::low_level;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Signals within this time are one request: `timeout` sends SIGTERM to the process and then to its group.
+const ONE_REQUEST: Duration = Duration::from_millis(500);
+
+/// The exit code of a run that was ended at once, as that of an interrupted one.
+const INTERRUPTED: i32 = 130;
 
 /// Whether somebody asked to stop.
 #[derive(Clone, Debug, Default)]
@@ -17,18 +26,103 @@ impl Interrupt {
     /// # Errors
     /// Where the system does not let signals be caught.
     pub fn listen() -> Result<Self, Failure> {
+        let refused = |e| Failure::file(format!("cannot listen for Ctrl-C: {e}"));
         let interrupt = Interrupt::default();
-        for signal in [SIGINT, SIGTERM] {
-            // In this order: at the first signal the flag is not set yet, and nothing is ended.
-            flag::register_conditional_shutdown(signal, 130, interrupt.0.clone())
-                .and_then(|_| flag::register(signal, interrupt.0.clone()))
-                .map_err(|e| Failure::file(format!("cannot listen for Ctrl-C: {e}")))?;
+        let mut signals = vec![SIGINT, SIGTERM];
+        if !is_ignored(SIGHUP) {
+            signals.push(SIGHUP);
         }
+        let mut signals = Signals::new(signals).map_err(refused)?;
+        let asked = interrupt.0.clone();
+        std::thread::Builder::new()
+            .name("signals".to_string())
+            .spawn(move || {
+                let mut requests = Requests::default();
+                for signal in signals.forever() {
+                    match requests.hear(signal, Instant::now()) {
+                        Answer::Stop => asked.store(true, Ordering::Relaxed),
+                        Answer::EndAtOnce => low_level::exit(INTERRUPTED),
+                    }
+                }
+            })
+            .map_err(refused)?;
         Ok(interrupt)
     }
 
     /// Whether to stop.
     pub fn asked(&self) -> bool {
         self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// What is done about a signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    Stop,
+    EndAtOnce,
+}
+
+/// Tells the second request from the echo of the first.
+#[derive(Debug, Default)]
+struct Requests {
+    first: Option<Instant>,
+}
+
+impl Requests {
+    /// A terminal that goes away is no impatience: whoever ends its session may send more than SIGHUP.
+    fn hear(&mut self, signal: i32, now: Instant) -> Answer {
+        if signal == SIGHUP {
+            return Answer::Stop;
+        }
+        let first = *self.first.get_or_insert(now);
+        if now.duration_since(first) < ONE_REQUEST {
+            Answer::Stop
+        } else {
+            Answer::EndAtOnce
+        }
+    }
+}
+
+/// Whether this process was started with a signal ignored, as `nohup` does with SIGHUP; it then stays so.
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signals_within_a_moment_are_one_request() {
+        let begin = Instant::now();
+        let at = |ms| begin + Duration::from_millis(ms);
+        let mut requests = Requests::default();
+        for (signal, ms, answer) in [
+            (SIGTERM, 0, Answer::Stop),
+            (SIGTERM, 1, Answer::Stop),
+            (SIGINT, 499, Answer::Stop),
+            (SIGHUP, 5000, Answer::Stop),
+            (SIGINT, 5001, Answer::EndAtOnce),
+        ] {
+            assert_eq!(requests.hear(signal, at(ms)), answer, "{signal} at {ms} ms");
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_session_is_no_second_request() {
+        let begin = Instant::now();
+        let at = |s| begin + Duration::from_secs(s);
+        let mut requests = Requests::default();
+        for (signal, s, answer) in [
+            (SIGHUP, 0, Answer::Stop),
+            (SIGHUP, 1, Answer::Stop),
+            (SIGTERM, 2, Answer::Stop),
+            (SIGTERM, 3, Answer::EndAtOnce),
+        ] {
+            assert_eq!(requests.hear(signal, at(s)), answer, "{signal} at {s} s");
+        }
     }
 }

@@ -1,36 +1,22 @@
-//! Writing files: whether it will work is found out before hours are spent measuring, and a file
-//! appears whole or not at all.
+//! Writing results: whether it will work is found out before hours are spent measuring, and where it
+//! does not work after all, the result is kept elsewhere. How a file is written is the business of the
+//! files crate.
 
 use crate::console::Console;
 use crate::failure::Failure;
-use nandscope_measure::document::DocumentError;
+use crate::rescue;
+use nandscope_files::Access;
+use nandscope_measure::document::to_json;
 use nandscope_measure::result::ResultDocument;
 use nandscope_report::{ReportError, terminal};
-use std::fs::File;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-const REMEDY: &str =
-    "check that the folder exists, that you may write there, and that it has space";
-
-/// Makes sure that `path` can be written later: its folder takes a file now.
+/// Makes sure that `path` can be written later.
 ///
 /// # Errors
-/// Where it does not, or `path` is a folder itself.
+/// Where it cannot now.
 pub fn check_file(path: &Path) -> Result<(), Failure> {
-    if path.is_dir() {
-        return Err(Failure::file(format!(
-            "cannot write {}: it is a folder; name a file in it",
-            path.display()
-        )));
-    }
-    if path.file_name().is_none() {
-        return Err(Failure::file(format!(
-            "cannot write {}: this is no file name",
-            path.display()
-        )));
-    }
-    try_folder(folder_of(path)).map_err(|e| refuse(path, &e))
+    Ok(nandscope_files::check(path)?)
 }
 
 /// Folders that were made for results. Where nothing was written into them when this goes, they go
@@ -59,93 +45,112 @@ pub fn check_folder(folder: &Path) -> Result<Made, Failure> {
     let missing = |f: &&Path| !f.as_os_str().is_empty() && !f.exists();
     let missing = folder.ancestors().take_while(missing);
     let made = Made(missing.map(Path::to_path_buf).collect());
-    std::fs::create_dir_all(folder)
-        .and_then(|()| try_folder(folder))
-        .map_err(|e| refuse(folder, &e))?;
+    std::fs::create_dir_all(folder).map_err(|e| {
+        Failure::file(format!(
+            "cannot write {}: cannot make this folder: {e}; name another one",
+            folder.display()
+        ))
+    })?;
+    nandscope_files::check_folder(folder)?;
     Ok(made)
 }
 
-fn try_folder(folder: &Path) -> io::Result<()> {
-    let trial = folder.join(format!(".nandscope.{}.trial", std::process::id()));
-    let written = File::create(&trial).and_then(|mut file| file.write_all(&[0; 512]));
-    if trial.exists() {
-        std::fs::remove_file(&trial)?;
-    }
-    written
-}
-
-fn folder_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    }
-}
-
-fn refuse(path: &Path, error: &io::Error) -> Failure {
-    Failure::file(format!(
-        "cannot write {}: {error}; {REMEDY}",
-        path.display()
-    ))
-}
-
-/// Writes a file such that it is the old one or the new one at any time.
+/// Writes a file that the user named.
 ///
 /// # Errors
-/// Where the system refuses; nothing of the attempt is left behind.
+/// Where the system refuses; an older file of that name is then as it was.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let partial = partial_of(path);
-    let done = File::create(&partial)
-        .and_then(|mut file| {
-            file.write_all(bytes)?;
-            file.sync_all()
-        })
-        .and_then(|()| std::fs::rename(&partial, path));
-    done.map_err(|e| {
-        // The first error is the one to tell of.
-        let _ = std::fs::remove_file(&partial);
-        refuse(path, &e)
-    })
+    Ok(nandscope_files::write(path, bytes, Access::Usual)?)
 }
 
-fn partial_of(path: &Path) -> PathBuf {
-    let mut name = std::ffi::OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    name.push(format!(".{}.partial", std::process::id()));
-    path.with_file_name(name)
-}
-
-/// A document that could not be written.
-pub fn document_failure(error: &DocumentError) -> Failure {
-    match error {
-        DocumentError::Io { .. } => Failure::file(format!("{error}; {REMEDY}")),
-        _ => Failure::internal(error),
-    }
+/// Writes a file into a folder that the user named.
+///
+/// # Errors
+/// Where its name leads out of the folder, or the system refuses.
+pub fn write_in(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), Failure> {
+    let name = Path::new(name);
+    Ok(nandscope_files::write_in(
+        folder,
+        name,
+        bytes,
+        Access::Usual,
+    )?)
 }
 
 /// A report that could not be written.
 pub fn report_failure(error: &ReportError) -> Failure {
     match error {
-        ReportError::Write { .. } => Failure::file(error),
+        ReportError::Write(_) | ReportError::Folder { .. } => Failure::file(error),
         ReportError::TooFewDocuments(_) => Failure::usage(error),
         _ => Failure::internal(error),
     }
 }
 
+/// Writes a file that the user named and that cannot be made again; where that fails, it is kept in the
+/// state folder.
+///
+/// # Errors
+/// Where the system refuses; says where it is kept.
+pub fn write_or_keep(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let written = nandscope_files::write(path, bytes, Access::Usual);
+    written.map_err(|e| rescue::keep(path, bytes, &e))
+}
+
+/// The same for a file in a folder that the user named.
+///
+/// # Errors
+/// As [`write_or_keep`].
+pub fn write_or_keep_in(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), Failure> {
+    let written = nandscope_files::write_in(folder, Path::new(name), bytes, Access::Usual);
+    written.map_err(|e| rescue::keep(&folder.join(name), bytes, &e))
+}
+
+/// Writes a result into a file, or keeps it.
+///
+/// # Errors
+/// As [`write_or_keep`].
+pub fn write_result(document: &ResultDocument, path: &Path) -> Result<(), Failure> {
+    let text = to_json(document).map_err(Failure::internal)?;
+    write_or_keep(path, text.as_bytes())
+}
+
+/// What all of several outputs came to, none of which kept the others from being tried.
+///
+/// # Errors
+/// Where some failed: one failure with all messages, and the exit code of the first.
+pub fn all(outputs: impl IntoIterator<Item = Result<(), Failure>>) -> Result<(), Failure> {
+    let mut failures = outputs.into_iter().filter_map(Result::err);
+    let Some(mut first) = failures.next() else {
+        return Ok(());
+    };
+    for failure in failures {
+        first.text.push_str(&format!("\n{}", failure.text));
+    }
+    Err(first)
+}
+
 /// Writes a result and its report into a folder; gives the files of the report, its page first.
 ///
 /// # Errors
-/// Where the folder cannot be written.
+/// Where the folder cannot be written; says where the result is.
 pub fn write_report(document: &ResultDocument, folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let text = to_json(document).map_err(Failure::internal)?;
     // First the result: it cannot be made again from anything else.
-    nandscope_measure::document::write(&folder.join("result.json"), document)
-        .map_err(|e| document_failure(&e))?;
-    nandscope_report::write_all(document, folder).map_err(|e| report_failure(&e))
+    write_or_keep_in(folder, "result.json", text.as_bytes())?;
+    nandscope_report::write_all(document, folder).map_err(|e| {
+        let mut failure = report_failure(&e);
+        failure.text.push_str(&format!(
+            "\nthe result is whole: make its report with `nandscope report {} -o DIR`",
+            folder.join("result.json").display()
+        ));
+        failure
+    })
 }
 
 /// The same, and says where the page is.
 ///
 /// # Errors
-/// Where the folder cannot be written.
+/// As [`write_report`].
 pub fn note_report(
     document: &ResultDocument,
     folder: &Path,
@@ -162,21 +167,29 @@ pub fn note_report(
     Ok(())
 }
 
-/// Writes the report of a whole procedure, prints its summary and says where the page is.
+/// Writes the report of a whole procedure, prints its summary, also where the report could not be
+/// written, and says where the page is.
 ///
 /// # Errors
 /// Where the folder or standard output cannot be written.
 pub fn present(document: &ResultDocument, folder: &Path, console: &Console) -> Result<(), Failure> {
-    write_report(document, folder)?;
-    show(document, folder, console)
+    let written = write_report(document, folder).map(drop);
+    show(document, folder, written, console)
 }
 
-/// Prints the summary of a report that was written and says where its page is.
+/// Prints the summary of a result, also where its report could not be written, and says where the page is.
 ///
 /// # Errors
-/// Where standard output cannot be written.
-pub fn show(document: &ResultDocument, folder: &Path, console: &Console) -> Result<(), Failure> {
-    console.print(&summary(document, console))?;
+/// Where the report or standard output could not be written.
+pub fn show(
+    document: &ResultDocument,
+    folder: &Path,
+    written: Result<(), Failure>,
+    console: &Console,
+) -> Result<(), Failure> {
+    // The summary comes last: a reader that goes away early must not cost the result.
+    let printed = console.print(&summary(document, console));
+    all([written, printed])?;
     console.note(&format!("report: {}", folder.join("report.html").display()));
     Ok(())
 }

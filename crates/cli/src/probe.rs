@@ -249,10 +249,11 @@ fn finish(
     document: &ResultDocument,
     console: &Console,
 ) -> Result<Exit, Failure> {
-    if let Some(folder) = &arguments.output {
-        output::note_report(document, folder, console)?;
-    }
-    if arguments.json {
+    let written = match &arguments.output {
+        Some(folder) => output::note_report(document, folder, console),
+        None => Ok(()),
+    };
+    let printed = if arguments.json {
         let json = Output {
             findings: &report.findings,
             written_bytes: report.written,
@@ -260,10 +261,11 @@ fn finish(
             cut_short: report.cut_short.as_deref(),
         };
         let text = serde_json::to_string_pretty(&json).map_err(Failure::internal)?;
-        console.print(&format!("{text}\n"))?;
+        console.print(&format!("{text}\n"))
     } else {
-        console.print(&screen(report, document, console))?;
-    }
+        console.print(&screen(report, document, console))
+    };
+    output::all([written, printed])?;
     Ok(match report.cut_short.as_deref() {
         None => Exit::Done,
         Some("interrupted") => Exit::Interrupted,

@@ -187,9 +187,12 @@ fn conduct(
     let mut document = result.map_err(|e| suite_failure(&e))?;
     document.wall.started = Some(started);
     document.wall.elapsed_s = Some(began.elapsed().as_secs_f64());
-    output::write_report(&document, folder)?;
-    let resumable = watch.keeper.finish(document.complete);
-    output::show(&document, folder, console)?;
+    let written = output::write_report(&document, folder).map(drop);
+    let resumable = match written {
+        Ok(()) => watch.keeper.finish(document.complete),
+        Err(_) => None,
+    };
+    output::show(&document, folder, written, console)?;
     if interrupt.asked() {
         let resumable = resumable.map(|text| format!("; {text}"));
         let text = format!(

@@ -331,22 +331,29 @@ fn finish(
             "note: {left} requests were still under way after half a second; their clients heard nothing"
         ));
     }
+    // Where the state cannot be written, the journals have it.
+    let mut kept = Vec::new();
     match keeper {
         // As after a kill: what is under way is in the journal.
         Some(keeper) if left > 0 => keeper.leave(),
-        Some(keeper) => keeper.end(simulated, &device)?,
+        Some(keeper) => kept.push(keeper.end(simulated, &device)),
         None => {}
     }
     if let (Some(file), Some(recording)) = (&arguments.record, &recording) {
         let about = &simulated.device_source.profile.device;
         let title = format!("Requests to {}", about.title);
-        output::write(file, &recording.to_nstrace(&about.name, &title))?;
-        console.note(&format!(
-            "{} requests are in {}",
-            recording.requests(),
-            file.display()
-        ));
+        let trace = recording.to_nstrace(&about.name, &title);
+        let written = output::write_or_keep(file, &trace);
+        if written.is_ok() {
+            console.note(&format!(
+                "{} requests are in {}",
+                recording.requests(),
+                file.display()
+            ));
+        }
+        kept.push(written);
     }
+    output::all(kept)?;
     if arguments.speed == Speed::Max {
         return Ok(Exit::Done);
     }

@@ -97,7 +97,8 @@ pub fn write_in(
     system::write_in(folder, inside, bytes, access)
 }
 
-/// Checks that [`write_in`] can write this file now, as [`check`] does.
+/// Checks that [`write_in`] does not refuse this file now. Writes nothing; whether the folder takes files,
+/// [`check_folder`] finds out.
 ///
 /// # Errors
 /// As [`write`].
@@ -163,7 +164,12 @@ fn name_of(path: &Path) -> Result<&OsStr, Refusal> {
     if bytes.ends_with(b"/") || bytes.ends_with(b"/.") {
         return Err(Refusal::Directory);
     }
-    path.file_name().ok_or(Refusal::NoName)
+    match path.file_name() {
+        Some(name) => Ok(name),
+        None if bytes.is_empty() => Err(Refusal::NoName),
+        // It ends in `..`, or is `.`.
+        None => Err(Refusal::Directory),
+    }
 }
 
 /// `.NAME.`, which partial files of NAME begin with; a long NAME is shortened.
@@ -208,11 +214,12 @@ mod tests {
     fn paths_of_directories_name_no_file() {
         for (path, refusal) in [
             ("", Refusal::NoName),
-            ("..", Refusal::NoName),
+            (".", Refusal::Directory),
+            ("..", Refusal::Directory),
             ("/", Refusal::Directory),
             ("a/", Refusal::Directory),
             ("a/.", Refusal::Directory),
-            ("a/..", Refusal::NoName),
+            ("a/..", Refusal::Directory),
         ] {
             assert_eq!(name_of(Path::new(path)), Err(refusal), "{path}");
         }

@@ -1,6 +1,7 @@
 //! What can go wrong while results are written for people. It holds no recovery: the caller shows
 //! the message.
 
+use nandscope_files::WriteError;
 use std::path::PathBuf;
 use thiserror::Error;
 
@@ -26,12 +27,13 @@ pub enum ReportError {
         /// What the drawing library said.
         reason: String,
     },
-    /// A file or folder could not be written.
-    #[error("{action} {} failed: {source}; check that the folder is writable and has space", path.display())]
-    Write {
-        /// What was tried, such as `writing`.
-        action: &'static str,
-        /// On what.
+    /// A file could not be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// A folder could not be made.
+    #[error("cannot write {}: cannot make this folder: {source}; name another one", path.display())]
+    Folder {
+        /// Which.
         path: PathBuf,
         /// What the system said.
         source: std::io::Error,

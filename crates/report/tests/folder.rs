@@ -4,7 +4,7 @@
 
 mod fixture;
 
-use nandscope_report::{files, write_all};
+use nandscope_report::write_all;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -87,17 +87,47 @@ fn names_of_steps_cannot_leave_the_folder() {
 }
 
 #[test]
-fn a_file_is_replaced_whole_and_a_failure_names_it() {
+fn a_report_is_replaced_whole_and_a_failure_names_the_file() {
     let folder = Folder::new("replace");
-    let path = folder.0.join("a.txt");
-    files::write(&path, "old").unwrap();
-    files::write(&path, "new").unwrap();
-    assert_eq!(std::fs::read_to_string(&path).unwrap(), "new");
-    assert_eq!(all_files(&folder.0).len(), 1);
-    let missing = folder.0.join("missing/a.txt");
-    let error = files::write(&missing, "x").unwrap_err().to_string();
+    let mut document = fixture::document();
+    document.steps.truncate(1);
+    let written: BTreeSet<PathBuf> = write_all(&document, &folder.0)
+        .unwrap()
+        .into_iter()
+        .collect();
+    let page = folder.0.join("report.html");
+    std::fs::write(&page, "old").unwrap();
+    write_all(&document, &folder.0).unwrap();
     assert!(
-        error.contains("missing/a.txt") && error.contains("writable"),
-        "{error}"
+        std::fs::read_to_string(&page)
+            .unwrap()
+            .starts_with("<!DOCTYPE")
     );
+    assert_eq!(written, all_files(&folder.0));
+    std::fs::remove_file(&page).unwrap();
+    std::fs::create_dir(&page).unwrap();
+    let error = write_all(&document, &folder.0).unwrap_err().to_string();
+    assert!(error.contains("report.html"), "{error}");
+}
+
+/// Links that somebody planted in the folder of a report lead nowhere.
+#[cfg(unix)]
+#[test]
+fn nothing_outside_the_folder_is_overwritten_through_links() {
+    use std::os::unix::fs::symlink;
+    let folder = Folder::new("links");
+    let (inside, outside) = (folder.0.join("inside"), folder.0.join("outside"));
+    for dir in [&inside, &outside] {
+        std::fs::create_dir(dir).unwrap();
+    }
+    let foreign = outside.join("report.html");
+    std::fs::write(&foreign, "foreign").unwrap();
+    symlink(&foreign, inside.join("report.html")).unwrap();
+    let document = fixture::document();
+    write_all(&document, &inside).unwrap_err();
+    std::fs::remove_file(inside.join("report.html")).unwrap();
+    symlink(&outside, inside.join("plots")).unwrap();
+    write_all(&document, &inside).unwrap_err();
+    assert_eq!(std::fs::read_to_string(&foreign).unwrap(), "foreign");
+    assert_eq!(all_files(&outside).len(), 1);
 }

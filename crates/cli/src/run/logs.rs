@@ -7,6 +7,7 @@
 //! for their time, the thread whose oldest operation is the same is taken. Only where two threads
 //! wait with the very same operation their entries may be swapped.
 
+use super::log_names::{self, Value};
 use nandscope_measure::target::{Load, Outcome, Reading, Reply, Request, Target, TargetError};
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::job::Logs;
@@ -134,25 +135,8 @@ impl Watch {
     pub fn files(&self) -> Vec<(String, String)> {
         let mut files = Vec::new();
         for thread in &self.threads {
-            for (prefix, kinds) in [
-                (&thread.logs.bandwidth, &[("bw", Value::Bandwidth)][..]),
-                (&thread.logs.iops, &[("iops", Value::Iops)]),
-                (
-                    &thread.logs.latency,
-                    // Virtual submission takes no time: all latency is completion latency.
-                    &[("lat", Value::Latency), ("clat", Value::Latency)],
-                ),
-            ] {
-                let Some(prefix) = prefix else { continue };
-                let prefix = if prefix.is_empty() {
-                    &thread.name
-                } else {
-                    prefix
-                };
-                for (suffix, value) in kinds {
-                    let name = format!("{prefix}_{suffix}.{}.log", thread.number);
-                    files.push((name, thread.text(*value)));
-                }
+            for file in log_names::of_thread(&thread.logs, &thread.name, thread.number) {
+                files.push((file.name, thread.text(file.value)));
             }
         }
         files
@@ -167,16 +151,6 @@ fn direction(kind: OpKind) -> Option<u8> {
         OpKind::Trim => Some(2),
         OpKind::Flush => None,
     }
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Value {
-    /// KiB per second.
-    Bandwidth,
-    /// Operations per second; 1 for a single operation.
-    Iops,
-    /// Nanoseconds.
-    Latency,
 }
 
 impl Value {

@@ -3,6 +3,7 @@
 //! the measure crate.
 
 pub mod figures;
+mod log_names;
 mod logs;
 mod plan;
 pub mod progress;
@@ -84,7 +85,7 @@ pub struct Arguments {
 /// Where something is wrong before the run, or what was measured cannot be written.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let (jobs, text) = job::read(&arguments.job, console)?;
-    let _made = check_outputs(&arguments, &jobs)?;
+    let _made = check_outputs(&arguments, &jobs, &text, console)?;
     let journal = arguments.output.as_deref().and_then(steps::beside);
     let place = Place::look(journal, arguments.resume, console)?;
     let interrupt = Interrupt::listen()?;
@@ -195,13 +196,21 @@ fn carry_out<S: Subject>(
 }
 
 /// Whether everything can be written; gives the folder that was made for logs.
-fn check_outputs(arguments: &Arguments, jobs: &JobFile) -> Result<Option<output::Made>, Failure> {
+fn check_outputs(
+    arguments: &Arguments,
+    jobs: &JobFile,
+    text: &str,
+    console: &Console,
+) -> Result<Option<output::Made>, Failure> {
     for path in [&arguments.output, &arguments.save].into_iter().flatten() {
         output::check_file(path)?;
     }
-    let logs = jobs.jobs.iter().any(wants_logs);
-    logs.then(|| output::check_folder(&arguments.log_dir))
-        .transpose()
+    if !jobs.jobs.iter().any(wants_logs) {
+        return Ok(None);
+    }
+    let made = output::check_folder(&arguments.log_dir)?;
+    log_names::check(jobs, text, &arguments.log_dir, console)?;
+    Ok(Some(made))
 }
 
 fn wants_logs(job: &Job) -> bool {

@@ -110,7 +110,8 @@ pub fn check(jobs: &[Job], setting: &Setting<'_>, reality: Reality) -> Result<()
     ))
 }
 
-fn fault_at(job: &Job, key: &str, message: String, remedy: &str) -> Fault {
+/// A fault of an option of a job, at its line.
+pub(super) fn fault_at(job: &Job, key: &str, message: String, remedy: &str) -> Fault {
     let line = job.origin.options.get(key).copied();
     Fault {
         file: job.origin.file.clone(),

@@ -17,8 +17,8 @@ use nandscope_measure::build::{JobMeta, StepMeta, add_step, step_result};
 use nandscope_measure::result::{Notice, ResultDocument, WallClock};
 use nandscope_measure::runner::{Ending, GroupOutcome, Thread, run_group};
 use nandscope_measure::steps::Attachment;
+use nandscope_measure::summary;
 use nandscope_measure::target::Target;
-use nandscope_measure::{document, summary};
 use nandscope_workload::job::{Job, JobFile};
 use std::time::{Instant, SystemTime};
 
@@ -256,11 +256,12 @@ impl<S: Subject> Session<S> {
         self.document.complete &= self.ending == Ending::Complete;
         self.document.environment.extend(self.subject.closing());
         self.document.wall.elapsed_s = Some(self.began.elapsed().as_secs_f64());
-        // The summary comes last: a pipe that closes early must not cost the result.
+        // The summary comes last: a reader that goes away early must not cost the result.
         let kept = self.write(arguments);
-        let resumable = match kept {
-            Ok(_) => self.keeper.finish(self.document.complete),
-            Err(_) => None,
+        let is_written = kept.iter().all(|(_, written)| written.is_ok());
+        let resumable = match is_written {
+            true => self.keeper.finish(self.document.complete),
+            false => None,
         };
         let mut text = String::new();
         for step in &self.document.steps {
@@ -269,10 +270,12 @@ impl<S: Subject> Session<S> {
         for notice in &self.document.notices {
             text.push_str(&console.paragraph(&format!("{}: {}", notice.level, notice.text), ""));
         }
-        console.print(&text)?;
-        for line in kept? {
-            console.note(&line);
+        let printed = console.print(&text);
+        for (what, _) in kept.iter().filter(|(_, written)| written.is_ok()) {
+            console.note(what);
         }
+        let written = kept.into_iter().map(|(_, written)| written);
+        output::all(written.chain([printed]))?;
         match &self.ending {
             Ending::Complete if has_errors(&self.document) => Ok(Exit::Partial),
             Ending::Complete => Ok(Exit::Done),
@@ -292,24 +295,25 @@ impl<S: Subject> Session<S> {
         }
     }
 
-    /// Writes result, logs and device; gives what to say of them.
-    fn write(&self, arguments: &Arguments) -> Result<Vec<String>, Failure> {
-        let mut said = Vec::new();
+    /// Writes result, logs and device, each whatever became of the others; gives what each is, for people,
+    /// and how it went.
+    fn write(&self, arguments: &Arguments) -> Vec<(String, Result<(), Failure>)> {
+        let mut kept = Vec::new();
         if let Some(path) = &arguments.output {
-            document::write(path, &self.document).map_err(|e| output::document_failure(&e))?;
-            said.push(format!("result: {}", path.display()));
+            let written = output::write_result(&self.document, path);
+            kept.push((format!("result: {}", path.display()), written));
         }
         for (name, text) in &self.logs {
             let path = arguments.log_dir.join(name);
-            output::write(&path, text.as_bytes())?;
-            said.push(format!("log: {}", path.display()));
+            let written = output::write_or_keep_in(&arguments.log_dir, name, text.as_bytes());
+            kept.push((format!("log: {}", path.display()), written));
         }
         if let Some(path) = &arguments.save {
-            let bytes = self.subject.save()?;
-            output::write(path, &bytes)?;
-            said.push(format!("device: {}", path.display()));
+            let bytes = self.subject.save();
+            let written = bytes.and_then(|bytes| output::write_or_keep(path, &bytes));
+            kept.push((format!("device: {}", path.display()), written));
         }
-        Ok(said)
+        kept
     }
 }
 

@@ -8,11 +8,12 @@
 
 use crate::console::Console;
 use crate::failure::Failure;
+use crate::input;
 use crate::target::{Kept, Simulated};
-use crate::{input, output};
 use nandscope_device::Device;
 use nandscope_export::journal::{Journal, JournalFile, Journals, Replay};
 use nandscope_export::store::{Store, StoreError};
+use nandscope_files::Access;
 use nandscope_units::Nanos;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -57,15 +58,6 @@ fn journals(store: &Path) -> Vec<PathBuf> {
     numbers.iter().map(|n| journal_file(store, *n)).collect()
 }
 
-/// What a server left that was killed while it wrote the state.
-fn halves(store: &Path) -> Vec<PathBuf> {
-    let (names, own) = names_beside(store);
-    let prefix = format!(".{own}.device.");
-    let is_half = |name: &&String| name.starts_with(&prefix) && name.ends_with(".partial");
-    let place = |name: &String| store.with_file_name(name);
-    names.iter().filter(is_half).map(place).collect()
-}
-
 fn remove(files: &[PathBuf]) -> Result<(), Failure> {
     files.iter().try_for_each(|file| {
         std::fs::remove_file(file).map_err(|e| Failure::file(format!("{}: {e}", file.display())))
@@ -87,7 +79,7 @@ fn read_state(state: &Path) -> Result<(Kept, Device), Failure> {
 
 fn write_state(state: &Path, kept: &Kept, device: &Device) -> Result<(), Failure> {
     let bytes = kept.with(device).map_err(Failure::internal)?;
-    output::write(state, &bytes)
+    Ok(nandscope_files::write(state, &bytes, Access::Owner)?)
 }
 
 /// The journal in a file, where it can be read.
@@ -134,7 +126,7 @@ pub fn recover(store: &Path, console: &Console) -> Result<(), Failure> {
     }
     write_state(&state, &kept, &device)?;
     remove(&found)?;
-    remove(&halves(store))?;
+    remove(&nandscope_files::abandoned(&state))?;
     console.note(&format!(
         "note: the last server of {} did not end in order. The device has done again what it was given since its state was kept ({} commands; {} requests were under way: of what they wrote, the old or the new is read)",
         store.display(),
@@ -308,7 +300,11 @@ mod tests {
         assert_eq!(left.len(), 1, "{left:?}");
         let (_, before) = read_state(&keeper.state).unwrap();
         assert!(before.counters().host_written > Bytes::mib(6));
-        std::fs::write(folder.join(".card.img.device.1.partial"), b"half").unwrap();
+        std::fs::write(
+            folder.join(".card.img.device.0123456789abcdef.partial"),
+            b"half",
+        )
+        .unwrap();
         recover(&store, &CONSOLE).unwrap();
         let (_, after) = read_state(&keeper.state).unwrap();
         assert_eq!(after.counters().host_written, Bytes(2000 * 4096));

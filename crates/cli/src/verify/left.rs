@@ -7,6 +7,7 @@ use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::run::progress::Line;
+use nandscope_files::Access;
 use nandscope_infer::verify::{
     Journal, LeftStamp, Since, check_left, kept_step, kept_summary, restore,
 };
@@ -32,12 +33,8 @@ pub fn write_down(journal: &Path, stamps: &[LeftStamp], console: &Console) -> Re
     };
     let place = store::left_place(journal);
     let text = serde_json::to_string(&left).map_err(Failure::internal)?;
-    std::fs::write(&place, text).map_err(|e| {
-        Failure::file(format!(
-            "cannot write {}: {e}; put the data back with --restore",
-            place.display()
-        ))
-    })?;
+    nandscope_files::write(&place, text.as_bytes(), Access::Owner)
+        .map_err(|e| Failure::file(format!("{e}; put the data back with --restore")))?;
     console.note(&format!(
         "{} blocks of the device hold stamps now, and their data is in {}; unplug the device, plug it in again, and run `nandscope verify TARGET --after-power-cycle` (or --restore) before anything else uses it",
         stamps.len(),

@@ -6,6 +6,8 @@
 pub mod guest;
 #[cfg(target_os = "linux")]
 pub mod loops;
+#[cfg(target_os = "linux")]
+pub mod signals;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -21,7 +23,9 @@ impl Folder {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).unwrap();
-        Folder(path)
+        let folder = Folder(path);
+        let _ = std::fs::remove_dir_all(folder.state());
+        folder
     }
 
     pub fn file(&self, name: &str, text: &str) -> PathBuf {
@@ -46,7 +50,25 @@ impl Folder {
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_nandscope"));
         command.args(arguments).current_dir(&self.0);
+        // What cannot be written where it should be goes there, not to the home of who runs the tests.
+        command.env("XDG_STATE_HOME", self.state());
         command
+    }
+
+    /// The state folder of commands, beside this one.
+    pub fn state(&self) -> PathBuf {
+        let mut path = self.0.as_os_str().to_os_string();
+        path.push(".state");
+        path.into()
+    }
+
+    /// What was kept there because it could not be written elsewhere.
+    pub fn kept(&self) -> Vec<PathBuf> {
+        let results = self.state().join("nandscope/results");
+        let entries = std::fs::read_dir(results).into_iter().flatten().flatten();
+        let mut kept: Vec<_> = entries.map(|e| e.path()).collect();
+        kept.sort();
+        kept
     }
 
     pub fn run(&self, arguments: &[&str]) -> Ran {
@@ -57,6 +79,7 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
+        let _ = std::fs::remove_dir_all(self.state());
     }
 }
 

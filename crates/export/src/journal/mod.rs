@@ -17,11 +17,11 @@ use entry::{ENTRY, head};
 pub use entry::{Entry, Held};
 pub use keeping::Journals;
 pub(crate) use keeping::Keeping;
+use nandscope_files::{Access, WriteError, create_new};
 use nandscope_units::Nanos;
 pub use replay::{Replay, Replayed};
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use thiserror::Error;
 
@@ -69,17 +69,13 @@ pub struct JournalFile {
 }
 
 impl JournalFile {
-    /// A new journal for its owner alone, in place of whatever has that name.
+    /// A new journal for its owner alone.
     ///
     /// # Errors
-    /// Where the system refuses.
+    /// Where there is a file of that name, or the system refuses.
     pub fn create(path: &Path, start: Nanos) -> io::Result<Self> {
-        let mut file = File::options()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(path)?;
+        // Not synced: it is to survive the end of this process, and clients wait meanwhile.
+        let mut file = create_new(path, Access::Owner).map_err(WriteError::into_io)?;
         file.write_all(&head(start))?;
         Ok(JournalFile {
             file,

@@ -23,6 +23,10 @@ impl FileStore {
             what,
         };
         let refused = |e: io::Error| unfit(format!("cannot keep the contents there: {e}"));
+        // Opening a device or FIFO may do something to it.
+        if path.metadata().is_ok_and(|found| !found.is_file()) {
+            return Err(unfit("this is no ordinary file".to_string()));
+        }
         let file = OpenOptions::new()
             .read(true)
             .write(true)

@@ -9,9 +9,9 @@ mod finite;
 mod layout;
 
 use crate::result::{FORMAT, FORMAT_VERSION, ResultDocument};
+use nandscope_files::{Access, WriteError};
 use serde::{Deserialize, Serialize};
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -28,6 +28,9 @@ pub enum DocumentError {
         /// What the system answered.
         source: io::Error,
     },
+    /// The file cannot be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
     /// A number is not finite.
     #[error("{field} is {value}, which JSON cannot hold; this is a bug of whatever computed it")]
     NotFinite {
@@ -167,62 +170,18 @@ pub fn read(path: &Path) -> Result<ResultDocument, DocumentError> {
     }
 }
 
-/// Writes a document, replacing a file of that name in one instant: into a file beside it, to
-/// the disk, then renamed over it.
+/// Writes a document, replacing a file of that name in one step; see [`nandscope_files::write`].
 ///
 /// # Errors
-/// Where a number is not finite or the file system refuses; an older file of that name is then
-/// as it was.
+/// If a number is not finite or the file cannot be written; an older file of that name is then
+/// unchanged.
 pub fn write(path: &Path, document: &ResultDocument) -> Result<(), DocumentError> {
     let text = to_json(document)?;
-    let name = path.file_name().ok_or_else(|| DocumentError::Io {
-        action: "write",
-        path: path.into(),
-        source: io::Error::new(io::ErrorKind::InvalidInput, "this is no file name"),
-    })?;
-    let folder = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let mut partial_name = std::ffi::OsString::from(".");
-    partial_name.push(name);
-    partial_name.push(format!(".{}.partial", std::process::id()));
-    let partial = folder.join(partial_name);
-    replace(&partial, path, folder, text.as_bytes()).inspect_err(|_| {
-        // What is left of the attempt is of no use; that it cannot be removed changes nothing.
-        let _ = std::fs::remove_file(&partial);
-    })
-}
-
-fn replace(partial: &Path, path: &Path, folder: &Path, text: &[u8]) -> Result<(), DocumentError> {
-    let failed = |action: &'static str, path: &Path| {
-        let path = path.to_path_buf();
-        move |source| DocumentError::Io {
-            action,
-            path,
-            source,
-        }
-    };
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .open(partial)
-        .map_err(failed("create", partial))?;
-    file.write_all(text).map_err(failed("write", partial))?;
-    file.sync_all().map_err(failed("flush", partial))?;
-    drop(file);
-    std::fs::rename(partial, path).map_err(failed("replace", path))?;
-    sync_folder(folder).map_err(failed("flush the folder", folder))
-}
-
-/// Makes a rename durable; elsewhere than on Unix a folder cannot be opened, and is left alone.
-fn sync_folder(folder: &Path) -> io::Result<()> {
-    if cfg!(unix) {
-        File::open(folder)?.sync_all()
-    } else {
-        Ok(())
-    }
+    Ok(nandscope_files::write(
+        path,
+        text.as_bytes(),
+        Access::Usual,
+    )?)
 }
 
 #[cfg(test)]

@@ -1,0 +1,76 @@
+//! Where a result goes that cannot be written where it was to be: the disk is full, the folder is gone.
+//! What took hours to measure must not be lost with it.
+
+use crate::failure::Failure;
+use crate::state_folder;
+use nandscope_files::{Access, WriteError, create_new};
+use std::ffi::OsString;
+use std::fmt::Display;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// Results of the same second and name that find room.
+const MOST_NUMBERS: u32 = 1000;
+
+/// Keeps what was to be written to `path` in the state folder, or else in the folder for temporary files;
+/// gives the failure, which says where.
+pub fn keep(path: &Path, bytes: &[u8], why: &dyn Display) -> Failure {
+    let folders = [
+        state_folder::path().join("results"),
+        std::env::temp_dir().join("nandscope"),
+    ];
+    let mut failures = String::new();
+    for folder in folders {
+        match keep_in(&folder, path, bytes) {
+            Ok(kept) => {
+                return Failure::file(format!("{why}\nit is kept in {} instead", kept.display()));
+            }
+            Err(error) => failures.push_str(&format!("\n{error}")),
+        }
+    }
+    Failure::file(format!(
+        "{why}\nit could not be kept elsewhere either:{failures}"
+    ))
+}
+
+fn keep_in(folder: &Path, path: &Path, bytes: &[u8]) -> Result<PathBuf, String> {
+    fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let moment = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+    // Colons are no good in names on FAT, and in those of scp.
+    let moment = moment.replace(':', "");
+    for number in 0..MOST_NUMBERS {
+        let kept = folder.join(name(&moment, number, path));
+        let mut file = match create_new(&kept, Access::Usual) {
+            Err(WriteError::Io { source, .. })
+                if source.kind() == std::io::ErrorKind::AlreadyExists =>
+            {
+                continue;
+            }
+            made => made.map_err(|e| e.to_string())?,
+        };
+        let written = file.write_all(bytes).and_then(|()| file.sync_all());
+        if let Err(error) = written {
+            // Half of it would be taken for the whole.
+            let _ = fs::remove_file(&kept);
+            return Err(format!("{}: {error}", kept.display()));
+        }
+        return Ok(kept);
+    }
+    Err(format!("{}: no free name", folder.display()))
+}
+
+/// When it was, and the last two names of where it should have gone: `…-review-card-result.json`.
+fn name(moment: &str, number: u32, path: &Path) -> OsString {
+    let mut name = OsString::from(moment);
+    if number > 0 {
+        name.push(format!("-{number}"));
+    }
+    let folder = path.parent().and_then(Path::file_name);
+    for part in folder.into_iter().chain(path.file_name()) {
+        name.push("-");
+        name.push(part);
+    }
+    name
+}

@@ -1,0 +1,105 @@
+//! The files of the logs that jobs ask for. Their names come from the job file, which may be another
+//! person's: none leaves the folder of the logs, and that is found out before anything is run.
+
+use super::plan::fault_at;
+use crate::console::Console;
+use crate::failure::{Exit, Failure};
+use crate::fault;
+use nandscope_files::{WriteError, check_in};
+use nandscope_workload::job::{Job, JobError, JobFile, Logs};
+use std::path::Path;
+
+/// What a log holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// KiB per second.
+    Bandwidth,
+    /// Operations per second; 1 for a single operation.
+    Iops,
+    /// Nanoseconds.
+    Latency,
+}
+
+/// The file of a log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogFile {
+    /// The option that asked for it.
+    pub key: &'static str,
+    /// The name, relative to the folder of the logs.
+    pub name: String,
+    /// What it holds.
+    pub value: Value,
+}
+
+/// The files of one thread: `number` among all of the job file, from 1, of the job `name`.
+pub fn of_thread(logs: &Logs, name: &str, number: usize) -> Vec<LogFile> {
+    let kinds = [
+        (
+            "write_bw_log",
+            &logs.bandwidth,
+            &[("bw", Value::Bandwidth)][..],
+        ),
+        ("write_iops_log", &logs.iops, &[("iops", Value::Iops)]),
+        (
+            "write_lat_log",
+            &logs.latency,
+            // Virtual submission takes no time: all latency is completion latency.
+            &[("lat", Value::Latency), ("clat", Value::Latency)],
+        ),
+    ];
+    let mut files = Vec::new();
+    for (key, prefix, values) in kinds {
+        let Some(prefix) = prefix else { continue };
+        let prefix = if prefix.is_empty() { name } else { prefix };
+        files.extend(values.iter().map(|(suffix, value)| LogFile {
+            key,
+            name: format!("{prefix}_{suffix}.{number}.log"),
+            value: *value,
+        }));
+    }
+    files
+}
+
+/// Checks that every log can be written into `folder`, and only there.
+///
+/// # Errors
+/// With the first of each option, at its place in the job file, whose `text` is given.
+pub fn check(jobs: &JobFile, text: &str, folder: &Path, console: &Console) -> Result<(), Failure> {
+    let mut faults = Vec::new();
+    let mut exit = Exit::Usage;
+    let mut number = 1;
+    for job in &jobs.jobs {
+        let mut keys = Vec::new();
+        for clone in 0..job.numjobs as usize {
+            for file in of_thread(&job.logs, &job.name, number + clone) {
+                let Err(error) = check_in(folder, Path::new(&file.name)) else {
+                    continue;
+                };
+                if matches!(error, WriteError::Io { .. }) {
+                    exit = Exit::File;
+                }
+                if !keys.contains(&file.key) {
+                    keys.push(file.key);
+                    faults.push(fault_of(job, &file, &error));
+                }
+            }
+        }
+        number += job.numjobs as usize;
+    }
+    if faults.is_empty() {
+        return Ok(());
+    }
+    Err(Failure {
+        exit,
+        ..fault::of_job(console, text, &JobError { faults })
+    })
+}
+
+fn fault_of(job: &Job, file: &LogFile, error: &WriteError) -> nandscope_workload::job::Fault {
+    fault_at(
+        job,
+        file.key,
+        format!("`{}`: the log `{}`: {error}", file.key, file.name),
+        "logs are written into the folder of --log-dir only: give a plain name",
+    )
+}
