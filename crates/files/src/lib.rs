@@ -116,6 +116,14 @@ pub fn begin(path: &Path, head: &[u8], access: Access) -> Result<File, WriteErro
     system::begin(path, head, access)
 }
 
+/// As [`begin`], for a file that must not exist: it appears with `head` in it, and nothing is replaced.
+///
+/// # Errors
+/// If anything has that name, also a link that leads nowhere, or the system fails.
+pub fn begin_new(path: &Path, head: &[u8], access: Access) -> Result<File, WriteError> {
+    system::begin_new(path, head, access)
+}
+
 /// Creates an empty file that did not exist, for reading and writing.
 ///
 /// # Errors

@@ -1,7 +1,9 @@
 //! A file that is being written, under a random name beside its place.
 
 use crate::{ATTEMPTS, partial_name};
-use rustix::fs::{AtFlags, Mode, OFlags, fsync, openat, renameat, unlinkat};
+use rustix::fs::{AtFlags, Mode, OFlags, fsync, linkat, openat, renameat, unlinkat};
+#[cfg(target_os = "linux")]
+use rustix::fs::{RenameFlags, renameat_with};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -54,6 +56,31 @@ impl<'a> Partial<'a> {
         renameat(self.folder, &self.name, self.folder, name)?;
         self.renamed = true;
         Ok(())
+    }
+
+    /// Gives the file its final name, unless anything has it.
+    ///
+    /// # Errors
+    /// `EXIST` if anything has that name, also a link that leads nowhere, or if the system fails.
+    #[cfg_attr(not(target_os = "linux"), allow(unused_mut))]
+    pub fn claim(mut self, name: &OsStr) -> Result<(), Errno> {
+        #[cfg(target_os = "linux")]
+        match renameat_with(
+            self.folder,
+            &self.name,
+            self.folder,
+            name,
+            RenameFlags::NOREPLACE,
+        ) {
+            // Not every file system knows that kind of renaming.
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
+            done => {
+                self.renamed = done.is_ok();
+                return done;
+            }
+        }
+        // A second name; the first one goes with this.
+        linkat(self.folder, &self.name, self.folder, name, AtFlags::empty())
     }
 }
 

@@ -35,6 +35,14 @@ pub fn begin(path: &Path, head: &[u8], _access: Access) -> Result<File, WriteErr
     replace(path, head)
 }
 
+pub fn begin_new(path: &Path, head: &[u8], access: Access) -> Result<File, WriteError> {
+    let mut file = create_new(path, access)?;
+    file.write_all(head)
+        .and_then(|()| file.sync_all())
+        .map_err(WriteError::io(path, "write its contents"))?;
+    Ok(file)
+}
+
 fn replace(path: &Path, bytes: &[u8]) -> Result<File, WriteError> {
     let name = name_of(path).map_err(WriteError::refused(path))?;
     if path.is_dir() {

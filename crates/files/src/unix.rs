@@ -41,6 +41,28 @@ pub fn begin(path: &Path, head: &[u8], access: Access) -> Result<File, WriteErro
     replace(path, &place, head, access)
 }
 
+pub fn begin_new(path: &Path, head: &[u8], access: Access) -> Result<File, WriteError> {
+    let name = name_of(path).map_err(WriteError::refused(path))?;
+    let folder =
+        open_folder(CWD, folder_of(path), OFlags::empty())
+            .map_err(WriteError::io::<Errno>(path, "open its folder"))?;
+    let mode = match access {
+        Access::Usual => USUAL,
+        Access::Owner => OWNER_ONLY,
+    };
+    let (partial, mut file) = Partial::create(&folder, name, mode)
+        .map_err(WriteError::io(path, "make a file beside it"))?;
+    file.write_all(head)
+        .map_err(WriteError::io(path, "write its contents"))?;
+    file.sync_all()
+        .map_err(WriteError::io(path, "put its contents on the disk"))?;
+    partial
+        .claim(name)
+        .map_err(WriteError::io(path, "give it its name"))?;
+    sync_folder(&folder).map_err(WriteError::io(path, "put its name on the disk"))?;
+    Ok(file)
+}
+
 fn replace(path: &Path, place: &Place, bytes: &[u8], access: Access) -> Result<File, WriteError> {
     let older = match &place.found {
         Found::File(older) if access == Access::Usual => Some(older),
