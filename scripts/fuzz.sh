@@ -16,6 +16,7 @@ declare -A seeds=(
     [nbd]=fuzz/seeds/nbd [fuse]=fuzz/seeds/fuse [vhost]=fuzz/seeds/vhost
     [virtio]=fuzz/seeds/virtio [journal]=fuzz/seeds/journal
     [steps]=fuzz/seeds/steps
+    [undo]=fuzz/seeds/undo
 )
 
 nightly() {

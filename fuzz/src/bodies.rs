@@ -37,7 +37,7 @@ pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
 #[allow(dead_code, reason = "libFuzzer takes them one by one")]
-pub const ALL: [Target; 22] = [
+pub const ALL: [Target; 23] = [
     ("profile", profile),
     ("host", host),
     ("job", job),
@@ -59,6 +59,7 @@ pub const ALL: [Target; 22] = [
     ("virtio", virtio),
     ("journal", journal),
     ("steps", steps),
+    ("undo", undo),
     ("linux", linux),
 ];
 
@@ -511,6 +512,25 @@ pub fn vhost(_: &[u8]) {}
 
 #[cfg(not(target_os = "linux"))]
 pub fn virtio(_: &[u8]) {}
+
+/// The undo journal of a verification: every record is a whole block or listed as damaged.
+pub fn undo(data: &[u8]) {
+    use nandscope_infer::verify::Contents;
+    let Ok(contents) = Contents::read(data) else {
+        return;
+    };
+    let block = contents.subject().block_bytes;
+    let records = contents.originals().len() + contents.damaged().len();
+    assert!(records <= data.len() / block + 1);
+    let in_batches: usize = contents.batches().map(<[_]>::len).sum();
+    assert_eq!(in_batches, contents.originals().len());
+    for original in contents.originals() {
+        assert_eq!(original.contents.len(), block);
+        assert!(contents.original(original.place).is_some());
+    }
+    assert!(contents.places().len() <= records);
+    assert!(contents.witnesses().len() <= data.len() / 16);
+}
 
 /// The journal of a served device: what was read is done on a small device or refused.
 pub fn journal(data: &[u8]) {

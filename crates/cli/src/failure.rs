@@ -24,6 +24,8 @@ pub enum Exit {
     Failing,
     /// Verified: something does not fit, and proves nothing.
     Suspicious,
+    /// Verified: the data on the device is not all back, and its journal is kept.
+    Unrestored,
     /// Interrupted; what was measured until then is kept.
     Interrupted,
 }
@@ -39,6 +41,7 @@ impl From<Exit> for ExitCode {
             Exit::Fake => 10,
             Exit::Failing => 11,
             Exit::Suspicious => 12,
+            Exit::Unrestored => 13,
             Exit::Interrupted => 130,
         })
     }

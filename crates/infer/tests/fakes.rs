@@ -211,7 +211,7 @@ fn stamps_that_are_left_tell_what_became_of_them() {
                     .iter()
                     .any(|r| r.contains("latest write was lost"))
             );
-            let restored = restore(&mut device, &journal, Since::LeftBehind).unwrap();
+            let restored = restore(&mut device, &mut journal, Since::LeftBehind).unwrap();
             assert!(restored.lost.is_empty() && restored.foreign.is_empty());
             device.same_as(&before);
         }
@@ -287,4 +287,25 @@ fn a_full_write_and_read_counts_what_is_there_and_goes_on_after_an_interruption(
         assert_eq!(full.right + wrong, claims);
         assert!(full.share() == 1.0 && !full.write_rates.is_empty());
     }
+}
+
+#[test]
+fn a_full_run_does_not_go_on_with_another_device_and_takes_errors_for_no_fake() {
+    use nandscope_infer::verify::{Full, VerifyError};
+    let claims = 40_000;
+    let mut device = Device::new(claims, Fault::Errors { real: 30_001 }, 1);
+    let mut full = Full::new("a test".into(), claims, 512, salt(1));
+    let looks = std::cell::Cell::new(0);
+    let stop = || {
+        looks.set(looks.get() + 1);
+        looks.get() > 7
+    };
+    let result = full.go_on(&mut device, &stop, &mut |_| Ok(()));
+    assert!(matches!(result, Err(VerifyError::Stopped)));
+    let mut other = Device::new(claims, Fault::None, 2);
+    let result = full.go_on(&mut other, &|| false, &mut |_| Ok(()));
+    assert!(matches!(result, Err(VerifyError::Unfit(_))));
+    assert_eq!(other.writes, 0);
+    full.go_on(&mut device, &|| false, &mut |_| Ok(())).unwrap();
+    assert_eq!(full.verdict(), Verdict::Failing);
 }

@@ -47,8 +47,9 @@ pub fn run(arguments: &Arguments, console: &Console) -> Result<Exit, Failure> {
             Pass::Reading | Pass::Done => "every block is read",
         };
         line.show(Some(state.share()), what.to_string());
-        let text = serde_json::to_vec(state).map_err(|e| VerifyError::Unfit(e.to_string()))?;
-        output::write(&place, &text).map_err(|e| VerifyError::Unfit(e.text))
+        let text = serde_json::to_vec(state).map_err(|e| VerifyError::Journal(e.into()))?;
+        output::write(&place, &text)
+            .map_err(|e| VerifyError::Journal(std::io::Error::other(e.text)))
     });
     line.clear();
     match done {
@@ -63,10 +64,11 @@ pub fn run(arguments: &Arguments, console: &Console) -> Result<Exit, Failure> {
             ));
         }
         Err(other) => {
-            return Err(Failure::file(format!(
-                "{other} (state: {})",
-                place.display()
-            )));
+            let text = format!("{other} (state: {})", place.display());
+            return Err(match other {
+                VerifyError::Unfit(_) => Failure::usage(text),
+                _ => Failure::file(text),
+            });
         }
     }
     std::fs::remove_file(&place)
@@ -89,9 +91,15 @@ pub fn run(arguments: &Arguments, console: &Console) -> Result<Exit, Failure> {
 }
 
 fn saved(place: &Path) -> Result<Option<Full>, Failure> {
-    let text = match std::fs::read(place) {
+    let text = match store::read_own(place) {
         Ok(text) => text,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(e) if e.kind() == std::io::ErrorKind::Other => {
+            return Err(Failure::usage(format!(
+                "{}: {e}; name another file with --journal",
+                place.display()
+            )));
+        }
         Err(e) => {
             return Err(Failure::file(format!(
                 "cannot read {}: {e}",
@@ -101,7 +109,7 @@ fn saved(place: &Path) -> Result<Option<Full>, Failure> {
     };
     let full = serde_json::from_slice(&text).map_err(|e| {
         Failure::usage(format!(
-            "{} is no state of a verification: {e}; remove it to begin anew",
+            "{} is not the state of a `verify --full`: {e}; it is left as it is: name another file with --journal, or move it away",
             place.display()
         ))
     })?;

@@ -2,14 +2,14 @@
 //! beside the journal, which has the data.
 
 use super::open::Target;
-use super::{Arguments, document, ended, exit, store};
+use super::{Arguments, document, exit, journal, store};
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::run::progress::Line;
 use nandscope_files::Access;
 use nandscope_infer::verify::{
-    Journal, LeftStamp, Since, check_left, kept_step, kept_summary, restore,
+    Journal, LeftStamp, Salt, VerifyError, check_left, kept_step, kept_summary,
 };
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -19,43 +19,70 @@ use std::time::SystemTime;
 struct Left {
     /// Seconds since 1970.
     at: u64,
+    /// The salt of the journal that they belong to.
+    salt: String,
     stamps: Vec<LeftStamp>,
 }
 
-/// Writes down which stamps stand on the device.
+/// Makes sure that [`write_down`] finds its place free.
 ///
 /// # Errors
-/// Where the file cannot be written; the journal puts the data back then.
-pub fn write_down(journal: &Path, stamps: &[LeftStamp], console: &Console) -> Result<(), Failure> {
+/// Returns an error if anything has that name.
+pub fn check_free(journal: &Path) -> Result<(), Failure> {
+    let place = store::left_place(journal);
+    match std::fs::symlink_metadata(&place) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(e) => Err(Failure::file(format!(
+            "cannot read {}: {e}",
+            place.display()
+        ))),
+        Ok(_) => Err(Failure::usage(format!(
+            "{} exists, and the list of stamps would be written there; move it away, or name another file with --journal",
+            place.display()
+        ))),
+    }
+}
+
+/// Writes down which stamps are on the device.
+///
+/// # Errors
+/// Returns an error if the file cannot be written; --restore puts the data back then.
+pub fn write_down(
+    journal: &Journal,
+    stamps: &[LeftStamp],
+    console: &Console,
+) -> Result<(), Failure> {
     let left = Left {
         at: store::seconds_now(),
+        salt: format!("{:?}", journal.salt()),
         stamps: stamps.to_vec(),
     };
-    let place = store::left_place(journal);
+    let place = store::left_place(journal.path());
     let text = serde_json::to_string(&left).map_err(Failure::internal)?;
-    nandscope_files::write(&place, text.as_bytes(), Access::Owner)
-        .map_err(|e| Failure::file(format!("{e}; put the data back with --restore")))?;
+    nandscope_files::begin_new(&place, text.as_bytes(), Access::Owner).map_err(|e| {
+        let text = format!("{e}; the stamps are on the device, put the data back with --restore");
+        Failure::new(Exit::Unrestored, text)
+    })?;
     console.note(&format!(
         "{} blocks of the device hold stamps now, and their data is in {}; unplug the device, plug it in again, and run `nandscope verify TARGET --after-power-cycle` (or --restore) before anything else uses it",
         stamps.len(),
-        journal.display()
+        journal.path().display()
     ));
     Ok(())
 }
 
-/// Removes what [`write_down`] wrote, if anything.
+/// Removes what [`write_down`] wrote for this journal, if anything; another file of that name stays.
 ///
 /// # Errors
-/// Where it cannot be removed.
-pub fn forget(journal: &Path) -> Result<(), Failure> {
-    let place = store::left_place(journal);
-    match std::fs::remove_file(&place) {
-        Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(Failure::file(format!(
-            "cannot remove {}: {e}",
-            place.display()
-        ))),
-        _ => Ok(()),
+/// Returns an error if it cannot be removed.
+pub fn forget(journal: &Path, salt: Salt) -> Result<(), Failure> {
+    match read(journal) {
+        Ok(left) if left.salt == format!("{salt:?}") => {}
+        _ => return Ok(()),
     }
+    let place = store::left_place(journal);
+    std::fs::remove_file(&place)
+        .map_err(|e| Failure::file(format!("cannot remove {}: {e}", place.display())))
 }
 
 /// Checks the stamps, puts the data back, and tells.
@@ -71,13 +98,12 @@ pub fn check(
 ) -> Result<Exit, Failure> {
     let started = SystemTime::now();
     let left = read(place)?;
-    let mut journal = Journal::open(place)
-        .map_err(|e| Failure::file(format!("cannot read {}: {e}", place.display())))?;
-    if *journal.subject() != target.subject {
+    let mut journal = journal::open(target, place)?;
+    if left.salt != format!("{:?}", journal.salt()) {
         return Err(Failure::usage(format!(
-            "the stamps of {} were left on another device ({}); name another file by --journal, or put that device in",
-            place.display(),
-            journal.subject().identity
+            "{} lists the stamps of another run than {}; put the data back with --restore",
+            store::left_place(place).display(),
+            place.display()
         )));
     }
     let line = Line::new("verify");
@@ -92,27 +118,19 @@ pub fn check(
     line.clear();
     let kept = match kept {
         Ok(kept) => kept,
-        Err(nandscope_infer::verify::VerifyError::Stopped) => {
-            return Err(Failure::new(
-                Exit::Interrupted,
-                "interrupted; the stamps are still on the device, and its data in the journal",
-            ));
+        Err(VerifyError::Stopped) => {
+            let why = "interrupted; the stamps are still on the device";
+            return Err(journal::not_back(arguments, place, why));
         }
-        Err(error) => return Err(ended(error, journal)),
+        Err(error) => return Err(journal::ended(arguments, error, journal)),
     };
-    let restored = restore(&mut target.medium, &journal, Since::LeftBehind)
-        .map_err(|e| Failure::file(format!("{e}; the journal {} is kept", place.display())))?;
-    if !restored.foreign.is_empty() {
-        console.note(&format!(
-            "{} blocks hold neither a stamp nor their old contents and were left alone; their data stays in {}",
-            restored.foreign.len(),
-            place.display()
-        ));
-    } else {
-        forget(place)?;
-        journal
-            .remove()
-            .map_err(|e| Failure::file(format!("cannot remove {}: {e}", place.display())))?;
+    let restored = journal::restore_left(arguments, target, &mut journal)?;
+    let doubted = restored.unrecognized.as_ref();
+    let another = doubted.is_some_and(|evidence| !evidence.testimony.is_convincing());
+    let unrestored = journal::close(arguments, journal, &restored)?;
+    if let Some(failure) = unrestored.as_ref().filter(|_| another) {
+        // What another device holds is no verdict on this one.
+        return Err(failure.clone());
     }
     let left_for = store::seconds_now().saturating_sub(left.at);
     let summary = kept_summary(&kept, left_for);
@@ -122,18 +140,18 @@ pub fn check(
         .push(kept_step(&kept, &summary, target.subject.block_bytes));
     let json = serde_json::to_string_pretty(&summary).map_err(Failure::internal)?;
     super::write(arguments, &document, &json, console)?;
-    Ok(exit(summary.verdict))
+    unrestored.map_or(Ok(exit(summary.verdict)), Err)
 }
 
 fn read(journal: &Path) -> Result<Left, Failure> {
     let place = store::left_place(journal);
-    let text = std::fs::read_to_string(&place).map_err(|e| {
+    let text = store::read_own(&place).map_err(|e| {
         Failure::usage(format!(
             "no stamps were left on this device ({}: {e}); leave some with --leave-stamps first",
             place.display()
         ))
     })?;
-    serde_json::from_str(&text).map_err(|e| {
+    serde_json::from_slice(&text).map_err(|e| {
         Failure::file(format!(
             "{} cannot be understood: {e}; put the data back with --restore",
             place.display()

@@ -2,6 +2,7 @@
 //! the business of the infer crate; here are the arguments, the journal's place, and the words.
 
 mod full;
+mod journal;
 mod left;
 mod open;
 mod simulated;
@@ -14,13 +15,10 @@ use crate::output;
 use crate::run::progress::Line;
 use clap::Args;
 use nandscope_infer::registers::{Mark, marks};
-use nandscope_infer::verify::{
-    Finding, Journal, Medium, Options, Restored, Since, Stage, Verdict, VerifyError, restore, step,
-    summary, verify,
-};
+use nandscope_infer::verify::{Finding, Medium, Options, Stage, Verdict, step, summary, verify};
 use nandscope_measure::result::{ResultDocument, TargetInfo, WallClock};
 use open::Target;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::SystemTime;
 
 const EXAMPLES: &str = "\
@@ -31,7 +29,8 @@ Examples:
   nandscope verify /dev/sdb --leave-stamps             then unplug it, plug it in again, and
   nandscope verify /dev/sdb --after-power-cycle        see whether it kept them without power
 
-Exit codes: 0 genuine, 10 fake, 11 failing, 12 suspicious.";
+Exit codes: 0 genuine, 10 fake, 11 failing, 12 suspicious, 13 not finished:
+the data is not all back, and the journal is kept for --restore.";
 
 /// Arguments of `nandscope verify`.
 #[derive(Debug, Args)]
@@ -103,16 +102,15 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
             "the contents of a simulated device are gone when the program ends; serve it (nandscope serve) and name the block device",
         ));
     }
-    if place.exists() {
-        put_back(&mut target, &place, console)?;
-    }
+    journal::put_back(&arguments, &mut target, &place, console)?;
     if arguments.restore {
         return Ok(Exit::Done);
     }
+    if arguments.leave_stamps {
+        left::check_free(&place)?;
+    }
     let started = SystemTime::now();
-    let salt = store::salt()?;
-    let mut journal = Journal::create(&place, target.subject.clone(), salt)
-        .map_err(|e| Failure::file(format!("cannot write the journal {}: {e}", place.display())))?;
+    let mut journal = journal::begin(&target, &place)?;
     let options = Options {
         budget: arguments.budget,
         cache: arguments.cache,
@@ -130,18 +128,18 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     line.clear();
     let finding = match verified {
         Ok(finding) => finding,
-        Err(error) => return Err(ended(error, journal)),
+        Err(error) => return Err(journal::ended(&arguments, error, journal)),
     };
-    if !finding.left.is_empty() {
-        left::write_down(&place, &finding.left, console)?;
-    } else if finding.restored.foreign.is_empty() {
-        journal
-            .remove()
-            .map_err(|e| Failure::file(format!("cannot remove the journal: {e}")))?;
-    }
+    let unrestored = if finding.left.is_empty() {
+        journal::close(&arguments, journal, &finding.restored)?
+    } else {
+        left::write_down(&journal, &finding.left, console)?;
+        None
+    };
     let marks = target.registers.as_ref();
     let marks = marks.map(|r| marks_of(r, &target)).unwrap_or_default();
-    tell(&arguments, &target, &finding, &marks, started, console)
+    let exit = tell(&arguments, &target, &finding, &marks, started, console)?;
+    unrestored.map_or(Ok(exit), Err)
 }
 
 fn marks_of(registers: &nandscope_inspect::registers::Registers, target: &Target) -> Vec<Mark> {
@@ -162,76 +160,6 @@ fn words(stage: Stage) -> &'static str {
         Stage::Narrowing => "the end is narrowed down",
         Stage::Restoring => "the data is put back",
     }
-}
-
-/// Why it did not come to its end; the journal goes where the data is back.
-fn ended(error: VerifyError, journal: Journal) -> Failure {
-    let place = journal.path().display().to_string();
-    match error {
-        VerifyError::Stopped => match journal.remove() {
-            Ok(()) => Failure::new(
-                Exit::Interrupted,
-                "interrupted; the data on the device is as it was",
-            ),
-            Err(e) => Failure::file(format!(
-                "interrupted; the data on the device is as it was, but {place} cannot be removed: {e}"
-            )),
-        },
-        VerifyError::Unfit(_) => {
-            // Nothing was written, so nothing is lost with it.
-            let _ = journal.remove();
-            Failure::usage(error)
-        }
-        VerifyError::Gone(_) | VerifyError::Journal(_) => {
-            Failure::file(format!("{error} (journal: {place})"))
-        }
-    }
-}
-
-/// Puts back what an earlier run left.
-fn put_back(target: &mut Target, place: &Path, console: &Console) -> Result<(), Failure> {
-    let journal = match Journal::open(place) {
-        Ok(journal) => journal,
-        Err(e) if e.kind() == std::io::ErrorKind::InvalidData => {
-            console.note(&format!("{e}; it is removed"));
-            return std::fs::remove_file(place)
-                .map_err(|e| Failure::file(format!("cannot remove {}: {e}", place.display())));
-        }
-        Err(e) => {
-            return Err(Failure::file(format!(
-                "cannot read {}: {e}",
-                place.display()
-            )));
-        }
-    };
-    if *journal.subject() != target.subject {
-        return Err(Failure::usage(format!(
-            "the journal {} belongs to another device ({}); name another file by --journal, or put that device in",
-            place.display(),
-            journal.subject().identity
-        )));
-    }
-    let restored = restore(&mut target.medium, &journal, Since::LeftBehind)
-        .map_err(|e| Failure::file(format!("{e}; the journal {} is kept", place.display())))?;
-    console.note(&said(&restored));
-    left::forget(place)?;
-    journal
-        .remove()
-        .map_err(|e| Failure::file(format!("cannot remove {}: {e}", place.display())))
-}
-
-fn said(restored: &Restored) -> String {
-    let mut text = format!(
-        "an earlier run was interrupted or left its stamps: {} of {} blocks were put back",
-        restored.written, restored.blocks
-    );
-    if !restored.foreign.is_empty() {
-        let n = restored.foreign.len();
-        text.push_str(&format!(
-            "; {n} hold neither a stamp nor their old contents and were left alone"
-        ));
-    }
-    text
 }
 
 fn tell(

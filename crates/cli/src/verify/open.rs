@@ -44,12 +44,10 @@ pub fn open(arguments: &Arguments, console: &Console) -> Result<Target, Failure>
         (Some(None), true) => DestroyData::Blank,
         (Some(Some(name)), true) => DestroyData::Named(name.clone()),
     };
-    let journal = arguments.journal.as_deref().and_then(Path::parent);
-    let folders = [journal, arguments.output.as_deref()];
-    let folders = folders
-        .into_iter()
-        .flatten()
-        .filter_map(|f| f.canonicalize().ok());
+    let journal = super::store::journal_folder(arguments.journal.as_deref());
+    let output = arguments.output.as_deref();
+    let output = output.and_then(|folder| folder.canonicalize().ok());
+    let folders = journal.into_iter().chain(output);
     let guard = folders.fold(Guard::new(Roots::default()), |guard, folder| {
         guard.protect(
             format!("the journal or the results ({})", folder.display()),

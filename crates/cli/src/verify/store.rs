@@ -37,10 +37,34 @@ pub fn left_place(journal: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
+/// The bytes of an ordinary file; no link is followed.
+///
+/// # Errors
+/// Returns an error if it is something else or cannot be read.
+pub fn read_own(path: &Path) -> std::io::Result<Vec<u8>> {
+    let kind = std::fs::symlink_metadata(path)?.file_type();
+    if !kind.is_file() {
+        return Err(std::io::Error::other("it is not an ordinary file"));
+    }
+    std::fs::read(path)
+}
+
 /// Seconds since 1970, as far as the clock of the machine is right.
 pub fn seconds_now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| since.as_secs())
+}
+
+/// The folder that the journal of a target is in, for the guard: it must not be on the device.
+pub fn journal_folder(given: Option<&Path>) -> Option<PathBuf> {
+    let folder = match given {
+        Some(path) => match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
+            _ => PathBuf::from("."),
+        },
+        None => folder().ok()?,
+    };
+    folder.canonicalize().ok()
 }
 
 /// The XDG state folder, or `/var/lib` where nobody has a home.

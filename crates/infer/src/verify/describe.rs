@@ -32,8 +32,12 @@ pub struct Summary {
     pub written_blocks: u32,
     /// Blocks written to put the data back.
     pub restored_blocks: u32,
-    /// Blocks whose data could not be put back.
+    /// Blocks whose data could not be put back yet; the journal is kept.
     pub lost_blocks: u64,
+    /// Whether every block was read back and is as it was.
+    pub data_restored: bool,
+    /// Operations that failed before the data was put back.
+    pub io_errors: u32,
     /// Bytes read.
     pub read_bytes: u64,
     /// The device's time.
@@ -73,6 +77,8 @@ pub fn summary(finding: &Finding, marks: &[Mark]) -> Summary {
         written_blocks: finding.written,
         restored_blocks: finding.restored.written,
         lost_blocks: lost(finding),
+        data_restored: finding.left.is_empty() && finding.restored.is_complete(),
+        io_errors: finding.errors.all(),
         read_bytes: finding.read_bytes,
         elapsed_s: finding.elapsed.as_secs_f64(),
         detection_of_one_percent: finding.detection(0.01),
@@ -83,11 +89,9 @@ pub fn summary(finding: &Finding, marks: &[Mark]) -> Summary {
     }
 }
 
-/// Blocks that are there and do not hold what they held.
+/// Blocks that are there and do not hold what they held, or cannot be read.
 fn lost(finding: &Finding) -> u64 {
-    let real = finding.real.at_least;
-    let lost = finding.restored.lost.iter().filter(|place| **place < real);
-    lost.count() as u64
+    finding.restored.missing() as u64
 }
 
 fn reasons(finding: &Finding) -> Vec<String> {
@@ -117,9 +121,22 @@ fn reasons(finding: &Finding) -> Vec<String> {
                 shown(finding.real.at_most)
             ),
         });
+    } else if !finding.errors.is_empty() {
+        reasons.push(failing_operations(finding));
+        if finding.keeps_nothing() {
+            reasons.push(
+                "no stamp was kept: the device is write-protected, worn out or has a bad contact"
+                    .to_string(),
+            );
+        }
     } else if finding.wrong_places.is_empty() && sounding.is_clean() {
         reasons.push(format!(
             "{} stamps all over the device were right, and none came up elsewhere",
+            sounding.readings.len()
+        ));
+    } else if finding.keeps_nothing() {
+        reasons.push(format!(
+            "not one of {} stamps was kept, although every write was acknowledged: cards that are worn out or locked take no writes any more",
             sounding.readings.len()
         ));
     } else if finding.tampers() {
@@ -144,9 +161,24 @@ fn reasons(finding: &Finding) -> Vec<String> {
     }
     let lost = lost(finding);
     if lost > 0 {
-        reasons.push(format!("the data of {lost} blocks could not be put back"));
+        reasons.push(format!("the data of {lost} blocks is not back yet"));
+    } else if finding.restored.unsettled {
+        reasons
+            .push("the device does not confirm that it has the data that was put back".to_string());
     }
     reasons
+}
+
+/// Errors say that a device or its contact fails, and nothing about its capacity.
+fn failing_operations(finding: &Finding) -> String {
+    let errors = &finding.errors;
+    format!(
+        "{} reads, {} writes and {} flushes failed ({})",
+        errors.reads,
+        errors.writes,
+        errors.flushes,
+        errors.first.as_deref().unwrap_or("no reason given")
+    )
 }
 
 fn conclusion(id: &str, question: &str, answer: String, evidence: String) -> Conclusion {
@@ -222,8 +254,9 @@ pub fn step(finding: &Finding, summary: &Summary) -> StepResult {
     };
     let kept = match summary.lost_blocks {
         _ if !finding.left.is_empty() => "in the journal".to_string(),
+        0 if !restored.is_complete() => "in the journal; not confirmed by the device".to_string(),
         0 => "as it was".to_string(),
-        n => format!("{n} blocks lost"),
+        n => format!("not back: {n} blocks; they are in the journal"),
     };
     StepResult {
         id: "verify".to_string(),
@@ -456,13 +489,16 @@ pub fn full_step(full: &Full, elapsed_s: f64) -> StepResult {
 }
 
 impl Full {
-    /// What every block together says: a fake keeps others' data, or nothing from some place on.
+    /// What every block together says: a fake keeps others' data, or nothing from some place on. Errors, and a device
+    /// that keeps nothing at all, prove no false capacity.
     pub fn verdict(&self) -> Verdict {
         let wrong = self.blocks - self.right.min(self.blocks);
         let behind = self.first_wrong.map_or(0, |first| self.blocks - first);
+        let errors = self.unreadable + self.refused;
         match wrong {
-            0 => Verdict::Genuine,
-            _ if self.elsewhere > 0 || wrong * 2 > behind => Verdict::Fake,
+            0 if self.refused == 0 => Verdict::Genuine,
+            _ if self.elsewhere > 0 => Verdict::Fake,
+            _ if errors == 0 && self.right > 0 && wrong * 2 > behind => Verdict::Fake,
             _ => Verdict::Failing,
         }
     }

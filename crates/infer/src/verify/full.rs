@@ -2,7 +2,7 @@
 //! destroys what is on the device, can be interrupted, and goes on where it was.
 
 use super::medium::{Medium, MediumError};
-use super::stamp::{Salt, Seen, judge, write_stamp};
+use super::stamp::{Salt, Seen, judge, splitmix, write_stamp};
 use super::work::VerifyError;
 use nandscope_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
@@ -56,6 +56,8 @@ pub struct Full {
 
 /// The length of one operation.
 const PIECE: Bytes = Bytes::mib(1);
+/// Blocks in which a stamp of an earlier run is looked for.
+const LOOKS: usize = 64;
 /// Points of a curve of speed.
 const POINTS: u64 = 256;
 
@@ -130,6 +132,11 @@ impl Full {
                 "the state of the earlier run counts more blocks than there are; remove it to begin anew".to_string(),
             ));
         }
+        if !self.is_of(medium)? {
+            return Err(VerifyError::Unfit(
+                "no block holds a stamp of the earlier run: this is another device, or it keeps nothing; put the right one in, or remove the state to begin anew".to_string(),
+            ));
+        }
         while self.pass != Pass::Done {
             self.section(medium, stop)?;
             if self.next >= self.blocks {
@@ -145,6 +152,28 @@ impl Full {
             save(self)?;
         }
         Ok(())
+    }
+
+    /// Whether the device holds stamps of this run, if it was given any: model and size are no proof.
+    fn is_of<M: Medium>(&self, medium: &mut M) -> Result<bool, VerifyError> {
+        let written = match self.pass {
+            Pass::Writing => self.next,
+            Pass::Reading | Pass::Done => self.blocks,
+        };
+        let Some(last) = written.checked_sub(1) else {
+            return Ok(true);
+        };
+        let mut state = Salt(self.salt).seed();
+        let looks = (0..LOOKS).map(|_| splitmix(&mut state) % written);
+        let mut block = vec![0; self.block_bytes];
+        for place in looks.chain([0, last]) {
+            match medium.read(place, &mut block) {
+                Ok(()) if block.starts_with(&self.salt) => return Ok(true),
+                Ok(()) | Err(MediumError::Failed(_)) => {}
+                Err(MediumError::Gone(why)) => return Err(VerifyError::Gone(why)),
+            }
+        }
+        Ok(false)
     }
 
     /// One point of the curve.
@@ -229,7 +258,7 @@ impl Full {
             Seen::Stamp { .. } => self.elsewhere += 1,
             Seen::Damaged { .. } => self.damaged += 1,
             Seen::Foreign => self.foreign += 1,
-            Seen::Unreadable => self.unreadable += 1,
+            Seen::Unreadable | Seen::Refused => self.unreadable += 1,
         }
         if !seen.right() {
             self.first_wrong.get_or_insert(place);

@@ -27,6 +27,8 @@ pub struct Kept {
     pub readings: Vec<Reading>,
     /// Blocks that gave other answers when they were read again.
     pub unstable: Vec<u64>,
+    /// Whether a block that could not be read was read later.
+    pub recovered: bool,
     /// The device's time that it took.
     pub elapsed: Nanos,
 }
@@ -73,6 +75,9 @@ pub fn check_left<M: Medium>(
             }
         }
     }
+    for reading in kept.readings.iter().filter(|r| r.seen.failed()) {
+        kept.recovered |= !work.look(reading.place)?.failed();
+    }
     kept.unstable.sort_unstable();
     kept.unstable.dedup();
     kept.elapsed = work.medium.now().saturating_sub(began);
@@ -94,7 +99,11 @@ impl Kept {
             };
         };
         let behind = &self.readings[first..];
-        let gone = |r: &&Reading| matches!(r.seen, Seen::Foreign | Seen::Unreadable);
+        let gone = |r: &&Reading| r.seen == Seen::Foreign || r.seen.failed();
+        if self.recovered || self.readings.iter().all(|r| r.seen.failed()) {
+            // A contact, a cable or a reader.
+            return Verdict::Failing;
+        }
         let many = behind.iter().filter(gone).count() as f64 >= GONE * behind.len() as f64;
         if many && behind.last().is_some_and(|r| !r.seen.right()) {
             Verdict::Fake
@@ -125,7 +134,7 @@ impl Kept {
         let damaged = |r: &Reading| matches!(r.seen, Seen::Damaged { .. });
         add(self.count(damaged), "have wrong bits");
         add(self.count(|r| r.seen == Seen::Foreign), "are gone");
-        add(self.count(|r| r.seen == Seen::Unreadable), "cannot be read");
+        add(self.count(|r| r.seen.failed()), "cannot be read");
         add(
             self.unstable.len(),
             "gave other contents when they were read again",

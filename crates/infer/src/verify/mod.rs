@@ -13,25 +13,29 @@ mod journal;
 mod left;
 mod medium;
 mod places;
+mod recognize;
 mod restore;
 mod sounding;
 mod stamp;
 mod verdict;
+mod witness;
 mod work;
 
 pub use capacity::Real;
 pub use describe::{KeptSummary, Summary, full_step, kept_step, kept_summary, step, summary};
 pub use direct::DirectMedium;
 pub use full::{Full, Pass};
-pub use journal::{Journal, Original, Subject};
+pub use journal::{Contents, DamagedRecord, Journal, JournalError, Original, Progress, Subject};
 pub use left::{Kept, LeftStamp, check_left};
 pub use medium::{Medium, MediumError};
 pub use places::{BLOCKS_MIN, Places};
+pub use recognize::Evidence;
 pub use restore::{Restored, Since, restore};
 pub use sounding::{Alias, Reading, Sounding};
 pub use stamp::{Salt, Seen, judge, read_stamp, write_stamp};
 pub use verdict::{Behaviour, Finding, Verdict};
-pub use work::{Stage, Tell, VerifyError};
+pub use witness::{Testimony, Witness};
+pub use work::{IoErrors, Stage, Tell, VerifyError};
 
 use capacity::{Test, of_end, of_wrap};
 use restore::restore_below;
@@ -62,12 +66,12 @@ impl Default for Options {
     }
 }
 
-/// Verifies a device, and puts back what was on it. The journal is empty at the beginning; whether it
-/// can be removed afterwards, [`Finding::restored`] says.
+/// Verifies a device, and puts back what was on it. The journal is empty at the beginning;
+/// [`Finding::restored`] says what became of the data, and [`Journal::close`] goes by it.
 ///
 /// # Errors
-/// Where it was interrupted (the data has been put back then), the device went away or the journal
-/// could not be written (it has to be put back later, by [`restore`]).
+/// Returns an error if it was interrupted or the journal could not be written (the data has been put back
+/// then), or if not all of the data is back: it has to be put back later, by [`restore`].
 pub fn verify<M: Medium>(
     medium: &mut M,
     journal: &mut Journal,
@@ -82,6 +86,9 @@ pub fn verify<M: Medium>(
         )));
     }
     let began = medium.now();
+    let witnesses = witness::read_witnesses(medium, journal.salt());
+    let witnesses = witnesses.map_err(|e| VerifyError::Gone(e.to_string()))?;
+    journal.bind(&witnesses)?;
     let mut work = Work::new(medium, journal, stop, tell);
     let examined = examine(&mut work, options);
     work.tell(Stage::Restoring, 0.0);
@@ -90,6 +97,8 @@ pub fn verify<M: Medium>(
     if let Err(error @ (VerifyError::Gone(_) | VerifyError::Unfit(_))) = examined {
         return Err(error);
     }
+    let errors = std::mem::take(&mut work.errors);
+    let examined = examined.map(|finding| finding.concluded(errors));
     if let Ok(finding) = &examined
         && options.leave
         && finding.verdict() == Verdict::Genuine
@@ -110,15 +119,24 @@ pub fn verify<M: Medium>(
         Err(_) => u64::MAX,
     };
     let restored = restore_below(medium, journal, Since::Held, end);
-    let examined = examined?;
     let restored = restored.map_err(|e| VerifyError::Gone(e.to_string()))?;
+    let finding = match examined {
+        Ok(finding) => finding,
+        Err(error) if restored.is_complete() => return Err(error),
+        Err(error) => {
+            return Err(VerifyError::Unrestored {
+                why: error.to_string(),
+                restored: Box::new(restored),
+            });
+        }
+    };
     Ok(Finding {
         block_bytes,
         written,
         read_bytes,
         restored,
         elapsed: medium.now().saturating_sub(began),
-        ..examined
+        ..finding
     })
 }
 
@@ -139,6 +157,10 @@ fn examine<M: Medium>(work: &mut Work<'_, M>, options: &Options) -> Result<Findi
     let Some(behaviour) = finding.behaviour else {
         return Ok(finding);
     };
+    if behaviour != Behaviour::Errors && !work.errors.is_empty() {
+        // What a device did with its stamps while operations failed says nothing about where it ends.
+        return Ok(finding);
+    }
     let test = Test {
         flood: match behaviour {
             Behaviour::Cached { blocks } => blocks + 8,
@@ -161,6 +183,15 @@ fn examine<M: Medium>(work: &mut Work<'_, M>, options: &Options) -> Result<Findi
         return Ok(finding);
     }
     finding.real = of_end(work, &finding.sounding, low, high, test, options.budget)?;
+    let still = match behaviour {
+        Behaviour::Errors => ends_in_errors(work, &finding)?,
+        Behaviour::Drop | Behaviour::Stale => still_loses(work, &finding)?,
+        Behaviour::Wrap { .. } | Behaviour::Cached { .. } => true,
+    };
+    if !still {
+        finding.fails();
+        return Ok(finding);
+    }
     if behaviour == Behaviour::Drop
         && let Some(real) = finding.real.exact()
         && mirrors(work, real)?
@@ -168,6 +199,46 @@ fn examine<M: Medium>(work: &mut Work<'_, M>, options: &Options) -> Result<Findi
         finding.behaviour = Some(Behaviour::Stale);
     }
     Ok(finding)
+}
+
+/// Whether the last block loses a stamp once more: it may have been a power supply that failed for a while.
+fn still_loses<M: Medium>(work: &mut Work<'_, M>, finding: &Finding) -> Result<bool, VerifyError> {
+    let last = finding.blocks - 1;
+    work.stamp(last)?;
+    if let Some(before) = finding.real.at_least.checked_sub(1) {
+        // A device may answer with what it was given last.
+        work.keep(&[before])?;
+        work.stamp(before)?;
+    }
+    work.settle()?;
+    Ok(!work.look(last)?.right())
+}
+
+/// Whether the device still keeps what is before the end and still answers with errors from there on: otherwise it was
+/// a contact, a cable or a power supply that failed for a while.
+fn ends_in_errors<M: Medium>(
+    work: &mut Work<'_, M>,
+    finding: &Finding,
+) -> Result<bool, VerifyError> {
+    let Some(real) = finding.real.exact().filter(|real| *real > 0) else {
+        return Ok(false);
+    };
+    let right = finding.sounding.readings.iter();
+    let right = right.filter(|r| r.seen.right()).map(|r| r.place).min();
+    for place in [Some(real - 1), right].into_iter().flatten() {
+        work.keep(&[place])?;
+        if !work.stamp(place)? || !work.look(place)?.right() {
+            return Ok(false);
+        }
+    }
+    let wrong = finding.wrong_places.iter().copied();
+    // A few: reading a block that cannot be read may take seconds.
+    for place in wrong.filter(|place| *place >= real).take(8).chain([real]) {
+        if work.sum(place)?.is_some() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Whether a device that loses what is written behind its end answers there with what lies in the

@@ -1,7 +1,7 @@
 //! The first pass: stamps all over the device and a comb of them at its end, read back in random order, and windows
 //! read all over the device for stamps that belong elsewhere.
 
-use super::medium::{Medium, MediumError};
+use super::medium::Medium;
 use super::places::{NEIGHBOURS, Places, samples};
 use super::stamp::{Seen, read_stamp, splitmix};
 use super::work::{Stage, VerifyError, Work};
@@ -97,6 +97,8 @@ pub(super) fn sound<M: Medium>(
     work.keep(&[last])?;
     work.stamp(last)?;
     let at_once = work.look(last)?.right();
+    // From here on a stamp proves which device it is, unless the device lies about what it has.
+    work.settle()?;
     let mut written = vec![last];
     let sampled_places = sample(work, places.end_first(), &mut written)?;
     work.tell(Stage::Stamping, 0.5);
@@ -135,12 +137,19 @@ pub(super) fn sound<M: Medium>(
         search(work, &mut sounding)?;
     }
     if sounding.is_clean() {
-        sounding.stuck = second_generation(work, &sounding.places)?;
+        second_generation(work, &mut sounding)?;
     }
     if sounding.is_clean() {
         repeat(work, &written, repeats, &mut sounding)?;
     }
     Ok(sounding)
+}
+
+/// Where samples begin below `end`, at most, and how many neighbours each has.
+pub(super) fn sample_places(random: &mut u64, end: u64) -> (Vec<u64>, u64) {
+    let below = |n: u64| splitmix(random) % n;
+    let count = PLACES_MAX.min(end / NEIGHBOURS);
+    samples(end, count, NEIGHBOURS, below)
 }
 
 /// Stamps blocks all over the device, in as many places as the time allows; gives their number.
@@ -149,11 +158,7 @@ fn sample<M: Medium>(
     end: u64,
     written: &mut Vec<u64>,
 ) -> Result<u64, VerifyError> {
-    let mut random = work.random;
-    let below = |n: u64| splitmix(&mut random) % n;
-    let count = PLACES_MAX.min(end / NEIGHBOURS);
-    let (mut places, neighbours) = samples(end, count, NEIGHBOURS, below);
-    work.random = random;
+    let (mut places, neighbours) = sample_places(&mut work.random, end);
     work.shuffle(&mut places);
     let began = work.medium.now();
     let (before, mut sampled) = (written.len(), 0);
@@ -237,15 +242,10 @@ fn search<M: Medium>(work: &mut Work<'_, M>, sounding: &mut Sounding) -> Result<
         work.tell(Stage::Searching, first as f64 / blocks as f64);
         let count = pitch.min(blocks - first);
         window.resize(count as usize * size, 0);
-        work.read_bytes += window.len() as u64;
         sounding.windows += 1;
-        match work.medium.read(first, &mut window) {
-            Ok(()) => {}
-            Err(MediumError::Gone(why)) => return Err(VerifyError::Gone(why)),
-            Err(MediumError::Failed(_)) => {
-                sounding.unreadable.push(first);
-                continue;
-            }
+        if !work.read_run(first, &mut window)? {
+            sounding.unreadable.push(first);
+            continue;
         }
         let stamped = work.journal.original(first).is_some();
         if sounding.windows.is_multiple_of(every) && !stamped {
@@ -267,10 +267,11 @@ fn search<M: Medium>(work: &mut Work<'_, M>, sounding: &mut Sounding) -> Result<
 /// Writes some stamps once more: a device that keeps the first thing it was given shows it now.
 fn second_generation<M: Medium>(
     work: &mut Work<'_, M>,
-    places: &Places,
-) -> Result<Vec<u64>, VerifyError> {
-    let step = (places.comb.len() / AGAIN).max(1);
-    let mut again: Vec<u64> = places.comb.iter().copied().step_by(step).collect();
+    sounding: &mut Sounding,
+) -> Result<(), VerifyError> {
+    let comb = &sounding.places.comb;
+    let step = (comb.len() / AGAIN).max(1);
+    let mut again: Vec<u64> = comb.iter().copied().step_by(step).collect();
     again.push(work.medium.blocks() - 1);
     for place in &again {
         work.stamp(*place)?;
@@ -279,11 +280,15 @@ fn second_generation<M: Medium>(
     work.shuffle(&mut again);
     let mut stuck = Vec::new();
     for place in again {
-        if !work.look(place)?.right() {
+        let seen = work.look(place)?;
+        if seen.failed() {
+            sounding.unstable.push(place);
+        } else if !seen.right() {
             stuck.push(place);
         }
     }
-    Ok(stuck)
+    sounding.stuck = stuck;
+    Ok(())
 }
 
 /// Reads all stamps once more, and some blocks of the windows, which hold what they held before.
@@ -302,7 +307,9 @@ fn repeat<M: Medium>(
         for place in &order {
             match work.look(*place)? {
                 Seen::Right => {}
-                Seen::Damaged { .. } | Seen::Unreadable => sounding.unstable.push(*place),
+                Seen::Damaged { .. } | Seen::Unreadable | Seen::Refused => {
+                    sounding.unstable.push(*place);
+                }
                 _ => {
                     sounding.unstable.push(*place);
                     sounding.changed.push(*place);
@@ -311,8 +318,10 @@ fn repeat<M: Medium>(
         }
         work.shuffle(&mut others);
         for (place, sum) in &others {
-            if work.sum(*place)? != Some(*sum) {
-                sounding.changed.push(*place);
+            match work.sum(*place)? {
+                Some(again) if again == *sum => {}
+                Some(_) => sounding.changed.push(*place),
+                None => sounding.unstable.push(*place),
             }
         }
     }

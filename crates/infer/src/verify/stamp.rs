@@ -8,6 +8,15 @@ use std::fmt;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Salt(pub [u8; 16]);
 
+impl Salt {
+    /// Where the random numbers of the run begin.
+    pub(super) fn seed(self) -> u64 {
+        let mut seed = [0; 8];
+        seed.copy_from_slice(&self.0[8..]);
+        u64::from_le_bytes(seed)
+    }
+}
+
 impl fmt::Debug for Salt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
@@ -33,14 +42,21 @@ pub enum Seen {
     },
     /// Something else.
     Foreign,
-    /// The device did not give the block.
+    /// The device did not give the block, or it was not stamped since it had not been given before.
     Unreadable,
+    /// Something else, but the device had answered the write with an error.
+    Refused,
 }
 
 impl Seen {
     /// Whether the block held what was written to it.
     pub fn right(self) -> bool {
         self == Seen::Right
+    }
+
+    /// Whether the device answered with an error: what the block holds says nothing then.
+    pub fn failed(self) -> bool {
+        matches!(self, Seen::Unreadable | Seen::Refused)
     }
 }
 

@@ -6,6 +6,7 @@ use super::left::LeftStamp;
 use super::restore::Restored;
 use super::sounding::{Reading, Sounding};
 use super::stamp::Seen;
+use super::work::IoErrors;
 use nandscope_units::Nanos;
 use serde::Serialize;
 
@@ -64,6 +65,8 @@ pub struct Finding {
     pub written: u32,
     /// Bytes read.
     pub read_bytes: u64,
+    /// Operations that failed before the data was put back.
+    pub errors: IoErrors,
     /// What became of the data.
     pub restored: Restored,
     /// Stamps that were left on the device; the data has not been put back then.
@@ -89,6 +92,7 @@ impl Finding {
             wrong_places: Vec::new(),
             written: 0,
             read_bytes: 0,
+            errors: IoErrors::default(),
             restored: Restored::default(),
             left: Vec::new(),
             elapsed: Nanos::ZERO,
@@ -115,9 +119,42 @@ impl Finding {
         self.behaviour = self.ending();
     }
 
+    /// Takes the end back: the device fails, and where it ends is not known.
+    pub(super) fn fails(&mut self) {
+        let (low, _) = self.bracket();
+        self.behaviour = None;
+        self.real = Real {
+            at_least: low.map_or(0, |low| low + 1),
+            at_most: self.blocks,
+        };
+    }
+
+    /// The finding in view of all operations that failed. A device that answers with errors, or that keeps nothing at
+    /// all, is no proof of a false capacity; only stamps under other names are.
+    pub(super) fn concluded(mut self, errors: IoErrors) -> Self {
+        let doubtful = match self.behaviour {
+            None | Some(Behaviour::Wrap { .. }) => false,
+            Some(Behaviour::Errors) => self.real.at_most == 0,
+            Some(_) => !errors.is_empty() || self.real.at_most == 0,
+        };
+        if doubtful {
+            self.fails();
+        }
+        self.errors = errors;
+        self
+    }
+
+    /// Whether not a single stamp was kept: a card that is worn out takes no writes any more.
+    pub fn keeps_nothing(&self) -> bool {
+        self.sounding.readings.iter().all(|r| !r.seen.right())
+    }
+
     /// What a device does that ends somewhere without being a wrap.
     fn ending(&self) -> Option<Behaviour> {
         let sounding = &self.sounding;
+        if self.wrong().any(|r| r.seen == Seen::Refused) {
+            return None;
+        }
         if !sounding.stuck.is_empty() {
             return Some(Behaviour::Stale);
         }
@@ -133,7 +170,11 @@ impl Finding {
         if last_is_right || !many {
             return None;
         }
-        Some(self.kind_of(&behind))
+        let failed = behind.iter().filter(|r| r.seen.failed()).count();
+        match failed {
+            0 => Some(self.kind_of(&behind)),
+            _ => (failed * 2 > wrong).then_some(Behaviour::Errors),
+        }
     }
 
     /// Whether the names differ by multiples of something worth the name of a wrap, and not at random.
@@ -156,20 +197,13 @@ impl Finding {
                 blocks: self.cache(),
             };
         }
-        let mut votes = [0_u32; 3];
-        for reading in wrong {
-            let vote = match reading.seen {
-                Seen::Unreadable => 0,
-                Seen::Stamp { .. } => 1,
-                _ if reading.as_before && !reading.constant => 1,
-                _ => 2,
-            };
-            votes[vote] += 1;
-        }
-        match votes {
-            [errors, stale, drop] if errors > stale && errors > drop => Behaviour::Errors,
-            [_, stale, drop] if stale > drop => Behaviour::Stale,
-            _ => Behaviour::Drop,
+        let stale = wrong
+            .clone()
+            .filter(|r| matches!(r.seen, Seen::Stamp { .. }) || (r.as_before && !r.constant));
+        if stale.count() * 2 > wrong.count() {
+            Behaviour::Stale
+        } else {
+            Behaviour::Drop
         }
     }
 
@@ -195,6 +229,8 @@ impl Finding {
     pub fn verdict(&self) -> Verdict {
         if self.behaviour.is_some() {
             Verdict::Fake
+        } else if !self.errors.is_empty() {
+            Verdict::Failing
         } else if !self.sounding.aliases.is_empty() || self.tampers() {
             Verdict::Suspicious
         } else if !self.sounding.is_clean() {
@@ -214,7 +250,8 @@ impl Finding {
     /// data there.
     pub(super) fn nothing_from(&self) -> u64 {
         match self.behaviour {
-            None | Some(Behaviour::Wrap { .. }) => u64::MAX,
+            // What could be read before the errors began may be there again.
+            None | Some(Behaviour::Wrap { .. } | Behaviour::Errors) => u64::MAX,
             Some(_) => self.real.at_most,
         }
     }

@@ -3,6 +3,7 @@
 
 use super::journal::{Journal, Original};
 use super::medium::{Medium, MediumError};
+use super::restore::Restored;
 use super::stamp::{Salt, Seen, judge, read_stamp, splitmix, write_stamp};
 use nandscope_units::Nanos;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,12 +15,20 @@ pub enum VerifyError {
     /// Somebody asked to stop.
     #[error("interrupted")]
     Stopped,
-    /// The device is gone.
-    #[error("{0}; the journal is kept, and the next run restores the data")]
+    /// The device is gone; its data has not been put back.
+    #[error("{0}")]
     Gone(String),
-    /// The journal cannot be written; nothing more is written to the device.
-    #[error("the journal cannot be written: {0}; give a place with room by --journal")]
+    /// The journal cannot be written; nothing more was written to the device, and its data is back.
+    #[error("the journal cannot be written: {0}; name a file on a disk with room with --journal")]
     Journal(#[from] std::io::Error),
+    /// It ended early, and not all of the data is back.
+    #[error("{why}")]
+    Unrestored {
+        /// Why it ended early.
+        why: String,
+        /// What became of the data.
+        restored: Box<Restored>,
+    },
     /// The device cannot be verified, and why.
     #[error("{0}")]
     Unfit(String),
@@ -43,6 +52,31 @@ pub enum Stage {
 /// Tells of the stage, the share of it that is done, and the device's time.
 pub type Tell<'a> = &'a mut dyn FnMut(Stage, f64, Nanos);
 
+/// Operations that the device answered with an error.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IoErrors {
+    /// Reads.
+    pub reads: u32,
+    /// Writes.
+    pub writes: u32,
+    /// Requests to bring what was written to the medium.
+    pub flushes: u32,
+    /// The first one, in words.
+    pub first: Option<String>,
+}
+
+impl IoErrors {
+    /// Whether there was none.
+    pub fn is_empty(&self) -> bool {
+        self.all() == 0
+    }
+
+    /// All of them.
+    pub fn all(&self) -> u32 {
+        self.reads + self.writes + self.flushes
+    }
+}
+
 pub(crate) struct Work<'a, M: Medium> {
     pub(crate) medium: &'a mut M,
     pub(crate) journal: &'a mut Journal,
@@ -50,6 +84,9 @@ pub(crate) struct Work<'a, M: Medium> {
     pub(crate) read_bytes: u64,
     /// Blocks whose contents could not be read, and which are therefore not written.
     pub(crate) unreadable: BTreeSet<u64>,
+    /// Blocks whose latest stamp was answered with an error.
+    refused: BTreeSet<u64>,
+    pub(crate) errors: IoErrors,
     /// The generation that was written last, by block.
     pub(crate) generations: BTreeMap<u64, u32>,
     pub(crate) random: u64,
@@ -65,16 +102,16 @@ impl<'a, M: Medium> Work<'a, M> {
         stop: &'a dyn Fn() -> bool,
         tell: Tell<'a>,
     ) -> Self {
-        let mut seed = [0; 8];
-        seed.copy_from_slice(&journal.salt().0[8..]);
         Work {
             block: vec![0; medium.block_bytes()],
-            random: u64::from_le_bytes(seed),
+            random: journal.salt().seed(),
             medium,
             journal,
             written: 0,
             read_bytes: 0,
             unreadable: BTreeSet::new(),
+            refused: BTreeSet::new(),
+            errors: IoErrors::default(),
             generations: BTreeMap::new(),
             stop,
             tell,
@@ -143,13 +180,10 @@ impl<'a, M: Medium> Work<'a, M> {
         for first in firsts {
             self.look_whether_to_stop()?;
             self.read_bytes += contents.len() as u64;
-            match self.medium.read(*first, &mut contents) {
-                Ok(()) => {}
-                Err(MediumError::Gone(why)) => return Err(VerifyError::Gone(why)),
-                Err(MediumError::Failed(_)) => {
-                    singly.extend(*first..first + count);
-                    continue;
-                }
+            let read = self.medium.read(*first, &mut contents);
+            if !passing(read, &mut self.errors.reads, &mut self.errors.first)? {
+                singly.extend(*first..first + count);
+                continue;
             }
             let blocks = (*first..).zip(contents.chunks(size));
             let new = blocks.filter(|(place, _)| self.journal.original(*place).is_none());
@@ -188,11 +222,17 @@ impl<'a, M: Medium> Work<'a, M> {
             write_stamp(block, salt, place, *generation);
         }
         self.written += count as u32;
-        match self.medium.write(first, &data) {
-            Ok(()) => Ok(true),
-            Err(MediumError::Failed(_)) if count > 1 => self.stamp_singly(first, count),
-            Err(MediumError::Failed(_)) => Ok(false),
-            Err(MediumError::Gone(why)) => Err(VerifyError::Gone(why)),
+        let written = self.medium.write(first, &data);
+        let taken = passing(written, &mut self.errors.writes, &mut self.errors.first)?;
+        for place in first..first + count {
+            match taken {
+                true => self.refused.remove(&place),
+                false => self.refused.insert(place),
+            };
+        }
+        match taken {
+            false if count > 1 => self.stamp_singly(first, count),
+            taken => Ok(taken),
         }
     }
 
@@ -214,11 +254,14 @@ impl<'a, M: Medium> Work<'a, M> {
     pub(crate) fn look(&mut self, place: u64) -> Result<Seen, VerifyError> {
         self.look_whether_to_stop()?;
         let generation = self.generations.get(&place).copied().unwrap_or(0);
-        Ok(if self.read(place)? {
-            judge(&self.block, self.salt(), place, generation)
-        } else {
-            Seen::Unreadable
-        })
+        if !self.read(place)? || self.unreadable.contains(&place) {
+            return Ok(Seen::Unreadable);
+        }
+        let seen = judge(&self.block, self.salt(), place, generation);
+        if self.refused.contains(&place) && !seen.right() {
+            return Ok(Seen::Refused);
+        }
+        Ok(seen)
     }
 
     /// The stamp in a block, whichever it is.
@@ -241,18 +284,38 @@ impl<'a, M: Medium> Work<'a, M> {
     }
 
     pub(crate) fn settle(&mut self) -> Result<(), VerifyError> {
-        match self.medium.settle() {
-            Ok(()) | Err(MediumError::Failed(_)) => Ok(()),
-            Err(MediumError::Gone(why)) => Err(VerifyError::Gone(why)),
-        }
+        let settled = self.medium.settle();
+        passing(settled, &mut self.errors.flushes, &mut self.errors.first)?;
+        Ok(())
+    }
+
+    /// Reads neighbours; false if the device does not give them.
+    pub(crate) fn read_run(&mut self, first: u64, into: &mut [u8]) -> Result<bool, VerifyError> {
+        self.read_bytes += into.len() as u64;
+        let read = self.medium.read(first, into);
+        passing(read, &mut self.errors.reads, &mut self.errors.first)
     }
 
     fn read(&mut self, place: u64) -> Result<bool, VerifyError> {
         self.read_bytes += self.block.len() as u64;
-        match self.medium.read(place, &mut self.block) {
-            Ok(()) => Ok(true),
-            Err(MediumError::Failed(_)) => Ok(false),
-            Err(MediumError::Gone(why)) => Err(VerifyError::Gone(why)),
+        let read = self.medium.read(place, &mut self.block);
+        passing(read, &mut self.errors.reads, &mut self.errors.first)
+    }
+}
+
+/// Counts an operation that failed by itself; false then.
+fn passing(
+    done: Result<(), MediumError>,
+    failed: &mut u32,
+    first: &mut Option<String>,
+) -> Result<bool, VerifyError> {
+    match done {
+        Ok(()) => Ok(true),
+        Err(MediumError::Failed(why)) => {
+            *failed += 1;
+            first.get_or_insert(why);
+            Ok(false)
         }
+        Err(MediumError::Gone(why)) => Err(VerifyError::Gone(why)),
     }
 }

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
+pub mod troubled;
+
 use nandscope_infer::verify::{Medium, MediumError};
 use nandscope_units::Nanos;
 use std::collections::{BTreeMap, VecDeque};
@@ -86,6 +88,8 @@ pub struct Device {
     /// Operations until the power goes; every one fails then.
     pub operations_left: u64,
     pub writes: u64,
+    /// What was never written is zeros instead of noise.
+    pub blank: bool,
     dead: bool,
 }
 
@@ -114,6 +118,7 @@ impl Device {
             now: Nanos::ZERO,
             operations_left: u64::MAX,
             writes: 0,
+            blank: false,
             dead: false,
         }
     }
@@ -137,7 +142,14 @@ impl Device {
         self.contents
             .get(&place)
             .cloned()
-            .unwrap_or_else(|| filled(self.seed, place))
+            .unwrap_or_else(|| self.untouched(place))
+    }
+
+    fn untouched(&self, place: u64) -> Vec<u8> {
+        match self.blank {
+            true => vec![0; 512],
+            false => filled(self.seed, place),
+        }
     }
 
     fn get(&self, place: u64) -> Option<Vec<u8>> {
@@ -205,22 +217,37 @@ impl Device {
         self.contents.clone()
     }
 
+    /// Real blocks that do not hold what they held.
+    pub fn changed(&self, before: &BTreeMap<u64, Vec<u8>>) -> Vec<u64> {
+        let then = |place: u64| match before.get(&place) {
+            Some(then) => then.clone(),
+            None => self.untouched(place),
+        };
+        let changed = self
+            .contents
+            .iter()
+            .filter(|(place, now)| !self.beyond(**place) && **now != then(**place));
+        changed.map(|(place, _)| *place).collect()
+    }
+
     /// Every block that is real holds what it held.
     pub fn same_as(&self, before: &BTreeMap<u64, Vec<u8>>) {
-        for (place, now) in &self.contents {
-            if self.beyond(*place) {
-                continue;
-            }
-            let then = before
-                .get(place)
-                .cloned()
-                .unwrap_or_else(|| filled(self.seed, *place));
-            assert!(
-                *now == then,
-                "block {place} is not as it was, {:?}",
-                self.fault
-            );
-        }
+        let changed = self.changed(before);
+        assert!(
+            changed.is_empty(),
+            "blocks {changed:?} are not as they were, {:?}",
+            self.fault
+        );
+    }
+
+    /// A block as it is, at no cost.
+    pub fn now_in(&self, place: u64) -> Vec<u8> {
+        self.get(place).unwrap_or_default()
+    }
+
+    /// Puts a block there, at no cost.
+    pub fn force(&mut self, place: u64, data: &[u8]) {
+        self.contents.insert(self.physical(place), data.to_vec());
     }
 }
 

@@ -1,0 +1,186 @@
+//! What a journal says: the records of its file, sorted out.
+
+use super::head::{self, Head};
+use super::record::{self, Found, Kind, Label};
+use super::{DamagedRecord, JournalError, Original, Progress, Subject};
+use crate::verify::stamp::Salt;
+use crate::verify::witness::Witness;
+use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
+
+/// Everything that is in a journal.
+#[derive(Clone, Debug)]
+pub struct Contents {
+    pub(super) head: Head,
+    originals: Vec<Original>,
+    /// The part of `originals` that each batch is, in ascending order.
+    batches: Vec<Range<usize>>,
+    /// The first batch in the file, whether or not anything of it is left.
+    first_batch: Option<u32>,
+    /// The latest batch.
+    last_batch: u32,
+    index: HashMap<u64, usize>,
+    damaged: Vec<DamagedRecord>,
+    pub(super) witnesses: Vec<Witness>,
+    pub(super) progress: Progress,
+    /// The number of the next record.
+    pub(super) next: u32,
+}
+
+impl Contents {
+    pub(super) fn new(head: Head) -> Self {
+        Contents {
+            head,
+            originals: Vec::new(),
+            batches: Vec::new(),
+            first_batch: None,
+            last_batch: 0,
+            index: HashMap::new(),
+            damaged: Vec::new(),
+            witnesses: Vec::new(),
+            progress: Progress::Begun,
+            next: 0,
+        }
+    }
+
+    /// Reads the bytes of a journal. Records that are damaged are left out and listed; those after them are
+    /// read.
+    ///
+    /// # Errors
+    /// Returns an error if the bytes are not a journal of this format version, or its head is damaged.
+    pub fn read(bytes: &[u8]) -> Result<Self, JournalError> {
+        let mut contents = Contents::new(Head::read(bytes)?);
+        let block_bytes = contents.head.subject.block_bytes;
+        let records = bytes.get(head::LENGTH as usize..).unwrap_or_default();
+        // Damage between two records is damage; at the end of the file it may be a record that did not get to
+        // the disk, whose block was not written to then.
+        let mut nothing = Vec::new();
+        for (number, bytes) in (0_u32..).zip(records.chunks(record::length(block_bytes))) {
+            let found = record::read(bytes, number, contents.head.salt, block_bytes);
+            if found == Found::Nothing {
+                nothing.push(number);
+                continue;
+            }
+            for number in nothing.drain(..) {
+                contents.unnamed(number);
+            }
+            match found {
+                Found::Whole(label, block) => contents.add(label, block),
+                Found::Damaged(label) => contents.add_damaged(label),
+                Found::Unnamed | Found::Nothing => contents.unnamed(number),
+            }
+            contents.next = number.saturating_add(1);
+        }
+        Ok(contents)
+    }
+
+    /// Adds a record that was read or written.
+    pub(super) fn add(&mut self, label: Label, block: Vec<u8>) {
+        match label.kind {
+            Kind::Witnesses => {
+                let count = usize::try_from(label.place).unwrap_or(usize::MAX);
+                self.witnesses.extend(Witness::read_all(&block, count));
+            }
+            Kind::Progress => {
+                self.progress = self.progress.max(Progress::from_number(label.place));
+            }
+            Kind::Block => {
+                self.begin_batch(label.batch);
+                // A batch is begun just above.
+                if let Some(batch) = self.batches.last_mut() {
+                    batch.end += 1;
+                }
+                self.index.insert(label.place, self.originals.len());
+                self.originals.push(Original {
+                    place: label.place,
+                    contents: block,
+                });
+            }
+        }
+    }
+
+    fn begin_batch(&mut self, batch: u32) {
+        let first = self.first_batch.is_none();
+        if first || batch != self.last_batch {
+            let at = self.originals.len();
+            self.batches.push(at..at);
+        }
+        self.first_batch.get_or_insert(batch);
+        self.last_batch = batch;
+    }
+
+    fn add_damaged(&mut self, label: Label) {
+        // Without a witness less a device is recognized all the same, and progress is only lost time.
+        if label.kind == Kind::Block {
+            self.begin_batch(label.batch);
+            self.damaged.push(DamagedRecord {
+                number: label.number,
+                block: Some((label.place, label.sum)),
+            });
+        }
+    }
+
+    fn unnamed(&mut self, number: u32) {
+        self.damaged.push(DamagedRecord {
+            number,
+            block: None,
+        });
+    }
+
+    /// The number of the next batch.
+    pub(super) fn next_batch(&self) -> u32 {
+        self.first_batch
+            .map_or(0, |_| self.last_batch.saturating_add(1))
+    }
+
+    /// The contents of a block before it was written, if it was.
+    pub fn original(&self, place: u64) -> Option<&[u8]> {
+        let at = self.index.get(&place)?;
+        self.originals.get(*at).map(|o| o.contents.as_slice())
+    }
+
+    /// All blocks, in the order in which they were written down.
+    pub fn originals(&self) -> &[Original] {
+        &self.originals
+    }
+
+    /// The batches in the order in which they were written down. The blocks of a batch were read before
+    /// any of them was written.
+    pub fn batches(&self) -> impl DoubleEndedIterator<Item = &[Original]> + ExactSizeIterator {
+        self.batches
+            .iter()
+            .map(|batch| &self.originals[batch.clone()])
+    }
+
+    /// Records that cannot be read, in ascending order.
+    pub fn damaged(&self) -> &[DamagedRecord] {
+        &self.damaged
+    }
+
+    /// Every block that has a record, damaged ones included.
+    pub fn places(&self) -> BTreeSet<u64> {
+        let damaged = self.damaged.iter().filter_map(|d| d.block);
+        let whole = self.originals.iter().map(|o| o.place);
+        whole.chain(damaged.map(|(place, _)| place)).collect()
+    }
+
+    /// Checksums of blocks that were not written.
+    pub fn witnesses(&self) -> &[Witness] {
+        &self.witnesses
+    }
+
+    /// How far the data is back.
+    pub fn progress(&self) -> Progress {
+        self.progress
+    }
+
+    /// Which device it belongs to.
+    pub fn subject(&self) -> &Subject {
+        &self.head.subject
+    }
+
+    /// The salt of the stamps that may stand in the blocks.
+    pub fn salt(&self) -> Salt {
+        self.head.salt
+    }
+}

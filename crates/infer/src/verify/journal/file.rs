@@ -1,0 +1,55 @@
+//! The file of a journal: opened only if it is a file of its own name, and removed only as long as it is the one
+//! that was opened.
+
+use super::JournalError;
+use rustix::fs::OFlags;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+/// Opens an ordinary file, for writing too where that is allowed. No link is followed, and nothing is waited for.
+///
+/// # Errors
+/// Returns an error if there is no such file, or it is something else.
+pub(super) fn open(path: &Path) -> Result<File, JournalError> {
+    if std::fs::symlink_metadata(path)?.file_type().is_symlink() {
+        return Err(JournalError::Foreign("it is a symbolic link"));
+    }
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags(flags.bits() as i32);
+    let file = match options.clone().write(true).open(path) {
+        Ok(file) => file,
+        Err(_) => options.open(path)?,
+    };
+    if !file.metadata()?.is_file() {
+        return Err(JournalError::Foreign("it is not a file"));
+    }
+    Ok(file)
+}
+
+/// Removes the name of an open file.
+///
+/// # Errors
+/// Returns an error if the name belongs to another file by now, or cannot be removed.
+pub(super) fn remove(path: &Path, file: &File) -> io::Result<()> {
+    let (named, opened) = (std::fs::symlink_metadata(path)?, file.metadata()?);
+    if (named.dev(), named.ino()) != (opened.dev(), opened.ino()) {
+        return Err(io::Error::other("another file has that name by now"));
+    }
+    std::fs::remove_file(path)?;
+    sync_folder(path)
+}
+
+/// A new name in a folder lasts only when the folder has reached the disk.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    File::open(folder_of(path))?.sync_all()
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}

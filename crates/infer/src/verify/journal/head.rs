@@ -1,0 +1,96 @@
+//! The head of a journal: which device it belongs to. It is written twice, in two pages of its own, so that
+//! damage to one copy loses nothing.
+
+use super::super::stamp::Salt;
+use super::{JournalError, Subject};
+
+/// The first 15 bytes of a journal of any format version; the version, a digit, follows.
+const FAMILY: &[u8; 15] = b"nandscope-undo-";
+/// The format version that is written and read.
+const VERSION: u8 = b'2';
+/// Bytes of one copy.
+const COPY: usize = 8192;
+/// Copies at the beginning of the file.
+const COPIES: usize = 2;
+/// Bytes before the first record.
+pub(super) const LENGTH: u64 = (COPIES * COPY) as u64;
+/// The longest identity in bytes.
+pub(super) const IDENTITY_MAX: usize = 4096;
+/// The largest block in bytes.
+const BLOCK_MAX: usize = 64 << 10;
+
+/// Which device a journal belongs to, and the salt of its stamps.
+#[derive(Clone, Debug)]
+pub(super) struct Head {
+    pub(super) subject: Subject,
+    pub(super) salt: Salt,
+}
+
+impl Head {
+    /// All copies, [`LENGTH`] bytes.
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        let identity = self.subject.identity.as_bytes();
+        let identity = &identity[..identity.len().min(IDENTITY_MAX)];
+        let mut copy = FAMILY.to_vec();
+        copy.push(VERSION);
+        copy.extend(self.salt.0);
+        copy.extend(self.subject.blocks.to_le_bytes());
+        copy.extend((self.subject.block_bytes as u32).to_le_bytes());
+        copy.extend((identity.len() as u32).to_le_bytes());
+        copy.extend(identity);
+        copy.extend(crc32fast::hash(&copy).to_le_bytes());
+        copy.resize(COPY, 0);
+        copy.repeat(COPIES)
+    }
+
+    /// The first copy that is undamaged.
+    ///
+    /// # Errors
+    /// Returns an error if the bytes are not a journal, if they are one of another format version, or if
+    /// all copies are damaged.
+    pub(super) fn read(bytes: &[u8]) -> Result<Self, JournalError> {
+        let copies = || (0..COPIES).filter_map(|number| bytes.get(number * COPY..));
+        if let Some(head) = copies().find_map(copy) {
+            return Ok(head);
+        }
+        let of_the_family = |bytes: &&[u8]| bytes.starts_with(FAMILY);
+        let Some(first) = copies().find(of_the_family) else {
+            return Err(JournalError::Foreign("it does not begin like one"));
+        };
+        match first.get(FAMILY.len()) {
+            Some(version @ b'0'..=b'9') if *version != VERSION => {
+                Err(JournalError::Version(char::from(*version)))
+            }
+            _ => Err(JournalError::Damaged),
+        }
+    }
+}
+
+pub(super) fn number<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
+    bytes.get(at..at.checked_add(N)?)?.try_into().ok()
+}
+
+/// One copy, if it is undamaged.
+fn copy(bytes: &[u8]) -> Option<Head> {
+    if !bytes.starts_with(FAMILY) || bytes.get(FAMILY.len()) != Some(&VERSION) {
+        return None;
+    }
+    let salt = Salt(number(bytes, 16)?);
+    let blocks = u64::from_le_bytes(number(bytes, 32)?);
+    let block_bytes = u32::from_le_bytes(number(bytes, 40)?) as usize;
+    let length = u32::from_le_bytes(number(bytes, 44)?) as usize;
+    if length > IDENTITY_MAX || !(64..=BLOCK_MAX).contains(&block_bytes) {
+        return None;
+    }
+    let end = 48 + length;
+    let sum = u32::from_le_bytes(number(bytes, end)?);
+    if sum != crc32fast::hash(&bytes[..end]) {
+        return None;
+    }
+    let subject = Subject {
+        identity: String::from_utf8_lossy(&bytes[48..end]).into_owned(),
+        blocks,
+        block_bytes,
+    };
+    Some(Head { subject, salt })
+}

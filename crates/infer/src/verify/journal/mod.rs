@@ -1,0 +1,265 @@
+//! The undo journal: before a block is written, its contents are in a file that has reached the disk. Putting the
+//! batches back in the reverse order restores the device even where
+//! blocks are names of the same memory: a block that already held a stamp of another one gets that
+//! stamp back, and the other one gets its own contents after it. Two such blocks of one batch hold the
+//! same, since all blocks of a batch are read before any of them is written.
+//!
+//! The file has two copies of its head ([`head`]), and then records of one length ([`record`]), which are only ever
+//! appended. A batch is synced before any of its blocks is written on the device, so that a record that is missing at
+//! the end of the file belongs to a block that was not touched. A record that is there and is damaged is not taken
+//! for a missing one.
+
+mod contents;
+mod file;
+mod head;
+mod record;
+
+pub use contents::Contents;
+
+use super::restore::Restored;
+use super::stamp::Salt;
+use super::witness::Witness;
+use head::Head;
+use nandscope_files::{Access, WriteError};
+use record::{Kind, Label};
+use std::fs::File;
+use std::io::{self, Read};
+use std::ops::Deref;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Which device a journal belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subject {
+    /// Model and serial number, or whatever else tells devices apart.
+    pub identity: String,
+    /// Blocks that the device claims to have.
+    pub blocks: u64,
+    /// Bytes of a block.
+    pub block_bytes: usize,
+}
+
+/// One block as it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Original {
+    /// Its number.
+    pub place: u64,
+    /// Its contents.
+    pub contents: Vec<u8>,
+}
+
+/// A record that cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DamagedRecord {
+    /// Its position in the file, in records.
+    pub number: u32,
+    /// Its block and the checksum of the block's contents, unless both labels are damaged.
+    pub block: Option<(u64, u32)>,
+}
+
+/// How far the data of a journal is back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Progress {
+    /// Any block may hold a stamp.
+    #[default]
+    Begun,
+    /// All blocks but those of the first batch were read back and are as they were.
+    FirstBatchLeft,
+    /// All blocks were.
+    Restored,
+}
+
+impl Progress {
+    fn from_number(number: u64) -> Self {
+        match number {
+            1 => Progress::FirstBatchLeft,
+            2 => Progress::Restored,
+            _ => Progress::Begun,
+        }
+    }
+}
+
+/// Why a file cannot be used as a journal.
+#[derive(Debug, Error)]
+pub enum JournalError {
+    /// It cannot be read.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// It is something else, and why.
+    #[error("not a journal of `nandscope verify`: {0}")]
+    Foreign(&'static str),
+    /// It was written by another version of nandscope.
+    #[error(
+        "a journal of format {0}, and this version of nandscope reads format 2; restore the data with the version that wrote it{hint}",
+        hint = if *.0 == '1' { " (a build of 0.1.0 from before format 2)" } else { "" }
+    )]
+    Version(char),
+    /// Both copies of its head are damaged.
+    #[error("both copies of the journal's head are damaged")]
+    Damaged,
+}
+
+/// The contents of blocks before they were written, in memory and on the disk.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    file: File,
+    contents: Contents,
+    /// Whether an earlier record could not be written.
+    broken: bool,
+}
+
+impl Deref for Journal {
+    type Target = Contents;
+
+    fn deref(&self) -> &Contents {
+        &self.contents
+    }
+}
+
+impl Journal {
+    /// Begins a journal in a file that must not exist yet.
+    ///
+    /// # Errors
+    /// Returns an error if anything has that name, or the file cannot be written.
+    pub fn create(path: &Path, subject: Subject, salt: Salt) -> io::Result<Self> {
+        let head = Head { subject, salt };
+        Ok(Journal {
+            file: nandscope_files::begin_new(path, &head.to_bytes(), Access::Owner)
+                .map_err(WriteError::into_io)?,
+            path: path.to_path_buf(),
+            contents: Contents::new(head),
+            broken: false,
+        })
+    }
+
+    /// Opens a journal that was left behind. Nothing in it is changed.
+    ///
+    /// # Errors
+    /// Returns an error if there is none, if the file is something else or of another format version, or if its
+    /// head is damaged.
+    pub fn open(path: &Path) -> Result<Self, JournalError> {
+        let mut file = file::open(path)?;
+        let mut bytes = Vec::new();
+        // A file of any size may have been named: its head first.
+        file.by_ref().take(head::LENGTH).read_to_end(&mut bytes)?;
+        Head::read(&bytes)?;
+        file.read_to_end(&mut bytes)?;
+        Ok(Journal {
+            contents: Contents::read(&bytes)?,
+            path: path.to_path_buf(),
+            file,
+            broken: false,
+        })
+    }
+
+    /// Writes down blocks as they are; returns when the disk has them.
+    ///
+    /// # Errors
+    /// Returns an error if the file cannot be written; none of the blocks may be touched then.
+    pub fn append(&mut self, blocks: Vec<Original>) -> io::Result<()> {
+        let batch = self.contents.next_batch();
+        let blocks = blocks.into_iter();
+        self.write(Kind::Block, batch, blocks.map(|b| (b.place, b.contents)))
+    }
+
+    /// Writes down checksums of blocks that will not be written.
+    ///
+    /// # Errors
+    /// Returns an error if the file cannot be written.
+    pub(super) fn bind(&mut self, witnesses: &[Witness]) -> io::Result<()> {
+        let per_record = Witness::per_block(self.subject().block_bytes);
+        let records = witnesses.chunks(per_record);
+        let records = records.map(|part| (part.len() as u64, Witness::to_bytes(part)));
+        self.write(Kind::Witnesses, 0, records)
+    }
+
+    /// Writes down how far the data is back.
+    ///
+    /// # Errors
+    /// Returns an error if the file cannot be written.
+    pub(super) fn note(&mut self, progress: Progress) -> io::Result<()> {
+        if progress <= self.progress() {
+            return Ok(());
+        }
+        let record = (progress as u64, Vec::new());
+        self.write(Kind::Progress, 0, std::iter::once(record))
+    }
+
+    fn write(
+        &mut self,
+        kind: Kind,
+        batch: u32,
+        records: impl Iterator<Item = (u64, Vec<u8>)>,
+    ) -> io::Result<()> {
+        if self.broken {
+            return Err(io::Error::other("an earlier record could not be written"));
+        }
+        let (salt, block_bytes) = (self.salt(), self.subject().block_bytes);
+        let length = record::length(block_bytes) as u64;
+        let begin = self.contents.next;
+        let records: Vec<(Label, Vec<u8>)> = (begin..)
+            .zip(records)
+            .map(|(number, (place, contents))| {
+                let label = Label {
+                    kind,
+                    number,
+                    batch,
+                    place,
+                    sum: 0,
+                };
+                (label, contents)
+            })
+            .collect();
+        if records.is_empty() {
+            return Ok(());
+        }
+        let mut bytes = Vec::with_capacity(records.len() * length as usize);
+        for (label, contents) in &records {
+            record::write(&mut bytes, *label, contents, salt, block_bytes);
+        }
+        let at = head::LENGTH + u64::from(begin) * length;
+        self.broken = true;
+        self.file.write_all_at(&bytes, at)?;
+        self.file.sync_all()?;
+        self.broken = false;
+        self.contents.next += records.len() as u32;
+        for (label, contents) in records {
+            self.contents.add(label, contents);
+        }
+        Ok(())
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Ends the journal after the data was put back: removes the file if every block was read back and is
+    /// as it was, and gives the journal back otherwise.
+    ///
+    /// # Errors
+    /// Returns an error if the file cannot be removed; the data is back then.
+    pub fn close(mut self, restored: &Restored) -> io::Result<Option<Self>> {
+        if !restored.is_complete() {
+            return Ok(Some(self));
+        }
+        // Where the name cannot be removed, the next run learns of it. On a full disk it cannot be noted.
+        let _ = self.note(Progress::Restored);
+        file::remove(&self.path, &self.file)?;
+        Ok(None)
+    }
+
+    /// Removes a journal that has no block: nothing was written to the device. Gives it back otherwise.
+    ///
+    /// # Errors
+    /// Returns an error if the file cannot be removed.
+    pub fn discard_empty(self) -> io::Result<Option<Self>> {
+        if !self.originals().is_empty() || !self.damaged().is_empty() {
+            return Ok(Some(self));
+        }
+        file::remove(&self.path, &self.file)?;
+        Ok(None)
+    }
+}

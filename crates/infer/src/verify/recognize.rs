@@ -1,0 +1,135 @@
+//! Whether a device is the one that a journal was written for, before anything of the journal is put on it. Model
+//! and size are no proof, and a serial number is often that of the reader. What proves it is a stamp of the
+//! journal: nobody else has its salt.
+
+use super::Options;
+use super::journal::{Contents, Progress};
+use super::medium::{Medium, MediumError};
+use super::places::Places;
+use super::restore::{contents_of, is_ours};
+use super::sounding::sample_places;
+use super::stamp::Salt;
+use super::witness::Testimony;
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// What a device and a journal have in common.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Evidence {
+    /// Blocks of the journal.
+    pub blocks: u32,
+    /// Those that hold a stamp of the journal, whole or not.
+    pub stamps: u32,
+    /// Those that hold what they held before.
+    pub same: u32,
+    /// Those that cannot be read.
+    pub unreadable: u32,
+    /// Blocks that were not written.
+    pub testimony: Testimony,
+}
+
+impl Evidence {
+    /// Compares a device with a journal. Nothing is written.
+    ///
+    /// # Errors
+    /// Returns an error if the device is gone.
+    pub(super) fn gather<M: Medium>(
+        medium: &mut M,
+        journal: &Contents,
+    ) -> Result<Self, MediumError> {
+        let mut evidence = Evidence::default();
+        let mut originals: Vec<_> = journal.originals().iter().collect();
+        originals.sort_by_key(|original| original.place);
+        for run in originals.chunk_by(|a, b| a.place + 1 == b.place) {
+            let contents = contents_of(medium, run)?;
+            for (original, there) in run.iter().zip(contents) {
+                evidence.blocks += 1;
+                let count = match there {
+                    None => &mut evidence.unreadable,
+                    Some(there) if there == original.contents => &mut evidence.same,
+                    Some(there) if is_ours(&there, original, journal.salt()) => {
+                        &mut evidence.stamps
+                    }
+                    Some(_) => continue,
+                };
+                *count += 1;
+            }
+        }
+        if evidence.stamps == 0 {
+            // Those whose records are damaged or missing prove it as well.
+            let recorded = journal.originals().iter().map(|o| o.place).collect();
+            let places = &stamped_places(journal, medium.blocks()) | &journal.places();
+            let stamped = stamped(medium, &places - &recorded, journal.salt())?;
+            evidence.stamps = stamped.len() as u32;
+        }
+        evidence.testimony = Testimony::hear(medium, journal)?;
+        Ok(evidence)
+    }
+
+    /// Whether this is the device of the journal. Without a stamp that is believed only as long as no more than the
+    /// first batch can be stamped: a copy of the device has the same contents.
+    pub(super) fn proves(&self, journal: &Contents) -> bool {
+        let nothing_written = self.blocks == 0 && journal.damaged().is_empty();
+        let first_batch_only =
+            journal.batches().len() <= 1 || journal.progress() == Progress::FirstBatchLeft;
+        self.stamps > 0
+            || nothing_written
+            || first_batch_only && self.same == self.blocks && self.testimony.is_convincing()
+    }
+}
+
+impl fmt::Display for Evidence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Evidence { blocks, same, .. } = self;
+        write!(
+            f,
+            "0 of {blocks} blocks hold a stamp of the journal, {same} hold what they held before, and {} of {} others that were not written",
+            self.testimony.same, self.testimony.of
+        )?;
+        if self.unreadable > 0 {
+            write!(f, "; {} cannot be read", self.unreadable)?;
+        }
+        if self.unreadable == *blocks {
+            f.write_str(": it cannot be seen which device this is")
+        } else if same == blocks {
+            f.write_str(
+                ": the data is back already, or this is another device with the same contents",
+            )
+        } else {
+            f.write_str(": this is not the device of the journal")
+        }
+    }
+}
+
+/// Where the first pass of a run with the salt of this journal writes.
+pub(super) fn stamped_places(journal: &Contents, blocks: u64) -> BTreeSet<u64> {
+    let places = Places::new(blocks, Options::default().cache);
+    let mut random = journal.salt().seed();
+    let (samples, neighbours) = sample_places(&mut random, places.end_first());
+    let samples = samples
+        .into_iter()
+        .flat_map(|first| first..first + neighbours);
+    let run = places.run_first..blocks;
+    samples.chain(places.comb).chain(run).collect()
+}
+
+/// Those of some blocks that begin with a stamp of this salt.
+///
+/// # Errors
+/// Returns an error if the device is gone.
+pub(super) fn stamped<M: Medium>(
+    medium: &mut M,
+    places: BTreeSet<u64>,
+    salt: Salt,
+) -> Result<Vec<u64>, MediumError> {
+    let mut block = vec![0; medium.block_bytes()];
+    let mut stamped = Vec::new();
+    for place in places {
+        match medium.read(place, &mut block) {
+            Ok(()) if block.starts_with(&salt.0) => stamped.push(place),
+            Ok(()) | Err(MediumError::Failed(_)) => {}
+            Err(gone @ MediumError::Gone(_)) => return Err(gone),
+        }
+    }
+    Ok(stamped)
+}

@@ -1,0 +1,139 @@
+//! Which device a journal belongs to, by contents: checksums of blocks that a verification does not write. Model,
+//! size and serial number are those of the card reader often enough.
+
+use super::journal::Contents;
+use super::medium::{Medium, MediumError};
+use super::stamp::{Salt, splitmix};
+use std::collections::BTreeSet;
+
+/// A block that is not written, and what it held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Witness {
+    /// The block.
+    pub place: u64,
+    /// Checksum of its contents.
+    pub sum: u32,
+    /// Whether the contents say anything: a block of equal bytes is the same on every blank device.
+    pub distinctive: bool,
+}
+
+/// Bytes of a witness in a record.
+const BYTES: usize = 16;
+/// Where partition tables, file systems and their identifiers lie: at the beginning of the device and of a first
+/// partition that begins at 1 MiB, 4 MiB or 16 MiB.
+const TELLING: [u64; 9] = [0, 1, 2, 2048, 2050, 8192, 8194, 32_768, 32_770];
+/// Further ones, anywhere.
+const RANDOM: usize = 47;
+
+impl Witness {
+    pub(super) fn per_block(block_bytes: usize) -> usize {
+        (block_bytes / BYTES).max(1)
+    }
+
+    pub(super) fn to_bytes(part: &[Witness]) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(part.len() * BYTES);
+        for witness in part {
+            bytes.extend(witness.place.to_le_bytes());
+            bytes.extend(witness.sum.to_le_bytes());
+            bytes.extend(u32::from(witness.distinctive).to_le_bytes());
+        }
+        bytes
+    }
+
+    /// The first `count` witnesses of a record.
+    pub(super) fn read_all(bytes: &[u8], count: usize) -> impl Iterator<Item = Witness> {
+        let (entries, _) = bytes.as_chunks::<BYTES>();
+        entries.iter().take(count).map(|entry| {
+            let (place, rest) = entry.split_at(8);
+            let (sum, distinctive) = rest.split_at(4);
+            let place = place.try_into().map_or(0, u64::from_le_bytes);
+            Witness {
+                place,
+                sum: sum.try_into().map_or(0, u32::from_le_bytes),
+                distinctive: distinctive != [0; 4],
+            }
+        })
+    }
+
+    fn of(place: u64, block: &[u8]) -> Self {
+        Witness {
+            place,
+            sum: crc32fast::hash(block),
+            distinctive: block.iter().any(|byte| *byte != block[0]),
+        }
+    }
+}
+
+/// Reads the witnesses of a device; blocks that cannot be read are left out.
+///
+/// # Errors
+/// Returns an error if the device is gone.
+pub(super) fn read_witnesses<M: Medium>(
+    medium: &mut M,
+    salt: Salt,
+) -> Result<Vec<Witness>, MediumError> {
+    let blocks = medium.blocks().max(1);
+    let mut state = crc32fast::hash(&salt.0).into();
+    let random = (0..RANDOM).map(|_| splitmix(&mut state) % blocks);
+    let places: BTreeSet<u64> = TELLING
+        .into_iter()
+        .filter(|place| *place < blocks)
+        .chain(random)
+        .collect();
+    let mut block = vec![0; medium.block_bytes()];
+    let mut witnesses = Vec::new();
+    for place in places {
+        match medium.read(place, &mut block) {
+            Ok(()) => witnesses.push(Witness::of(place, &block)),
+            Err(MediumError::Failed(_)) => {}
+            Err(gone @ MediumError::Gone(_)) => return Err(gone),
+        }
+    }
+    Ok(witnesses)
+}
+
+/// How many witnesses of a journal are on a device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Testimony {
+    /// Witnesses that were read; those that the run has written to are none.
+    pub of: u32,
+    /// Those that were as they had been.
+    pub same: u32,
+    /// Those of them whose contents say anything.
+    pub distinctive: u32,
+}
+
+/// So many distinctive witnesses at least must be the same.
+const DISTINCTIVE: u32 = 2;
+
+impl Testimony {
+    /// Whether the contents are those of the device of the journal, or of a copy of it.
+    pub fn is_convincing(&self) -> bool {
+        self.distinctive >= DISTINCTIVE && self.same * 10 >= self.of * 9
+    }
+
+    /// Compares a device with the witnesses of its journal.
+    ///
+    /// # Errors
+    /// Returns an error if the device is gone.
+    pub(super) fn hear<M: Medium>(medium: &mut M, journal: &Contents) -> Result<Self, MediumError> {
+        let written = journal.places();
+        let mut testimony = Testimony::default();
+        let mut block = vec![0; medium.block_bytes()];
+        for witness in journal.witnesses() {
+            if written.contains(&witness.place) || witness.place >= medium.blocks() {
+                continue;
+            }
+            match medium.read(witness.place, &mut block) {
+                Ok(()) => {}
+                Err(MediumError::Failed(_)) => continue,
+                Err(gone @ MediumError::Gone(_)) => return Err(gone),
+            }
+            let same = Witness::of(witness.place, &block) == *witness;
+            testimony.of += 1;
+            testimony.same += u32::from(same);
+            testimony.distinctive += u32::from(same && witness.distinctive);
+        }
+        Ok(testimony)
+    }
+}

@@ -1,0 +1,434 @@
+//! Verifications that meet a fault at a random moment: no data is lost that the journal could have saved, no journal
+//! goes before its data is back, and what is said about the data is true.
+
+#![allow(clippy::unwrap_used, reason = "a failed test should panic")]
+
+mod support;
+
+use nandscope_infer::verify::{
+    Finding, Journal, JournalError, Options, Progress, Restored, Salt, Since, Subject, Verdict,
+    VerifyError, restore, verify,
+};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use support::troubled::{Trouble, Troubled};
+use support::{Device, Fault, Folder, Random};
+
+const CLAIMS: u64 = 1 << 21;
+const TROUBLES: [Trouble; 5] = [
+    Trouble::ReadOnly,
+    Trouble::SilentlyReadOnly,
+    Trouble::ReadErrors,
+    Trouble::LostPower,
+    Trouble::Removed,
+];
+
+/// What happens between the run and its restoration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Between {
+    Nothing,
+    /// The journal is restored on another device first.
+    WrongCard,
+    /// Bits of the journal change.
+    Flips(u64),
+    /// The last append was cut off: its blocks were not written.
+    Torn,
+}
+
+const BETWEEN: [Between; 5] = [
+    Between::Nothing,
+    Between::WrongCard,
+    Between::Flips(1),
+    Between::Flips(9),
+    Between::Torn,
+];
+
+fn subject() -> Subject {
+    Subject {
+        identity: "a test".into(),
+        blocks: CLAIMS,
+        block_bytes: 512,
+    }
+}
+
+/// How many rounds; the environment variable NANDSCOPE_UNDO_FAULTS says otherwise.
+fn rounds(otherwise: u64) -> u64 {
+    let given = std::env::var("NANDSCOPE_UNDO_FAULTS").ok();
+    given.and_then(|n| n.parse().ok()).unwrap_or(otherwise)
+}
+
+struct Round {
+    number: u64,
+    folder: Folder,
+    troubled: Troubled,
+    before: BTreeMap<u64, Vec<u8>>,
+}
+
+impl Round {
+    fn new(number: u64, fault: Fault, trouble: Trouble) -> Self {
+        let device = Device::new(CLAIMS, fault, number);
+        Round {
+            number,
+            folder: Folder::new(),
+            before: device.snapshot(),
+            troubled: Troubled::new(device, trouble, number),
+        }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.0.join("journal")
+    }
+
+    fn changed(&self) -> Vec<u64> {
+        self.troubled.device.changed(&self.before)
+    }
+
+    /// One run; what it found, unless it ended early.
+    fn verify(&mut self, leave: bool) -> Option<Finding> {
+        let mut salt = [7; 16];
+        salt[..8].copy_from_slice(&self.number.to_le_bytes());
+        let mut journal = Journal::create(&self.path(), subject(), Salt(salt)).unwrap();
+        let options = Options {
+            leave,
+            ..Options::default()
+        };
+        let device = &mut self.troubled;
+        let result = verify(device, &mut journal, &options, &|| false, &mut |_, _, _| {});
+        match result {
+            Ok(finding) => {
+                if finding.left.is_empty() {
+                    self.closed(journal, &finding.restored);
+                }
+                Some(finding)
+            }
+            Err(VerifyError::Gone(_)) => {
+                journal.discard_empty().unwrap();
+                None
+            }
+            Err(VerifyError::Unrestored { restored, .. }) => {
+                self.closed(journal, &restored);
+                None
+            }
+            Err(other) => panic!("{}: {other}", self.number),
+        }
+    }
+
+    /// The data is back and the journal is gone, or neither of them can be said.
+    fn closed(&self, journal: Journal, restored: &Restored) {
+        let kept = journal.close(restored).unwrap();
+        assert_eq!(kept.is_some(), self.path().exists(), "{}", self.number);
+        assert_eq!(kept.is_none(), restored.is_complete(), "{}", self.number);
+        if restored.is_complete() {
+            let changed = self.changed();
+            assert!(
+                changed.is_empty(),
+                "{}: said to be back: {changed:?}",
+                self.number
+            );
+        }
+    }
+
+    /// Restores what was left behind; nothing if the device went away or the head is damaged.
+    fn restore(&mut self) -> Option<Restored> {
+        let mut journal = match Journal::open(&self.path()) {
+            Ok(journal) => journal,
+            Err(JournalError::Damaged) => return None,
+            Err(other) => panic!("{}: {other}", self.number),
+        };
+        let restored = restore(&mut self.troubled, &mut journal, Since::LeftBehind).ok()?;
+        self.closed(journal, &restored);
+        Some(restored)
+    }
+
+    /// Another device of this size and name does not take the journal, and is not written.
+    fn wrong_card(&mut self) {
+        let (path, number) = (self.path(), self.number);
+        // Other contents, and a copy of the same contents.
+        for seed in [number + 1000, number] {
+            let mut device = Device::new(CLAIMS, Fault::None, seed);
+            let mut journal = Journal::open(&path).unwrap();
+            // The first batch at most is stamped: a copy of the device looks like the device then.
+            let first_batch =
+                journal.batches().len() <= 1 || journal.progress() == Progress::FirstBatchLeft;
+            let restored = restore(&mut device, &mut journal, Since::LeftBehind).unwrap();
+            assert_eq!(device.writes, 0, "{number}");
+            if seed == number && first_batch {
+                continue;
+            }
+            let Some(evidence) = &restored.unrecognized else {
+                panic!(
+                    "{number} {seed}: {restored:?}, {:?} {}",
+                    journal.progress(),
+                    journal.batches().len()
+                );
+            };
+            assert_eq!(evidence.stamps, 0, "{number}");
+            let kept = journal.close(&restored).unwrap();
+            assert!(kept.is_some() && path.exists(), "{number}");
+        }
+    }
+}
+
+fn flip(path: &Path, bits: u64, random: &mut Random) {
+    let mut bytes = std::fs::read(path).unwrap();
+    for _ in 0..bits {
+        let bit = random.below(bytes.len() as u64 * 8) as usize;
+        bytes[bit / 8] ^= 1 << (bit % 8);
+    }
+    std::fs::write(path, bytes).unwrap();
+}
+
+/// Half a record behind the last one, or zeros.
+fn tear(path: &Path, random: &mut Random) {
+    let mut bytes = std::fs::read(path).unwrap();
+    let length = random.below(500) as usize;
+    let from = bytes.len() - 500;
+    match random.below(2) {
+        0 => bytes.resize(bytes.len() + length, 0),
+        _ => bytes.extend_from_within(from..from + length),
+    }
+    std::fs::write(path, bytes).unwrap();
+}
+
+fn operations_of_a_whole_run(fault: Fault) -> u64 {
+    let mut round = Round::new(0, fault, Trouble::Removed);
+    round.verify(false).unwrap();
+    round.troubled.operations
+}
+
+#[test]
+fn no_data_is_lost_in_four_hundred_faults() {
+    let faults = [
+        Fault::None,
+        Fault::None,
+        Fault::None,
+        Fault::Wrap { real: 777_777 },
+        Fault::Drop {
+            real: 1_500_000,
+            byte: Some(0),
+        },
+    ];
+    let operations = faults.map(operations_of_a_whole_run);
+    let (mut kept, mut named) = (0, 0);
+    for number in 0..rounds(400) {
+        let mut choice = Random(number ^ 0x5eed);
+        let which = choice.below(faults.len() as u64) as usize;
+        let trouble = TROUBLES[(number % 5) as usize];
+        let between = BETWEEN[(number / 5 % 5) as usize];
+        let leave = choice.below(8) == 0;
+        let mut round = Round::new(number, faults[which], trouble);
+        let length = match choice.below(3) {
+            0 => 1 + choice.below(20),
+            1 => 1 + choice.below(3000),
+            _ => u64::MAX,
+        };
+        round
+            .troubled
+            .in_trouble(choice.below(operations[which]), length);
+        let said = format!(
+            "{number}: {trouble:?} for {length}, {:?}, {between:?}",
+            faults[which]
+        );
+        let finding = round.verify(leave);
+        if let (Some(finding), Fault::None) = (&finding, faults[which]) {
+            assert_ne!(finding.verdict(), Verdict::Fake, "{said} {finding:?}");
+        }
+        round.troubled.repaired();
+        if !round.path().exists() {
+            assert!(round.changed().is_empty(), "{said}");
+            continue;
+        }
+        kept += 1;
+        match between {
+            Between::Nothing => {}
+            Between::WrongCard => round.wrong_card(),
+            Between::Flips(bits) => flip(&round.path(), bits, &mut choice),
+            Between::Torn => tear(&round.path(), &mut choice),
+        }
+        // The first attempt meets trouble as well.
+        if choice.below(2) == 0 {
+            let after = choice.below(700);
+            round.troubled.in_trouble(after, choice.below(500));
+            round.restore();
+            round.troubled.repaired();
+        }
+        if !round.path().exists() {
+            continue;
+        }
+        let restored = round.restore();
+        let changed = round.changed();
+        let Between::Flips(bits) = between else {
+            let restored = restored.unwrap();
+            let proven = restored.unrecognized.is_none() || faults[which] != Fault::None;
+            assert!(
+                proven && changed.is_empty(),
+                "{said} {restored:?} {changed:?}"
+            );
+            assert_eq!(restored.is_complete(), !round.path().exists(), "{said}");
+            assert!(
+                restored.is_complete() || faults[which] != Fault::None,
+                "{said} {restored:?}"
+            );
+            continue;
+        };
+        let Some(restored) = restored else {
+            assert!(bits > 1 && round.path().exists(), "{said}");
+            continue;
+        };
+        named += u32::from(!restored.is_complete());
+        // Each flip damages one record at most, and a wrap may hide another block behind it.
+        assert!(changed.len() as u64 <= 2 * bits, "{said} {changed:?}");
+        if faults[which] == Fault::None {
+            let missing = restored.missing_blocks();
+            let unnamed = changed.iter().filter(|place| !missing.contains(place));
+            assert!(
+                unnamed.count() <= restored.unnamed.len(),
+                "{said} {restored:?} {changed:?}"
+            );
+        }
+        assert_eq!(restored.is_complete(), !round.path().exists(), "{said}");
+    }
+    println!("{kept} journals kept for a while, {named} with damage that was named");
+    if rounds(400) >= 400 {
+        assert!(kept > 100 && named > 10, "{kept} {named}");
+    }
+}
+
+#[test]
+fn a_single_flip_anywhere_is_repaired_or_named() {
+    let mut round = Round::new(3, Fault::None, Trouble::Removed);
+    round.troubled.in_trouble(1200, u64::MAX);
+    assert!(round.verify(false).is_none());
+    round.troubled.repaired();
+    let whole = std::fs::read(round.path()).unwrap();
+    let stamped = round.troubled.device.snapshot();
+    assert!(round.changed().len() > 300);
+    let (mut repaired, mut named) = (0, 0);
+    let mut random = Random(1);
+    for number in 0..60 {
+        // One in three in the heads.
+        let room = if number % 3 == 0 {
+            16 << 10
+        } else {
+            whole.len()
+        };
+        let at = random.below(room as u64) as usize;
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1 << random.below(8);
+        std::fs::write(round.path(), &bytes).unwrap();
+        for (place, block) in &stamped {
+            round.troubled.device.force(*place, block);
+        }
+        let restored = round.restore().unwrap();
+        let changed = round.changed();
+        if restored.is_complete() {
+            assert!(changed.is_empty(), "{at}");
+            repaired += 1;
+        } else {
+            assert_eq!(changed, restored.missing_blocks(), "{at}");
+            assert!(changed.len() <= 1, "{at}");
+            assert_eq!(std::fs::read(round.path()).unwrap()[..bytes.len()], bytes);
+            named += 1;
+        }
+    }
+    assert!(repaired > 10 && named > 10, "{repaired} {named}");
+}
+
+#[test]
+fn a_part_of_the_journal_that_is_missing_is_noticed() {
+    let mut round = Round::new(5, Fault::None, Trouble::Removed);
+    round.troubled.in_trouble(1200, u64::MAX);
+    assert!(round.verify(false).is_none());
+    round.troubled.repaired();
+    let whole = std::fs::read(round.path()).unwrap();
+    std::fs::write(round.path(), &whole[..whole.len() / 2]).unwrap();
+    let restored = round.restore().unwrap();
+    assert!(!restored.is_complete() && round.path().exists());
+    assert!(restored.unrecorded.len() > 50);
+    assert_eq!(restored.missing_blocks(), round.changed());
+    std::fs::write(round.path(), &whole).unwrap();
+    assert!(round.restore().unwrap().is_complete());
+}
+
+#[test]
+fn files_that_are_no_journals_are_refused_and_stay() {
+    let folder = Folder::new();
+    let path = folder.0.join("file");
+    for bytes in [
+        &b""[..],
+        b"a letter",
+        &[0; 20_000],
+        b"nandscope-undo-1 and more",
+    ] {
+        std::fs::write(&path, bytes).unwrap();
+        let error = Journal::open(&path).unwrap_err();
+        let version = bytes.starts_with(b"nandscope-undo-1");
+        assert_eq!(
+            matches!(error, JournalError::Version('1')),
+            version,
+            "{error}"
+        );
+        assert!(Journal::create(&path, subject(), Salt([1; 16])).is_err());
+        assert_eq!(std::fs::read(&path).unwrap(), bytes);
+    }
+    let (journal, link) = (folder.0.join("journal"), folder.0.join("link"));
+    drop(Journal::create(&journal, subject(), Salt([1; 16])).unwrap());
+    std::os::unix::fs::symlink(&journal, &link).unwrap();
+    assert!(matches!(
+        Journal::open(&link),
+        Err(JournalError::Foreign(_))
+    ));
+    std::os::unix::fs::symlink(folder.0.join("nowhere"), folder.0.join("dangling")).unwrap();
+    assert!(Journal::create(&folder.0.join("dangling"), subject(), Salt([1; 16])).is_err());
+    assert!(!folder.0.join("nowhere").exists());
+    let mode = std::fs::metadata(&journal).unwrap().permissions();
+    assert_eq!(
+        std::os::unix::fs::PermissionsExt::mode(&mode) & 0o777,
+        0o600
+    );
+}
+
+#[test]
+fn a_blank_card_of_the_same_size_does_not_take_the_journal_of_another() {
+    for (blank, stop_after) in [(true, 1200), (true, 70), (false, 1200)] {
+        let mut round = Round::new(9, Fault::None, Trouble::Removed);
+        let blank_device = |device: &mut Device| {
+            device.blank = blank;
+        };
+        blank_device(&mut round.troubled.device);
+        round.troubled.in_trouble(stop_after, u64::MAX);
+        assert!(round.verify(false).is_none());
+        round.troubled.repaired();
+        let mut other = Device::new(CLAIMS, Fault::None, 10);
+        blank_device(&mut other);
+        let mut journal = Journal::open(&round.path()).unwrap();
+        let restored = restore(&mut other, &mut journal, Since::LeftBehind).unwrap();
+        assert!(
+            journal.close(&restored).unwrap().is_some(),
+            "{blank} {stop_after}"
+        );
+        assert_eq!(other.writes, 0);
+        let said = restored.unrecognized.unwrap().to_string();
+        assert!(said.starts_with("0 of "), "{said}");
+        assert!(round.restore().unwrap().is_complete());
+        assert!(!round.path().exists());
+    }
+}
+
+#[test]
+fn a_device_that_takes_no_writes_is_failing_and_not_a_fake_that_ends_at_nothing() {
+    for trouble in [Trouble::ReadOnly, Trouble::SilentlyReadOnly] {
+        for after in [0, 60, 200, 700] {
+            let mut round = Round::new(after, Fault::None, trouble);
+            round.troubled.in_trouble(after, u64::MAX);
+            let finding = round.verify(false).unwrap();
+            assert_eq!(
+                finding.verdict(),
+                Verdict::Failing,
+                "{trouble:?} {after} {finding:?}"
+            );
+            let back = round.changed().is_empty();
+            assert_eq!(back, !round.path().exists(), "{trouble:?} {after}");
+        }
+    }
+}
