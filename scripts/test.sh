@@ -31,6 +31,7 @@ cargo test --workspace --features nandscope-inspect/slow --test guard_names -- s
 
 stage "slow tests of served cards, in real time"
 cargo test -p nandscope --features slow --test serve_file --test serve_faults --test serve_guest --test serve_hostile -- slow 2>&1 | tee -a "$log"
+cargo test -p nandscope --features slow --bin nandscope -- slow 2>&1 | tee -a "$log"
 
 stage "release build"
 cargo build --release

@@ -1,5 +1,6 @@
 //! `nandscope compare`: the figures of stored results side by side.
 
+use crate::confine::Confine;
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use crate::{input, output};
@@ -24,6 +25,10 @@ pub struct Arguments {
 /// # Errors
 /// Where a result cannot be read or the page cannot be written.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
+    Confine::default()
+        .reading(&arguments.results)
+        .writing(&arguments.html)
+        .enforce();
     let documents = arguments.results.iter().map(|path| input::result(path));
     let documents = documents.collect::<Result<Vec<_>, _>>()?;
     let documents: Vec<_> = documents.iter().collect();

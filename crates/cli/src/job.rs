@@ -3,6 +3,7 @@
 
 mod steps;
 
+use crate::confine::Confine;
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use crate::{fault, input};
@@ -47,6 +48,12 @@ enum Action {
 /// # Errors
 /// Where a file cannot be read or holds faults.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
+    let confine = Confine::default();
+    match &arguments.action {
+        Action::Check { files } => confine.reading(files),
+        Action::Show { file } | Action::EmitFio { file, .. } => confine.reading([file]),
+    }
+    .enforce();
     match arguments.action {
         Action::Check { files } => check(&files, console),
         Action::Show { file } => console.print(&show(&read(&file, console)?.0)),

@@ -5,6 +5,7 @@ mod advise;
 mod calc;
 mod compare;
 mod completions;
+mod confine;
 mod console;
 mod ctl;
 mod devices;

@@ -1,5 +1,6 @@
 //! `nandscope report`: a stored result, or what a journal of steps holds, as a page, plots and tables.
 
+use crate::confine::Confine;
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use crate::{input, output};
@@ -36,6 +37,13 @@ pub struct Arguments {
 /// # Errors
 /// Where the result cannot be read or the folder cannot be written.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
+    let confine = Confine::default()
+        .reading(&arguments.result)
+        .writing(&arguments.recover);
+    match &arguments.output {
+        Some(folder) => confine.writing_in(folder).enforce(),
+        None => confine.enforce(),
+    };
     let document = match (&arguments.result, &arguments.recover, &arguments.output) {
         (_, Some(journal), Some(folder)) => return recover(journal, folder, console),
         (Some(result), ..) => input::result(result)?,

@@ -3,12 +3,15 @@
 //! crate; this is what is said, kept and written at the start and the end.
 
 mod keeping;
+mod ways;
 
+use crate::confine::Confine;
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use crate::input;
 use crate::interrupt::Interrupt;
 use crate::output;
+use crate::state_folder;
 use crate::target::{self, Precondition, Simulated};
 use clap::Args;
 use keeping::{Keeper, recover, state_file, store_failure};
@@ -16,14 +19,15 @@ use nandscope_device::Device;
 use nandscope_export::clock::Speed;
 use nandscope_export::fault::Order;
 use nandscope_export::nbd::Export;
-use nandscope_export::nbd::socket::{Address, Listener};
+use nandscope_export::nbd::socket::Address;
 use nandscope_export::overhead::{self, Overhead};
 use nandscope_export::server::Server;
 use nandscope_export::service::Service;
 use nandscope_export::store::Store;
-use nandscope_units::{Bytes, Nanos};
+use nandscope_units::Nanos;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use ways::Ways;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -39,9 +43,6 @@ Then, in another terminal:
   losetup --find --show --direct-io=on card/card.img
 
 Ctrl-C ends it: what was asked for is finished, and the state of the device is kept beside --store.";
-
-/// The file in the folder of --fuse.
-const CARD_FILE: &str = "card.img";
 
 /// Arguments of `nandscope serve`.
 #[derive(Debug, Args)]
@@ -64,6 +65,9 @@ pub struct Arguments {
     /// Keep the contents in this file, and the state of the device in FILE.device [default: in memory]
     #[arg(long, value_name = "FILE")]
     store: Option<PathBuf>,
+    /// Go on although the journal of the last server is damaged; what was done after is forgotten
+    #[arg(long, requires = "store")]
+    discard_journal: bool,
     /// How many times faster than the device, or max for no waiting at all
     #[arg(long, value_name = "N|max", default_value = "1")]
     speed: Speed,
@@ -100,7 +104,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         output::check_file(path)?;
     }
     if let Some(file) = &arguments.store {
-        recover(file, console)?;
+        recover(file, arguments.discard_journal, console)?;
     }
     let had_state = state.as_deref().is_some_and(Path::exists);
     let (simulated, device) = open(&arguments, state.as_deref(), console)?;
@@ -109,6 +113,12 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         Some(file) => Store::file(file, device.capacity()).map_err(store_failure)?,
     };
     let orders = orders(&arguments)?;
+    let interrupt = Interrupt::listen()?;
+    let overhead = overhead(&arguments)?;
+    let export = export_of(&arguments, &simulated, &device);
+    let ways = Ways::open(&arguments, &simulated, &export)?;
+    // Clients come after this.
+    confine(&arguments);
     let keeping = match &arguments.store {
         None => None,
         Some(file) => {
@@ -116,11 +126,6 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
             Some(Keeper::begin(file, &simulated, &device, is_written)?)
         }
     };
-    let interrupt = Interrupt::listen()?;
-    let overhead = overhead(&arguments)?;
-    let listeners = listen(&arguments.nbd)?;
-    let mut ways: Vec<_> = listeners.iter().map(|l| l.uri().to_string()).collect();
-    let export = export_of(&arguments, &simulated, &device);
     let mut service = Service::new(device, store, arguments.speed).with_overhead(overhead);
     let keeper = match keeping {
         None => None,
@@ -140,21 +145,10 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     for order in orders {
         service.obey(order, Nanos::ZERO).map_err(Failure::usage)?;
     }
-    let discards = export.discards;
-    let mut server = Server::new(service, export, listeners);
-    if let Some(address) = &arguments.control {
-        server = server.with_orders_at(Listener::open(address).map_err(Failure::file)?);
-    }
-    if let Some(folder) = &arguments.fuse {
-        mount(&mut server, folder, &arguments, discards)?;
-        ways.push(folder.join(CARD_FILE).display().to_string());
-    }
-    if let Some(address) = &arguments.vhost_user {
-        server = with_machines(server, address, &simulated, &arguments, discards)?;
-        ways.push(format!("vhost-user {}", describe(address)));
-    }
+    let said = ways.said.join("\n  ");
+    let mut server = ways.into_server(service, export);
     let title = &simulated.device_source.profile.device.title;
-    console.print(&format!("serving {title} at\n  {}\n", ways.join("\n  ")))?;
+    console.print(&format!("serving {title} at\n  {said}\n"))?;
     server
         .serve(&|| interrupt.asked())
         .map_err(|e| Failure::file(format!("the server cannot go on: {e}")))?;
@@ -202,9 +196,23 @@ fn open(
     Ok((kept, device))
 }
 
-fn listen(addresses: &[Address]) -> Result<Vec<Listener>, Failure> {
-    let open = |address| Listener::open(address).map_err(Failure::file);
-    addresses.iter().map(open).collect()
+/// From now on only what is kept can be opened: the contents were, and so were the sockets.
+fn confine(arguments: &Arguments) {
+    let addresses = arguments.nbd.iter().chain(&arguments.control);
+    let sockets = addresses.chain(&arguments.vhost_user);
+    let sockets = sockets.filter_map(|address| match address {
+        Address::Unix(path) => Some(path),
+        Address::Tcp(_) => None,
+    });
+    let mut confine = Confine::default()
+        .writing(&arguments.store)
+        .writing(&arguments.record)
+        .removing(sockets);
+    if arguments.record.is_some() {
+        // Where the trace goes that cannot be written there.
+        confine = confine.writing_in(&state_folder::path().join("results"));
+    }
+    confine.enforce();
 }
 
 /// The faults from the start: those of the command line, then those of the file.
@@ -239,66 +247,6 @@ fn overhead(arguments: &Arguments) -> Result<Overhead, Failure> {
         return overhead::of_mount(folder).map_err(Failure::file);
     }
     overhead::of_socket().map_err(|e| Failure::file(format!("cannot try out a local socket: {e}")))
-}
-
-fn describe(address: &Address) -> String {
-    match address {
-        Address::Unix(path) => path.display().to_string(),
-        Address::Tcp(port) => port.to_string(),
-    }
-}
-
-#[cfg(target_os = "linux")]
-fn with_machines(
-    server: Server<Device>,
-    address: &Address,
-    simulated: &Simulated,
-    arguments: &Arguments,
-    discards: bool,
-) -> Result<Server<Device>, Failure> {
-    if matches!(address, Address::Tcp(_)) {
-        return Err(Failure::usage("--vhost-user takes unix:PATH only"));
-    }
-    let card = &simulated.device_source.profile.card;
-    let disk = nandscope_export::vhost::Disk {
-        size: server.service().store().capacity(),
-        read_only: arguments.read_only,
-        discards,
-        unit: card.as_ref().map(|c| Bytes::kib(u64::from(c.au_kib))),
-    };
-    let listener = Listener::open(address).map_err(Failure::file)?;
-    Ok(server.with_machines_at(listener, disk))
-}
-
-#[cfg(not(target_os = "linux"))]
-fn with_machines(
-    _: Server<Device>,
-    _: &Address,
-    _: &Simulated,
-    _: &Arguments,
-    _: bool,
-) -> Result<Server<Device>, Failure> {
-    Err(Failure::usage("--vhost-user needs Linux; use --nbd"))
-}
-
-#[cfg(target_os = "linux")]
-fn mount(
-    server: &mut Server<Device>,
-    folder: &Path,
-    arguments: &Arguments,
-    discards: bool,
-) -> Result<(), Failure> {
-    use nandscope_export::fuse::{File, FuseClient};
-    let size = server.service().store().capacity();
-    let file = File::new(CARD_FILE, size, arguments.read_only, discards);
-    let client = FuseClient::mount(folder, file).map_err(Failure::file)?;
-    server.add(Box::new(client));
-    Ok(())
-}
-
-#[cfg(not(target_os = "linux"))]
-fn mount(_: &mut Server<Device>, _: &Path, _: &Arguments, _: bool) -> Result<(), Failure> {
-    Err(Failure::usage("--fuse needs Linux; use --nbd"))
 }
 
 fn export_of(arguments: &Arguments, simulated: &Simulated, device: &Device) -> Export {

@@ -1,5 +1,6 @@
 //! `nandscope trace`: what is in a trace, and which ones come with the program.
 
+use crate::confine::Confine;
 use crate::console::{Console, lines_of};
 use crate::failure::{Exit, Failure};
 use crate::input;
@@ -38,6 +39,9 @@ enum Action {
 /// # Errors
 /// Where a trace cannot be read.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
+    if let Action::Info { trace } | Action::Requests { trace } = &arguments.action {
+        Confine::default().reading([trace]).enforce();
+    }
     match arguments.action {
         Action::List => console.print(&list(console)),
         Action::Info { trace } => console.print(&info(&trace, console)?),

@@ -307,3 +307,22 @@ fn what_cannot_be_served_is_said() {
     serve(&nbd).fails(3, &["another server answers"]);
     serving.finish();
 }
+
+/// A server cannot open what it was not given, once it serves (crates/cli/src/confine.rs tests what
+/// that means).
+#[cfg(target_os = "linux")]
+#[test]
+fn it_is_confined_while_it_serves() {
+    let folder = Folder::new("serve-confined");
+    let confined = |pid: &str| {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        status.lines().any(|line| line == "NoNewPrivs:\t1")
+    };
+    let serving = Serving::start(&folder, CARD, &["--store", "card.img", "--record", "seen"]);
+    if !confined(&serving.pid()) {
+        support::loops::skipped("this kernel has no Landlock, servers are not confined here");
+    }
+    // It can still do what it has to at the end.
+    serving.finish();
+    assert_eq!(folder.names(), ["card.img", "card.img.device", "seen"]);
+}

@@ -11,6 +11,7 @@ use nandscope_device::Device;
 use serving::Serving;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 use support::{Folder, tiny};
@@ -237,4 +238,78 @@ fn a_killed_server_of_a_drive_comes_back_as_it_was() {
 fn a_killed_server_of_a_card_comes_back_as_it_was() {
     let speeds = ["max", "100"];
     kill_over_and_over("killed-card", "sim:kingston-8gb", 512, kills() / 2, &speeds);
+}
+
+/// Every file of a folder.
+fn files(folder: &Folder) -> BTreeMap<String, Vec<u8>> {
+    let names = folder.names().into_iter();
+    names
+        .filter(|name| !name.ends_with(".sock"))
+        .map(|name| (name.clone(), std::fs::read(folder.0.join(name)).unwrap()))
+        .collect()
+}
+
+/// A bit of a journal or of a state that changed on the disk: nothing is forgotten without a word.
+#[test]
+fn damage_of_what_was_kept_is_refused_and_changes_nothing() {
+    let folder = Folder::new("killed-damaged");
+    let more = ["--store", "card.img", "--speed", "max"];
+    let serving = Serving::start(&folder, &tiny(), &more);
+    let mut client = Client::connect(&serving).unwrap();
+    for number in 1..=400 {
+        client.ask(WRITE, number, number, &stamped(number)).unwrap();
+        client.answer().unwrap();
+    }
+    assert_eq!(serving.end("KILL").code, None);
+    for name in ["card.img", "card.img.device", "card.img.journal.0"] {
+        let mode = std::fs::metadata(folder.0.join(name))
+            .unwrap()
+            .permissions();
+        assert_eq!(mode.mode() & 0o777, 0o600, "{name}");
+    }
+    let serve = [
+        "serve",
+        &tiny(),
+        "--nbd",
+        "unix:card.sock",
+        "--store",
+        "card.img",
+    ];
+    let good = files(&folder);
+    let spoil = |name: &str, at: usize| {
+        let mut bytes = good[name].clone();
+        bytes[at] ^= 4;
+        std::fs::write(folder.0.join(name), bytes).unwrap();
+        files(&folder)
+    };
+    let state = "card.img.device";
+    for at in [10, 40, 300, good[state].len() - 20] {
+        let before = spoil(state, at);
+        folder.run(&serve).fails(2, &[state, "kept"]);
+        assert!(files(&folder) == before, "byte {at}");
+    }
+    std::fs::write(folder.0.join(state), &good[state]).unwrap();
+    let journal = "card.img.journal.0";
+    let before = spoil(journal, 20 + 32 * 10 + 3);
+    let refused = folder.run(&serve);
+    let parts = [
+        "entry 10 of 400",
+        "390 acknowledged commands",
+        "--discard-journal",
+    ];
+    refused.fails(2, &[&[journal], &parts[..]].concat());
+    assert!(files(&folder) == before);
+    // Whoever wants to go on all the same keeps what there is.
+    let more = [&more[..], &["--discard-journal"]].concat();
+    let serving = Serving::start(&folder, &tiny(), &more);
+    let mut client = Client::connect(&serving).unwrap();
+    assert!(client.read(7) == stamped(7));
+    drop(client);
+    let ran = serving.finish();
+    let aside = format!("{journal}.discarded");
+    assert!(ran.err.contains(&aside), "{}", ran.err);
+    assert!(files(&folder)[&aside] == before[journal]);
+    assert_eq!(kept_device(&folder).counters().host_written.0, 10 * BLOCK);
+    let again = Serving::start(&folder, &tiny(), &["--store", "card.img"]);
+    again.finish();
 }

@@ -286,13 +286,50 @@ fn what_is_cut_off_is_left_out_and_what_does_not_fit_is_refused() {
             ),
         }
     }
-    let mut damaged = bytes.clone();
-    damaged[20 + 32 * 7 + 3] ^= 1;
-    let journal = Journal::read(&damaged).unwrap();
-    assert_eq!(journal.entries, whole.entries[..7]);
+    // A bit of an entry, an entry that is missing, doubled or at another place: whatever comes after
+    // it was acknowledged.
+    for number in [0, 7, whole.entries.len() - 1] {
+        let at = 20 + 32 * number;
+        for bit in 0..256 {
+            let mut damaged = bytes.clone();
+            damaged[at + bit / 8] ^= 1 << (bit % 8);
+            damages(&damaged, &whole, number);
+        }
+    }
+    let at = |number: usize| 20 + 32 * number;
+    damages(&[&bytes[..at(7)], &bytes[at(8)..]].concat(), &whole, 7);
+    damages(&[&bytes[..at(8)], &bytes[at(7)..]].concat(), &whole, 8);
+    let swapped = [&bytes[at(8)..at(9)], &bytes[at(7)..at(8)]].concat();
+    damages(
+        &[&bytes[..at(7)], &swapped, &bytes[at(9)..]].concat(),
+        &whole,
+        7,
+    );
+    damages(&[&bytes[..at(9)], &[0; 64]].concat(), &whole, 9);
+    for bit in 0..20 * 8 {
+        let mut damaged = bytes.clone();
+        damaged[bit / 8] ^= 1 << (bit % 8);
+        assert!(Journal::read(&damaged).is_err(), "bit {bit} of the head");
+    }
+    let mut old = bytes.clone();
+    old[7] = b'1';
+    assert_eq!(Journal::read(&old), Err(JournalError::Version('1')));
     // A device that is elsewhere in time.
     let mut other = device("kingston-8gb");
     other.advance(Nanos(5), &mut Vec::new());
     let error = Replay::new(&mut other).play(&whole).unwrap_err();
     assert!(error.to_string().contains("does not fit"), "{error}");
+}
+
+/// Damage at this entry is found, and what stands before it can still be read.
+#[track_caller]
+fn damages(bytes: &[u8], whole: &Journal, entry: usize) {
+    let Err(JournalError::Damaged(damage)) = Journal::read(bytes) else {
+        panic!("damage at entry {entry} was not seen");
+    };
+    assert_eq!(damage.entry, entry as u64);
+    assert_eq!(damage.offset, 20 + 32 * entry as u64);
+    let (salvaged, found) = Journal::salvage(bytes).unwrap();
+    assert_eq!(found, Some(damage));
+    assert_eq!(salvaged.entries, whole.entries[..entry]);
 }

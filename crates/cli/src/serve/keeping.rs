@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::input;
 use crate::target::{Kept, Simulated};
 use nandscope_device::Device;
-use nandscope_export::journal::{Journal, JournalFile, Journals, Replay};
+use nandscope_export::journal::{Journal, JournalError, JournalFile, Journals, Replay};
 use nandscope_export::store::{Store, StoreError};
 use nandscope_files::Access;
 use nandscope_units::Nanos;
@@ -82,42 +82,56 @@ fn write_state(state: &Path, kept: &Kept, device: &Device) -> Result<(), Failure
     Ok(nandscope_files::write(state, &bytes, Access::Owner)?)
 }
 
-/// The journal in a file, where it can be read.
-fn read_journal(file: &Path) -> Result<Journal, Failure> {
-    let bytes = input::bytes(file, "the journal")?;
-    Journal::read(&bytes).map_err(|e| Failure::usage(format!("{}: {e}", file.display())))
+/// The bytes of a journal.
+fn journal_bytes(file: &Path) -> Result<Vec<u8>, Failure> {
+    let is_plain = std::fs::symlink_metadata(file).is_ok_and(|about| about.is_file());
+    if !is_plain {
+        return Err(Failure::usage(format!(
+            "{} is no ordinary file, as journals are; move it away, or name another --store",
+            file.display()
+        )));
+    }
+    input::bytes(file, "the journal")
 }
 
 /// Where the last server of these contents did not come to its end: brings the state of the device
-/// to what it had been given, and completes discards that the contents may lack.
+/// to what it had been given, and completes discards that the contents may lack. With `discard` it
+/// goes as far as the journals can be read, and keeps them under other names.
 ///
 /// # Errors
-/// Where another server has the contents open, or what was kept does not fit together.
-pub fn recover(store: &Path, console: &Console) -> Result<(), Failure> {
+/// Where another server has the contents open, or what was kept is damaged or does not fit together:
+/// then all of it is left as it was.
+pub fn recover(store: &Path, discard: bool, console: &Console) -> Result<(), Failure> {
     let found = journals(store);
     if found.is_empty() {
         return Ok(());
     }
     let state = state_file(store);
-    let (kept, mut device) = read_state(&state)?;
+    let (kept, mut device) = read_state(&state).map_err(|failure| {
+        let text = format!(
+            "{}; the journals of the last server continue it and are kept: bring it back, or name another --store",
+            failure.text
+        );
+        Failure { text, ..failure }
+    })?;
+    if !store.exists() {
+        return Err(Failure::file(format!(
+            "the contents {} are missing, while the state and the journals of their device are there; bring them back, or name another --store",
+            store.display()
+        )));
+    }
     // Locked from here on: the journals may be those of a server that runs.
     let mut contents = Store::file(store, device.capacity()).map_err(store_failure)?;
     let mut replay = Replay::new(&mut device);
-    for file in &found {
-        // The head is written at once with the file's appearance, or there was nothing to be noted.
-        let empty = std::fs::metadata(file).is_ok_and(|m| m.len() == 0);
-        let journal = if empty { continue } else { read_journal(file)? };
-        // What is in the state already was about to be removed.
-        if journal.start < replay.now() {
-            continue;
-        }
-        replay.play(&journal).map_err(|e| {
-            Failure::usage(format!(
-                "{}: {e}; remove the journal to go on with {} as it is",
-                file.display(),
-                state.display()
-            ))
-        })?;
+    let trouble = play_all(&mut replay, &found)?;
+    let whole = trouble.as_ref().map_or(found.len(), |(place, _)| *place);
+    if let Some((place, what)) = &trouble
+        && !discard
+    {
+        return Err(Failure::usage(format!(
+            "{}: {what}; nothing was changed. --discard-journal goes on with the device as it was before that, and keeps the journal as {0}.discarded",
+            found[*place].display()
+        )));
     }
     let replayed = replay.finish();
     for range in &replayed.lost_discards {
@@ -125,7 +139,8 @@ pub fn recover(store: &Path, console: &Console) -> Result<(), Failure> {
         discarded.map_err(store_failure)?;
     }
     write_state(&state, &kept, &device)?;
-    remove(&found)?;
+    remove(&found[..whole])?;
+    set_aside(&found[whole..], console)?;
     remove(&nandscope_files::abandoned(&state))?;
     console.note(&format!(
         "note: the last server of {} did not end in order. The device has done again what it was given since its state was kept ({} commands; {} requests were under way: of what they wrote, the old or the new is read)",
@@ -133,6 +148,56 @@ pub fn recover(store: &Path, console: &Console) -> Result<(), Failure> {
         replayed.commands,
         replayed.under_way
     ));
+    Ok(())
+}
+
+/// Does journals again, one after the other; gives the place of the first that cannot be done to its
+/// end, and why.
+fn play_all(
+    replay: &mut Replay<'_, Device>,
+    files: &[PathBuf],
+) -> Result<Option<(usize, JournalError)>, Failure> {
+    for (place, file) in files.iter().enumerate() {
+        let bytes = journal_bytes(file)?;
+        // The head is written at once with the file's appearance, or there was nothing to be noted.
+        if bytes.is_empty() {
+            continue;
+        }
+        let (journal, damage) = match Journal::salvage(&bytes) {
+            Ok(read) => read,
+            Err(what) => return Ok(Some((place, what))),
+        };
+        // What is in the state already was about to be removed.
+        let is_old = journal.start < replay.now() && journal.end() <= replay.now();
+        if !is_old && let Err(what) = replay.play(&journal) {
+            return Ok(Some((place, what)));
+        }
+        if let Some(damage) = damage {
+            return Ok(Some((place, JournalError::Damaged(damage))));
+        }
+    }
+    Ok(None)
+}
+
+/// Gives journals names under which no server looks for them.
+fn set_aside(files: &[PathBuf], console: &Console) -> Result<(), Failure> {
+    for file in files {
+        let free = |place: &PathBuf| std::fs::symlink_metadata(place).is_err();
+        let names = (1..).map(|number| match number {
+            1 => beside(file, ".discarded"),
+            _ => beside(file, &format!(".discarded.{number}")),
+        });
+        // There are not as many files as numbers.
+        let Some(place) = names.into_iter().find(free) else {
+            continue;
+        };
+        std::fs::rename(file, &place)
+            .map_err(|e| Failure::file(format!("{}: {e}", file.display())))?;
+        console.note(&format!(
+            "note: a damaged journal is kept as {}",
+            place.display()
+        ));
+    }
     Ok(())
 }
 
@@ -206,7 +271,7 @@ impl Keeper {
 fn follow(state: &Path, closed: &Receiver<PathBuf>, ended: &Mutex<bool>) -> Result<(), Failure> {
     for file in closed {
         let (kept, mut device) = read_state(state)?;
-        let journal = read_journal(&file)?;
+        let journal = Journal::read(&journal_bytes(&file)?).map_err(Failure::usage)?;
         let mut replay = Replay::new(&mut device);
         replay.play(&journal).map_err(Failure::internal)?;
         drop(replay);
@@ -305,12 +370,109 @@ mod tests {
             b"half",
         )
         .unwrap();
-        recover(&store, &CONSOLE).unwrap();
+        recover(&store, false, &CONSOLE).unwrap();
         let (_, after) = read_state(&keeper.state).unwrap();
         assert_eq!(after.counters().host_written, Bytes(2000 * 4096));
         assert!(drained(&after).save().unwrap() == drained(&device).save().unwrap());
         let names: Vec<_> = names_beside(&store).0;
         assert_eq!(names.len(), 2, "{names:?}");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    /// A folder with what a server of 400 writes left that was killed.
+    fn killed(name: &str) -> (PathBuf, PathBuf) {
+        let folder = std::env::temp_dir().join(format!("nandscope-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let store = folder.join("card.img");
+        let (simulated, device) = target::open(TINY, None, 1, &CONSOLE).unwrap();
+        let contents = Store::file(&store, device.capacity()).unwrap();
+        let (keeper, files) = Keeper::begin(&store, &simulated, &device, false).unwrap();
+        let service = Service::new(device, contents, Speed::Max);
+        let mut service = service.with_journals(files).unwrap();
+        (0..400).for_each(|number| write(&mut service, number));
+        keeper.leave();
+        (folder, store)
+    }
+
+    #[test]
+    fn what_cannot_be_recovered_is_left_as_it_was() {
+        let (folder, store) = killed("left");
+        let (state, journal) = (state_file(&store), journal_file(&store, 0));
+        let whole = std::fs::read(&journal).unwrap();
+        // The journal of another moment.
+        let (_, mut device) = read_state(&state).unwrap();
+        device.advance(Nanos(1), &mut Vec::new());
+        let (kept, _) = read_state(&state).unwrap();
+        let original = std::fs::read(&state).unwrap();
+        write_state(&state, &kept, &device).unwrap();
+        let misfit = recover(&store, false, &CONSOLE).unwrap_err();
+        assert!(misfit.text.contains("does not fit"), "{}", misfit.text);
+        std::fs::write(&state, &original).unwrap();
+        // No contents, no state, no file.
+        let aside = folder.join("aside");
+        for (file, part) in [(&store, "contents"), (&state, "journals")] {
+            std::fs::rename(file, &aside).unwrap();
+            let missing = recover(&store, true, &CONSOLE).unwrap_err();
+            assert!(missing.text.contains(part), "{}", missing.text);
+            std::fs::rename(&aside, file).unwrap();
+        }
+        std::fs::rename(&journal, &aside).unwrap();
+        std::os::unix::fs::symlink(&aside, &journal).unwrap();
+        let link = recover(&store, true, &CONSOLE).unwrap_err();
+        assert!(link.text.contains("no ordinary file"), "{}", link.text);
+        assert!(std::fs::read(&aside).unwrap() == whole);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    /// Journals and states that were changed at random: what is accepted is as it was written, or
+    /// ends earlier, as after a kill; what is refused is left as it was.
+    #[cfg(feature = "slow")]
+    #[test]
+    fn slow_changed_files_are_recovered_or_left_as_they_were() {
+        let rounds = std::env::var("NANDSCOPE_MUTATIONS");
+        let rounds: u64 = rounds.map_or(20_000, |text| text.parse().unwrap());
+        let (folder, store) = killed("changed");
+        let (state, journal) = (state_file(&store), journal_file(&store, 0));
+        let originals = [&state, &journal].map(|file| std::fs::read(file).unwrap());
+        let mut dice = 1u64;
+        let mut below = |bound: usize| {
+            dice = dice.wrapping_mul(6_364_136_223_846_793_005);
+            dice = dice.wrapping_add(1_442_695_040_888_963_407);
+            (dice >> 33) as usize % bound.max(1)
+        };
+        for round in 0..rounds {
+            let which = usize::from(below(3) > 0);
+            let (file, original) = ([&state, &journal][which], &originals[which]);
+            let mut changed = original.clone();
+            let at = below(original.len());
+            let piece = below(100).min(original.len() - at);
+            match below(6) {
+                0 | 1 => changed[at] ^= 1 << below(8),
+                2 => changed[at..at + piece].fill(0),
+                3 => changed.truncate(at),
+                4 => drop(changed.drain(at..at + piece)),
+                _ => drop(changed.splice(at..at, original[at..at + piece].iter().copied())),
+            }
+            std::fs::write(file, &changed).unwrap();
+            let began = std::time::Instant::now();
+            if recover(&store, false, &CONSOLE).is_ok() {
+                // A part of an entry may follow.
+                let is_prefix = original.starts_with(&changed) || changed.starts_with(original);
+                let is_cut = which == 1 && is_prefix;
+                assert!(changed == *original || is_cut, "round {round}");
+            } else {
+                assert!(std::fs::read(file).unwrap() == changed, "round {round}");
+                let _ = recover(&store, true, &CONSOLE);
+            }
+            assert!(began.elapsed() < std::time::Duration::from_secs(2));
+            for name in names_beside(&store).0 {
+                if name.contains("journal") {
+                    std::fs::remove_file(folder.join(name)).unwrap();
+                }
+            }
+            std::fs::write(&state, &originals[0]).unwrap();
+            std::fs::write(&journal, &originals[1]).unwrap();
+        }
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

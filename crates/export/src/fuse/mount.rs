@@ -6,8 +6,11 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags};
 use std::ffi::CString;
+use std::io;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
 use thiserror::Error;
 
 /// A card that could not be mounted.
@@ -18,12 +21,15 @@ pub struct MountError {
     what: String,
 }
 
-/// A mount, undone when it goes.
+/// A mount, undone when it goes: by a thread that began with it, since the server may confine itself
+/// (Landlock) in the meantime, after which it could not unmount.
 #[derive(Debug)]
 pub struct Mount {
     /// Where the kernel's messages are read and answered.
     pub device: OwnedFd,
-    folder: PathBuf,
+    /// Closed when it goes.
+    present: Option<Sender<()>>,
+    unmounting: Option<JoinHandle<()>>,
 }
 
 impl Mount {
@@ -66,12 +72,37 @@ fn mount(folder: &Path, file: &File) -> Result<Mount, String> {
         Errno::PERM => "only root may mount; --nbd needs no rights".to_string(),
         other => other.to_string(),
     })?;
-    Ok(Mount { device, folder })
+    unmount_later(folder, device).map_err(|e| e.to_string())
+}
+
+fn unmount_later(folder: PathBuf, device: OwnedFd) -> io::Result<Mount> {
+    let (present, gone) = channel::<()>();
+    let place = folder.clone();
+    let unmounting = std::thread::Builder::new()
+        .name("unmount".to_string())
+        .spawn(move || {
+            // Ends when the other end is closed.
+            let _ = gone.recv();
+            unmount(&place);
+        })
+        .inspect_err(|_| unmount(&folder))?;
+    Ok(Mount {
+        device,
+        present: Some(present),
+        unmounting: Some(unmounting),
+    })
+}
+
+/// Lazily: who still has the file open gets errors once the descriptor is closed.
+fn unmount(folder: &Path) {
+    let _ = rustix::mount::unmount(folder, UnmountFlags::DETACH);
 }
 
 impl Drop for Mount {
     fn drop(&mut self) {
-        // Lazily: who still has the file open gets errors once the descriptor is closed.
-        let _ = rustix::mount::unmount(&self.folder, UnmountFlags::DETACH);
+        self.present = None;
+        if let Some(thread) = self.unmounting.take() {
+            let _ = thread.join();
+        }
     }
 }

@@ -1,10 +1,14 @@
 //! The form of a journal's head and entries: little-endian, fixed lengths, a CRC-32 at the end of each.
+//! That of an entry covers its place as well, so that none can be missing, doubled or of another journal.
 
+use super::JournalError;
 use nandscope_device::{Command, CommandKind};
 use nandscope_units::{Lba, Nanos};
 
-/// `NSSERVED` with the version in its last place.
-const MAGIC: &[u8; 8] = b"NSSERVE1";
+/// What journals of all versions begin with.
+const NAME: &[u8; 7] = b"NSSERVE";
+/// The version, in the place behind it.
+const VERSION: u8 = b'2';
 /// Magic, time, checksum.
 pub const HEAD: usize = 20;
 /// Time, address, sectors, tag, what, flags, two of nothing, checksum.
@@ -101,13 +105,30 @@ struct Fields {
     flags: u8,
 }
 
+/// Where an entry stands.
+#[derive(Clone, Copy, Debug)]
+pub struct Spot {
+    /// The device's time at the beginning of its journal.
+    pub start: Nanos,
+    /// Entries before it.
+    pub number: u64,
+}
+
+fn checksum(content: &[u8], spot: Spot) -> u32 {
+    let mut sum = crc32fast::Hasher::new();
+    sum.update(&spot.start.0.to_le_bytes());
+    sum.update(&spot.number.to_le_bytes());
+    sum.update(content);
+    sum.finalize()
+}
+
 const fn flags(settled: bool, continued: bool) -> u8 {
     settled as u8 * SETTLED + continued as u8 * CONTINUED
 }
 
 impl Entry {
-    /// Its bytes.
-    pub fn write(&self) -> [u8; ENTRY] {
+    /// Its bytes at this place.
+    pub fn write(&self, spot: Spot) -> [u8; ENTRY] {
         let fields = match *self {
             Entry::Command {
                 command,
@@ -150,16 +171,16 @@ impl Entry {
         bytes[20..24].copy_from_slice(&fields.tag.to_le_bytes());
         bytes[24] = fields.what;
         bytes[25] = fields.flags;
-        let sum = crc32fast::hash(&bytes[..28]);
+        let sum = checksum(&bytes[..28], spot);
         bytes[28..].copy_from_slice(&sum.to_le_bytes());
         bytes
     }
 
-    /// Reads one; nothing where it is damaged.
-    pub fn read(bytes: &[u8; ENTRY]) -> Option<Entry> {
+    /// Reads the one of this place; nothing where it is damaged, or belongs elsewhere.
+    pub fn read(bytes: &[u8; ENTRY], spot: Spot) -> Option<Entry> {
         let long = |at: usize| bytes[at..].first_chunk().map(|b| u64::from_le_bytes(*b));
         let word = |at: usize| bytes[at..].first_chunk().map(|b| u32::from_le_bytes(*b));
-        if crc32fast::hash(&bytes[..28]) != word(28)? {
+        if checksum(&bytes[..28], spot) != word(28)? {
             return None;
         }
         let (time, lba, sectors) = (long(0)?, Lba(long(8)?), word(16)?);
@@ -194,7 +215,8 @@ impl Entry {
 /// The head of a journal that begins at the device's time `start`.
 pub fn head(start: Nanos) -> [u8; HEAD] {
     let mut bytes = [0; HEAD];
-    bytes[..8].copy_from_slice(MAGIC);
+    bytes[..7].copy_from_slice(NAME);
+    bytes[7] = VERSION;
     bytes[8..16].copy_from_slice(&start.0.to_le_bytes());
     let sum = crc32fast::hash(&bytes[..16]);
     bytes[16..].copy_from_slice(&sum.to_le_bytes());
@@ -202,8 +224,18 @@ pub fn head(start: Nanos) -> [u8; HEAD] {
 }
 
 /// The time in a head, and what stands behind it.
-pub fn split_head(bytes: &[u8]) -> Option<(Nanos, &[u8])> {
-    let (found, rest) = bytes.split_first_chunk::<HEAD>()?;
-    let start = Nanos(u64::from_le_bytes(*found[8..].first_chunk()?));
-    (*found == head(start)).then_some((start, rest))
+pub fn split_head(bytes: &[u8]) -> Result<(Nanos, &[u8]), JournalError> {
+    let Some((found, rest)) = bytes.split_first_chunk::<HEAD>() else {
+        return Err(JournalError::NotAJournal);
+    };
+    let time = found[8..16].try_into().map(u64::from_le_bytes);
+    let start = Nanos(time.map_err(|_| JournalError::NotAJournal)?);
+    match found[7] {
+        _ if *found == head(start) => Ok((start, rest)),
+        _ if found[..7] != *NAME => Err(JournalError::NotAJournal),
+        other if other != VERSION && other.is_ascii_digit() => {
+            Err(JournalError::Version(other as char))
+        }
+        _ => Err(JournalError::Head),
+    }
 }

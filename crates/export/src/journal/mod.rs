@@ -7,13 +7,15 @@
 //! may be read, but for discards and zeroes, which can be done again ([`Replayed::lost_discards`]).
 //!
 //! The file: a head with the device's time at which it begins, then entries of 32 bytes, each with
-//! a checksum. What is cut off or damaged at its end has never been acted upon and is left out.
+//! a checksum. A part of an entry at its end has never been acted upon and is left out: the server was
+//! killed while it wrote it. Whatever else is wrong is damage: commands were acknowledged that cannot
+//! be read any more, which is an error.
 
 mod entry;
 mod keeping;
 mod replay;
 
-use entry::{ENTRY, head};
+use entry::{ENTRY, HEAD, Spot, head};
 pub use entry::{Entry, Held};
 pub use keeping::Journals;
 pub(crate) use keeping::Keeping;
@@ -28,12 +30,38 @@ use thiserror::Error;
 /// A journal that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum JournalError {
-    /// It does not begin like one of this version.
-    #[error("this is no journal of a served device, or one of another version")]
+    /// It does not begin like one.
+    #[error("this is no journal of a served device")]
     NotAJournal,
+    /// It was written by another version of nandscope.
+    #[error(
+        "this is a journal of version {0}; this nandscope reads version 2: serve once more with the one that wrote it"
+    )]
+    Version(char),
+    /// Its head does not have its checksum.
+    #[error("the head of the journal is damaged")]
+    Head,
+    /// An entry does not have its checksum.
+    #[error("{0}")]
+    Damaged(Damage),
     /// It belongs to another state than it was replayed on.
     #[error("the journal does not fit the state of the device: {0}")]
     Misfit(String),
+}
+
+/// Entries of a journal that cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error(
+    "entry {entry} of {entries} (byte {offset}) is damaged, and {} acknowledged commands with it",
+    entries - entry
+)]
+pub struct Damage {
+    /// The first of them, counted from 0: all before it are as they were written.
+    pub entry: u64,
+    /// All entries of the journal.
+    pub entries: u64,
+    /// Where it begins in the file.
+    pub offset: u64,
 }
 
 /// A journal as it was read: where it begins, and what was done since.
@@ -46,17 +74,47 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Reads a journal up to its end or to where it is damaged.
+    /// Reads a journal.
+    ///
+    /// # Errors
+    /// Where the bytes do not begin as a journal, or are damaged.
+    pub fn read(bytes: &[u8]) -> Result<Journal, JournalError> {
+        match Self::salvage(bytes)? {
+            (journal, None) => Ok(journal),
+            (_, Some(damage)) => Err(JournalError::Damaged(damage)),
+        }
+    }
+
+    /// Reads a journal up to where it is damaged, if it is.
     ///
     /// # Errors
     /// Where the bytes do not begin as a journal.
-    pub fn read(bytes: &[u8]) -> Result<Journal, JournalError> {
-        let (start, rest) = entry::split_head(bytes).ok_or(JournalError::NotAJournal)?;
-        let entries = rest
-            .chunks_exact(ENTRY)
-            .map_while(|bytes| Entry::read(bytes.try_into().ok()?))
-            .collect();
-        Ok(Journal { start, entries })
+    pub fn salvage(bytes: &[u8]) -> Result<(Journal, Option<Damage>), JournalError> {
+        let (start, rest) = entry::split_head(bytes)?;
+        let (all, _torn) = rest.as_chunks::<ENTRY>();
+        let read = |(number, bytes)| Entry::read(bytes, Spot { start, number });
+        let entries: Vec<_> = (0..).zip(all).map_while(read).collect();
+        let damage = (entries.len() < all.len()).then(|| Damage {
+            entry: entries.len() as u64,
+            entries: all.len() as u64,
+            offset: (HEAD + entries.len() * ENTRY) as u64,
+        });
+        Ok((Journal { start, entries }, damage))
+    }
+
+    /// The device's time of the last entry that has one.
+    pub fn end(&self) -> Nanos {
+        let time = |entry: &Entry| match entry {
+            Entry::Command { at, .. } | Entry::PowerCut { at, .. } | Entry::Passed { at } => {
+                Some(*at)
+            }
+            Entry::Held(_) => None,
+        };
+        self.entries
+            .iter()
+            .rev()
+            .find_map(time)
+            .unwrap_or(self.start)
     }
 }
 
@@ -64,6 +122,7 @@ impl Journal {
 #[derive(Debug)]
 pub struct JournalFile {
     file: File,
+    start: Nanos,
     waiting: Vec<u8>,
     entries: u64,
 }
@@ -79,6 +138,7 @@ impl JournalFile {
         file.write_all(&head(start))?;
         Ok(JournalFile {
             file,
+            start,
             waiting: Vec::new(),
             entries: 0,
         })
@@ -90,7 +150,11 @@ impl JournalFile {
     }
 
     pub(crate) fn note(&mut self, entry: &Entry) {
-        self.waiting.extend(entry.write());
+        let spot = Spot {
+            start: self.start,
+            number: self.entries,
+        };
+        self.waiting.extend(entry.write(spot));
         self.entries += 1;
     }
 

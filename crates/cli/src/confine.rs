@@ -1,0 +1,235 @@
+//! Confines this process to the files that it was given (Landlock, Linux 5.13 and newer): whatever a
+//! hostile file or client makes it do, no other file is opened. Kernels without it run the command
+//! unconfined.
+//!
+//! It holds for the calling thread and those that it starts later. Files that are open already stay
+//! open. No TCP connection can be made either.
+
+use std::path::{Path, PathBuf};
+
+/// What a command may still open.
+#[derive(Clone, Debug, Default)]
+#[must_use = "it confines nothing until it is enforced"]
+pub struct Confine {
+    read: Vec<PathBuf>,
+    folders: Vec<PathBuf>,
+    sockets: Vec<PathBuf>,
+}
+
+impl Confine {
+    /// These files, or these folders with all that is in them, may be read.
+    pub fn reading<P: AsRef<Path>>(mut self, paths: impl IntoIterator<Item = P>) -> Self {
+        self.read
+            .extend(paths.into_iter().map(|p| p.as_ref().to_path_buf()));
+        self
+    }
+
+    /// Files with names like these may be made, replaced and removed: anything may in their folders,
+    /// and in those to which links of these names lead.
+    pub fn writing<P: AsRef<Path>>(mut self, files: impl IntoIterator<Item = P>) -> Self {
+        for file in files {
+            let file = file.as_ref();
+            if let Ok(target) = std::fs::read_link(file) {
+                self.folders.push(folder_of(&folder_of(file).join(target)));
+            }
+            self.folders.push(folder_of(file));
+        }
+        self
+    }
+
+    /// Anything may be made in this folder, which may be missing.
+    pub fn writing_in(mut self, folder: &Path) -> Self {
+        let exists = |folder: &&Path| folder.is_dir();
+        let found = folder.ancestors().find(exists);
+        self.folders
+            .push(found.map_or_else(|| PathBuf::from("."), Path::to_path_buf));
+        self
+    }
+
+    /// Names of sockets like these may be removed.
+    pub fn removing<P: AsRef<Path>>(mut self, files: impl IntoIterator<Item = P>) -> Self {
+        let own = Confine::default().writing(files).folders;
+        self.sockets.extend(own);
+        self
+    }
+
+    /// Confines this thread, as far as the kernel can. Returns whether it could.
+    pub fn enforce(self) -> bool {
+        #[cfg(target_os = "linux")]
+        return rules::enforce(&self);
+        #[cfg(not(target_os = "linux"))]
+        false
+    }
+}
+
+fn folder_of(file: &Path) -> PathBuf {
+    match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_path_buf(),
+        _ => PathBuf::from("."),
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod rules {
+    use super::Confine;
+    use landlock::{
+        ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd,
+        Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus,
+    };
+    use std::path::PathBuf;
+
+    /// The newest that this was written for; of older ones what they have is used.
+    const NEWEST: ABI = ABI::V5;
+
+    pub fn enforce(confine: &Confine) -> bool {
+        // What goes wrong leaves the process as it was: it is a second line of defence.
+        restrict(confine).is_ok_and(|status| status != RulesetStatus::NotEnforced)
+    }
+
+    fn restrict(confine: &Confine) -> Result<RulesetStatus, RulesetError> {
+        let read = AccessFs::ReadFile | AccessFs::ReadDir;
+        let write = read
+            | AccessFs::WriteFile
+            | AccessFs::Truncate
+            | AccessFs::MakeReg
+            | AccessFs::MakeDir
+            | AccessFs::RemoveFile
+            | AccessFs::RemoveDir;
+        let ruleset = Ruleset::default()
+            .set_compatibility(CompatLevel::BestEffort)
+            .handle_access(AccessFs::from_all(NEWEST))?
+            .handle_access(AccessNet::from_all(NEWEST))?
+            .create()?;
+        let ruleset = allow(ruleset, &confine.read, read)?;
+        let ruleset = allow(ruleset, &confine.folders, write)?;
+        let ruleset = allow(ruleset, &confine.sockets, AccessFs::RemoveFile.into())?;
+        Ok(ruleset.restrict_self()?.ruleset)
+    }
+
+    fn allow(
+        mut ruleset: RulesetCreated,
+        paths: &[PathBuf],
+        access: BitFlags<AccessFs>,
+    ) -> Result<RulesetCreated, RulesetError> {
+        for path in paths {
+            // What is missing cannot be opened; the command will say so itself.
+            let Ok(place) = PathFd::new(path) else {
+                continue;
+            };
+            let access = if path.is_dir() {
+                access
+            } else {
+                access & AccessFs::from_file(NEWEST)
+            };
+            ruleset = ruleset.add_rule(PathBeneath::new(place, access))?;
+        }
+        Ok(ruleset)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![cfg(target_os = "linux")]
+
+    use super::*;
+    use std::fs;
+    use std::io::{ErrorKind, Write};
+
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Folder {
+            let name = format!("nandscope-confine-{name}-{}", std::process::id());
+            let folder = Folder(std::env::temp_dir().join(name));
+            fs::create_dir_all(folder.0.join("inside")).unwrap();
+            fs::create_dir_all(folder.0.join("outside")).unwrap();
+            for file in ["inside/a", "outside/a", "outside/b"] {
+                fs::write(folder.0.join(file), file).unwrap();
+            }
+            folder
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    /// Runs something on a thread that is confined; nothing where this kernel cannot do it.
+    fn confined(confine: Confine, act: impl FnOnce() + Send) {
+        std::thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                if confine.enforce() {
+                    act();
+                } else {
+                    let _ = writeln!(
+                        std::io::stderr(),
+                        "SKIPPED: this kernel has no Landlock, commands are not confined here"
+                    );
+                }
+            });
+            if let Err(panic) = thread.join() {
+                std::panic::resume_unwind(panic);
+            }
+        });
+    }
+
+    #[test]
+    fn only_what_was_named_can_be_read() {
+        let folder = Folder::new("read");
+        let at = |name: &str| folder.0.join(name);
+        // Nothing of a link's name leads elsewhere.
+        std::os::unix::fs::symlink(at("outside/b"), at("inside/link")).unwrap();
+        let confine = Confine::default().reading([at("inside"), at("outside/a"), at("missing")]);
+        confined(confine, || {
+            assert_eq!(fs::read(at("inside/a")).unwrap(), b"inside/a");
+            assert_eq!(fs::read(at("outside/a")).unwrap(), b"outside/a");
+            for name in ["outside/b", "inside/link"] {
+                let error = fs::read(at(name)).unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{name}");
+            }
+            for name in ["inside/new", "outside/new", "inside/a"] {
+                let error = fs::write(at(name), "x").unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{name}");
+            }
+            assert!(fs::remove_file(at("inside/a")).is_err());
+            // A name can still be looked up.
+            assert!(at("outside/b").exists());
+        });
+        assert_eq!(fs::read(at("outside/b")).unwrap(), b"outside/b");
+    }
+
+    #[test]
+    fn files_can_be_made_and_replaced_where_they_were_named() {
+        let folder = Folder::new("write");
+        let at = |name: &str| folder.0.join(name);
+        let confine = Confine::default()
+            .writing([at("inside/result.json")])
+            .writing_in(&at("inside/report/deeper"));
+        confined(confine, || {
+            fs::write(at("inside/partial"), "new").unwrap();
+            fs::rename(at("inside/partial"), at("inside/result.json")).unwrap();
+            fs::create_dir_all(at("inside/report/deeper")).unwrap();
+            fs::write(at("inside/report/deeper/page"), "page").unwrap();
+            let moved = fs::rename(at("inside/result.json"), at("outside/result.json"));
+            assert!(moved.is_err());
+            assert!(fs::write(at("outside/a"), "x").is_err());
+        });
+        assert_eq!(fs::read(at("inside/result.json")).unwrap(), b"new");
+        assert_eq!(fs::read(at("outside/a")).unwrap(), b"outside/a");
+    }
+
+    #[test]
+    fn names_of_sockets_can_be_removed_and_nothing_else() {
+        let folder = Folder::new("socket");
+        let at = |name: &str| folder.0.join(name);
+        let socket = at("inside/card.sock");
+        let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        confined(Confine::default().removing([&socket]), || {
+            assert!(fs::read(at("inside/a")).is_err());
+            assert!(fs::write(at("inside/new"), "x").is_err());
+            fs::remove_file(&socket).unwrap();
+        });
+    }
+}
