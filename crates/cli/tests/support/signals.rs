@@ -91,10 +91,11 @@ impl<'a> OnTerminal<'a> {
             .chain(command.get_args())
             .map(|word| format!("'{}'", word.to_str().unwrap()))
             .collect();
-        // The shell outlives its terminal, and says how the command ended. A signal that it catches is not
-        // caught, but not ignored either, in what it starts.
+        // The first shell ends with its terminal, at which the system sends SIGHUP to all in the foreground.
+        // The second one says how the command ended: what it catches is neither caught nor ignored in what
+        // it starts.
         let line = format!(
-            "trap : HUP; {}; echo $? > code.part; mv code.part code",
+            "(trap : HUP; {}; echo $? > code.part; mv code.part code); true",
             words.join(" ")
         );
         let script = Command::new("script")
@@ -109,7 +110,8 @@ impl<'a> OnTerminal<'a> {
             .unwrap();
         let shell = wait_for("shell", || child_of(script.id()));
         let process = wait_for("command", || {
-            child_of(shell).filter(|process| has_signal(*process, "SigCgt", INT))
+            let command = child_of(child_of(shell)?);
+            command.filter(|process| has_signal(*process, "SigCgt", INT))
         });
         OnTerminal {
             folder,
