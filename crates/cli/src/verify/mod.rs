@@ -211,11 +211,13 @@ fn write(
     json: &str,
     console: &Console,
 ) -> Result<(), Failure> {
-    if let Some(folder) = &arguments.output {
-        output::note_report(document, folder, console)?;
-    }
+    // The verdict is said, also where the report cannot be written.
+    let written = match &arguments.output {
+        Some(folder) => output::note_report(document, folder, console),
+        None => Ok(()),
+    };
     if arguments.json {
-        return console.print(&format!("{json}\n"));
+        return output::all([written, console.print(&format!("{json}\n"))]);
     }
     let mut text = output::summary(document, console);
     let conclusions = document.steps.iter().flat_map(|s| &s.conclusions);
@@ -223,5 +225,5 @@ fn write(
     for conclusion in conclusions.filter(|c| c.passed.is_none()) {
         text.push_str(&console.paragraph(&conclusion.evidence, "  "));
     }
-    console.print(&text)
+    output::all([written, console.print(&text)])
 }
