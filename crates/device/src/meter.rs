@@ -2,6 +2,7 @@
 //! in it, from what the flash drew and from the bytes moved. Heat follows in [`crate::thermal`].
 
 use crate::attachment::Attachment;
+use crate::idle::add_repeatedly;
 use crate::invariant::{Checked, check_number, check_sum, ensure};
 use crate::profile::schema::PowerSection;
 use crate::thermal::STEP;
@@ -12,7 +13,7 @@ use serde::{Deserialize, Serialize};
 const MOST_J: f64 = 1e15;
 
 /// What flash arrays and channels have drawn and moved since the start of the device's life.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct FlashUse {
     pub(crate) energy_j: f64,
     pub(crate) bus_bytes: u64,
@@ -99,6 +100,25 @@ impl Meter {
         self.before = flash;
         self.next_step = end + STEP;
         drawn.device_j / STEP.as_secs_f64()
+    }
+
+    /// Whether nothing but idle power was drawn since the last step began.
+    pub(crate) fn is_idle(&self, flash: FlashUse) -> bool {
+        let active = self.busy_since.is_some() || !self.busy_in_step.is_zero();
+        !active && self.link_bytes == 0 && self.before == flash
+    }
+
+    /// Mean power of the device in a step of an idle device, watts.
+    pub(crate) fn idle_watts(&self, flash: FlashUse, attachment: &Attachment) -> f64 {
+        let drawn = self.drawn_since_step(self.next_step, flash, attachment);
+        drawn.device_j / STEP.as_secs_f64()
+    }
+
+    /// Ends so many steps of an idle device.
+    pub(crate) fn take_idle_steps(&mut self, count: u64, flash: FlashUse, attachment: &Attachment) {
+        let drawn = self.drawn_since_step(self.next_step, flash, attachment);
+        self.energy_j = add_repeatedly(self.energy_j, drawn.device_j + drawn.host_j, count);
+        self.next_step += STEP * count;
     }
 
     /// Energy drawn up to `now`, joules, the host's adapter included.

@@ -47,20 +47,42 @@ impl Thermal {
     /// Advances by one [`STEP`] at a mean power of the device in watts. Explicit Euler: the
     /// profile's check keeps the step well below the time constants.
     pub(crate) fn step(&mut self, device_w: f64) {
-        let s = &self.section;
-        let dt = STEP.as_secs_f64();
-        let to_case_w = (self.controller_c - self.case_c) / s.controller_to_case_k_per_w;
-        let to_ambient_w = (self.case_c - s.ambient_c) / s.case_to_ambient_k_per_w;
-        let controller_w = device_w * self.controller_share;
-        self.controller_c += (controller_w - to_case_w) * dt / s.controller_j_per_k;
-        self.case_c += (device_w - controller_w + to_case_w - to_ambient_w) * dt / s.case_j_per_k;
-        self.warning_steps += u64::from(self.controller_c >= s.warning_c);
-        self.critical_steps += u64::from(self.controller_c >= s.critical_c);
+        (self.controller_c, self.case_c) = self.temperatures_after(device_w);
+        self.warning_steps += u64::from(self.controller_c >= self.section.warning_c);
+        self.critical_steps += u64::from(self.controller_c >= self.section.critical_c);
         self.steps += 1;
         if self.steps >= FIRMWARE_STEPS {
             self.steps = 0;
             self.clock = self.clock_for(self.controller_c);
         }
+    }
+
+    /// Whether steps at this power change neither a temperature nor the clock.
+    pub(crate) fn settled(&self, device_w: f64) -> bool {
+        self.temperatures_after(device_w) == (self.controller_c, self.case_c)
+            && self.clock == self.clock_for(self.controller_c)
+    }
+
+    /// Counts so many steps at a power at which it is settled.
+    pub(crate) fn take_settled_steps(&mut self, count: u64) {
+        let hot = |limit_c: f64| u64::from(self.controller_c >= limit_c) * count;
+        self.warning_steps += hot(self.section.warning_c);
+        self.critical_steps += hot(self.section.critical_c);
+        self.steps = ((u64::from(self.steps) + count) % u64::from(FIRMWARE_STEPS)) as u32;
+    }
+
+    /// Temperatures of controller and case after one step.
+    fn temperatures_after(&self, device_w: f64) -> (f64, f64) {
+        let s = &self.section;
+        let dt = STEP.as_secs_f64();
+        let to_case_w = (self.controller_c - self.case_c) / s.controller_to_case_k_per_w;
+        let to_ambient_w = (self.case_c - s.ambient_c) / s.case_to_ambient_k_per_w;
+        let controller_w = device_w * self.controller_share;
+        let case_w = device_w - controller_w + to_case_w - to_ambient_w;
+        (
+            self.controller_c + (controller_w - to_case_w) * dt / s.controller_j_per_k,
+            self.case_c + case_w * dt / s.case_j_per_k,
+        )
     }
 
     fn clock_for(&self, celsius: f64) -> f64 {

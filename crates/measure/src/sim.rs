@@ -140,6 +140,10 @@ impl<D: VirtualDevice> Target for SimTarget<D> {
         Ok(())
     }
 
+    fn longest_wait(&self) -> Nanos {
+        Nanos::MAX
+    }
+
     fn wait(&mut self, until: Nanos, replies: &mut Vec<Reply>) -> Result<(), TargetError> {
         if self.outstanding == 0 && until == Nanos::MAX {
             return Ok(());

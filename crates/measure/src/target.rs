@@ -158,6 +158,12 @@ pub trait Target {
     /// Where the target as a whole has failed.
     fn wait(&mut self, until: Nanos, replies: &mut Vec<Reply>) -> Result<(), TargetError>;
 
+    /// The longest time that one [`Target::wait`] may be asked to sleep, so that an interruption is
+    /// noticed meanwhile. In virtual time nobody waits, and a gap of years passes at once.
+    fn longest_wait(&self) -> Nanos {
+        Nanos::from_secs(1)
+    }
+
     /// What lies at `offset`, past the host's caches; `None` where nothing is kept, as in virtual time.
     /// Both numbers are aligned as those of operations on the target must be, and nothing is outstanding.
     ///

@@ -262,6 +262,10 @@ impl<T: Target> Target for WatchedTarget<'_, T> {
         self.target.prepare(load)
     }
 
+    fn longest_wait(&self) -> Nanos {
+        self.target.longest_wait()
+    }
+
     fn submit(&mut self, request: Request) -> Result<(), TargetError> {
         let operation = (request.kind, request.offset, request.length);
         let owner = self.watch.lock().owner(operation);

@@ -3,6 +3,7 @@
 
 use super::AuDevice;
 use super::times::Effort;
+use crate::idle::{STEPS_BEFORE_SKIP, skip_steps};
 use crate::invariant::{Checked, check_near, ensure};
 use crate::meter::FlashUse;
 use nandscope_units::Nanos;
@@ -95,8 +96,20 @@ impl AuDevice {
     /// Sets the clock, and steps power and heat up to it.
     #[inline]
     pub(super) fn pass_time(&mut self, to: Nanos) {
+        let mut taken = 0u32;
         while self.meter.next_step() <= to {
             self.step_meter();
+            taken = taken.wrapping_add(1);
+            if taken.is_multiple_of(STEPS_BEFORE_SKIP) {
+                let flash = self.spans.until(self.meter.next_step());
+                skip_steps(
+                    &mut self.meter,
+                    &mut self.thermal,
+                    flash,
+                    &self.attachment,
+                    to,
+                );
+            }
         }
         self.now = to;
     }

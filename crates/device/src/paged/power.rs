@@ -1,6 +1,7 @@
 //! Power and heat of a page-mapped device: what the meter is told, and what throttling slows.
 
 use super::PagedDevice;
+use crate::idle::{STEPS_BEFORE_SKIP, skip_steps};
 use crate::meter::FlashUse;
 use nandscope_units::Nanos;
 
@@ -8,8 +9,20 @@ impl PagedDevice {
     /// Sets the clock, and steps power and heat up to it.
     #[inline]
     pub(super) fn pass_time(&mut self, to: Nanos) {
+        let mut taken = 0u32;
         while self.meter.next_step() <= to {
             self.step_meter();
+            taken = taken.wrapping_add(1);
+            if taken.is_multiple_of(STEPS_BEFORE_SKIP) {
+                let flash = self.flash_use();
+                skip_steps(
+                    &mut self.meter,
+                    &mut self.thermal,
+                    flash,
+                    &self.attachment,
+                    to,
+                );
+            }
         }
         self.now = to;
     }

@@ -179,7 +179,8 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
                 continue;
             }
             let wake = self.wakes.peek().map_or(Nanos::MAX, |w| w.0.0);
-            let until = wake.min(next_sample).min(self.now + OBSERVE_EVERY);
+            let longest = self.now + self.target.longest_wait();
+            let until = wake.min(next_sample).min(longest);
             self.target.wait(until, &mut replies)?;
             let now = self.target.now();
             standstill = if now == self.now { standstill + 1 } else { 0 };

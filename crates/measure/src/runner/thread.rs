@@ -10,6 +10,9 @@ use super::{OnError, Thread};
 use nandscope_units::Nanos;
 use nandscope_workload::{Op, OpKind, Pacing, RateLimit};
 
+/// The clock holds 584 years; a thread that waits for longer than this never gets to its work.
+const LONGEST: Nanos = Nanos::from_secs(100 * 365 * 86_400);
+
 /// What a thread does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
@@ -85,6 +88,16 @@ pub(super) fn check(thread: &Thread) -> Result<(), String> {
             "a rate limit is 0, so it would never begin; leave the limit out or give 1 or more"
                 .into(),
         );
+    }
+    let times = [
+        ("startdelay", p.start_delay),
+        ("ramp_time", p.ramp_time),
+        ("thinktime", p.thinktime),
+    ];
+    if let Some((name, _)) = times.iter().find(|(_, time)| *time > LONGEST) {
+        return Err(format!(
+            "its {name} is longer than 100 years; give a shorter one"
+        ));
     }
     match p.duty_cycle {
         Some(d) if d.busy_percent == 0 || d.busy_percent > 100 => Err(format!(

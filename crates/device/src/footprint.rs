@@ -1,0 +1,56 @@
+//! How much memory a simulated device takes, from its profile alone, before it is made.
+
+use crate::au::CardGeometry;
+use crate::ftl::blocks::Superblock;
+use crate::geometry::Geometry;
+use crate::profile::schema::Profile;
+use nandscope_units::Bytes;
+
+/// The state of an allocation unit and its entry in the map, bytes, rounded up.
+const PER_AU: u64 = 128;
+/// A superblock in the lists of free and of full ones, bytes, rounded up.
+const PER_SUPERBLOCK_IN_LISTS: u64 = 64;
+/// Queues, buffers and tables whose size hardly depends on the profile.
+const FIXED: u64 = 8 << 20;
+
+/// Memory of a device of this profile once all of it was written to. A fresh device reserves as much
+/// address space, but takes real memory only where it is written.
+pub fn memory_estimate(profile: &Profile) -> Bytes {
+    let own = match &profile.ftl {
+        Some(ftl) => {
+            let geometry = Geometry::new(profile, ftl);
+            let bad = profile.nand.factory_bad_percent;
+            let superblocks = u64::from(geometry.expected_good_superblocks(bad));
+            let physical = superblocks.saturating_mul(geometry.native.superblock_units.into());
+            // The map has four bytes for each logical unit, and four and a bit for each physical one.
+            let map = u64::from(geometry.user_units) * 4;
+            let inverse = physical.saturating_mul(4).saturating_add(physical / 8);
+            let lists = superblocks * (size_of::<Superblock>() as u64 + PER_SUPERBLOCK_IN_LISTS);
+            map.saturating_add(inverse).saturating_add(lists)
+        }
+        None => profile.card.as_ref().map_or(0, |card| {
+            let geometry = CardGeometry::new(profile, card);
+            let aus = u64::from(geometry.logical_aus) + u64::from(geometry.physical_aus);
+            aus * PER_AU
+        }),
+    };
+    Bytes(own.saturating_add(FIXED))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::library;
+
+    #[test]
+    fn large_drives_need_gigabytes_and_cards_megabytes() {
+        let estimate = |name: &str| {
+            let profile = library::device(name).unwrap().profile().unwrap();
+            memory_estimate(&profile).0
+        };
+        let drive = estimate("sm2262en-2tb");
+        assert!((3 << 30..6 << 30).contains(&drive), "{drive}");
+        let card = estimate("kingston-class10-32gb");
+        assert!((8 << 20..64 << 20).contains(&card), "{card}");
+    }
+}
