@@ -6,7 +6,7 @@ use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::run::progress::Line;
 use crate::steps::{self, Asked, Keeper, Place};
-use crate::{output, target};
+use crate::{memory, output, target};
 use clap::Args;
 #[cfg(target_os = "linux")]
 use nandscope_measure::result::Notice;
@@ -334,6 +334,7 @@ fn specify(arguments: &Arguments, console: &Console) -> Result<SimSpec, Failure>
         )));
     };
     let source = target::device_source(place, console)?;
+    memory::check(&arguments.target, &source.profile)?;
     let mut spec = SimSpec::new(&arguments.target, &source.text, source.profile)
         .map_err(|e| suite_failure(&e))?;
     if let Some(host) = &arguments.host {
@@ -346,7 +347,9 @@ fn specify(arguments: &Arguments, console: &Console) -> Result<SimSpec, Failure>
 /// A procedure that could not be carried out.
 pub fn suite_failure(error: &SuiteError) -> Failure {
     match error {
-        SuiteError::Target(_) | SuiteError::Step { .. } => Failure::usage(error),
+        SuiteError::Target(_) | SuiteError::Step { .. } | SuiteError::Recorded(_) => {
+            Failure::usage(error)
+        }
         SuiteError::Facts(_) => Failure::internal(error),
     }
 }

@@ -63,7 +63,7 @@ impl Cards {
     /// Where it cannot be read, or an entry has a request that is no size.
     pub fn parse(name: &str, text: &str) -> Result<Self, SuiteError> {
         let cards: Cards =
-            toml::from_str(text).map_err(|e| SuiteError::Facts(format!("{name}: {e}")))?;
+            toml::from_str(text).map_err(|e| SuiteError::Recorded(format!("{name}: {e}")))?;
         for card in &cards.card {
             card.request()?;
         }
@@ -79,7 +79,7 @@ impl Card {
         };
         let size = parse_size(text, SizeBase::Binary).ok();
         size.filter(|s| s.0 >= 512).ok_or_else(|| {
-            SuiteError::Facts(format!(
+            SuiteError::Recorded(format!(
                 "card {}: request = \"{text}\" is no size of 512 bytes or more, such as \"120k\"",
                 self.recorded
             ))

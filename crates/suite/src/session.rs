@@ -28,9 +28,12 @@ pub enum SuiteError {
         /// What is wrong, and what to do.
         problem: String,
     },
-    /// The facts or the checks cannot be read.
+    /// The built-in facts or checks cannot be read: a fault of the program.
     #[error("{0}")]
     Facts(String),
+    /// A table of recorded cards that was given, or an entry in it, is wrong.
+    #[error("{0}")]
+    Recorded(String),
 }
 
 /// Whether the procedure goes on after a phase.
@@ -82,7 +85,7 @@ pub(crate) struct Session<'a, T: Target> {
 
 impl From<nandscope_infer::flashbench::RecordError> for SuiteError {
     fn from(error: nandscope_infer::flashbench::RecordError) -> Self {
-        SuiteError::Facts(error.0)
+        SuiteError::Recorded(error.0)
     }
 }
 

@@ -119,8 +119,8 @@ pub fn compare<T: Target>(
     find_fat_part(&mut probe, recorded, &runs, &mut comparison).map_err(fault)?;
     open_au_part(&mut probe, recorded, &runs, &mut comparison).map_err(fault)?;
     if comparison == Comparison::default() {
-        return Err(SuiteError::Facts(format!(
-            "facts/cards.toml: nothing was recorded of runs {:?} of card `{card}`",
+        return Err(SuiteError::Recorded(format!(
+            "nothing was recorded of runs {:?} of card `{card}`",
             runs.iter().map(|r| r.run).collect::<Vec<_>>()
         )));
     }
