@@ -50,7 +50,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let all = advice(&report, device);
     if arguments.json {
         let text = serde_json::to_string_pretty(&all).map_err(Failure::internal)?;
-        console.print(&format!("{text}\n"))?;
+        console.print_json(&text)?;
         return Ok(Exit::Done);
     }
     let mut text = String::new();

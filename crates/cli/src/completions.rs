@@ -23,6 +23,6 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let mut command = CommandLine::command();
     clap_complete::generate(arguments.shell, &mut command, "nandscope", &mut bytes);
     let text = String::from_utf8_lossy(&bytes);
-    console.print(&text)?;
+    console.print_data(&text)?;
     Ok(Exit::Done)
 }

@@ -1,8 +1,11 @@
 //! Standard output and error: what they can show, and writing to them without ever panicking.
-//! Nothing else in the program writes to them, apart from the progress bar and clap.
+//! Nothing else in the program writes to them, apart from the progress bar and clap. Names and titles of
+//! others may hold anything: what people read goes through [`printable`], data only where a terminal
+//! shows it.
 
 use crate::failure::Failure;
-use std::io::{self, ErrorKind, IsTerminal, Write};
+use nandscope_units::{printable, printable_line};
+use std::io::{self, BufRead, ErrorKind, IsTerminal, Write};
 
 /// Columns where there is no terminal to ask.
 const COLUMNS: usize = 80;
@@ -34,12 +37,48 @@ impl Console {
         }
     }
 
-    /// Writes text to standard output. A reader that went away is no error: what the command does
+    /// Writes text for people to standard output. A reader that went away is no error: what the command does
     /// besides goes on.
     ///
     /// # Errors
     /// If it cannot be written for another reason.
     pub fn print(&self, text: &str) -> Result<(), Failure> {
+        self.write(&printable(text))
+    }
+
+    /// Writes text for other programs, such as a job file, to standard output: as it is, except on a
+    /// terminal.
+    ///
+    /// # Errors
+    /// As [`Console::print`].
+    pub fn print_data(&self, text: &str) -> Result<(), Failure> {
+        if io::stdout().is_terminal() {
+            return self.print(text);
+        }
+        self.write(text)
+    }
+
+    /// Writes JSON and a line break to standard output. It is the same JSON for a program, and harmless on
+    /// a terminal: characters that are not shown as themselves have JSON's own escapes.
+    ///
+    /// # Errors
+    /// As [`Console::print`].
+    pub fn print_json(&self, json: &str) -> Result<(), Failure> {
+        let mut text = String::with_capacity(json.len() + 1);
+        let mut units = [0; 2];
+        for c in json.chars() {
+            if printable(c.encode_utf8(&mut [0; 4])).len() == c.len_utf8() {
+                text.push(c);
+            } else {
+                let escapes = c.encode_utf16(&mut units).iter();
+                text.extend(escapes.map(|unit| format!("\\u{unit:04x}")));
+            }
+        }
+        text.push('\n');
+        self.write(&text)
+    }
+
+    fn write(&self, text: &str) -> Result<(), Failure> {
         let mut out = io::stdout().lock();
         match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
             Err(e) if !is_reader_gone(&e) => Err(Failure::file(format!(
@@ -51,15 +90,42 @@ impl Console {
 
     /// Says something beside the output.
     pub fn note(&self, text: &str) {
+        self.write_error(&printable(text));
+    }
+
+    fn write_error(&self, text: &str) {
         // Where standard error is closed there is nobody left to tell.
         let _ = writeln!(io::stderr().lock(), "{text}");
+    }
+
+    /// Shows a question on standard error and reads the answer, a line of standard input. `None` where there
+    /// is nobody to ask: one of them is no terminal.
+    ///
+    /// # Errors
+    /// Returns an error if the question cannot be shown or the answer not read.
+    pub fn ask(question: &str) -> io::Result<Option<String>> {
+        let (mut stderr, stdin) = (io::stderr(), io::stdin());
+        if !stdin.is_terminal() || !stderr.is_terminal() {
+            return Ok(None);
+        }
+        let mut answer = String::new();
+        writeln!(stderr, "{}", printable(question))?;
+        stdin.lock().read_line(&mut answer)?;
+        Ok(Some(answer))
     }
 
     /// Says why the command did not do what it was asked.
     pub fn complain(&self, failure: &Failure) {
         match (failure.text.as_str(), failure.rendered, self.colour) {
-            (text, true, _) => self.note(text),
-            (text, false, true) => self.note(&format!("\u{1b}[1;31merror\u{1b}[0m: {text}")),
+            // The escapes in it are colours of our own: it was made of texts that are printable.
+            (text, true, true) => {
+                let pieces: Vec<_> = text.split('\u{1b}').map(printable).collect();
+                self.write_error(&pieces.join("\u{1b}"));
+            }
+            (text, true, false) => self.note(text),
+            (text, false, true) => {
+                self.write_error(&format!("\u{1b}[1;31merror\u{1b}[0m: {}", printable(text)));
+            }
             (text, false, false) => self.note(&format!("error: {text}")),
         }
     }
@@ -87,6 +153,11 @@ impl Console {
         }
         table
     }
+}
+
+/// A text that is shown on one line, such as the progress.
+pub fn on_one_line(text: &str) -> String {
+    printable_line(text).into_owned()
 }
 
 /// Whether an error of standard output means that nobody reads it any more: a pipe that was closed, or a

@@ -5,7 +5,9 @@ use crate::console::Console;
 use crate::failure::Failure;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use nandscope_device::profile::ProfileError;
+use nandscope_units::printable;
 use nandscope_workload::job::{Fault, JobError};
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// More faults than this are counted, not shown.
@@ -13,13 +15,13 @@ const MOST_SHOWN: usize = 20;
 
 /// One fault in a text.
 struct Place<'a> {
-    file: &'a str,
+    file: Cow<'a, str>,
     text: &'a str,
     span: Range<usize>,
     /// The fault belongs to no line.
     nowhere: bool,
     message: String,
-    remedy: &'a str,
+    remedy: Cow<'a, str>,
 }
 
 /// Faults of a profile.
@@ -31,12 +33,12 @@ pub fn of_profile(console: &Console, text: &str, faults: &[ProfileError]) -> Fai
             format!("{}: ", f.key)
         };
         Place {
-            file: &f.file,
+            file: printable(&f.file),
             text,
             span: f.span.clone(),
             nowhere: f.span.is_empty() && text.is_empty(),
             message: format!("{key}{}", f.message),
-            remedy: &f.remedy,
+            remedy: printable(&f.remedy),
         }
     });
     show(console, places, faults.len())
@@ -45,12 +47,12 @@ pub fn of_profile(console: &Console, text: &str, faults: &[ProfileError]) -> Fai
 /// Faults of a job file.
 pub fn of_job(console: &Console, text: &str, error: &JobError) -> Failure {
     let places = error.faults.iter().map(|f| Place {
-        file: &f.file,
+        file: printable(&f.file),
         text,
         span: span_in_text(text, f),
         nowhere: f.line == 0,
         message: f.message.clone(),
-        remedy: &f.remedy,
+        remedy: printable(&f.remedy),
     });
     show(console, places, error.faults.len())
 }
@@ -87,10 +89,11 @@ fn show<'a>(console: &Console, places: impl Iterator<Item = Place<'a>>, count: u
 }
 
 fn one(renderer: &Renderer, place: &Place<'_>) -> String {
-    let title = Level::ERROR.primary_title(&*place.message);
-    let help = (!place.remedy.is_empty()).then(|| Level::HELP.message(place.remedy));
+    let message = printable(&place.message);
+    let title = Level::ERROR.primary_title(&*message);
+    let help = (!place.remedy.is_empty()).then(|| Level::HELP.message(&*place.remedy));
     if place.nowhere || !fits(place) {
-        let text = format!("{}: {}", place.file, place.message);
+        let text = format!("{}: {message}", place.file);
         let title = Level::ERROR.primary_title(&*text);
         let mut group = annotate_snippets::Group::with_title(title);
         if let Some(help) = help {
@@ -99,7 +102,7 @@ fn one(renderer: &Renderer, place: &Place<'_>) -> String {
         return renderer.render(&[group]);
     }
     let snippet = Snippet::source(place.text)
-        .path(place.file)
+        .path(&*place.file)
         .annotation(AnnotationKind::Primary.span(place.span.clone()));
     let mut group = title.element(snippet);
     if let Some(help) = help {

@@ -69,13 +69,12 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     } else {
         real(&arguments.target)?
     };
-    let text = if arguments.json {
+    if arguments.json {
         let json = serde_json::to_string_pretty(&report).map_err(Failure::internal)?;
-        format!("{json}\n")
+        console.print_json(&json)?;
     } else {
-        shown(&report, console)
-    };
-    console.print(&text)?;
+        console.print(&shown(&report, console))?;
+    }
     Ok(Exit::Done)
 }
 

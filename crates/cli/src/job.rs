@@ -57,7 +57,9 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     match arguments.action {
         Action::Check { files } => check(&files, console),
         Action::Show { file } => console.print(&show(&read(&file, console)?.0)),
-        Action::EmitFio { file, step } => console.print(&emit(&file, step.as_deref(), console)?),
+        Action::EmitFio { file, step } => {
+            console.print_data(&emit(&file, step.as_deref(), console)?)
+        }
     }?;
     Ok(Exit::Done)
 }

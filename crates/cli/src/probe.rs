@@ -261,7 +261,7 @@ fn finish(
             cut_short: report.cut_short.as_deref(),
         };
         let text = serde_json::to_string_pretty(&json).map_err(Failure::internal)?;
-        console.print(&format!("{text}\n"))
+        console.print_json(&text)
     } else {
         console.print(&screen(report, document, console))
     };

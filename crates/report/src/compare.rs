@@ -115,7 +115,7 @@ pub fn html(documents: &[&ResultDocument]) -> Result<String> {
         rows: rows(documents)?,
         style: crate::html::STYLE,
     };
-    Ok(page.render()?)
+    Ok(crate::encode::for_markup(page.render()?))
 }
 
 /// The comparison as a table for a terminal: one column per document, the ratio to the first behind

@@ -5,7 +5,9 @@ use crate::error::{ReportError, Result};
 use crate::number::round5;
 use crate::view::plot::Plot;
 use crate::view::table::Cell;
+use nandscope_units::printable;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 
 /// Encodes a plot.
 ///
@@ -30,7 +32,7 @@ pub fn plot(plot: &Plot) -> Result<String> {
         .iter()
         .map(|m| json!({ "x": number(m.x), "name": m.name }))
         .collect();
-    let value = json!({
+    let mut value = json!({
         "kind": plot.kind.name(),
         "sync": plot.group,
         "x": plot.x.label(),
@@ -41,11 +43,31 @@ pub fn plot(plot: &Plot) -> Result<String> {
         "lines": lines,
         "marks": marks,
     });
+    show_escaped(&mut value);
     let text = serde_json::to_string(&value).map_err(|source| ReportError::Encode {
         plot: plot.id.clone(),
         source,
     })?;
     Ok(for_script(&text))
+}
+
+/// Escapes in all texts what a page cannot show as itself.
+fn show_escaped(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = printable(text).into_owned(),
+        Value::Array(values) => values.iter_mut().for_each(show_escaped),
+        Value::Object(fields) => fields.values_mut().for_each(show_escaped),
+        _ => {}
+    }
+}
+
+/// A page or drawing whose texts hold no control characters: they are no XML 1.0, and in a browser they
+/// can turn the writing direction of what follows.
+pub fn for_markup(text: String) -> String {
+    match printable(&text) {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(escaped) => escaped,
+    }
 }
 
 /// Replaces what could end a `script` element or begin a comment in it. In JSON these signs stand

@@ -105,7 +105,7 @@ pub fn render(document: &ResultDocument) -> Result<String> {
         groups: groups(&document.target.parameters),
         reduced,
     };
-    Ok(page.render()?)
+    Ok(encode::for_markup(page.render()?))
 }
 
 /// The plots of the long writes with their data encoded.
@@ -187,12 +187,66 @@ fn group_anchor(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nandscope_measure::result::{Series, StepResult};
 
     #[test]
     fn assets_cannot_end_their_elements() {
         assert!(!SCRIPT.to_ascii_lowercase().contains("</script"));
         assert!(!THEME_SCRIPT.to_ascii_lowercase().contains("</script"));
         assert!(!STYLE.to_ascii_lowercase().contains("</style"));
+    }
+
+    #[test]
+    fn control_characters_reach_no_page_and_no_plot() {
+        let hostile = "a\u{1b}[2J\u{202e}\u{0}\u{7}\u{ffff}\u{85}\u{c}b";
+        let mut document = crate::blank::document();
+        document.title = hostile.to_string();
+        document.target.model = hostile.to_string();
+        document.steps.push(StepResult {
+            id: "s".into(),
+            title: hostile.into(),
+            mode: Some(hostile.into()),
+            end_s: 3.0,
+            series: vec![Series {
+                name: hostile.into(),
+                unit: hostile.into(),
+                interval_s: 1.0,
+                t_s: vec![1.0, 2.0, 3.0],
+                v: vec![1.0, 2.0, 3.0],
+            }],
+            figures: vec![Figure {
+                id: "f".into(),
+                title: hostile.into(),
+                unit: hostile.into(),
+                value: 1.0,
+                ..Figure::default()
+            }],
+            ..StepResult::default()
+        });
+        let mut texts = vec![
+            render(&document).unwrap(),
+            crate::compare::html(&[&document, &document]).unwrap(),
+        ];
+        for plot in
+            chapter::plots_for_files(&document.steps[0], &mut crate::names::Unique::default())
+        {
+            texts.push(crate::svg::plot(&plot, hostile).unwrap());
+        }
+        assert!(texts.len() > 2, "no plot");
+        let allowed = |c: char| {
+            c == '\n' || c == '\t' || !(c.is_control() || matches!(c, '\u{202e}' | '\u{ffff}'))
+        };
+        for text in texts {
+            assert!(text.contains("\\u{1b}[2J\\u{202e}"), "the name is missing");
+            let bad = text.char_indices().find(|(_, c)| !allowed(*c));
+            assert_eq!(bad, None);
+        }
+        let assets = [STYLE, SCRIPT, THEME_SCRIPT];
+        assert!(
+            assets
+                .iter()
+                .all(|text| nandscope_units::printable(text) == *text)
+        );
     }
 
     #[test]

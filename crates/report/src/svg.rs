@@ -1,6 +1,7 @@
 //! Plots as SVG files, for documents that take no script: light theme, axes with units, a legend.
 //! The page does not use them.
 
+use crate::encode::for_markup;
 use crate::error::{ReportError, Result};
 use crate::number::{short, tick_step};
 use crate::view::plot::{Kind, Plot};
@@ -36,7 +37,7 @@ pub(crate) fn plot(plot: &Plot, heading: &str) -> Result<String> {
         plot: plot.id.clone(),
         reason: e.to_string(),
     })?;
-    Ok(text)
+    Ok(for_markup(text))
 }
 
 type DrawResult = std::result::Result<(), Box<dyn std::error::Error>>;

@@ -1,6 +1,7 @@
 //! Bar charts as SVG files: the bars of a chapter with the range of their repeats and the
 //! published values, as the page shows them.
 
+use crate::encode::for_markup;
 use crate::error::{ReportError, Result};
 use crate::svg::{COLOURS, GRID, INK, font};
 use crate::view::bars::{Bar, BarChart};
@@ -26,7 +27,7 @@ pub(crate) fn chart(chart: &BarChart, heading: &str) -> Result<String> {
         plot: heading.to_string(),
         reason: e.to_string(),
     })?;
-    Ok(text)
+    Ok(for_markup(text))
 }
 
 fn draw(

@@ -338,7 +338,7 @@ fn courses(out: &mut String, document: &ResultDocument, options: &Options, width
 /// Wraps at spaces; every line but the first is indented.
 fn paragraph(out: &mut String, text: &str, indent: &str, width: usize) {
     let mut column = 0;
-    for word in text.split_whitespace() {
+    for word in nandscope_units::printable(text).split_whitespace() {
         let length = word.chars().count();
         if column > 0 && column + 1 + length > width {
             out.push('\n');
@@ -354,17 +354,10 @@ fn paragraph(out: &mut String, text: &str, indent: &str, width: usize) {
     out.push('\n');
 }
 
-/// Without control characters: a name in a document must not steer the terminal. Narrow no-break
+/// With control characters escaped: a name in a document must not steer the terminal. Narrow no-break
 /// spaces, which many terminal fonts lack, become plain ones.
 fn printable(text: &str) -> String {
-    text.chars()
-        .map(|c| match c {
-            '\n' => '\n',
-            '\u{202f}' | '\u{a0}' => ' ',
-            c if c.is_control() => '?',
-            c => c,
-        })
-        .collect()
+    nandscope_units::printable(text).replace(['\u{202f}', '\u{a0}'], " ")
 }
 
 /// The nearest ASCII of the signs that this crate writes; others become a question mark.
@@ -398,7 +391,7 @@ mod tests {
     #[test]
     fn names_cannot_steer_the_terminal() {
         let mut document = crate::blank::document();
-        document.title = "\u{1b}[31mred\u{7}".into();
+        document.title = "\u{1b}[31mred\u{7} gpj.\u{202e}exe".into();
         document.figures.push(Figure {
             id: "f".into(),
             title: "\u{1b}]0;x".into(),
@@ -408,10 +401,10 @@ mod tests {
         });
         let text = summary(&document, &Options::default());
         assert!(
-            !text.chars().any(|c| c.is_control() && c != '\n'),
+            !text.contains(|c: char| c == '\u{202e}' || (c.is_control() && c != '\n')),
             "{text:?}"
         );
-        assert!(text.contains("?[31mred?"));
+        assert!(text.contains("\\u{1b}[31mred\\u{7}"), "{text}");
     }
 
     #[test]

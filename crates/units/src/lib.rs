@@ -1,15 +1,18 @@
 //! Quantities that carry their unit in their type: [`Nanos`] of time, [`Bytes`], [`Lba`] (512-byte
 //! logical blocks) and [`Rate`] in bytes per second; plus the text forms that job files, profiles
-//! and the command line share (`4k`, `32MiB`, `1.5s`).
+//! and the command line share (`4k`, `32MiB`, `1.5s`), and the form in
+//! which text of others is shown.
 //!
 //! This crate does no I/O, and knows nothing of devices or jobs.
 
 mod bytes;
 mod nanos;
+mod printable;
 mod rate;
 mod text;
 
 pub use bytes::{Bytes, Lba, SECTOR_BYTES};
 pub use nanos::Nanos;
+pub use printable::{printable, printable_line};
 pub use rate::Rate;
 pub use text::{ParseQuantityError, SizeBase, parse_duration, parse_size};

@@ -1,6 +1,6 @@
 //! The progress of a run on standard error, where that is a terminal; nothing otherwise.
 
-use crate::console::Console;
+use crate::console::{Console, on_one_line};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use nandscope_measure::runner::{Observer, Progress};
 use nandscope_units::Nanos;
@@ -33,7 +33,7 @@ impl Line {
         let bar = ProgressBar::with_draw_target(Some(STEPS), target);
         let style = ProgressStyle::with_template("{prefix} {bar:24} {percent:>3} % {msg}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        bar.set_prefix(title.to_string());
+        bar.set_prefix(on_one_line(title));
         Line {
             bar,
             began: Instant::now(),
@@ -55,7 +55,7 @@ impl Line {
 
     /// Says what goes on where there is no share to show.
     pub fn say(&self, what: &str) {
-        self.bar.set_message(what.to_string());
+        self.bar.set_message(on_one_line(what));
         self.bar.tick();
     }
 
@@ -76,7 +76,7 @@ impl Line {
                 text.push_str(&format!(", {left:.0} s left"));
             }
         }
-        self.bar.set_message(text);
+        self.bar.set_message(on_one_line(&text));
     }
 }
 

@@ -217,7 +217,7 @@ fn write(
         None => Ok(()),
     };
     if arguments.json {
-        return output::all([written, console.print(&format!("{json}\n"))]);
+        return output::all([written, console.print_json(json)]);
     }
     let mut text = output::summary(document, console);
     let conclusions = document.steps.iter().flat_map(|s| &s.conclusions);

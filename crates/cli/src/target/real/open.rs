@@ -2,6 +2,7 @@
 //! (docs/safety.md). What the guard hands out is what is measured on: no name is looked up again.
 
 use super::RealArguments;
+use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::run::progress::Line;
@@ -9,7 +10,6 @@ use nandscope_inspect::Roots;
 use nandscope_inspect::guard::{Answer, DestroyData, Guard, Opened, Reason, Refusal, Unconfirmed};
 use nandscope_measure::real::{Access, fill_holes, holes};
 use nandscope_units::Bytes;
-use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 /// Opens a file or block device; gives what is to be said of it beside.
@@ -165,19 +165,16 @@ pub fn confirm(
     if let Some(serial) = answer {
         return unconfirmed.confirm(Answer::Serial(serial)).map_err(refused);
     }
-    let (mut stderr, stdin) = (std::io::stderr(), std::io::stdin());
-    if !stdin.is_terminal() || !stderr.is_terminal() {
+    let typed = Console::ask(&unconfirmed.question())
+        .map_err(|e| Failure::file(format!("cannot ask: {e}")))?;
+    let Some(typed) = typed else {
         let own = unconfirmed.identity();
         let word = own.serial.as_deref().unwrap_or(&own.name);
         return Err(Failure::usage(format!(
             "/dev/{} would be written, and there is nobody to ask; {option} {word} says yes",
             own.name
         )));
-    }
-    let mut typed = String::new();
-    writeln!(stderr, "{}", unconfirmed.question())
-        .and_then(|()| stdin.lock().read_line(&mut typed))
-        .map_err(|e| Failure::file(format!("cannot ask: {e}")))?;
+    };
     unconfirmed
         .confirm(Answer::Typed(typed.trim()))
         .map_err(refused)
