@@ -340,7 +340,7 @@ fn bins(bins: &BTreeMap<String, u64>) -> Option<Histogram<u64>> {
     let mut histogram = Distribution::new().into_histogram();
     for (ns, count) in bins {
         let ns = Nanos(ns.parse().ok()?);
-        histogram.saturating_record_n(ns.0, *count);
+        histogram::count_saturating(&mut histogram, ns, *count);
     }
     Some(histogram)
 }
@@ -412,6 +412,18 @@ mod tests {
             read(&text, "test"),
             Err(FioOutputError::Impossible { .. })
         ));
+    }
+
+    #[test]
+    fn bins_and_counts_at_the_limits_of_their_types() {
+        let bins = [u64::MAX, 1 << 63, (1 << 63) - 1, 0].map(|n| format!("\"{n}\": {}", u64::MAX));
+        let bins = format!("{{ {} }}", bins.join(", "));
+        let text = format!(
+            "{{\"fio version\": \"fio-3.33\", \"jobs\": [{{\"jobname\": \"a\", \"read\": {{\"total_ios\": 4, \"clat_ns\": {{\"bins\": {bins}}}}}}}]}}"
+        );
+        let d = read(&text, "test").unwrap();
+        let h = &d.steps[0].jobs[0].directions[0].latency.histogram;
+        assert!(histogram::decode(h).is_ok());
     }
 
     proptest! {

@@ -227,8 +227,12 @@ impl Distribution {
     }
 }
 
+/// Largest count that the text form holds for a latency: it codes counts as signed numbers.
+const MOST_OF_ONE: u64 = i64::MAX as u64;
+
 /// HdrHistogram's V2 encoding (not deflated), in base64: what `hdrhistogram` libraries of every
-/// language read after decoding the base64.
+/// language read after decoding the base64. Every count is below 2^63, as
+/// [`count_saturating`] keeps it.
 pub fn encode(histogram: &Histogram<u64>) -> String {
     let mut bytes = Vec::new();
     // Writing into memory fails only for a histogram of more than 2^32 bytes; ours is bounded at 270 KB.
@@ -236,6 +240,14 @@ pub fn encode(histogram: &Histogram<u64>) -> String {
         Ok(_) => STANDARD.encode(&bytes),
         Err(error) => unreachable!("a bounded histogram always fits in memory: {error}"),
     }
+}
+
+/// Counts `count` operations of a latency that somebody else measured; counts that the text form cannot
+/// hold stop at its limit.
+pub(crate) fn count_saturating(histogram: &mut Histogram<u64>, latency: Nanos, count: u64) {
+    let ns = latency.0.min(HIGHEST_NS);
+    let room = MOST_OF_ONE.saturating_sub(histogram.count_at(ns));
+    histogram.saturating_record_n(ns, count.min(room));
 }
 
 /// Reads what [`encode`] writes, so that percentiles beyond the stored list can be computed.
@@ -246,9 +258,35 @@ pub fn decode(text: &str) -> Result<Histogram<u64>, HistogramError> {
     let bytes = STANDARD
         .decode(text)
         .map_err(|e| HistogramError::Base64(e.to_string()))?;
+    check_header(&bytes)?;
     Deserializer::new()
         .deserialize(&mut bytes.as_slice())
         .map_err(|e| HistogramError::Encoding(e.to_string()))
+}
+
+/// Bytes of the header of the V2 encoding, the cookie included.
+const HEADER_BYTES: usize = 40;
+
+/// The library reserves memory for what the header says, before it looks at the counts: the length of the
+/// rest must be what there is, and the bounds no wider than ours.
+fn check_header(bytes: &[u8]) -> Result<(), HistogramError> {
+    let fault = |what: &str| HistogramError::Encoding(what.to_string());
+    let Some((header, rest)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
+        return Err(fault("it is cut off"));
+    };
+    let number = |at: usize, width: usize| {
+        let field = &header[at..at + width];
+        field.iter().fold(0, |n, byte| n << 8 | u64::from(*byte))
+    };
+    let (length, digits, highest) = (number(4, 4), number(12, 4), number(24, 8));
+    if length != rest.len() as u64 {
+        return Err(fault("its length is not what its header says"));
+    }
+    // Others may keep up to five digits, or a day; both together would be hundreds of MB.
+    if digits > 5 || highest > 24 * HIGHEST_NS {
+        return Err(fault("it is finer than 5 digits or reaches beyond a day"));
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -308,6 +346,31 @@ mod tests {
             decode("aGVsbG8="),
             Err(HistogramError::Encoding(_))
         ));
+    }
+
+    #[test]
+    fn a_header_cannot_order_memory() {
+        let mut d = Distribution::new();
+        d.record(Nanos(5));
+        let whole = STANDARD.decode(encode(&d.histogram)).unwrap();
+        for (at, byte) in [(4, 0xff), (5, 1), (15, 6), (24, 0x7f)] {
+            let mut bytes = whole.clone();
+            bytes[at] = byte;
+            let error = decode(&STANDARD.encode(&bytes)).unwrap_err();
+            assert!(matches!(error, HistogramError::Encoding(_)), "{at}");
+        }
+    }
+
+    #[test]
+    fn counts_stop_where_the_text_form_ends() {
+        let mut histogram = Distribution::new().into_histogram();
+        for latency in [0, 7, 1 << 62, 1 << 63, u64::MAX] {
+            for count in [1, u64::MAX, u64::MAX] {
+                count_saturating(&mut histogram, Nanos(latency), count);
+            }
+        }
+        let back = decode(&encode(&histogram)).unwrap();
+        assert_eq!(back.count_at(7), i64::MAX as u64);
     }
 
     proptest! {

@@ -36,6 +36,13 @@ const WALLS: u8 = 2;
 
 /// A column byte decompresses from at least about a thousandth of itself; more is a forgery.
 const MOST_EXPANSION: u64 = 1100;
+/// Columns beyond this length are more than so many times shorter in the file only in a bomb: recorded
+/// programs do not repeat one request millions of times.
+const LARGE: u64 = 32 << 20;
+/// See [`LARGE`].
+const MOST_EXPANSION_OF_LARGE: u64 = 32;
+/// Least bytes of a record in the columns: kind, time and length.
+const LEAST_OF_RECORD: u64 = 3;
 
 /// What a file says about its trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -163,7 +170,13 @@ fn parse(bytes: &[u8]) -> Result<(Header, Trace), &'static str> {
     }
     let (time_unit, byte_unit) = (body.varint()?, body.varint()?);
     let (count, columns_len) = (body.varint()?, body.varint()?);
-    if columns_len > (body.0.len() as u64).saturating_mul(MOST_EXPANSION) || count > columns_len {
+    let compressed = body.0.len() as u64;
+    let expansion = if columns_len > LARGE {
+        MOST_EXPANSION_OF_LARGE
+    } else {
+        MOST_EXPANSION
+    };
+    if columns_len > compressed.saturating_mul(expansion) || count > columns_len / LEAST_OF_RECORD {
         return Err(DAMAGED);
     }
     let columns = miniz_oxide::inflate::decompress_to_vec_with_limit(body.0, columns_len as usize)
@@ -368,6 +381,21 @@ mod tests {
                 prop_assert!(error.to_string().starts_with("t: "));
             }
         }
+    }
+
+    #[test]
+    fn a_bomb_is_refused_before_it_is_unpacked() {
+        let columns = vec![0; (LARGE + 1) as usize];
+        let mut body = vec![0, 0, 0, TIMED];
+        for number in [1, 1, LARGE / 3, LARGE + 1] {
+            put(&mut body, number);
+        }
+        body.extend(miniz_oxide::deflate::compress_to_vec(&columns, 6));
+        let mut file = b"NSTRACE\x01".to_vec();
+        file.extend(crc32fast::hash(&body).to_le_bytes());
+        file.extend(body);
+        let message = read("t", &file).unwrap_err().to_string();
+        assert!(message.contains("is damaged"), "{message}");
     }
 
     #[test]
