@@ -1,15 +1,22 @@
 //! Reading what the user names: files, with one message where it does not work.
 
 use crate::failure::Failure;
+use crate::memory;
 use crate::run::figures;
-use nandscope_measure::document::{self, DocumentError};
+use nandscope_measure::document;
 use nandscope_measure::fio_output;
 use nandscope_measure::result::ResultDocument;
-use std::io::ErrorKind;
+use nandscope_units::Bytes;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 /// Files larger than this are none of ours; reading on would only fill the memory.
 const MOST_BYTES: u64 = 16 << 30;
+/// The same of what is no regular file, such as a pipe, and does not say how much will come.
+const MOST_OF_STREAM: u64 = 1 << 30;
+/// A file is read whole, and what is made of it takes about so many times its size.
+const MEMORY_PER_BYTE: u64 = 4;
 
 /// The bytes of a file.
 ///
@@ -29,14 +36,26 @@ pub fn bytes(path: &Path, what: &str) -> Result<Vec<u8>, Failure> {
         ))
     };
     let about = std::fs::metadata(path).map_err(refuse)?;
-    if about.len() > MOST_BYTES {
+    let most = most_bytes(about.is_file());
+    let mut bytes = Vec::new();
+    if about.len() <= most {
+        let file = File::open(path).map_err(refuse)?;
+        let read = file.take(most + 1).read_to_end(&mut bytes);
+        read.map_err(refuse)?;
+    }
+    if about.len().max(bytes.len() as u64) > most {
         return Err(Failure::usage(format!(
-            "{what} {} has {} bytes; more than {MOST_BYTES} are not read",
+            "{what} {} is larger than the {} that are read here and fit into memory; check that it is the right file",
             path.display(),
-            about.len()
+            Bytes(most)
         )));
     }
-    std::fs::read(path).map_err(refuse)
+    Ok(bytes)
+}
+
+fn most_bytes(regular: bool) -> u64 {
+    let most = if regular { MOST_BYTES } else { MOST_OF_STREAM };
+    memory::left().map_or(most, |left| most.min(left / MEMORY_PER_BYTE))
 }
 
 /// The text of a file.
@@ -67,22 +86,17 @@ pub fn is_json(path: &Path) -> Result<bool, Failure> {
 /// # Errors
 /// Where the file cannot be read, or is no result that this program reads.
 pub fn result(path: &Path) -> Result<ResultDocument, Failure> {
-    document::read(path).or_else(|e| match &e {
-        DocumentError::Io { source, .. } if source.kind() == ErrorKind::NotFound => {
-            Err(Failure::file(format!("{e}; check the name")))
-        }
-        DocumentError::Io { .. } => Err(Failure::file(e)),
-        _ => of_fio(path)?.ok_or_else(|| Failure::usage(e)),
-    })
+    let text = text(path, "the result")?;
+    document::from_json(&text, path)
+        .or_else(|e| of_fio(path, &text)?.ok_or_else(|| Failure::usage(e)))
 }
 
-/// The document of fio's output; `None` where the file is something else.
-fn of_fio(path: &Path) -> Result<Option<ResultDocument>, Failure> {
-    let text = text(path, "the result")?;
-    if !fio_output::recognised(&text) {
+/// The document of fio's output; `None` where the text is something else.
+fn of_fio(path: &Path, text: &str) -> Result<Option<ResultDocument>, Failure> {
+    if !fio_output::recognised(text) {
         return Ok(None);
     }
-    let mut document = fio_output::read(&text, concat!("nandscope ", env!("CARGO_PKG_VERSION")))
+    let mut document = fio_output::read(text, concat!("nandscope ", env!("CARGO_PKG_VERSION")))
         .map_err(|e| Failure::usage(format!("{}: {e}", path.display())))?;
     for step in &mut document.steps {
         figures::add(step);

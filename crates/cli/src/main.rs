@@ -17,6 +17,7 @@ mod inspect;
 mod interrupt;
 mod job;
 mod kernel;
+mod memory;
 mod output;
 mod picture;
 mod probe;
@@ -121,9 +122,20 @@ commands! {
     Completions => completions,
 }
 
+/// Ends the program as clap does, except that an argument that could steer the terminal is shown escaped.
+fn refuse(console: &Console, error: &clap::Error) -> ! {
+    let text = error.render().to_string();
+    if !error.use_stderr() || nandscope_units::printable(&text) == text {
+        error.exit();
+    }
+    console.note(text.trim_end());
+    std::process::exit(error.exit_code());
+}
+
 fn main() -> ExitCode {
     let console = Console::detect();
-    match CommandLine::parse().command.run(&console) {
+    let line = CommandLine::try_parse().unwrap_or_else(|error| refuse(&console, &error));
+    match line.command.run(&console) {
         Ok(exit) => exit.into(),
         Err(failure) => {
             console.complain(&failure);

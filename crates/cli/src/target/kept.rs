@@ -73,6 +73,16 @@ impl Kept {
     /// # Errors
     /// Where the bytes are something else, of another version, or damaged; in words.
     pub fn read(bytes: &[u8]) -> Result<(Kept, Device), String> {
+        let (kept, snapshot) = Kept::open(bytes)?;
+        let device = Device::load(snapshot).map_err(|e| e.to_string())?;
+        Ok((kept, device))
+    }
+
+    /// Reads what stands before the snapshot; the device may need more memory than there is.
+    ///
+    /// # Errors
+    /// As [`Kept::read`].
+    pub fn open(bytes: &[u8]) -> Result<(Kept, &[u8]), String> {
         let Some(rest) = bytes.strip_prefix(FIRST_LINE.as_bytes()) else {
             return Err(if bytes.starts_with(ANY_VERSION.as_bytes()) {
                 "a device kept by another version of nandscope; make it anew with --save"
@@ -96,8 +106,7 @@ impl Kept {
         let (header, snapshot) = rest.split_at(end);
         let kept = serde_json::from_slice(header)
             .map_err(|e| format!("the header of the kept device cannot be read: {e}"))?;
-        let device = Device::load(&snapshot[1..]).map_err(|e| e.to_string())?;
-        Ok((kept, device))
+        Ok((kept, &snapshot[1..]))
     }
 }
 

@@ -14,7 +14,7 @@ pub use kept::Kept;
 
 use crate::console::Console;
 use crate::failure::Failure;
-use crate::{fault, input};
+use crate::{fault, input, memory};
 use nandscope_device::Device;
 use nandscope_device::profile::{HostProfile, Profile, library, parse_host, parse_profile};
 use nandscope_measure::result::{ModeInfo, TargetInfo};
@@ -71,6 +71,7 @@ pub fn open(
     }
     let device_source = device_source(place, console)?;
     let host_source = host_source(host.unwrap_or(DEFAULT_HOST), console)?;
+    memory::check(name, &device_source.profile)?;
     let device = Device::new(&device_source.profile, &host_source.profile, seed).map_err(|e| {
         Failure::usage(format!(
             "{name}: {e}; `nandscope devices hosts` lists hosts"
@@ -93,8 +94,10 @@ fn reopen(
 ) -> Result<(Simulated, Device), Failure> {
     let bytes = input::bytes(file, "the kept device")?;
     let refuse = |what: String| Failure::usage(format!("{}: {what}", file.display()));
-    let (kept, mut device) = Kept::read(&bytes).map_err(refuse)?;
+    let (kept, snapshot) = Kept::open(&bytes).map_err(refuse)?;
     let device_source = parse_device(kept.profile_file, kept.profile, console)?;
+    memory::check(name, &device_source.profile)?;
+    let mut device = Device::load(snapshot).map_err(|e| refuse(e.to_string()))?;
     let host_source = match host {
         None => parse_host_text(kept.host_file, kept.host, console)?,
         Some(host) => {

@@ -1,0 +1,154 @@
+//! Whether a simulated device fits into the memory that this process may have, before it is made: what is
+//! not there would end the program, in the midst of a run and without a message.
+
+use crate::failure::Failure;
+use nandscope_device::memory_estimate;
+use nandscope_device::profile::Profile;
+use nandscope_units::Bytes;
+use std::path::{Path, PathBuf};
+
+/// A bound on what the process can still take.
+#[derive(Debug, PartialEq, Eq)]
+struct Limit {
+    left: u64,
+    /// What sets it, and what to do.
+    what: &'static str,
+}
+
+const ADDRESS_SPACE: &str = "the limit of the address space (`ulimit -v`) leaves; raise it";
+const GROUP: &str = "the memory limit of the control group leaves; raise it";
+const MACHINE: &str = "this machine has free; end other programs";
+
+/// Refuses a device that does not fit into memory once all of it is written; `name` is for the message.
+///
+/// # Errors
+/// Returns a failure of the system that names what is needed and the limit.
+pub fn check(name: &str, profile: &Profile) -> Result<(), Failure> {
+    let needed = memory_estimate(profile).0;
+    match smallest_limit() {
+        Some(limit) if limit.left < needed => Err(Failure::file(refusal(name, needed, &limit))),
+        _ => Ok(()),
+    }
+}
+
+/// Bytes of memory that this process can still take; `None` where nobody says.
+pub fn left() -> Option<u64> {
+    smallest_limit().map(|limit| limit.left)
+}
+
+fn refusal(name: &str, needed: u64, limit: &Limit) -> String {
+    format!(
+        "{name} takes {} of memory, more than the {} that {}, or simulate a smaller device",
+        Bytes(needed),
+        Bytes(limit.left),
+        limit.what
+    )
+}
+
+/// The tightest of the limits that the system tells; `None` where it tells of none.
+fn smallest_limit() -> Option<Limit> {
+    let read = |path: &str| std::fs::read_to_string(path).ok();
+    let own = read("/proc/self/limits").zip(read("/proc/self/statm"));
+    let address_space = own.and_then(|(limits, statm)| address_space_left(&limits, &statm));
+    let machine = read("/proc/meminfo").and_then(|text| machine_left(&text));
+    let group =
+        read("/proc/self/cgroup").and_then(|text| group_left(Path::new("/sys/fs/cgroup"), &text));
+    let all = [
+        (address_space, ADDRESS_SPACE),
+        (group, GROUP),
+        (machine, MACHINE),
+    ];
+    let known = all.into_iter().filter_map(|(left, what)| {
+        let left = left?;
+        Some(Limit { left, what })
+    });
+    known.min_by_key(|limit| limit.left)
+}
+
+/// What `RLIMIT_AS` leaves, from `/proc/self/limits` and `/proc/self/statm` (whose pages have 4 KiB at least).
+fn address_space_left(limits: &str, statm: &str) -> Option<u64> {
+    let line = limits
+        .lines()
+        .find_map(|l| l.strip_prefix("Max address space"))?;
+    let limit: u64 = line.split_whitespace().next()?.parse().ok()?;
+    let pages: u64 = statm.split_whitespace().next()?.parse().ok()?;
+    Some(limit.saturating_sub(pages * 4096))
+}
+
+/// What `/proc/meminfo` calls available, and free swap.
+fn machine_left(meminfo: &str) -> Option<u64> {
+    let kib = |name: &str| {
+        let line = meminfo.lines().find_map(|l| l.strip_prefix(name))?;
+        line.split_whitespace().next()?.parse::<u64>().ok()
+    };
+    let free = kib("MemAvailable:")? + kib("SwapFree:").unwrap_or(0);
+    Some(free * 1024)
+}
+
+/// The least that a control group (version 2) of this process leaves, from itself up to the root. What its
+/// page cache holds is not counted: the kernel gives that up.
+fn group_left(root: &Path, membership: &str) -> Option<u64> {
+    let own = membership.lines().find_map(|l| l.strip_prefix("0::"))?;
+    let folder = root.join(own.trim_start_matches('/'));
+    let groups: Vec<PathBuf> = folder
+        .ancestors()
+        .take_while(|f| f.starts_with(root))
+        .map(Path::to_path_buf)
+        .collect();
+    let left = |folder: &PathBuf| {
+        let limit = std::fs::read_to_string(folder.join("memory.max")).ok()?;
+        let limit: u64 = limit.trim().parse().ok()?;
+        let used = std::fs::read_to_string(folder.join("memory.stat")).ok()?;
+        let used = used.lines().find_map(|l| l.strip_prefix("anon "))?;
+        Some(limit.saturating_sub(used.trim().parse().ok()?))
+    };
+    groups.iter().filter_map(left).min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_as_the_kernel_writes_them() {
+        let limits = "Limit                     Soft Limit           Hard Limit           Units     \n\
+            Max cpu time              unlimited            unlimited            seconds   \n\
+            Max address space         3000000000           unlimited            bytes     \n";
+        assert_eq!(
+            address_space_left(limits, "1000 50 30 1 0 20 0\n"),
+            Some(3_000_000_000 - 4_096_000)
+        );
+        let unlimited = limits.replace("3000000000", "unlimited ");
+        assert_eq!(address_space_left(&unlimited, "1000 50"), None);
+        let meminfo = "MemTotal: 100 kB\nMemAvailable:     50 kB\nSwapFree:  7 kB\n";
+        assert_eq!(machine_left(meminfo), Some(57 * 1024));
+        assert_eq!(machine_left("MemTotal: 100 kB\n"), None);
+    }
+
+    #[test]
+    fn the_tightest_group_counts() {
+        let root = std::env::temp_dir().join(format!("nandscope-groups-{}", std::process::id()));
+        let inner = root.join("a/b");
+        std::fs::create_dir_all(&inner).unwrap();
+        for (folder, max, anon) in [(&root.join("a"), "5000\n", 1000), (&inner, "max\n", 900)] {
+            std::fs::write(folder.join("memory.max"), max).unwrap();
+            let stat = format!("anon {anon}\nfile 700\n");
+            std::fs::write(folder.join("memory.stat"), stat).unwrap();
+        }
+        assert_eq!(group_left(&root, "0::/a/b\n"), Some(4000));
+        assert_eq!(group_left(&root, "0::/elsewhere\n"), None);
+        assert_eq!(group_left(&root, "3:cpu:/\n"), None);
+        std::fs::remove_dir_all(&root).unwrap();
+    }
+
+    #[test]
+    fn the_message_names_need_limit_and_remedy() {
+        let limit = Limit {
+            left: 3_000_000_000,
+            what: ADDRESS_SPACE,
+        };
+        let text = refusal("sim:large", 4_500_000_000, &limit);
+        assert!(text.starts_with("sim:large takes "), "{text}");
+        assert!(text.contains("`ulimit -v`") && text.contains("smaller device"));
+    }
+}
