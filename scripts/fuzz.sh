@@ -7,9 +7,10 @@ cd "$(dirname "$0")/.."
 
 seconds=${FUZZ_SECONDS:-60}
 declare -A seeds=(
-    [profile]=profiles [host]=profiles/hosts [job]="jobs fuzz/seeds/job"
+    [profile]="profiles fuzz/seeds/profile" [host]=profiles/hosts [job]="jobs fuzz/seeds/job"
     [iolog]=fuzz/seeds/iolog [blkparse]=fuzz/seeds/blkparse [csv]=fuzz/seeds/csv
-    [nstrace]=traces [result]=fuzz/seeds/result [snapshot]=fuzz/seeds/snapshot
+    [nstrace]=traces [result]=fuzz/seeds/result
+    [fio]="crates/measure/tests/data fuzz/seeds/fio" [snapshot]=fuzz/seeds/snapshot
     [flashbench]=fuzz/seeds/flashbench [linux]=fuzz/seeds/linux
     [registers]=fuzz/seeds/registers [mountinfo]=fuzz/seeds/mountinfo [smart]=fuzz/seeds/smart
     [meter]=fuzz/seeds/meter [signatures]=fuzz/seeds/signatures

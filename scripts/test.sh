@@ -33,6 +33,9 @@ stage "slow tests of served cards, in real time"
 cargo test -p nandscope --features slow --test serve_file --test serve_faults --test serve_guest --test serve_hostile -- slow 2>&1 | tee -a "$log"
 cargo test -p nandscope --features slow --bin nandscope -- slow 2>&1 | tee -a "$log"
 
+stage "every kind of input changed 20,000 times, within 1 GiB and 2 s each"
+cargo test -p nandscope --features slow --test mutate_all -- slow 2>&1 | tee -a "$log"
+
 stage "release build"
 cargo build --release
 

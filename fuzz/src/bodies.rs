@@ -37,7 +37,7 @@ pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
 #[allow(dead_code, reason = "libFuzzer takes them one by one")]
-pub const ALL: [Target; 23] = [
+pub const ALL: [Target; 24] = [
     ("profile", profile),
     ("host", host),
     ("job", job),
@@ -46,6 +46,7 @@ pub const ALL: [Target; 23] = [
     ("csv", csv),
     ("nstrace", nstrace),
     ("result", result),
+    ("fio", fio),
     ("snapshot", snapshot),
     ("flashbench", flashbench),
     ("registers", registers),
@@ -174,10 +175,22 @@ pub fn flashbench(data: &[u8]) {
     }
 }
 
-/// Our own file, and the guess at a format.
+/// Our own file, and the guess at a format. The bytes are tried as they are, and with a right checksum.
 pub fn nstrace(data: &[u8]) {
     let _ = Format::detect(data);
     trace(Format::Nstrace, data);
+    let mut sealed = data.to_vec();
+    if let Some((head, body)) = sealed.split_first_chunk_mut::<12>() {
+        head[8..].copy_from_slice(&crc32(body).to_le_bytes());
+        trace(Format::Nstrace, &sealed);
+    }
+}
+
+/// CRC-32 (ISO-HDLC), bit by bit.
+fn crc32(bytes: &[u8]) -> u32 {
+    let step = |sum: u32| (sum >> 1) ^ (0xedb8_8320 * (sum & 1));
+    let byte = |sum: u32, byte: &u8| (0..8).fold(sum ^ u32::from(*byte), |sum, _| step(sum));
+    !bytes.iter().fold(!0, byte)
 }
 
 /// A trace that was accepted survives our own format, and its replay stays within the device.
@@ -234,6 +247,29 @@ pub fn result(data: &[u8]) {
     }
     let _ = nandscope_report::html::render(&document);
     let _ = nandscope_report::terminal::summary(&document, &Default::default());
+}
+
+/// What fio wrote as JSON: as a result document it can be written, read again and shown.
+pub fn fio(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    let _ = nandscope_measure::fio_output::recognised(text);
+    let Ok(document) = nandscope_measure::fio_output::read(text, "fuzz") else {
+        return;
+    };
+    for step in &document.steps {
+        for direction in step.jobs.iter().flat_map(|job| &job.directions) {
+            let histogram = &direction.latency.histogram;
+            if !histogram.is_empty() {
+                assert!(nandscope_measure::histogram::decode(histogram).is_ok());
+            }
+        }
+    }
+    match to_json(&document) {
+        Ok(written) => result(written.as_bytes()),
+        Err(error) => panic!("{error}"),
+    }
 }
 
 /// A device's snapshot. The bytes are tried as they are, and with a right checksum, since the

@@ -124,11 +124,14 @@ commands! {
 
 /// Ends the program as clap does, except that an argument that could steer the terminal is shown escaped.
 fn refuse(console: &Console, error: &clap::Error) -> ! {
-    let text = error.render().to_string();
-    if !error.use_stderr() || nandscope_units::printable(&text) == text {
+    let harmless = |argument: std::ffi::OsString| {
+        let text = argument.to_string_lossy();
+        nandscope_units::printable_line(&text) == text
+    };
+    if !error.use_stderr() || std::env::args_os().all(harmless) {
         error.exit();
     }
-    console.note(text.trim_end());
+    console.note(error.render().to_string().trim_end());
     std::process::exit(error.exit_code());
 }
 

@@ -1,0 +1,224 @@
+//! Names and titles that try to steer the terminal, inputs that ask for more memory or time than there
+//! is, and tables of facts that are malformed.
+
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod support;
+
+use std::process::Command;
+use support::{Folder, Ran, tiny};
+
+/// Clears the screen, rings, turns what follows around.
+const HOSTILE: &str = "x\u{1b}[2J\u{7}gpj.\u{202e}exe\u{9b}1m\u{7f}";
+/// How it is shown.
+const SHOWN: &str = "x\\u{1b}[2J\\u{7}gpj.\\u{202e}exe\\u{9b}1m\\u{7f}";
+
+fn assert_harmless(text: &str) {
+    let bad = |c: char| c != '\n' && c != '\t' && (c.is_control() || c == '\u{202e}');
+    assert_eq!(text.find(bad), None, "{text:?}");
+}
+
+/// Both outputs are harmless, and one of them shows the name.
+fn shows_it_escaped(ran: &Ran) {
+    assert_harmless(&ran.out);
+    assert_harmless(&ran.err);
+    let text = format!("{}{}", ran.out, ran.err);
+    // Lines may be broken anywhere in it.
+    let joined: String = text.split_whitespace().collect();
+    assert!(joined.contains(SHOWN), "{text}");
+}
+
+#[test]
+fn names_of_files_and_arguments_cannot_steer_the_terminal() {
+    let folder = Folder::new("hostile-names");
+    let name = format!("{HOSTILE}.fio");
+    folder.file(&name, "[a]\nrw=rea\n");
+    folder.file("job.fio", "[a]\nrw=read\nsize=1m\n");
+    for arguments in [
+        &["run", &name, &tiny()][..],
+        &["job", "check", &name],
+        &["job", "show", &format!("no-{name}")],
+        &["report", &format!("no-{name}")],
+        &["trace", "info", &name],
+        &["run", "job.fio", &format!("sim:{HOSTILE}")],
+        &["inspect", &format!("./{HOSTILE}")],
+    ] {
+        let ran = folder.run(arguments);
+        assert!(
+            ran.code == Some(2) || ran.code == Some(3),
+            "{arguments:?}: {}",
+            ran.err
+        );
+        shows_it_escaped(&ran);
+    }
+    // clap leaves out whole sequences for colours.
+    for arguments in [&[HOSTILE][..], &["devices", &format!("--{HOSTILE}")]] {
+        let ran = folder.run(arguments);
+        ran.fails(2, &["\\u{202e}exe\\u{9b}1m"]);
+        assert_harmless(&ran.err);
+    }
+}
+
+#[test]
+fn texts_in_files_cannot_steer_the_terminal() {
+    let folder = Folder::new("hostile-texts");
+    folder.file("job.fio", &format!("[{HOSTILE}]\nrw=read\nsize=1m\n"));
+    folder.file("faulty.fio", &format!("[a]\nrw={HOSTILE}\n{HOSTILE}=1\n"));
+    let faults = folder.run(&["job", "check", "faulty.fio"]);
+    faults.fails(2, &[]);
+    assert_harmless(&faults.err);
+    shows_it_escaped(&folder.run(&["job", "show", "job.fio"]));
+    let ran = folder.run(&["run", "job.fio", &tiny(), "-o", "a.json"]);
+    ran.succeeds();
+    shows_it_escaped(&ran);
+    let text = folder.read("a.json");
+    let mut document: serde_json::Value = serde_json::from_str(&text).unwrap();
+    document["title"] = HOSTILE.into();
+    document["target"]["model"] = HOSTILE.into();
+    document["notices"] = serde_json::json!([{"level": "error", "text": HOSTILE, "step": null}]);
+    folder.file("b.json", &document.to_string());
+    for arguments in [
+        &["report", "b.json", "-o", "report"][..],
+        &["compare", "b.json", "b.json", "--html", "c.html"],
+    ] {
+        let ran = folder.run(arguments);
+        ran.succeeds();
+        shows_it_escaped(&ran);
+    }
+    assert_harmless(&folder.read("report/report.html"));
+    assert_harmless(&folder.read("c.html"));
+    for entry in std::fs::read_dir(folder.0.join("report/plots")).unwrap() {
+        assert_harmless(&std::fs::read_to_string(entry.unwrap().path()).unwrap());
+    }
+    // A program that reads the job file gets its bytes.
+    let emitted = folder.run(&["job", "emit-fio", "job.fio"]);
+    assert!(emitted.succeeds().out.contains(HOSTILE));
+}
+
+/// Runs with so much address space.
+fn within(kib: u64, folder: &Folder, arguments: &[&str]) -> Ran {
+    let script = format!("ulimit -v {kib} && exec \"$0\" \"$@\"");
+    let output = Command::new("sh")
+        .args(["-c", &script, env!("CARGO_BIN_EXE_nandscope")])
+        .args(arguments)
+        .current_dir(&folder.0)
+        .output();
+    Ran::from(output.unwrap())
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_device_that_does_not_fit_into_memory_is_refused_first() {
+    let folder = Folder::new("no-memory");
+    folder.file("job.fio", "[a]\nrw=read\nsize=1m\n");
+    for arguments in [
+        &["run", "job.fio", "sim:sm2262en-2tb", "-o", "r.json"][..],
+        &["review", "sim:sm2262en-2tb", "-o", "r"],
+        &["probe", "sim:sm2262en-2tb"],
+        &["serve", "sim:sm2262en-2tb", "--nbd", "unix:s"],
+    ] {
+        let ran = within(3_000_000, &folder, arguments);
+        ran.fails(3, &["sim:sm2262en-2tb takes ", "of memory", "`ulimit -v`"]);
+    }
+    assert_eq!(folder.names(), ["job.fio"]);
+    within(1_000_000, &folder, &["run", "job.fio", &tiny()]).succeeds();
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_that_does_not_fit_into_memory_is_refused() {
+    let folder = Folder::new("endless-file");
+    let sparse = std::fs::File::create(folder.0.join("sparse.json")).unwrap();
+    sparse.set_len(3 << 30).unwrap();
+    for arguments in [
+        &["report", "sparse.json"][..],
+        &["report", "/dev/zero"],
+        &["trace", "info", "/dev/zero"],
+        &["job", "check", "sparse.json"],
+        &["run", "job.fio", "sim:saved:sparse.json"],
+    ] {
+        folder.file("job.fio", "[a]\nrw=read\nsize=1m\n");
+        let ran = within(2_000_000, &folder, arguments);
+        ran.fails(
+            2,
+            &["is larger than the ", "check that it is the right file"],
+        );
+    }
+}
+
+#[test]
+fn fifty_years_between_two_requests_take_no_time() {
+    let folder = Folder::new("long-gap");
+    let years = 50 * 365 * 86_400 * 10_000_000u64;
+    let line = |at: u64, kind: &str, offset: u32| format!("{at},hm,0,{kind},{offset},65536,100\n");
+    let trace: String = [
+        line(1, "Write", 1 << 20),
+        line(10_000, "Write", 0),
+        line(years, "Read", 1 << 20),
+        line(years + 10_000, "Write", 1 << 20),
+    ]
+    .concat();
+    folder.file("gap.csv", &trace);
+    folder.file("gap.fio", "[gap]\nread_iolog=gap.csv\nwrite_lat_log=gap\n");
+    // Begins after 40 years, and pauses for 10 after each of its requests.
+    folder.file(
+        "delay.fio",
+        "[a]\nrw=write\nbs=64k\nsize=256k\nstartdelay=1261440000\nthinktime=315360000000000\n",
+    );
+    for device in [
+        tiny().as_str(),
+        "sim:sm2708-250gb",
+        "sim:kingston-class10-32gb",
+    ] {
+        for job in ["gap.fio", "delay.fio"] {
+            let ran = within(2_000_000, &folder, &["run", job, device, "-o", "r.json"]);
+            assert!(ran.code == Some(0) || ran.code == Some(1), "{}", ran.err);
+            assert!(folder.read("r.json").len() < 4 << 20, "{device}");
+        }
+    }
+    for text in ["startdelay=1e12", "thinktime=9e18"] {
+        folder.file("never.fio", &format!("[a]\nrw=write\nsize=64k\n{text}\n"));
+        folder.run(&["run", "never.fio", &tiny()]).fails(2, &[]);
+    }
+}
+
+#[test]
+fn malformed_facts_are_faults_of_the_input() {
+    let facts = concat!(env!("CARGO_MANIFEST_DIR"), "/../../facts");
+    let folder = Folder::new("malformed-facts");
+    std::fs::create_dir(folder.0.join("flashbench")).unwrap();
+    let names = [
+        "cards.toml",
+        "flashbench/align.csv",
+        "flashbench/openau.csv",
+        "flashbench/findfat.csv",
+    ];
+    for broken in names {
+        for name in names {
+            let mut text = std::fs::read_to_string(format!("{facts}/{name}")).unwrap();
+            if name == broken {
+                text = text
+                    .replace("\nrun = ", "\nrum = ")
+                    .replacen(",run,", ",rum,", 1);
+            }
+            folder.file(name, &text);
+        }
+        let ran = folder.run(&["validate", "--cards", "."]);
+        ran.fails(2, &[broken]);
+    }
+    for name in names {
+        std::fs::copy(format!("{facts}/{name}"), folder.0.join(name)).unwrap();
+    }
+    let card = "[[card]]\nprofile = \"kingston-8gb\"\nhost = \"recorded-usb-reader\"\n";
+    for (rest, part) in [
+        ("recorded = \"nobody\"\nrun = [1]\n", "nothing was recorded"),
+        (
+            "recorded = \"wb-card03\"\nrun = [3]\nrequest = \"1x\"\n",
+            "is no size",
+        ),
+    ] {
+        folder.file("cards.toml", &format!("{card}{rest}"));
+        folder.run(&["validate", "--cards", "."]).fails(2, &[part]);
+    }
+}
