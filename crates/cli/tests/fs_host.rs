@@ -34,8 +34,9 @@ work() {
     for top in @HOST@ /run/again; do
         for change in "echo x >$top/precious" "echo x >>$top/precious" "truncate -s 0 $top/precious" \
             "rm $top/precious" "mv $top/precious $top/other" "ln $top/precious $top/other" \
+            "chmod 777 $top/precious" "chown 1:1 $top/precious" "touch -d 2001-01-01 $top/precious" \
             "echo x >$top/new" "mkdir $top/new" "ln -s precious $top/new" "mkfifo $top/new" \
-            "mknod $top/new b 254 0" "rmdir $top/folder"; do
+            "mknod $top/new b 254 0" "rmdir $top/folder" "chmod 700 $top/folder"; do
             attempt "$change"
         done
     done

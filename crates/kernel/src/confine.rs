@@ -1,9 +1,10 @@
 //! Confines a process of ours to the folders that it may write, with Landlock where the system has it
 //! (Linux 5.13, and not switched off). It reads and executes whatever its user may, writes nowhere
-//! else, and opens no network connection.
+//! else, and opens no network connection. A filter of system calls keeps it from changing modes, owners and
+//! time stamps of files, for which Landlock has no rules.
 //!
 //! The kernel for user mode is the process that this is for: whoever is root inside may mount the files of
-//! the host writable. Landlock has no rules for modes, owners and time stamps of files.
+//! the host writable.
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset,
@@ -86,7 +87,12 @@ fn restrict(writable: &[PathBuf]) -> io::Result<bool> {
     for folder in writable {
         rules.push(PathBeneath::new(open(folder)?, inside));
     }
-    restrict_to(rules).map_err(io::Error::other)
+    let enforced = restrict_to(rules).map_err(io::Error::other)?;
+    #[cfg(target_arch = "x86_64")]
+    if enforced {
+        crate::filter::apply()?;
+    }
+    Ok(enforced)
 }
 
 fn restrict_to(rules: Vec<PathBeneath<PathFd>>) -> Result<bool, RulesetError> {
@@ -141,6 +147,11 @@ mod tests {
             // Also by what it starts.
             format!("sh -c 'sh -c \"echo x > {name}\"'"),
             "mknod here b 7 0".to_string(),
+            format!("truncate -s 0 {name}"),
+            format!("chmod 600 {name}"),
+            format!("chown 1 {name}"),
+            format!("touch -d 2001-01-01 {name}"),
+            format!("setfattr -n user.x -v y {name}"),
         ] {
             let Some(done) = runs(&forbidden, mine.path()) else {
                 return;

@@ -19,6 +19,8 @@ pub mod confine;
 pub mod contents;
 pub mod document;
 pub mod filesystem;
+#[cfg(target_arch = "x86_64")]
+mod filter;
 pub mod guest;
 pub mod job;
 mod kept;
