@@ -82,7 +82,8 @@ fn a_journal_torn_anywhere_keeps_what_was_synced_and_goes_on() {
         .chain([whole.len() as u64])
         .collect();
     let first = read(&whole).unwrap().records[0].start as usize;
-    for length in first..=whole.len() {
+    // Each place costs two syncs.
+    for length in (first..whole.len()).step_by(37).chain([whole.len()]) {
         std::fs::write(&path, &whole[..length]).unwrap();
         let (mut journal, contents) = Journal::open(&path).unwrap();
         let steps = ends.iter().filter(|end| **end <= length as u64).count();
