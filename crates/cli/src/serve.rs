@@ -255,7 +255,7 @@ fn export_of(arguments: &Arguments, simulated: &Simulated, device: &Device) -> E
         name: about.name.clone(),
         description: format!("{} (simulated by nandscope)", about.title),
         size: device.capacity(),
-        read_only: arguments.read_only,
+        read_only: arguments.read_only || device.health().is_read_only(),
         discards: device.identity().discard,
     }
 }

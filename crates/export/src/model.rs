@@ -35,6 +35,11 @@ pub trait Model {
 
     /// Power goes and comes back; what was under way is never completed.
     fn cut_power(&mut self) -> Cut;
+
+    /// Whether it takes no writes any more, at the end of its life.
+    fn is_read_only(&self) -> bool {
+        false
+    }
 }
 
 impl Model for Device {
@@ -72,6 +77,10 @@ impl Model for Device {
 
     fn cut_power(&mut self) -> Cut {
         Device::cut_power(self)
+    }
+
+    fn is_read_only(&self) -> bool {
+        self.health().is_read_only()
     }
 }
 

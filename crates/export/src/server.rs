@@ -13,7 +13,7 @@ use crate::model::Model;
 use crate::nbd::Export;
 use crate::nbd::connection::Connection;
 use crate::nbd::socket::{Listener, Stream};
-use crate::request::{Done, Origin};
+use crate::request::{Done, Origin, Refusal};
 use crate::service::Service;
 #[cfg(target_os = "linux")]
 use crate::vhost::{Disk, Machines};
@@ -297,8 +297,23 @@ impl<M: Model> Server<M> {
         self.clients.forget_gone(now);
     }
 
+    /// Where the device has become read-only, those who come from now on are told so. The others
+    /// learn it from the errors of their writes.
+    fn note_end_of_life(&mut self) {
+        let refused = |done: &Done| done.outcome == Err(Refusal::ReadOnly);
+        let is_new = !self.export.read_only && self.done.iter().any(refused);
+        if is_new && self.service.model().is_read_only() {
+            Rc::make_mut(&mut self.export).read_only = true;
+            #[cfg(target_os = "linux")]
+            if let Some(machines) = &mut self.machines {
+                machines.set_read_only();
+            }
+        }
+    }
+
     /// Hands what is done to those who asked for it, and notes how late that is.
     fn hand_over(&mut self) {
+        self.note_end_of_life();
         for done in &self.done {
             if let Some(client) = self.clients.get_mut(done.origin.connection) {
                 client.reply(done, self.service.store());

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use nandscope_device::profile::library;
+use nandscope_device::profile::{library, parse_profile};
 use nandscope_device::{Command, CommandKind, Completion, Device};
 use nandscope_export::clock::Speed;
 use nandscope_export::model::{Even, Model};
@@ -346,4 +346,44 @@ fn a_recording_can_be_read_as_a_trace() {
     assert_eq!(seen, expected);
     let walls: Vec<_> = (10..14).map(|ms| Nanos(ms * MS)).collect();
     assert_eq!(trace.walls(), walls);
+}
+
+/// A device at the end of its life answers every request: writes are refused, and reads go on.
+#[test]
+fn a_worn_out_device_hangs_nobody() {
+    let text = include_str!("../../cli/tests/data/tiny.toml")
+        .replace("cycles = 60000", "cycles = 1")
+        .replace("cycles = 1500", "cycles = 1");
+    let profile = parse_profile("worn", &text).unwrap();
+    let host = library::host("direct").unwrap().host_profile().unwrap();
+    let device = Device::new(&profile, &host, 1).unwrap();
+    let capacity = device.capacity();
+    let mut service = Service::new(device, Store::memory(capacity), Speed::Max);
+    let (mut asked, mut done) = (0, Vec::new());
+    while !service.model().is_read_only() {
+        assert!(asked < 1_000_000, "it does not wear out");
+        for _ in 0..8 {
+            let offset = asked * 7919 % (capacity.0 / 4096) * 4096;
+            service.submit(
+                origin(asked),
+                request(Action::Write, offset, 4096),
+                Nanos(0),
+            );
+            asked += 1;
+        }
+        service.run(Nanos(0), &mut done);
+    }
+    service.submit(origin(asked), request(Action::Write, 0, 4096), Nanos(0));
+    service.submit(origin(asked + 1), request(Action::Read, 0, 4096), Nanos(0));
+    assert!(service.drain(usize::MAX, &mut done));
+    assert_eq!(done.len() as u64, asked + 2);
+    let outcome = |cookie| {
+        &done
+            .iter()
+            .find(|d| d.origin.cookie == cookie)
+            .unwrap()
+            .outcome
+    };
+    assert_eq!(*outcome(asked), Err(Refusal::ReadOnly));
+    assert_ne!(*outcome(asked + 1), Err(Refusal::ReadOnly));
 }

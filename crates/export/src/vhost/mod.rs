@@ -60,6 +60,11 @@ impl Machines {
         }
     }
 
+    /// Monitors that come from now on are offered a disk that takes no writes.
+    pub const fn set_read_only(&mut self) {
+        self.disk.read_only = true;
+    }
+
     /// The descriptor to be waited for.
     pub fn descriptor(&self) -> PollFd<'_> {
         PollFd::new(&self.listener, PollFlags::IN)
