@@ -15,7 +15,8 @@ pub(crate) type Checked<T = ()> = Result<T, InvalidState>;
 /// Returns [`InvalidState`] with the message unless the condition holds.
 macro_rules! ensure {
     ($condition:expr, $($message:tt)+) => {
-        if !$condition {
+        let holds: bool = $condition;
+        if !holds {
             return Err($crate::invariant::InvalidState(format!($($message)+)));
         }
     };
