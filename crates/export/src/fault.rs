@@ -1,8 +1,8 @@
 //! Faults that a served card can be given: orders in words, as they come over the control socket or
 //! stand in a file, and the state that follows from them.
 
-use crate::random::Random;
 use crate::store::{Beyond, Fake};
+use nandscope_units::random::SplitMix64;
 use nandscope_units::{Nanos, SizeBase, parse_size};
 use std::ops::Range;
 use std::str::FromStr;
@@ -176,7 +176,7 @@ pub struct Faults {
     /// Orders that wait for so many writes from the start.
     waiting: Vec<(u64, Order)>,
     writes: u64,
-    pub(crate) random: Random,
+    pub(crate) random: SplitMix64,
 }
 
 impl Faults {
@@ -192,7 +192,7 @@ impl Faults {
             corrupt: 0.0,
             waiting: Vec::new(),
             writes: 0,
-            random: Random(seed),
+            random: SplitMix64::new(seed),
         }
     }
 
@@ -207,7 +207,7 @@ impl Faults {
             Order::Corrupt(p) => self.corrupt = p,
             Order::AfterWrites(n, order) => self.waiting.push((self.writes + n, *order)),
             Order::Clear => {
-                let random = Random(self.random.next());
+                let random = SplitMix64::new(self.random.bits());
                 let (power, writes) = (self.power, self.writes);
                 *self = Faults {
                     power,

@@ -20,7 +20,6 @@ pub mod model;
 pub mod nbd;
 mod obedience;
 pub mod overhead;
-mod random;
 pub mod record;
 pub mod request;
 pub mod server;

@@ -1,10 +1,10 @@
 //! What lay under the latest writes: kept until the device has them on the medium, so that a power
 //! cut can take them back.
 
-use crate::random::Random;
 use crate::store::{Store, StoreError};
 use nandscope_device::Damage;
 use nandscope_units::SECTOR_BYTES;
+use nandscope_units::random::SplitMix64;
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -71,7 +71,7 @@ impl Undo {
         &mut self,
         store: &mut Store,
         damage: &[Damage],
-        random: &mut Random,
+        random: &mut SplitMix64,
     ) -> Result<(), StoreError> {
         // What later writes hold for good; earlier damage does not show through it.
         let mut kept: Vec<Range<u64>> = Vec::new();
@@ -106,12 +106,12 @@ impl Entry {
         store: &mut Store,
         range: &Range<u64>,
         torn: bool,
-        random: &mut Random,
+        random: &mut SplitMix64,
     ) -> Result<(), StoreError> {
         if torn && self.acknowledged {
             let words = (range.end - range.start).div_ceil(8);
             let mut garbage: Vec<u8> = (0..words)
-                .flat_map(|_| random.next().to_le_bytes())
+                .flat_map(|_| random.bits().to_le_bytes())
                 .collect();
             garbage.truncate((range.end - range.start) as usize);
             return store.write(range.start, &garbage);
@@ -192,7 +192,8 @@ mod tests {
             for w in (1..4u8).filter(|w| losses >> (w - 1) & 1 == 0) {
                 expected[usize::from(w) - 1..usize::from(w) + 2].fill(w);
             }
-            undo.roll_back(&mut store, &damage, &mut Random(1)).unwrap();
+            undo.roll_back(&mut store, &damage, &mut SplitMix64::new(1))
+                .unwrap();
             assert_eq!(sectors(&store, 6), expected, "{losses:03b}");
         }
     }
@@ -202,7 +203,7 @@ mod tests {
         let mut store = Store::memory(Bytes::kib(64));
         let mut undo = Undo::default();
         put(&mut store, &mut undo, 0, 0, &[1, 1, 1, 1], true);
-        undo.roll_back(&mut store, &[lost(0, 1, 2)], &mut Random(1))
+        undo.roll_back(&mut store, &[lost(0, 1, 2)], &mut SplitMix64::new(1))
             .unwrap();
         assert_eq!(sectors(&store, 4), [1, 0, 0, 1]);
     }
@@ -218,7 +219,7 @@ mod tests {
                 torn: true,
                 ..lost(0, 0, 24)
             };
-            undo.roll_back(&mut store, &[torn], &mut Random(seed))
+            undo.roll_back(&mut store, &[torn], &mut SplitMix64::new(seed))
                 .unwrap();
             let now = sectors(&store, 24);
             let new = now.iter().filter(|b| **b == 1).count();
@@ -236,7 +237,8 @@ mod tests {
             torn: true,
             ..lost(0, 0, 2)
         };
-        undo.roll_back(&mut store, &[torn], &mut Random(1)).unwrap();
+        undo.roll_back(&mut store, &[torn], &mut SplitMix64::new(1))
+            .unwrap();
         assert_eq!(sectors(&store, 2), [255, 255]);
     }
 }

@@ -3,11 +3,15 @@
 //! and the command line share (`4k`, `32MiB`, `1.5s`), and the form in
 //! which text of others is shown.
 //!
-//! This crate does no I/O, and knows nothing of devices or jobs.
+//! [`random`] has the generators of random numbers. This crate does no I/O, and knows nothing of devices or jobs.
 
 mod bytes;
 mod nanos;
+<<<<<<< HEAD
 mod printable;
+=======
+pub mod random;
+>>>>>>> fffadfa (Keep random generators in one file of units)
 mod rate;
 mod text;
 

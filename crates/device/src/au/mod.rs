@@ -120,7 +120,7 @@ impl AuDevice {
         Ok(AuDevice {
             card: card.clone(),
             identity: profile.device.clone(),
-            serial: format!("{:08x}", random.next() >> 32),
+            serial: format!("{:08x}", random.bits() >> 32),
             now: Nanos::ZERO,
             events: EventQueue::default(),
             pending: Vec::new(),

@@ -99,7 +99,7 @@ impl Superblocks {
         let least = geometry.expected_good_superblocks(bad_percent);
         let good_in_plane = |random: &mut Random| {
             let good = (0..geometry.blocks_per_plane)
-                .filter(|_| bad_percent <= 0.0 || random.next() >= threshold)
+                .filter(|_| bad_percent <= 0.0 || random.bits() >= threshold)
                 .count();
             (good as u32).max(least)
         };

@@ -124,7 +124,7 @@ impl PagedDevice {
         let attachment = Attachment::new(profile, host)?;
         let mut device = PagedDevice {
             profile: profile.clone(),
-            serial: format!("NS{:010X}", random.next() >> 24),
+            serial: format!("NS{:010X}", random.bits() >> 24),
             controller: controller.clone(),
             now: Nanos::ZERO,
             events: EventQueue::default(),

@@ -97,7 +97,7 @@ impl Shuffle {
         } else {
             (1 << bits) - 1
         };
-        let keys = std::array::from_fn(|_| random.next() as u32);
+        let keys = std::array::from_fn(|_| random.bits() as u32);
         Shuffle {
             n,
             mask,

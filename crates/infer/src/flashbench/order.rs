@@ -1,16 +1,13 @@
 //! Orders in which each of n places comes exactly once.
 
-/// The numbers 0 to n − 1 in a random order that follows from the seed (Fisher and Yates, with
-/// SplitMix64 of Steele, Lea and Flood).
+use nandscope_units::random::SplitMix64;
+
+/// The numbers 0 to n − 1 in a random order that follows from the seed (Fisher and Yates).
 pub fn shuffled(n: u32, seed: u64) -> Vec<u32> {
     let mut order: Vec<u32> = (0..n).collect();
-    let mut state = seed;
+    let mut random = SplitMix64::new(seed);
     for last in (1..order.len()).rev() {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let other = ((z ^ (z >> 31)) % (last as u64 + 1)) as usize;
+        let other = random.below(last as u64 + 1) as usize;
         order.swap(last, other);
     }
     order

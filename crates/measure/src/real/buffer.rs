@@ -1,6 +1,8 @@
 //! Memory for the data of operations: aligned as direct I/O wants it, and filled with data that
 //! neither compresses nor repeats.
 
+use nandscope_units::random::{SplitMix64, mix};
+
 /// Alignment of all buffers; no device wants more than a page.
 pub(super) const ALIGNMENT: usize = 4096;
 /// A stamp stands at the start of every sector.
@@ -50,21 +52,12 @@ impl Buffer {
     }
 }
 
-/// Fills with the sequence of splitmix64 from `seed`.
+/// Fills with the sequence of SplitMix64 from `seed`.
 pub(super) fn fill(bytes: &mut [u8], seed: u64) {
-    let mut state = seed;
+    let mut random = SplitMix64::new(seed);
     for chunk in bytes.chunks_mut(8) {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        chunk.copy_from_slice(&mix(state).to_le_bytes()[..chunk.len()]);
+        chunk.copy_from_slice(&random.bits().to_le_bytes()[..chunk.len()]);
     }
-}
-
-/// The finaliser of splitmix64.
-#[inline]
-fn mix(state: u64) -> u64 {
-    let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 /// Makes every sector of random data unlike any that was written before, so that a device that

@@ -2,6 +2,7 @@
 //! needs, by chance, and now and then much longer.
 
 use nandscope_measure::target::{Reading, Reply, Request, Target, TargetError};
+use nandscope_units::random::SplitMix64;
 use nandscope_units::{Bytes, Nanos};
 
 /// How much.
@@ -20,7 +21,7 @@ pub struct Noise {
 pub struct Noisy<T> {
     target: T,
     noise: Noise,
-    state: u64,
+    random: SplitMix64,
     late: Nanos,
     busy_since: Nanos,
 }
@@ -32,26 +33,17 @@ impl<T: Target> Noisy<T> {
             busy_since: target.now(),
             target,
             noise,
-            state: seed,
+            random: SplitMix64::new(seed),
             late: Nanos::ZERO,
         }
     }
 
-    fn random(&mut self) -> u64 {
-        // SplitMix64.
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
     fn added(&mut self, took: Nanos) -> Nanos {
-        let unit = (self.random() >> 11) as f64 / (1_u64 << 53) as f64;
+        let unit = self.random.unit();
         let share = -libm::log(1.0 - unit) * self.noise.share;
         let mut added = Nanos((took.0 as f64 * share) as u64);
         let between = self.noise.between_stalls;
-        if between > 0 && self.random().is_multiple_of(between) {
+        if between > 0 && self.random.bits().is_multiple_of(between) {
             added += self.noise.stall;
         }
         added
