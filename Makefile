@@ -1,14 +1,18 @@
-# `make test` is the whole check, the same as in CI. Everything it needs on Debian is installed
-# where it is missing and we are root.
+# `make test` runs all quick checks, `make test-long` the slow ones; .ci/run calls both. What they need
+# on Debian is installed where it is missing and we are root.
 
 RELEASE = cargo run --quiet --release --
 DEVICE ?= sim:sm2708-250gb
 OUT ?= target/report
 
-.PHONY: test bench bench-fio bench-serve fuzz report static fs cuts tools
+.PHONY: test test-long bench bench-fio bench-serve fuzz report static fs cuts tools
 
 test: tools
 	scripts/test.sh
+
+# Fault campaigns, power cuts, served cards in real time, determinism across builds, generated documents.
+test-long: tools
+	scripts/test-long.sh
 
 tools:
 	scripts/install-tools.sh
