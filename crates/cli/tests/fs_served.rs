@@ -80,7 +80,7 @@ fn device_time(folder: &Folder, target: &str, trace: &str) -> f64 {
 }
 
 #[test]
-#[cfg_attr(not(feature = "slow"), ignore = "slow: half a minute in real time")]
+#[ignore = "slow: half a minute in real time"]
 fn slow_ext4_takes_as_long_in_virtual_time_as_on_the_served_card() {
     if !can_mount() || !have(&["mkfs.ext4", "losetup", "mount", "perl"]) {
         return;

@@ -5,7 +5,7 @@
 //! `NANDSCOPE_MUTATE_COUNT` sets the number of inputs, `NANDSCOPE_MUTATE_BODY` names the only body to
 //! run (then an input `N` alone with `NANDSCOPE_MUTATE_FIRST=N NANDSCOPE_MUTATE_COUNT=1`).
 
-#![cfg(all(feature = "slow", target_os = "linux"))]
+#![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 #[path = "../../../fuzz/src/bodies.rs"]
@@ -67,6 +67,7 @@ fn pieces() -> Vec<Piece> {
 
 /// The part of the child: says the number of each input before it runs it, and of each panic.
 #[test]
+#[ignore = "slow: a part of the test below, which starts it"]
 fn child() {
     let Ok(name) = std::env::var("NANDSCOPE_MUTATE_CHILD") else {
         return;
@@ -111,7 +112,13 @@ fn start(piece: Piece) -> (Child, Receiver<Said>) {
     let mut child = Command::new("sh")
         .args(["-c", &script])
         .arg(std::env::current_exe().unwrap())
-        .args(["child", "--exact", "--nocapture", "--test-threads=1"])
+        .args([
+            "child",
+            "--exact",
+            "--ignored",
+            "--nocapture",
+            "--test-threads=1",
+        ])
         .env("NANDSCOPE_MUTATE_CHILD", piece.body)
         .env("NANDSCOPE_MUTATE_FROM", piece.first.to_string())
         .env("NANDSCOPE_MUTATE_TO", piece.end.to_string())
@@ -213,6 +220,7 @@ fn keep(body: &str, number: u64) -> PathBuf {
 }
 
 #[test]
+#[ignore = "slow: hundreds of thousands of inputs"]
 fn slow_mutated_inputs_end_in_time_within_a_gigabyte() {
     let pieces = Mutex::new(pieces());
     let failed = Mutex::new(Vec::new());

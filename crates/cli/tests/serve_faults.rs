@@ -1,5 +1,5 @@
 //! Served cards with faults, seen by the programs of others: f3, file systems, a database. The
-//! slow ones run with the feature `slow`; `NANDSCOPE_CUTS` sets how often each cuts the power (200), and
+//! slow ones run with `--ignored`; `NANDSCOPE_CUTS` sets how often each cuts the power (200), and
 //! `NANDSCOPE_LYING_CUTS` how often of a card that lies about flush (a tenth of it).
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
@@ -364,19 +364,19 @@ fn survives_with_an_honest_card_only(kind: &Kind) {
 }
 
 #[test]
-#[cfg_attr(not(feature = "slow"), ignore = "slow: hundreds of power cuts")]
+#[ignore = "slow: hundreds of power cuts"]
 fn slow_ext4_survives_power_cuts_of_an_honest_card() {
     survives_with_an_honest_card_only(&EXT4);
 }
 
 #[test]
-#[cfg_attr(not(feature = "slow"), ignore = "slow: hundreds of power cuts")]
+#[ignore = "slow: hundreds of power cuts"]
 fn slow_xfs_survives_power_cuts_of_an_honest_card() {
     survives_with_an_honest_card_only(&XFS);
 }
 
 #[test]
-#[cfg_attr(not(feature = "slow"), ignore = "slow: hundreds of power cuts")]
+#[ignore = "slow: hundreds of power cuts"]
 fn slow_btrfs_survives_power_cuts_of_an_honest_card() {
     survives_with_an_honest_card_only(&BTRFS);
 }
@@ -450,7 +450,7 @@ fn database(cuts: u64, faults: &[&str]) -> (u64, u64) {
 }
 
 #[test]
-#[cfg_attr(not(feature = "slow"), ignore = "slow: a hundred power cuts")]
+#[ignore = "slow: a hundred power cuts"]
 fn slow_sqlite_keeps_what_it_committed_on_an_honest_card() {
     if !can_mount() || !have(&["losetup", "mkfs.ext4", "python3"]) {
         return;

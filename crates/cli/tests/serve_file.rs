@@ -1,5 +1,5 @@
 //! `nandscope serve --fuse`: the card as a file and, through a loop device, as a block device for
-//! programs that know nothing of it. The slow ones run with the feature `slow`.
+//! programs that know nothing of it. The slow ones run with `--ignored`.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![cfg(target_os = "linux")]
@@ -183,7 +183,7 @@ const SLOWER: f64 = 5.0;
 /// Debian's flashbench on the card of the talk prints the talk's table: 858 µs more across 4 MiB
 /// and above, 378 µs across less, nothing within a page of 16 KiB.
 #[test]
-#[cfg_attr(not(feature = "slow"), ignore = "slow: a minute in real time")]
+#[ignore = "slow: a minute in real time"]
 fn slow_flashbench_prints_the_table_of_the_talk() {
     if !can_mount() || !have(&["flashbench", "losetup"]) {
         return;
@@ -233,7 +233,7 @@ fn slowest(printed: &str) -> f64 {
 
 /// `flashbench --open-au` falls from one number of units to the next, where the profile says.
 #[test]
-#[cfg_attr(not(feature = "slow"), ignore = "slow: half a minute in real time")]
+#[ignore = "slow: half a minute in real time"]
 fn slow_flashbench_finds_the_open_units() {
     if !can_mount() || !have(&["flashbench", "losetup"]) {
         return;

@@ -1,5 +1,5 @@
 //! fio's nbd engine on a served drive, in real time, beside the same job file in virtual time. It takes
-//! a minute and wants the machine for itself: slow (feature `slow`).
+//! a minute and wants the machine for itself: slow (`--ignored`).
 //!
 //! What else the machine does makes a served drive slower, never faster: a job that misses is run again,
 //! up to `NANDSCOPE_FIO_ATTEMPTS` (3) times. Every attempt is written to standard error.
@@ -129,10 +129,7 @@ fn attempts() -> u32 {
 }
 
 #[test]
-#[cfg_attr(
-    not(feature = "slow"),
-    ignore = "slow: seconds of real time for each job"
-)]
+#[ignore = "slow: seconds of real time for each job"]
 fn slow_fio_on_a_served_drive_sees_what_virtual_time_says() {
     if !have(&["fio"]) {
         return;

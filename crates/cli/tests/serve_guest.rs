@@ -1,5 +1,5 @@
 //! A Debian kernel in QEMU with a served card as its disk, by vhost-user. It is slow (a minute
-//! where there is no KVM), and runs with the feature `slow`.
+//! where there is no KVM), and runs with `--ignored`.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![cfg(target_os = "linux")]
@@ -13,7 +13,7 @@ use std::path::Path;
 use support::Folder;
 
 #[test]
-#[cfg_attr(not(feature = "slow"), ignore = "slow: boots a kernel")]
+#[ignore = "slow: boots a kernel"]
 fn slow_a_guest_uses_the_card_as_its_disk() {
     let tools = ["qemu-system-x86_64", "apt-get", "dpkg-deb", "mke2fs"];
     if !cfg!(target_arch = "x86_64") || !have(&tools) {

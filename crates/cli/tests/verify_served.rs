@@ -240,11 +240,8 @@ fn verify_is_five_times_as_fast_as_f3probe_on_a_quick_card() {
 
 /// At the speed of the card; f3probe takes two to six minutes each time.
 #[test]
-#[cfg_attr(
-    not(feature = "slow"),
-    ignore = "takes a quarter of an hour; runs with the feature `slow`"
-)]
-fn verify_is_five_times_as_fast_as_f3probe_beside_it() {
+#[ignore = "slow: a quarter of an hour"]
+fn slow_verify_is_five_times_as_fast_as_f3probe_beside_it() {
     if !can_mount() || !have(&["f3probe", "losetup"]) {
         return;
     }

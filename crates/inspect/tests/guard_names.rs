@@ -38,8 +38,8 @@ fn other_names_lead_nowhere() {
 }
 
 /// Every way there is. What a machine may lack: device mapper, RAID, LVM, FAT, the tools for EROFS.
-#[cfg(feature = "slow")]
 #[test]
+#[ignore = "slow: a hundred names"]
 fn slow_every_other_name_leads_nowhere() {
     let (gone, cannot) = go("every_other_name_leads_nowhere", ways::all());
     println!(

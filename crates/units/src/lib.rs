@@ -7,11 +7,8 @@
 
 mod bytes;
 mod nanos;
-<<<<<<< HEAD
 mod printable;
-=======
 pub mod random;
->>>>>>> fffadfa (Keep random generators in one file of units)
 mod rate;
 mod text;
 

@@ -426,8 +426,8 @@ mod tests {
 
     /// Journals and states that were changed at random: what is accepted is as it was written, or
     /// ends earlier, as after a kill; what is refused is left as it was.
-    #[cfg(feature = "slow")]
     #[test]
+    #[ignore = "slow: thousands of files"]
     fn slow_changed_files_are_recovered_or_left_as_they_were() {
         let rounds = std::env::var("NANDSCOPE_MUTATIONS");
         let rounds: u64 = rounds.map_or(20_000, |text| text.parse().unwrap());
