@@ -140,6 +140,11 @@ impl Subject {
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let chosen = Chosen::of(&arguments.chosen)?;
     let kernel = kernel::find(arguments.kernel.as_deref())?;
+    if !nandscope_kernel::confine::is_supported() {
+        console.note(
+            "this system has no Landlock: what runs in the kernel can change every file that you can change",
+        );
+    }
     let host = arguments.host.as_deref();
     let subjects: Vec<Subject> = arguments
         .targets

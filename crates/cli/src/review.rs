@@ -83,7 +83,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let folder = arguments
         .output
         .clone()
-        .unwrap_or_else(|| PathBuf::from(format!("review-{}", spec.profile.device.name)));
+        .unwrap_or_else(|| default_folder(&spec.profile.device.name));
     let _made = output::check_folder(&folder)?;
     let place = Place::look(
         Some(folder.join(steps::IN_FOLDER)),
@@ -209,6 +209,11 @@ fn conduct(
     })
 }
 
+/// The folder of a report where none is named: in the current folder, whatever a profile calls its device.
+fn default_folder(name: &str) -> PathBuf {
+    PathBuf::from(format!("review-{}", name.replace(['/', '\0'], "-")))
+}
+
 /// The review of a file or block device.
 #[cfg(target_os = "linux")]
 fn review_real(
@@ -232,7 +237,7 @@ fn review_real(
     let folder = arguments
         .output
         .clone()
-        .unwrap_or_else(|| PathBuf::from(format!("review-{name}")));
+        .unwrap_or_else(|| default_folder(&name));
     let _made = output::check_folder(&folder)?;
     let place = Place::look(
         Some(folder.join(steps::IN_FOLDER)),

@@ -45,6 +45,46 @@ fn every_command_is_explained() {
     }
 }
 
+/// The crates of this project that a manifest names under `[dependencies]`.
+fn dependencies(manifest: &str) -> Vec<String> {
+    let section = manifest.split("\n[dependencies]\n").nth(1).unwrap_or("");
+    let section = section.split("\n[").next().unwrap();
+    let names = section
+        .lines()
+        .filter_map(|line| line.strip_prefix("nandscope-"));
+    let names = names.map(|rest| rest.split('.').next().unwrap().to_string());
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn the_map_shows_how_crates_depend_on_each_other() {
+    let text = document("ARCHITECTURE.md");
+    let map = text.split("```text\n").nth(1).unwrap();
+    let map = map.split("```").next().unwrap();
+    let mut above = Vec::new();
+    for line in map.lines() {
+        let (name, uses) = line.split_once('→').unwrap();
+        let name = name.trim().to_string();
+        let uses: Vec<&str> = uses.split_whitespace().collect();
+        let manifest = document(&format!("crates/{name}/Cargo.toml"));
+        assert_eq!(dependencies(&manifest), uses, "{name}");
+        above.push(name);
+        for used in uses {
+            assert!(!above.iter().any(|n| n == used), "{used} is not below");
+        }
+    }
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut all: Vec<String> = std::fs::read_dir(crates)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    all.sort();
+    above.sort();
+    assert_eq!(above, all);
+}
+
 #[test]
 fn links_between_documents_lead_somewhere() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

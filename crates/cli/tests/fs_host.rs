@@ -238,7 +238,7 @@ fn slow_the_folders_of_a_run_go_with_it_or_with_the_next() {
         linux: linux.to_str().unwrap().to_string(),
     };
     // To the whole group, as a terminal does it, and to the process alone.
-    for (signal, group) in [("INT", "-"), ("TERM", "")] {
+    for (signal, group) in [("INT", "-"), ("TERM", ""), ("HUP", "-")] {
         let mut child = spinning.start();
         let to = format!("{group}{}", child.id());
         let sent = Command::new("kill")

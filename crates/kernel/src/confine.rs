@@ -73,6 +73,15 @@ pub fn spawn(mut command: Command, writable: &[&Path]) -> io::Result<(Child, Kee
     Ok((child, keeper))
 }
 
+/// Whether the system can confine processes.
+pub fn is_supported() -> bool {
+    Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_all(ABI::V1))
+        .and_then(|ruleset| ruleset.create())
+        .is_ok()
+}
+
 /// Restricts this thread; whether the system does anything about it.
 fn restrict(writable: &[PathBuf]) -> io::Result<bool> {
     let open = |path: &Path| {

@@ -5,8 +5,8 @@ use super::{Arguments, document, exit, open, store, write};
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupt;
-use crate::output;
 use crate::run::progress::Line;
+use nandscope_files::Access;
 use nandscope_infer::verify::{Full, Medium, Pass, Verdict, VerifyError, full_step};
 use nandscope_measure::result::Notice;
 use std::path::Path;
@@ -48,8 +48,8 @@ pub fn run(arguments: &Arguments, console: &Console) -> Result<Exit, Failure> {
         };
         line.show(Some(state.share()), what.to_string());
         let text = serde_json::to_vec(state).map_err(|e| VerifyError::Journal(e.into()))?;
-        output::write(&place, &text)
-            .map_err(|e| VerifyError::Journal(std::io::Error::other(e.text)))
+        nandscope_files::write(&place, &text, Access::Owner)
+            .map_err(|e| VerifyError::Journal(e.into_io()))
     });
     line.clear();
     match done {

@@ -67,17 +67,9 @@ pub fn journal_folder(given: Option<&Path>) -> Option<PathBuf> {
     folder.canonicalize().ok()
 }
 
-/// The XDG state folder, or `/var/lib` where nobody has a home.
+/// The state folder of the user, made if it is missing.
 fn folder() -> Result<PathBuf, Failure> {
-    let set = |name: &str| {
-        std::env::var_os(name)
-            .filter(|v| !v.is_empty())
-            .map(PathBuf::from)
-    };
-    let state = set("XDG_STATE_HOME").or_else(|| set("HOME").map(|home| home.join(".local/state")));
-    let folder = state
-        .unwrap_or_else(|| PathBuf::from("/var/lib"))
-        .join("nandscope");
+    let folder = crate::state_folder::path();
     std::fs::create_dir_all(&folder).map_err(|e| {
         Failure::file(format!(
             "cannot make {} for the journal: {e}; name a file by --journal",
