@@ -13,6 +13,7 @@ use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use support::{Client, Serving, export, go, request};
 
@@ -93,6 +94,7 @@ fn a_client_that_goes_in_the_middle_of_a_write() {
 /// than the limits allow, others are served, and in the end it gets everything, in order.
 #[test]
 fn a_slow_reader() {
+    let _alone = MEASURING.lock();
     let serving = Serving::start(export(), FAST);
     let mut slow = serving.client(true);
     let mut honest = serving.client(true);
@@ -119,6 +121,9 @@ fn a_slow_reader() {
     }
     sending.join().unwrap();
 }
+
+/// Tests that measure the memory of this process run one at a time.
+static MEASURING: Mutex<()> = Mutex::new(());
 
 /// Bytes of this process in memory, where the system tells.
 fn resident() -> Option<u64> {
@@ -186,6 +191,7 @@ fn the_silent_lock_nobody_out() {
 /// of others are served at once, and a large one gets room when a half has had its time.
 #[test]
 fn halves_of_writes_take_bounded_memory() {
+    let _alone = MEASURING.lock();
     let serving = Serving::start(export(), FAST);
     let mut honest = serving.client(true);
     let before = resident();

@@ -111,7 +111,11 @@ impl<'a> OnTerminal<'a> {
         let shell = wait_for("shell", || child_of(script.id()));
         let process = wait_for("command", || {
             let command = child_of(child_of(shell)?);
-            command.filter(|process| has_signal(*process, "SigCgt", INT))
+            command.filter(|process| {
+                [INT, HUP]
+                    .iter()
+                    .all(|s| has_signal(*process, "SigCgt", *s))
+            })
         });
         OnTerminal {
             folder,

@@ -175,9 +175,10 @@ mod tests {
         profile.nand.blocks_per_plane = 64;
         profile.nand.factory_bad_percent = 0.0;
         profile.device.capacity_bytes = 40 << 22;
-        let mut card = profile.card.clone().expect("a card");
+        let card = profile.card.as_mut().expect("a card");
         card.wear_spread_cycles = wear_spread_cycles;
         card.wear_batch_aus = 8;
+        let card = card.clone();
         let host = library::host("direct").expect("in the library");
         let host = host.host_profile().expect("valid");
         let mut d = AuDevice::new(&profile, &card, &host, 1).expect("attaches");

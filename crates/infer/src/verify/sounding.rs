@@ -301,6 +301,10 @@ fn repeat<M: Medium>(
     let mut order = written.to_vec();
     let sums = std::mem::take(&mut sounding.sums);
     let mut others: Vec<(u64, u32)> = sums.into_iter().collect();
+    // The first that was read of a block may differ from all that is read of it later.
+    let witnesses = work.journal.witnesses().iter();
+    let unwritten = witnesses.filter(|w| work.journal.original(w.place).is_none());
+    others.extend(unwritten.map(|w| (w.place, w.sum)));
     sounding.read_again = others.len() as u64;
     for _ in 0..repeats {
         work.shuffle(&mut order);
