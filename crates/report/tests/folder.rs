@@ -101,7 +101,7 @@ fn a_report_is_replaced_whole_and_a_failure_names_the_file() {
     assert!(
         std::fs::read_to_string(&page)
             .unwrap()
-            .starts_with("<!DOCTYPE")
+            .starts_with("<!doctype")
     );
     assert_eq!(written, all_files(&folder.0));
     std::fs::remove_file(&page).unwrap();
