@@ -15,8 +15,8 @@ mod entry;
 mod keeping;
 mod replay;
 
-use entry::{ENTRY, HEAD, Spot, head};
-pub use entry::{Entry, Held};
+pub use entry::{ENTRY, Entry, Held};
+use entry::{HEAD, Spot, head};
 pub use keeping::Journals;
 pub(crate) use keeping::Keeping;
 use nandscope_files::{Access, WriteError, create_new};
