@@ -6,9 +6,10 @@
 mod support;
 
 use nandscope_infer::verify::{
-    Finding, Journal, JournalError, Options, Progress, Restored, Salt, Since, Subject, Verdict,
-    VerifyError, restore, verify,
+    Behaviour, Finding, Journal, JournalError, Medium, MediumError, Options, Progress, Restored,
+    Salt, Since, Stage, Subject, Verdict, VerifyError, restore, verify,
 };
+use nandscope_units::Nanos;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use support::troubled::{Trouble, Troubled};
@@ -431,4 +432,105 @@ fn a_device_that_takes_no_writes_is_failing_and_not_a_fake_that_ends_at_nothing(
             assert_eq!(back, !round.path().exists(), "{trouble:?} {after}");
         }
     }
+}
+
+/// Loses what is written to some blocks of its upper half, and refuses writes there as long as `refuses` says so.
+struct Half {
+    device: Device,
+    refuses: std::rc::Rc<std::cell::Cell<bool>>,
+}
+
+impl Half {
+    fn loses(place: u64) -> bool {
+        place >= CLAIMS / 2 && (place % 4 != 1 || place + 1 == CLAIMS)
+    }
+}
+
+impl Medium for Half {
+    fn blocks(&self) -> u64 {
+        CLAIMS
+    }
+
+    fn block_bytes(&self) -> usize {
+        512
+    }
+
+    fn read(&mut self, first: u64, into: &mut [u8]) -> Result<(), MediumError> {
+        self.device.read(first, into)?;
+        for (place, block) in (first..).zip(into.chunks_mut(512)) {
+            if Half::loses(place) {
+                block.fill(0);
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, first: u64, data: &[u8]) -> Result<(), MediumError> {
+        if self.refuses.get() && first >= CLAIMS / 2 {
+            return Err(MediumError::Failed("input/output error".into()));
+        }
+        for (place, block) in (first..).zip(data.chunks(512)) {
+            if !Half::loses(place) {
+                self.device.write(place, block)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn settle(&mut self) -> Result<(), MediumError> {
+        self.device.settle()
+    }
+
+    fn now(&self) -> Nanos {
+        self.device.now()
+    }
+}
+
+#[test]
+fn a_real_block_behind_a_false_end_keeps_the_journal_until_its_data_is_back() {
+    let folder = Folder::new();
+    let path = folder.0.join("journal");
+    let refuses = std::rc::Rc::new(std::cell::Cell::new(false));
+    let mut half = Half {
+        device: Device::new(CLAIMS, Fault::None, 4),
+        refuses: refuses.clone(),
+    };
+    let before = half.device.snapshot();
+    let mut journal = Journal::create(&path, subject(), Salt([9; 16])).unwrap();
+    let finding = verify(
+        &mut half,
+        &mut journal,
+        &Options::default(),
+        &|| false,
+        &mut |stage, _, _| refuses.set(stage == Stage::Restoring),
+    );
+    let finding = finding.unwrap();
+    assert_eq!(finding.behaviour, Some(Behaviour::Drop), "{finding:?}");
+    let changed = half.device.changed(&before);
+    assert!(!changed.is_empty(), "{finding:?}");
+    for place in &changed {
+        assert!(finding.restored.lost.contains(place), "{place}");
+    }
+    assert!(journal.close(&finding.restored).unwrap().is_some());
+    refuses.set(false);
+    let mut journal = Journal::open(&path).unwrap();
+    restore(&mut half, &mut journal, Since::LeftBehind).unwrap();
+    assert!(half.device.changed(&before).is_empty());
+}
+
+#[test]
+fn an_upper_part_that_turns_read_only_in_silence_keeps_the_journal() {
+    // It takes the first stamp, and nothing afterwards.
+    let real = CLAIMS / 2;
+    let mut round = Round::new(6, Fault::First { real }, Trouble::Removed);
+    let mut journal = Journal::create(&round.path(), subject(), Salt([6; 16])).unwrap();
+    let device = &mut round.troubled;
+    let options = Options::default();
+    let finding = verify(device, &mut journal, &options, &|| false, &mut |_, _, _| {}).unwrap();
+    let stamped = |place: &u64| round.troubled.device.now_in(*place).starts_with(&[6; 16]);
+    let stamped: Vec<u64> = journal.places().into_iter().filter(stamped).collect();
+    assert!(stamped.len() > 300, "{}", stamped.len());
+    assert_eq!(finding.restored.missing_blocks(), stamped);
+    assert!(round.changed().is_empty());
+    assert!(journal.close(&finding.restored).unwrap().is_some());
 }

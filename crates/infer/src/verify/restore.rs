@@ -114,6 +114,7 @@ pub(super) fn restore_below<M: Medium>(
     let batches = journal.batches().len();
     back.all_of(journal, 1..batches)?;
     back.damaged(journal)?;
+    back.beyond(journal, 1..batches)?;
     if since == Since::LeftBehind {
         // A stamp in a block that has no record: a part of the journal is missing.
         let places = stamped_places(journal, back.medium.blocks());
@@ -130,9 +131,7 @@ pub(super) fn restore_below<M: Medium>(
         back.restored.lost.extend(first);
     } else {
         back.all_of(journal, 0..batches.min(1))?;
-    }
-    if end != u64::MAX {
-        back.beyond(journal)?;
+        back.beyond(journal, 0..batches.min(1))?;
     }
     let mut restored = back.restored;
     for list in [&mut restored.lost, &mut restored.foreign] {
@@ -162,26 +161,41 @@ impl<M: Medium> Back<'_, M> {
         if batches.is_empty() {
             return Ok(());
         }
-        let lost_before = self.restored.lost.len();
-        let taken = batches.len();
-        let batches: Vec<&[Original]> = journal.batches().skip(batches.start).take(taken).collect();
-        let mut best = usize::MAX;
-        for round in 1..=ROUNDS_MAX {
-            self.restored.lost.truncate(lost_before);
+        let batches = part_of(journal, batches);
+        self.in_rounds(|back| {
             for batch in batches.iter().rev() {
-                self.batch(journal, batch)?;
+                back.batch(journal, batch)?;
             }
-            let settled = self.medium.settle();
-            self.restored.unsettled = !self.passing(settled)?;
-            let lost = self.lost(journal, &batches)?;
+            back.settle()?;
+            let lost = back.lost(journal, &batches)?;
+            Ok(Round { lost, stuck: false })
+        })
+    }
+
+    /// Repeats a round until everything is back, or nothing more gets better.
+    fn in_rounds(
+        &mut self,
+        mut round: impl FnMut(&mut Self) -> Result<Round, MediumError>,
+    ) -> Result<(), MediumError> {
+        let lost_before = self.restored.lost.len();
+        let mut best = usize::MAX;
+        for number in 1..=ROUNDS_MAX {
+            let Round { lost, stuck } = round(self)?;
             let better = lost.len() < best;
             best = best.min(lost.len());
+            let back = lost.is_empty() && !self.restored.unsettled;
+            self.restored.lost.truncate(lost_before);
             self.restored.lost.extend(lost);
-            let back = best == 0 && !self.restored.unsettled;
-            if back || round >= ROUNDS && !better {
+            if back || stuck || number >= ROUNDS && !better {
                 break;
             }
         }
+        Ok(())
+    }
+
+    fn settle(&mut self) -> Result<(), MediumError> {
+        let settled = self.medium.settle();
+        self.restored.unsettled = !self.passing(settled)?;
         Ok(())
     }
 
@@ -199,21 +213,35 @@ impl<M: Medium> Back<'_, M> {
     fn batch(&mut self, journal: &Contents, batch: &[Original]) -> Result<(), MediumError> {
         let mut batch: Vec<&Original> = batch.iter().filter(|o| o.place < self.end).collect();
         batch.sort_by_key(|original| original.place);
-        for run in batch.chunk_by(|a, b| a.place + 1 == b.place) {
+        self.write_some(&batch, |back, original, there| {
+            back.goes_back(journal, original, there)
+        })?;
+        Ok(())
+    }
+
+    /// Writes those of some blocks, in ascending order, that are chosen by what they hold; gives those that the
+    /// device did not take.
+    fn write_some(
+        &mut self,
+        blocks: &[&Original],
+        mut chosen: impl FnMut(&mut Self, &Original, Option<&[u8]>) -> bool,
+    ) -> Result<BTreeSet<u64>, MediumError> {
+        let mut refused = BTreeSet::new();
+        for run in blocks.chunk_by(|a, b| a.place + 1 == b.place) {
             let contents = contents_of(self.medium, run)?;
             let back = run.iter().zip(&contents);
             let back: Vec<bool> = back
-                .map(|(original, there)| self.goes_back(journal, original, there.as_deref()))
+                .map(|(original, there)| chosen(self, original, there.as_deref()))
                 .collect();
             let mut at = 0;
             for part in back.chunk_by(|a, b| a == b) {
                 if part[0] {
-                    self.write(&run[at..at + part.len()])?;
+                    self.write(&run[at..at + part.len()], &mut refused)?;
                 }
                 at += part.len();
             }
         }
-        Ok(())
+        Ok(refused)
     }
 
     /// Whether a block is written, given what it holds.
@@ -265,29 +293,52 @@ impl<M: Medium> Back<'_, M> {
         Ok(lost)
     }
 
-    /// From the end on: a block that still holds its stamp, now that others were written, may hold its data as well.
-    fn beyond(&mut self, journal: &Contents) -> Result<(), MediumError> {
-        let end = self.end;
-        let beyond = journal.originals().iter().filter(|o| o.place >= end);
-        for original in beyond {
-            let run = [original];
-            let stamped = |there: &Option<Vec<u8>>| {
-                there.as_ref().is_none_or(|there| {
-                    *there != original.contents && is_ours(there, original, journal.salt())
-                })
-            };
-            let there = contents_of(self.medium, &run)?;
-            if there.iter().any(stamped) {
-                self.restored.written += 1;
-                self.write(&run)?;
-                if contents_of(self.medium, &run)?.contains(&None) {
-                    self.restored.lost.push(original.place);
+    /// From the end on: a block that still holds its stamp, now that others were written, is real, and may hold its
+    /// data as well. One that does not take it back is lost.
+    fn beyond(
+        &mut self,
+        journal: &Contents,
+        batches: std::ops::Range<usize>,
+    ) -> Result<(), MediumError> {
+        let salt = journal.salt();
+        let batches = part_of(journal, batches).into_iter().flatten();
+        // What held a stamp before is another name of a block that has its own contents again.
+        let beyond = batches.filter(|o| o.place >= self.end && !is_stamp(&o.contents, salt));
+        let mut beyond: Vec<&Original> = beyond.collect();
+        beyond.sort_by_key(|original| original.place);
+        if beyond.is_empty() {
+            return Ok(());
+        }
+        let stamped = |original: &Original, there: &[u8]| {
+            there != original.contents && is_ours(there, original, salt)
+        };
+        self.in_rounds(|back| {
+            let mut written = 0;
+            let refused = back.write_some(&beyond, |back, original, there| {
+                let goes = there.is_none_or(|there| stamped(original, there));
+                back.restored.written += u32::from(goes);
+                written += usize::from(goes);
+                goes
+            })?;
+            back.settle()?;
+            let (mut lost, mut unreadable) = (Vec::new(), false);
+            for run in beyond.chunk_by(|a, b| a.place + 1 == b.place) {
+                for (original, there) in run.iter().zip(contents_of(back.medium, run)?) {
+                    let holds_stamp = there.as_ref().is_some_and(|t| stamped(original, t));
+                    back.stamps_left |= holds_stamp;
+                    unreadable |= there.is_none();
+                    let back_again = there.as_ref() == Some(&original.contents);
+                    let not_taken = refused.contains(&original.place) && !back_again;
+                    if holds_stamp || there.is_none() || not_taken {
+                        lost.push(original.place);
+                    }
                 }
             }
-        }
-        let settled = self.medium.settle();
-        self.restored.unsettled |= !self.passing(settled)?;
-        Ok(())
+            // A device that takes every write and changes nothing will not do so the next time either.
+            let failed = unreadable || !refused.is_empty() || back.restored.unsettled;
+            let stuck = !failed && lost.len() >= written;
+            Ok(Round { lost, stuck })
+        })
     }
 
     /// Records that cannot be read do no harm where the block was not written, or is back already.
@@ -306,8 +357,8 @@ impl<M: Medium> Back<'_, M> {
         Ok(())
     }
 
-    /// Writes neighbours at once, and one by one where that fails.
-    fn write(&mut self, run: &[&Original]) -> Result<(), MediumError> {
+    /// Writes neighbours at once, and one by one where that fails; notes those that fail then.
+    fn write(&mut self, run: &[&Original], refused: &mut BTreeSet<u64>) -> Result<(), MediumError> {
         for part in run.chunks(RUN) {
             let contents: Vec<u8> = part
                 .iter()
@@ -318,7 +369,9 @@ impl<M: Medium> Back<'_, M> {
             if !self.passing(written)? {
                 for original in part {
                     let written = self.medium.write(original.place, &original.contents);
-                    self.passing(written)?;
+                    if !self.passing(written)? {
+                        refused.insert(original.place);
+                    }
                 }
             }
         }
@@ -336,6 +389,19 @@ impl<M: Medium> Back<'_, M> {
             Err(gone @ MediumError::Gone(_)) => Err(gone),
         }
     }
+}
+
+/// What one round of putting back left.
+struct Round {
+    lost: Vec<u64>,
+    /// Whether another round would change nothing.
+    stuck: bool,
+}
+
+/// Some batches of a journal.
+fn part_of(journal: &Contents, batches: std::ops::Range<usize>) -> Vec<&[Original]> {
+    let taken = batches.len();
+    journal.batches().skip(batches.start).take(taken).collect()
 }
 
 fn is_stamp(contents: &[u8], salt: Salt) -> bool {
