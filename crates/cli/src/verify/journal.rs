@@ -5,8 +5,10 @@ use super::open::Target;
 use super::{Arguments, left, store};
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
-use nandscope_infer::verify::{Journal, JournalError, Restored, Since, VerifyError, restore};
-use std::path::Path;
+use nandscope_infer::verify::{
+    Journal, JournalError, Restored, Since, Subject, VerifyError, bears_stamps, restore,
+};
+use std::path::{Path, PathBuf};
 
 /// Begins the journal of a run.
 ///
@@ -17,10 +19,47 @@ pub fn begin(target: &Target, place: &Path) -> Result<Journal, Failure> {
         .map_err(|e| Failure::file(format!("the journal: {e}")))
 }
 
-/// Opens the journal that an earlier run of this device left.
+/// Where the journal of a device is: where it was said to be, or else in the state folder under the name of the device.
+/// In another reader the device has another name: where it holds stamps of a journal there, that is the one.
 ///
 /// # Errors
-/// Returns an error if the file is something else, which is left as it is, or belongs to another device.
+/// Returns an error if the state folder cannot be read, or the device goes away.
+pub fn find(arguments: &Arguments, target: &mut Target) -> Result<PathBuf, Failure> {
+    let place = store::journal_place(arguments.journal.as_deref(), &target.subject)?;
+    if arguments.journal.is_some() {
+        return Ok(place);
+    }
+    let mut others = Vec::new();
+    for path in store::journals()?.into_iter().filter(|p| *p != place) {
+        // What is no journal, or cannot be read, is that of nobody here.
+        let journal = Journal::open(&path).ok();
+        others.extend(journal.filter(|j| same_size(j.subject(), &target.subject)));
+    }
+    if others.is_empty() {
+        return Ok(place);
+    }
+    // What has the name of the device goes first, but may be the journal of another one in the same reader.
+    let own = Journal::open(&place).ok();
+    let own = own.filter(|j| same_size(j.subject(), &target.subject));
+    for journal in own.into_iter().chain(others) {
+        let stamped = bears_stamps(&mut target.medium, &journal)
+            .map_err(|e| Failure::file(format!("{}: {e}", arguments.target)))?;
+        if stamped {
+            return Ok(journal.path().to_path_buf());
+        }
+    }
+    Ok(place)
+}
+
+/// Model and serial number are often those of the reader: contents prove which device it is.
+fn same_size(one: &Subject, other: &Subject) -> bool {
+    (one.blocks, one.block_bytes) == (other.blocks, other.block_bytes)
+}
+
+/// Opens the journal that an earlier run of this device left. Whether it is this device, its contents say.
+///
+/// # Errors
+/// Returns an error if the file is something else, which is left as it is, or belongs to a device of another size.
 pub fn open(target: &Target, place: &Path) -> Result<Journal, Failure> {
     let shown = place.display();
     let journal = Journal::open(place).map_err(|error| match error {
@@ -33,10 +72,15 @@ pub fn open(target: &Target, place: &Path) -> Result<Journal, Failure> {
             "{shown} is {error}; it is left as it is: name another file with --journal, or move it away"
         )),
     })?;
-    if *journal.subject() != target.subject {
+    let subject = journal.subject();
+    if !same_size(subject, &target.subject) {
         return Err(Failure::usage(format!(
-            "the journal {shown} belongs to another device ({}); name another file with --journal, or put that device in",
-            journal.subject().identity
+            "the journal {shown} belongs to another device ({}, {} blocks of {} bytes; this one has {} of {}); name another file with --journal, or put that device in",
+            subject.identity,
+            subject.blocks,
+            subject.block_bytes,
+            target.subject.blocks,
+            target.subject.block_bytes
         )));
     }
     Ok(journal)
@@ -45,7 +89,8 @@ pub fn open(target: &Target, place: &Path) -> Result<Journal, Failure> {
 /// Puts back what an earlier run left, if it left anything.
 ///
 /// # Errors
-/// Returns an error if the file is no journal of this device, or not all of the data is back.
+/// Returns an error if the file is no journal of this device, or not all of the data is back; with --restore also if
+/// there is none.
 pub fn put_back(
     arguments: &Arguments,
     target: &mut Target,
@@ -53,7 +98,10 @@ pub fn put_back(
     console: &Console,
 ) -> Result<(), Failure> {
     match std::fs::symlink_metadata(place) {
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound && !arguments.restore => return Ok(()),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            return Err(none_found(arguments, place));
+        }
         _ => {}
     }
     let mut journal = open(target, place)?;
@@ -68,6 +116,20 @@ pub fn put_back(
         Some(failure) => Err(failure),
         None => Ok(()),
     }
+}
+
+/// Nothing can be put back, which is not the same as that everything is.
+fn none_found(arguments: &Arguments, place: &Path) -> Failure {
+    let place = place.display();
+    Failure::file(if arguments.journal.is_some() {
+        format!(
+            "no journal found at {place}, and nothing was put back; name the journal of the run with --journal"
+        )
+    } else {
+        format!(
+            "no journal of this device found (neither {place} nor another one beside it), and nothing was put back; if another user made the run, or it was made with --journal, name its journal with --journal"
+        )
+    })
 }
 
 /// Puts back what a journal has, which was left behind.
@@ -104,6 +166,24 @@ pub fn close(
         ))
     })?;
     Ok(kept.map(|journal| not_back(arguments, journal.path(), &missing(restored))))
+}
+
+/// How a run ends whose journal was closed and whose verdict was told: what became of the data goes before the verdict,
+/// and a report that cannot be written hides neither.
+///
+/// # Errors
+/// Returns an error if either of them is one.
+pub fn first(
+    closed: Result<Option<Failure>, Failure>,
+    told: Result<Exit, Failure>,
+) -> Result<Exit, Failure> {
+    let Some(mut failure) = closed.map_or_else(Some, |unrestored| unrestored) else {
+        return told;
+    };
+    if let Err(output) = told {
+        failure.text.push_str(&format!("\n{}", output.text));
+    }
+    Err(failure)
 }
 
 /// Why a run did not come to its end; the journal goes where the data is back.
@@ -196,10 +276,12 @@ fn ranges(blocks: &[u64]) -> String {
 
 /// The journal is kept: which command restores, and what to do about a contact.
 pub fn not_back(arguments: &Arguments, place: &Path, why: &str) -> Failure {
-    let mut command = format!("nandscope verify {} --restore", arguments.target);
-    if arguments.journal.is_some() {
-        command.push_str(&format!(" --journal {}", place.display()));
-    }
+    // With the name of the journal it works in another reader and for another user as well.
+    let command = format!(
+        "nandscope verify {} --restore --journal {}",
+        arguments.target,
+        place.display()
+    );
     Failure::new(
         Exit::Unrestored,
         format!(
@@ -212,6 +294,19 @@ pub fn not_back(arguments: &Arguments, place: &Path, why: &str) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_report_that_cannot_be_written_does_not_hide_that_the_data_is_not_back() {
+        let kept = || Failure::new(Exit::Unrestored, "repeat it");
+        let full = || Failure::file("no space left");
+        let ended = first(Ok(Some(kept())), Err(full())).unwrap_err();
+        assert_eq!(ended.exit, Exit::Unrestored);
+        assert_eq!(ended.text, "repeat it\nno space left");
+        assert_eq!(first(Ok(Some(kept())), Ok(Exit::Fake)), Err(kept()));
+        assert_eq!(first(Ok(None), Err(full())), Err(full()));
+        assert_eq!(first(Ok(None), Ok(Exit::Fake)), Ok(Exit::Fake));
+        assert_eq!(first(Err(full()), Ok(Exit::Fake)), Err(full()));
+    }
 
     #[test]
     fn neighbours_are_shown_as_ranges() {

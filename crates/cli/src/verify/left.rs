@@ -127,8 +127,8 @@ pub fn check(
     let restored = journal::restore_left(arguments, target, &mut journal)?;
     let doubted = restored.unrecognized.as_ref();
     let another = doubted.is_some_and(|evidence| !evidence.testimony.is_convincing());
-    let unrestored = journal::close(arguments, journal, &restored)?;
-    if let Some(failure) = unrestored.as_ref().filter(|_| another) {
+    let closed = journal::close(arguments, journal, &restored);
+    if let (Ok(Some(failure)), true) = (&closed, another) {
         // What another device holds is no verdict on this one.
         return Err(failure.clone());
     }
@@ -138,9 +138,11 @@ pub fn check(
     document
         .steps
         .push(kept_step(&kept, &summary, target.subject.block_bytes));
-    let json = serde_json::to_string_pretty(&summary).map_err(Failure::internal)?;
-    super::write(arguments, &document, &json, console)?;
-    unrestored.map_or(Ok(exit(summary.verdict)), Err)
+    let told = serde_json::to_string_pretty(&summary)
+        .map_err(Failure::internal)
+        .and_then(|json| super::write(arguments, &document, &json, console))
+        .map(|()| exit(summary.verdict));
+    journal::first(closed, told)
 }
 
 fn read(journal: &Path) -> Result<Left, Failure> {

@@ -93,7 +93,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     }
     let interrupt = Interrupt::listen()?;
     let mut target = open::open(&arguments, console)?;
-    let place = store::journal_place(arguments.journal.as_deref(), &target.subject)?;
+    let place = journal::find(&arguments, &mut target)?;
     if arguments.after_power_cycle {
         return left::check(&arguments, &mut target, &place, &interrupt, console);
     }
@@ -130,16 +130,15 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         Ok(finding) => finding,
         Err(error) => return Err(journal::ended(&arguments, error, journal)),
     };
-    let unrestored = if finding.left.is_empty() {
-        journal::close(&arguments, journal, &finding.restored)?
+    let closed = if finding.left.is_empty() {
+        journal::close(&arguments, journal, &finding.restored)
     } else {
-        left::write_down(&journal, &finding.left, console)?;
-        None
+        left::write_down(&journal, &finding.left, console).map(|()| None)
     };
     let marks = target.registers.as_ref();
     let marks = marks.map(|r| marks_of(r, &target)).unwrap_or_default();
-    let exit = tell(&arguments, &target, &finding, &marks, started, console)?;
-    unrestored.map_or(Ok(exit), Err)
+    let told = tell(&arguments, &target, &finding, &marks, started, console);
+    journal::first(closed, told)
 }
 
 fn marks_of(registers: &nandscope_inspect::registers::Registers, target: &Target) -> Vec<Mark> {

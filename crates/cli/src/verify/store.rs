@@ -30,6 +30,25 @@ pub fn full_place(given: Option<&Path>, subject: &Subject) -> Result<PathBuf, Fa
     }
 }
 
+/// All journals in the state folder of the user, by name.
+///
+/// # Errors
+/// Where the folder cannot be made or read.
+pub fn journals() -> Result<Vec<PathBuf>, Failure> {
+    let folder = folder()?;
+    let unread =
+        |e: std::io::Error| Failure::file(format!("cannot read {}: {e}", folder.display()));
+    let mut journals = Vec::new();
+    for entry in std::fs::read_dir(&folder).map_err(unread)? {
+        let path = entry.map_err(unread)?.path();
+        if path.extension().is_some_and(|e| e == "journal") {
+            journals.push(path);
+        }
+    }
+    journals.sort();
+    Ok(journals)
+}
+
 /// What says which stamps stand on a device whose data is in that journal.
 pub fn left_place(journal: &Path) -> PathBuf {
     let mut name = journal.as_os_str().to_os_string();

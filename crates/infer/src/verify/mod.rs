@@ -29,7 +29,7 @@ pub use journal::{Contents, DamagedRecord, Journal, JournalError, Original, Prog
 pub use left::{Kept, LeftStamp, check_left};
 pub use medium::{Medium, MediumError};
 pub use places::{BLOCKS_MIN, Places};
-pub use recognize::Evidence;
+pub use recognize::{Evidence, bears_stamps};
 pub use restore::{Restored, Since, restore};
 pub use sounding::{Alias, Reading, Sounding};
 pub use stamp::{Salt, Seen, judge, read_stamp, write_stamp};

@@ -101,6 +101,15 @@ impl fmt::Display for Evidence {
     }
 }
 
+/// Whether a device holds a stamp of a journal, so that it is the one it was written for, whatever it is called here.
+/// Nothing is written.
+///
+/// # Errors
+/// Returns an error if the device is gone.
+pub fn bears_stamps<M: Medium>(medium: &mut M, journal: &Contents) -> Result<bool, MediumError> {
+    Ok(Evidence::gather(medium, journal)?.stamps > 0)
+}
+
 /// Where the first pass of a run with the salt of this journal writes.
 pub(super) fn stamped_places(journal: &Contents, blocks: u64) -> BTreeSet<u64> {
     let places = Places::new(blocks, Options::default().cache);
