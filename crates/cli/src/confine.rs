@@ -55,6 +55,7 @@ impl Confine {
 
     /// Confines this thread, as far as the kernel can. Returns whether it could.
     pub fn enforce(self) -> bool {
+        crate::memory::remember();
         #[cfg(target_os = "linux")]
         return rules::enforce(&self);
         #[cfg(not(target_os = "linux"))]

@@ -6,6 +6,7 @@ use nandscope_device::memory_estimate;
 use nandscope_device::profile::Profile;
 use nandscope_units::Bytes;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// A bound on what the process can still take.
 #[derive(Debug, PartialEq, Eq)]
@@ -31,9 +32,19 @@ pub fn check(name: &str, profile: &Profile) -> Result<(), Failure> {
     }
 }
 
-/// Bytes of memory that this process can still take; `None` where nobody says.
+/// What was left before the process was confined.
+static BEFORE: OnceLock<Option<u64>> = OnceLock::new();
+
+/// Bytes of memory that this process can still take; `None` where nobody says. A confined process cannot
+/// read the limits, and is told what [`remember`] read.
 pub fn left() -> Option<u64> {
-    smallest_limit().map(|limit| limit.left)
+    let now = smallest_limit().map(|limit| limit.left);
+    now.or_else(|| BEFORE.get().copied().flatten())
+}
+
+/// Reads the limits for a process that will be confined.
+pub fn remember() {
+    BEFORE.get_or_init(|| smallest_limit().map(|limit| limit.left));
 }
 
 fn refusal(name: &str, needed: u64, limit: &Limit) -> String {

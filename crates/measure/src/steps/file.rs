@@ -75,12 +75,25 @@ impl Journal {
             expected: VecDeque::new(),
         };
         lock(&journal.file, path)?;
-        let text = serde_json::to_vec(head).map_err(|e| io_error("write", path, e.into()))?;
-        let bytes = sealed([(HEAD, &text[..]); 2]);
-        journal.next = 2;
-        journal.put(&bytes).map_err(failed("write"))?;
-        sync_folder(path).map_err(failed("sync the folder of"))?;
-        Ok(journal)
+        let begun = journal.begin(head);
+        if begun.is_err() {
+            // A journal without a head would stand in the way of the next run. This one is ours: nobody
+            // else could lock it. The first error is the one to report.
+            let _ = std::fs::remove_file(path);
+        }
+        begun.map(|()| journal)
+    }
+
+    /// Writes the head.
+    fn begin(&mut self, head: &Head) -> Result<(), JournalError> {
+        let text = serde_json::to_vec(head).map_err(io::Error::from);
+        let written = text.and_then(|text| {
+            self.next = 2;
+            self.put(&sealed([(HEAD, &text[..]); 2]))
+        });
+        written.map_err(|source| io_error("write", &self.path, source))?;
+        let synced = sync_folder(&self.path);
+        synced.map_err(|source| io_error("sync the folder of", &self.path, source))
     }
 
     /// Opens a journal that is there, and reads it.
