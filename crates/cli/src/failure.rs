@@ -56,6 +56,8 @@ pub struct Failure {
     pub text: String,
     /// The text shows the place in the source already and stands for itself.
     pub rendered: bool,
+    /// What was to be written is on a disk all the same, elsewhere or without what is made of it.
+    pub saved: bool,
 }
 
 impl Failure {
@@ -65,6 +67,7 @@ impl Failure {
             exit,
             text: text.to_string(),
             rendered: false,
+            saved: false,
         }
     }
 
@@ -89,7 +92,14 @@ impl Failure {
             exit: Exit::Usage,
             text,
             rendered: true,
+            saved: false,
         }
+    }
+
+    /// The same, of something that is on a disk all the same.
+    pub fn but_saved(mut self) -> Self {
+        self.saved = true;
+        self
     }
 }
 

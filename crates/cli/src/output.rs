@@ -143,7 +143,7 @@ pub fn write_report(document: &ResultDocument, folder: &Path) -> Result<Vec<Path
             "\nthe result is whole: make its report with `nandscope report {} -o DIR`",
             folder.join("result.json").display()
         ));
-        failure
+        failure.but_saved()
     })
 }
 

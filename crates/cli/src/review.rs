@@ -190,6 +190,8 @@ fn conduct(
     let written = output::write_report(&document, folder).map(drop);
     let resumable = match written {
         Ok(()) => watch.keeper.finish(document.complete),
+        // A whole result leaves nothing to recover; an incomplete one can still be resumed where it was.
+        Err(ref failure) if failure.saved && document.complete => watch.keeper.finish(true),
         Err(_) => None,
     };
     output::show(&document, folder, written, console)?;

@@ -259,7 +259,13 @@ impl<S: Subject> Session<S> {
         // The summary comes last: a reader that goes away early must not cost the result.
         let kept = self.write(arguments);
         let is_written = kept.iter().all(|(_, written)| written.is_ok());
-        let resumable = match is_written {
+        let is_saved = kept.iter().all(|(_, written)| match written {
+            Ok(()) => true,
+            Err(failure) => failure.saved,
+        });
+        // A whole result leaves nothing to recover; an incomplete one can still be resumed where it was.
+        let is_whole = is_saved && self.document.complete;
+        let resumable = match is_written || is_whole {
             true => self.keeper.finish(self.document.complete),
             false => None,
         };
