@@ -174,13 +174,11 @@ fn stores_are_for_their_owner_alone() {
     let folder = Folder::new("outputs-private");
     let serve = ["serve", &tiny(), "--nbd", "unix:s", "--store", "card"];
     let child = start(&folder, &serve);
-    support::signals::wait_for("socket", || folder.0.join("s").exists().then_some(()));
     let files = ["card", "card.device", "card.journal.0"];
     for name in files {
-        let mode = fs::metadata(folder.0.join(name))
-            .unwrap()
-            .permissions()
-            .mode();
+        let file = folder.0.join(name);
+        let about = support::signals::wait_for(name, || fs::metadata(&file).ok());
+        let mode = about.permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{name}");
     }
     end(child, "INT").succeeds();
