@@ -250,7 +250,7 @@ fn missing(restored: &Restored) -> String {
     if restored.unsettled {
         parts.push("the device does not confirm that it has what was written".to_string());
     }
-    if let Some(error) = &restored.error {
+    if let Some(error) = &restored.errors.first {
         parts.push(format!("an operation failed: {error}"));
     }
     parts.join("; ")

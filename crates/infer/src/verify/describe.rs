@@ -36,7 +36,7 @@ pub struct Summary {
     pub lost_blocks: u64,
     /// Whether every block was read back and is as it was.
     pub data_restored: bool,
-    /// Operations that failed before the data was put back.
+    /// Operations that failed, those included by which the data was put back.
     pub io_errors: u32,
     /// Bytes read.
     pub read_bytes: u64,
@@ -129,6 +129,11 @@ fn reasons(finding: &Finding) -> Vec<String> {
                     .to_string(),
             );
         }
+    } else if !finding.stamped_before.is_empty() && sounding.is_clean() {
+        reasons.push(format!(
+            "{} blocks held the stamp of another block before they were written: the device answers with stale contents, or blocks share their memory",
+            finding.stamped_before.len()
+        ));
     } else if finding.wrong_places.is_empty() && sounding.is_clean() {
         reasons.push(format!(
             "{} stamps all over the device were right, and none came up elsewhere",

@@ -27,8 +27,6 @@ pub struct Kept {
     pub readings: Vec<Reading>,
     /// Blocks that gave other answers when they were read again.
     pub unstable: Vec<u64>,
-    /// Whether a block that could not be read was read later.
-    pub recovered: bool,
     /// The device's time that it took.
     pub elapsed: Nanos,
 }
@@ -75,9 +73,6 @@ pub fn check_left<M: Medium>(
             }
         }
     }
-    for reading in kept.readings.iter().filter(|r| r.seen.failed()) {
-        kept.recovered |= !work.look(reading.place)?.failed();
-    }
     kept.unstable.sort_unstable();
     kept.unstable.dedup();
     kept.elapsed = work.medium.now().saturating_sub(began);
@@ -99,9 +94,9 @@ impl Kept {
             };
         };
         let behind = &self.readings[first..];
-        let gone = |r: &&Reading| r.seen == Seen::Foreign || r.seen.failed();
-        if self.recovered || self.readings.iter().all(|r| r.seen.failed()) {
-            // A contact, a cable or a reader.
+        let gone = |r: &&Reading| r.seen == Seen::Foreign;
+        if self.readings.iter().any(|r| r.seen.failed()) {
+            // A contact, a cable or a reader, or what may be read again another day: no proof of anything.
             return Verdict::Failing;
         }
         let many = behind.iter().filter(gone).count() as f64 >= GONE * behind.len() as f64;

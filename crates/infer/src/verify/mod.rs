@@ -86,7 +86,8 @@ pub fn verify<M: Medium>(
         )));
     }
     let began = medium.now();
-    let witnesses = witness::read_witnesses(medium, journal.salt());
+    let mut errors = IoErrors::default();
+    let witnesses = witness::read_witnesses(medium, journal.salt(), &mut errors);
     let witnesses = witnesses.map_err(|e| VerifyError::Gone(e.to_string()))?;
     journal.bind(&witnesses)?;
     let mut work = Work::new(medium, journal, stop, tell);
@@ -97,8 +98,12 @@ pub fn verify<M: Medium>(
     if let Err(error @ (VerifyError::Gone(_) | VerifyError::Unfit(_))) = examined {
         return Err(error);
     }
-    let errors = std::mem::take(&mut work.errors);
-    let examined = examined.map(|finding| finding.concluded(errors));
+    let errors = errors.and(std::mem::take(&mut work.errors));
+    let stamped_before = std::mem::take(&mut work.stamped_before);
+    let examined = examined.map(|finding| Finding {
+        stamped_before: stamped_before.into_iter().collect(),
+        ..finding.concluded(errors)
+    });
     if let Ok(finding) = &examined
         && options.leave
         && finding.verdict() == Verdict::Genuine
@@ -134,6 +139,8 @@ pub fn verify<M: Medium>(
         block_bytes,
         written,
         read_bytes,
+        // A device that fails while its data is put back fails.
+        errors: finding.errors.and(restored.errors.clone()),
         restored,
         elapsed: medium.now().saturating_sub(began),
         ..finding

@@ -10,6 +10,7 @@ use super::restore::{contents_of, is_ours};
 use super::sounding::sample_places;
 use super::stamp::Salt;
 use super::witness::Testimony;
+use super::work::IoErrors;
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -41,7 +42,7 @@ impl Evidence {
         let mut originals: Vec<_> = journal.originals().iter().collect();
         originals.sort_by_key(|original| original.place);
         for run in originals.chunk_by(|a, b| a.place + 1 == b.place) {
-            let contents = contents_of(medium, run)?;
+            let contents = contents_of(medium, run, &mut IoErrors::default())?;
             for (original, there) in run.iter().zip(contents) {
                 evidence.blocks += 1;
                 let count = match there {

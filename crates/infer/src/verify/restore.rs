@@ -7,6 +7,7 @@ use super::journal::{Contents, Journal, Original, Progress};
 use super::medium::{Medium, MediumError};
 use super::recognize::{Evidence, stamped, stamped_places};
 use super::stamp::{Salt, Seen, judge, read_stamp, write_stamp};
+use super::work::IoErrors;
 use std::collections::{BTreeSet, HashSet};
 
 /// What became of the data.
@@ -30,8 +31,8 @@ pub struct Restored {
     pub unrecorded: Vec<u64>,
     /// Why nothing was put back: the device is not known to be the one of the journal.
     pub unrecognized: Option<Evidence>,
-    /// The last operation that failed, in words.
-    pub error: Option<String>,
+    /// Operations that failed, those included that were repeated and then succeeded.
+    pub errors: IoErrors,
     /// The device did not confirm that it has what was written.
     pub unsettled: bool,
 }
@@ -133,6 +134,7 @@ pub(super) fn restore_below<M: Medium>(
         back.all_of(journal, 0..batches.min(1))?;
         back.beyond(journal, 0..batches.min(1))?;
     }
+    back.stamps_put_back(journal)?;
     let mut restored = back.restored;
     for list in [&mut restored.lost, &mut restored.foreign] {
         list.sort_unstable();
@@ -195,7 +197,7 @@ impl<M: Medium> Back<'_, M> {
 
     fn settle(&mut self) -> Result<(), MediumError> {
         let settled = self.medium.settle();
-        self.restored.unsettled = !self.passing(settled)?;
+        self.restored.unsettled = !self.passing(settled, |e| &mut e.flushes)?;
         Ok(())
     }
 
@@ -228,7 +230,7 @@ impl<M: Medium> Back<'_, M> {
     ) -> Result<BTreeSet<u64>, MediumError> {
         let mut refused = BTreeSet::new();
         for run in blocks.chunk_by(|a, b| a.place + 1 == b.place) {
-            let contents = contents_of(self.medium, run)?;
+            let contents = contents_of(self.medium, run, &mut self.restored.errors)?;
             let back = run.iter().zip(&contents);
             let back: Vec<bool> = back
                 .map(|(original, there)| chosen(self, original, there.as_deref()))
@@ -280,7 +282,7 @@ impl<M: Medium> Back<'_, M> {
         let mut lost = Vec::new();
         self.stamps_left = false;
         for run in expected.chunk_by(|a, b| a.place + 1 == b.place) {
-            let contents = contents_of(self.medium, run)?;
+            let contents = contents_of(self.medium, run, &mut self.restored.errors)?;
             for (original, there) in run.iter().zip(contents) {
                 if there.as_ref() == Some(&original.contents) {
                     continue;
@@ -323,7 +325,10 @@ impl<M: Medium> Back<'_, M> {
             back.settle()?;
             let (mut lost, mut unreadable) = (Vec::new(), false);
             for run in beyond.chunk_by(|a, b| a.place + 1 == b.place) {
-                for (original, there) in run.iter().zip(contents_of(back.medium, run)?) {
+                for (original, there) in
+                    run.iter()
+                        .zip(contents_of(back.medium, run, &mut back.restored.errors)?)
+                {
                     let holds_stamp = there.as_ref().is_some_and(|t| stamped(original, t));
                     back.stamps_left |= holds_stamp;
                     unreadable |= there.is_none();
@@ -341,6 +346,25 @@ impl<M: Medium> Back<'_, M> {
         })
     }
 
+    /// Blocks that held a stamp before they were written down: those that are other names have the contents of another
+    /// block by now. The others have lost theirs.
+    fn stamps_put_back(&mut self, journal: &Contents) -> Result<(), MediumError> {
+        let salt = journal.salt();
+        let originals = journal.originals().iter();
+        for original in originals.filter(|o| is_stamp(&o.contents, salt)) {
+            let there = contents_of(self.medium, &[original], &mut self.restored.errors)?;
+            let lost = |there: &Option<Vec<u8>>| {
+                there
+                    .as_ref()
+                    .is_none_or(|there| there.starts_with(&salt.0))
+            };
+            if there.iter().any(lost) {
+                self.restored.lost.push(original.place);
+            }
+        }
+        Ok(())
+    }
+
     /// Records that cannot be read do no harm where the block was not written, or is back already.
     fn damaged(&mut self, journal: &Contents) -> Result<(), MediumError> {
         let mut block = vec![0; self.medium.block_bytes()];
@@ -350,7 +374,7 @@ impl<M: Medium> Back<'_, M> {
                 continue;
             };
             let read = self.medium.read(place, &mut block);
-            if !self.passing(read)? || crc32fast::hash(&block) != sum {
+            if !self.passing(read, |e| &mut e.reads)? || crc32fast::hash(&block) != sum {
                 self.restored.damaged.push(place);
             }
         }
@@ -366,10 +390,10 @@ impl<M: Medium> Back<'_, M> {
                 .collect();
             // A part has a first block, since chunks are never empty.
             let written = self.medium.write(part[0].place, &contents);
-            if !self.passing(written)? {
+            if !self.passing(written, |e| &mut e.writes)? {
                 for original in part {
                     let written = self.medium.write(original.place, &original.contents);
-                    if !self.passing(written)? {
+                    if !self.passing(written, |e| &mut e.writes)? {
                         refused.insert(original.place);
                     }
                 }
@@ -379,15 +403,12 @@ impl<M: Medium> Back<'_, M> {
     }
 
     /// An operation that fails by itself is no reason to leave the others out.
-    fn passing(&mut self, done: Result<(), MediumError>) -> Result<bool, MediumError> {
-        match done {
-            Ok(()) => Ok(true),
-            Err(MediumError::Failed(why)) => {
-                self.restored.error = Some(why);
-                Ok(false)
-            }
-            Err(gone @ MediumError::Gone(_)) => Err(gone),
-        }
+    fn passing(
+        &mut self,
+        done: Result<(), MediumError>,
+        count: fn(&mut IoErrors) -> &mut u32,
+    ) -> Result<bool, MediumError> {
+        self.restored.errors.passing(done, count)
     }
 }
 
@@ -438,15 +459,14 @@ pub(super) fn is_ours(there: &[u8], original: &Original, salt: Salt) -> bool {
 pub(super) fn contents_of<M: Medium>(
     medium: &mut M,
     run: &[&Original],
+    errors: &mut IoErrors,
 ) -> Result<Vec<Option<Vec<u8>>>, MediumError> {
     let size = medium.block_bytes();
     let Some(first) = run.first() else {
         return Ok(Vec::new());
     };
-    let read = |medium: &mut M, place: u64, into: &mut [u8]| match medium.read(place, into) {
-        Ok(()) => Ok(true),
-        Err(MediumError::Failed(_)) => Ok(false),
-        Err(gone @ MediumError::Gone(_)) => Err(gone),
+    let mut read = |medium: &mut M, place: u64, into: &mut [u8]| {
+        errors.passing(medium.read(place, into), |e| &mut e.reads)
     };
     let mut contents = Vec::with_capacity(run.len());
     for (part, place) in run.chunks(RUN).zip((first.place..).step_by(RUN)) {

@@ -61,11 +61,13 @@ pub struct Finding {
     pub sounding: Sounding,
     /// Blocks whose stamps were not right.
     pub wrong_places: Vec<u64>,
+    /// Blocks that held a stamp of another one before they were written.
+    pub stamped_before: Vec<u64>,
     /// Blocks written, those put back not counted.
     pub written: u32,
     /// Bytes read.
     pub read_bytes: u64,
-    /// Operations that failed before the data was put back.
+    /// Operations that failed, those included by which the data was put back.
     pub errors: IoErrors,
     /// What became of the data.
     pub restored: Restored,
@@ -90,6 +92,7 @@ impl Finding {
             behaviour: None,
             sounding,
             wrong_places: Vec::new(),
+            stamped_before: Vec::new(),
             written: 0,
             read_bytes: 0,
             errors: IoErrors::default(),
@@ -235,6 +238,8 @@ impl Finding {
             Verdict::Suspicious
         } else if !self.sounding.is_clean() {
             Verdict::Failing
+        } else if !self.stamped_before.is_empty() {
+            Verdict::Suspicious
         } else {
             Verdict::Genuine
         }

@@ -4,6 +4,7 @@
 use super::journal::Contents;
 use super::medium::{Medium, MediumError};
 use super::stamp::{Salt, splitmix};
+use super::work::IoErrors;
 use std::collections::BTreeSet;
 
 /// A block that is not written, and what it held.
@@ -64,13 +65,14 @@ impl Witness {
     }
 }
 
-/// Reads the witnesses of a device; blocks that cannot be read are left out.
+/// Reads the witnesses of a device; blocks that cannot be read are left out, and counted.
 ///
 /// # Errors
 /// Returns an error if the device is gone.
 pub(super) fn read_witnesses<M: Medium>(
     medium: &mut M,
     salt: Salt,
+    errors: &mut IoErrors,
 ) -> Result<Vec<Witness>, MediumError> {
     let blocks = medium.blocks().max(1);
     let mut state = crc32fast::hash(&salt.0).into();
@@ -83,10 +85,9 @@ pub(super) fn read_witnesses<M: Medium>(
     let mut block = vec![0; medium.block_bytes()];
     let mut witnesses = Vec::new();
     for place in places {
-        match medium.read(place, &mut block) {
-            Ok(()) => witnesses.push(Witness::of(place, &block)),
-            Err(MediumError::Failed(_)) => {}
-            Err(gone @ MediumError::Gone(_)) => return Err(gone),
+        let read = medium.read(place, &mut block);
+        if errors.passing(read, |e| &mut e.reads)? {
+            witnesses.push(Witness::of(place, &block));
         }
     }
     Ok(witnesses)

@@ -71,6 +71,33 @@ impl IoErrors {
         self.all() == 0
     }
 
+    /// Counts an operation that failed by itself; false then.
+    pub(super) fn passing(
+        &mut self,
+        done: Result<(), MediumError>,
+        count: fn(&mut Self) -> &mut u32,
+    ) -> Result<bool, MediumError> {
+        match done {
+            Ok(()) => Ok(true),
+            Err(MediumError::Failed(why)) => {
+                *count(self) += 1;
+                self.first.get_or_insert(why);
+                Ok(false)
+            }
+            Err(gone @ MediumError::Gone(_)) => Err(gone),
+        }
+    }
+
+    /// These and later ones.
+    pub(super) fn and(self, later: IoErrors) -> Self {
+        IoErrors {
+            reads: self.reads + later.reads,
+            writes: self.writes + later.writes,
+            flushes: self.flushes + later.flushes,
+            first: self.first.or(later.first),
+        }
+    }
+
     /// All of them.
     pub fn all(&self) -> u32 {
         self.reads + self.writes + self.flushes
@@ -84,6 +111,9 @@ pub(crate) struct Work<'a, M: Medium> {
     pub(crate) read_bytes: u64,
     /// Blocks whose contents could not be read, and which are therefore not written.
     pub(crate) unreadable: BTreeSet<u64>,
+    /// Blocks that held a stamp of the run before they were stamped: other names of stamped ones, unless the device
+    /// answered with something stale.
+    pub(crate) stamped_before: BTreeSet<u64>,
     /// Blocks whose latest stamp was answered with an error.
     refused: BTreeSet<u64>,
     pub(crate) errors: IoErrors,
@@ -110,6 +140,7 @@ impl<'a, M: Medium> Work<'a, M> {
             written: 0,
             read_bytes: 0,
             unreadable: BTreeSet::new(),
+            stamped_before: BTreeSet::new(),
             refused: BTreeSet::new(),
             errors: IoErrors::default(),
             generations: BTreeMap::new(),
@@ -163,7 +194,31 @@ impl<'a, M: Medium> Work<'a, M> {
                 }
             }
         }
+        self.look_again_at_stamps(&mut batch)?;
         Ok(self.journal.append(batch)?)
+    }
+
+    /// Reads those of some blocks once more that hold a stamp of the run before they were stamped: a bridge may have
+    /// answered with what it had been given last, which would be taken for their data.
+    fn look_again_at_stamps(&mut self, batch: &mut Vec<Original>) -> Result<(), VerifyError> {
+        let salt = self.salt();
+        let stamped = |o: &&mut Original| read_stamp(&o.contents, salt).is_some();
+        if !batch.iter_mut().any(|o| stamped(&o)) {
+            return Ok(());
+        }
+        self.settle()?;
+        for original in batch.iter_mut().filter(stamped) {
+            self.stamped_before.insert(original.place);
+            match self.read(original.place)? {
+                true => original.contents.clone_from(&self.block),
+                false => {
+                    self.unreadable.insert(original.place);
+                }
+            }
+        }
+        // What cannot be read is not known, and is not written.
+        batch.retain(|original| !self.unreadable.contains(&original.place));
+        Ok(())
     }
 
     /// Brings neighbouring blocks into the journal with one read.
@@ -192,6 +247,7 @@ impl<'a, M: Medium> Work<'a, M> {
                 contents: contents.to_vec(),
             }));
         }
+        self.look_again_at_stamps(&mut batch)?;
         self.journal.append(batch)?;
         self.keep(&singly)
     }
