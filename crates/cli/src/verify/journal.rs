@@ -177,7 +177,7 @@ pub fn first(
     closed: Result<Option<Failure>, Failure>,
     told: Result<Exit, Failure>,
 ) -> Result<Exit, Failure> {
-    let Some(mut failure) = closed.map_or_else(Some, |unrestored| unrestored) else {
+    let Some(mut failure) = closed.unwrap_or_else(Some) else {
         return told;
     };
     if let Err(output) = told {
