@@ -170,7 +170,7 @@ fn on_real(
         Access::Write
     };
     let outputs: Vec<PathBuf> = output.into_iter().cloned().collect();
-    let mut opened = real::open_real(name, access, &arguments.real, &outputs, interrupt)?;
+    let mut opened = real::open_real(name, access, &arguments.real, &outputs, false, interrupt)?;
     let load = Load {
         depth: 64,
         largest: 512 << 10,

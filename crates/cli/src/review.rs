@@ -246,6 +246,11 @@ fn review_real(
         arguments.resume,
         console,
     )?;
+    let known = match path.is_dir() {
+        true => arguments.asked().and("target", &arguments.target),
+        false => arguments.real.asked(&arguments.target, arguments.asked()),
+    };
+    place.check(&known)?;
     let interrupt = Interrupt::listen()?;
     let access = nandscope_measure::real::Access::Write;
     if path.is_dir() {
@@ -257,6 +262,7 @@ fn review_real(
         access,
         &arguments.real,
         &outputs,
+        place.resumes(),
         &interrupt,
     )?;
     let mut environment = real.environment();

@@ -115,11 +115,48 @@ impl Place {
         }
     }
 
+    /// Compares what of a command is known before its target is opened with what the run to go on with was
+    /// asked: to open a target may change it.
+    ///
+    /// # Errors
+    /// If that run was asked something else.
+    pub fn check(&self, asked: &Asked) -> Result<(), Failure> {
+        match &self.found {
+            Some((_, contents)) if self.resume => {
+                let mut all = contents.head.asked.clone();
+                all.extend(asked.0.clone());
+                self.same(contents, &all)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a run goes on, on a target as it was left.
+    #[cfg(target_os = "linux")]
+    pub fn resumes(&self) -> bool {
+        self.resume
+    }
+
+    fn same(&self, contents: &Contents, asked: &BTreeMap<String, String>) -> Result<(), Failure> {
+        let differences = contents.head.differences(asked);
+        if differences.is_empty() {
+            return Ok(());
+        }
+        Err(Failure::usage(format!(
+            "{} was written by another measurement: {}; give --resume the same command line, on the same device",
+            self.path.as_deref().unwrap_or(Path::new("")).display(),
+            differences.join("; ")
+        )))
+    }
+
     /// Binds the journal to what is asked; with `resume`, goes back to where the run can go on.
     ///
     /// # Errors
     /// If the run to go on with was asked something else.
     pub fn begin(self, asked: Asked) -> Result<Keeper, Failure> {
+        if let Some((_, contents)) = self.found.as_ref().filter(|_| self.resume) {
+            self.same(contents, &asked.0)?;
+        }
         let mut keeper = Keeper {
             path: self.path,
             asked: asked.0,
@@ -131,7 +168,7 @@ impl Place {
             earlier: None,
         };
         match self.found {
-            Some((journal, contents)) if self.resume => keeper.resume(journal, contents)?,
+            Some((journal, contents)) if self.resume => keeper.resume(journal, contents),
             found => keeper.stale = found.map(|(journal, _)| journal),
         }
         Ok(keeper)
@@ -212,15 +249,8 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    fn resume(&mut self, mut journal: Journal, contents: Contents) -> Result<(), Failure> {
+    fn resume(&mut self, mut journal: Journal, contents: Contents) {
         let shown = self.path.as_deref().unwrap_or(Path::new("")).display();
-        let differences = contents.head.differences(&self.asked);
-        if !differences.is_empty() {
-            return Err(Failure::usage(format!(
-                "{shown} was written by another measurement: {}; give --resume the same command line, on the same device",
-                differences.join("; ")
-            )));
-        }
         for damage in &contents.damages {
             self.console.note(&format!(
                 "{shown}: the last step was not written to its end; {} bytes are dropped",
@@ -250,7 +280,6 @@ impl Keeper {
             )),
         }
         self.journal = Some(journal);
-        Ok(())
     }
 
     /// Where an interrupted run goes on; nothing where it begins at the beginning.

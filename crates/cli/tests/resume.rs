@@ -310,6 +310,41 @@ fn what_cannot_be_resumed_is_refused_and_stays_as_it_is() {
     assert_eq!(folder.read("job.fio"), job(last));
 }
 
+/// A file of another size is another target: it is refused before it is opened, and so stays as it is.
+#[test]
+fn a_refused_resumption_leaves_the_target_as_it_is() {
+    let folder = Folder::new("resume-target");
+    folder.file("job.fio", &job("number_ios=100000\n"));
+    let run = |size: &'static str, more: &[&'static str]| {
+        let run = ["run", "job.fio", "./t.img", "-o", "r.json", "--size", size];
+        [&run[..], more].concat()
+    };
+    killed_after(&folder, &run("8m", &[]), "r.json.steps", 2);
+    let target = folder.0.join("t.img");
+    let before = std::fs::read(&target).unwrap();
+    let same = || assert!(std::fs::read(&target).unwrap() == before, "it was changed");
+    let ran = run_when_free(&folder, &run("4m", &["--resume"]));
+    ran.fails(2, &["capacity: was `8388608`, is `4194304`"]);
+    same();
+    let ran = run_when_free(&folder, &run("16m", &["--resume", "--seed", "5"]));
+    ran.fails(2, &["seed: was `1`, is `5`"]);
+    same();
+    // Neither is a file that is not as it was left brought to the size of the run, nor a missing one made.
+    let moved = folder.0.join("moved.img");
+    std::fs::rename(&target, &moved).unwrap();
+    let ran = folder.run(&run("8m", &["--resume"]));
+    ran.fails(3, &["there is no ./t.img any more"]);
+    assert!(!target.exists());
+    std::fs::write(&target, "another file").unwrap();
+    let ran = folder.run(&run("8m", &["--resume"]));
+    ran.fails(2, &["t.img has 12 bytes, and --size says 8388608"]);
+    assert_eq!(folder.read("t.img"), "another file");
+    std::fs::rename(&moved, &target).unwrap();
+    let ran = folder.run(&run("8m", &[]));
+    ran.fails(2, &["--resume"]);
+    same();
+}
+
 #[test]
 fn after_ctrl_c_a_run_can_go_on_or_begin_again() {
     let folder = Folder::new("resume-interrupted");

@@ -88,6 +88,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let _made = check_outputs(&arguments, &jobs, &text, console)?;
     let journal = arguments.output.as_deref().and_then(steps::beside);
     let place = Place::look(journal, arguments.resume, console)?;
+    place.check(&arguments.asked(&jobs))?;
     let interrupt = Interrupt::listen()?;
     if target::real::is_real(&arguments.target) {
         return run_real(&arguments, &jobs, &text, place, interrupt, console);
@@ -133,6 +134,8 @@ fn run_real(
     interrupt: Interrupt,
     console: &Console,
 ) -> Result<Exit, Failure> {
+    let known = arguments.asked(jobs);
+    place.check(&arguments.real.asked(&arguments.target, known))?;
     let access = plan::access(&jobs.jobs);
     let mut outputs: Vec<PathBuf> = Vec::new();
     outputs.extend(
@@ -149,6 +152,7 @@ fn run_real(
         access,
         &arguments.real,
         &outputs,
+        place.resumes(),
         &interrupt,
     )?;
     let setting = Setting {

@@ -90,7 +90,7 @@ impl Volume {
         let length = file
             .seek(SeekFrom::End(0))
             .map_err(|e| error("find the size of", e))?;
-        let capacity = Bytes(length - length % SECTOR_BYTES);
+        let capacity = Self::capacity_of(Bytes(length));
         if capacity == Bytes::ZERO {
             return Err(VolumeError::Empty(path.to_path_buf()));
         }
@@ -124,6 +124,11 @@ impl Volume {
     /// What it is open for.
     pub fn access(&self) -> Access {
         self.access
+    }
+
+    /// The capacity of something of this length: its whole sectors.
+    pub fn capacity_of(length: Bytes) -> Bytes {
+        Bytes(length.0 - length.0 % SECTOR_BYTES)
     }
 
     /// Addressable bytes; whole sectors.

@@ -96,6 +96,15 @@ impl RealArguments {
         }
     }
 
+    /// On what of a target of this name the result depends, as far as the command line says it.
+    pub fn asked(&self, name: &str, asked: Asked) -> Asked {
+        let asked = asked.here().and("target", name);
+        match self.size {
+            Some(size) => asked.and("capacity", Volume::capacity_of(size).0),
+            None => asked,
+        }
+    }
+
     fn options(&self) -> Options {
         Options {
             engine: match self.engine {
@@ -134,7 +143,7 @@ pub struct Real {
 }
 
 /// Opens a file or block device for measurement. The disks under the folders `outputs` are not
-/// written to.
+/// written to. Where a run is `resumed`, a file is taken as it is.
 ///
 /// # Errors
 /// Where there is none, it must not be written, or the system says no.
@@ -143,9 +152,11 @@ pub fn open_real(
     access: Access,
     arguments: &RealArguments,
     outputs: &[PathBuf],
+    resumed: bool,
     interrupt: &Interrupt,
 ) -> Result<Real, Failure> {
-    let opened = open::open(Path::new(name), access, arguments, outputs, interrupt)?;
+    let path = Path::new(name);
+    let opened = open::open(path, access, arguments, outputs, resumed, interrupt)?;
     let volume = Volume::new(&opened.path, opened.file, access).map_err(Failure::file)?;
     let roots = Roots::default();
     let around = conditions::gather(&roots, volume.path());

@@ -12,7 +12,8 @@ use nandscope_measure::real::{Access, fill_holes, holes};
 use nandscope_units::Bytes;
 use std::path::{Path, PathBuf};
 
-/// Opens a file or block device; gives what is to be said of it beside.
+/// Opens a file or block device; gives what is to be said of it beside. Where a run is `resumed`, a file
+/// is taken as it is: it is neither made nor brought to another size.
 ///
 /// # Errors
 /// Where there is none, the guard refuses it, or the system says no.
@@ -21,6 +22,7 @@ pub fn open(
     access: Access,
     arguments: &RealArguments,
     outputs: &[PathBuf],
+    resumed: bool,
     interrupt: &Interrupt,
 ) -> Result<Opened, Failure> {
     let guard = guard(outputs);
@@ -39,9 +41,16 @@ pub fn open(
         )));
     }
     if about.is_none() {
-        missing(name, arguments)?;
+        missing(name, arguments, resumed)?;
     }
-    let made = match (arguments.size, access) {
+    let size = match about.as_ref().filter(|_| resumed) {
+        Some(about) => {
+            as_it_is(name, Bytes(about.len()), arguments.size)?;
+            None
+        }
+        None => arguments.size,
+    };
+    let made = match (size, access) {
         (Some(size), _) => Some(make(&guard, name, size, interrupt)?),
         (None, Access::Write) if is_file => {
             let size = about.map_or(0, |about| about.len());
@@ -88,11 +97,16 @@ fn guard(outputs: &[PathBuf]) -> Guard {
 }
 
 /// There is nothing of that name: right only where a file is to be made.
-fn missing(name: &Path, arguments: &RealArguments) -> Result<(), Failure> {
+fn missing(name: &Path, arguments: &RealArguments, resumed: bool) -> Result<(), Failure> {
     let shown = name.display();
     if name.starts_with("/dev") {
         return Err(Failure::file(format!(
             "there is no device {shown}; check the name"
+        )));
+    }
+    if resumed {
+        return Err(Failure::file(format!(
+            "there is no {shown} any more; leave --resume out to begin at the beginning"
         )));
     }
     if arguments.size.is_none() {
@@ -101,6 +115,19 @@ fn missing(name: &Path, arguments: &RealArguments) -> Result<(), Failure> {
         )));
     }
     Ok(())
+}
+
+/// A run goes on in a file as it was left; a file of another size is none of that run.
+fn as_it_is(name: &Path, length: Bytes, size: Option<Bytes>) -> Result<(), Failure> {
+    match size {
+        Some(size) if size != length => Err(Failure::usage(format!(
+            "{} has {} bytes, and --size says {}; it is not as the interrupted run left it; leave --resume out to begin at the beginning",
+            name.display(),
+            length.0,
+            size.0
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Makes the file, or takes the one that was made before, and writes what of it was never written.
