@@ -39,7 +39,7 @@ pub(super) fn open(roots: &Roots, name: &Path, size: Bytes) -> Result<Opened, Re
             room.for_more(size).map_err(|reason| vec![reason])?;
             let file = rustix::fs::openat(folder, last, create, Mode::from(0o600));
             let file = File::from(file.map_err(|e| system(e.into()))?);
-            lock(&file)?;
+            lock_alone(&file)?;
             let marked = marker::set(&file, folder, last, size);
             let marked = marked.map_err(|e| vec![Reason::Unmarked(e.to_string())])?;
             notes.extend(marked.note());
@@ -68,13 +68,9 @@ pub(super) fn open(roots: &Roots, name: &Path, size: Bytes) -> Result<Opened, Re
 /// What forbids to write a file that is there; it is not opened for writing.
 pub(super) fn judge(roots: &Roots, name: &Path) -> Reasons {
     let judged = Spot::find(name).and_then(|spot| examine(roots, &spot));
-    let held = |looked_at: &Examined| {
-        let shared = FlockOperation::NonBlockingLockShared;
-        rustix::fs::flock(&looked_at.file, shared).is_err()
-    };
+    let shared = FlockOperation::NonBlockingLockShared;
     match judged {
-        Ok(looked_at) if held(&looked_at) => vec![Reason::Held],
-        Ok(_) => Vec::new(),
+        Ok(looked_at) => lock(&looked_at.file, shared).err().into_iter().collect(),
         Err(reasons) => reasons,
     }
 }
@@ -147,7 +143,12 @@ fn examine(roots: &Roots, spot: &Spot) -> Result<Examined, Reasons> {
     reasons.extend(in_use(&machine, id));
     let above = machine.loops_over(Behind::File(id));
     reasons.extend(above.map(|l| Reason::BehindLoop(l.name.clone())));
-    reasons.extend(super::block::unknown(&machine));
+    let unknown = super::block::unknown(&machine);
+    // Whatever a loop device stands on it has open: a file that nobody else has open is behind none.
+    if !unknown.is_empty() && super::alone::is_alone(&file).is_err() {
+        let held = lock(&file, FlockOperation::NonBlockingLockShared).err();
+        reasons.extend(held.map_or(unknown, |reason| vec![reason]));
+    }
     if reasons.is_empty() {
         Ok(Examined { pinned, file })
     } else {
@@ -173,7 +174,7 @@ fn reopen(roots: &Roots, spot: &Spot) -> Result<File, Reasons> {
     let examined = examine(roots, spot)?;
     let file = examined.pinned.reopen(WRITE);
     let file = file.map_err(|e| vec![Reason::system(&spot.path(), &e)])?;
-    lock(&file)?;
+    lock_alone(&file)?;
     // Held from here on: what was true of the size is true now.
     match marker::read(&file, spot.folder.as_fd(), &spot.last) {
         Mark::Own => Ok(file),
@@ -182,9 +183,15 @@ fn reopen(roots: &Roots, spot: &Spot) -> Result<File, Reasons> {
 }
 
 /// Two measurements on one file would spoil each other.
-fn lock(file: &File) -> Result<(), Reasons> {
-    let alone = FlockOperation::NonBlockingLockExclusive;
-    rustix::fs::flock(file, alone).map_err(|_| vec![Reason::Held])
+fn lock(file: &File, how: FlockOperation) -> Result<(), Reason> {
+    rustix::fs::flock(file, how).map_err(|e| match e {
+        Errno::WOULDBLOCK => Reason::Held,
+        e => Reason::System(format!("cannot lock the file: {e}")),
+    })
+}
+
+fn lock_alone(file: &File) -> Result<(), Reasons> {
+    lock(file, FlockOperation::NonBlockingLockExclusive).map_err(|reason| vec![reason])
 }
 
 /// The room of a file system.

@@ -10,6 +10,7 @@
 //! The guard asks nobody: [`Unconfirmed`] has the question, and gives the descriptor away only
 //! for the right answer.
 
+mod alone;
 mod block;
 mod confirm;
 mod file;

@@ -39,8 +39,12 @@ pub(crate) enum Behind {
 }
 
 impl Behind {
-    /// What is at a path; `None` where nothing is, or where it may not be looked at.
+    /// What is at a path; `None` where nothing is, or where it may not be looked at. Only absolute paths
+    /// lead somewhere: the source of a mount may be a word (`overlay`, `none`), which names no file here.
     pub fn at(path: &Path) -> Option<Self> {
+        if !path.is_absolute() {
+            return None;
+        }
         let about = rustix::fs::stat(path).ok()?;
         Some(match FileType::from_raw_mode(about.st_mode) {
             FileType::BlockDevice => Behind::Device(DeviceNumber::from_raw(about.st_rdev)),
@@ -111,4 +115,18 @@ fn status(node: &Path, number: DeviceNumber) -> Result<status::Status, Errno> {
 fn by_path(path: &Path) -> Option<Behind> {
     let deleted = path.as_os_str().as_bytes().ends_with(b" (deleted)");
     (!deleted).then(|| Behind::at(path)).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_no_path() {
+        // Tests run in the folder of their crate.
+        let here = Path::new("Cargo.toml");
+        assert!(here.exists());
+        assert_eq!(Behind::at(here), None);
+        assert!(Behind::at(&here.canonicalize().unwrap()).is_some());
+    }
 }

@@ -147,3 +147,37 @@ fn a_loop_device_that_cannot_be_asked() {
     assert_eq!(found[0].rule(), "unknown-loop");
     std::fs::remove_dir_all(folder).unwrap();
 }
+
+/// Where a loop device cannot be asked, a file is refused only while somebody else has it open.
+#[test]
+fn a_file_that_only_we_have_open_is_behind_no_loop_device() {
+    let (roots, folder) = machine();
+    let place = folder.join("sys/block/loop7");
+    std::fs::create_dir_all(place.join("loop")).unwrap();
+    std::fs::write(place.join("dev"), "7:7\n").unwrap();
+    std::fs::create_dir_all(folder.join("proc/self")).unwrap();
+    std::fs::write(folder.join("proc/self/mountinfo"), "").unwrap();
+    std::fs::write(place.join("loop/backing_file"), "/out of/sight\n").unwrap();
+    let guard = crate::guard::Guard::new(roots.clone());
+    let path = folder.join("target");
+    let size = Bytes::mib(1);
+    drop(guard.open_file(&path, size).unwrap());
+    assert_eq!(guard.judge_file(&path), []);
+    drop(guard.open_file(&path, size).unwrap());
+    let rules = || {
+        let judged = guard.judge_file(&path);
+        assert_eq!(guard.open_file(&path, size).unwrap_err().reasons, judged);
+        judged.iter().map(Reason::rule).collect::<Vec<_>>()
+    };
+    for writable in [false, true] {
+        let mut options = std::fs::OpenOptions::new();
+        let other = options.read(true).write(writable).open(&path).unwrap();
+        assert_eq!(rules(), ["unknown-loop"], "{writable}");
+        drop(other);
+    }
+    let ours = guard.open_file(&path, size).unwrap();
+    assert_eq!(rules(), ["held"]);
+    drop(ours);
+    drop(guard.open_file(&path, size).unwrap());
+    std::fs::remove_dir_all(folder).unwrap();
+}
