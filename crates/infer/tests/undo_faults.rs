@@ -6,8 +6,8 @@
 mod support;
 
 use nandscope_infer::verify::{
-    Behaviour, Finding, Journal, JournalError, Medium, MediumError, Options, Progress, Restored,
-    Salt, Since, Stage, Subject, Verdict, VerifyError, restore, verify,
+    Behaviour, Finding, Journal, JournalError, Medium, MediumError, Options, Original, Progress,
+    Restored, Salt, Since, Stage, Subject, Verdict, VerifyError, restore, verify,
 };
 use nandscope_units::Nanos;
 use std::collections::BTreeMap;
@@ -618,6 +618,36 @@ fn an_error_while_the_data_is_put_back_or_before_the_first_stamp_is_failing() {
         );
         assert!(finding.restored.is_complete());
     }
+}
+
+#[test]
+fn a_run_that_ended_early_removes_its_journal_only_where_the_data_is_known_to_be_back() {
+    let folder = Folder::new();
+    let path = folder.0.join("journal");
+    let original = Original {
+        place: 5,
+        contents: vec![1; 512],
+    };
+    let mut journal = Journal::create(&path, subject(), Salt([3; 16])).unwrap();
+    journal.append(vec![original]).unwrap();
+    assert!(journal.end().unwrap().is_some() && path.exists());
+    std::fs::remove_file(&path).unwrap();
+    let journal = Journal::create(&path, subject(), Salt([3; 16])).unwrap();
+    assert!(journal.end().unwrap().is_none() && !path.exists());
+    let mut journal = Journal::create(&path, subject(), Salt([3; 16])).unwrap();
+    let mut device = Device::new(CLAIMS, Fault::None, 4);
+    let calls = std::cell::Cell::new(0);
+    let stop = || calls.replace(calls.get() + 1) > 200;
+    let options = Options::default();
+    let result = verify(
+        &mut device,
+        &mut journal,
+        &options,
+        &stop,
+        &mut |_, _, _| {},
+    );
+    assert!(matches!(result, Err(VerifyError::Stopped)));
+    assert!(device.writes > 0 && journal.end().unwrap().is_none() && !path.exists());
 }
 
 #[test]

@@ -208,9 +208,9 @@ pub fn ended(arguments: &Arguments, error: VerifyError, journal: Journal) -> Fai
             };
         }
     };
-    // The data is back, or nothing was written.
-    match journal.close(&Restored::default()) {
-        Ok(_) => Failure::new(exit, text),
+    match journal.end() {
+        Ok(None) => Failure::new(exit, text),
+        Ok(Some(_)) => not_back(arguments, &place, &text),
         Err(e) => Failure::file(format!(
             "{text}; {} cannot be removed: {e}",
             place.display()

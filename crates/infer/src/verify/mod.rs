@@ -71,7 +71,7 @@ impl Default for Options {
 ///
 /// # Errors
 /// Returns an error if it was interrupted or the journal could not be written (the data has been put back
-/// then), or if not all of the data is back: it has to be put back later, by [`restore`].
+/// then, and [`Journal::end`] goes by it), or if not all of the data is back: it has to be put back later, by [`restore`].
 pub fn verify<M: Medium>(
     medium: &mut M,
     journal: &mut Journal,
@@ -125,6 +125,7 @@ pub fn verify<M: Medium>(
     };
     let restored = restore_below(medium, journal, Since::Held, end);
     let restored = restored.map_err(|e| VerifyError::Gone(e.to_string()))?;
+    journal.remember(&restored);
     let finding = match examined {
         Ok(finding) => finding,
         Err(error) if restored.is_complete() => return Err(error),

@@ -108,6 +108,8 @@ pub struct Journal {
     contents: Contents,
     /// Whether an earlier record could not be written.
     broken: bool,
+    /// What became of the data when it was put back, if it was.
+    restored: Option<Restored>,
 }
 
 impl Deref for Journal {
@@ -131,6 +133,7 @@ impl Journal {
             path: path.to_path_buf(),
             contents: Contents::new(head),
             broken: false,
+            restored: None,
         })
     }
 
@@ -151,6 +154,7 @@ impl Journal {
             path: path.to_path_buf(),
             file,
             broken: false,
+            restored: None,
         })
     }
 
@@ -249,6 +253,23 @@ impl Journal {
         let _ = self.note(Progress::Restored);
         file::remove(&self.path, &self.file)?;
         Ok(None)
+    }
+
+    /// Keeps in mind what became of the data, for [`Journal::end`].
+    pub(super) fn remember(&mut self, restored: &Restored) {
+        self.restored = Some(restored.clone());
+    }
+
+    /// Ends the journal of a run that ended early: removes it if the run put everything back, or had written nothing,
+    /// and gives it back otherwise.
+    ///
+    /// # Errors
+    /// Returns an error if the file cannot be removed.
+    pub fn end(mut self) -> io::Result<Option<Self>> {
+        match self.restored.take() {
+            Some(restored) => self.close(&restored),
+            None => self.discard_empty(),
+        }
     }
 
     /// Removes a journal that has no block: nothing was written to the device. Gives it back otherwise.
