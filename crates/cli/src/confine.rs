@@ -128,10 +128,8 @@ mod rules {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
-    #![cfg(target_os = "linux")]
-
     use super::*;
     use std::fs;
     use std::io::{ErrorKind, Write};
