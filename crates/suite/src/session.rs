@@ -204,7 +204,14 @@ impl<'a, T: Target> Session<'a, T> {
         let Some(mut step) = self.step.take() else {
             return Ok(Flow::Stop);
         };
-        let mut part = self.run_part(phase, &step.title)?;
+        let mut part = match self.run_part(phase, &step.title) {
+            Ok(part) => part,
+            Err(e) => {
+                // What its other phases measured stays.
+                self.step = Some(step);
+                return Err(e);
+            }
+        };
         keep(&mut part);
         let flow = if part.incomplete.is_some() {
             Flow::Stop
@@ -328,9 +335,28 @@ impl<'a, T: Target> Session<'a, T> {
         }
     }
 
+    /// Whether there is anything that an error must not cost.
+    pub(crate) fn has_measured(&self) -> bool {
+        !self.document.steps.is_empty()
+            || self.step.as_ref().is_some_and(|step| !step.jobs.is_empty())
+    }
+
     /// The step under way.
     pub(crate) fn current(&self) -> Option<&StepResult> {
         self.step.as_ref()
+    }
+
+    /// Ends a procedure that cannot go on: what of the step under way was measured stays, marked as
+    /// incomplete.
+    pub(crate) fn break_off(&mut self, problem: &str) {
+        self.notices.push(Notice::new("error", problem));
+        if let Some(step) = self.step.as_mut() {
+            step.incomplete = Some(problem.to_string());
+        }
+        self.end_step();
+        let notices = std::mem::take(&mut self.notices);
+        self.document.notices.extend(notices);
+        self.document.complete = false;
     }
 
     /// Ends the step and adds it to the document.

@@ -195,7 +195,9 @@ fn carry_out<S: Subject>(
     }
     let keeper = place.begin(subject.asked(arguments.asked(jobs)))?;
     let mut session = Session::new(arguments, subject, keeper, interrupt)?;
-    session.run(jobs, setting)?;
+    if let Err(failure) = session.run(jobs, setting) {
+        session.break_off(failure)?;
+    }
     session.finish(arguments, setting.console)
 }
 

@@ -108,6 +108,20 @@ impl<S: Subject> Session<S> {
         Ok(())
     }
 
+    /// Takes an error that ended the run for its end, so that what was measured before is kept.
+    ///
+    /// # Errors
+    /// With the error, where nothing was measured.
+    pub fn break_off(&mut self, failure: Failure) -> Result<(), Failure> {
+        if self.document.steps.is_empty() {
+            return Err(failure);
+        }
+        let notice = Notice::new("error", failure.text.clone());
+        self.document.notices.push(notice);
+        self.ending = Ending::Failed(failure.text);
+        Ok(())
+    }
+
     /// `nandscope_fullness`: the device is filled before the group of the job.
     fn fill(&mut self, group: &[Job], setting: &Setting<'_>) -> Result<(), Failure> {
         let Some(percent) = group.iter().filter_map(|j| j.fullness_percent).max() else {
