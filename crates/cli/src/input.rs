@@ -15,14 +15,28 @@ use std::path::Path;
 const MOST_BYTES: u64 = 16 << 30;
 /// The same of what is no regular file, such as a pipe, and does not say how much will come.
 const MOST_OF_STREAM: u64 = 1 << 30;
-/// A file is read whole, and what is made of it takes about so many times its size.
-const MEMORY_PER_BYTE: u64 = 4;
+/// A text is read whole, and what is made of it takes about so many times its size.
+const MEMORY_OF_TEXT: u64 = 4;
+/// The same of a kept device or its journal, which is in memory as it is in the file.
+const MEMORY_OF_DEVICE: u64 = 2;
 
 /// The bytes of a file.
 ///
 /// # Errors
 /// Where there is none, or it cannot be read.
 pub fn bytes(path: &Path, what: &str) -> Result<Vec<u8>, Failure> {
+    read(path, what, MEMORY_OF_TEXT)
+}
+
+/// The bytes of a kept device or its journal, of which a device as large as the file is made.
+///
+/// # Errors
+/// As [`bytes`].
+pub fn device(path: &Path, what: &str) -> Result<Vec<u8>, Failure> {
+    read(path, what, MEMORY_OF_DEVICE)
+}
+
+fn read(path: &Path, what: &str, memory_per_byte: u64) -> Result<Vec<u8>, Failure> {
     let refuse = |e: std::io::Error| {
         let remedy = match e.kind() {
             ErrorKind::NotFound => "; check the name",
@@ -36,10 +50,13 @@ pub fn bytes(path: &Path, what: &str) -> Result<Vec<u8>, Failure> {
         ))
     };
     let about = std::fs::metadata(path).map_err(refuse)?;
-    let most = most_bytes(about.is_file());
+    let most = most_bytes(about.is_file(), memory::left(), memory_per_byte);
     let mut bytes = Vec::new();
     if about.len() <= most {
         let file = File::open(path).map_err(refuse)?;
+        // To grow step by step would take twice the memory. Where there is not so much, reading will say so.
+        let _ =
+            bytes.try_reserve_exact(usize::try_from(about.len()).unwrap_or(0).saturating_add(1));
         let read = file.take(most + 1).read_to_end(&mut bytes);
         read.map_err(refuse)?;
     }
@@ -53,9 +70,9 @@ pub fn bytes(path: &Path, what: &str) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-fn most_bytes(regular: bool) -> u64 {
+fn most_bytes(regular: bool, left: Option<u64>, memory_per_byte: u64) -> u64 {
     let most = if regular { MOST_BYTES } else { MOST_OF_STREAM };
-    memory::left().map_or(most, |left| most.min(left / MEMORY_PER_BYTE))
+    left.map_or(most, |left| most.min(left / memory_per_byte))
 }
 
 /// The text of a file.
@@ -102,4 +119,18 @@ fn of_fio(path: &Path, text: &str) -> Result<Option<ResultDocument>, Failure> {
         figures::add(step);
     }
     Ok(Some(document))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kept_device_may_take_half_of_the_memory_and_a_text_a_quarter() {
+        let left = Some(8 << 30);
+        assert_eq!(most_bytes(true, left, MEMORY_OF_DEVICE), 4 << 30);
+        assert_eq!(most_bytes(true, left, MEMORY_OF_TEXT), 2 << 30);
+        assert_eq!(most_bytes(false, left, MEMORY_OF_DEVICE), MOST_OF_STREAM);
+        assert_eq!(most_bytes(true, None, MEMORY_OF_TEXT), MOST_BYTES);
+    }
 }

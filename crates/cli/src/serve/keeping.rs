@@ -73,7 +73,7 @@ pub fn store_failure(error: StoreError) -> Failure {
 }
 
 fn read_state(state: &Path) -> Result<(Kept, Device), Failure> {
-    let bytes = input::bytes(state, "the kept device")?;
+    let bytes = input::device(state, "the kept device")?;
     Kept::read(&bytes).map_err(|what| Failure::usage(format!("{}: {what}", state.display())))
 }
 
@@ -91,7 +91,7 @@ fn journal_bytes(file: &Path) -> Result<Vec<u8>, Failure> {
             file.display()
         )));
     }
-    input::bytes(file, "the journal")
+    input::device(file, "the journal")
 }
 
 /// Where the last server of these contents did not come to its end: brings the state of the device

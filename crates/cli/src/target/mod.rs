@@ -92,7 +92,7 @@ fn reopen(
     host: Option<&str>,
     console: &Console,
 ) -> Result<(Simulated, Device), Failure> {
-    let bytes = input::bytes(file, "the kept device")?;
+    let bytes = input::device(file, "the kept device")?;
     let refuse = |what: String| Failure::usage(format!("{}: {what}", file.display()));
     let (kept, snapshot) = Kept::open(&bytes).map_err(refuse)?;
     let device_source = parse_device(kept.profile_file, kept.profile, console)?;
