@@ -349,13 +349,11 @@ impl<'a, T: Target> Session<'a, T> {
     /// Ends a procedure that cannot go on: what of the step under way was measured stays, marked as
     /// incomplete.
     pub(crate) fn break_off(&mut self, problem: &str) {
-        self.notices.push(Notice::new("error", problem));
         if let Some(step) = self.step.as_mut() {
             step.incomplete = Some(problem.to_string());
         }
         self.end_step();
-        let notices = std::mem::take(&mut self.notices);
-        self.document.notices.extend(notices);
+        self.document.notices.push(Notice::new("error", problem));
         self.document.complete = false;
     }
 
