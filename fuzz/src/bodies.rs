@@ -614,13 +614,13 @@ pub fn steps(data: &[u8]) {
 /// What a user-mode Linux says and shares: both protocols, a request queue in its memory, the structures of a
 /// file system on the disk that it wrote, and what its script prints.
 pub fn linux(data: &[u8]) {
-    use nandscope_kernel::block::BlockRequest;
-    use nandscope_kernel::calendar::{MESSAGE_BYTES, Message};
-    use nandscope_kernel::contents::Contents;
-    use nandscope_kernel::filesystem::FileSystem;
-    use nandscope_kernel::layout::Layout;
-    use nandscope_kernel::vhost::{HEADER_BYTES, Header, LONGEST_PAYLOAD, Request};
-    use nandscope_kernel::{calls, guest};
+    use nandscope_uml::block::BlockRequest;
+    use nandscope_uml::calendar::{MESSAGE_BYTES, Message};
+    use nandscope_uml::contents::Contents;
+    use nandscope_uml::filesystem::FileSystem;
+    use nandscope_uml::layout::Layout;
+    use nandscope_uml::vhost::{HEADER_BYTES, Header, LONGEST_PAYLOAD, Request};
+    use nandscope_uml::{calls, guest};
 
     for bytes in data.as_chunks::<MESSAGE_BYTES>().0 {
         if let Ok(message) = Message::decode(bytes) {
@@ -659,14 +659,9 @@ pub fn linux(data: &[u8]) {
 }
 
 /// Memory that begins with these bytes, and a queue of 16 whose rings lie in it.
-fn shared_memory(
-    data: &[u8],
-) -> (
-    nandscope_kernel::memory::Memory,
-    nandscope_kernel::queue::Queue,
-) {
-    use nandscope_kernel::memory::{Memory, Region};
-    use nandscope_kernel::queue::Queue;
+fn shared_memory(data: &[u8]) -> (nandscope_uml::memory::Memory, nandscope_uml::queue::Queue) {
+    use nandscope_uml::memory::{Memory, Region};
+    use nandscope_uml::queue::Queue;
     use std::os::unix::fs::FileExt;
 
     const SIZE: u64 = 1 << 16;

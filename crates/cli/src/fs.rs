@@ -18,10 +18,10 @@ use cells::{Measured, Plan};
 use clap::Args;
 use kept::Kept;
 use nandscope_device::Device;
-use nandscope_kernel::build::Kernel;
-use nandscope_kernel::cell::{Card, Cell};
-use nandscope_kernel::{document, recording, sweep as variants};
 use nandscope_measure::result::{Figure, Notice, ResultDocument, StepResult};
+use nandscope_uml::build::Kernel;
+use nandscope_uml::cell::{Card, Cell};
+use nandscope_uml::{document, recording, sweep as variants};
 use nandscope_units::Bytes;
 use nandscope_workload::trace::write_nstrace;
 use options::Chosen;
@@ -140,7 +140,7 @@ impl Subject {
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let chosen = Chosen::of(&arguments.chosen)?;
     let kernel = kernel::find(arguments.kernel.as_deref())?;
-    if !nandscope_kernel::confine::is_supported() {
+    if !nandscope_uml::confine::is_supported() {
         console.note(
             "this system has no Landlock: what runs in the kernel can change every file that you can change",
         );

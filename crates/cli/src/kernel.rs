@@ -5,8 +5,8 @@ use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::run::progress::Line;
 use clap::{Args, Subcommand};
-use nandscope_kernel::build::{self, BuildError, Checksum, Kernel, Source, Step};
 use nandscope_suite::at_once;
+use nandscope_uml::build::{self, BuildError, Checksum, Kernel, Source, Step};
 use std::path::{Path, PathBuf};
 
 /// Arguments of `nandscope kernel`.

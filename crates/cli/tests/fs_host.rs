@@ -86,7 +86,7 @@ impl Host {
 /// Whether this system confines processes.
 fn confined(test: &str) -> bool {
     let folder = std::env::temp_dir();
-    let keeper = nandscope_kernel::confine::spawn(Command::new("true"), &[&folder]);
+    let keeper = nandscope_uml::confine::spawn(Command::new("true"), &[&folder]);
     let enforced = keeper.is_ok_and(|(mut child, keeper)| {
         let _ = child.wait();
         keeper.is_enforced()

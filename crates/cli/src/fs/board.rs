@@ -6,7 +6,7 @@ use super::cells::Plan;
 use crate::console::Console;
 use crate::interrupt::Interrupt;
 use crate::run::progress::Line;
-use nandscope_kernel::observer::{Observer, Progress};
+use nandscope_uml::observer::{Observer, Progress};
 use nandscope_units::Bytes;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -162,9 +162,9 @@ impl Observer for Watched<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nandscope_kernel::filesystem::FileSystem;
-    use nandscope_kernel::job::Settings;
-    use nandscope_kernel::workload;
+    use nandscope_uml::filesystem::FileSystem;
+    use nandscope_uml::job::Settings;
+    use nandscope_uml::workload;
     use nandscope_units::Nanos;
 
     #[test]

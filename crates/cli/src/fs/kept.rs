@@ -8,11 +8,11 @@ use crate::console::Console;
 use crate::failure::Failure;
 use crate::output::{self, Made};
 use crate::steps::{self, Asked, Keeper, Place};
-use nandscope_kernel::cell::Cell;
-use nandscope_kernel::document;
-use nandscope_kernel::job::Settings;
 use nandscope_measure::result::ResultDocument;
 use nandscope_measure::steps::Attachment;
+use nandscope_uml::cell::Cell;
+use nandscope_uml::document;
+use nandscope_uml::job::Settings;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 

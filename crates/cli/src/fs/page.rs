@@ -8,10 +8,10 @@ use super::Subject;
 use super::cells::{Measured, Plan};
 use super::options::Chosen;
 use super::sweep;
-use nandscope_kernel::cell::Cell;
-use nandscope_kernel::filesystem::FileSystem;
-use nandscope_kernel::job::Settings;
-use nandscope_kernel::workload;
+use nandscope_uml::cell::Cell;
+use nandscope_uml::filesystem::FileSystem;
+use nandscope_uml::job::Settings;
+use nandscope_uml::workload;
 use nandscope_units::{Bytes, Nanos};
 use std::fmt::Write;
 

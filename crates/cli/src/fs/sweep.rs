@@ -1,15 +1,15 @@
 //! Variants of mkfs options and alignment on the terminal and on the page docs/filesystems.md. What they are and
-//! what follows from their cells says the crate `kernel`; this file plans them and shows what came out.
+//! what follows from their cells says the crate `uml`; this file plans them and shows what came out.
 
 use super::Subject;
 use super::cells::{Measured, Plan};
 use super::options::Chosen;
 use crate::console::{Console, lines_of};
-use nandscope_kernel::filesystem::FileSystem;
-use nandscope_kernel::job::Settings;
-use nandscope_kernel::sweep::{self, Outcome, Row};
-use nandscope_kernel::variants::AT_ONE_AU;
-use nandscope_kernel::workload;
+use nandscope_uml::filesystem::FileSystem;
+use nandscope_uml::job::Settings;
+use nandscope_uml::sweep::{self, Outcome, Row};
+use nandscope_uml::variants::AT_ONE_AU;
+use nandscope_uml::workload;
 use nandscope_units::Nanos;
 use std::fmt::Write;
 

@@ -3,10 +3,10 @@
 
 use super::{CREATE, CREATE_FSYNC, ok};
 use crate::fs::cells::Measured;
-use nandscope_kernel::cell::Cell;
-use nandscope_kernel::conduct::SIZE_CLASSES;
-use nandscope_kernel::filesystem::FileSystem;
-use nandscope_kernel::layout::Kind;
+use nandscope_uml::cell::Cell;
+use nandscope_uml::conduct::SIZE_CLASSES;
+use nandscope_uml::filesystem::FileSystem;
+use nandscope_uml::layout::Kind;
 use std::fmt::Write;
 
 pub(super) fn per_file(page: &mut String, measured: &[Measured]) {

@@ -3,7 +3,7 @@
 
 use super::{ALIGNED, MISALIGNED, STALLS, longest, mean_write_kib, of, ok, over};
 use crate::fs::cells::Measured;
-use nandscope_kernel::filesystem::FileSystem;
+use nandscope_uml::filesystem::FileSystem;
 use std::fmt::Write;
 
 /// What costs less of the time than this share is no cost.

@@ -8,9 +8,9 @@
 
 use nandscope_device::Device;
 use nandscope_device::profile::library;
-use nandscope_kernel::build;
-use nandscope_kernel::filesystem::FileSystem;
-use nandscope_kernel::powercut::{Series, Word};
+use nandscope_uml::build;
+use nandscope_uml::filesystem::FileSystem;
+use nandscope_uml::powercut::{Series, Word};
 use std::io::Write;
 use std::path::PathBuf;
 

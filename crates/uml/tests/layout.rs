@@ -7,12 +7,12 @@
 
 use nandscope_device::Device;
 use nandscope_device::profile::library;
-use nandscope_kernel::build;
-use nandscope_kernel::contents::Contents;
-use nandscope_kernel::filesystem::FileSystem;
-use nandscope_kernel::job::{self, Settings};
-use nandscope_kernel::layout::{Kind, Layout};
-use nandscope_kernel::workload::{self, Workload};
+use nandscope_uml::build;
+use nandscope_uml::contents::Contents;
+use nandscope_uml::filesystem::FileSystem;
+use nandscope_uml::job::{self, Settings};
+use nandscope_uml::layout::{Kind, Layout};
+use nandscope_uml::workload::{self, Workload};
 use nandscope_units::Bytes;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
