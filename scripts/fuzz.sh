@@ -31,7 +31,7 @@ cargo_fuzz() {
 if ! { nightly && cargo_fuzz; }; then
     echo "no nightly compiler or cargo-fuzz: changing seeds at random instead"
     NANDSCOPE_MUTATE_SECONDS=$((seconds * ${#seeds[@]})) \
-        cargo test --release -p nandscope --test mutate -- --nocapture
+        cargo test --release -p nandscope --test it -- mutate:: --nocapture
     exit
 fi
 # Everything here is safe code, so that the address sanitizer would find nothing.

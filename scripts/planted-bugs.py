@@ -22,7 +22,8 @@ SRC = "crates/device/src/"
 # A fault may also make the device loop for ever: that counts as noticed.
 SECONDS_MAX = 25
 
-# (file, old text, new text, description, test target that should notice and, after a space, which of its tests)
+# (file, old text, new text, description, the file of tests that should notice and, after a space, the beginning of a
+# test's name)
 FAULTS = [
     ("ftl/map.rs", "            self.clear(old);\n        }\n        self.inverse", "        }\n        self.inverse",
      "map: the old place of an overwritten unit stays valid", "conservation"),
@@ -142,20 +143,18 @@ FAULTS = [
 ]
 
 
-def target(name):
-    """The arguments that choose a test target; `lib` is the crate's own tests."""
-    return ["--lib"] if name == "lib" else ["--test", name]
-
-
-def run(tree, tests, filters=(), seconds_max=SECONDS_MAX):
-    """Builds the test targets in any time, and runs them in at most `seconds_max`."""
-    command = ["cargo", "test", "-q", "-p", "nandscope-device"] + [x for t in tests for x in target(t)]
+def run(tree, tests, seconds_max=SECONDS_MAX):
+    """Builds the test targets in any time, and runs these tests in at most `seconds_max`."""
+    inner = [t for t in tests if t.startswith("lib ")]
+    targets = ["--lib"] * bool(inner) + ["--test", "it"] * (len(inner) < len(tests))
+    filters = [t.removeprefix("lib ") if t in inner else f"{t} ".replace(" ", "::", 1).strip() for t in tests]
+    command = ["cargo", "test", "-q", "-p", "nandscope-device"] + targets
     environment = dict(os.environ, RUST_BACKTRACE="0")
     both = dict(cwd=tree, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     build = subprocess.run(command + ["--no-run"], **both)
     if build.returncode != 0:
         return build.returncode, build.stdout
-    process = subprocess.Popen(command + list(filters), start_new_session=True, **both)
+    process = subprocess.Popen(command + ["--"] + filters, start_new_session=True, **both)
     try:
         output, _ = process.communicate(timeout=seconds_max)
         return process.returncode, output
@@ -190,7 +189,7 @@ def main():
         tree = Path(folder)
         copy(tree)
         os.environ.setdefault("CARGO_TARGET_DIR", str(tree / "target"))
-        status, output = run(tree, sorted({f[4].split()[0] for f in chosen}), seconds_max=None)
+        status, output = run(tree, sorted({f[4] for f in chosen}), seconds_max=None)
         if status != 0:
             print("the tests fail without any fault:\n" + output[-3000:])
             return 1
@@ -199,7 +198,7 @@ def main():
             path = tree / SRC / file
             sound = path.read_text()
             path.write_text(sound.replace(old, new))
-            status, output = run(tree, [test.split()[0]], test.split()[1:])
+            status, output = run(tree, [test])
             path.write_text(sound)
             unbuilt = "could not compile" in output
             verdict = "DOES NOT BUILD" if unbuilt else "caught" if status else "MISSED"

@@ -12,8 +12,8 @@ stage "kernel for real file systems (from the cache where it was built before)"
 "$target/debug/nandscope" kernel build
 
 stage "slow tests"
-echo "SKIPPED: slow_fio_on_a_served_drive: it wants a quiet machine; cargo test --release --test serve_fio -- --ignored" >&2
-echo "SKIPPED: verify beside f3probe at the card's own speed: a quarter of an hour; cargo test --test verify_served -- --ignored" >&2
+echo "SKIPPED: slow_fio_on_a_served_drive: it wants a quiet machine; cargo test --release --test it serve_fio:: -- --ignored" >&2
+echo "SKIPPED: verify beside f3probe at the card's own speed: a quarter of an hour; cargo test --test it verify_served:: -- --ignored" >&2
 tests -- --ignored --skip slow_fio_on_a_served_drive --skip slow_verify_is_five_times_as_fast
 
 stage "release build"

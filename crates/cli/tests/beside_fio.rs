@@ -3,15 +3,12 @@
 //! sizes are shortened in the same way for both.
 
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod support;
-
+use crate::support::Folder;
+use crate::support::loops::{Loop, skipped, tool};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
-use support::Folder;
-use support::loops::{Loop, skipped, tool};
 
 const MIB: u64 = 1 << 20;
 const DEVICE_MIB: u64 = 64;

@@ -1,11 +1,7 @@
 //! `nandscope calc` and the hosts from outside: the worked examples of the SATA Express article,
 //! and what is said of input that makes no sense.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod support;
-
-use support::Folder;
+use crate::support::Folder;
 
 #[test]
 fn the_worked_examples_of_the_article() {

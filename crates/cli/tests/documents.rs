@@ -1,12 +1,8 @@
 //! The documents keep up with the program: what they must list, they list.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod support;
-
+use crate::support::Folder;
 use nandscope_device::profile::{explain, library};
 use std::path::Path;
-use support::Folder;
 
 fn document(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -104,6 +100,28 @@ fn links_between_documents_lead_somewhere() {
             }
             let path = root.join(folder).join(link.split('#').next().unwrap());
             assert!(path.exists(), "{name} points to {link}");
+        }
+    }
+}
+
+#[test]
+fn every_test_file_is_in_the_binary_of_its_crate() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for folder in std::fs::read_dir(crates).unwrap() {
+        let tests = folder.unwrap().path().join("tests");
+        let Ok(main) = std::fs::read_to_string(tests.join("main.rs")) else {
+            continue;
+        };
+        for file in std::fs::read_dir(&tests).unwrap() {
+            let file = file.unwrap().path();
+            let name = file.file_stem().unwrap().to_string_lossy().into_owned();
+            assert!(
+                name == "main"
+                    || file.extension().is_none_or(|e| e != "rs")
+                    || main.contains(&format!("mod {name};")),
+                "{} is not run: main.rs beside it has no `mod {name};`",
+                file.display()
+            );
         }
     }
 }

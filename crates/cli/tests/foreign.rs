@@ -1,10 +1,6 @@
 //! fio's side of things: what fio wrote stands beside our results, and what a suite did goes to fio.
 
-#![allow(clippy::unwrap_used, reason = "a helper of tests fails as a test does")]
-
-mod support;
-
-use support::{Folder, tiny};
+use crate::support::{Folder, tiny};
 
 const FIO: &str = include_str!("../../measure/tests/data/fio-3.33-json-plus.json");
 

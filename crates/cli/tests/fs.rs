@@ -2,14 +2,11 @@
 //! `nandscope kernel build` has made a kernel: without one each test says that it was skipped.
 
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod support;
-
+use crate::support::guest::{kernel, processes, skipped, wait_until};
+use crate::support::{Folder, Ran};
 use std::process::Command;
 use std::time::{Duration, Instant};
-use support::guest::{kernel, processes, skipped, wait_until};
-use support::{Folder, Ran};
 
 const CARD: &str = "sim:samsung-evo-16gb";
 

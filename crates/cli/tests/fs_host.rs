@@ -3,16 +3,13 @@
 //! has made a kernel: without one each of these tests says that it was skipped.
 
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod support;
-
+use crate::support;
+use crate::support::Folder;
+use crate::support::guest::{kernel, processes, skipped, wait_until};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
-use support::Folder;
-use support::guest::{kernel, processes, skipped, wait_until};
 
 const CARD: &str = "sim:samsung-evo-16gb";
 

@@ -1,19 +1,12 @@
 //! Virtual time against real time: the same programs on ext4 on the same card, once in virtual time
 //! (`nandscope fs`), once on the served card, mounted by the kernel of this machine through FUSE and a loop device.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![cfg(target_os = "linux")]
 
-#[path = "support/block.rs"]
-mod block;
-#[path = "support/serving.rs"]
-mod serving;
-mod support;
-
-use block::{Mounted, can_mount};
-use serving::{have, run};
+use crate::support::Folder;
+use crate::support::block::{Mounted, can_mount};
+use crate::support::serving::{have, run};
 use std::io::Write;
-use support::Folder;
 
 /// Lines of a log and files of 128 KiB, each synced, so that both kernels write at the same moments.
 const LOAD: &str = r#"

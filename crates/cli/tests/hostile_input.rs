@@ -2,12 +2,9 @@
 //! is, and tables of facts that are malformed.
 
 #![cfg(unix)]
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod support;
-
+use crate::support::{Folder, Ran, tiny};
 use std::process::Command;
-use support::{Folder, Ran, tiny};
 
 /// Clears the screen, rings, turns what follows around.
 const HOSTILE: &str = "x\u{1b}[2J\u{7}gpj.\u{202e}exe\u{9b}1m\u{7f}";

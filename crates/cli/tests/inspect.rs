@@ -1,10 +1,6 @@
 //! `nandscope inspect`: what it shows of each kind of target.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod support;
-
-use support::Folder;
+use crate::support::Folder;
 
 fn json(folder: &Folder, target: &str) -> serde_json::Value {
     let out = folder

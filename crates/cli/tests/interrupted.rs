@@ -1,15 +1,11 @@
 //! What is left when a run does not come to its end: signals, a full disk, a reader that goes away.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod support;
-
+use crate::support::{Folder, Ran, tiny};
 use nandscope_measure::document;
 use std::io::Read;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use support::{Folder, Ran, tiny};
 
 /// A load that would take hours.
 const ENDLESS: &str = "[a]\nrw=randrw\nbs=4k\niodepth=4\nnorandommap\ntime_based\nruntime=100d\n[b]\nstonewall\nrw=read\n";

@@ -3,14 +3,8 @@
 //! from a fixed seed; how far it gets depends on the time (`NANDSCOPE_MUTATE_SECONDS`, 20).
 //! `mutate_all.rs` is the long form of it.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-#[path = "../../../fuzz/src/bodies.rs"]
-mod bodies;
-#[path = "support/mutation.rs"]
-mod mutation;
-
-use mutation::{input, seeds};
+use crate::bodies;
+use crate::support::mutation::{input, seeds};
 use std::panic::catch_unwind;
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -6,13 +6,8 @@
 //! run (then an input `N` alone with `NANDSCOPE_MUTATE_FIRST=N NANDSCOPE_MUTATE_COUNT=1`).
 
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-#[path = "../../../fuzz/src/bodies.rs"]
-mod bodies;
-#[path = "support/mutation.rs"]
-mod mutation;
-
+use crate::bodies;
+use crate::support::mutation;
 use std::io::{BufRead, BufReader, Write};
 use std::panic::catch_unwind;
 use std::path::PathBuf;
@@ -113,7 +108,7 @@ fn start(piece: Piece) -> (Child, Receiver<Said>) {
         .args(["-c", &script])
         .arg(std::env::current_exe().unwrap())
         .args([
-            "child",
+            "mutate_all::child",
             "--exact",
             "--ignored",
             "--nocapture",

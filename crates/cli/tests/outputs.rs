@@ -1,18 +1,15 @@
 //! What stands in the place of a file that is to be written, or comes to stand there while a run is
 //! going on: nothing is lost or overwritten that was not named.
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod support;
-
+use crate::support;
+use crate::support::loops::{skipped, tool};
+use crate::support::signals::{ENDLESS, end, start};
+use crate::support::{Folder, Ran, tiny};
 use nandscope_measure::document;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use support::loops::{skipped, tool};
-use support::signals::{ENDLESS, end, start};
-use support::{Folder, Ran, tiny};
 
 const SHORT: &str = "[a]\nrw=randread\nbs=4k\nnumber_ios=100\n";
 

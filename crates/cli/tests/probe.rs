@@ -1,10 +1,6 @@
 //! `nandscope probe` and `nandscope advise` from outside.
 
-#![allow(clippy::unwrap_used, reason = "a failed test should panic")]
-
-mod support;
-
-use support::Folder;
+use crate::support::Folder;
 
 fn probed(folder: &Folder, arguments: &[&str]) -> serde_json::Value {
     let mut all = vec!["probe"];

@@ -1,19 +1,14 @@
 //! The command on real targets: new files, files that are not ours, loop devices, folders. Tests that need a loop device or a mount say so where they are not allowed.
 
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, reason = "a test")]
 
-#[path = "support/running.rs"]
-mod running;
-mod support;
-
-use running::{disturbed, json, operations, signal};
+use crate::support::Folder;
+use crate::support::loops::{Loop, skipped, tool};
+use crate::support::running::{disturbed, json, operations, signal};
 use std::io::Write;
 use std::process::Stdio;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
-use support::Folder;
-use support::loops::{Loop, skipped, tool};
 
 const READ: &str = "[r]\nrw=randread\nbs=4k\niodepth=8\nnumjobs=2\n";
 const WRITE: &str = "[w]\nrw=randwrite\nbs=4k\niodepth=8\n";

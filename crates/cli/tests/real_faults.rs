@@ -3,22 +3,13 @@
 //! partial result may be lost, and the exit code must say what happened.
 
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, reason = "a test")]
 
-#[path = "support/block.rs"]
-mod block;
-#[path = "support/running.rs"]
-mod running;
-#[path = "support/serving.rs"]
-mod serving;
-mod support;
-
-use block::{Mounted, can_mount};
-use running::{disturbed, disturbed_after, json, operations, signal};
+use crate::support::Folder;
+use crate::support::block::{Mounted, can_mount};
+use crate::support::loops::{Loop, tool};
+use crate::support::running::{disturbed, disturbed_after, json, operations, signal};
 use std::path::Path;
 use std::time::Duration;
-use support::Folder;
-use support::loops::{Loop, tool};
 
 const WRITE: &str = "[w]\nrw=randwrite\nbs=4k\niodepth=8\n";
 const LONG: &str = "[r]\nrw=randread\nbs=4k\niodepth=4\nnorandommap\ntime_based\nruntime=60\n";

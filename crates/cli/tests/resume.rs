@@ -2,10 +2,8 @@
 //! result.
 
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod support;
-
+use crate::support::{Folder, Ran, tiny};
 use nandscope_measure::document;
 use nandscope_measure::result::{ResultDocument, WallClock};
 use nandscope_measure::steps;
@@ -13,7 +11,6 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use support::{Folder, Ran, tiny};
 
 /// No wait is longer.
 const LIMIT: Duration = Duration::from_secs(120);

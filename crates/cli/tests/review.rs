@@ -1,14 +1,10 @@
 //! `nandscope review` as a user meets it: what it leaves behind when it ends well, when it is
 //! interrupted, and when it cannot write.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod support;
-
+use crate::support::{Folder, Ran};
 use nandscope_measure::document;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use support::{Folder, Ran};
 
 const QUICK: [&str; 4] = ["--quick", "--mode", "SD Express", "-o"];
 

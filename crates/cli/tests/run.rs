@@ -1,11 +1,7 @@
 //! Runs of the binary that go well: what they print, what they keep, and that they repeat.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod support;
-
+use crate::support::{Folder, TINY, tiny};
 use nandscope_measure::document;
-use support::{Folder, TINY, tiny};
 
 const JOB: &str = "\
 [global]

@@ -1,18 +1,11 @@
 //! `nandscope serve` with the NBD clients that people have: nbdinfo, nbdcopy, nbdsh, nbdfuse,
 //! qemu-img, qemu-nbd, qemu-io and fio.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-#[path = "support/block.rs"]
-mod block;
-#[path = "support/serving.rs"]
-mod serving;
-mod support;
-
-use block::can_mount;
-use serving::{Serving, attempt, have, run};
+use crate::support;
+use crate::support::block::can_mount;
+use crate::support::serving::{Serving, attempt, have, run};
+use crate::support::{Folder, tiny};
 use std::os::unix::fs::PermissionsExt;
-use support::{Folder, tiny};
 
 const CARD: &str = "sim:kingston-8gb";
 

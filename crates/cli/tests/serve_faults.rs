@@ -2,24 +2,18 @@
 //! slow ones run with `--ignored`; `NANDSCOPE_CUTS` sets how often each cuts the power (200), and
 //! `NANDSCOPE_LYING_CUTS` how often of a card that lies about flush (a tenth of it).
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![cfg(target_os = "linux")]
 
-#[path = "support/block.rs"]
-mod block;
-#[path = "support/serving.rs"]
-mod serving;
-mod support;
-
-use block::{Loop, Mounted, can_mount};
-use serving::{Serving, attempt, have, run};
+use crate::support;
+use crate::support::Folder;
+use crate::support::block::{Loop, Mounted, can_mount};
+use crate::support::serving::{Serving, attempt, have, run};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use support::Folder;
 
 const CARD: &str = "sim:kingston-8gb";
 

@@ -1,20 +1,13 @@
 //! `nandscope serve --fuse`: the card as a file and, through a loop device, as a block device for
 //! programs that know nothing of it. The slow ones run with `--ignored`.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![cfg(target_os = "linux")]
 
-#[path = "support/block.rs"]
-mod block;
-#[path = "support/serving.rs"]
-mod serving;
-mod support;
-
-use block::{Mounted, can_mount};
-use serving::{have, run};
+use crate::support::Folder;
+use crate::support::block::{Mounted, can_mount};
+use crate::support::serving::{have, run};
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
-use support::Folder;
 
 const CARD: &str = "sim:kingston-8gb";
 

@@ -4,15 +4,9 @@
 //! What else the machine does makes a served drive slower, never faster: a job that misses is run again,
 //! up to `NANDSCOPE_FIO_ATTEMPTS` (3) times. Every attempt is written to standard error.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-#[path = "support/serving.rs"]
-mod serving;
-mod support;
-
+use crate::support::Folder;
+use crate::support::serving::{Serving, have, run};
 use serde_json::Value;
-use serving::{Serving, have, run};
-use support::Folder;
 
 const DRIVE: &str = "sim:sm2708-250gb";
 /// Both begin with a drive that holds what will be read.

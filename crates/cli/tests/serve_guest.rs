@@ -1,16 +1,11 @@
 //! A Debian kernel in QEMU with a served card as its disk, by vhost-user. It is slow (a minute
 //! where there is no KVM), and runs with `--ignored`.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![cfg(target_os = "linux")]
 
-#[path = "support/serving.rs"]
-mod serving;
-mod support;
-
-use serving::{Serving, attempt, have};
+use crate::support::Folder;
+use crate::support::serving::{Serving, attempt, have};
 use std::path::Path;
-use support::Folder;
 
 #[test]
 #[ignore = "slow: boots a kernel"]

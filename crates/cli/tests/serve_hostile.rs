@@ -1,26 +1,18 @@
 //! `nandscope serve` and clients that mean harm: its memory stays bounded, good clients are served
 //! beside them, SIGTERM ends it within two seconds, and the next server has what was kept.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![cfg(target_os = "linux")]
 
-#[path = "../../export/tests/support/monitor.rs"]
-mod monitor;
-#[path = "../../export/tests/support/mod.rs"]
-mod nbd;
-#[path = "support/serving.rs"]
-mod serving;
-mod support;
-
-use monitor::{Monitor, SET_VRING_CALL, SET_VRING_KICK, event};
+use crate::support;
+use crate::support::Folder;
+use crate::support::nbd::monitor::{Monitor, SET_VRING_CALL, SET_VRING_KICK, event};
+use crate::support::nbd::{Client, request};
+use crate::support::serving::Serving;
 use nandscope_export::nbd::wire::command;
-use nbd::{Client, request};
 use rustix::fd::AsFd;
-use serving::Serving;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
-use support::Folder;
 
 /// Within this it has to be gone.
 const END: Duration = Duration::from_secs(2);

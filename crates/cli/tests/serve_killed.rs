@@ -1,20 +1,14 @@
 //! `nandscope serve --store` killed without warning in the middle of writes, over and over: the next
 //! server has the contents that its clients were told of, and a device that has taken them.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-#[path = "support/serving.rs"]
-mod serving;
-mod support;
-
+use crate::support::serving::Serving;
+use crate::support::{Folder, tiny};
 use nandscope_device::Device;
-use serving::Serving;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
-use support::{Folder, tiny};
 
 const BLOCK: u64 = 4096;
 /// Requests under way.

@@ -1,16 +1,13 @@
 //! Requests to stop: what counts as one, and what is kept when the terminal goes away.
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod support;
-
+use crate::support;
+use crate::support::signals::{
+    ENDLESS, HUP, OnTerminal, end, has_signal, send, start, start_by, wait_for,
+};
+use crate::support::{Folder, Ran, tiny};
 use nandscope_measure::document;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
-use support::signals::{
-    ENDLESS, HUP, OnTerminal, end, has_signal, send, start, start_by, wait_for,
-};
-use support::{Folder, Ran, tiny};
 
 /// What `timeout` does: the signal goes to the process, and in the same moment to its group.
 #[test]

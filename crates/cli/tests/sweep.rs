@@ -1,12 +1,8 @@
 //! `nandscope sweep fullness` as a user meets it: curves, thresholds and plots of a drive whose cache
 //! shrinks, in the result, in the report, in the tables and on the screen.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod support;
-
+use crate::support::Folder;
 use nandscope_measure::document;
-use support::Folder;
 
 /// The SM2262EN with a 256th of the word lines, everything else in proportion: as many superblocks,
 /// of 19 MB each.

@@ -1,8 +1,6 @@
 //! `nandscope verify` from outside: on a simulated device, and on loop devices, where it is killed in
 //! the middle. Loop devices need root; without it those tests say that they are skipped.
 
-#![allow(clippy::unwrap_used, reason = "a failed test should panic")]
-
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

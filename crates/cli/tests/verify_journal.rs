@@ -3,22 +3,15 @@
 //! that it is skipped without root.
 
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-#[path = "support/block.rs"]
-mod block;
-#[path = "support/serving.rs"]
-mod serving;
-mod support;
-
-use block::{Mounted, can_mount};
-use serving::have;
+use crate::support::block::{Mounted, can_mount};
+use crate::support::loops::{Loop, tool};
+use crate::support::serving::have;
+use crate::support::{Folder, Ran};
 use std::os::unix::fs::{FileExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
-use support::loops::{Loop, tool};
-use support::{Folder, Ran};
 
 const SIMULATED: &str = "sim:kingston-class10-32gb";
 

@@ -1,19 +1,12 @@
 //! `nandscope verify` on served cards, genuine and fake, as block devices: what it says, how much it
 //! writes, and how long it takes beside f3probe.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![cfg(target_os = "linux")]
 
-#[path = "support/block.rs"]
-mod block;
-#[path = "support/serving.rs"]
-mod serving;
-mod support;
-
-use block::{Mounted, can_mount};
-use serving::{attempt, have};
+use crate::support::Folder;
+use crate::support::block::{Mounted, can_mount};
+use crate::support::serving::{attempt, have};
 use std::time::{Duration, Instant};
-use support::Folder;
 
 /// A profile of the library with another capacity.
 fn cut(folder: &Folder, text: &str, mib: u64) -> String {

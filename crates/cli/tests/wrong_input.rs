@@ -1,11 +1,7 @@
 //! What is wrong is said once, with its place and a remedy, before anything is run or written.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod support;
-
+use crate::support::{Folder, TINY, tiny};
 use std::fmt::Write as _;
-use support::{Folder, TINY, tiny};
 
 #[test]
 fn a_misspelt_key_of_a_profile() {

@@ -1,15 +1,12 @@
 //! Time against closed forms: what a die, a channel, the link and their number must give, and the
 //! reference point of a closed queueing network.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod support;
-
+use crate::support;
+use crate::support::plain::{FAST_LINK, Flash, attach, link_ns};
+use crate::support::{Draw, Run, closed_loop, device, near, one, read, sound, write};
 use nandscope_device::profile::Profile;
 use nandscope_device::{Device, Fill};
 use nandscope_units::Nanos;
-use support::plain::{FAST_LINK, Flash, attach, link_ns};
-use support::{Draw, Run, closed_loop, device, near, one, read, sound, write};
 
 /// The reference point: 64 dies behind 8 channels, 50 µs in the array, 5.12 µs for 4 KiB.
 fn reference_point() -> Flash {

@@ -1,15 +1,12 @@
 //! Random commands on random small cards: the bookkeeping stays sound, every command completes
 //! exactly once and never before it was submitted, and the same commands take the same times.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod support;
-
+use crate::support;
+use crate::support::any_card::{Step, cards, command, steps};
 use nandscope_device::{Completion, Device, Fill};
 use nandscope_units::Nanos;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use support::any_card::{Step, cards, command, steps};
 
 /// Runs the steps with up to `depth` commands outstanding; returns all completions.
 fn run(d: &mut Device, steps: &[Step], depth: usize) -> Result<Vec<Completion>, TestCaseError> {

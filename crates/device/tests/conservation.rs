@@ -1,17 +1,14 @@
 //! Whatever the profile and whatever the commands: every command completes exactly once and in
 //! its time, the bookkeeping stays sound, and what was programmed is accounted for.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod support;
-
+use crate::support;
+use crate::support::any_paged::{Step, build, command, knobs, steps};
+use crate::support::{device, device_on, one, profile, rest, sound};
 use nandscope_device::{Command, CommandKind, Completion, Device, Fill, Status};
 use nandscope_units::Nanos;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::collections::HashMap;
-use support::any_paged::{Step, build, command, knobs, steps};
-use support::{device, device_on, one, profile, rest, sound};
 
 struct Host {
     open: HashMap<u64, Command>,

@@ -2,13 +2,10 @@
 //! run, on a clone, after saving and loading, and on every platform and optimisation level (a
 //! golden number). Damaged snapshots are refused.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod support;
-
+use crate::support;
+use crate::support::{Draw, device, profile, sound};
 use nandscope_device::{Command, CommandKind, Completion, Device, Fill, SnapshotError};
 use nandscope_units::{Lba, Nanos};
-use support::{Draw, device, profile, sound};
 
 /// A busy device on which everything happens: SLC cache, map window, folding, journal.
 fn card() -> Device {

@@ -1,14 +1,11 @@
 //! What flush, FUA and discard promise; what is refused.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod support;
-
+use crate::support;
+use crate::support::plain::Flash;
+use crate::support::{bare, device, discard, one, read, rest, sound, write};
 use nandscope_device::profile::Profile;
 use nandscope_device::{Command, CommandKind, Device, Fill, Status};
 use nandscope_units::Nanos;
-use support::plain::Flash;
-use support::{bare, device, discard, one, read, rest, sound, write};
 
 fn plain() -> Profile {
     Flash {

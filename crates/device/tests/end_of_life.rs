@@ -1,20 +1,17 @@
 //! Devices that wear out under any commands: when the spare blocks are used up, a device becomes
 //! read-only; every command completes, whatever was acknowledged stays readable.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod support;
-
+use crate::support;
+use crate::support::any_card::cards;
+use crate::support::any_paged::{BLOCKS, Knobs, build, knobs, steps};
+use crate::support::card::AU;
+use crate::support::{any_paged, bare, discard, one, read, write};
 use nandscope_device::profile::schema::Cell;
 use nandscope_device::profile::{HostProfile, Profile, check_profile};
 use nandscope_device::{Command, CommandKind, Completion, Device, Fill, Status};
 use nandscope_units::{Lba, Nanos};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use support::any_card::cards;
-use support::any_paged::{BLOCKS, Knobs, build, knobs, steps};
-use support::card::AU;
-use support::{any_paged, bare, discard, one, read, write};
 
 /// Commands that are outstanding at most.
 const DEPTH: usize = 40;

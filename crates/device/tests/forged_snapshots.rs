@@ -1,17 +1,14 @@
 //! Snapshots that were tampered with: whatever stands in them, with a checksum that fits, they are
 //! refused, or the device that they describe works as any other does.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod support;
-
+use crate::support;
+use crate::support::{Draw, device_on, plain::FAST_LINK};
 use nandscope_device::profile::card::OutOfOrder;
 use nandscope_device::profile::schema::{Acknowledge, MapLocation, SlcCacheSection};
 use nandscope_device::{Command, CommandKind, Device, Fill, SnapshotError};
 use nandscope_units::{Lba, Nanos};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
-use support::{Draw, device_on, plain::FAST_LINK};
 
 /// No snapshot may take longer, in whatever build and on however busy a machine.
 const LONGEST: Duration = Duration::from_secs(20);

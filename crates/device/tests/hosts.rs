@@ -1,9 +1,6 @@
 //! Hosts: boards with ports, drivers that follow the protocol, and the chain that a device gets.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod support;
-
+use crate::support;
 use nandscope_device::Device;
 use nandscope_device::profile::{HostProfile, parse_host};
 use nandscope_units::Nanos;

@@ -1,16 +1,13 @@
 //! A map that is not all at hand: look-ups beyond the window cost a flash read, or a fetch from
 //! the host's memory; read-ahead spares sequential reads the array's time.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod support;
-
+use crate::support;
+use crate::support::plain::{FAST_LINK, Flash, link_ns};
+use crate::support::{Draw, closed_loop, device, one, read, sound};
 use nandscope_device::profile::Profile;
 use nandscope_device::profile::schema::MapLocation;
 use nandscope_device::{Device, Fill};
 use nandscope_units::Nanos;
-use support::plain::{FAST_LINK, Flash, link_ns};
-use support::{Draw, closed_loop, device, one, read, sound};
 
 fn plain() -> Profile {
     Flash {

@@ -1,14 +1,10 @@
 //! Energy as the sum of its parts, temperatures as the network's steady state, throttling.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod support;
-
+use crate::support::plain::Flash;
+use crate::support::{bare, closed_loop, device, near, one, read, rest, write};
 use nandscope_device::profile::Profile;
 use nandscope_device::{CommandKind, Fill};
 use nandscope_units::Nanos;
-use support::plain::Flash;
-use support::{bare, closed_loop, device, near, one, read, rest, write};
 
 fn plain() -> Profile {
     Flash {

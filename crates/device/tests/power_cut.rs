@@ -1,16 +1,13 @@
 //! What a power cut leaves of the writes: flushed ones stay, whatever happens; buffered ones go.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod support;
-
+use crate::support;
+use crate::support::{bare, device, discard, one, profile, sound, write};
 use nandscope_device::profile::Profile;
 use nandscope_device::profile::schema::Acknowledge;
 use nandscope_device::{Command, CommandKind, Cut, Device, Status};
 use nandscope_units::Nanos;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use support::{bare, device, discard, one, profile, sound, write};
 
 const KIB: u64 = 1024;
 /// Random writes stay within it, so that they meet.

@@ -1,10 +1,7 @@
 //! Profiles: the library is sound and explains its numbers; broken ones are refused with the
 //! line, the key and what is wrong; no text makes the parser panic.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod support;
-
+use crate::support;
 use nandscope_device::profile::{explain, library, parse_host, parse_profile};
 use nandscope_device::{Device, Fill};
 use proptest::prelude::*;

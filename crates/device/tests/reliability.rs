@@ -1,15 +1,12 @@
 //! Wear, errors and the end of life: retries slow a worn device down, then reads are lost and the
 //! host is told; wear is spread; blocks read too often are rewritten; at the end no write is taken.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod support;
-
+use crate::support;
+use crate::support::plain::Flash;
+use crate::support::{Draw, bare, closed_loop, device, one, read, rest, sound, write};
 use nandscope_device::profile::Profile;
 use nandscope_device::{Device, Fill, Payload, Status};
 use nandscope_units::Nanos;
-use support::plain::Flash;
-use support::{Draw, bare, closed_loop, device, one, read, rest, sound, write};
 
 fn plain(spare: u32) -> Profile {
     Flash {

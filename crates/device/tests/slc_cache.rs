@@ -1,16 +1,12 @@
 //! The SLC cache: how much of it there is, that it is fast while it lasts, that idle time and
 //! discards give it back, and that a full device has less of it.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod support;
-
+use crate::support::plain::Flash;
+use crate::support::{closed_loop, device, discard, near, one, rest, sound, write};
 use nandscope_device::profile::Profile;
 use nandscope_device::profile::schema::{ArraySection, Cell, SlcCacheSection};
 use nandscope_device::{Device, Fill};
 use nandscope_units::Nanos;
-use support::plain::Flash;
-use support::{closed_loop, device, discard, near, one, rest, sound, write};
 
 const SPARE: u32 = 12;
 

@@ -11,15 +11,12 @@
 //! α(1 − X₀/b), WA = b/(b − X₀), with H extended to real arguments; with a fraction q of discards
 //! of mapped pages among the commands, α/s with s = (1 − 2q)/(1 − q) in place of α.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod support;
-
+use crate::support;
+use crate::support::plain::Flash;
+use crate::support::{Draw, closed_loop, device, discard, near, one, sound, write};
 use nandscope_device::profile::Profile;
 use nandscope_device::profile::schema::CollectionPolicy;
 use nandscope_device::{Device, Fill};
-use support::plain::Flash;
-use support::{Draw, closed_loop, device, discard, near, one, sound, write};
 
 const START: u32 = 2;
 

@@ -1,8 +1,6 @@
 //! Faults of a served card, without sockets: what power cuts leave of the contents, and what
 //! orders do.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 use nandscope_device::Device;
 use nandscope_device::profile::library;
 use nandscope_device::profile::schema::Acknowledge;

@@ -1,10 +1,7 @@
 //! Clients that break the protocol, or keep to it in order to do harm: they are dropped, and the
 //! others notice nothing.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod support;
-
+use crate::support::{Client, Serving, export, go, request};
 use nandscope_export::nbd::socket::{Address, Listener};
 use nandscope_export::nbd::wire::{self, command};
 use nandscope_units::Nanos;
@@ -15,7 +12,6 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
-use support::{Client, Serving, export, go, request};
 
 const FAST: Nanos = Nanos(100_000);
 /// Beyond the device of the corpus, which has 1 MiB: what it may write lies before.

@@ -1,8 +1,6 @@
 //! The journal of a served device: done again on the state that it began with, it gives the state
 //! at its last entry, bit for bit, wherever it was cut off.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 use nandscope_device::Device;
 use nandscope_device::profile::{library, parse_profile};
 use nandscope_export::clock::Speed;

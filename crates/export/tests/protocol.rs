@@ -1,13 +1,10 @@
 //! What the server says to clients that keep to the protocol.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod support;
-
+use crate::support;
+use crate::support::{CAPACITY, Client, Serving, export, go};
 use nandscope_export::nbd::Export;
 use nandscope_export::nbd::wire::{self, command, command_flag, error, flag};
 use nandscope_units::Nanos;
-use support::{CAPACITY, Client, Serving, export, go};
 
 const FAST: Nanos = Nanos(100_000);
 

@@ -1,7 +1,5 @@
 //! Requests against a clock that the test moves: when they are done, and what they do.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 use nandscope_device::profile::{library, parse_profile};
 use nandscope_device::{Command, CommandKind, Completion, Device};
 use nandscope_export::clock::Speed;

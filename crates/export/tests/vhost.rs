@@ -1,14 +1,10 @@
 //! Monitors of virtual machines that break the protocol of vhost-user: they are hung up on, and the
 //! clients of NBD notice nothing. That a real one is served, crates/cli/tests/serve_guest.rs shows.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![cfg(target_os = "linux")]
 
-#[path = "support/monitor.rs"]
-mod monitor;
-mod support;
-
-use monitor::*;
+use crate::support::monitor::*;
+use crate::support::{CAPACITY, Serving, export};
 use nandscope_export::nbd::socket::{Address, Listener};
 use nandscope_export::vhost::Disk;
 use nandscope_units::Nanos;
@@ -21,7 +17,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use support::{CAPACITY, Serving, export};
 
 fn socket(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("nandscope-{name}-{}.sock", std::process::id()))

@@ -1,9 +1,7 @@
 //! What has the name of a file already and is no regular file: devices, FIFOs, links, folders.
 #![cfg(unix)]
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod support;
-
+use crate::support::{Folder, is_block_device, is_character_device, is_link, skip};
 use nandscope_files::{
     Access, Refusal, WriteError, begin, check, check_in, create_new, write, write_in,
 };
@@ -13,7 +11,6 @@ use std::io::Read as _;
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::path::Path;
-use support::{Folder, is_block_device, is_character_device, is_link, skip};
 
 #[track_caller]
 fn refused(path: &Path, refusal: Refusal) {

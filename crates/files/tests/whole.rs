@@ -1,16 +1,13 @@
 //! A regular file is the old one or the new one, with the right mode, whatever stands around it.
 #![cfg(unix)]
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod support;
-
+use crate::support::{Folder, skip};
 use nandscope_files::{Access, abandoned, begin, check, check_folder, create_new, write};
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::path::Path;
 use std::process::Command;
-use support::{Folder, skip};
 
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o7777

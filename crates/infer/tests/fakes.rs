@@ -1,14 +1,10 @@
 //! Verification against devices that are not what they claim to be, and against genuine ones.
 
-#![allow(clippy::unwrap_used, reason = "a failed test should panic")]
-
-mod support;
-
+use crate::support::{Device, Fault, Folder, Random};
 use nandscope_infer::verify::{
     Behaviour, Finding, Journal, Options, Salt, Since, Subject, Verdict, check_left, restore,
     verify,
 };
-use support::{Device, Fault, Folder, Random};
 
 fn salt(n: u64) -> Salt {
     let mut salt = [0; 16];

@@ -2,8 +2,6 @@
 //! what people saw where the step is clear, and is "cannot tell" where there is none. The recordings are those of
 //! `facts/flashbench`.
 
-#![allow(clippy::unwrap_used, reason = "a failed test should panic")]
-
 use nandscope_infer::flashbench::recorded::{Recorded, RunId};
 use nandscope_infer::probe::{Report, Value, from_flashbench};
 use std::collections::{BTreeMap, HashMap};

@@ -1,16 +1,12 @@
 //! A verification that is cut off at any moment leaves a journal from which the data comes back byte
 //! for byte.
 
-#![allow(clippy::unwrap_used, reason = "a failed test should panic")]
-
-mod support;
-
+use crate::support::{Device, Fault, Folder, Random};
 use nandscope_infer::verify::{
     Journal, Medium, Options, Original, Restored, Salt, Since, Subject, VerifyError, restore,
     verify,
 };
 use std::cell::Cell;
-use support::{Device, Fault, Folder, Random};
 
 const CLAIMS: u64 = 1 << 21;
 const FAULTS: [Fault; 4] = [

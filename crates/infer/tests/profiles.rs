@@ -1,10 +1,7 @@
 //! Verification of every device of the library, genuine and fake, in virtual time with contents: the simulated device says how
 //! long everything takes.
 
-#![allow(clippy::unwrap_used, reason = "a failed test should panic")]
-
-mod support;
-
+use crate::support::{Device, Fault, Folder, Random};
 use nandscope_device::profile::library::{self, Entry};
 use nandscope_device::profile::{Profile, parse_profile};
 use nandscope_device::{Device as Simulated, Fill};
@@ -15,7 +12,6 @@ use nandscope_measure::sim::SimTarget;
 use nandscope_measure::target::{Reply, Request, Target as _};
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::OpKind;
-use support::{Device, Fault, Folder, Random};
 
 /// The contents of one device, and the time of another.
 struct Timed {

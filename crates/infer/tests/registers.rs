@@ -1,7 +1,5 @@
 //! Registers of cards that were collected as fakes, and of cards that were measured as genuine.
 
-#![allow(clippy::unwrap_used, reason = "a failed test should panic")]
-
 use nandscope_infer::registers::{Weight, of_cid};
 use nandscope_inspect::registers::{Checksum, Cid, Csd, Family};
 use nandscope_units::Bytes;

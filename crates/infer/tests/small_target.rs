@@ -1,8 +1,6 @@
 //! A probe of a target that is too small for some of its investigations: those cannot tell, and the
 //! rest goes on.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 use nandscope_infer::probe::{Options, probe};
 use nandscope_measure::mock::MockTarget;
 use nandscope_units::{Bytes, Nanos};

@@ -1,10 +1,8 @@
 //! Verifications that meet a fault at a random moment: no data is lost that the journal could have saved, no journal
 //! goes before its data is back, and what is said about the data is true.
 
-#![allow(clippy::unwrap_used, reason = "a failed test should panic")]
-
-mod support;
-
+use crate::support::troubled::{Trouble, Troubled};
+use crate::support::{Device, Fault, Folder, Random};
 use nandscope_infer::verify::{
     Behaviour, Finding, Journal, JournalError, Medium, MediumError, Options, Original, Progress,
     Restored, Salt, Since, Stage, Subject, Verdict, VerifyError, restore, verify,
@@ -12,8 +10,6 @@ use nandscope_infer::verify::{
 use nandscope_units::Nanos;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use support::troubled::{Trouble, Troubled};
-use support::{Device, Fault, Folder, Random};
 
 const CLAIMS: u64 = 1 << 21;
 const TROUBLES: [Trouble; 5] = [

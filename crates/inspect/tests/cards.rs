@@ -1,7 +1,5 @@
 //! Registers of real cards, as the cards answered, against what the kernel said of the same cards.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 use nandscope_inspect::registers::{Checksum, Cid, Csd, Family, Scr};
 
 /// Cells of a line; quotes may hold a comma.

@@ -1,10 +1,8 @@
 //! The rules about block devices, each against the real thing: loop devices, mounts, swap, a
 //! process that holds one, and attempts to slip something else in between.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod support;
-
+use crate::support;
+use crate::support::{Folder, Loop, Undo, has, must, run, skip};
 use nandscope_inspect::Roots;
 use nandscope_inspect::guard::{Answer, DestroyData, Guard, Opened, Refusal};
 use std::fs::{File, OpenOptions};
@@ -13,7 +11,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use support::{Folder, Loop, Undo, has, must, run, skip};
 
 fn guard() -> Guard {
     Guard::new(Roots::default())

@@ -1,9 +1,7 @@
 //! The rules about files: made in free space, taken again, and never over what somebody else made.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod support;
-
+use crate::support;
+use crate::support::{Folder, Loop, Undo, must, run, skip};
 use nandscope_inspect::Roots;
 use nandscope_inspect::guard::{Guard, Opened, Refusal, margin};
 use nandscope_units::Bytes;
@@ -11,7 +9,6 @@ use std::os::unix::fs::{FileExt, MetadataExt, symlink};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use support::{Folder, Loop, Undo, must, run, skip};
 
 const SIZE: Bytes = Bytes::mib(8);
 

@@ -1,12 +1,8 @@
 //! A mounted, swapped, held or foreign target is refused under whatever name it is reached: the
 //! quick ones of the ways; all of them are a campaign of the slow tests.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod support;
-mod ways;
-
-use support::{Folder, skip};
+use crate::support::{Folder, skip};
+use crate::ways;
 
 /// Goes these ways; how many could be gone, and why the others could not.
 fn go(test: &str, ways: impl Iterator<Item = &'static ways::Way>) -> (usize, Vec<String>) {

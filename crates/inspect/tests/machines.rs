@@ -1,10 +1,7 @@
 //! Trees of sysfs and procfs that stand for other machines: what is read from them, and what the
 //! guard concludes from stacks of devices that this kernel may not be able to build.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod support;
-
+use crate::support::Folder;
 use nandscope_inspect::conditions::Conditions;
 use nandscope_inspect::identity::{Identity, Transport};
 use nandscope_inspect::place::{Kind, Place};
@@ -19,7 +16,6 @@ use nandscope_inspect::{DeviceNumber, Roots};
 use nandscope_units::Bytes;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
-use support::Folder;
 
 /// A tree: files with their contents, and a link in `dev/block` for each device.
 struct Machine {

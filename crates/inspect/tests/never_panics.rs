@@ -1,7 +1,5 @@
 //! Whatever the system, a device or a meter writes: it is read or refused, without a panic.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 use nandscope_inspect::mounts::{parse_mounts, parse_swaps};
 use nandscope_inspect::registers::{Cid, Csd, ExtCsd, Family, Scr, Ssr};
 use nandscope_inspect::signature::probe;

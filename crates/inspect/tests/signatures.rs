@@ -1,14 +1,10 @@
 //! What the tools of the system write is recognised, and by the same name as `blkid` gives it.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod support;
-
+use crate::support::{Folder, Loop, has, must, run, skip};
 use nandscope_inspect::signature::{first_data, probe, probe_device};
 use nandscope_units::Bytes;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use support::{Folder, Loop, has, must, run, skip};
 
 /// A tool, its command, our name for the result, and `blkid`'s (of a file system or a table).
 const TOOLS: &[(&str, &str, &str, &str)] = &[

@@ -23,7 +23,7 @@ struct Scratch(PathBuf);
 
 impl Scratch {
     fn new(name: &str) -> Self {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("measure-{name}"));
         let _ = std::fs::remove_file(&path);
         Scratch(path)
     }

@@ -1,9 +1,6 @@
 //! The report as files: names, contents, no leftovers, nothing outside the folder.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod fixture;
-
+use crate::fixture;
 use nandscope_report::write_all;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -1,9 +1,6 @@
 //! The page as a whole: complete, the same each time, safe against hostile names, light.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod fixture;
-
+use crate::fixture;
 use nandscope_measure::result::{Figure, Notice, Parameter, ResultDocument, Series, StepResult};
 use nandscope_report::html;
 

@@ -1,9 +1,6 @@
 //! The terminal summary of a whole review: width, content, ASCII.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
-mod fixture;
-
+use crate::fixture;
 use nandscope_report::terminal::{Options, summary};
 
 #[test]

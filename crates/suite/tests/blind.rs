@@ -1,8 +1,6 @@
 //! The blind test with five fixed seeds: the targets for what is inferred. `BLIND_SEED` draws other devices, and
 //! `BLIND_VERBOSE` tells of every answer that is not right.
 
-#![allow(clippy::unwrap_used, reason = "a failed test should panic")]
-
 use nandscope_suite::blind::{Outcome, Table, Tried, run};
 use std::sync::OnceLock;
 

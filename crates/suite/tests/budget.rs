@@ -2,8 +2,6 @@
 //! time, a drive at most 3 % of its capacity beyond its SLC cache. And what more of a budget tells: whether a
 //! cache depends on how full the device is, and at which temperature a device throttles.
 
-#![allow(clippy::unwrap_used, reason = "a failed test should panic")]
-
 use nandscope_device::Device;
 use nandscope_device::profile::schema::SlcCacheSection;
 use nandscope_device::profile::{Profile, library};

@@ -1,19 +1,12 @@
 //! The comparison of simulated with recorded cards: what it runs, which numbers it puts side by side, and
 //! the page.
 
-#![allow(clippy::unwrap_used, reason = "a helper of tests fails as a test does")]
-
-#[path = "support/card.rs"]
-mod card;
-#[path = "support/recorded.rs"]
-mod recorded;
-
-use card::Card;
+use crate::support::card::Card;
+use crate::support::recorded::recorded;
 use nandscope_suite::cards::{self, Cards, compare, page};
 use nandscope_suite::flashbench::recorded::Recorded;
 use nandscope_suite::flashbench::{Knee, Order};
 use nandscope_units::Bytes;
-use recorded::recorded;
 use std::fmt::Write;
 
 const REQUEST: Bytes = Bytes::kib(512);

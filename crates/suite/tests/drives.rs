@@ -1,7 +1,5 @@
 //! The drives of the SM2262EN page side by side, held against the ratios that it prints.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 use nandscope_measure::result::ResultDocument;
 use nandscope_suite::{Procedure, ReviewOptions, SimSpec, Unobserved};
 

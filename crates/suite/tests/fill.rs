@@ -1,8 +1,6 @@
 //! Two fills of a whole device: where the cache ends is where it is said to end, and every byte is
 //! written twice.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 use nandscope_device::profile::parse_profile;
 use nandscope_measure::result::ResultDocument;
 use nandscope_suite::{Procedure, ReviewOptions, SimSpec, Unobserved};

@@ -1,14 +1,8 @@
 //! The flashbench procedures on a card whose answers are known, and their conclusions on recorded runs
 //! of real cards.
 
-#![allow(clippy::unwrap_used, reason = "a helper of tests fails as a test does")]
-
-#[path = "support/card.rs"]
-mod card;
-#[path = "support/recorded.rs"]
-mod recorded;
-
-use card::Card;
+use crate::support::card::Card;
+use crate::support::recorded::recorded;
 use nandscope_measure::target::Target;
 use nandscope_suite::flashbench::recorded::RunId;
 use nandscope_suite::flashbench::{
@@ -17,7 +11,6 @@ use nandscope_suite::flashbench::{
 };
 use nandscope_suite::probe::{Probe, ProbeError};
 use nandscope_units::{Bytes, Nanos};
-use recorded::recorded;
 
 const MIB: u64 = 1 << 20;
 

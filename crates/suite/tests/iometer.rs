@@ -1,8 +1,6 @@
 //! The drives of the SATA Express article at the ports of its board: the published figures are
 //! met, and ports differ where the article says so and nowhere else.
 
-#![allow(clippy::unwrap_used, reason = "a helper of tests fails as a test does")]
-
 use nandscope_measure::document::to_json;
 use nandscope_measure::result::ResultDocument;
 use nandscope_suite::{Procedure, ReviewOptions, SimSpec, Unobserved, facts};

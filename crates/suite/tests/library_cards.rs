@@ -1,8 +1,6 @@
 //! The cards of the library, seen through the flashbench procedure alone: what the procedure
 //! concludes is what was published of the real card, though it is told nothing of the profile.
 
-#![allow(clippy::unwrap_used, reason = "a helper of tests fails as a test does")]
-
 use nandscope_measure::result::ResultDocument;
 use nandscope_suite::{Procedure, ReviewOptions, SimSpec, Unobserved};
 

@@ -1,8 +1,6 @@
 //! The published figures of the SM2708 review come out of the model: the whole review in both
 //! modes, held against `facts/published.toml` with the tolerances of `facts/checks.toml`.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 use nandscope_suite::{ReviewOptions, SimSpec, Unobserved, facts, review};
 
 #[test]

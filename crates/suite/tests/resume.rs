@@ -1,8 +1,6 @@
 //! A procedure that goes on from what an interrupted one has done: on a simulated device with the result
 //! of one that was never interrupted, on a target that keeps its state without doing a step twice.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 use nandscope_device::Device;
 use nandscope_measure::document::to_json;
 use nandscope_measure::result::ResultDocument;

@@ -1,8 +1,6 @@
 //! The review as a whole: it comes to its end, gives the same document twice, keeps what it has
 //! when it is stopped, and says what it cannot do.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 use nandscope_device::profile::{library, parse_profile};
 use nandscope_measure::document::to_json;
 use nandscope_measure::result::ResultDocument;

@@ -1,12 +1,7 @@
 //! Recording as the speed classes measure it on a card whose costs are known, and the verdicts on
 //! simulated devices.
 
-#![allow(clippy::unwrap_used, reason = "a helper of tests fails as a test does")]
-
-#[path = "support/card.rs"]
-mod card;
-
-use card::Card;
+use crate::support::card::Card;
 use nandscope_measure::document::to_json;
 use nandscope_measure::result::{Conclusion, ResultDocument};
 use nandscope_measure::target::Target;

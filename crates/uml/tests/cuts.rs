@@ -4,8 +4,6 @@
 //! and card, 3 without it; docs/power-cuts.md has the table of more.
 
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 use nandscope_device::Device;
 use nandscope_device::profile::library;
 use nandscope_uml::build;

@@ -3,8 +3,6 @@
 //! and on what a run of the kernel leaves, where there is one (`nandscope kernel build`).
 
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 use nandscope_device::Device;
 use nandscope_device::profile::library;
 use nandscope_uml::build;

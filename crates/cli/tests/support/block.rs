@@ -2,8 +2,8 @@
 
 #![allow(dead_code, reason = "each test file uses its part of this")]
 
+use super::Folder;
 use super::serving::{Serving, run};
-use super::support::Folder;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -49,11 +49,11 @@ impl<'a> Mounted<'a> {
     }
 
     /// Waits until it has ended by itself.
-    pub fn ended(mut self) -> super::support::Ran {
+    pub fn ended(mut self) -> super::Ran {
         self.serving.take().unwrap().ended()
     }
 
-    pub fn finish(mut self) -> super::support::Ran {
+    pub fn finish(mut self) -> super::Ran {
         self.serving.take().unwrap().finish()
     }
 }

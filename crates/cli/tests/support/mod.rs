@@ -2,10 +2,17 @@
 
 #![allow(dead_code, reason = "each test file uses its part of this")]
 
+pub mod block;
 #[cfg(target_os = "linux")]
 pub mod guest;
 #[cfg(target_os = "linux")]
 pub mod loops;
+pub mod mutation;
+#[path = "../../../export/tests/support/mod.rs"]
+pub mod nbd;
+#[cfg(target_os = "linux")]
+pub mod running;
+pub mod serving;
 #[cfg(target_os = "linux")]
 pub mod signals;
 

@@ -2,8 +2,8 @@
 
 #![allow(dead_code, reason = "each test file uses its part of this")]
 
-use super::support::Folder;
-use super::support::loops::tool;
+use super::Folder;
+use super::loops::tool;
 use std::process::Stdio;
 use std::thread::sleep;
 use std::time::{Duration, Instant};

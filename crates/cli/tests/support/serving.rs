@@ -3,7 +3,7 @@
 
 #![allow(dead_code, reason = "each test file uses its part of this")]
 
-use super::support::{Folder, Ran};
+use super::{Folder, Ran};
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};

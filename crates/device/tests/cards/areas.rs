@@ -1,8 +1,8 @@
 //! Places that are treated in a way of their own: where the FAT is, and small writes.
 
+use super::{exactly, full, link_us, write_us};
 use crate::support::card::*;
 use crate::support::{near, sound};
-use crate::{exactly, full, link_us, write_us};
 use nandscope_device::profile::Profile;
 use nandscope_device::profile::card::{FatSection, OutOfOrder, SmallWritesSection};
 use nandscope_device::profile::schema::Cell;

@@ -1,8 +1,8 @@
 //! Open allocation units that take their pages in any order.
 
+use super::{exactly, full, link_us, write_us};
 use crate::support::card::*;
 use crate::support::sound;
-use crate::{exactly, full, link_us, write_us};
 use nandscope_device::profile::Profile;
 use nandscope_device::profile::card::OutOfOrder;
 

@@ -1,8 +1,8 @@
 //! What closing an allocation unit costs: when pages are copied, and when that is put off.
 
+use super::{exactly, full, link_us, write_us};
 use crate::support::card::*;
 use crate::support::{discard, near, one, rest, sound};
-use crate::{exactly, full, link_us, write_us};
 use nandscope_device::Status;
 use nandscope_device::profile::Profile;
 use nandscope_device::profile::card::OutOfOrder;

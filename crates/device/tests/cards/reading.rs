@@ -1,7 +1,7 @@
 //! What reads cost.
 
+use super::{exactly, full, link_us, read_us};
 use crate::support::card::*;
-use crate::{exactly, full, link_us, read_us};
 
 #[test]
 fn reads_across_a_page_and_across_an_au_cost_what_they_say() {

@@ -1,8 +1,8 @@
 //! What comes with age: wear levelling, and blocks that fail.
 
+use super::{full, write_us};
 use crate::support::card::*;
 use crate::support::{bare, one, read, sound, write};
-use crate::{full, write_us};
 use nandscope_device::{CommandKind, Status};
 
 #[test]

@@ -1,9 +1,9 @@
 //! What writes cost that nothing has to be copied for: linear ones, parts of pages, and those that are held back.
 
+use super::{exactly, full, link_us, read_us, write_us};
 use crate::support::card::*;
 use crate::support::plain::{FAST_LINK, attach, link_ns};
 use crate::support::{bare, device_on, discard, host, near, one, sound, write};
-use crate::{exactly, full, link_us, read_us, write_us};
 use nandscope_device::profile::Profile;
 use nandscope_device::{Command, CommandKind, Device, Fill};
 

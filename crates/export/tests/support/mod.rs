@@ -2,6 +2,9 @@
 
 #![allow(dead_code, reason = "each test file uses its part of this")]
 
+#[cfg(target_os = "linux")]
+pub mod monitor;
+
 use nandscope_export::clock::Speed;
 use nandscope_export::model::Even;
 use nandscope_export::nbd::Export;

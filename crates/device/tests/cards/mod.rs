@@ -1,20 +1,16 @@
 //! Cards with allocation units against closed forms.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 mod areas;
 mod mapping;
 mod merging;
 mod reading;
-#[path = "../support/mod.rs"]
-mod support;
 mod wearing;
 mod writing;
 
+use crate::support::plain::{FAST_LINK, link_ns};
+use crate::support::{device_on, one, read, write};
 use nandscope_device::profile::Profile;
 use nandscope_device::{Device, Fill, Status};
-use support::plain::{FAST_LINK, link_ns};
-use support::{device_on, one, read, write};
 
 /// A full card at rest.
 fn full(p: &Profile) -> Device {

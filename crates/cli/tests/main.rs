@@ -1,0 +1,40 @@
+//! The integration tests of the crate in one binary, a module per subject.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod beside_fio;
+#[path = "../../../fuzz/src/bodies.rs"]
+mod bodies;
+mod calc;
+mod cards_page;
+mod documents;
+mod foreign;
+mod fs;
+mod fs_host;
+mod fs_served;
+mod hostile_input;
+mod inspect;
+mod interrupted;
+mod mutate;
+mod mutate_all;
+mod outputs;
+mod probe;
+mod real;
+mod real_faults;
+mod resume;
+mod review;
+mod run;
+mod serve;
+mod serve_faults;
+mod serve_file;
+mod serve_fio;
+mod serve_guest;
+mod serve_hostile;
+mod serve_killed;
+mod signals;
+mod support;
+mod sweep;
+mod verify;
+mod verify_journal;
+mod verify_served;
+mod wrong_input;

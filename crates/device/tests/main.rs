@@ -1,0 +1,21 @@
+//! The integration tests of the crate in one binary, a module per subject.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod arithmetic;
+mod cards;
+mod cards_random;
+mod conservation;
+mod determinism;
+mod durability;
+mod end_of_life;
+mod forged_snapshots;
+mod hosts;
+mod map_window;
+mod power;
+mod power_cut;
+mod profiles;
+mod reliability;
+mod slc_cache;
+mod support;
+mod write_amplification;

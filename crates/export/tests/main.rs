@@ -1,0 +1,11 @@
+//! The integration tests of the crate in one binary, a module per subject.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod faults;
+mod hostile;
+mod journal;
+mod protocol;
+mod service;
+mod support;
+mod vhost;
