@@ -11,7 +11,7 @@ use nandscope_export::request::{Action, Request};
 use nandscope_inspect::mounts::{parse_mounts, parse_swaps};
 use nandscope_inspect::registers::{Cid, Csd, ExtCsd, Family, Scr, Ssr};
 use nandscope_inspect::telemetry::meter::MeterFile;
-use nandscope_measure::document::{from_json, to_json};
+use nandscope_result::json::{from_json, to_json};
 use nandscope_suite::cards::Cards;
 use nandscope_suite::flashbench::recorded::Recorded;
 use nandscope_suite::flashbench::{boundaries, open_units, treatments};
@@ -262,7 +262,7 @@ pub fn fio(data: &[u8]) {
         for direction in step.jobs.iter().flat_map(|job| &job.directions) {
             let histogram = &direction.latency.histogram;
             if !histogram.is_empty() {
-                assert!(nandscope_measure::histogram::decode(histogram).is_ok());
+                assert!(nandscope_result::histogram::decode(histogram).is_ok());
             }
         }
     }

@@ -18,7 +18,7 @@ use cells::{Measured, Plan};
 use clap::Args;
 use kept::Kept;
 use nandscope_device::Device;
-use nandscope_measure::result::{Figure, Notice, ResultDocument, StepResult};
+use nandscope_result::{Figure, Notice, ResultDocument, StepResult};
 use nandscope_uml::build::Kernel;
 use nandscope_uml::cell::{Card, Cell};
 use nandscope_uml::{document, recording, sweep as variants};

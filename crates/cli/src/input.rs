@@ -3,9 +3,9 @@
 use crate::failure::Failure;
 use crate::memory;
 use crate::run::figures;
-use nandscope_measure::document;
 use nandscope_measure::fio_output;
-use nandscope_measure::result::ResultDocument;
+use nandscope_result::ResultDocument;
+use nandscope_result::json;
 use nandscope_units::Bytes;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -104,8 +104,7 @@ pub fn is_json(path: &Path) -> Result<bool, Failure> {
 /// Where the file cannot be read, or is no result that this program reads.
 pub fn result(path: &Path) -> Result<ResultDocument, Failure> {
     let text = text(path, "the result")?;
-    document::from_json(&text, path)
-        .or_else(|e| of_fio(path, &text)?.ok_or_else(|| Failure::usage(e)))
+    json::from_json(&text, path).or_else(|e| of_fio(path, &text)?.ok_or_else(|| Failure::usage(e)))
 }
 
 /// The document of fio's output; `None` where the text is something else.

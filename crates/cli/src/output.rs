@@ -6,9 +6,9 @@ use crate::console::Console;
 use crate::failure::Failure;
 use crate::rescue;
 use nandscope_files::Access;
-use nandscope_measure::document::to_json;
-use nandscope_measure::result::ResultDocument;
 use nandscope_report::{ReportError, terminal};
+use nandscope_result::ResultDocument;
+use nandscope_result::json::to_json;
 use std::path::{Path, PathBuf};
 
 /// Makes sure that `path` can be written later.

@@ -9,8 +9,8 @@ use crate::steps::{self, Asked, Keeper, Place};
 use crate::{memory, output, target};
 use clap::Args;
 #[cfg(target_os = "linux")]
-use nandscope_measure::result::Notice;
-use nandscope_measure::result::ResultDocument;
+use nandscope_result::Notice;
+use nandscope_result::ResultDocument;
 use nandscope_suite::spec::attachments;
 use nandscope_suite::{Earlier, Procedure, ReviewObserver, ReviewOptions, SimSpec, SuiteError};
 #[cfg(target_os = "linux")]

@@ -3,8 +3,8 @@
 
 use crate::console::Console;
 use crate::failure::Failure;
-use nandscope_measure::result::{Notice, ResultDocument, TargetInfo};
 use nandscope_measure::steps::{Attachment, Contents, Cursor, Head, Journal, JournalError};
+use nandscope_result::{Notice, ResultDocument, TargetInfo};
 use nandscope_units::Nanos;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;

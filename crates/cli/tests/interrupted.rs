@@ -1,7 +1,7 @@
 //! What is left when a run does not come to its end: signals, a full disk, a reader that goes away.
 
 use crate::support::{Folder, Ran, tiny};
-use nandscope_measure::document;
+use nandscope_result::json;
 use std::io::Read;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -42,7 +42,7 @@ fn an_interrupted_run_keeps_what_it_measured() {
             "{}",
             ran.out
         );
-        let document = document::read(&folder.0.join("r.json")).unwrap();
+        let document = json::read(&folder.0.join("r.json")).unwrap();
         assert!(!document.complete);
         let jobs = &document.steps[0].jobs;
         assert!(jobs[0].directions.iter().all(|d| d.operations > 1000));
@@ -126,7 +126,7 @@ fn a_full_disk_leaves_nothing_half_written() {
         .map(|e| e.unwrap().file_name())
         .collect();
     assert_eq!(left, ["r.json"]);
-    assert!(document::read(&path.join("r.json")).unwrap().complete);
+    assert!(json::read(&path.join("r.json")).unwrap().complete);
     // An older result stays whole where the new one does not fit.
     std::fs::write(path.join("filler"), vec![0u8; 1 << 20]).unwrap_err();
     let before = std::fs::read(path.join("r.json")).unwrap();

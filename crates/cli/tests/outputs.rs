@@ -5,7 +5,7 @@ use crate::support;
 use crate::support::loops::{skipped, tool};
 use crate::support::signals::{ENDLESS, end, start};
 use crate::support::{Folder, Ran, tiny};
-use nandscope_measure::document;
+use nandscope_result::json;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
@@ -280,13 +280,13 @@ fn logs_stay_in_their_folder() {
 
 /// The result that was kept in the state folder, which the message names.
 #[track_caller]
-fn kept(folder: &Folder, ran: &Ran) -> nandscope_measure::result::ResultDocument {
+fn kept(folder: &Folder, ran: &Ran) -> nandscope_result::ResultDocument {
     let kept = folder.kept();
     let [path] = kept.as_slice() else {
         panic!("{kept:?}\n{}", ran.err);
     };
     ran.fails(3, &["cannot write", "is kept in", path.to_str().unwrap()]);
-    let result = document::read(path).unwrap();
+    let result = json::read(path).unwrap();
     fs::remove_file(path).unwrap();
     result
 }

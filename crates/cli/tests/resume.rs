@@ -4,9 +4,9 @@
 #![cfg(target_os = "linux")]
 
 use crate::support::{Folder, Ran, tiny};
-use nandscope_measure::document;
-use nandscope_measure::result::{ResultDocument, WallClock};
 use nandscope_measure::steps;
+use nandscope_result::json;
+use nandscope_result::{ResultDocument, WallClock};
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -70,14 +70,14 @@ fn run_when_free(folder: &Folder, arguments: &[&str]) -> Ran {
 }
 
 fn read(folder: &Folder, name: &str) -> ResultDocument {
-    document::read(&folder.0.join(name)).unwrap()
+    json::read(&folder.0.join(name)).unwrap()
 }
 
 /// The text of a result without the time on the wall.
 fn text(folder: &Folder, name: &str) -> String {
     let mut document = read(folder, name);
     document.wall = WallClock::default();
-    document::to_json(&document).unwrap()
+    json::to_json(&document).unwrap()
 }
 
 /// The report of what a journal holds: as many steps, marked as incomplete.
@@ -206,9 +206,8 @@ fn a_run_on_a_file_goes_on_after_the_groups_that_are_done() {
     assert_eq!(document.steps[..2], recovered.steps[..]);
     // The clock goes on, and the result says that it stood still.
     assert!(document.steps[2].start_s >= document.steps[1].end_s);
-    let told = |n: &&nandscope_measure::result::Notice| {
-        n.text.contains("was interrupted after the step \"b\"")
-    };
+    let told =
+        |n: &&nandscope_result::Notice| n.text.contains("was interrupted after the step \"b\"");
     assert_eq!(
         document.notices.iter().filter(told).count(),
         1,

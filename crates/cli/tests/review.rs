@@ -2,7 +2,7 @@
 //! interrupted, and when it cannot write.
 
 use crate::support::{Folder, Ran};
-use nandscope_measure::document;
+use nandscope_result::json;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -40,7 +40,7 @@ fn a_review_leaves_a_report_a_result_tables_and_plots() {
         !page.contains("src=\"http") && !page.contains("href=\"http"),
         "the page wants the network"
     );
-    let document = document::read(&folder.0.join("out/result.json")).unwrap();
+    let document = json::read(&folder.0.join("out/result.json")).unwrap();
     assert!(document.complete && document.wall.elapsed_s.is_some());
     let count = |sub: &str, ending: &str| {
         let entries = std::fs::read_dir(folder.0.join("out").join(sub)).unwrap();
@@ -90,7 +90,7 @@ fn ctrl_c_in_the_middle_keeps_what_is_done_and_says_so() {
     let ran = Ran::from(child.wait_with_output().unwrap());
     assert!(asked.elapsed() < Duration::from_secs(20));
     ran.fails(130, &["interrupted", "out"]);
-    let document = document::read(&folder.0.join("out/result.json")).unwrap();
+    let document = json::read(&folder.0.join("out/result.json")).unwrap();
     assert!(!document.complete);
     let last = document.steps.last().unwrap();
     assert!(last.incomplete.as_deref().unwrap().contains("interrupted"));

@@ -1,7 +1,7 @@
 //! Runs of the binary that go well: what they print, what they keep, and that they repeat.
 
 use crate::support::{Folder, TINY, tiny};
-use nandscope_measure::document;
+use nandscope_result::json;
 
 const JOB: &str = "\
 [global]
@@ -22,9 +22,9 @@ iodepth=4
 
 /// The document without what may differ between two runs.
 fn without_wall(text: &str) -> String {
-    let mut document = document::from_json(text, "test".as_ref()).unwrap();
+    let mut document = json::from_json(text, "test".as_ref()).unwrap();
     document.wall = Default::default();
-    document::to_json(&document).unwrap()
+    json::to_json(&document).unwrap()
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn result_summary_and_logs() {
         "{}",
         ran.out
     );
-    let document = document::read(&folder.0.join("r.json")).unwrap();
+    let document = json::read(&folder.0.join("r.json")).unwrap();
     assert!(document.complete);
     assert_eq!(document.steps.len(), 2);
     // Two clones of the first job are one in the report.
@@ -121,7 +121,7 @@ fn a_kept_device_goes_on_where_it_was() {
         .succeeds();
     let ran = folder.run(&["run", "read.fio", "sim:saved:used.dev", "-o", "r.json"]);
     ran.succeeds();
-    let document = document::read(&folder.0.join("r.json")).unwrap();
+    let document = json::read(&folder.0.join("r.json")).unwrap();
     // The clock goes on, and reads meet flash: nothing but the fill put data there.
     assert!(document.steps[0].start_s > 0.0);
     let reads = &document.steps[0].jobs[0].directions[0];
@@ -162,7 +162,7 @@ fn a_device_that_wears_out_ends_the_job_and_keeps_the_result() {
             "worn.dev",
         ])
         .fails(1, &["reached its end of life and is read-only"]);
-    let document = document::read(&folder.0.join("r.json")).unwrap();
+    let document = json::read(&folder.0.join("r.json")).unwrap();
     assert!(!document.complete);
     let step = &document.steps[0];
     assert!(step.jobs[0].directions[0].operations > 500);

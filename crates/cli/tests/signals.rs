@@ -5,7 +5,7 @@ use crate::support::signals::{
     ENDLESS, HUP, OnTerminal, end, has_signal, send, start, start_by, wait_for,
 };
 use crate::support::{Folder, Ran, tiny};
-use nandscope_measure::document;
+use nandscope_result::json;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
@@ -23,7 +23,7 @@ fn the_same_signal_twice_in_a_moment_is_one_request() {
         send(signal, &[process, process, -process, -process]);
         let ran = Ran::from(child.wait_with_output().unwrap());
         ran.fails(130, &["interrupted", &result]);
-        assert!(!document::read(&folder.0.join(&result)).unwrap().complete);
+        assert!(!json::read(&folder.0.join(&result)).unwrap().complete);
     }
 }
 
@@ -39,7 +39,7 @@ fn timeout_keeps_the_result() {
         .args(nandscope.get_args());
     let ran = Ran::from(command.current_dir(&folder.0).output().unwrap());
     ran.fails(130, &["interrupted", "r.json"]);
-    assert!(!document::read(&folder.0.join("r.json")).unwrap().complete);
+    assert!(!json::read(&folder.0.join("r.json")).unwrap().complete);
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn sighup_keeps_what_was_measured() {
         "HUP",
     );
     ran.fails(130, &["interrupted", "r.json"]);
-    assert!(!document::read(&folder.0.join("r.json")).unwrap().complete);
+    assert!(!json::read(&folder.0.join("r.json")).unwrap().complete);
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn a_lost_terminal_costs_nothing() {
         std::fs::create_dir(folder.0.join("out")).unwrap();
         let running = OnTerminal::start(&folder, arguments);
         assert_eq!(running.hang_up(), "130", "{name}");
-        let result = document::read(&folder.0.join("out/result.json")).unwrap();
+        let result = json::read(&folder.0.join("out/result.json")).unwrap();
         assert!(!result.complete, "{name}");
         std::fs::remove_dir_all(folder.0.join("out")).unwrap();
     }

@@ -2,7 +2,7 @@
 //! shrinks, in the result, in the report, in the tables and on the screen.
 
 use crate::support::Folder;
-use nandscope_measure::document;
+use nandscope_result::json;
 
 /// The SM2262EN with a 256th of the word lines, everything else in proportion: as many superblocks,
 /// of 19 MB each.
@@ -30,7 +30,7 @@ fn a_sweep_finds_the_threshold_and_shows_it_everywhere() {
     std::fs::write(folder.0.join("small.toml"), small()).unwrap();
     let ran = folder.run(&["sweep", "fullness", "sim:./small.toml", "-o", "out"]);
     ran.succeeds();
-    let result = document::read(&folder.0.join("out/result.json")).unwrap();
+    let result = json::read(&folder.0.join("out/result.json")).unwrap();
     assert!(result.complete);
     let [step] = result.steps.as_slice() else {
         panic!("{} steps", result.steps.len());

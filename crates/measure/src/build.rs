@@ -2,14 +2,14 @@
 //!
 //! Names and units of series and counters are fixed here and nowhere else.
 
-use crate::histogram::DEFAULT_PERCENTILES;
 use crate::recorder::{Direction, DirectionBin, DirectionRecord, Sample, Timeline};
-use crate::result::{DirectionResult, JobResult, Notice, ResultDocument, Series, StepResult};
 use crate::runner::{GroupOutcome, GroupRun};
 use crate::target::Reading;
 use crate::{cached, marks};
 use nandscope_device::Counters;
+use nandscope_result::{DirectionResult, JobResult, Notice, ResultDocument, Series, StepResult};
 use nandscope_units::{Bytes, Nanos};
+use nandscope_workload::job::DEFAULT_PERCENTILES;
 use std::collections::BTreeMap;
 
 /// What a step is, beside its numbers; see the fields of [`StepResult`] of the same names.

@@ -1,7 +1,7 @@
 //! Whether a measurement reached the device at all. What is faster than the link, or was never
 //! transferred from or to the device as the kernel counts it, came from a cache.
 
-use crate::result::{Notice, StepResult};
+use nandscope_result::{Notice, StepResult};
 
 /// Less than this says nothing, bytes.
 const LEAST: u64 = 1 << 20;
@@ -50,7 +50,7 @@ pub fn notices(step: &StepResult, link_bytes_per_s: Option<f64>) -> Vec<Notice> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::{DirectionResult, JobResult};
+    use nandscope_result::{DirectionResult, JobResult};
 
     fn step(kind: &str, bytes: u64, bandwidth: f64, counter: Option<(&str, f64)>) -> StepResult {
         StepResult {

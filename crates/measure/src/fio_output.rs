@@ -6,11 +6,11 @@
 //! them (`lat_percentiles=1`) and its completion latencies otherwise; a notice says which. The whole
 //! distribution is there only for `json+`, in fio's bins.
 
-use crate::histogram::{self, Distribution};
-use crate::result::{
+use hdrhistogram::Histogram;
+use nandscope_result::histogram;
+use nandscope_result::{
     DirectionResult, JobResult, Latency, Notice, ResultDocument, StepResult, TargetInfo, WallClock,
 };
-use hdrhistogram::Histogram;
 use nandscope_units::Nanos;
 use serde::Deserialize;
 use serde_json::Value;
@@ -337,7 +337,7 @@ fn bins(bins: &BTreeMap<String, u64>) -> Option<Histogram<u64>> {
     if bins.is_empty() {
         return None;
     }
-    let mut histogram = Distribution::new().into_histogram();
+    let mut histogram = histogram::empty();
     for (ns, count) in bins {
         let ns = Nanos(ns.parse().ok()?);
         histogram::count_saturating(&mut histogram, ns, *count);

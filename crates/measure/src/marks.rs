@@ -3,9 +3,9 @@
 //! except the end of a device's life, which the device reports; nothing here knows what kind of
 //! target they come from, or why a device behaves as it does.
 
-use crate::course;
-use crate::result::{Mark, Series, StepResult};
 use crate::runner::GroupOutcome;
+use nandscope_result::throughput_profile;
+use nandscope_result::{Mark, Series, StepResult};
 
 /// Stretches of throttling that are marked; more say no more.
 const MOST_STRETCHES: usize = 8;
@@ -129,7 +129,8 @@ fn hot(step: &StepResult, series: &Series) -> Option<Mark> {
 
 /// Where a long write slows down for good.
 fn exhausted(step: &StepResult) -> Option<Mark> {
-    let course = course::of_step(step).filter(course::WriteCourse::slows)?;
+    let course =
+        throughput_profile::of_step(step).filter(throughput_profile::ThroughputProfile::slows)?;
     let (gb, seconds) = (course.fast_gb?, course.fast_s?);
     Some(Mark {
         kind: "cache exhausted".to_string(),
@@ -144,7 +145,7 @@ fn exhausted(step: &StepResult) -> Option<Mark> {
 
 /// From where on the rest of the step is steady.
 fn steady(step: &StepResult, series: &Series) -> Option<Mark> {
-    let samples = course::weighted(series);
+    let samples = throughput_profile::weighted(series);
     let total: f64 = samples.iter().map(|s| s.1).sum();
     let begin = |i: usize| total * i as f64 / 20.0;
     let found = (0..BEGINNINGS).map(begin).find_map(|skipped| {
@@ -205,7 +206,7 @@ fn steady_mean(samples: &[(f64, f64)], skipped: f64, total: f64) -> Option<f64> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::result::{DirectionResult, JobResult};
+    use nandscope_result::{DirectionResult, JobResult};
 
     /// A step of one job that writes, with a value a second from 100 s on.
     fn step(bandwidth: &[f64], others: &[(&str, Vec<f64>)]) -> StepResult {

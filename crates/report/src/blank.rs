@@ -1,7 +1,7 @@
 //! A document with nothing in it, for tests of this crate. It is read from JSON, so that fields
 //! that are added to the format later take their defaults.
 
-use nandscope_measure::result::{FORMAT, FORMAT_VERSION, ResultDocument};
+use nandscope_result::{FORMAT, FORMAT_VERSION, ResultDocument};
 
 /// A complete document without steps.
 pub fn document() -> ResultDocument {

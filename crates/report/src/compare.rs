@@ -7,7 +7,7 @@ use crate::terminal::{self, Options};
 use crate::view::published;
 use askama::Template;
 use comfy_table::{Cell, CellAlignment};
-use nandscope_measure::result::ResultDocument;
+use nandscope_result::ResultDocument;
 use std::collections::BTreeMap;
 
 /// One figure over all documents.
@@ -171,7 +171,7 @@ fn letter(i: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nandscope_measure::result::Figure;
+    use nandscope_result::Figure;
 
     fn document(title: &str, figures: &[(&str, f64, &str)]) -> ResultDocument {
         let mut document = crate::blank::document();

@@ -1,7 +1,7 @@
 //! A series or a curve as a table for other programs: two columns with their units in the header, every
 //! value at full precision. It reduces nothing.
 
-use nandscope_measure::result::{Curve, Series};
+use nandscope_result::{Curve, Series};
 use std::fmt::Write as _;
 
 /// The series as CSV (RFC 4180): `time (s)` on the target's clock, then the quantity with its

@@ -6,7 +6,7 @@ use crate::names::Unique;
 use crate::view::{chapter, fill};
 use crate::{csv, html, svg, svg_bars};
 use nandscope_files::{Access, write_in};
-use nandscope_measure::result::{ResultDocument, StepResult};
+use nandscope_result::{ResultDocument, StepResult};
 use std::fs;
 use std::path::{Path, PathBuf};
 

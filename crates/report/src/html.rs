@@ -14,7 +14,7 @@ use crate::view::notice::{self, Notice};
 use crate::view::published::{self, PublishedRow};
 use crate::view::story::{self, Story};
 use askama::Template;
-use nandscope_measure::result::{Figure, Parameter, ResultDocument};
+use nandscope_result::{Figure, Parameter, ResultDocument};
 
 /// Styles of the page, after those of the plotting library.
 pub(crate) const STYLE: &str = concat!(
@@ -187,7 +187,7 @@ fn group_anchor(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nandscope_measure::result::{Series, StepResult};
+    use nandscope_result::{Series, StepResult};
 
     #[test]
     fn assets_cannot_end_their_elements() {

@@ -17,6 +17,7 @@ pub mod html;
 mod names;
 mod number;
 mod sparkline;
+pub mod summary;
 mod svg;
 mod svg_bars;
 pub mod terminal;

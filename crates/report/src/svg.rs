@@ -231,7 +231,7 @@ mod tests {
     use super::*;
     use crate::names::Unique;
     use crate::view::{percentile as latencies, time};
-    use nandscope_measure::result::{DirectionResult, JobResult, Latency, Series, StepResult};
+    use nandscope_result::{DirectionResult, JobResult, Latency, Series, StepResult};
 
     fn step() -> StepResult {
         StepResult {

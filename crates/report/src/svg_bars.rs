@@ -122,7 +122,7 @@ fn share(percent: &str) -> i32 {
 mod tests {
     use super::*;
     use crate::view::bars;
-    use nandscope_measure::result::{Figure, Published, StepResult};
+    use nandscope_result::{Figure, Published, StepResult};
 
     #[test]
     fn draws_value_range_and_publication_with_the_unit() {

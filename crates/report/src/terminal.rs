@@ -6,11 +6,12 @@ use crate::names::capital;
 use crate::number::{bytes, duration, short, with_unit};
 use crate::sparkline;
 use crate::view::chapter::Answer;
+use crate::view::notice;
 use crate::view::published::{self, Placed};
 use crate::view::story::{self, MODES, Paragraph};
-use crate::view::{course, notice};
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, TableComponent, presets};
-use nandscope_measure::result::{ResultDocument, Series, StepResult};
+use nandscope_result::throughput_profile;
+use nandscope_result::{ResultDocument, Series, StepResult};
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -290,7 +291,7 @@ fn curves(out: &mut String, document: &ResultDocument, options: &Options, width:
 fn courses(out: &mut String, document: &ResultDocument, options: &Options, width: usize) {
     let length = |step: &StepResult| step.end_s - step.start_s;
     let fall = |step: &StepResult| {
-        course::of_step(step).map_or((0.0, 0.0), |c| {
+        throughput_profile::of_step(step).map_or((0.0, 0.0), |c| {
             let half = c.written_gb * 2e9 >= document.target.capacity_bytes as f64;
             (
                 f64::from(u8::from(half)),
@@ -379,7 +380,7 @@ fn ascii(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nandscope_measure::result::Figure;
+    use nandscope_result::Figure;
 
     #[test]
     fn wraps_between_words() {
@@ -422,7 +423,7 @@ mod tests {
     fn answers_stand_in_the_summary() {
         let mut document = crate::blank::document();
         document.steps.push(StepResult {
-            conclusions: vec![nandscope_measure::result::Conclusion {
+            conclusions: vec![nandscope_result::Conclusion {
                 question: "Allocation unit".into(),
                 answer: "4 MiB".into(),
                 ..Default::default()

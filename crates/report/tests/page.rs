@@ -1,8 +1,8 @@
 //! The page as a whole: complete, the same each time, safe against hostile names, light.
 
 use crate::fixture;
-use nandscope_measure::result::{Figure, Notice, Parameter, ResultDocument, Series, StepResult};
 use nandscope_report::html;
+use nandscope_result::{Figure, Notice, Parameter, ResultDocument, Series, StepResult};
 
 #[test]
 fn the_same_document_gives_the_same_page() {

@@ -3,7 +3,7 @@
 
 use crate::review::ReviewOptions;
 use crate::spec::SimSpec;
-use nandscope_measure::result::{Notice, ResultDocument, TargetInfo};
+use nandscope_result::{Notice, ResultDocument, TargetInfo};
 
 /// A document in which nothing has been measured yet. `shortened` says what a quick run leaves out;
 /// it stands in the document where the run is one.

@@ -5,7 +5,7 @@
 
 use crate::procedures::Procedure;
 use crate::session::SuiteError;
-use nandscope_measure::result::{Figure, Published, ResultDocument};
+use nandscope_result::{Figure, Published, ResultDocument};
 use serde::Deserialize;
 use std::fmt::Write;
 

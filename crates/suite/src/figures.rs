@@ -2,7 +2,7 @@
 //! formatting restored.
 
 use crate::session::figure_id;
-use nandscope_measure::result::{Figure, ResultDocument, Series, StepResult};
+use nandscope_result::{Figure, ResultDocument, Series, StepResult};
 
 /// Least speed-up by which a format counts as having restored performance.
 const RESTORED: f64 = 1.5;

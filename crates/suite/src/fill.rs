@@ -12,9 +12,9 @@ use crate::session::{Flow, Pick, SECOND, Session, SuiteError};
 use crate::spec::SimSpec;
 use crate::{facts, figures};
 use nandscope_device::Device;
-use nandscope_measure::result::ResultDocument;
 use nandscope_measure::sim::SimTarget;
 use nandscope_measure::target::Target;
+use nandscope_result::ResultDocument;
 use nandscope_units::{Bytes, Nanos};
 
 const SECTION: &str = "Fill";

@@ -8,8 +8,8 @@ use crate::session::{Flow, Session, SuiteError};
 use crate::spec::{Mode, SimSpec};
 use crate::{facts, figures};
 use nandscope_device::Device;
-use nandscope_measure::result::ResultDocument;
 use nandscope_measure::sim::SimTarget;
+use nandscope_result::ResultDocument;
 
 /// What a quick run leaves out.
 const SHORTENED: &str =

@@ -10,8 +10,8 @@ use crate::jobs::phase;
 use crate::review::{ReviewObserver, ReviewOptions, chosen_modes};
 use crate::session::{Flow, Pick, Session, SuiteError, figure_id};
 use crate::spec::{Mode, SimSpec};
-use nandscope_measure::result::{Figure, ResultDocument};
 use nandscope_measure::target::Target;
+use nandscope_result::{Figure, ResultDocument};
 
 const SECTION: &str = "Iometer";
 

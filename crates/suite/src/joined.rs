@@ -1,7 +1,7 @@
 //! A step that is measured in parts: how the parts become one course and one sum. Which parts there
 //! are is for the session ([`crate::session`]).
 
-use nandscope_measure::result::{Series, StepResult};
+use nandscope_result::{Series, StepResult};
 
 /// Adds a part to a step: jobs behind jobs, series behind series of the same name.
 pub(crate) fn join(step: &mut StepResult, part: StepResult) {

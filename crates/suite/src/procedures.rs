@@ -5,7 +5,7 @@ use crate::session::SuiteError;
 use crate::spec::SimSpec;
 use crate::ssd;
 use crate::{fill, flashbench, in_modes, iometer, speed_class};
-use nandscope_measure::result::ResultDocument;
+use nandscope_result::ResultDocument;
 
 /// A procedure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

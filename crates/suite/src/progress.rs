@@ -3,7 +3,7 @@
 
 use crate::review::ReviewObserver;
 use crate::session::Watcher;
-use nandscope_measure::result::ResultDocument;
+use nandscope_result::ResultDocument;
 use nandscope_units::Nanos;
 
 /// Tells an observer how far the whole procedure has come while one session is under way.

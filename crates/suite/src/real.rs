@@ -7,8 +7,8 @@ use crate::figures;
 use crate::progress::SessionWatcher;
 use crate::review::{ReviewObserver, ReviewOptions, SHORTENED, all_stages};
 use crate::session::{Flow, Session, SuiteError};
-use nandscope_measure::result::{ResultDocument, TargetInfo};
 use nandscope_measure::target::Target;
+use nandscope_result::{ResultDocument, TargetInfo};
 use std::collections::BTreeMap;
 
 /// Reviews the target. `environment` goes into the result; everything on the target is lost.

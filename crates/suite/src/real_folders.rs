@@ -8,8 +8,8 @@ use crate::review::{ReviewObserver, ReviewOptions, SHORTENED};
 use crate::session::{Flow, Phase, SECOND, Session, SuiteError, slug};
 use nandscope_measure::build::JobMeta;
 use nandscope_measure::real::FolderTarget;
-use nandscope_measure::result::{ResultDocument, TargetInfo};
 use nandscope_measure::runner::Thread;
+use nandscope_result::{ResultDocument, TargetInfo};
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::files::{
     CopyOptions, Extent, ExtentSource, FileTree, FolderSpec, das_suite,

@@ -5,8 +5,8 @@
 use crate::jobs::phase;
 use crate::plateaus::{Plateau, plateaus};
 use crate::session::{Flow, Pick, Session, SuiteError};
-use nandscope_measure::result::{Series, StepResult};
 use nandscope_measure::target::Target;
+use nandscope_result::{Series, StepResult};
 
 /// Time at the start and at the end of the read whose mean is reported.
 const EDGE_S: f64 = 10.0;

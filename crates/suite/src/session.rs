@@ -5,11 +5,9 @@ use crate::joined::join;
 use crate::probe::{Probe, ProbeError};
 use nandscope_measure::build::{self, JobMeta, StepMeta};
 use nandscope_measure::recorder::IntervalPlan;
-use nandscope_measure::result::{
-    Conclusion, DataTable, Figure, Notice, ResultDocument, StepResult,
-};
 use nandscope_measure::runner::{Ending, Observer, Progress, Thread, run_group};
 use nandscope_measure::target::Target;
+use nandscope_result::{Conclusion, DataTable, Figure, Notice, ResultDocument, StepResult};
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::{Op, OpKind, OpSource, Pacing, TimedOp};
 use thiserror::Error;

@@ -2,7 +2,7 @@
 
 use crate::session::SuiteError;
 use nandscope_device::profile::{HostProfile, Profile, explain, library};
-use nandscope_measure::result::{ModeInfo, Parameter, TargetInfo};
+use nandscope_result::{ModeInfo, Parameter, TargetInfo};
 use sha2::{Digest, Sha256};
 
 /// One way to attach the device.

@@ -13,8 +13,8 @@ use crate::spec::{Mode, SimSpec};
 use crate::ssd_traces::{self, State};
 use crate::{bursts, facts, sustained};
 use nandscope_device::{Device, Fill};
-use nandscope_measure::result::{Figure, ResultDocument};
 use nandscope_measure::sim::SimTarget;
+use nandscope_result::{Figure, ResultDocument};
 
 /// Drives that the SM2262EN preview is about, besides itself.
 const PEERS: [&str; 2] = ["hp-ex920-1tb", "samsung-970-pro-512gb"];

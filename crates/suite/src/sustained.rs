@@ -5,8 +5,8 @@
 use crate::bursts::span_gib;
 use crate::jobs::phase;
 use crate::session::{Flow, Pick, Session, SuiteError};
-use nandscope_measure::result::StepResult;
 use nandscope_measure::target::Target;
+use nandscope_result::StepResult;
 use nandscope_units::Nanos;
 
 /// A sustained test.

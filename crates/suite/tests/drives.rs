@@ -1,6 +1,6 @@
 //! The drives of the SM2262EN page side by side, held against the ratios that it prints.
 
-use nandscope_measure::result::ResultDocument;
+use nandscope_result::ResultDocument;
 use nandscope_suite::{Procedure, ReviewOptions, SimSpec, Unobserved};
 
 fn figure(document: &ResultDocument, id: &str) -> f64 {

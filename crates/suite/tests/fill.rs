@@ -2,7 +2,7 @@
 //! written twice.
 
 use nandscope_device::profile::parse_profile;
-use nandscope_measure::result::ResultDocument;
+use nandscope_result::ResultDocument;
 use nandscope_suite::{Procedure, ReviewOptions, SimSpec, Unobserved};
 
 /// The Kingston A2000 with a 64th of the word lines, everything else in proportion.

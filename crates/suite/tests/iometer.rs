@@ -1,8 +1,8 @@
 //! The drives of the SATA Express article at the ports of its board: the published figures are
 //! met, and ports differ where the article says so and nowhere else.
 
-use nandscope_measure::document::to_json;
-use nandscope_measure::result::ResultDocument;
+use nandscope_result::ResultDocument;
+use nandscope_result::json::to_json;
 use nandscope_suite::{Procedure, ReviewOptions, SimSpec, Unobserved, facts};
 use std::cell::Cell;
 

@@ -1,7 +1,7 @@
 //! The cards of the library, seen through the flashbench procedure alone: what the procedure
 //! concludes is what was published of the real card, though it is told nothing of the profile.
 
-use nandscope_measure::result::ResultDocument;
+use nandscope_result::ResultDocument;
 use nandscope_suite::{Procedure, ReviewOptions, SimSpec, Unobserved};
 
 fn run(device: &str) -> ResultDocument {

@@ -39,7 +39,7 @@ fn every_published_figure_is_met_or_its_miss_is_explained() {
 }
 
 /// What the review says of shapes and not in numbers.
-fn shapes(document: &nandscope_measure::result::ResultDocument) {
+fn shapes(document: &nandscope_result::ResultDocument) {
     let figure = |id: &str| {
         let steps = document
             .steps

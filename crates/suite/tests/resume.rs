@@ -2,10 +2,10 @@
 //! of one that was never interrupted, on a target that keeps its state without doing a step twice.
 
 use nandscope_device::Device;
-use nandscope_measure::document::to_json;
-use nandscope_measure::result::ResultDocument;
 use nandscope_measure::sim::SimTarget;
 use nandscope_measure::target::Target;
+use nandscope_result::ResultDocument;
+use nandscope_result::json::to_json;
 use nandscope_suite::{
     Earlier, Procedure, ReviewObserver, ReviewOptions, SimSpec, Unobserved, review_target,
 };

@@ -2,8 +2,8 @@
 //! when it is stopped, and says what it cannot do.
 
 use nandscope_device::profile::{library, parse_profile};
-use nandscope_measure::document::to_json;
-use nandscope_measure::result::ResultDocument;
+use nandscope_result::ResultDocument;
+use nandscope_result::json::to_json;
 use nandscope_suite::{ReviewObserver, ReviewOptions, SimSpec, SuiteError, Unobserved, review};
 use nandscope_units::Nanos;
 use std::cell::Cell;

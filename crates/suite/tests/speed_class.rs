@@ -2,9 +2,9 @@
 //! simulated devices.
 
 use crate::support::card::Card;
-use nandscope_measure::document::to_json;
-use nandscope_measure::result::{Conclusion, ResultDocument};
 use nandscope_measure::target::Target;
+use nandscope_result::json::to_json;
+use nandscope_result::{Conclusion, ResultDocument};
 use nandscope_suite::probe::{Probe, ProbeError};
 use nandscope_suite::speed_class::{Areas, fragmented, unfragmented, update_times};
 use nandscope_suite::{Procedure, ReviewOptions, SimSpec, Unobserved};

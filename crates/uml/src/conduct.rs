@@ -5,7 +5,7 @@ use crate::calls::Call;
 use crate::guest::Mark;
 use crate::layout::{Kind, Layout};
 use crate::recording::Event;
-use nandscope_measure::histogram::Distribution;
+use nandscope_measure::distribution::Distribution;
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::OpKind;
 use serde::{Deserialize, Serialize};

@@ -3,12 +3,13 @@
 use crate::cell::{Card, Cell};
 use crate::conduct::SIZE_CLASSES;
 use crate::layout::Kind;
-use nandscope_measure::histogram::{DEFAULT_PERCENTILES, Distribution};
-use nandscope_measure::result::{
+use nandscope_measure::distribution::Distribution;
+use nandscope_result::{
     ADDRESS_UNIT, Conclusion, DataColumn, DataRow, DataTable, DirectionResult, Figure, JobResult,
     Series, StepResult,
 };
 use nandscope_workload::OpKind;
+use nandscope_workload::job::DEFAULT_PERCENTILES;
 use std::collections::BTreeMap;
 
 /// More writes of a kind are thinned out for the plot.

@@ -4,7 +4,7 @@
 use crate::cell::Cell;
 use crate::filesystem::FileSystem;
 use crate::variants::{AT_ONE_AU, Variant};
-use nandscope_measure::result::{Conclusion, DataColumn, DataRow, DataTable, Figure};
+use nandscope_result::{Conclusion, DataColumn, DataRow, DataTable, Figure};
 
 /// Nobody would change an option for less than this share of the time.
 const WORTH: f64 = 0.02;

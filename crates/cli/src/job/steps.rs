@@ -4,7 +4,7 @@
 //! recorded trace, files copied, probes that depend on what came before) cannot be, and is named.
 
 use crate::failure::Failure;
-use nandscope_measure::result::{JobResult, ResultDocument, StepResult};
+use nandscope_result::{JobResult, ResultDocument, StepResult};
 use nandscope_workload::job::JobFile;
 
 /// The jobs of the step with that id, or of all steps, one file.

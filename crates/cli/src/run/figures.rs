@@ -1,13 +1,13 @@
 //! The figures of a run, so that results of the same job file can be compared: bandwidth, IOPS
 //! and latency of each job and direction, and the energy that each gigabyte took.
 
-use nandscope_measure::result::{DirectionResult, Figure, StepResult};
+use nandscope_result::{DirectionResult, Figure, StepResult};
 
 /// Adds the figures of each job to its step. Jobs with the same name are numbered.
 pub fn add(step: &mut StepResult) {
     let mut figures = Vec::new();
     for (index, job) in step.jobs.iter().enumerate() {
-        let same = |j: &&nandscope_measure::result::JobResult| j.name == job.name;
+        let same = |j: &&nandscope_result::JobResult| j.name == job.name;
         let name = if step.jobs.iter().filter(same).count() > 1 {
             let number = step.jobs[..index].iter().filter(same).count() + 1;
             format!("{} {number}", job.name)

@@ -14,11 +14,11 @@ use crate::output;
 use crate::steps::Keeper;
 use crate::target::Precondition;
 use nandscope_measure::build::{JobMeta, StepMeta, add_step, step_result};
-use nandscope_measure::result::{Notice, ResultDocument, WallClock};
 use nandscope_measure::runner::{Ending, GroupOutcome, Thread, run_group};
 use nandscope_measure::steps::Attachment;
-use nandscope_measure::summary;
 use nandscope_measure::target::Target;
+use nandscope_report::summary;
+use nandscope_result::{Notice, ResultDocument, WallClock};
 use nandscope_workload::job::{Job, JobFile};
 use std::time::{Instant, SystemTime};
 

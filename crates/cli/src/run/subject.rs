@@ -8,10 +8,10 @@ use crate::steps::{Asked, Earlier, Keeper};
 use crate::target::{Kept, Precondition, Simulated};
 use nandscope_device::Device;
 use nandscope_measure::build::JobMeta;
-use nandscope_measure::result::TargetInfo;
 use nandscope_measure::runner::Thread;
 use nandscope_measure::sim::SimTarget;
 use nandscope_measure::target::Target;
+use nandscope_result::TargetInfo;
 use nandscope_workload::job::Job;
 use std::collections::BTreeMap;
 

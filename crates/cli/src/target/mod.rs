@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::{fault, input, memory};
 use nandscope_device::Device;
 use nandscope_device::profile::{HostProfile, Profile, library, parse_host, parse_profile};
-use nandscope_measure::result::{ModeInfo, TargetInfo};
+use nandscope_result::{ModeInfo, TargetInfo};
 use nandscope_suite::spec::target_info;
 use std::path::Path;
 

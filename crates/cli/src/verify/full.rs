@@ -8,7 +8,7 @@ use crate::interrupt::Interrupt;
 use crate::run::progress::Line;
 use nandscope_files::Access;
 use nandscope_infer::verify::{Full, Medium, Pass, Verdict, VerifyError, full_step};
-use nandscope_measure::result::Notice;
+use nandscope_result::Notice;
 use std::path::Path;
 use std::time::SystemTime;
 

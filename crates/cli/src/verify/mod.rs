@@ -16,7 +16,7 @@ use crate::run::progress::Line;
 use clap::Args;
 use nandscope_infer::registers::{Mark, marks};
 use nandscope_infer::verify::{Finding, Medium, Options, Stage, Verdict, step, summary, verify};
-use nandscope_measure::result::{ResultDocument, TargetInfo, WallClock};
+use nandscope_result::{ResultDocument, TargetInfo, WallClock};
 use open::Target;
 use std::path::PathBuf;
 use std::time::SystemTime;

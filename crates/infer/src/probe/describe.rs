@@ -1,7 +1,7 @@
 //! The answers in the form of the result document.
 
 use super::{Finding, Report, Value};
-use nandscope_measure::result::{Conclusion, Figure, ResultDocument, StepResult};
+use nandscope_result::{Conclusion, Figure, ResultDocument, StepResult};
 use nandscope_units::Bytes;
 
 /// The chapter of a report.

@@ -9,8 +9,8 @@ use crate::flashbench::{
     explains, faint_unit, page_comb, unit_comb,
 };
 use crate::timed::ProbeError;
-use nandscope_measure::result::Curve;
 use nandscope_measure::target::Target;
+use nandscope_result::Curve;
 use nandscope_units::{Bytes, Nanos};
 
 /// Odd factors of boundaries.

@@ -6,8 +6,8 @@ use super::finding::{Finding, LIKELY, Value};
 use super::link::places;
 use crate::flashbench::median;
 use crate::timed::ProbeError;
-use nandscope_measure::result::Curve;
 use nandscope_measure::target::Target;
+use nandscope_result::Curve;
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::OpKind;
 

@@ -25,8 +25,8 @@ pub use finding::{FAIR, Finding, LIKELY, SURE, Value, size};
 pub use recorded::from_flashbench;
 
 use crate::timed::{Probe, ProbeError};
-use nandscope_measure::result::{Curve, DataTable};
 use nandscope_measure::target::Target;
+use nandscope_result::{Curve, DataTable};
 use nandscope_units::{Bytes, Nanos};
 
 /// What may be spent, and in which order things happen.

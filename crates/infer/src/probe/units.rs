@@ -8,8 +8,8 @@ use crate::flashbench::{
     fat_and_data, find_fat, open_units, search, treatments,
 };
 use crate::timed::ProbeError;
-use nandscope_measure::result::Curve;
 use nandscope_measure::target::Target;
+use nandscope_result::Curve;
 use nandscope_units::{Bytes, Nanos};
 
 /// The most units in turn.

@@ -7,8 +7,8 @@ use super::slc::Filled;
 use super::{CARD_MAX, Probing};
 use crate::flashbench::median;
 use crate::timed::ProbeError;
-use nandscope_measure::result::Curve;
 use nandscope_measure::target::Target;
+use nandscope_result::Curve;
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::OpKind;
 

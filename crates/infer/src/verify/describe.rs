@@ -5,9 +5,7 @@ use super::left::Kept;
 use super::sounding::Reading;
 use super::verdict::{Behaviour, Finding, Verdict};
 use crate::registers::{Mark, Weight};
-use nandscope_measure::result::{
-    Conclusion, Curve, DataColumn, DataRow, DataTable, Figure, StepResult,
-};
+use nandscope_result::{Conclusion, Curve, DataColumn, DataRow, DataTable, Figure, StepResult};
 use nandscope_units::Bytes;
 use serde::Serialize;
 

@@ -12,7 +12,7 @@ pub use bins::{Bin, DirectionBin, IntervalPlan, MAX_POINTS, merge_factor};
 pub use direction::Direction;
 pub use timeline::{Sample, Timeline};
 
-use crate::histogram::Distribution;
+use crate::distribution::Distribution;
 use crate::target::Reading;
 use nandscope_units::{Bytes, Nanos};
 

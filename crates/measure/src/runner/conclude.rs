@@ -4,8 +4,8 @@
 use super::drive::{Course, Run};
 use super::{Ending, GroupOutcome, GroupRun};
 use crate::recorder::{Direction, Recorder};
-use crate::result::Notice;
 use crate::target::{Reading, Target, TargetError};
+use nandscope_result::Notice;
 use nandscope_units::Nanos;
 
 /// What one loop gives: the whole of a run, or a part that others are added to.

@@ -1,8 +1,8 @@
 //! What a run gives back, and what it tells while it goes.
 
 use crate::recorder::{Direction, GroupRecord, Timeline};
-use crate::result::Notice;
 use crate::target::Reading;
+use nandscope_result::Notice;
 use nandscope_units::{Bytes, Nanos};
 use std::collections::BTreeMap;
 use thiserror::Error;

@@ -16,7 +16,9 @@ mod frame;
 pub use file::{Journal, JournalError};
 pub use frame::Damage;
 
-use crate::result::{FORMAT, FORMAT_VERSION, Figure, ModeInfo, Notice, ResultDocument, StepResult};
+use nandscope_result::{
+    FORMAT, FORMAT_VERSION, Figure, ModeInfo, Notice, ResultDocument, StepResult,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

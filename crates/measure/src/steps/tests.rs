@@ -1,6 +1,6 @@
 use super::*;
-use crate::document::{from_json, to_json};
-use crate::result::TargetInfo;
+use nandscope_result::TargetInfo;
+use nandscope_result::json::{from_json, to_json};
 use std::path::{Path, PathBuf};
 
 fn document(steps: usize) -> ResultDocument {

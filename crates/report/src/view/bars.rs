@@ -4,7 +4,7 @@
 
 use crate::names::capital;
 use crate::number::{short, tick_step, with_unit};
-use nandscope_measure::result::{Figure, StepResult};
+use nandscope_result::{Figure, StepResult};
 
 /// A chart: rows of bars over one axis.
 #[derive(Clone, Debug, PartialEq)]
@@ -371,7 +371,7 @@ fn axis_number(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nandscope_measure::result::Published;
+    use nandscope_result::Published;
 
     fn figure(title: &str, value: f64) -> Figure {
         Figure {

@@ -8,7 +8,7 @@ use super::plot::Plot;
 use super::{curves, percentile, states, story, time};
 use crate::names::{Unique, slug};
 use crate::number;
-use nandscope_measure::result::{Conclusion, JobResult, ResultDocument, StepResult};
+use nandscope_result::{Conclusion, JobResult, ResultDocument, StepResult};
 
 /// Steps with plots that a mode's part of a chapter shows unfolded; more are folded, and their
 /// course over time is drawn in one piece above them.
@@ -394,7 +394,7 @@ pub fn step_anchor(id: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nandscope_measure::result::Series;
+    use nandscope_result::Series;
 
     fn document(steps: Vec<StepResult>) -> ResultDocument {
         let mut document = crate::blank::document();

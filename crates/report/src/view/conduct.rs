@@ -4,7 +4,7 @@
 
 use super::story::{Paragraph, Story, modes, tile};
 use crate::number::with_unit;
-use nandscope_measure::result::{Figure, ResultDocument, StepResult};
+use nandscope_result::{Figure, ResultDocument, StepResult};
 
 /// The figure of a mode whose identifier ends so, wherever it stands.
 fn figure<'a>(
@@ -179,7 +179,7 @@ fn formatting(document: &ResultDocument) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nandscope_measure::result::Series;
+    use nandscope_result::Series;
 
     #[test]
     fn a_figure_comes_before_the_peak_of_a_series() {

@@ -6,7 +6,7 @@ use super::story::Paragraph;
 use super::table::{Samples, Table};
 use crate::names::{Unique, capital, slug};
 use crate::number::{short, with_unit};
-use nandscope_measure::result::{Curve, ResultDocument, StepResult};
+use nandscope_result::{Curve, ResultDocument, StepResult};
 
 /// Lines that one plot holds; more could not be told apart.
 const MOST_LINES: usize = 8;

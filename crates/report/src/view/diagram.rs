@@ -1,7 +1,7 @@
 //! A drawing of a device's flash: channels, dies on each, planes in each, from the table of
 //! parameters. Where the table does not name them nothing is drawn.
 
-use nandscope_measure::result::TargetInfo;
+use nandscope_result::TargetInfo;
 use std::fmt::Write as _;
 
 /// Channels and dies beyond which a drawing would show only hatching.
@@ -106,7 +106,7 @@ fn draw(channels: u32, dies: u32, planes: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nandscope_measure::result::Parameter;
+    use nandscope_result::Parameter;
 
     fn target(values: &[(&str, &str)]) -> TargetInfo {
         TargetInfo {

@@ -2,14 +2,14 @@
 //! written and over time, all modes and states together. It draws what the steps recorded and
 //! decides only which steps are long enough.
 
-use super::course;
 use super::matrix::Matrix;
 use super::plot::{Axis, Kind, Line, Plot};
 use super::regions;
 use super::story;
 use super::table::{Samples, Table};
 use super::time;
-use nandscope_measure::result::{ResultDocument, Series, StepResult};
+use nandscope_result::throughput_profile;
+use nandscope_result::{ResultDocument, Series, StepResult};
 
 /// A write of this share of the capacity is one across the device.
 const MOST_OF_DEVICE: f64 = 0.5;
@@ -36,10 +36,12 @@ pub fn of(document: &ResultDocument) -> Option<Fill> {
     let mut runs: Vec<(&StepResult, &Series)> = document
         .steps
         .iter()
-        .filter(|s| course::of_step(s).is_some_and(|c| c.written_gb >= enough && enough > 0.0))
+        .filter(|s| {
+            throughput_profile::of_step(s).is_some_and(|c| c.written_gb >= enough && enough > 0.0)
+        })
         // A step that also reads and deletes, such as copying folders, is no single long write.
         .filter(|s| s.jobs.len() <= 1)
-        .filter_map(|s| course::write_series(s).map(|series| (s, series)))
+        .filter_map(|s| throughput_profile::write_series(s).map(|series| (s, series)))
         .collect();
     let order = |s: &StepResult| {
         modes
@@ -115,7 +117,7 @@ fn names(runs: &[(&StepResult, &Series)]) -> Vec<String> {
 fn over_data(series: &Series) -> Samples {
     let mut written = 0.0;
     let mut points = Vec::new();
-    for (v, dt) in course::weighted(series) {
+    for (v, dt) in throughput_profile::weighted(series) {
         written += v * dt / 1e3;
         points.push((written, v));
     }

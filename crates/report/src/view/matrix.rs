@@ -3,7 +3,7 @@
 //! table than in as many bars.
 
 use crate::number::{short, with_unit};
-use nandscope_measure::result::{DataColumn, DataTable, Figure};
+use nandscope_result::{DataColumn, DataTable, Figure};
 
 /// A table with a heading for each row and column.
 #[derive(Clone, Debug, PartialEq)]

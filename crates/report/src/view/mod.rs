@@ -4,7 +4,6 @@
 pub mod bars;
 pub mod chapter;
 pub mod conduct;
-pub use nandscope_measure::course;
 pub mod curves;
 pub mod diagram;
 pub mod fill;

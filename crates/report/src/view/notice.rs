@@ -3,7 +3,7 @@
 
 use super::chapter;
 use crate::names::capital;
-use nandscope_measure::result::ResultDocument;
+use nandscope_result::ResultDocument;
 
 /// A notice as the page shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,7 +90,7 @@ fn step(document: &ResultDocument, id: &str) -> Option<(String, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nandscope_measure::result::{Notice as Given, StepResult};
+    use nandscope_result::{Notice as Given, StepResult};
 
     #[test]
     fn the_same_words_become_one_notice_with_its_steps() {

@@ -4,7 +4,7 @@
 use super::plot::{Axis, Kind, Line, Plot};
 use super::table::{Samples, Table};
 use crate::names::{Unique, slug};
-use nandscope_measure::result::{Latency, StepResult};
+use nandscope_result::{Latency, StepResult};
 
 /// Lines that one plot holds; more could not be told apart.
 const MOST_LINES: usize = 8;
@@ -105,7 +105,7 @@ pub fn nines_of(percentile: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nandscope_measure::result::{DirectionResult, JobResult};
+    use nandscope_result::{DirectionResult, JobResult};
 
     fn step(jobs: usize) -> StepResult {
         let latency = Latency {

@@ -3,7 +3,7 @@
 
 use super::matrix::{ANSWER, Cell, answer, is_answer};
 use crate::number::with_unit;
-use nandscope_measure::result::{Figure, Published, ResultDocument};
+use nandscope_result::{Figure, Published, ResultDocument};
 
 /// One row of the table.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,7 +4,7 @@
 
 use super::matrix::{Body, Cell, Matrix, Row};
 use crate::number::with_unit;
-use nandscope_measure::result::StepResult;
+use nandscope_result::StepResult;
 
 /// What stands between the name of the run and the number of the region.
 const MARK: &str = ".write.plateau-";
@@ -98,7 +98,7 @@ fn cell(region: Option<&Region>) -> Cell {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nandscope_measure::result::Figure;
+    use nandscope_result::Figure;
 
     fn step(figures: &[(&str, f64)]) -> StepResult {
         let figures = figures.iter().map(|(id, value)| Figure {

@@ -7,7 +7,7 @@ use super::bars::{self, BarChart};
 use super::matrix::{Body, Cell, Matrix, Row, place};
 use crate::names::capital;
 use crate::number::{latency, short, with_unit};
-use nandscope_measure::result::{Figure, StepResult};
+use nandscope_result::{Figure, StepResult};
 
 /// A figure and where its identifier puts it.
 struct Entry<'a> {

@@ -3,13 +3,13 @@
 //! are missing the sentence is left out.
 
 use super::conduct;
-use super::course::{self, WriteCourse};
 use super::curves;
 use super::published;
 use super::regions::{self, Region};
 use crate::names::capital;
 use crate::number::{short, with_unit};
-use nandscope_measure::result::{Figure, ResultDocument, StepResult};
+use nandscope_result::throughput_profile::{self, ThroughputProfile};
+use nandscope_result::{Figure, ResultDocument, StepResult};
 
 /// A key figure in large type.
 #[derive(Clone, Debug, PartialEq)]
@@ -146,10 +146,10 @@ fn figure_name(step: &StepResult, figure: &Figure) -> String {
 }
 
 /// The longest write of a mode.
-fn longest_write(steps: &[&StepResult]) -> Option<(WriteCourse, String)> {
+fn longest_write(steps: &[&StepResult]) -> Option<(ThroughputProfile, String)> {
     steps
         .iter()
-        .filter_map(|s| course::of_step(s).map(|c| (c, s.title.clone())))
+        .filter_map(|s| throughput_profile::of_step(s).map(|c| (c, s.title.clone())))
         .max_by(|a, b| a.0.written_gb.total_cmp(&b.0.written_gb))
 }
 
@@ -278,7 +278,7 @@ fn region_tiles(
 fn course_tiles(
     story: &mut Story,
     label: &dyn Fn(&str) -> String,
-    course: &WriteCourse,
+    course: &ThroughputProfile,
     title: String,
 ) {
     let share = with_unit(course.sustained_mb_s / course.burst_mb_s * 100.0, "%");
@@ -299,7 +299,7 @@ fn course_tiles(
     }
 }
 
-fn course_in_words(course: &WriteCourse) -> String {
+fn course_in_words(course: &ThroughputProfile) -> String {
     let burst = with_unit(course.burst_mb_s, "MB/s");
     let sustained = with_unit(course.sustained_mb_s, "MB/s");
     let all = with_unit(course.written_gb, "GB");
@@ -394,7 +394,7 @@ const MOST_MISSED: usize = 3;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nandscope_measure::result::Series;
+    use nandscope_result::Series;
 
     fn document(series: Vec<Series>) -> ResultDocument {
         let mut document = crate::blank::document();

@@ -4,7 +4,7 @@
 use super::plot::{Axis, Kind, Line, Mark, Plot};
 use super::table::{Samples, Table};
 use crate::names::{Unique, capital, slug};
-use nandscope_measure::result::{ADDRESS_UNIT, Series, StepResult};
+use nandscope_result::{ADDRESS_UNIT, Series, StepResult};
 
 /// Units in the order in which their plots stand; others follow.
 const ORDER: [&str; 8] = ["MB/s", "IOPS", "µs", "ms", "W", "°C", "%", "GB"];

@@ -4,7 +4,7 @@ use nandscope_infer::flashbench::{
     AlignPlan, AlignRow, CLEAR, CardStep, Certainty, FatRounds, Knee, OpenUnits, Order, Pinned,
     Rate, Treatment, VISIBLE,
 };
-use nandscope_measure::result::{Conclusion, DataColumn, DataRow, DataTable};
+use nandscope_result::{Conclusion, DataColumn, DataRow, DataTable};
 
 /// The answer where nothing can be told.
 pub(super) const CANNOT_TELL: &str = "cannot tell";

@@ -5,8 +5,8 @@ use super::class::Class;
 use super::recording::{Areas, Fragmented, fragmented, unfragmented, update_times};
 use crate::flashbench::{columns, size};
 use crate::session::{Flow, Pick, Session, SuiteError, slug};
-use nandscope_measure::result::{Conclusion, DataRow, DataTable};
 use nandscope_measure::target::Target;
+use nandscope_result::{Conclusion, DataRow, DataTable};
 
 const SECTION: &str = "Speed classes";
 /// Areas that are recorded into.

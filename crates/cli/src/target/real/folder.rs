@@ -8,7 +8,7 @@ use nandscope_inspect::Roots;
 use nandscope_inspect::guard::margin;
 use nandscope_inspect::identity::Identity;
 use nandscope_measure::real::FolderTarget;
-use nandscope_measure::result::TargetInfo;
+use nandscope_result::TargetInfo;
 use nandscope_units::Bytes;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;

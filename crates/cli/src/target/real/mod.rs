@@ -21,8 +21,8 @@ use nandscope_inspect::identity::Identity;
 use nandscope_measure::real::{
     Access, EngineChoice, FolderTarget, Options, RealTarget, Volume, VolumeKind, generator_cost_ns,
 };
-use nandscope_measure::result::TargetInfo;
 use nandscope_measure::target::Target;
+use nandscope_result::TargetInfo;
 use nandscope_units::{Bytes, SizeBase, parse_size};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

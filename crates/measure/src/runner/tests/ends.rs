@@ -23,7 +23,7 @@ fn an_interruption_keeps_what_was_measured() {
         Some("interrupted before the end")
     );
     let json = r#"{"format":"nandscope-result","version":1,"generator":"","procedure":"","title":"","seed":0,"target":{"name":"","kind":"","model":"","capacity_bytes":0},"complete":true,"steps":[]}"#;
-    let mut document = crate::document::from_json(json, std::path::Path::new("t")).unwrap();
+    let mut document = nandscope_result::json::from_json(json, std::path::Path::new("t")).unwrap();
     crate::build::add_step(&mut document, step, &outcome.notices);
     assert!(!document.complete);
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::result::{Figure, JobResult, Series, StepResult, TargetInfo, WallClock};
+use crate::{Figure, JobResult, Series, StepResult, TargetInfo, WallClock};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -170,7 +170,7 @@ fn the_committed_schema_is_up_to_date() {
     let committed = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         committed == text,
-        "docs/result.schema.json is out of date; run `UPDATE=1 cargo test -p nandscope-measure schema`"
+        "docs/result.schema.json is out of date; run `UPDATE=1 cargo test -p nandscope-result schema`"
     );
 }
 

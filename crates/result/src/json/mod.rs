@@ -8,7 +8,7 @@
 mod finite;
 mod layout;
 
-use crate::result::{FORMAT, FORMAT_VERSION, ResultDocument};
+use crate::{FORMAT, FORMAT_VERSION, ResultDocument};
 use nandscope_files::{Access, WriteError};
 use serde::{Deserialize, Serialize};
 use std::io;

@@ -1,8 +1,6 @@
 //! Finds numbers that JSON cannot hold, and says where they stand.
 
-use crate::result::{
-    DataTable, DirectionResult, Figure, JobResult, Latency, ResultDocument, StepResult,
-};
+use crate::{DataTable, DirectionResult, Figure, JobResult, Latency, ResultDocument, StepResult};
 
 /// A number and the path of its field.
 type Named = (String, f64);

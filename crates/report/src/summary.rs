@@ -1,7 +1,7 @@
 //! What a job did, as text for a terminal of 80 columns: fio's own layout, so that who reads fio
 //! reads this. No colour; the report crate makes better tables.
 
-use crate::result::{DirectionResult, JobResult, Latency, StepResult};
+use nandscope_result::{DirectionResult, JobResult, Latency, StepResult};
 use std::fmt::Write as _;
 
 /// Widest line.
@@ -224,10 +224,13 @@ mod tests {
                     max_ns: 4_110_000,
                     mean_ns: 81_230.0,
                     stddev_ns: 10_500.0,
-                    percentiles: crate::histogram::DEFAULT_PERCENTILES
-                        .iter()
-                        .map(|&p| (p, 60_000 + (p * 1000.0) as u64))
-                        .collect(),
+                    percentiles: [
+                        1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0,
+                        99.5, 99.9, 99.95, 99.99,
+                    ]
+                    .iter()
+                    .map(|&p| (p, 60_000 + (p * 1000.0) as u64))
+                    .collect(),
                     histogram: String::new(),
                 },
                 service: None,

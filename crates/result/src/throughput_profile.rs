@@ -1,7 +1,7 @@
 //! How a long write went: fast at first, slow for good, and how much was written before the
 //! change. It reads one series of a step; it does not know why a device slows down.
 
-use crate::result::{Series, StepResult};
+use crate::{Series, StepResult};
 
 /// A step shorter than this says nothing of what lasts, seconds.
 const SHORTEST_S: f64 = 20.0;
@@ -15,7 +15,7 @@ const SLOWED: f64 = 0.6;
 
 /// The course of a write without pause.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct WriteCourse {
+pub struct ThroughputProfile {
     /// Fastest mean over a short window near the start, MB/s.
     pub burst_mb_s: f64,
     /// Mean over the last quarter of the time, MB/s.
@@ -29,7 +29,7 @@ pub struct WriteCourse {
     pub written_gb: f64,
 }
 
-impl WriteCourse {
+impl ThroughputProfile {
     /// True where the end is markedly slower than the start.
     pub fn slows(&self) -> bool {
         self.fast_gb.is_some() && self.sustained_mb_s < SLOWED * self.burst_mb_s
@@ -37,7 +37,7 @@ impl WriteCourse {
 }
 
 /// The course of the writes of a step, where it has a series of them that is long enough.
-pub fn of_step(step: &StepResult) -> Option<WriteCourse> {
+pub fn of_step(step: &StepResult) -> Option<ThroughputProfile> {
     of_series(write_series(step)?)
 }
 
@@ -49,7 +49,7 @@ pub fn write_series(step: &StepResult) -> Option<&Series> {
 }
 
 /// The same from the series itself.
-pub fn of_series(series: &Series) -> Option<WriteCourse> {
+pub fn of_series(series: &Series) -> Option<ThroughputProfile> {
     let samples = weighted(series);
     let total_s: f64 = samples.iter().map(|s| s.1).sum();
     if samples.len() < FEWEST || total_s < SHORTEST_S {
@@ -64,7 +64,7 @@ pub fn of_series(series: &Series) -> Option<WriteCourse> {
     let written = |part: &[(f64, f64)]| part.iter().map(|(v, dt)| v * dt).sum::<f64>() / 1e3;
     let knee = knee(&means, burst);
     let time = |part: &[(f64, f64)]| part.iter().map(|(_, dt)| dt).sum::<f64>();
-    Some(WriteCourse {
+    Some(ThroughputProfile {
         burst_mb_s: burst,
         sustained_mb_s: last_quarter(&samples, total_s),
         fast_gb: knee.map(|i| written(&samples[..i])),

@@ -1,0 +1,160 @@
+//! The whole document: what was run, on what, with which seed, and how the steps ended.
+
+use crate::{Figure, StepResult};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Value of [`ResultDocument::format`].
+pub const FORMAT: &str = "nandscope-result";
+/// The version that this build writes, and the newest that it reads.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// A whole measurement: one or many steps on one target.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ResultDocument {
+    /// Always [`FORMAT`].
+    pub format: String,
+    /// See [`FORMAT_VERSION`].
+    pub version: u32,
+    /// Program and version that wrote the document, such as `nandscope 0.1.0`.
+    pub generator: String,
+    /// What was run: `review`, `run`, a suite's name.
+    pub procedure: String,
+    /// One line for the title of a report.
+    pub title: String,
+    /// Every random choice follows from this.
+    pub seed: u64,
+    /// What was measured.
+    pub target: TargetInfo,
+    /// The circumstances of the measurement; empty for a simulation.
+    #[serde(default)]
+    pub environment: BTreeMap<String, String>,
+    /// Wall-clock facts; the only part that may differ between two runs of a simulation.
+    #[serde(default)]
+    pub wall: WallClock,
+    /// True where every step ran to its end; false after an interruption or a failure.
+    pub complete: bool,
+    /// The steps, in the order in which they ran.
+    pub steps: Vec<StepResult>,
+    /// What follows from the steps: the numbers a reader looks for first.
+    #[serde(default)]
+    pub figures: Vec<Figure>,
+    /// What a reader must know to trust the numbers.
+    #[serde(default)]
+    pub notices: Vec<Notice>,
+}
+
+impl ResultDocument {
+    /// A document of this build in which nothing was measured yet, complete as long as nothing fails.
+    pub fn begin(procedure: &str, title: String, seed: u64, target: TargetInfo) -> Self {
+        ResultDocument {
+            format: FORMAT.to_string(),
+            version: FORMAT_VERSION,
+            generator: concat!("nandscope ", env!("CARGO_PKG_VERSION")).to_string(),
+            procedure: procedure.to_string(),
+            title,
+            seed,
+            target,
+            environment: BTreeMap::new(),
+            wall: WallClock::default(),
+            complete: true,
+            steps: Vec::new(),
+            figures: Vec::new(),
+            notices: Vec::new(),
+        }
+    }
+}
+
+/// What was measured.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct TargetInfo {
+    /// As given on the command line, such as `sim:sm2708-250gb`.
+    pub name: String,
+    /// `simulated`, `block device`, `file`, `directory`.
+    pub kind: String,
+    /// Model name.
+    pub model: String,
+    /// Addressable bytes.
+    pub capacity_bytes: u64,
+    /// What the link of a real device carries, bytes per second, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link_bytes_per_s: Option<f64>,
+    /// A paragraph about the device.
+    #[serde(default)]
+    pub description: String,
+    /// SHA-256 of the profile text of a simulated device, hexadecimal.
+    #[serde(default)]
+    pub profile_sha256: Option<String>,
+    /// What the device is made of, for the report's table of parameters.
+    #[serde(default)]
+    pub parameters: Vec<Parameter>,
+    /// Where the parameters come from.
+    #[serde(default)]
+    pub sources: Vec<String>,
+    /// Ways to attach the device that the procedure went through, such as `SD Express` and `UHS-I`.
+    #[serde(default)]
+    pub modes: Vec<ModeInfo>,
+}
+
+/// One way in which the device was attached.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ModeInfo {
+    /// Short name, referred to by [`StepResult::mode`].
+    pub name: String,
+    /// The chain from host to device in words, stage by stage.
+    pub path: Vec<String>,
+}
+
+/// One parameter of a device.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Parameter {
+    /// Section of the profile, such as `nand.tlc`.
+    pub group: String,
+    /// Key within it.
+    pub name: String,
+    /// Value as text, with its unit.
+    pub value: String,
+    /// Why this value: source or reasoning.
+    #[serde(default)]
+    pub reason: String,
+}
+
+/// Wall-clock facts of the run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct WallClock {
+    /// RFC 3339 time at the start, where known.
+    #[serde(default)]
+    pub started: Option<String>,
+    /// Seconds of wall time the run took.
+    #[serde(default)]
+    pub elapsed_s: Option<f64>,
+}
+
+/// A remark that bears on how far the numbers can be trusted.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Notice {
+    /// `info`, `warning` or `error`.
+    pub level: String,
+    /// What is the matter, and what to do.
+    pub text: String,
+    /// Step concerned, where it is one.
+    #[serde(default)]
+    pub step: Option<String>,
+}
+
+impl Notice {
+    /// A remark on the document as a whole; `level` is `info`, `warning` or `error`.
+    pub fn new(level: &str, text: impl Into<String>) -> Self {
+        Notice {
+            level: level.to_string(),
+            text: text.into(),
+            step: None,
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Single numbers, and what was published about them.
+
+use serde::{Deserialize, Serialize};
+
+/// A number that a reader looks for, with its unit.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Figure {
+    /// Stable name for programs, such as `sde.cdm.fresh.seq1m_q8t1.read`.
+    pub id: String,
+    /// For people.
+    pub title: String,
+    /// Name of a [`ModeInfo`], where there are several.
+    #[serde(default)]
+    pub mode: Option<String>,
+    /// The value.
+    pub value: f64,
+    /// Its unit.
+    pub unit: String,
+    /// Smallest of the repeats, where there were any.
+    #[serde(default)]
+    pub low: Option<f64>,
+    /// Largest of the repeats, where there were any.
+    #[serde(default)]
+    pub high: Option<f64>,
+    /// The same quantity as published for a real device, where a fact exists.
+    #[serde(default)]
+    pub published: Option<Published>,
+}
+
+/// A published measurement of the real device.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Published {
+    /// Identifier of the fact in facts/published.toml.
+    pub fact: String,
+    /// Value as published.
+    pub value: f64,
+    /// How the value is to be read: `=`, `~`, `<`, `<=`, `>`, `range`.
+    pub op: String,
+    /// Allowed difference, as a share of the published value or in the unit (see `tolerance_kind`).
+    pub tolerance: f64,
+    /// `relative` or `absolute`.
+    pub tolerance_kind: String,
+    /// Whether the value lies within the tolerance.
+    pub met: bool,
+    /// Where it is not met: why, as far as known.
+    #[serde(default)]
+    pub why: String,
+    /// Where it was published.
+    pub source: String,
+}

@@ -1,0 +1,27 @@
+//! The result document: the one form in which every measurement ends, and the only input of reports,
+//! comparisons and inference. It contains what was asked, on what, with which seed, what was measured, and the
+//! unit of every number.
+//!
+//! Versions: [`FORMAT_VERSION`] rises when an old reader could misread a new document. Within a version fields
+//! are only added, each with `#[serde(default)]`, so that new readers read old documents; old readers ignore
+//! fields that they do not know. A newer version is refused by name. The JSON schema in
+//! `docs/result.schema.json` is generated from these types.
+//!
+//! [`json`] reads and writes documents, [`histogram`] has the text form of latencies, [`throughput_profile`]
+//! finds the write cliff of a time line.
+
+mod document;
+mod figure;
+pub mod histogram;
+pub mod json;
+mod step;
+pub mod throughput_profile;
+
+pub use document::{
+    FORMAT, FORMAT_VERSION, ModeInfo, Notice, Parameter, ResultDocument, TargetInfo, WallClock,
+};
+pub use figure::{Figure, Published};
+pub use step::{
+    ADDRESS_UNIT, Conclusion, Curve, DataColumn, DataRow, DataTable, DirectionResult, JobResult,
+    Latency, Mark, Series, StepResult,
+};
