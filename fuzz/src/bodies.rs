@@ -464,9 +464,9 @@ fn disk(number: usize) -> nandscope_export::vhost::Disk {
 /// Takes and answers the requests of a guest, up to so many.
 #[cfg(target_os = "linux")]
 fn serve_guest(client: &mut nandscope_export::vhost::VhostClient, read_only: bool, most: usize) {
+    use nandscope_blockio::store::Store;
     use nandscope_export::client::Client;
     use nandscope_export::request::{Done, Origin, Refusal};
-    use nandscope_export::store::Store;
 
     let store = Store::memory(SERVED);
     for _ in 0..most {
@@ -499,8 +499,8 @@ fn serve_guest(client: &mut nandscope_export::vhost::VhostClient, read_only: boo
 /// Bytes of a virtual machine monitor, through a socket: whatever they are, it comes to an end.
 #[cfg(target_os = "linux")]
 pub fn vhost(data: &[u8]) {
+    use nandscope_blockio::store::Store;
     use nandscope_export::client::Client;
-    use nandscope_export::store::Store;
     use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
     use std::time::{Duration, Instant};
@@ -614,9 +614,9 @@ pub fn steps(data: &[u8]) {
 /// What a user-mode Linux says and shares: both protocols, a request queue in its memory, the structures of a
 /// file system on the disk that it wrote, and what its script prints.
 pub fn linux(data: &[u8]) {
+    use nandscope_blockio::image::Image;
     use nandscope_uml::block::BlockRequest;
     use nandscope_uml::calendar::{MESSAGE_BYTES, Message};
-    use nandscope_uml::contents::Contents;
     use nandscope_uml::filesystem::FileSystem;
     use nandscope_uml::layout::Layout;
     use nandscope_uml::vhost::{HEADER_BYTES, Header, LONGEST_PAYLOAD, Request};
@@ -646,8 +646,8 @@ pub fn linux(data: &[u8]) {
             _ => break,
         }
     }
-    let mut contents = Contents::new(8 << 20);
-    contents.write(0, &data[..data.len().min(1 << 20)]);
+    let mut contents = Image::bounded(8 << 20);
+    let _ = contents.write(0, &data[..data.len().min(1 << 20)]);
     for fs in FileSystem::ALL {
         let layout = Layout::read(fs, &contents, 0);
         layout.kind(data.len() as u64);

@@ -1,9 +1,9 @@
-//! `nandscope ctl`: orders for faults to a card that `nandscope serve --control` serves.
+//! `nandscope ctl`: injects a fault into a card that `nandscope serve --control` serves.
 
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use clap::Args;
-use nandscope_export::fault::{GRAMMAR, Order};
+use nandscope_blockio::fault::{FaultCommand, GRAMMAR};
 use std::io::{self, BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -14,25 +14,25 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Arguments of `nandscope ctl`.
 #[derive(Debug, Args)]
-#[command(after_help = format!("Orders:\n{GRAMMAR}\n\ndocs/serve.md says what they do."))]
+#[command(after_help = format!("Commands:\n{GRAMMAR}\n\ndocs/serve.md says what they do."))]
 pub struct Arguments {
     /// The socket of `serve --control unix:SOCKET`
     #[arg(value_name = "SOCKET")]
     socket: PathBuf,
-    /// What is to happen
-    #[arg(required = true, value_name = "ORDER")]
-    order: Vec<String>,
+    /// Fault command
+    #[arg(required = true, value_name = "COMMAND")]
+    command: Vec<String>,
 }
 
-/// Gives the order and shows the answer.
+/// Sends the fault command and prints the answer.
 ///
 /// # Errors
-/// Where nobody answers at the socket, or the order is refused.
+/// Returns an error if nobody answers at the socket or the command is refused.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
-    let order = arguments.order.join(" ");
-    // Faults of the order are found here, where they are named better.
-    order.parse::<Order>().map_err(Failure::usage)?;
-    let answer = ask(&arguments, &order)
+    let command = arguments.command.join(" ");
+    // Mistakes are found here, where they are named better.
+    command.parse::<FaultCommand>().map_err(Failure::usage)?;
+    let answer = ask(&arguments, &command)
         .map_err(|e| Failure::file(format!("{}: {e}", arguments.socket.display())))?;
     match answer.trim().split_once(": ") {
         Some(("ok", said)) => console.print(&format!("{said}\n"))?,
@@ -47,11 +47,11 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn ask(arguments: &Arguments, order: &str) -> io::Result<String> {
+fn ask(arguments: &Arguments, command: &str) -> io::Result<String> {
     let mut stream = UnixStream::connect(&arguments.socket)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    stream.write_all(format!("{order}\n").as_bytes())?;
+    stream.write_all(format!("{command}\n").as_bytes())?;
     let mut answer = String::new();
     let read = BufReader::new(stream).read_line(&mut answer);
     read.map_err(|e| match e.kind() {

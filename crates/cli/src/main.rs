@@ -98,7 +98,7 @@ commands! {
     Verify => verify,
     /// Serve a simulated device to other programs, at its own speed
     Serve => serve,
-    /// Order faults of a served device
+    /// Inject a fault into a served device
     Ctl => ctl,
     /// Check or show job files, or write them for fio
     Job => job,

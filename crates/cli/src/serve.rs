@@ -15,15 +15,15 @@ use crate::state_folder;
 use crate::target::{self, Precondition, Simulated};
 use clap::Args;
 use keeping::{Keeper, recover, state_file, store_failure};
+use nandscope_blockio::fault::FaultCommand;
+use nandscope_blockio::store::Store;
 use nandscope_device::Device;
 use nandscope_export::clock::Speed;
-use nandscope_export::fault::Order;
 use nandscope_export::nbd::Export;
 use nandscope_export::nbd::socket::Address;
 use nandscope_export::overhead::{self, Overhead};
 use nandscope_export::server::Server;
 use nandscope_export::service::Service;
-use nandscope_export::store::Store;
 use nandscope_units::Nanos;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -80,13 +80,13 @@ pub struct Arguments {
     /// Take no writes
     #[arg(long)]
     read_only: bool,
-    /// Take orders for faults at this socket (unix:PATH), from `nandscope ctl`
+    /// Take fault commands at this socket (unix:PATH), from `nandscope ctl`
     #[arg(long, value_name = "ADDRESS")]
     control: Option<Address>,
-    /// A fault from the start, as `nandscope ctl` would order it; may be repeated
-    #[arg(long, value_name = "ORDER")]
-    fault: Vec<Order>,
-    /// Faults from the start, an order on each line; # begins a comment
+    /// A fault from the start, as a command of `nandscope ctl`; may be repeated
+    #[arg(long, value_name = "COMMAND")]
+    fault: Vec<FaultCommand>,
+    /// Faults from the start, a command on each line; # begins a comment
     #[arg(long, value_name = "FILE")]
     faults: Option<PathBuf>,
     /// Write every request, with the device's time, as a trace for replay
@@ -112,7 +112,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         None => Store::memory(device.capacity()),
         Some(file) => Store::file(file, device.capacity()).map_err(store_failure)?,
     };
-    let orders = orders(&arguments)?;
+    let faults = faults(&arguments)?;
     let interrupt = Interrupt::listen()?;
     let overhead = overhead(&arguments)?;
     let export = export_of(&arguments, &simulated, &device);
@@ -139,11 +139,13 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     if arguments.record.is_some() {
         service = service.with_recording();
     }
-    if arguments.control.is_some() || !orders.is_empty() {
+    if arguments.control.is_some() || !faults.is_empty() {
         service = service.with_faults(arguments.seed);
     }
-    for order in orders {
-        service.obey(order, Nanos::ZERO).map_err(Failure::usage)?;
+    for command in faults {
+        service
+            .inject(command, Nanos::ZERO)
+            .map_err(Failure::usage)?;
     }
     let said = ways.said.join("\n  ");
     let mut server = ways.into_server(service, export);
@@ -216,25 +218,25 @@ fn confine(arguments: &Arguments) {
 }
 
 /// The faults from the start: those of the command line, then those of the file.
-fn orders(arguments: &Arguments) -> Result<Vec<Order>, Failure> {
+fn faults(arguments: &Arguments) -> Result<Vec<FaultCommand>, Failure> {
     if matches!(arguments.control, Some(Address::Tcp(_))) {
         return Err(Failure::usage("--control takes unix:PATH only"));
     }
-    let mut orders = arguments.fault.clone();
+    let mut faults = arguments.fault.clone();
     let Some(file) = &arguments.faults else {
-        return Ok(orders);
+        return Ok(faults);
     };
     let text = input::text(file, "faults")?;
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.split('#').next().unwrap_or_default().trim();
         if !line.is_empty() {
-            orders.push(
+            faults.push(
                 line.parse()
                     .map_err(|e| Failure::usage(format!("{}:{number}: {e}", file.display())))?,
             );
         }
     }
-    Ok(orders)
+    Ok(faults)
 }
 
 /// What the way of the clients costs, where it is to be subtracted.

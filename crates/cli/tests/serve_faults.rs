@@ -48,7 +48,7 @@ fn orders_come_over_the_socket() {
     folder.run(&["ctl", "card.ctl", "power on"]).succeeds();
     folder
         .run(&["ctl", "card.ctl", "power up"])
-        .fails(2, &["no such order", "tamper OFFSET"]);
+        .fails(2, &["unknown fault command", "tamper OFFSET"]);
     folder
         .run(&["ctl", "card.ctl", "fake 1TB wrap"])
         .fails(2, &["not less than"]);
@@ -59,7 +59,7 @@ fn orders_come_over_the_socket() {
     assert!(!folder.0.join("card.ctl").exists());
     folder.file("faults", "# at first\nlie on\n\nmelt\n");
     let wrong = folder.run(&["serve", CARD, "--nbd", "unix:s", "--faults", "faults"]);
-    wrong.fails(2, &["faults:4", "no such order"]);
+    wrong.fails(2, &["faults:4", "unknown fault command"]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! in, answers out. It never waits by itself.
 
 use crate::request::{Done, Request};
-use crate::store::Store;
+use nandscope_blockio::store::Store;
 use nandscope_units::Nanos;
 use rustix::event::{PollFd, PollFlags};
 use std::fmt::Debug;

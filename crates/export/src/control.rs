@@ -1,4 +1,4 @@
-//! The control socket: a line per order ([`crate::fault::Order`]), a line of answer to each:
+//! The control socket: a fault command ([`nandscope_blockio::fault`]) on each line, and a line of answer to each:
 //! `ok: …` or `error: …`.
 
 use crate::nbd::socket::{Listener, Stream};
@@ -7,13 +7,13 @@ use std::io::IoSlice;
 
 /// Longest line.
 const LONGEST: usize = 4096;
-/// Who may give orders at a time; the next one takes the place of the one that has been silent for
+/// Connections at a time; the next one takes the place of the one that has been silent for
 /// longest.
 const MOST_CONTROLS: usize = 64;
 /// Connections that are accepted in one turn.
 const ACCEPTED_IN_TURN: usize = 16;
 
-/// One who gives orders.
+/// A connection that sends fault commands.
 #[derive(Debug)]
 pub struct Control {
     stream: Stream,
@@ -36,7 +36,7 @@ impl Control {
 
     /// Reads what came.
     fn receive(&mut self, scratch: &mut [u8]) {
-        // No more than that, so that obeying it all stays short.
+        // No more than that, so that carrying it all out stays short.
         let most = LONGEST.min(scratch.len());
         match self.stream.receive(&mut scratch[..most]) {
             Ok(Some(length)) => self.input.extend_from_slice(&scratch[..length]),
@@ -65,7 +65,7 @@ impl Control {
     }
 }
 
-/// Where orders come in, and those who give them, the one that was silent for longest first.
+/// Where connections come in, and those that are there, the one that was silent for longest first.
 #[derive(Debug, Default)]
 pub(crate) struct Controls {
     listener: Option<Listener>,
@@ -124,7 +124,7 @@ impl Controls {
                 self.all.remove(silent);
             }
             let mut control = Control::new(stream);
-            // Mostly its order has come with it.
+            // Mostly its command has come with it.
             control.receive(scratch);
             self.all.push(control);
         }

@@ -1,6 +1,6 @@
 //! A simulated device that other programs can use, at the speed that the device would have.
 //!
-//! [`store`] holds what is written to it; [`service`] drives the device's model against the clock
+//! [`service`] drives the device's model against the clock
 //! on the wall; [`server`] is the one thread on which everything runs. Clients ([`client`]) come by
 //! [`nbd`], [`fuse`] or [`vhost`]; requests and what comes of them ([`request`]) are the same for all.
 //!
@@ -11,20 +11,17 @@ pub mod client;
 mod clients;
 pub mod clock;
 pub mod control;
-pub mod fault;
+pub mod faults;
 #[cfg(target_os = "linux")]
 pub mod fuse;
 pub mod journal;
 pub mod lateness;
 pub mod model;
 pub mod nbd;
-mod obedience;
 pub mod overhead;
 pub mod record;
 pub mod request;
 pub mod server;
 pub mod service;
-pub mod store;
-mod undo;
 #[cfg(target_os = "linux")]
 pub mod vhost;

@@ -13,7 +13,7 @@ use crate::nbd::wire;
 use crate::request::{Action, Request};
 use crate::server::Server;
 use crate::service::Service;
-use crate::store::Store;
+use nandscope_blockio::store::Store;
 use nandscope_units::{Bytes, Nanos};
 use rustix::event::{PollFd, PollFlags};
 use std::io::{self, Read, Write};

@@ -7,7 +7,6 @@
 use crate::client::Client;
 use crate::clients::Clients;
 use crate::control::Controls;
-use crate::fault::Order;
 use crate::lateness::{Lateness, LatenessReport};
 use crate::model::Model;
 use crate::nbd::Export;
@@ -17,6 +16,7 @@ use crate::request::{Done, Origin, Refusal};
 use crate::service::Service;
 #[cfg(target_os = "linux")]
 use crate::vhost::{Disk, Machines};
+use nandscope_blockio::fault::FaultCommand;
 use nandscope_units::Nanos;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use std::io;
@@ -99,9 +99,9 @@ impl<M: Model> Server<M> {
         self
     }
 
-    /// Takes orders for faults here.
+    /// Takes fault commands here.
     #[must_use]
-    pub fn with_orders_at(mut self, listener: Listener) -> Self {
+    pub fn with_control_at(mut self, listener: Listener) -> Self {
         self.controls = Controls::at(listener);
         self
     }
@@ -120,7 +120,7 @@ impl<M: Model> Server<M> {
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         while !stop() && !self.is_deserted() {
             self.wait_and_receive()?;
-            self.take_orders()?;
+            self.take_commands()?;
             self.take_requests();
             let now = self.wall();
             self.service.run(now, &mut self.done);
@@ -256,18 +256,19 @@ impl<M: Model> Server<M> {
         self.service.commit().map_err(refused)
     }
 
-    fn take_orders(&mut self) -> io::Result<()> {
+    fn take_commands(&mut self) -> io::Result<()> {
         let now = self.wall();
         for control in self.controls.iter_mut() {
             while let Some(line) = control.next_line() {
-                let obeyed = line
-                    .parse::<Order>()
-                    .and_then(|order| self.service.obey(order, now));
+                let answer = match line.parse::<FaultCommand>() {
+                    Ok(command) => match self.service.inject(command, now) {
+                        Ok(effect) => format!("ok: {effect}"),
+                        Err(error) => format!("error: {error}"),
+                    },
+                    Err(error) => format!("error: {error}"),
+                };
                 self.service.commit()?;
-                control.answer(&match obeyed {
-                    Ok(what) => format!("ok: {what}"),
-                    Err(what) => format!("error: {what}"),
-                });
+                control.answer(&answer);
             }
         }
         self.controls.forget_gone();

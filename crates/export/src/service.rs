@@ -10,14 +10,14 @@
 //! that keeps a saturated device busy does so anyway.
 
 use crate::clock::{Clock, Speed};
-use crate::fault::Faults;
 use crate::journal::Keeping;
 use crate::model::Model;
 use crate::overhead::Overhead;
 use crate::record::Recording;
 use crate::request::{Action, Done, LARGEST_COMMAND, Origin, Refusal, Request};
-use crate::store::{Store, StoreError};
-use crate::undo::Undo;
+use nandscope_blockio::fault::Faults;
+use nandscope_blockio::store::{Store, StoreError};
+use nandscope_blockio::undo::Undo;
 use nandscope_device::{Command, CommandKind, Completion, Status};
 use nandscope_units::{Bytes, Lba, Nanos, SECTOR_BYTES};
 
@@ -58,7 +58,7 @@ pub struct Service<M> {
     settled: Vec<Completion>,
     ready: Vec<Done>,
     recording: Option<Recording>,
-    /// Where faults may be ordered.
+    /// Where faults may be injected.
     pub(crate) faults: Option<Faults>,
     pub(crate) undo: Undo,
     /// Writes that the device was given.
@@ -106,8 +106,8 @@ impl<M: Model> Service<M> {
         self
     }
 
-    /// Takes orders for faults ([`Service::obey`]); chance follows from the seed. What the latest
-    /// writes covered is kept from now on.
+    /// Allows faults ([`Service::inject`]). `seed` is that of the random number generator. The contents under
+    /// unpersisted writes are kept from now on.
     #[must_use]
     pub fn with_faults(mut self, seed: u64) -> Self {
         self.model.track_writes();
@@ -155,7 +155,7 @@ impl<M: Model> Service<M> {
         let discards = self.model.discards();
         let kind = match request.action {
             Action::Read | Action::Fetch => CommandKind::Read,
-            // Who lies has only heard of it.
+            // With `lie on`, flushes are acknowledged but not performed.
             Action::Flush if lies => CommandKind::Identify,
             Action::Flush => CommandKind::Flush,
             Action::Discard | Action::Zero if discards => CommandKind::Discard,
@@ -374,7 +374,7 @@ impl<M: Model> Service<M> {
         };
         if matches!(request.action, Action::Read | Action::Fetch) {
             let range = request.offset..request.offset + u64::from(request.length);
-            return if faults.spoils_read(&range) {
+            return if faults.fails_read(&range) {
                 Err(Refusal::Unreadable)
             } else {
                 Ok(())
@@ -419,7 +419,7 @@ impl<M: Model> Service<M> {
 /// What a fault of the store means to a client.
 pub(crate) fn refusal_of(error: &StoreError) -> Refusal {
     match error {
-        StoreError::OutOfRange { .. } => Refusal::OutOfRange,
+        StoreError::OutOfRange(_) => Refusal::OutOfRange,
         StoreError::Unfit { .. } | StoreError::Io(_) => Refusal::Failed(error.to_string()),
     }
 }

@@ -1,14 +1,15 @@
 //! Faults of a served card, without sockets: what power cuts leave of the contents, and what
-//! orders do.
+//! fault commands do.
 
+use nandscope_blockio::store::Store;
 use nandscope_device::Device;
 use nandscope_device::profile::library;
 use nandscope_device::profile::schema::Acknowledge;
 use nandscope_export::clock::Speed;
+use nandscope_export::faults::Effect;
 use nandscope_export::model::Even;
 use nandscope_export::request::{Action, Done, Origin, Refusal, Request};
 use nandscope_export::service::Service;
-use nandscope_export::store::Store;
 use nandscope_units::{Bytes, Nanos};
 use std::collections::BTreeMap;
 
@@ -76,7 +77,7 @@ const SECTORS: usize = 512;
 fn cuts(name: &str, seed: u64, lies: bool) -> (u64, u64) {
     let mut service = service(device(name));
     if lies {
-        service.obey("lie on".parse().unwrap(), NOW).unwrap();
+        service.inject("lie on".parse().unwrap(), NOW).unwrap();
     }
     let mut random = Random(seed);
     let mut newest = vec![0u32; SECTORS];
@@ -130,11 +131,11 @@ fn cuts(name: &str, seed: u64, lies: bool) -> (u64, u64) {
                 }
             }
         }
-        service.obey("power off".parse().unwrap(), NOW).unwrap();
+        service.inject("power off".parse().unwrap(), NOW).unwrap();
         let mut refused = Vec::new();
         service.run(NOW, &mut refused);
         assert!(refused.iter().all(|d| d.outcome.is_err()) && service.outstanding() == 0);
-        service.obey("power on".parse().unwrap(), NOW).unwrap();
+        service.inject("power on".parse().unwrap(), NOW).unwrap();
         for s in 0..SECTORS {
             let mut bytes = Vec::new();
             service
@@ -191,7 +192,7 @@ fn a_flush_that_lies_loses_what_it_promised() {
     }
 }
 
-/// A card that takes a millisecond for everything, with orders.
+/// A card that takes a millisecond for everything, with faults.
 struct Card(Service<Even>, u64);
 
 impl Card {
@@ -202,8 +203,8 @@ impl Card {
         Card(service.with_faults(1), 0)
     }
 
-    fn order(&mut self, text: &str) -> String {
-        self.0.obey(text.parse().unwrap(), NOW).unwrap()
+    fn inject(&mut self, text: &str) -> Effect {
+        self.0.inject(text.parse().unwrap(), NOW).unwrap()
     }
 
     fn ask(&mut self, request: Request) -> Result<(), Refusal> {
@@ -225,50 +226,50 @@ impl Card {
 }
 
 #[test]
-fn orders_are_obeyed_until_they_are_cleared() {
+fn faults_last_until_they_are_cleared() {
     let mut card = Card::new(Speed::Max);
-    card.order("unreadable 8192 1");
+    card.inject("unreadable 8192 1");
     assert_eq!(card.read(8192), Err(Refusal::Unreadable));
     assert_eq!(card.read(4096), Ok(()));
     assert_eq!(card.write(8192), Ok(()));
-    card.order("read-only on");
+    card.inject("read-only on");
     assert_eq!(card.write(0), Err(Refusal::ReadOnly));
-    card.order("clear");
+    card.inject("clear");
     assert_eq!((card.read(8192), card.write(0)), (Ok(()), Ok(())));
 
-    card.order("power off");
+    card.inject("power off");
     assert!(card.read(0).is_err() && card.write(0).is_err());
-    card.order("clear");
+    card.inject("clear");
     assert!(card.read(0).is_err(), "clearing faults does not give power");
-    card.order("power on");
+    card.inject("power on");
     assert_eq!(card.read(0), Ok(()));
 
-    card.order("after 3 writes power off");
+    card.inject("after 3 writes power off");
     assert_eq!([card.write(0), card.write(0)], [Ok(()), Ok(())]);
     assert!(card.write(0).is_err());
-    card.order("insert");
+    card.inject("insert");
 
     let too_much = card
         .0
-        .obey("fake 1MiB wrap".parse().unwrap(), NOW)
+        .inject("fake 1MiB wrap".parse().unwrap(), NOW)
         .unwrap_err();
-    assert!(too_much.contains("not less than"), "{too_much}");
+    assert!(too_much.to_string().contains("not less than"), "{too_much}");
     let mut honest = Service::new(
         Even::new(Bytes::mib(1), NOW),
         Store::memory(Bytes::mib(1)),
         Speed::Max,
     );
-    assert!(honest.obey("clear".parse().unwrap(), NOW).is_err());
+    assert!(honest.inject("clear".parse().unwrap(), NOW).is_err());
 }
 
 #[test]
-fn chance_is_as_likely_as_it_was_ordered() {
+fn chance_is_as_likely_as_it_was_set() {
     let mut card = Card::new(Speed::Max);
-    card.order("read-errors 0.1");
+    card.inject("read-errors 0.1");
     let failed = (0..2000).filter(|_| card.read(0).is_err()).count();
     assert!((140..260).contains(&failed), "{failed}");
-    card.order("clear");
-    card.order("corrupt 0.1");
+    card.inject("clear");
+    card.inject("corrupt 0.1");
     let mut changed = 0;
     for _ in 0..2000 {
         card.write(0).unwrap();
@@ -284,7 +285,7 @@ fn chance_is_as_likely_as_it_was_ordered() {
 #[test]
 fn slow_commands_come_later_and_do_not_hold_up_the_others() {
     let mut card = Card::new(Speed::Times(1.0));
-    card.order("slow 0.5 100");
+    card.inject("slow 0.5 100");
     for cookie in 0..200 {
         card.0
             .submit(origin(cookie), request(Action::Read, 0, 512), NOW);
@@ -304,9 +305,9 @@ fn slow_commands_come_later_and_do_not_hold_up_the_others() {
 #[test]
 fn a_card_without_time_cannot_be_slow() {
     let mut card = service(device("kingston-8gb"));
-    for order in ["slow 0.5 100", "after 3 writes slow 1 5"] {
-        let refused = card.obey(order.parse().unwrap(), NOW).unwrap_err();
-        assert!(refused.contains("--speed max"), "{refused}");
+    for command in ["slow 0.5 100", "after 3 writes slow 1 5"] {
+        let refused = card.inject(command.parse().unwrap(), NOW).unwrap_err();
+        assert!(refused.to_string().contains("--speed max"), "{refused}");
     }
-    card.obey("slow 0 0".parse().unwrap(), NOW).unwrap();
+    card.inject("slow 0 0".parse().unwrap(), NOW).unwrap();
 }

@@ -152,12 +152,12 @@ fn two_hundred_connections() {
     }
 }
 
-/// 300 who connect and say nothing, here and where orders are taken, lock nobody out.
+/// 300 who connect and say nothing, here and where fault commands are taken, lock nobody out.
 #[test]
 fn the_silent_lock_nobody_out() {
     let path = std::env::temp_dir().join(format!("nandscope-silent-{}.ctl", std::process::id()));
-    let orders = Listener::open(&Address::Unix(path.clone())).unwrap();
-    let serving = Serving::start_with(export(), FAST, |server| server.with_orders_at(orders));
+    let control = Listener::open(&Address::Unix(path.clone())).unwrap();
+    let serving = Serving::start_with(export(), FAST, |server| server.with_control_at(control));
     let mut silent: Vec<_> = (0..300).map(|_| serving.stream()).collect();
     // A half of the greeting does not count either.
     for stream in &mut silent {
@@ -169,13 +169,13 @@ fn the_silent_lock_nobody_out() {
     let controls: Vec<_> = (0..300)
         .map(|_| UnixStream::connect(&path).unwrap())
         .collect();
-    let mut order = UnixStream::connect(&path).unwrap();
-    order
+    let mut command = UnixStream::connect(&path).unwrap();
+    command
         .set_read_timeout(Some(Duration::from_secs(20)))
         .unwrap();
-    order.write_all(b"power off\n").unwrap();
+    command.write_all(b"power off\n").unwrap();
     let mut answer = [0; 6];
-    order.read_exact(&mut answer).unwrap();
+    command.read_exact(&mut answer).unwrap();
     assert_eq!(&answer, b"error:", "these tests know no faults");
     // Before any of the silent ones has come to the end of its time.
     assert!(began.elapsed() < Duration::from_secs(8));

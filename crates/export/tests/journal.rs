@@ -1,13 +1,13 @@
 //! The journal of a served device: done again on the state that it began with, it gives the state
 //! at its last entry, bit for bit, wherever it was cut off.
 
+use nandscope_blockio::store::Store;
 use nandscope_device::Device;
 use nandscope_device::profile::{library, parse_profile};
 use nandscope_export::clock::Speed;
 use nandscope_export::journal::{Journal, JournalError, JournalFile, Journals, Replay};
 use nandscope_export::request::{Action, Origin, Request};
 use nandscope_export::service::Service;
-use nandscope_export::store::Store;
 use nandscope_units::{Bytes, Nanos};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -144,7 +144,9 @@ fn compare(name: &str, speed: Speed, seed: u64) {
             service.run(wall, &mut done);
         }
         if dice.below(400) == 0 {
-            service.obey("power cycle".parse().unwrap(), wall).unwrap();
+            service
+                .inject("power cycle".parse().unwrap(), wall)
+                .unwrap();
         }
         if dice.below(7) == 0 {
             service.commit().unwrap();

@@ -1,5 +1,6 @@
 //! Requests against a clock that the test moves: when they are done, and what they do.
 
+use nandscope_blockio::store::Store;
 use nandscope_device::profile::{library, parse_profile};
 use nandscope_device::{Command, CommandKind, Completion, Device};
 use nandscope_export::clock::Speed;
@@ -7,7 +8,6 @@ use nandscope_export::model::{Even, Model};
 use nandscope_export::overhead::Overhead;
 use nandscope_export::request::{Action, Done, Origin, Refusal, Request};
 use nandscope_export::service::Service;
-use nandscope_export::store::Store;
 use nandscope_units::{Bytes, Lba, Nanos};
 use nandscope_workload::OpKind;
 use nandscope_workload::trace::read_nstrace;

@@ -2,7 +2,6 @@
 //! from the run.
 
 use crate::conduct::{Conduct, Window};
-use crate::contents::Contents;
 use crate::filesystem::FileSystem;
 use crate::guest;
 use crate::job::{self, Settings};
@@ -13,6 +12,7 @@ use crate::recording::{self, Event};
 use crate::session::SessionError;
 use crate::variants::Variant;
 use crate::workload::Workload;
+use nandscope_blockio::image::Image;
 use nandscope_device::{Counters, Device};
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::OpKind;
@@ -72,7 +72,7 @@ pub fn measure(
     device: &mut Device,
     observer: &dyn Observer,
 ) -> Result<Cell, SessionError> {
-    let mut contents = Contents::new(device.capacity().0);
+    let mut contents = Image::bounded(device.capacity().0);
     let before = device.counters();
     let run = job::run(
         kernel,
@@ -95,11 +95,7 @@ pub fn measure(
     let start = settings.partition_start.map_or(0, |at| at.0);
     let layout = Layout::read(fs, &contents, start);
     if let Some(fault) = contents.fault() {
-        return Err(SessionError {
-            reason: MachineError::Contents(fault).into(),
-            log: String::new(),
-            kept: None,
-        });
+        return Err(SessionError::of(MachineError::from(fault)));
     }
     let mut conduct = Conduct::of(
         window,

@@ -1,16 +1,16 @@
 //! A cell of the table: one file system, one workload, one device. Puts the script together from
 //! its parts, runs it, and keeps what the run left.
 
-use crate::aftermath::{self, Torn};
 use crate::block::Disk;
-use crate::contents::Contents;
 use crate::filesystem::FileSystem;
 use crate::guest;
-use crate::machine::Ended;
+use crate::machine::{Ended, MachineError};
 use crate::observer::Observer;
+use crate::post_crash::{self, Torn};
 use crate::session::{Run, Session, SessionError};
 use crate::variants::Variant;
 use crate::workload::Workload;
+use nandscope_blockio::image::Image;
 use nandscope_device::Device;
 use nandscope_units::{Bytes, Nanos};
 use std::path::Path;
@@ -212,7 +212,7 @@ pub fn run(
     workload: &Workload,
     settings: &Settings,
     device: &mut Device,
-    contents: &mut Contents,
+    contents: &mut Image,
     observer: &dyn Observer,
 ) -> Result<Run, SessionError> {
     let script = script(fs, workload, settings);
@@ -228,7 +228,7 @@ pub fn run_script(
     script: &str,
     settings: &Settings,
     device: &mut Device,
-    contents: &mut Contents,
+    contents: &mut Image,
     observer: &dyn Observer,
 ) -> Result<Run, SessionError> {
     let session = session(kernel, script, settings, device.capacity());
@@ -242,7 +242,8 @@ pub fn run_script(
     if let (Ended::Cut, Some(before)) = (run.ended, before) {
         let cut = device.cut_power();
         *contents = before;
-        aftermath::apply(contents, &run.changes, &cut, settings.torn);
+        post_crash::apply(contents, &run.changes, &cut, settings.torn)
+            .map_err(|error| SessionError::of(MachineError::from(error)))?;
     }
     Ok(run)
 }

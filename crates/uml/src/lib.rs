@@ -8,7 +8,6 @@
 //! This crate starts processes and writes files in folders of its own; it prints nothing. What
 //! a device does is the business of the device crate.
 
-pub mod aftermath;
 pub mod block;
 pub mod build;
 pub mod calendar;
@@ -16,7 +15,6 @@ pub mod calls;
 pub mod cell;
 pub mod conduct;
 pub mod confine;
-pub mod contents;
 pub mod document;
 pub mod filesystem;
 #[cfg(target_arch = "x86_64")]
@@ -28,6 +26,7 @@ pub mod layout;
 pub mod machine;
 pub mod memory;
 pub mod observer;
+pub mod post_crash;
 pub mod powercut;
 pub mod process;
 pub mod queue;

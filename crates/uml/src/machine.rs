@@ -11,16 +11,16 @@ mod schedule;
 #[cfg(test)]
 mod tests;
 
-use crate::aftermath::Change;
 use crate::block::Disk;
 use crate::calendar::{MESSAGE_BYTES, Message, Op, UnknownOp};
-use crate::contents::Contents;
 use crate::observer::{Observer, Progress};
+use crate::post_crash::Change;
 use crate::queue::QueueError;
 use crate::recording::Event;
 use crate::vhost::{HEADER_BYTES, Header, Malformed, Request};
 use crate::wire::Wire;
 use disk::Backend;
+use nandscope_blockio::image::{Image, OutOfRange, SpillError};
 use nandscope_device::Completion;
 use nandscope_measure::sim::VirtualDevice;
 use nandscope_units::Nanos;
@@ -78,9 +78,12 @@ pub enum MachineError {
     /// The simulated device refused a command in a way that is a fault of ours.
     #[error("the simulated device: {0}")]
     Device(String),
-    /// The card's contents could not be kept.
-    #[error("{0}")]
-    Contents(String),
+    /// The contents of the card could not be kept.
+    #[error(transparent)]
+    Contents(#[from] SpillError),
+    /// A completion beyond the end of the card.
+    #[error(transparent)]
+    OutOfRange(#[from] OutOfRange),
     /// A socket.
     #[error("the sockets to the kernel: {0}")]
     Io(#[from] io::Error),
@@ -155,7 +158,7 @@ impl<'a, D: VirtualDevice> Machine<'a, D> {
     pub fn new(
         device: &'a mut D,
         device_now: Nanos,
-        contents: &'a mut Contents,
+        contents: &'a mut Image,
         describe: Disk,
         limits: Limits,
         calendar: UnixListener,
@@ -211,7 +214,7 @@ impl<'a, D: VirtualDevice> Machine<'a, D> {
                 return Err(MachineError::Interrupted);
             }
             if let Some(fault) = self.backend.contents_fault() {
-                return Err(MachineError::Contents(fault));
+                return Err(fault.into());
             }
             if told.elapsed() > TELL {
                 told = Instant::now();

@@ -1,15 +1,15 @@
 //! One run: a kernel started in a folder of its own, driven over a device until it switches
 //! itself off, and what it left: commands, marks of its script, calls, logs.
 
-use crate::aftermath::Change;
 use crate::block::Disk;
 use crate::calls::{self, Call};
-use crate::contents::Contents;
 use crate::machine::{Ended, Limits, Machine, MachineError};
 use crate::observer::Observer;
+use crate::post_crash::Change;
 use crate::process::{self, Process, Start, StartError};
 use crate::recording::Event;
 use crate::scratch::Scratch;
+use nandscope_blockio::image::Image;
 use nandscope_measure::sim::VirtualDevice;
 use nandscope_units::Nanos;
 use std::fs::DirBuilder;
@@ -33,6 +33,17 @@ pub struct SessionError {
     pub log: String,
     /// Where the logs are kept.
     pub kept: Option<PathBuf>,
+}
+
+impl SessionError {
+    /// An error outside of the kernel, which said nothing of it.
+    pub(crate) fn of(reason: impl Into<Reason>) -> Self {
+        SessionError {
+            reason: reason.into(),
+            log: String::new(),
+            kept: None,
+        }
+    }
 }
 
 /// Why a run did not come to its end.
@@ -171,15 +182,11 @@ impl Session<'_> {
         &self,
         device: &mut D,
         device_now: Nanos,
-        contents: &mut Contents,
+        contents: &mut Image,
         observer: &dyn Observer,
     ) -> Result<Run, SessionError> {
         let began = Instant::now();
-        let folders = Folders::new().map_err(|error| SessionError {
-            reason: error.into(),
-            log: String::new(),
-            kept: None,
-        })?;
+        let folders = Folders::new().map_err(SessionError::of)?;
         let result = self.run_in(&folders, device, device_now, contents, observer);
         result
             .map(|run| Run {
@@ -208,7 +215,7 @@ impl Session<'_> {
         folders: &Folders,
         device: &mut D,
         device_now: Nanos,
-        contents: &mut Contents,
+        contents: &mut Image,
         observer: &dyn Observer,
     ) -> Result<Run, Reason> {
         let folder = folders.run.path();

@@ -3,10 +3,10 @@
 //! and on what a run of the kernel leaves, where there is one (`nandscope kernel build`).
 
 #![cfg(target_os = "linux")]
+use nandscope_blockio::image::Image;
 use nandscope_device::Device;
 use nandscope_device::profile::library;
 use nandscope_uml::build;
-use nandscope_uml::contents::Contents;
 use nandscope_uml::filesystem::FileSystem;
 use nandscope_uml::job::{self, Settings};
 use nandscope_uml::layout::{Kind, Layout};
@@ -77,16 +77,16 @@ fn has(tools: &[&str]) -> bool {
     true
 }
 
-fn contents_of(image: &Path) -> Contents {
+fn contents_of(image: &Path) -> Image {
     let mut file = fs::File::open(image).unwrap();
     let size = file.metadata().unwrap().len();
-    let mut contents = Contents::new(size);
+    let mut contents = Image::bounded(size);
     let mut part = vec![0; 1 << 20];
     for from in (0..size).step_by(part.len()) {
         file.read_exact(&mut part).unwrap();
         for (at, piece) in (from..).step_by(PIECE).zip(part.chunks(PIECE)) {
             if piece.iter().any(|b| *b != 0) {
-                contents.write(at, piece);
+                contents.write(at, piece).unwrap();
             }
         }
     }
@@ -306,7 +306,7 @@ fn btrfs_as_mkfs_makes_it() {
     hold(&layout, 0, around.map(|at| (at, Kind::Tree)));
     // Where the first superblock is lost, the second says the same.
     let mut damaged = contents.clone();
-    damaged.discard(64 << 10, 4096);
+    damaged.discard(64 << 10, 4096).unwrap();
     assert_eq!(Layout::read(FileSystem::Btrfs, &damaged, 0), layout);
 }
 
@@ -347,7 +347,7 @@ fn left_behind(folder: &Folder, fs: FileSystem, mkfs: &str, workload: &Workload)
         partition_size: Some(SIZE),
         ..Settings::default()
     };
-    let mut contents = Contents::new(device.capacity().0);
+    let mut contents = Image::bounded(device.capacity().0);
     job::run(
         &kernel.path,
         fs,
@@ -362,7 +362,7 @@ fn left_behind(folder: &Folder, fs: FileSystem, mkfs: &str, workload: &Workload)
     let mut file = fs::OpenOptions::new().write(true).open(image).unwrap();
     let mut piece = vec![0; PIECE];
     for at in (0..SIZE.0).step_by(PIECE) {
-        assert!(contents.read(START.0 + at, &mut piece));
+        contents.read(START.0 + at, &mut piece).unwrap();
         if piece.iter().any(|b| *b != 0) {
             file.seek(SeekFrom::Start(at)).unwrap();
             file.write_all(&piece).unwrap();
@@ -454,7 +454,7 @@ fn slow_f2fs_as_a_run_leaves_it() {
 }
 
 /// An image of each file system, as its program makes it.
-fn images() -> Vec<(FileSystem, Contents)> {
+fn images() -> Vec<(FileSystem, Image)> {
     let folder = Folder::new("damaged");
     list_for_xfs(&folder, 3000);
     let commands = [
@@ -478,7 +478,7 @@ fn images() -> Vec<(FileSystem, Contents)> {
 }
 
 /// The pieces in which structures stand, as far as there is anything.
-fn structures(fs: FileSystem, contents: &Contents) -> Vec<u64> {
+fn structures(fs: FileSystem, contents: &Image) -> Vec<u64> {
     let layout = Layout::read(fs, contents, 0);
     let mut piece = [0; PIECE];
     (0..contents.capacity())
@@ -486,7 +486,7 @@ fn structures(fs: FileSystem, contents: &Contents) -> Vec<u64> {
         .filter(|at| {
             let kinds = [Kind::Data, Kind::Journal];
             let told = (0..4).any(|part| !kinds.contains(&layout.kind(at + part * 1024)));
-            told && contents.read(*at, &mut piece) && piece.iter().any(|b| *b != 0)
+            told && contents.read(*at, &mut piece).is_ok() && piece.iter().any(|b| *b != 0)
         })
         .collect()
 }
@@ -510,7 +510,7 @@ fn damaged_structures_make_it_neither_panic_nor_run_on() {
             let mut damaged = contents.clone();
             for (place, within, value) in damage {
                 let at = places[place.index(places.len())] + within as u64;
-                damaged.write(at, &[value]);
+                damaged.write(at, &[value]).unwrap();
             }
             let layout = Layout::read(fs, &damaged, 0);
             layout.kind(1 << 20);

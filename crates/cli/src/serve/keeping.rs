@@ -10,9 +10,9 @@ use crate::console::Console;
 use crate::failure::Failure;
 use crate::input;
 use crate::target::{Kept, Simulated};
+use nandscope_blockio::store::{Store, StoreError};
 use nandscope_device::Device;
 use nandscope_export::journal::{Journal, JournalError, JournalFile, Journals, Replay};
-use nandscope_export::store::{Store, StoreError};
 use nandscope_files::Access;
 use nandscope_units::Nanos;
 use std::io;
@@ -68,7 +68,7 @@ fn remove(files: &[PathBuf]) -> Result<(), Failure> {
 pub fn store_failure(error: StoreError) -> Failure {
     match error {
         StoreError::Unfit { .. } => Failure::usage(error),
-        StoreError::Io(_) | StoreError::OutOfRange { .. } => Failure::file(error),
+        StoreError::Io(_) | StoreError::OutOfRange(_) => Failure::file(error),
     }
 }
 

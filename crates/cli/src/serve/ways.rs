@@ -21,7 +21,7 @@ const CARD_FILE: &str = "card.img";
 #[derive(Debug)]
 pub struct Ways {
     listeners: Vec<Listener>,
-    orders: Option<Listener>,
+    control: Option<Listener>,
     mounted: Option<Box<dyn Client>>,
     #[cfg(target_os = "linux")]
     machines: Option<(Listener, Disk)>,
@@ -42,7 +42,7 @@ impl Ways {
         let listen = |address| Listener::open(address).map_err(Failure::file);
         let listeners: Vec<_> = arguments.nbd.iter().map(listen).collect::<Result<_, _>>()?;
         let mut said: Vec<_> = listeners.iter().map(|l| l.uri().to_string()).collect();
-        let orders = arguments.control.as_ref().map(listen).transpose()?;
+        let control = arguments.control.as_ref().map(listen).transpose()?;
         let mut mounted = None;
         if let Some(folder) = &arguments.fuse {
             mounted = Some(mount(folder, export)?);
@@ -61,7 +61,7 @@ impl Ways {
         }
         Ok(Ways {
             listeners,
-            orders,
+            control,
             mounted,
             #[cfg(target_os = "linux")]
             machines: machines
@@ -74,8 +74,8 @@ impl Ways {
     /// A server that takes clients by all of them.
     pub fn into_server(self, service: Service<Device>, export: Export) -> Server<Device> {
         let mut server = Server::new(service, export, self.listeners);
-        if let Some(orders) = self.orders {
-            server = server.with_orders_at(orders);
+        if let Some(control) = self.control {
+            server = server.with_control_at(control);
         }
         if let Some(client) = self.mounted {
             server.add(client);

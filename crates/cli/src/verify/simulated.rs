@@ -5,7 +5,7 @@ use super::open::Target;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::target;
-use nandscope_export::store::Store;
+use nandscope_blockio::store::Store;
 use nandscope_infer::verify::{Medium, MediumError, Subject};
 use nandscope_measure::sim::SimTarget;
 use nandscope_measure::target::{Outcome, Reply, Request, Target as _};

@@ -12,9 +12,9 @@ pub mod wire;
 
 use crate::client::Client;
 use crate::request::{Action, Done, Refusal, Request};
-use crate::store::Store;
 use mount::Mount;
 pub use mount::MountError;
+use nandscope_blockio::store::Store;
 use nandscope_units::{Bytes, Nanos};
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;

@@ -2,7 +2,7 @@
 
 use super::{Entry, Held, Journal, JournalError};
 use crate::model::Model;
-use crate::undo::without;
+use nandscope_blockio::undo::without;
 use nandscope_device::{Command, CommandKind, Completion};
 use nandscope_units::{Nanos, SECTOR_BYTES};
 use std::collections::BTreeMap;

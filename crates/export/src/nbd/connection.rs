@@ -7,7 +7,7 @@ use super::session::{Incoming, Session};
 use super::socket::Stream;
 use crate::client::Client;
 use crate::request::{Done, Request};
-use crate::store::Store;
+use nandscope_blockio::store::Store;
 use nandscope_units::Nanos;
 use rustix::event::{PollFd, PollFlags};
 use std::rc::Rc;

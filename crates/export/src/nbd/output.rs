@@ -3,7 +3,7 @@
 //! to a read was under way together with it, and then either order is right.
 
 use super::socket::Stream;
-use crate::store::Store;
+use nandscope_blockio::store::Store;
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 

@@ -9,7 +9,7 @@ use super::wire::{self, OPTION_BYTES, REQUEST_BYTES, RequestHead, Words, command
 use super::{Export, LARGEST_BLOCK, SMALLEST_BLOCK};
 use crate::request::{Action, Done, Refusal, Request};
 use crate::service::refusal_of;
-use crate::store::Store;
+use nandscope_blockio::store::Store;
 use std::rc::Rc;
 use thiserror::Error;
 

@@ -6,7 +6,7 @@ use super::control::{Change, VhostError};
 use super::{Disk, LARGEST_DISCARD, LARGEST_REQUEST, QUEUE_SIZE, feature};
 use crate::client::Client;
 use crate::request::{Action, Done, Refusal, Request};
-use crate::store::Store;
+use nandscope_blockio::store::Store;
 use nandscope_units::{Nanos, SECTOR_BYTES};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::OwnedFd;

@@ -5,6 +5,7 @@
 #[cfg(target_os = "linux")]
 pub mod monitor;
 
+use nandscope_blockio::store::Store;
 use nandscope_export::clock::Speed;
 use nandscope_export::model::Even;
 use nandscope_export::nbd::Export;
@@ -12,7 +13,6 @@ use nandscope_export::nbd::socket::{Address, Listener};
 use nandscope_export::nbd::wire::{self, command};
 use nandscope_export::server::Server;
 use nandscope_export::service::Service;
-use nandscope_export::store::Store;
 use nandscope_units::{Bytes, Nanos};
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;

@@ -3,7 +3,7 @@
 //! trees are not told from one another (<https://btrfs.readthedocs.io/en/latest/dev/On-disk-format.html>).
 //! Chunks that mix data and metadata (`--mixed`) count as data, and so do those with parity.
 
-use super::{Image, Kind, Range, u16_at, u32_at, u64_at};
+use super::{Kind, Range, Volume, u16_at, u32_at, u64_at};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Where the superblock and its copies stand, as far as the device reaches.
@@ -36,7 +36,7 @@ const MOST_CHUNKS: usize = 1 << 16;
 const MOST_STRIPES: usize = 2;
 const HIGHEST: u8 = 8;
 
-pub(super) fn ranges(image: &Image<'_>) -> Option<Vec<Range>> {
+pub(super) fn ranges(image: &Volume<'_>) -> Option<Vec<Range>> {
     let sb = SUPERBLOCKS.iter().find_map(|at| {
         let sb = image.bytes(*at, SUPERBLOCK as usize)?;
         (u64_at(&sb, 64)? == MAGIC).then_some(sb)
@@ -116,7 +116,7 @@ impl Chunks {
     }
 
     /// Adds the chunks of the tree whose highest node stands at a logical address.
-    fn add_tree(&mut self, image: &Image<'_>, root: u64, level: u8, size: usize) {
+    fn add_tree(&mut self, image: &Volume<'_>, root: u64, level: u8, size: usize) {
         let mut seen = BTreeSet::new();
         let mut waiting = vec![(root, level)];
         while let Some((logical, level)) = waiting.pop() {

@@ -1,6 +1,6 @@
 //! exFAT: boot region, table, bitmap, and the clusters of directories (Microsoft's specification).
 
-use super::{Image, Kind, Range, u32_at, u64_at};
+use super::{Kind, Range, Volume, u32_at, u64_at};
 use std::collections::BTreeSet;
 
 const BITMAP: u8 = 0x81;
@@ -13,7 +13,7 @@ const NO_CHAIN: u8 = 2;
 const MOST: usize = 10_000;
 const LAST_CLUSTER: u64 = 0xffff_fff7;
 
-pub(super) fn ranges(image: &Image<'_>) -> Option<Vec<Range>> {
+pub(super) fn ranges(image: &Volume<'_>) -> Option<Vec<Range>> {
     let boot = image.bytes(0, 512)?;
     if boot.get(3..11)? != b"EXFAT   " {
         return None;

@@ -1,14 +1,14 @@
 //! ext4: superblock, group descriptors, bitmaps, inode tables and the journal
 //! (`Documentation/filesystems/ext4` of Linux).
 
-use super::{Image, Kind, Range, u16_at, u32_at};
+use super::{Kind, Range, Volume, u16_at, u32_at};
 
 const MAGIC: u64 = 0xef53;
 const INCOMPAT_64BIT: u64 = 0x80;
 const JOURNAL_INODE: u64 = 8;
 const EXTENT_MAGIC: u64 = 0xf30a;
 
-pub(super) fn ranges(image: &Image<'_>) -> Option<Vec<Range>> {
+pub(super) fn ranges(image: &Volume<'_>) -> Option<Vec<Range>> {
     let sb = image.bytes(1024, 1024)?;
     if u16_at(&sb, 56)? != MAGIC {
         return None;
@@ -55,7 +55,7 @@ pub(super) fn ranges(image: &Image<'_>) -> Option<Vec<Range>> {
 }
 
 /// The extents of the journal's inode; they stand in the inode itself or in one block.
-fn journal(image: &Image<'_>, inode: u64, block: u64) -> Option<Vec<Range>> {
+fn journal(image: &Volume<'_>, inode: u64, block: u64) -> Option<Vec<Range>> {
     let map = image.bytes(inode.checked_add(40)?, 60)?;
     match u16_at(&map, 6)? {
         0 => extents(&map, block),

@@ -2,7 +2,7 @@
 //! nodes (`fs/f2fs/f2fs_fs.h` of Linux). A segment is what it was used for last: an emptied one keeps
 //! its type until it is used again.
 
-use super::{Image, Kind, Range, u16_at, u32_at, u64_at};
+use super::{Kind, Range, Volume, u16_at, u32_at, u64_at};
 use std::collections::BTreeMap;
 
 const MAGIC: u64 = 0xf2f5_2010;
@@ -22,7 +22,7 @@ const LARGE_BITMAPS: u64 = 0x400;
 const SUMMARY: u64 = 7 * 512;
 const JOURNAL: u64 = 507;
 
-pub(super) fn ranges(image: &Image<'_>) -> Option<Vec<Range>> {
+pub(super) fn ranges(image: &Volume<'_>) -> Option<Vec<Range>> {
     let sb = image.bytes(1024, 2048)?;
     if u32_at(&sb, 0)? != MAGIC {
         return None;
@@ -68,7 +68,7 @@ struct Checkpoint {
 }
 
 impl Checkpoint {
-    fn newest(image: &Image<'_>, first: u64, payload: u64) -> Option<Checkpoint> {
+    fn newest(image: &Volume<'_>, first: u64, payload: u64) -> Option<Checkpoint> {
         let packs = [first, first + BLOCKS_PER_SEGMENT].into_iter();
         let (block, head) = packs
             .filter_map(|block| {
@@ -102,7 +102,7 @@ impl Checkpoint {
 
 /// The journal of the table of segments. It stands in the summary of the segment of cold data, or where
 /// summaries are short behind the journal of the table of nodes.
-fn recent(image: &Image<'_>, block: u64, head: &[u8]) -> Option<BTreeMap<u64, u64>> {
+fn recent(image: &Volume<'_>, block: u64, head: &[u8]) -> Option<BTreeMap<u64, u64>> {
     let (flags, blocks) = (u32_at(head, 132)?, u32_at(head, 136)?);
     let at = if flags & COMPACT != 0 {
         (block + u32_at(head, 140)?) * BLOCK + JOURNAL

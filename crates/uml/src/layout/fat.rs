@@ -1,7 +1,7 @@
 //! FAT32: reserved sectors, tables, and the clusters of directories (Microsoft's specification,
 //! version 1.03).
 
-use super::{Image, Kind, Range, u16_at, u32_at};
+use super::{Kind, Range, Volume, u16_at, u32_at};
 use std::collections::BTreeSet;
 
 const DIRECTORY: u8 = 0x10;
@@ -10,7 +10,7 @@ const VOLUME: u8 = 0x08;
 const MOST: usize = 10_000;
 const LAST_CLUSTER: u64 = 0x0fff_fff8;
 
-pub(super) fn ranges(image: &Image<'_>) -> Option<Vec<Range>> {
+pub(super) fn ranges(image: &Volume<'_>) -> Option<Vec<Range>> {
     let boot = image.bytes(0, 512)?;
     let sector = u16_at(&boot, 11)?;
     let cluster = sector * u64::from(*boot.get(13)?);

@@ -9,8 +9,8 @@ mod f2fs;
 mod fat;
 mod xfs;
 
-use crate::contents::Contents;
 use crate::filesystem::FileSystem;
+use nandscope_blockio::image::Image;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -77,9 +77,9 @@ pub struct Layout(BTreeMap<u64, (u64, Kind)>);
 
 impl Layout {
     /// The layout of the file system that begins at `start` of `contents`.
-    pub fn read(fs: FileSystem, contents: &Contents, start: u64) -> Layout {
+    pub fn read(fs: FileSystem, contents: &Image, start: u64) -> Layout {
         let mut layout = Layout::default();
-        let image = Image { contents, start };
+        let image = Volume { contents, start };
         if start > 0 {
             layout.add(0, start.min(1 << 20), Kind::Super);
         }
@@ -149,12 +149,12 @@ impl Layout {
 type Range = (u64, u64, Kind);
 
 /// A file system on a device.
-struct Image<'a> {
-    contents: &'a Contents,
+struct Volume<'a> {
+    contents: &'a Image,
     start: u64,
 }
 
-impl Image<'_> {
+impl Volume<'_> {
     fn bytes(&self, offset: u64, length: usize) -> Option<Vec<u8>> {
         // A damaged size must not ask for all memory.
         if length > 16 << 20 {
@@ -163,7 +163,8 @@ impl Image<'_> {
         let mut bytes = vec![0; length];
         self.contents
             .read(self.start.checked_add(offset)?, &mut bytes)
-            .then_some(bytes)
+            .ok()?;
+        Some(bytes)
     }
 }
 
@@ -229,8 +230,8 @@ mod tests {
     proptest! {
         #[test]
         fn no_contents_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 8192), at in 0u64..4096) {
-            let mut contents = Contents::new(1 << 20);
-            contents.write(0, &bytes);
+            let mut contents = Image::bounded(1 << 20);
+            contents.write(0, &bytes).unwrap();
             for fs in FileSystem::ALL {
                 let layout = Layout::read(fs, &contents, at * 16);
                 layout.kind(at);

@@ -2,18 +2,18 @@
 //! its completions back into the queue with their data.
 
 use super::{Machine, MachineError};
-use crate::aftermath::Change;
 use crate::block::{
     Ask, BlockRequest, CONFIG_BYTES, Disk, STATUS_ERROR, STATUS_OK, STATUS_UNSUPPORTED,
 };
-use crate::contents::Contents;
 use crate::memory::{Memory, Region};
+use crate::post_crash::Change;
 use crate::queue::{Buffer, Queue, QueueError};
 use crate::recording::Event;
 use crate::vhost::{
     F_PROTOCOL_FEATURES, HEADER_BYTES, Header, Malformed, PROTOCOL_FEATURES, Request, vring_call,
 };
 use crate::wire::Wire;
+use nandscope_blockio::image::{Image, OutOfRange, SpillError};
 use nandscope_device::{Command, CommandKind, Completion, Status};
 use nandscope_measure::sim::VirtualDevice;
 use nandscope_units::{Bytes, Lba, Nanos, SECTOR_BYTES};
@@ -45,7 +45,7 @@ struct Finished {
 
 /// The block device between the queue and the simulated device.
 pub struct Backend<'a> {
-    contents: &'a mut Contents,
+    contents: &'a mut Image,
     describe: Disk,
     memory: Memory,
     queue: Queue,
@@ -61,7 +61,7 @@ pub struct Backend<'a> {
 
 impl<'a> Backend<'a> {
     pub fn new(
-        contents: &'a mut Contents,
+        contents: &'a mut Image,
         describe: Disk,
         keep_changes: bool,
         flushes_lie: bool,
@@ -92,7 +92,7 @@ impl<'a> Backend<'a> {
     }
 
     /// Why the contents are not what was written.
-    pub fn contents_fault(&self) -> Option<String> {
+    pub fn contents_fault(&self) -> Option<SpillError> {
         self.contents.fault()
     }
 
@@ -105,7 +105,7 @@ impl<'a> Backend<'a> {
     }
 
     /// Takes a completion of the simulated device.
-    pub fn finish(&mut self, completion: &Completion, ahead: Nanos) -> Result<(), QueueError> {
+    pub fn finish(&mut self, completion: &Completion, ahead: Nanos) -> Result<(), OutOfRange> {
         let Some(done) = self.in_flight.remove(&completion.tag) else {
             return Ok(());
         };
@@ -122,11 +122,11 @@ impl<'a> Backend<'a> {
         if ok {
             match done.kind {
                 OpKind::Write => {
-                    self.contents.write(done.offset, &done.data);
+                    self.contents.write(done.offset, &done.data)?;
                     self.written += done.length;
                 }
                 OpKind::Trim => {
-                    self.contents.discard(done.offset, done.length);
+                    self.contents.discard(done.offset, done.length)?;
                     if let Some(changes) = &mut self.changes {
                         changes.push(Change::Discard {
                             offset: done.offset,
@@ -136,7 +136,7 @@ impl<'a> Backend<'a> {
                 }
                 OpKind::Read => {
                     data = vec![0; done.length as usize];
-                    self.contents.read(done.offset, &mut data);
+                    self.contents.read(done.offset, &mut data)?;
                 }
                 OpKind::Flush => {}
             }
@@ -371,7 +371,7 @@ impl<D: VirtualDevice> Machine<'_, D> {
             Ask::Other => return backend.answer(request, STATUS_UNSUPPORTED, Vec::new()),
         };
         let whole = length % SECTOR_BYTES == 0 && (length > 0 || kind == OpKind::Flush);
-        if !whole || !backend.contents.holds(offset, length) {
+        if !whole || OutOfRange::check(offset, length, backend.contents.capacity()).is_err() {
             return backend.answer(request, STATUS_ERROR, Vec::new());
         }
         let Ok(sectors) = u32::try_from(length / SECTOR_BYTES) else {

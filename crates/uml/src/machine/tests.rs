@@ -78,7 +78,7 @@ impl Drop for Sockets {
 
 /// Runs `kernel` against a machine, and gives how that ended and what the device was asked.
 fn against(
-    contents: &mut Contents,
+    contents: &mut Image,
     kernel: impl FnOnce(&mut Fake) + Send,
 ) -> (Result<Ended, MachineError>, Vec<Event>) {
     let sockets = Sockets::new();
@@ -123,7 +123,7 @@ fn against(
 
 #[test]
 fn a_write_completes_when_the_device_says_so_and_the_kernel_runs_then() {
-    let mut contents = Contents::new(SIZE);
+    let mut contents = Image::bounded(SIZE);
     let (ended, events) = against(&mut contents, |kernel| {
         kernel.set_up();
         kernel.memory.write_all_at(&[0xab; 4096], DATA).unwrap();
@@ -154,14 +154,14 @@ fn a_write_completes_when_the_device_says_so_and_the_kernel_runs_then() {
     };
     assert_eq!(events, [expected]);
     let mut read = [0; 4097];
-    assert!(contents.read(8191, &mut read));
+    contents.read(8191, &mut read).unwrap();
     assert_eq!((read[0], read[1], read[4096]), (0, 0xab, 0xab));
 }
 
 #[test]
 fn a_kernel_that_runs_freely_is_held_back_before_its_kick_is_answered() {
-    let mut contents = Contents::new(SIZE);
-    contents.write(0, &[0x5a; 512]);
+    let mut contents = Image::bounded(SIZE);
+    contents.write(0, &[0x5a; 512]).unwrap();
     let (ended, _) = against(&mut contents, |kernel| {
         kernel.set_up();
         kernel.wake_at(10);
@@ -193,7 +193,7 @@ fn a_kernel_that_runs_freely_is_held_back_before_its_kick_is_answered() {
 
 #[test]
 fn a_request_beyond_the_end_fails_and_reaches_no_device() {
-    let mut contents = Contents::new(SIZE);
+    let mut contents = Image::bounded(SIZE);
     let (_, events) = against(&mut contents, |kernel| {
         kernel.set_up();
         kernel.put(1, SIZE / 512, 512, false);
@@ -207,7 +207,7 @@ fn a_request_beyond_the_end_fails_and_reaches_no_device() {
 
 #[test]
 fn an_answer_without_the_device_holds_a_freely_running_kernel_back() {
-    let mut contents = Contents::new(SIZE);
+    let mut contents = Image::bounded(SIZE);
     let (ended, _) = against(&mut contents, |kernel| {
         kernel.set_up();
         kernel.wake_at(10);

@@ -7,16 +7,17 @@
 
 mod moments;
 
-use crate::aftermath::{self, Torn};
 use crate::calls::Call;
-use crate::contents::Contents;
 use crate::filesystem::FileSystem;
 use crate::guest;
 use crate::job::{self, Settings};
+use crate::machine::MachineError;
 use crate::observer::Observer;
+use crate::post_crash::{self, Torn};
 use crate::session::{Run, SessionError};
 use crate::workload::{self, Workload};
 use moments::{Moment, Watched};
+use nandscope_blockio::image::Image;
 use nandscope_device::Device;
 use nandscope_units::Nanos;
 use std::collections::BTreeMap;
@@ -169,7 +170,7 @@ impl Series<'_> {
             if observer.stop() {
                 break;
             }
-            let image = self.image(device, &run, moment);
+            let image = self.image(device, &run, moment)?;
             let promised = synced(moment.at);
             let outcome = known
                 .entry((image.checksum(), promised.lines, promised.files))
@@ -194,7 +195,7 @@ impl Series<'_> {
         let mut session = job::session(self.kernel, &script, &settings, device.capacity());
         session.keep_changes = true;
         let mut device = device.clone();
-        let mut contents = Contents::new(device.capacity().0);
+        let mut contents = Image::bounded(device.capacity().0);
         let now = device.now();
         let ahead: Vec<Nanos> = times.iter().map(|at| *at + now).collect();
         let mut watched = Watched::new(&mut device, &ahead);
@@ -207,17 +208,18 @@ impl Series<'_> {
     }
 
     /// What the card holds after the cut.
-    fn image(&self, device: &Device, run: &Run, moment: &Moment) -> Contents {
-        let mut contents = Contents::new(device.capacity().0);
+    fn image(&self, device: &Device, run: &Run, moment: &Moment) -> Result<Image, SessionError> {
+        let mut contents = Image::bounded(device.capacity().0);
         let changes = &run.changes[..moment.changes.min(run.changes.len())];
-        aftermath::apply(&mut contents, changes, &moment.cut, self.word.torn());
-        contents
+        post_crash::apply(&mut contents, changes, &moment.cut, self.word.torn())
+            .map_err(|error| SessionError::of(MachineError::from(error)))?;
+        Ok(contents)
     }
 
     fn after(
         &self,
         device: &Device,
-        mut image: Contents,
+        mut image: Image,
         at: Nanos,
         promised: Promises,
         observer: &dyn Observer,

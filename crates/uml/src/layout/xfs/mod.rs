@@ -6,7 +6,7 @@
 mod inode;
 mod tree;
 
-use super::{Image, Kind, Range};
+use super::{Kind, Range, Volume};
 use tree::{Found, Shape, Tree};
 
 const MAGIC: u64 = 0x5846_5342;
@@ -22,7 +22,7 @@ const MOST_BLOCKS: u64 = 1 << 40;
 
 /// The sizes of a file system.
 struct Geometry<'a> {
-    image: &'a Image<'a>,
+    image: &'a Volume<'a>,
     block: u64,
     sector: u64,
     inode: u64,
@@ -34,7 +34,7 @@ struct Geometry<'a> {
     sparse: bool,
 }
 
-pub(super) fn ranges(image: &Image<'_>) -> Option<Vec<Range>> {
+pub(super) fn ranges(image: &Volume<'_>) -> Option<Vec<Range>> {
     let sb = image.bytes(0, 512)?;
     if be32_at(&sb, 0)? != MAGIC || be16_at(&sb, 100)? & 0xf != 5 {
         return None;

@@ -1,6 +1,6 @@
 //! XFS's B+ trees: all nodes of one, each seen once, however damaged the tree may be.
 
-use super::super::{Image, Kind, Range};
+use super::super::{Kind, Range, Volume};
 use super::{be16_at, be32_at, be64_at};
 use std::collections::BTreeSet;
 
@@ -79,7 +79,7 @@ impl Shape {
 
 /// A tree on an image.
 pub(super) struct Tree<'a> {
-    pub(super) image: &'a Image<'a>,
+    pub(super) image: &'a Volume<'a>,
     /// Bytes of a node.
     pub(super) size: usize,
     pub(super) shape: &'a Shape,

@@ -1,7 +1,7 @@
 //! What a kernel may do wrong, and what the error says of it.
 
 use super::fake::{AVAILABLE, DATA, Fake};
-use super::{Contents, MachineError, SIZE, against};
+use super::{Image, MachineError, SIZE, against};
 use crate::calendar::{MESSAGE_BYTES, Message, Op};
 use nandscope_units::Nanos;
 use std::io::Write;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// Runs `kernel`, whose machine must fail, and gives the error.
 #[track_caller]
 fn failed(kernel: impl FnOnce(&mut Fake) + Send) -> MachineError {
-    let (ended, _) = against(&mut Contents::new(SIZE), kernel);
+    let (ended, _) = against(&mut Image::bounded(SIZE), kernel);
     ended.unwrap_err()
 }
 

@@ -1,17 +1,16 @@
-//! What is stored on a device: bytes by address, in memory or in a file. What was never written
-//! or was discarded reads as zeroes.
+//! Contents of a served device: bytes by address, in memory or in a file. Ranges that were never
+//! written or were discarded read as zeroes.
 //!
-//! It knows nothing of time, of requests, or of the flash below: when a write becomes contents is
-//! the business of [`crate::service`], and what a power cut takes back that of [`crate::undo`].
+//! It knows nothing of time, requests or flash. [`crate::undo`] has what a power cut takes back.
 
 mod distortion;
 mod file;
-mod memory;
 
+use crate::image::{Image, OutOfRange};
+use crate::memory_len;
 use distortion::Distortion;
 pub use distortion::{Beyond, Fake};
 use file::FileStore;
-use memory::MemoryStore;
 use nandscope_units::Bytes;
 use std::path::Path;
 use thiserror::Error;
@@ -20,18 +19,9 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum StoreError {
     /// The range reaches beyond the end.
-    #[error(
-        "the range from {offset} of {length} bytes reaches beyond the {capacity} bytes of the store"
-    )]
-    OutOfRange {
-        /// First byte.
-        offset: u64,
-        /// Length in bytes.
-        length: u64,
-        /// Size of the store in bytes.
-        capacity: u64,
-    },
-    /// The file behind it cannot be opened or does not fit the device.
+    #[error(transparent)]
+    OutOfRange(#[from] OutOfRange),
+    /// The file cannot be opened or does not fit the device.
     #[error("{file}: {what}")]
     Unfit {
         /// Path of the file.
@@ -54,16 +44,16 @@ pub struct Store {
 
 #[derive(Debug)]
 enum Backing {
-    Memory(MemoryStore),
+    Memory(Image),
     File(FileStore),
 }
 
 impl Store {
-    /// Contents in memory, all zeroes. Memory is taken for what is written, in pieces of 64 KiB.
+    /// Contents in memory, all zeroes. Pages of 4 KiB take memory when they are written.
     pub fn memory(capacity: Bytes) -> Self {
         Store {
             capacity: capacity.0,
-            backing: Backing::Memory(MemoryStore::new(capacity.0)),
+            backing: Backing::Memory(Image::in_memory(capacity.0)),
             distortion: Distortion::default(),
         }
     }
@@ -95,37 +85,39 @@ impl Store {
         self.check(offset, length)?;
         let start = to.len();
         for (place, length) in self.distortion.pieces(offset, length, false) {
+            let from = to.len();
+            to.resize(from + memory_len(length), 0);
             match (place, &self.backing) {
-                (None, _) => to.resize(to.len() + length as usize, 0),
-                (Some(place), Backing::Memory(memory)) => memory.append_to(to, place, length),
-                (Some(place), Backing::File(file)) => file.append_to(to, place, length)?,
+                (None, _) => {}
+                (Some(place), Backing::Memory(image)) => image.read(place, &mut to[from..])?,
+                (Some(place), Backing::File(file)) => file.read(place, &mut to[from..])?,
             }
         }
         self.distortion.change(&mut to[start..], offset);
         Ok(())
     }
 
-    /// From now on the card holds less than it claims, or all of it again.
+    /// Makes the device hold less than it reports, or all of it again.
     pub fn set_fake(&mut self, fake: Option<Fake>) {
         self.distortion.set_fake(fake);
     }
 
-    /// From the second time on, these bytes read otherwise.
+    /// Makes these bytes read differently from the second time on.
     pub fn tamper(&mut self, range: std::ops::Range<u64>) {
         self.distortion.tamper(range);
     }
 
-    /// All bytes read as they were written again, where they were.
-    pub fn be_honest(&mut self) {
+    /// Ends the faults of the contents.
+    pub fn clear_faults(&mut self) {
         self.distortion = Distortion::default();
     }
 
-    /// Whether the contents are in memory, as they are read.
+    /// Whether the contents are in memory and are read as they are stored.
     pub const fn is_in_memory(&self) -> bool {
         matches!(self.backing, Backing::Memory(_)) && self.distortion.is_none()
     }
 
-    /// A range of contents in memory, piece by piece; none where they are in a file or the range
+    /// A range of contents in memory, page by page; nothing if they are not in memory or the range
     /// reaches beyond the end.
     pub fn pieces(&self, offset: u64, length: u64) -> impl Iterator<Item = &[u8]> {
         let memory = match &self.backing {
@@ -150,11 +142,11 @@ impl Store {
         let mut rest = data;
         self.distortion.remember(offset, data);
         for (place, length) in self.distortion.pieces(offset, data.len() as u64, true) {
-            let (piece, after) = rest.split_at(length as usize);
+            let (piece, after) = rest.split_at(memory_len(length));
             rest = after;
             match (place, &mut self.backing) {
                 (None, _) => {}
-                (Some(place), Backing::Memory(memory)) => memory.write(place, piece),
+                (Some(place), Backing::Memory(image)) => image.write(place, piece)?,
                 (Some(place), Backing::File(file)) => file.write(place, piece)?,
             }
         }
@@ -170,33 +162,26 @@ impl Store {
         for (place, length) in self.distortion.pieces(offset, length, true) {
             match (place, &mut self.backing) {
                 (None, _) => {}
-                (Some(place), Backing::Memory(memory)) => memory.discard(place, length),
+                (Some(place), Backing::Memory(image)) => image.discard(place, length)?,
                 (Some(place), Backing::File(file)) => file.discard(place, length)?,
             }
         }
         Ok(())
     }
 
-    /// Brings everything to the disk below, where there is one.
+    /// Syncs the file, if there is one.
     ///
     /// # Errors
     /// Where the system refuses.
     pub fn sync(&self) -> Result<(), StoreError> {
         match &self.backing {
             Backing::Memory(_) => Ok(()),
-            Backing::File(file) => file.sync(),
+            Backing::File(file) => Ok(file.sync()?),
         }
     }
 
     fn check(&self, offset: u64, length: u64) -> Result<(), StoreError> {
-        match offset.checked_add(length) {
-            Some(end) if end <= self.capacity => Ok(()),
-            _ => Err(StoreError::OutOfRange {
-                offset,
-                length,
-                capacity: self.capacity,
-            }),
-        }
+        Ok(OutOfRange::check(offset, length, self.capacity)?)
     }
 }
 

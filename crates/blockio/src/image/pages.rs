@@ -6,12 +6,21 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use thiserror::Error;
 
 /// Bytes of a page, the unit in which memory is taken and shared.
 pub const PAGE: usize = 4096;
+/// The same, for addresses.
+pub const PAGE_BYTES: u64 = PAGE as u64;
 /// Pages of a directory.
 pub const DIRECTORY: usize = 512;
+/// Bytes of a directory's pages.
+pub const DIRECTORY_BYTES: u64 = PAGE_BYTES * DIRECTORY as u64;
+
+/// Pages of every repeated byte, for those who read without copying.
+static UNIFORM: LazyLock<Vec<[u8; PAGE]>> =
+    LazyLock::new(|| (0..=u8::MAX).map(|byte| [byte; PAGE]).collect());
 
 /// The pages of 2 MiB.
 #[derive(Clone, Debug)]
@@ -33,6 +42,17 @@ pub enum Slot {
     File(Arc<Place>),
 }
 
+impl Slot {
+    /// The page's bytes, if they are in memory.
+    pub fn bytes(&self) -> Option<&[u8]> {
+        match self {
+            Slot::Uniform(byte) => Some(&UNIFORM[usize::from(*byte)]),
+            Slot::Memory(page) => Some(&page.bytes),
+            Slot::File(_) => None,
+        }
+    }
+}
+
 impl Directory {
     /// Pages that consist of one byte.
     pub const fn of(byte: u8) -> Self {
@@ -45,6 +65,11 @@ impl Directory {
             Directory::Same(slot) => slot,
             Directory::Pages(slots) => &slots[page],
         }
+    }
+
+    /// All pages in order.
+    pub fn slots(&self) -> impl Iterator<Item = &Slot> {
+        (0..DIRECTORY).map(|page| self.slot(page))
     }
 
     /// A page that is to be changed.
@@ -111,6 +136,15 @@ impl Counts {
     }
 }
 
+/// The temporary file failed that holds pages beyond the limit of memory.
+#[derive(Clone, Debug, Error)]
+#[error("cannot keep the device's contents in a temporary file in {}: {source}; set TMPDIR to a folder with more space", .folder.display())]
+pub struct SpillError {
+    /// Folder of the file.
+    pub folder: PathBuf,
+    source: Arc<io::Error>,
+}
+
 /// Where the pages of an image and its clones are kept.
 #[derive(Debug)]
 pub struct Pool {
@@ -118,7 +152,7 @@ pub struct Pool {
     limit: u64,
     counts: Arc<Counts>,
     file: Mutex<Option<Arc<File>>>,
-    fault: Mutex<Option<String>>,
+    fault: Mutex<Option<SpillError>>,
 }
 
 impl Pool {
@@ -133,7 +167,7 @@ impl Pool {
     }
 
     /// The first fault of the temporary file.
-    pub fn fault(&self) -> Option<String> {
+    pub fn fault(&self) -> Option<SpillError> {
         lock(&self.fault).clone()
     }
 
@@ -142,7 +176,7 @@ impl Pool {
         let placed = self.counts.placed.load(Ordering::Relaxed);
         let in_file = placed.saturating_sub(self.counts.free().len() as u64);
         let resident = self.counts.resident.load(Ordering::Relaxed);
-        (resident * PAGE as u64, in_file * PAGE as u64)
+        (resident * PAGE_BYTES, in_file * PAGE_BYTES)
     }
 
     /// Reads a part of a page. Zeroes where the file fails, which [`Pool::fault`] says then.
@@ -202,12 +236,9 @@ impl Pool {
         match done {
             Ok(done) => Some(done),
             Err(error) => {
-                let folder = folder();
-                lock(&self.fault).get_or_insert_with(|| {
-                    format!(
-                        "the card's contents in a temporary file in {}: {error}; TMPDIR names another folder",
-                        folder.display()
-                    )
+                lock(&self.fault).get_or_insert_with(|| SpillError {
+                    folder: folder(),
+                    source: Arc::new(error),
                 });
                 None
             }
@@ -227,7 +258,7 @@ impl Pool {
 
 impl Place {
     fn at(&self) -> u64 {
-        self.number * PAGE as u64
+        self.number * PAGE_BYTES
     }
 }
 

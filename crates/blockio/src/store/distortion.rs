@@ -1,11 +1,13 @@
-//! Cards that are not what they claim: contents that lie elsewhere than they were written, or read
-//! otherwise than they were written.
+//! Faults of contents: a fake card stores data at other addresses or not at all, and tampered bytes
+//! read differently than they were written.
 
+use crate::memory_len;
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::ops::Range;
 
 const SECTOR: u64 = nandscope_units::SECTOR_BYTES;
+const SECTOR_LEN: usize = 512;
 
 /// A card that claims more than it holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +69,7 @@ struct Tampered {
 pub struct Distortion {
     fake: Option<Fake>,
     /// Sectors beyond what it holds, by number, the latest at the end.
-    cache: VecDeque<(u64, [u8; SECTOR as usize])>,
+    cache: VecDeque<(u64, [u8; SECTOR_LEN])>,
     tampered: Vec<Tampered>,
 }
 
@@ -100,9 +102,9 @@ impl Distortion {
             }
             let old = self.cache.iter().position(|(s, _)| *s == sector);
             let old = old.and_then(|at| self.cache.remove(at));
-            let mut contents = old.map_or([0; SECTOR as usize], |(_, contents)| contents);
-            let within = (from % SECTOR) as usize;
-            let piece = &data[(from - offset) as usize..(to - offset) as usize];
+            let mut contents = old.map_or([0; SECTOR_LEN], |(_, contents)| contents);
+            let within = memory_len(from % SECTOR);
+            let piece = &data[memory_len(from - offset)..memory_len(to - offset)];
             contents[within..within + piece.len()].copy_from_slice(piece);
             self.cache.push_back((sector, contents));
             if self.cache.len() as u64 > room {
@@ -131,16 +133,16 @@ impl Distortion {
             let from = (sector * SECTOR).max(offset);
             let to = ((sector + 1) * SECTOR).min(end);
             if from < to {
-                let within = (from % SECTOR) as usize;
-                let piece = &contents[within..within + (to - from) as usize];
-                data[(from - offset) as usize..(to - offset) as usize].copy_from_slice(piece);
+                let within = memory_len(from % SECTOR);
+                let piece = &contents[within..within + memory_len(to - from)];
+                data[memory_len(from - offset)..memory_len(to - offset)].copy_from_slice(piece);
             }
         }
         for tampered in &self.tampered {
             let from = tampered.range.start.max(offset);
             let to = tampered.range.end.min(end);
             if from < to && tampered.read.replace(true) {
-                for byte in &mut data[(from - offset) as usize..(to - offset) as usize] {
+                for byte in &mut data[memory_len(from - offset)..memory_len(to - offset)] {
                     *byte = !*byte;
                 }
             }

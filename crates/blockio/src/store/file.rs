@@ -3,6 +3,7 @@
 //! the server, however it ends, and a crash of the whole machine only from [`FileStore::sync`] on.
 
 use super::StoreError;
+use crate::memory_len;
 use rustix::fs::FlockOperation;
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -56,25 +57,23 @@ impl FileStore {
         Ok(FileStore(file))
     }
 
-    pub fn append_to(&self, to: &mut Vec<u8>, offset: u64, length: u64) -> Result<(), StoreError> {
-        let start = to.len();
-        to.resize(start + length as usize, 0);
-        Ok(self.0.read_exact_at(&mut to[start..], offset)?)
+    pub fn read(&self, offset: u64, to: &mut [u8]) -> io::Result<()> {
+        self.0.read_exact_at(to, offset)
     }
 
-    pub fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), StoreError> {
-        Ok(self.0.write_all_at(data, offset)?)
+    pub fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.0.write_all_at(data, offset)
     }
 
-    pub fn discard(&mut self, offset: u64, length: u64) -> Result<(), StoreError> {
+    pub fn discard(&mut self, offset: u64, length: u64) -> io::Result<()> {
         if length == 0 || self.punch(offset, length) {
             return Ok(());
         }
         let mut at = offset;
         while at < offset + length {
-            let part = (offset + length - at).min(ZEROES.len() as u64);
-            self.0.write_all_at(&ZEROES[..part as usize], at)?;
-            at += part;
+            let part = memory_len(offset + length - at).min(ZEROES.len());
+            self.0.write_all_at(&ZEROES[..part], at)?;
+            at += part as u64;
         }
         Ok(())
     }
@@ -91,7 +90,7 @@ impl FileStore {
         false
     }
 
-    pub fn sync(&self) -> Result<(), StoreError> {
-        Ok(self.0.sync_data()?)
+    pub fn sync(&self) -> io::Result<()> {
+        self.0.sync_data()
     }
 }

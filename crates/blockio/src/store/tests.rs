@@ -1,7 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// Some extents, the last of them not whole.
+/// Some directories of pages, the last of them not whole.
 const CAPACITY: u64 = 5 * (64 << 10) + 1536;
 
 #[derive(Clone, Debug)]
@@ -136,22 +136,6 @@ fn a_file_keeps_its_contents_and_is_opened_once() {
     assert_eq!(out, b"\0kept\0");
 }
 
-/// A terabyte that holds little costs little, and discarding gives memory back.
-#[test]
-fn discarded_extents_are_given_back() {
-    let mut memory = MemoryStore::new(1 << 40);
-    memory.write((1 << 39) - 1, &[7; 2]);
-    let used = |m: &MemoryStore| {
-        let present: Vec<_> = m.extents().collect();
-        present.len()
-    };
-    assert_eq!(used(&memory), 2);
-    memory.discard((1 << 39) - (64 << 10), 64 << 10);
-    assert_eq!(used(&memory), 1);
-    memory.discard(1 << 39, 512);
-    assert_eq!(used(&memory), 1);
-}
-
 fn read(store: &Store, offset: u64, length: u64) -> Vec<u8> {
     let mut out = Vec::new();
     store.append_to(&mut out, offset, length).unwrap();
@@ -183,7 +167,7 @@ fn fake_cards_wrap_drop_and_give_old_data() {
     assert_eq!(read(&stale, 0, 3584), [1; 3584]);
     assert_eq!(read(&stale, 3584 * 5 - 512, 1024), [1; 1024]);
     let mut honest = stale;
-    honest.be_honest();
+    honest.clear_faults();
     assert_eq!(read(&honest, 3584, 20_000), [0; 20_000]);
 }
 
