@@ -129,13 +129,13 @@ fn show(jobs: &JobFile) -> String {
             }
             text.push('\n');
             for (key, value) in job.options() {
-                let inert = if job.inert.contains_key(&key) {
-                    "   (taken, without effect)"
+                let note = if job.without_effect.contains_key(&key) {
+                    "   (accepted, without effect)"
                 } else {
                     ""
                 };
                 text.push_str(format!("    {key} = {value}").trim_end());
-                text.push_str(&format!("{inert}\n"));
+                text.push_str(&format!("{note}\n"));
             }
         }
     }

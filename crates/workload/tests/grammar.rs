@@ -1,7 +1,9 @@
 //! The grammar of job files: what is understood, what is refused and how the refusal reads.
 
 use nandscope_units::{Bytes, Nanos};
-use nandscope_workload::job::{Access, BlockSizes, Distribution, Extent, Job, JobFile, PerKind};
+use nandscope_workload::job::{
+    Access, BlockSizes, ContinueOnError, Distribution, Extent, Job, JobFile, PerKind,
+};
 use nandscope_workload::{DutyCycle, RateLimit};
 use proptest::prelude::*;
 
@@ -302,6 +304,10 @@ fn refuses_values_that_mean_nothing() {
         "percentage_random=101",
         "rate=1m\nrate_iops=5",
         "rw=read:-4k",
+        "cpus_allowed=4096",
+        "cpus_allowed=2-1",
+        "cpus_allowed=x",
+        "continue_on_error=some",
         "rw=randread\nrandom_distribution=zipf:1.0",
         "rw=randread\nrandom_distribution=zipf:x",
         "rw=randread\nrandom_distribution=zipf:NaN",
@@ -372,11 +378,23 @@ fn traces_are_named_but_not_opened() {
 }
 
 #[test]
-fn inert_options_are_kept() {
+fn options_without_effect_are_kept() {
     let job = job("ioengine=libaio\nthread\ndirect=1\nfilename=/dev/null");
-    assert_eq!(job.inert["ioengine"], "libaio");
-    assert_eq!(job.inert["thread"], "1");
+    assert_eq!(job.without_effect["ioengine"], "libaio");
+    assert_eq!(job.without_effect["thread"], "1");
     assert_eq!(job.options()["filename"], "/dev/null");
+}
+
+#[test]
+fn processors_and_failures_take_effect() {
+    let set = job("cpus_allowed=3, 0-1,1\ncontinue_on_error=1");
+    assert_eq!(set.cpus_allowed, [0, 1, 3]);
+    assert_eq!(set.continue_on_error, ContinueOnError::All);
+    assert!(set.without_effect.is_empty());
+    assert_eq!(set.options()["cpus_allowed"], "0-1,3");
+    assert_eq!(set.options()["continue_on_error"], "all");
+    let off = job("continue_on_error=0");
+    assert_eq!(off.continue_on_error, ContinueOnError::None);
 }
 
 /// Options of which any choice makes a valid job, except where two exclude each other.
@@ -433,6 +451,12 @@ const CHOICES: &[&[&str]] = &[
     &["unified_rw_reporting=both", "unified_rw_reporting=1"],
     &["ioengine=io_uring"],
     &["direct=1"],
+    &["cpus_allowed=3,0-1,1"],
+    &[
+        "continue_on_error=all",
+        "continue_on_error",
+        "continue_on_error=0",
+    ],
     &["read_iolog=a.log"],
     &["nandscope_duty_cycle=32m:20"],
     &["nandscope_fullness=80%"],

@@ -2,7 +2,7 @@
 
 use nandscope_units::Bytes;
 use nandscope_workload::OpSource;
-use nandscope_workload::job::{ALIASES, INERT, JobFile, REFUSED, SUPPORTED};
+use nandscope_workload::job::{ACCEPTED, ALIASES, JobFile, JobOption, REFUSED, supported};
 use nandscope_workload::pattern::Generator;
 use std::path::{Path, PathBuf};
 
@@ -41,38 +41,102 @@ fn every_job_of_the_library_is_valid_and_explained() {
     }
 }
 
-#[test]
-fn the_tables_of_the_book_are_complete() {
-    let book = std::fs::read_to_string(root().join("docs/jobs.md")).expect("docs/jobs.md");
-    let mut missing = Vec::new();
-    let refused = REFUSED.iter().flat_map(|(names, _)| names.iter().copied());
-    let names = SUPPORTED
+/// The tables of docs/jobs.md under the names of their places there.
+fn tables() -> [(&'static str, String); 5] {
+    let row = |o: &JobOption| {
+        let default = o.default().map(|d| format!("`{d}`")).unwrap_or_default();
+        format!(
+            "| `{}` | {} | {default} | {} |\n",
+            o.name,
+            o.form(),
+            o.meaning
+        )
+    };
+    let (ours, fios): (Vec<_>, Vec<_>) =
+        supported().partition(|o| o.name.starts_with("nandscope_"));
+    let head = "| option | value | default | meaning |\n|---|---|---|---|\n";
+    let ticked = |names: &mut dyn Iterator<Item = &str>| {
+        let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+        names.join(", ")
+    };
+    let accepted = ACCEPTED.iter().map(|group| {
+        let values = match group.values {
+            [] => "any".to_string(),
+            values => ticked(&mut values.iter().copied()),
+        };
+        format!(
+            "| {} | {values} | {} |\n",
+            ticked(&mut group.names()),
+            group.reason
+        )
+    });
+    let refused = REFUSED
         .iter()
-        .copied()
-        .chain(INERT.iter().map(|i| i.name))
-        .chain(ALIASES.iter().map(|a| a.0))
-        .chain(refused);
-    for name in names {
-        if !book.contains(&format!("`{name}`")) {
-            missing.push(name);
-        }
-    }
-    assert!(missing.is_empty(), "docs/jobs.md lacks {missing:?}");
-    for entry in INERT {
-        assert!(book.contains(entry.reason), "reason of {}", entry.name);
-    }
+        .map(|group| format!("| {} | {} |\n", ticked(&mut group.names()), group.remedy));
+    let aliases = ALIASES
+        .iter()
+        .map(|(alias, main)| format!("| `{alias}` | `{main}` |\n"));
+    [
+        (
+            "supported",
+            fios.into_iter()
+                .map(row)
+                .fold(head.to_string(), |a, b| a + &b),
+        ),
+        (
+            "extensions",
+            ours.into_iter()
+                .map(row)
+                .fold(head.to_string(), |a, b| a + &b),
+        ),
+        (
+            "aliases",
+            "| name | option |\n|---|---|\n".to_string() + &aliases.collect::<String>(),
+        ),
+        (
+            "accepted",
+            "| options | values | why they have no effect |\n|---|---|---|\n".to_string()
+                + &accepted.collect::<String>(),
+        ),
+        (
+            "refused",
+            "| options | instead |\n|---|---|\n".to_string() + &refused.collect::<String>(),
+        ),
+    ]
 }
 
 #[test]
-fn every_option_stands_in_one_table() {
-    let mut names: Vec<&str> = SUPPORTED
-        .iter()
-        .copied()
-        .chain(INERT.iter().map(|i| i.name))
-        .chain(ALIASES.iter().map(|a| a.0))
-        .chain(REFUSED.iter().flat_map(|(names, _)| names.iter().copied()))
+fn the_tables_of_the_book_are_up_to_date() {
+    let path = root().join("docs/jobs.md");
+    let committed = std::fs::read_to_string(&path).expect("docs/jobs.md");
+    let mut book = committed.clone();
+    for (name, table) in tables() {
+        let begin = format!("<!-- options: {name} -->\n\n");
+        let start = book.find(&begin).expect("the place of the table") + begin.len();
+        let length = book[start..]
+            .find("\n<!-- end -->")
+            .expect("the end of the table");
+        book.replace_range(start..start + length, &table);
+    }
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&path, &book).expect("writable");
+    }
+    assert!(
+        book == committed,
+        "docs/jobs.md is out of date; run `UPDATE=1 cargo test -p nandscope-workload tables`"
+    );
+}
+
+#[test]
+fn every_option_is_in_one_table() {
+    let mut names: Vec<&str> = supported()
+        .map(|o| o.name)
+        .chain(ACCEPTED.iter().flat_map(|group| group.names()))
+        .chain(ALIASES.iter().map(|alias| alias.0))
+        .chain(REFUSED.iter().flat_map(|group| group.names()))
         .collect();
     let count = names.len();
+    assert!(count > 200, "{count}");
     names.sort_unstable();
     names.dedup();
     assert_eq!(names.len(), count);

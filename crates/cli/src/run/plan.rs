@@ -14,7 +14,7 @@ use nandscope_units::{Bytes, Nanos};
 #[cfg(target_os = "linux")]
 use nandscope_workload::OpKind;
 use nandscope_workload::OpSource;
-use nandscope_workload::job::{Fault, Job, JobError, UnifiedRw};
+use nandscope_workload::job::{ContinueOnError, Fault, Job, JobError, UnifiedRw};
 use nandscope_workload::pattern::Generator;
 
 /// What all groups of a run have in common.
@@ -89,7 +89,6 @@ pub fn check(jobs: &[Job], setting: &Setting<'_>, reality: Reality) -> Result<()
                 "put a job that writes, with stonewall behind it, before this one",
             ));
         }
-        faults.extend(cpus(job).err());
         if job.unified_rw != UnifiedRw::None {
             faults.push(fault_at(
                 job,
@@ -169,8 +168,7 @@ pub fn of_group(
             }
             let mut thread = Thread::new(source, job.pacing.clone(), record);
             thread.on_error = on_error(job);
-            // `check` has refused what cannot be read.
-            thread.cpus = cpus(job).unwrap_or_default();
+            thread.cpus = job.cpus_allowed.clone();
             plan.threads.push(thread);
         }
     }
@@ -214,34 +212,9 @@ fn source(
     }
 }
 
-/// `continue_on_error` is kept as written; anything but `none` goes on.
 fn on_error(job: &Job) -> OnError {
-    match job.inert.get("continue_on_error").map(String::as_str) {
-        None | Some("none" | "0") => OnError::Stop,
-        Some(_) => OnError::Continue,
+    match job.continue_on_error {
+        ContinueOnError::None => OnError::Stop,
+        _ => OnError::Continue,
     }
-}
-
-/// `cpus_allowed`: numbers and ranges of processors, separated by commas.
-fn cpus(job: &Job) -> Result<Vec<u32>, Fault> {
-    const MOST: u32 = 4096;
-    let Some(text) = job.inert.get("cpus_allowed") else {
-        return Ok(Vec::new());
-    };
-    let mut all = Vec::new();
-    for part in text.split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        match (first.trim().parse::<u32>(), last.trim().parse::<u32>()) {
-            (Ok(first), Ok(last)) if first <= last && last < MOST => all.extend(first..=last),
-            _ => {
-                return Err(fault_at(
-                    job,
-                    "cpus_allowed",
-                    format!("`cpus_allowed={text}`: `{part}` is no processor"),
-                    "give numbers and ranges such as 0,2-3",
-                ));
-            }
-        }
-    }
-    Ok(all)
 }

@@ -2,7 +2,7 @@
 
 use super::error::Problem;
 use super::model::{Distribution, Extent, Zone};
-use super::text::size_text;
+use super::text::extent_text;
 use super::value::Value;
 
 /// fio's own limit.
@@ -83,11 +83,11 @@ fn zones(v: Value<'_>, rest: Option<&str>, absolute: bool) -> Result<Distributio
                 "write such as zoned:60/10:30/20:10/70",
             ));
         };
-        let access = v.number_of(access, 0, 100)? as u32;
+        let access = v.number_of(access, 0..=100)?;
         let extent = if absolute {
             Extent::Bytes(v.size_of(size)?)
         } else {
-            Extent::Percent(v.number_of(size, 1, 100)? as u32)
+            Extent::Percent(v.number_of(size, 1..=100)?)
         };
         zones.push(Zone { access, extent });
     }
@@ -136,9 +136,12 @@ pub(crate) fn show(distribution: &Distribution) -> String {
             let absolute = zones.iter().any(|z| matches!(z.extent, Extent::Bytes(_)));
             let list: Vec<String> = zones
                 .iter()
-                .map(|z| match z.extent {
-                    Extent::Percent(p) => format!("{}/{p}", z.access),
-                    Extent::Bytes(b) => format!("{}/{}", z.access, size_text(b.0)),
+                .map(|z| {
+                    format!(
+                        "{}/{}",
+                        z.access,
+                        extent_text(z.extent).trim_end_matches('%')
+                    )
                 })
                 .collect();
             let word = if absolute { "zoned_abs" } else { "zoned" };

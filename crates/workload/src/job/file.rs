@@ -1,12 +1,11 @@
 //! A whole job file: from its text to jobs, with `[global]` sections merged in.
 //! No file is opened here; the caller gives the text and a name for messages.
 
-use super::apply::{self, Taken};
-use super::catalogue::{main_name, nearest, refusal};
 use super::check::check;
 use super::error::{Fault, JobError, Problem};
 use super::lines::{Assignment, Section, sections};
 use super::model::Job;
+use super::option::{self, main_name};
 use super::value::Value;
 use nandscope_units::SizeBase;
 use std::collections::BTreeMap;
@@ -176,10 +175,7 @@ impl Reader<'_> {
             text,
             base: template.base,
         };
-        match apply::set(&mut template.job, value)? {
-            Taken::Set => Ok(()),
-            Taken::Unknown => Err(unknown(&assignment.key, name)),
-        }
+        option::set(&mut template.job, value, &assignment.key)
     }
 
     fn check(&mut self, template: &Template, section: &Section) {
@@ -227,23 +223,4 @@ fn substitutions(name: &str, text: Option<&str>) -> Result<(), Problem> {
         }
     }
     Ok(())
-}
-
-fn unknown(key: &str, name: &str) -> Problem {
-    if let Some(remedy) = refusal(name) {
-        return Problem::new(
-            format!("option `{key}` of fio is not supported"),
-            remedy.to_string(),
-        );
-    }
-    match nearest(key) {
-        Some(near) => Problem::new(
-            format!("unknown option `{key}`"),
-            format!("did you mean `{near}`?"),
-        ),
-        None => Problem::new(
-            format!("unknown option `{key}`"),
-            "docs/jobs.md lists the options that are supported",
-        ),
-    }
 }

@@ -47,4 +47,16 @@ impl<T> PerKind<T> {
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         [&self.read, &self.write, &self.trim].into_iter()
     }
+
+    /// One text if all directions have the same value, otherwise `read,write,trim`.
+    pub(crate) fn text(&self, show: impl Fn(&T) -> String) -> String
+    where
+        T: PartialEq,
+    {
+        if self.read == self.write && self.write == self.trim {
+            return show(&self.read);
+        }
+        let parts: Vec<String> = self.iter().map(show).collect();
+        parts.join(",")
+    }
 }

@@ -3,8 +3,6 @@
 //! and line; docs/jobs.md has the tables. What operations follow from a job is in
 //! [`crate::pattern`].
 
-mod apply;
-mod catalogue;
 mod check;
 mod distribution;
 mod emit;
@@ -13,14 +11,15 @@ mod file;
 mod kinds;
 mod lines;
 mod model;
+mod option;
 mod text;
 mod value;
 
-pub use catalogue::{ALIASES, INERT, Inert, REFUSED, SUPPORTED};
 pub use error::{Fault, JobError};
 pub use file::JobFile;
 pub use kinds::PerKind;
 pub use model::{
-    Access, BlockSizes, DEFAULT_PERCENTILES, Distribution, Extent, Job, Logs, Origin, Rw, TraceRef,
-    UnifiedRw, Verify, Zone,
+    Access, BlockSizes, ContinueOnError, DEFAULT_PERCENTILES, Distribution, Extent, Job, Logs,
+    Origin, Rw, TraceRef, UnifiedRw, Verify, Zone,
 };
+pub use option::{ACCEPTED, ALIASES, Accepted, JobOption, REFUSED, Refused, supported};

@@ -80,8 +80,12 @@ pub struct Job {
     pub trace: Option<TraceRef>,
     /// `nandscope_fullness`: fill the device to this percentage before the job.
     pub fullness_percent: Option<u32>,
-    /// Options that were accepted and change nothing, as written; see docs/jobs.md for the reasons.
-    pub inert: BTreeMap<String, String>,
+    /// `cpus_allowed`: processors of a real target's threads, ascending; empty is any.
+    pub cpus_allowed: Vec<u32>,
+    /// `continue_on_error`.
+    pub continue_on_error: ContinueOnError,
+    /// Options that were accepted without effect, as written; docs/jobs.md gives the reasons.
+    pub without_effect: BTreeMap<String, String>,
     /// Where the job stands.
     pub origin: Origin,
 }
@@ -122,7 +126,9 @@ impl Job {
             verify: Verify::default(),
             trace: None,
             fullness_percent: None,
-            inert: BTreeMap::new(),
+            cpus_allowed: Vec::new(),
+            continue_on_error: ContinueOnError::None,
+            without_effect: BTreeMap::new(),
             origin: Origin::default(),
         }
     }
@@ -330,7 +336,26 @@ pub enum UnifiedRw {
     Both,
 }
 
-/// `verify` and its companion.
+/// `continue_on_error`: the failures that do not end a job in fio. Here any value but `None` continues after
+/// every failed operation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ContinueOnError {
+    /// The first failed operation ends the job.
+    #[default]
+    None,
+    /// Failed reads.
+    Read,
+    /// Failed writes.
+    Write,
+    /// Failed operations.
+    Io,
+    /// Mismatches of `verify`.
+    Verify,
+    /// All of them.
+    All,
+}
+
+/// `verify` and `do_verify`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verify {
     /// Name of the method, as fio calls it; `None` verifies nothing.

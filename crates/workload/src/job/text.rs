@@ -1,5 +1,6 @@
-//! Sizes and times as fio reads them with its default units.
+//! Sizes and times in the form that fio reads with its default units.
 
+use super::model::Extent;
 use nandscope_units::Nanos;
 
 /// `4k`, `32m`, `1000`: the largest unit of 1024 in which the number is whole.
@@ -19,5 +20,13 @@ pub(crate) fn time_text(time: Nanos) -> String {
         _ if us.is_multiple_of(1_000_000) => format!("{}s", us / 1_000_000),
         _ if us.is_multiple_of(1_000) => format!("{}ms", us / 1_000),
         _ => format!("{us}us"),
+    }
+}
+
+/// `4k` or `80%`.
+pub(crate) fn extent_text(extent: Extent) -> String {
+    match extent {
+        Extent::Bytes(bytes) => size_text(bytes.0),
+        Extent::Percent(p) => format!("{p}%"),
     }
 }

@@ -5,6 +5,8 @@ use super::error::Problem;
 use super::kinds::PerKind;
 use super::model::Extent;
 use nandscope_units::{Bytes, Nanos, SizeBase, parse_duration, parse_size};
+use std::fmt::Display;
+use std::ops::RangeInclusive;
 
 /// The value of an option together with what is needed to read it.
 #[derive(Clone, Copy)]
@@ -27,7 +29,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    pub(crate) fn bad(&self, why: impl std::fmt::Display, remedy: impl Into<String>) -> Problem {
+    pub(crate) fn bad(&self, why: impl Display, remedy: impl Into<String>) -> Problem {
         Problem::new(
             format!("`{}={}`: {why}", self.key, self.text.unwrap_or_default()),
             remedy,
@@ -89,9 +91,9 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// A time; `unit_ns` is what a bare number counts. fio resolves microseconds.
-    pub(crate) fn time(&self, unit_ns: u64) -> Result<Nanos, Problem> {
-        let time = parse_duration(self.text()?, unit_ns)
+    /// A time; a bare number counts `unit`. fio resolves microseconds.
+    pub(crate) fn time(&self, unit: Nanos) -> Result<Nanos, Problem> {
+        let time = parse_duration(self.text()?, unit.0)
             .map_err(|e| self.bad(e, "write a time such as 30s, 200ms or 50us"))?;
         if !time.0.is_multiple_of(1_000) {
             return Err(self.bad("finer than a microsecond", "round it to microseconds"));
@@ -99,27 +101,42 @@ impl<'a> Value<'a> {
         Ok(time)
     }
 
-    pub(crate) fn number_of(&self, text: &str, low: u64, high: u64) -> Result<u64, Problem> {
+    /// A whole number in a range.
+    pub(crate) fn number_of<N>(&self, text: &str, range: RangeInclusive<N>) -> Result<N, Problem>
+    where
+        N: TryFrom<u64> + PartialOrd + Display,
+    {
         let n = match text.bytes().all(|b| b.is_ascii_digit()) && !text.is_empty() {
             true => text.parse::<u64>().ok(),
             // fio's integers take size units as well: `number_ios=1m`.
             false => self.size_of(text).ok().map(|b| b.0),
         };
-        match n {
-            Some(n) if (low..=high).contains(&n) => Ok(n),
-            _ => Err(self.bad(
-                format!("`{text}` is no whole number from {low} to {high}"),
-                "write a number in that range",
-            )),
+        n.and_then(|n| N::try_from(n).ok())
+            .filter(|n| range.contains(n))
+            .ok_or_else(|| {
+                let (low, high) = range.into_inner();
+                self.bad(
+                    format!("`{text}` is no whole number from {low} to {high}"),
+                    "write a number in that range",
+                )
+            })
+    }
+
+    /// What a word of a table stands for.
+    pub(crate) fn word<T: Copy>(&self, words: &[(&str, T)], remedy: &str) -> Result<T, Problem> {
+        let text = self.text()?;
+        let found = words.iter().find(|(word, _)| *word == text);
+        found
+            .map(|(_, meaning)| *meaning)
+            .ok_or_else(|| self.bad("unknown", remedy))
+    }
+
+    /// The size of one operation; 0 is none.
+    pub(crate) fn block_or_none(&self) -> Result<Option<u32>, Problem> {
+        match self.text()? {
+            "0" => Ok(None),
+            text => self.block(text).map(Some),
         }
-    }
-
-    pub(crate) fn number(&self, low: u64, high: u64) -> Result<u64, Problem> {
-        self.number_of(self.text()?, low, high)
-    }
-
-    pub(crate) fn small(&self, low: u32, high: u32) -> Result<u32, Problem> {
-        Ok(self.number(low.into(), high.into())? as u32)
     }
 
     pub(crate) fn float(&self, text: &str, low: f64, high: f64) -> Result<f64, Problem> {

@@ -1,0 +1,194 @@
+//! The options of fio 3.33 in one table: what each means, how its value is read into a job and written
+//! again. Parsing, writing, suggestions and the tables of docs/jobs.md come from here.
+
+mod accepted;
+mod pace;
+mod pattern;
+mod refused;
+mod region;
+mod report;
+mod trace;
+
+pub use accepted::{ACCEPTED, Accepted};
+pub use refused::{REFUSED, Refused};
+
+use super::error::Problem;
+use super::model::{Extent, Job};
+use super::value::Value;
+use nandscope_units::Nanos;
+
+const SECOND: Nanos = Nanos::from_secs(1);
+const MICROSECOND: Nanos = Nanos::from_micros(1);
+
+/// An option that takes effect.
+pub struct JobOption {
+    /// fio's name for it, or `nandscope_…` for an extension.
+    pub name: &'static str,
+    /// Its effect, in Markdown.
+    pub meaning: &'static str,
+    kind: Kind,
+    show: fn(&Job) -> Option<String>,
+}
+
+/// How the value of an option is read, and where it goes.
+enum Kind {
+    Flag(fn(&mut Job, bool)),
+    Count(u32, u32, fn(&mut Job, u32)),
+    Number(fn(&mut Job, u64)),
+    /// With what a bare number counts.
+    Time(Nanos, fn(&mut Job, Nanos)),
+    Extent(fn(&mut Job, Extent)),
+    Text(fn(&mut Job, String)),
+    /// With the form of the value, in Markdown.
+    Other(&'static str, fn(&mut Job, Value<'_>) -> Result<(), Problem>),
+}
+
+const fn option(
+    name: &'static str,
+    meaning: &'static str,
+    kind: Kind,
+    show: fn(&Job) -> Option<String>,
+) -> JobOption {
+    JobOption {
+        name,
+        meaning,
+        kind,
+        show,
+    }
+}
+
+impl JobOption {
+    /// The form of its value, in Markdown.
+    #[must_use]
+    pub fn form(&self) -> String {
+        match self.kind {
+            Kind::Flag(_) => "`0` or `1`".to_string(),
+            Kind::Count(low, u32::MAX, _) => format!("number from {low}"),
+            Kind::Count(low, high, _) => format!("number from {low} to {high}"),
+            Kind::Number(_) => "number".to_string(),
+            Kind::Time(MICROSECOND, _) => "time (µs)".to_string(),
+            Kind::Time(..) => "time (s)".to_string(),
+            Kind::Extent(_) => "size or percentage".to_string(),
+            Kind::Text(_) => "text".to_string(),
+            Kind::Other(form, _) => form.to_string(),
+        }
+    }
+
+    /// The value of a job without the option, where that can be written.
+    #[must_use]
+    pub fn default(&self) -> Option<String> {
+        self.show(&Job::new(""))
+    }
+
+    /// The value on this job, where it has one that can be written.
+    pub(crate) fn show(&self, job: &Job) -> Option<String> {
+        (self.show)(job)
+    }
+
+    fn set(&self, job: &mut Job, v: Value<'_>) -> Result<(), Problem> {
+        match self.kind {
+            Kind::Flag(set) => set(job, v.flag()?),
+            Kind::Count(low, high, set) => set(job, v.number_of(v.text()?, low..=high)?),
+            Kind::Number(set) => set(job, v.number_of(v.text()?, 0..=u64::MAX)?),
+            Kind::Time(unit, set) => set(job, v.time(unit)?),
+            Kind::Extent(set) => set(job, v.extent()?),
+            Kind::Text(set) => set(job, v.text()?.to_string()),
+            Kind::Other(_, set) => set(job, v)?,
+        }
+        Ok(())
+    }
+}
+
+/// The options that take effect, with the extensions of nandscope.
+pub fn supported() -> impl Iterator<Item = &'static JobOption> {
+    [
+        report::OPTIONS,
+        pattern::OPTIONS,
+        region::OPTIONS,
+        pace::OPTIONS,
+        trace::OPTIONS,
+    ]
+    .into_iter()
+    .flatten()
+}
+
+/// Second names of options, and their main names.
+pub const ALIASES: &[(&str, &str)] = &[
+    ("readwrite", "rw"),
+    ("blocksize", "bs"),
+    ("blocksize_range", "bsrange"),
+    ("blocksize_unaligned", "bs_unaligned"),
+    ("blockalign", "ba"),
+    ("io_limit", "io_size"),
+    ("fileoffset", "offset"),
+    ("wait_for_previous", "stonewall"),
+    ("timeout", "runtime"),
+    ("iodepth_batch_submit", "iodepth_batch"),
+    ("iodepth_batch_complete", "iodepth_batch_complete_min"),
+    ("nr_files", "nrfiles"),
+    ("iomem", "mem"),
+];
+
+/// The main name of an option.
+pub(crate) fn main_name(key: &str) -> &str {
+    ALIASES
+        .iter()
+        .find(|(alias, _)| *alias == key)
+        .map_or(key, |(_, main)| main)
+}
+
+/// Sets the option `v.key` (a main name) on `job`; `written` is the name in the file.
+///
+/// # Errors
+/// If the option is unknown or refused, or its value is invalid.
+pub(crate) fn set(job: &mut Job, v: Value<'_>, written: &str) -> Result<(), Problem> {
+    if let Some(option) = supported().find(|option| option.name == v.key) {
+        return option.set(job, v);
+    }
+    if let Some(group) = ACCEPTED.iter().find(|group| group.contains(v.key)) {
+        return group.set(job, v);
+    }
+    if let Some(group) = REFUSED.iter().find(|group| group.contains(v.key)) {
+        return Err(Problem::new(
+            format!("option `{written}` of fio is not supported"),
+            group.remedy,
+        ));
+    }
+    let remedy = match nearest(written) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "docs/jobs.md lists the options that are supported".to_string(),
+    };
+    Err(Problem::new(format!("unknown option `{written}`"), remedy))
+}
+
+/// The accepted option with the spelling nearest to `key`, if it is near enough.
+fn nearest(key: &str) -> Option<&'static str> {
+    if key.len() > 64 {
+        return None;
+    }
+    let known = supported()
+        .map(|option| option.name)
+        .chain(ALIASES.iter().map(|alias| alias.0))
+        .chain(ACCEPTED.iter().flat_map(Accepted::names));
+    let (distance, name) = known
+        .map(|name| (strsim::osa_distance(key, name), name))
+        .min_by_key(|(distance, _)| *distance)?;
+    let allowed = (key.chars().count() / 3).clamp(1, 3);
+    (distance <= allowed).then_some(name)
+}
+
+/// The text of a flag.
+fn flag(on: bool) -> Option<String> {
+    Some(u8::from(on).to_string())
+}
+
+/// The text of a number.
+fn number(n: impl ToString) -> Option<String> {
+    Some(n.to_string())
+}
+
+/// The first word of a table that stands for this value.
+fn word_of<T: PartialEq>(words: &[(&str, T)], value: T) -> Option<String> {
+    let (word, _) = words.iter().find(|(_, meaning)| *meaning == value)?;
+    Some((*word).to_string())
+}

@@ -1,0 +1,271 @@
+//! Options that pace a job: queue depth, clones, times, repetitions, rates.
+
+use super::Kind::{Count, Flag, Other, Time};
+use super::{JobOption, MICROSECOND, SECOND, flag, number, option, word_of};
+use crate::job::error::Problem;
+use crate::job::kinds::PerKind;
+use crate::job::model::{ContinueOnError, Job};
+use crate::job::text::{size_text, time_text};
+use crate::job::value::Value;
+use crate::{DutyCycle, Pacing, RateLimit};
+use std::collections::BTreeSet;
+
+pub(super) const OPTIONS: &[JobOption] = &[
+    option(
+        "iodepth",
+        "Outstanding operations per clone",
+        Count(1, 65_536, |j, n| j.pacing.iodepth = n),
+        |j| number(j.pacing.iodepth),
+    ),
+    option(
+        "numjobs",
+        "Clones that run at the same time",
+        Count(1, 65_536, |j, n| j.numjobs = n),
+        |j| number(j.numjobs),
+    ),
+    option(
+        "stonewall",
+        "Start after the previous jobs have ended",
+        Flag(|j, on| j.stonewall = on),
+        |j| flag(j.stonewall),
+    ),
+    option(
+        "runtime",
+        "End after this time, not counting the ramp; 0 is no limit",
+        Time(SECOND, |j, t| {
+            j.pacing.runtime = Some(t).filter(|t| !t.is_zero())
+        }),
+        |j| j.pacing.runtime.map(time_text),
+    ),
+    option(
+        "time_based",
+        "Repeat the job until `runtime`, which is required",
+        Flag(|j, on| j.pacing.time_based = on),
+        |j| flag(j.pacing.time_based),
+    ),
+    option(
+        "ramp_time",
+        "Run this long before measuring",
+        Time(SECOND, |j, t| j.pacing.ramp_time = t),
+        |j| Some(time_text(j.pacing.ramp_time)),
+    ),
+    option(
+        "startdelay",
+        "Wait this long before the first operation",
+        Other("time (s)", |j, v| {
+            if v.text()?.contains('-') {
+                return Err(v.bad("a range of delays is not supported", "give one time"));
+            }
+            j.pacing.start_delay = v.time(SECOND)?;
+            Ok(())
+        }),
+        |j| Some(time_text(j.pacing.start_delay)),
+    ),
+    option(
+        "loops",
+        "Number of passes over the region",
+        Count(1, u32::MAX, |j, n| j.pacing.loops = n),
+        |j| number(j.pacing.loops),
+    ),
+    option(
+        "thinktime",
+        "Pause after every `thinktime_blocks` operations",
+        Time(MICROSECOND, |j, t| j.pacing.thinktime = t),
+        |j| Some(time_text(j.pacing.thinktime)),
+    ),
+    option(
+        "thinktime_blocks",
+        "Operations between two pauses",
+        Count(1, u32::MAX, |j, n| j.pacing.thinktime_blocks = n),
+        |j| number(j.pacing.thinktime_blocks),
+    ),
+    option(
+        "rate",
+        "Limit in bytes per second; 0 is none",
+        Other("size, by direction", |j, v| {
+            set_rates(j, v, |text| {
+                Ok(RateLimit::BytesPerSecond(v.size_of(text)?.0))
+            })
+        }),
+        |j| {
+            rates_text(&j.pacing, |limit| match limit {
+                RateLimit::BytesPerSecond(n) => Some(size_text(*n)),
+                _ => None,
+            })
+        },
+    ),
+    option(
+        "rate_iops",
+        "Limit in operations per second; 0 is none",
+        Other("number, by direction", |j, v| {
+            set_rates(j, v, |text| {
+                Ok(RateLimit::OpsPerSecond(v.number_of(text, 0..=u64::MAX)?))
+            })
+        }),
+        |j| {
+            rates_text(&j.pacing, |limit| match limit {
+                RateLimit::OpsPerSecond(n) => number(n),
+                _ => None,
+            })
+        },
+    ),
+    option(
+        "cpus_allowed",
+        "On a real target, the threads of the job run on these processors only; a simulated device has none",
+        Other("numbers and ranges, `0,2-3`", |j, v| {
+            j.cpus_allowed = processors(v)?;
+            Ok(())
+        }),
+        |j| Some(processors_text(&j.cpus_allowed)).filter(|text| !text.is_empty()),
+    ),
+    option(
+        "continue_on_error",
+        "With `none` the job ends at its first failed operation, otherwise it counts them and continues",
+        Other(
+            "`none`, `read`, `write`, `io`, `verify` or `all`",
+            |j, v| {
+                // As in fio, the bare name stands for `all`.
+                let v = Value {
+                    text: v.text.or(Some("all")),
+                    ..v
+                };
+                j.continue_on_error =
+                    v.word(ON_ERROR, "write none, read, write, io, verify or all")?;
+                Ok(())
+            },
+        ),
+        |j| word_of(ON_ERROR, j.continue_on_error),
+    ),
+    option(
+        "nandscope_duty_cycle",
+        "Bursts of 32 MiB that take 20 percent of the time; the device is idle between them",
+        Other("`32m:20`", |j, v| {
+            j.pacing.duty_cycle = Some(duty_cycle(v)?);
+            Ok(())
+        }),
+        |j| {
+            let duty = j.pacing.duty_cycle?;
+            Some(format!(
+                "{}:{}",
+                size_text(duty.burst_bytes),
+                duty.busy_percent
+            ))
+        },
+    ),
+    option(
+        "nandscope_idle_cap",
+        "Longest pause of a trace that is kept, such as `25ms`",
+        Time(SECOND, |j, t| j.pacing.idle_cap = Some(t)),
+        |j| j.pacing.idle_cap.map(time_text),
+    ),
+];
+
+/// The words of `continue_on_error`, with the two numbers that fio takes for words.
+const ON_ERROR: &[(&str, ContinueOnError)] = &[
+    ("none", ContinueOnError::None),
+    ("read", ContinueOnError::Read),
+    ("write", ContinueOnError::Write),
+    ("io", ContinueOnError::Io),
+    ("verify", ContinueOnError::Verify),
+    ("all", ContinueOnError::All),
+    ("0", ContinueOnError::None),
+    ("1", ContinueOnError::All),
+];
+
+/// Linux supports up to 8192 processors; an affinity mask here has half of them.
+const MAX_PROCESSORS: u32 = 4096;
+
+/// Reads `0,2-3`, in ascending order.
+fn processors(v: Value<'_>) -> Result<Vec<u32>, Problem> {
+    let mut all = BTreeSet::new();
+    for part in v.text()?.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        match (first.trim().parse::<u32>(), last.trim().parse::<u32>()) {
+            (Ok(first), Ok(last)) if first <= last && last < MAX_PROCESSORS => {
+                all.extend(first..=last);
+            }
+            _ => {
+                return Err(v.bad(
+                    format!("`{part}` is not a processor"),
+                    "give numbers and ranges such as 0,2-3",
+                ));
+            }
+        }
+    }
+    Ok(all.into_iter().collect())
+}
+
+/// The opposite of [`processors`].
+fn processors_text(processors: &[u32]) -> String {
+    let ranges = processors.chunk_by(|a, b| a + 1 == *b);
+    let texts: Vec<String> = ranges
+        .map(|range| match range {
+            [first, .., last] => format!("{first}-{last}"),
+            range => range.iter().map(u32::to_string).collect(),
+        })
+        .collect();
+    texts.join(",")
+}
+
+/// The limits of one kind by direction, 0 where there is none; nothing if no direction has one.
+fn rates_text(pacing: &Pacing, text: impl Fn(&RateLimit) -> Option<String>) -> Option<String> {
+    let limits = PerKind {
+        read: pacing.read_limit,
+        write: pacing.write_limit,
+        trim: pacing.trim_limit,
+    };
+    limits
+        .iter()
+        .any(|limit| text(limit).is_some())
+        .then(|| limits.text(|limit| text(limit).unwrap_or_else(|| "0".to_string())))
+}
+
+fn set_rates(
+    job: &mut Job,
+    v: Value<'_>,
+    read: impl Fn(&str) -> Result<RateLimit, Problem>,
+) -> Result<(), Problem> {
+    let pacing = &mut job.pacing;
+    let mut given: PerKind<Option<RateLimit>> = PerKind::all(None);
+    v.by_kind(&mut given, |text| read(text).map(Some))?;
+    for (rate, limit) in [
+        (given.read, &mut pacing.read_limit),
+        (given.write, &mut pacing.write_limit),
+        (given.trim, &mut pacing.trim_limit),
+    ] {
+        match (rate, *limit) {
+            (None, _) => {}
+            // Zero means no limit of this sort; one of the other sort stays.
+            (Some(RateLimit::BytesPerSecond(0)), RateLimit::OpsPerSecond(_))
+            | (Some(RateLimit::OpsPerSecond(0)), RateLimit::BytesPerSecond(_)) => {}
+            (Some(RateLimit::BytesPerSecond(0) | RateLimit::OpsPerSecond(0)), _) => {
+                *limit = RateLimit::Unlimited;
+            }
+            (Some(RateLimit::BytesPerSecond(_)), RateLimit::OpsPerSecond(_))
+            | (Some(RateLimit::OpsPerSecond(_)), RateLimit::BytesPerSecond(_)) => {
+                return Err(v.bad(
+                    "the same direction has both rate and rate_iops",
+                    "keep one of them",
+                ));
+            }
+            (Some(rate), _) => *limit = rate,
+        }
+    }
+    Ok(())
+}
+
+fn duty_cycle(v: Value<'_>) -> Result<DutyCycle, Problem> {
+    let text = v.text()?;
+    let Some((burst, busy)) = text.split_once(':') else {
+        return Err(v.bad("no burst:percent", "write such as 32m:20"));
+    };
+    let burst_bytes = v.size_of(burst)?.0;
+    if burst_bytes == 0 {
+        return Err(v.bad("a burst of no bytes", "write such as 32m:20"));
+    }
+    let busy = busy.strip_suffix('%').unwrap_or(busy);
+    Ok(DutyCycle {
+        burst_bytes,
+        busy_percent: v.number_of(busy, 1..=100)?,
+    })
+}

@@ -1,0 +1,310 @@
+//! Options that select the operations: direction, block sizes, order of offsets, flushes, verification.
+
+use super::Kind::{Count, Flag, Number, Other};
+use super::{JobOption, flag, number, option, word_of};
+use crate::job::distribution;
+use crate::job::error::Problem;
+use crate::job::kinds::PerKind;
+use crate::job::model::{Access, BlockSizes, Rw};
+use crate::job::text::size_text;
+use crate::job::value::Value;
+
+pub(super) const OPTIONS: &[JobOption] = &[
+    option(
+        "rw",
+        "Direction and order. After a colon: for random access, operations per random offset; for sequential access, bytes left out between operations",
+        Other(
+            "`read`, `write`, `trim`, `rw` or `trimwrite`, or with `rand` before it",
+            |j, v| set_rw(&mut j.rw, v),
+        ),
+        |j| Some(rw_text(&j.rw)),
+    ),
+    option(
+        "rw_sequencer",
+        "With `identical`, the operations that follow a random offset repeat it",
+        Other("`sequential` or `identical`", |j, v| {
+            j.rw.identical = v.word(SEQUENCERS, "write sequential or identical")?;
+            Ok(())
+        }),
+        |j| word_of(SEQUENCERS, j.rw.identical),
+    ),
+    option(
+        "bs",
+        "Block size, whole sectors of 512 bytes",
+        Other("size, by direction", |j, v| {
+            v.by_kind(&mut j.bs, |t| Ok(BlockSizes::Fixed(v.block(t)?)))
+        }),
+        |j| blocks_text(&j.bs, "bs"),
+    ),
+    option(
+        "bsrange",
+        "Block sizes uniform in a range",
+        Other("`4k-64k`, by direction", |j, v| {
+            v.by_kind(&mut j.bs, |t| block_range(v, t))
+        }),
+        |j| blocks_text(&j.bs, "bsrange"),
+    ),
+    option(
+        "bssplit",
+        "Block sizes with their shares in percent",
+        Other("`4k/60:64k/40`, by direction", |j, v| {
+            v.by_kind(&mut j.bs, |t| block_split(v, t))
+        }),
+        |j| blocks_text(&j.bs, "bssplit"),
+    ),
+    option(
+        "ba",
+        "Alignment of random offsets; the smallest block size by default",
+        Other("size, by direction", |j, v| {
+            v.by_kind(&mut j.block_align, |t| Ok(Some(v.block(t)?)))
+        }),
+        |j| {
+            let text = |align: &Option<u32>| align.map(|a| size_text(a.into())).unwrap_or_default();
+            Some(j.block_align.text(text)).filter(|text| !text.is_empty())
+        },
+    ),
+    option(
+        "rwmixread",
+        "Percentage of reads in a mix; the draws are those of fio",
+        Count(0, 100, |j, n| j.rwmix_read = n),
+        |j| number(j.rwmix_read),
+    ),
+    option(
+        "rwmixwrite",
+        "The same for writes",
+        Count(0, 100, |j, n| j.rwmix_read = 100 - n),
+        |_| None,
+    ),
+    option(
+        "percentage_random",
+        "Percentage of random offsets; the others follow the previous operation",
+        Other("number from 0 to 100, by direction", |j, v| {
+            v.by_kind(&mut j.percentage_random, |t| v.number_of(t, 0..=100))
+        }),
+        |j| Some(j.percentage_random.text(u32::to_string)),
+    ),
+    option(
+        "random_distribution",
+        "Popularity of places. The first three laws take `:centre` at the end; `zoned` takes percentages, `zoned_abs` bytes",
+        Other(
+            "`random`, `zipf:theta`, `pareto:h`, `normal:deviation`, `zoned:access/size:…`, `zoned_abs:access/bytes:…`",
+            |j, v| {
+                j.distribution = distribution::parse(v)?;
+                Ok(())
+            },
+        ),
+        |j| Some(distribution::show(&j.distribution)),
+    ),
+    option(
+        "norandommap",
+        "Random offsets may repeat. Otherwise each pass uses every block exactly once",
+        Flag(|j, on| j.random_map = !on),
+        |j| flag(!j.random_map),
+    ),
+    option(
+        "randseed",
+        "Seed of this job; that of the run by default",
+        Number(|j, n| j.rand_seed = Some(n)),
+        |j| j.rand_seed.and_then(number),
+    ),
+    option(
+        "fsync",
+        "Flush after this many writes; 0 is never",
+        Number(|j, n| j.fsync = n),
+        |j| number(j.fsync),
+    ),
+    option(
+        "fdatasync",
+        "The same",
+        Number(|j, n| j.fdatasync = n),
+        |j| number(j.fdatasync),
+    ),
+    option(
+        "end_fsync",
+        "Flush at the end of each pass over the region",
+        Flag(|j, on| j.end_fsync = on),
+        |j| flag(j.end_fsync),
+    ),
+    option(
+        "fsync_on_close",
+        "Flush at the end of a run that ends by itself",
+        Flag(|j, on| j.fsync_on_close = on),
+        |j| flag(j.fsync_on_close),
+    ),
+    option(
+        "verify",
+        "On a real target, any method but `none` verifies, all in the same way (see below)",
+        Other("`none`, `crc32c`, `md5`, `sha256`, …", |j, v| {
+            j.verify.method = verify_method(v)?;
+            Ok(())
+        }),
+        |j| j.verify.method.clone(),
+    ),
+    option(
+        "do_verify",
+        "Read back after the group what it wrote",
+        Flag(|j, on| j.verify.read_back = on),
+        |j| flag(j.verify.read_back),
+    ),
+];
+
+const SEQUENCERS: &[(&str, bool)] = &[("sequential", false), ("identical", true)];
+
+const ACCESSES: &[(&str, Access)] = &[
+    ("read", Access::Read),
+    ("write", Access::Write),
+    ("trim", Access::Trim),
+    ("rw", Access::ReadWrite),
+    ("readwrite", Access::ReadWrite),
+    ("trimwrite", Access::TrimWrite),
+];
+
+fn set_rw(rw: &mut Rw, v: Value<'_>) -> Result<(), Problem> {
+    let text = v.text()?;
+    let (word, modifier) = match text.split_once(':') {
+        Some((word, modifier)) => (word, Some(modifier)),
+        None => (text, None),
+    };
+    let (random, direction) = match word.strip_prefix("rand") {
+        // fio has no `randreadwrite`.
+        Some(direction) if direction != "readwrite" => (true, direction),
+        _ => (false, word),
+    };
+    let Some((_, access)) = ACCESSES.iter().find(|(name, _)| *name == direction) else {
+        return Err(v.bad(
+            "no such access",
+            "write read, write, trim, rw, trimwrite, or the same with `rand` before it",
+        ));
+    };
+    rw.modifier = match modifier {
+        None => None,
+        Some(text) if text.starts_with('-') => {
+            return Err(v.bad("going backwards is not supported", "use a positive number"));
+        }
+        Some(text) if random => Some(v.number_of(text, 1..=u64::from(u32::MAX))?),
+        Some(text) => match v.size_of(text)?.0 {
+            n if n.is_multiple_of(512) => Some(n).filter(|n| *n > 0),
+            _ => return Err(v.bad("no whole number of sectors", "use a multiple of 512")),
+        },
+    };
+    (rw.access, rw.random) = (*access, random);
+    Ok(())
+}
+
+fn rw_text(rw: &Rw) -> String {
+    let direction = word_of(ACCESSES, rw.access).unwrap_or_default();
+    let random = if rw.random { "rand" } else { "" };
+    match rw.modifier {
+        None => format!("{random}{direction}"),
+        Some(n) if rw.random => format!("{random}{direction}:{n}"),
+        Some(n) => format!("{direction}:{}", size_text(n)),
+    }
+}
+
+fn block_range(v: Value<'_>, text: &str) -> Result<BlockSizes, Problem> {
+    let Some((low, high)) = text.split_once(['-', ':']) else {
+        return Ok(BlockSizes::Fixed(v.block(text)?));
+    };
+    let (min, max) = (v.block(low)?, v.block(high)?);
+    match min.cmp(&max) {
+        std::cmp::Ordering::Less => Ok(BlockSizes::Range { min, max }),
+        std::cmp::Ordering::Equal => Ok(BlockSizes::Fixed(min)),
+        std::cmp::Ordering::Greater => Err(v.bad("the range is reversed", "put the smaller first")),
+    }
+}
+
+/// Reads `4k/60:64k/40`; parts without a share divide the rest equally, as in fio.
+fn block_split(v: Value<'_>, text: &str) -> Result<BlockSizes, Problem> {
+    let mut parts: Vec<(u32, Option<u32>)> = Vec::new();
+    for part in text.split(':') {
+        let (size, share) = part.split_once('/').unwrap_or((part, ""));
+        let share = match share.trim() {
+            "" => None,
+            share => Some(v.number_of(share, 0..=100)?),
+        };
+        parts.push((v.block(size)?, share));
+    }
+    let given = parts
+        .iter()
+        .filter_map(|p| p.1)
+        .fold(0_u32, u32::saturating_add);
+    let mut waiting = parts.iter().filter(|p| p.1.is_none()).count() as u32;
+    if given > 100 || (waiting == 0 && given != 100) {
+        return Err(v.bad(
+            format!("the shares sum to {given} percent"),
+            "make them sum to 100",
+        ));
+    }
+    let mut left = 100_u32.saturating_sub(given);
+    let mut shares = Vec::with_capacity(parts.len());
+    for (size, share) in parts {
+        let share = share.unwrap_or_else(|| {
+            let part = left / waiting.max(1);
+            left -= part;
+            waiting -= 1;
+            part
+        });
+        shares.push((size, share));
+    }
+    shares.retain(|(_, share)| *share > 0);
+    match shares[..] {
+        [(size, _)] => Ok(BlockSizes::Fixed(size)),
+        [] => Err(v.bad("no size has a share", "write such as 4k/60:64k/40")),
+        _ => Ok(BlockSizes::Split(shares)),
+    }
+}
+
+/// The text of the block sizes under the one of the three options that can express them.
+fn blocks_text(bs: &PerKind<BlockSizes>, key: &str) -> Option<String> {
+    let size = |n: u32| size_text(n.into());
+    let split = |b: &BlockSizes| match b {
+        BlockSizes::Split(parts) => parts
+            .iter()
+            .map(|(bytes, share)| format!("{}/{share}", size(*bytes)))
+            .collect::<Vec<_>>()
+            .join(":"),
+        other => format!("{}/100", size(other.min())),
+    };
+    let range = |b: &BlockSizes| format!("{}-{}", size(b.min()), size(b.max()));
+    let needed = if bs.iter().any(|b| matches!(b, BlockSizes::Split(_))) {
+        "bssplit"
+    } else if bs.iter().any(|b| matches!(b, BlockSizes::Range { .. })) {
+        "bsrange"
+    } else {
+        "bs"
+    };
+    (needed == key).then(|| match key {
+        "bssplit" => bs.text(split),
+        "bsrange" => bs.text(range),
+        _ => bs.text(|b| size(b.min())),
+    })
+}
+
+const VERIFY_METHODS: &[&str] = &[
+    "md5",
+    "crc64",
+    "crc32",
+    "crc32c",
+    "crc32c-intel",
+    "crc16",
+    "crc7",
+    "xxhash",
+    "sha256",
+    "sha512",
+    "sha1",
+    "sha3-224",
+    "sha3-256",
+    "sha3-384",
+    "sha3-512",
+];
+
+fn verify_method(v: Value<'_>) -> Result<Option<String>, Problem> {
+    match v.text()? {
+        "0" | "none" => Ok(None),
+        name if VERIFY_METHODS.contains(&name) => Ok(Some(name.to_string())),
+        _ => Err(v.bad(
+            "not a method that is supported",
+            format!("write one of {}", VERIFY_METHODS.join(", ")),
+        )),
+    }
+}

@@ -1,0 +1,63 @@
+//! Options that select the region of the target and the amount of data.
+
+use super::Kind::{Extent as Size, Number, Other};
+use super::{JobOption, number, option};
+use crate::job::model::Extent;
+use crate::job::text::{extent_text, size_text};
+
+pub(super) const OPTIONS: &[JobOption] = &[
+    option(
+        "size",
+        "Size of the region; a percentage is one of the target and is cut at its end. By default all that follows the offset. More than the target is an error",
+        Size(|j, size| j.size = Some(size)),
+        |j| j.size.map(extent_text),
+    ),
+    option(
+        "io_size",
+        "Amount to transfer, a percentage is one of `size`; a smaller region is used again",
+        Size(|j, size| j.io_size = Some(size)),
+        |j| j.io_size.map(extent_text),
+    ),
+    option(
+        "offset",
+        "Start of the region; a percentage is one of the target, rounded up to blocks",
+        Size(|j, size| j.offset = size),
+        |j| Some(extent_text(j.offset)),
+    ),
+    option(
+        "offset_align",
+        "Alignment of an offset in percent; the smallest block size by default",
+        Other("size", |j, v| {
+            j.offset_align = v.block_or_none()?;
+            Ok(())
+        }),
+        |j| j.offset_align.map(|align| size_text(align.into())),
+    ),
+    option(
+        "offset_increment",
+        "Clone n begins n times this after the offset",
+        Size(|j, size| j.offset_increment = size),
+        |j| Some(extent_text(j.offset_increment)),
+    ),
+    option(
+        "number_ios",
+        "End a pass after this many reads, writes and trims; 0 is no limit",
+        Number(|j, n| j.number_ios = Some(n).filter(|n| *n > 0)),
+        |j| j.number_ios.and_then(number),
+    ),
+    option(
+        "nandscope_fullness",
+        "Fill the device to this percentage before the job",
+        Other("`80%`", |j, v| {
+            let text = v.text()?;
+            let percent = text.strip_suffix('%').unwrap_or(text);
+            j.fullness_percent = Some(v.number_of(percent, 0..=100)?);
+            Ok(())
+        }),
+        |j| {
+            j.fullness_percent
+                .map(|p| Extent::Percent(p))
+                .map(extent_text)
+        },
+    ),
+];

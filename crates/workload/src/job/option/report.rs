@@ -1,0 +1,121 @@
+//! Options that name a job, group its results and select what is recorded.
+
+use super::Kind::{Count, Flag, Other, Text};
+use super::{JobOption, flag, number, option, word_of};
+use crate::job::error::Problem;
+use crate::job::model::UnifiedRw;
+use crate::job::value::Value;
+use nandscope_units::Nanos;
+
+pub(super) const OPTIONS: &[JobOption] = &[
+    option(
+        "name",
+        "Name of the job instead of that of its section",
+        Text(|j, text| j.name = text),
+        |_| None,
+    ),
+    option(
+        "description",
+        "Kept in the result",
+        Text(|j, text| j.description = Some(text)),
+        |j| j.description.clone(),
+    ),
+    option(
+        "kb_base",
+        "What `k` is, for the whole section",
+        // The reader of the section has applied it already: it holds for the options above it as well.
+        Other("`1024` or `1000`", |_, _| Ok(())),
+        |_| None,
+    ),
+    option(
+        "group_reporting",
+        "Report the clones as one job",
+        Flag(|j, on| j.group_reporting = on),
+        |j| flag(j.group_reporting),
+    ),
+    option(
+        "new_group",
+        "Begin a new group of reports",
+        Flag(|j, on| j.new_group = on),
+        |j| flag(j.new_group),
+    ),
+    option(
+        "unified_rw_reporting",
+        "Only `none`: the result keeps the directions apart, and their sum can be derived from it",
+        Other("`none`, `mixed` or `both`", |j, v| {
+            j.unified_rw = v.word(UNIFIED, "write none, mixed or both")?;
+            Ok(())
+        }),
+        |j| word_of(UNIFIED, j.unified_rw),
+    ),
+    option(
+        "write_bw_log",
+        "Log of the bandwidth; the prefix is the name of the job by default",
+        Other("prefix of the file, or nothing", |j, v| {
+            j.logs.bandwidth = prefix(v);
+            Ok(())
+        }),
+        |j| j.logs.bandwidth.clone(),
+    ),
+    option(
+        "write_iops_log",
+        "The same for operations per second",
+        Other("prefix of the file, or nothing", |j, v| {
+            j.logs.iops = prefix(v);
+            Ok(())
+        }),
+        |j| j.logs.iops.clone(),
+    ),
+    option(
+        "write_lat_log",
+        "The same for latency",
+        Other("prefix of the file, or nothing", |j, v| {
+            j.logs.latency = prefix(v);
+            Ok(())
+        }),
+        |j| j.logs.latency.clone(),
+    ),
+    option(
+        "log_avg_msec",
+        "Interval of the logs, ms; 0 logs every operation",
+        Count(0, u32::MAX, |j, n| {
+            j.logs.interval = Nanos::from_millis(n.into())
+        }),
+        |j| number(j.logs.interval.0 / 1_000_000),
+    ),
+    option(
+        "percentile_list",
+        "Percentiles of the latency to report",
+        Other("numbers from 0 to 100, separated by `:`", |j, v| {
+            j.percentiles = percentiles(v)?;
+            Ok(())
+        }),
+        |j| {
+            let list: Vec<String> = j.percentiles.iter().map(f64::to_string).collect();
+            Some(list.join(":"))
+        },
+    ),
+];
+
+const UNIFIED: &[(&str, UnifiedRw)] = &[
+    ("none", UnifiedRw::None),
+    ("mixed", UnifiedRw::Mixed),
+    ("both", UnifiedRw::Both),
+    ("0", UnifiedRw::None),
+    ("1", UnifiedRw::Mixed),
+    ("2", UnifiedRw::Both),
+];
+
+fn prefix(v: Value<'_>) -> Option<String> {
+    Some(v.text.unwrap_or_default().to_string())
+}
+
+fn percentiles(v: Value<'_>) -> Result<Vec<f64>, Problem> {
+    let mut list = Vec::new();
+    for text in v.text()?.split(':') {
+        list.push(v.float(text.trim(), 0.0, 100.0)?);
+    }
+    list.sort_by(f64::total_cmp);
+    list.dedup();
+    Ok(list)
+}

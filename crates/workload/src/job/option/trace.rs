@@ -1,0 +1,83 @@
+//! Options that replay a trace instead of a pattern.
+
+use super::Kind::Other;
+use super::{JobOption, flag, number, option};
+use crate::job::model::{Job, TraceRef};
+use crate::job::text::size_text;
+
+pub(super) const OPTIONS: &[JobOption] = &[
+    option(
+        "read_iolog",
+        "Trace to replay instead of the pattern",
+        Other("path", |j, v| {
+            let path = v.text()?;
+            if path.contains(':') {
+                return Err(v.bad("several traces in one job", "write one job for each"));
+            }
+            of(j).path = path.to_string();
+            Ok(())
+        }),
+        |j| shown(j, |trace| Some(trace.path.clone())),
+    ),
+    option(
+        "replay_no_stall",
+        "Replay as fast as possible, without the times of the trace",
+        Other("`0` or `1`", |j, v| {
+            of(j).no_stall = v.flag()?;
+            Ok(())
+        }),
+        |j| shown(j, |trace| flag(trace.no_stall).filter(|_| trace.no_stall)),
+    ),
+    option(
+        "replay_time_scale",
+        "Percentage: 200 halves the time between operations",
+        Other("number from 1", |j, v| {
+            of(j).time_scale_percent = v.number_of(v.text()?, 1..=u32::MAX)?;
+            Ok(())
+        }),
+        |j| {
+            shown(j, |trace| Some(trace.time_scale_percent))
+                .filter(|percent| *percent != 100)
+                .and_then(number)
+        },
+    ),
+    option(
+        "replay_scale",
+        "Divide offsets by this",
+        Other("number from 1", |j, v| {
+            of(j).offset_divisor = v.number_of(v.text()?, 1..=u64::MAX)?;
+            Ok(())
+        }),
+        |j| {
+            shown(j, |trace| Some(trace.offset_divisor))
+                .filter(|divisor| *divisor > 1)
+                .and_then(number)
+        },
+    ),
+    option(
+        "replay_align",
+        "Round offsets down to a multiple of this; 0 does not",
+        Other("size", |j, v| {
+            of(j).align = v.block_or_none()?;
+            Ok(())
+        }),
+        |j| shown(j, |trace| trace.align).map(|align| size_text(align.into())),
+    ),
+    option(
+        "nandscope_trace_format",
+        "Format of the trace; by its content by default",
+        Other("`iolog`, `blkparse`, `msr`, …", |j, v| {
+            of(j).format = Some(v.text()?.to_string());
+            Ok(())
+        }),
+        |j| shown(j, |trace| trace.format.clone()),
+    ),
+];
+
+fn of(job: &mut Job) -> &mut TraceRef {
+    job.trace.get_or_insert_with(|| TraceRef::new(""))
+}
+
+fn shown<T>(job: &Job, of_trace: impl Fn(&TraceRef) -> Option<T>) -> Option<T> {
+    job.trace.as_ref().and_then(of_trace)
+}
