@@ -2,8 +2,9 @@
 //! destroys what is on the device, can be interrupted, and goes on where it was.
 
 use super::medium::{Medium, MediumError};
-use super::stamp::{Salt, Seen, judge, splitmix, write_stamp};
+use super::stamp::{Salt, Seen, judge, write_stamp};
 use super::work::VerifyError;
+use nandscope_units::random::SplitMix64;
 use nandscope_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
@@ -163,8 +164,8 @@ impl Full {
         let Some(last) = written.checked_sub(1) else {
             return Ok(true);
         };
-        let mut state = Salt(self.salt).seed();
-        let looks = (0..LOOKS).map(|_| splitmix(&mut state) % written);
+        let mut generator = SplitMix64::new(Salt(self.salt).seed());
+        let looks = (0..LOOKS).map(|_| generator.below(written));
         let mut block = vec![0; self.block_bytes];
         for place in looks.chain([0, last]) {
             match medium.read(place, &mut block) {

@@ -178,8 +178,8 @@ mod tests {
 
     #[test]
     fn samples_lie_in_their_parts() {
-        let mut state = 1;
-        let mut random = |n: u64| super::super::stamp::splitmix(&mut state) % n;
+        let mut generator = nandscope_units::random::SplitMix64::new(1);
+        let mut random = |n: u64| generator.below(n);
         for (end, count) in [(48, 4), (1000, 4), (1 << 21, 60), (100, 90)] {
             let (starts, neighbours) = samples(end, count, NEIGHBOURS, &mut random);
             let part = end / count;

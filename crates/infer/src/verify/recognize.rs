@@ -11,6 +11,7 @@ use super::sounding::sample_places;
 use super::stamp::Salt;
 use super::witness::Testimony;
 use super::work::IoErrors;
+use nandscope_units::random::SplitMix64;
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -114,7 +115,7 @@ pub fn bears_stamps<M: Medium>(medium: &mut M, journal: &Contents) -> Result<boo
 /// Where the first pass of a run with the salt of this journal writes.
 pub(super) fn stamped_places(journal: &Contents, blocks: u64) -> BTreeSet<u64> {
     let places = Places::new(blocks, Options::default().cache);
-    let mut random = journal.salt().seed();
+    let mut random = SplitMix64::new(journal.salt().seed());
     let (samples, neighbours) = sample_places(&mut random, places.end_first());
     let samples = samples
         .into_iter()

@@ -3,9 +3,10 @@
 
 use super::medium::Medium;
 use super::places::{NEIGHBOURS, Places, samples};
-use super::stamp::{Seen, read_stamp, splitmix};
+use super::stamp::{Seen, read_stamp};
 use super::work::{Stage, VerifyError, Work};
 use nandscope_units::Nanos;
+use nandscope_units::random::SplitMix64;
 
 /// What was found at one stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,8 +147,8 @@ pub(super) fn sound<M: Medium>(
 }
 
 /// Where samples begin below `end`, at most, and how many neighbours each has.
-pub(super) fn sample_places(random: &mut u64, end: u64) -> (Vec<u64>, u64) {
-    let below = |n: u64| splitmix(random) % n;
+pub(super) fn sample_places(random: &mut SplitMix64, end: u64) -> (Vec<u64>, u64) {
+    let below = |n: u64| random.below(n);
     let count = PLACES_MAX.min(end / NEIGHBOURS);
     samples(end, count, NEIGHBOURS, below)
 }

@@ -2,6 +2,7 @@
 //! nobody could know beforehand keeps contents of an earlier run, or of anybody else, from being
 //! taken for this one's; the rest of the block is noise that no controller can compress.
 
+use nandscope_units::random::SplitMix64;
 use std::fmt;
 
 /// What tells the stamps of one run from all others.
@@ -73,9 +74,10 @@ pub fn write_stamp(block: &mut [u8], salt: Salt, place: u64, generation: u32) {
     block[..PLACE].copy_from_slice(&salt.0);
     block[PLACE..GENERATION].copy_from_slice(&place.to_le_bytes());
     block[GENERATION..SUM].copy_from_slice(&generation.to_le_bytes());
-    let mut state = place ^ u64::from(generation).rotate_left(40) ^ first_half(salt);
+    let seed = place ^ u64::from(generation).rotate_left(40) ^ first_half(salt);
+    let mut generator = SplitMix64::new(seed);
     for piece in block[BODY..].chunks_mut(8) {
-        let noise = splitmix(&mut state).to_le_bytes();
+        let noise = generator.bits().to_le_bytes();
         piece.copy_from_slice(&noise[..piece.len()]);
     }
     let sum = sum(block).to_le_bytes();
@@ -124,15 +126,6 @@ fn first_half(salt: Salt) -> u64 {
     let mut half = [0; 8];
     half.copy_from_slice(&salt.0[..8]);
     u64::from_le_bytes(half)
-}
-
-/// SplitMix64 of Steele, Lea and Flood.
-pub(crate) fn splitmix(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]

@@ -3,8 +3,9 @@
 
 use super::journal::Contents;
 use super::medium::{Medium, MediumError};
-use super::stamp::{Salt, splitmix};
+use super::stamp::Salt;
 use super::work::IoErrors;
+use nandscope_units::random::SplitMix64;
 use std::collections::BTreeSet;
 
 /// A block that is not written, and what it held.
@@ -75,8 +76,8 @@ pub(super) fn read_witnesses<M: Medium>(
     errors: &mut IoErrors,
 ) -> Result<Vec<Witness>, MediumError> {
     let blocks = medium.blocks().max(1);
-    let mut state = crc32fast::hash(&salt.0).into();
-    let random = (0..RANDOM).map(|_| splitmix(&mut state) % blocks);
+    let mut generator = SplitMix64::new(crc32fast::hash(&salt.0).into());
+    let random = (0..RANDOM).map(|_| generator.below(blocks));
     let places: BTreeSet<u64> = TELLING
         .into_iter()
         .filter(|place| *place < blocks)

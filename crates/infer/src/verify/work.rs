@@ -4,8 +4,9 @@
 use super::journal::{Journal, Original};
 use super::medium::{Medium, MediumError};
 use super::restore::Restored;
-use super::stamp::{Salt, Seen, judge, read_stamp, splitmix, write_stamp};
+use super::stamp::{Salt, Seen, judge, read_stamp, write_stamp};
 use nandscope_units::Nanos;
+use nandscope_units::random::SplitMix64;
 use std::collections::{BTreeMap, BTreeSet};
 use thiserror::Error;
 
@@ -119,7 +120,7 @@ pub(crate) struct Work<'a, M: Medium> {
     pub(crate) errors: IoErrors,
     /// The generation that was written last, by block.
     pub(crate) generations: BTreeMap<u64, u32>,
-    pub(crate) random: u64,
+    pub(crate) random: SplitMix64,
     stop: &'a dyn Fn() -> bool,
     tell: Tell<'a>,
     block: Vec<u8>,
@@ -134,7 +135,7 @@ impl<'a, M: Medium> Work<'a, M> {
     ) -> Self {
         Work {
             block: vec![0; medium.block_bytes()],
-            random: journal.salt().seed(),
+            random: SplitMix64::new(journal.salt().seed()),
             medium,
             journal,
             written: 0,
@@ -167,7 +168,7 @@ impl<'a, M: Medium> Work<'a, M> {
 
     pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
-            let other = splitmix(&mut self.random) % (last as u64 + 1);
+            let other = self.random.below(last as u64 + 1);
             items.swap(last, other as usize);
         }
     }
