@@ -8,9 +8,13 @@ use crate::target::Reading;
 use crate::{cached, marks};
 use nandscope_device::Counters;
 use nandscope_result::{DirectionResult, JobResult, Notice, ResultDocument, Series, StepResult};
+use nandscope_units::number::round_significant;
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::job::DEFAULT_PERCENTILES;
 use std::collections::BTreeMap;
+
+/// Significant digits of a series: no instrument has more, and a long document would be half noise.
+const DIGITS: usize = 6;
 
 /// What a step is, beside its numbers; see the fields of [`StepResult`] of the same names.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -269,7 +273,7 @@ fn settle_tail(series: &mut Series, timeline: &Timeline) {
         series.t_s.pop();
         series.v.pop();
         series.t_s[n - 2] = last;
-        series.v[n - 2] = significant((a * length + b * tail) / (length + tail));
+        series.v[n - 2] = round_significant((a * length + b * tail) / (length + tail), DIGITS);
     }
 }
 
@@ -289,7 +293,7 @@ fn collect(
         regular &= value.is_some() && end.0.abs_diff(timeline.end_of(i).0) <= tolerance;
         if let Some(value) = value {
             t_s.push(end.as_secs_f64());
-            v.push(significant(value));
+            v.push(round_significant(value, DIGITS));
         }
     }
     let interval = timeline.interval().as_secs_f64();
@@ -300,11 +304,6 @@ fn collect(
         t_s,
         v,
     }
-}
-
-/// Six significant digits: no instrument has more, and a long document would be half noise.
-fn significant(value: f64) -> f64 {
-    format!("{value:.5e}").parse().unwrap_or(value)
 }
 
 /// Bytes programmed per byte the host wrote between two readings; `None` where it wrote nothing.

@@ -2,9 +2,9 @@
 //! it holds no `<`, `>` or `&`, whatever the names in the document are.
 
 use crate::error::{ReportError, Result};
-use crate::number::round5;
 use crate::view::plot::Plot;
 use crate::view::table::Cell;
+use nandscope_units::number::round_significant;
 use nandscope_units::printable;
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -90,7 +90,7 @@ pub fn for_script(json: &str) -> String {
 /// A gap is `null` and breaks the line; where only another line has a sample it is `false`.
 fn cell(cell: Cell) -> Value {
     match cell {
-        Cell::Value(v) => number(round5(v)),
+        Cell::Value(v) => number(round_significant(v, 5)),
         Cell::Gap => Value::Null,
         Cell::Absent => Value::Bool(false),
     }
@@ -108,12 +108,10 @@ fn places(xs: &[f64]) -> Value {
             return json!({ "from": number(*first), "step": step, "n": xs.len() });
         }
     }
-    xs.iter().map(|x| number(place(*x))).collect()
-}
-
-/// Nine significant digits: places must stay in order.
-fn place(x: f64) -> f64 {
-    format!("{x:.8e}").parse().unwrap_or(x)
+    // Nine significant digits: places must stay in order.
+    xs.iter()
+        .map(|x| number(round_significant(*x, 9)))
+        .collect()
 }
 
 /// Whole numbers without a point: a third of the text in long series.

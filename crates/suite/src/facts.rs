@@ -6,6 +6,7 @@
 use crate::procedures::Procedure;
 use crate::session::SuiteError;
 use nandscope_result::{Figure, Published, ResultDocument};
+use nandscope_units::number::significant;
 use serde::Deserialize;
 use std::fmt::Write;
 
@@ -294,14 +295,8 @@ pub fn table(rows: &[Row]) -> String {
 }
 
 fn short(value: f64) -> String {
-    let digits = if value.abs() >= 100.0 || value == value.trunc() {
-        0
-    } else if value.abs() >= 10.0 {
-        1
-    } else {
-        2
-    };
-    format!("{value:.digits$}")
+    let max_decimals = if value == value.trunc() { 0 } else { 2 };
+    significant(value, 3, max_decimals)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use crate::cell::Cell;
 use crate::filesystem::FileSystem;
 use crate::variants::{AT_ONE_AU, Variant};
 use nandscope_result::{Conclusion, DataColumn, DataRow, DataTable, Figure};
+use nandscope_units::number::duration;
 
 /// Nobody would change an option for less than this share of the time.
 const WORTH: f64 = 0.02;
@@ -114,8 +115,8 @@ pub fn finding(rows: &[Row]) -> Option<String> {
                 row.variant.name,
                 row.variant.options(),
                 row.variant.purpose,
-                in_words(seconds),
-                in_words(reference),
+                duration(seconds),
+                duration(reference),
                 change(ratio),
                 row.card,
                 default.card
@@ -133,7 +134,7 @@ fn places(rows: &[Row]) -> Option<String> {
     let (seconds, ratio) = (aligned.seconds?, aligned.ratio?);
     let mut text = format!(
         " A partition that begins with an AU takes {} ({})",
-        in_words(seconds),
+        duration(seconds),
         change(ratio)
     );
     let others: Vec<_> = rows
@@ -148,13 +149,6 @@ fn places(rows: &[Row]) -> Option<String> {
         text.push_str(&format!("; against that, {}", others.join(", ")));
     }
     Some(text + ".")
-}
-
-fn in_words(seconds: f64) -> String {
-    match seconds {
-        s if s < 1.0 => format!("{:.0} ms", s * 1e3),
-        s => format!("{s:.2} s"),
-    }
 }
 
 /// A ratio of times in words.

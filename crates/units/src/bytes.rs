@@ -1,5 +1,6 @@
 //! Amounts of data and logical block addresses.
 
+use crate::number::in_decimal_unit;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::{Add, AddAssign};
@@ -76,15 +77,10 @@ impl fmt::Display for Bytes {
     }
 }
 
-fn decimal(n: f64) -> String {
-    for (scale, unit) in [(1e12, "TB"), (1e9, "GB"), (1e6, "MB")] {
-        if n >= scale {
-            let value = n / scale;
-            let digits = if value < 10.0 { 2 } else { 1 };
-            return format!("{value:.digits$} {unit}");
-        }
-    }
-    format!("{:.1} kB", n / 1e3)
+fn decimal(bytes: f64) -> String {
+    let (value, unit) = in_decimal_unit(bytes);
+    let decimals = if value < 10.0 && unit != "kB" { 2 } else { 1 };
+    format!("{value:.decimals$} {unit}")
 }
 
 /// A logical block address: the number of a 512-byte sector.

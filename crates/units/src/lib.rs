@@ -7,6 +7,7 @@
 
 mod bytes;
 mod nanos;
+pub mod number;
 mod printable;
 pub mod random;
 mod rate;

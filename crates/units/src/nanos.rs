@@ -1,5 +1,6 @@
 //! Time: an instant or a length of it, in nanoseconds from the start of the run.
 
+use crate::number::significant;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::{Add, AddAssign, Mul, Sub};
@@ -99,21 +100,11 @@ impl fmt::Display for Nanos {
         let ns = self.0;
         let text = match ns {
             0..1_000 => format!("{ns}ns"),
-            1_000..1_000_000 => short(ns as f64 / 1e3, "µs"),
-            1_000_000..1_000_000_000 => short(ns as f64 / 1e6, "ms"),
-            _ => short(ns as f64 / 1e9, "s"),
+            1_000..1_000_000 => format!("{}µs", significant(ns as f64 / 1e3, 3, 2)),
+            1_000_000..1_000_000_000 => format!("{}ms", significant(ns as f64 / 1e6, 3, 2)),
+            _ => format!("{}s", significant(ns as f64 / 1e9, 3, 2)),
         };
         f.pad(&text)
-    }
-}
-
-fn short(value: f64, unit: &str) -> String {
-    if value < 10.0 {
-        format!("{value:.2}{unit}")
-    } else if value < 100.0 {
-        format!("{value:.1}{unit}")
-    } else {
-        format!("{value:.0}{unit}")
     }
 }
 

@@ -1,5 +1,6 @@
 //! Data rates.
 
+use crate::number::significant;
 use crate::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -43,15 +44,7 @@ impl Rate {
 
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mb = self.as_mb_per_s();
-        let digits = if mb < 10.0 {
-            2
-        } else if mb < 100.0 {
-            1
-        } else {
-            0
-        };
-        f.pad(&format!("{mb:.digits$} MB/s"))
+        f.pad(&format!("{} MB/s", significant(self.as_mb_per_s(), 3, 2)))
     }
 }
 

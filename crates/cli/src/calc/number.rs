@@ -1,5 +1,8 @@
 //! Numbers of `calc`: what may be given, and how results are written. Nothing else rounds.
 
+use nandscope_units::number::in_decimal_unit;
+pub use nandscope_units::number::short4 as short;
+
 /// A number above zero.
 ///
 /// # Errors
@@ -36,48 +39,18 @@ pub fn percent(text: &str) -> Result<f64, String> {
     Ok(x)
 }
 
-/// Four significant digits, and all digits before the point.
-pub fn short(x: f64) -> String {
-    let size = x.abs();
-    let digits = match size {
-        s if s >= 1000.0 => 0,
-        s if s >= 100.0 => 1,
-        s if s >= 10.0 => 2,
-        s if s >= 1.0 => 3,
-        s if s >= 0.01 || s == 0.0 => 4,
-        _ => return format!("{x:.3e}"),
-    };
-    let text = format!("{x:.digits$}");
-    if text.contains('.') {
-        text.trim_end_matches('0').trim_end_matches('.').to_string()
-    } else {
-        text
-    }
-}
-
 /// A rate in MB/s, as GB/s from 1 GB/s on.
 pub fn rate(mb_per_s: f64) -> String {
-    scaled(mb_per_s, "MB/s", "GB/s")
-}
-
-fn scaled(value: f64, unit: &str, thousand: &str) -> String {
-    if value >= 1000.0 {
-        format!("{} {thousand}", short(value / 1e3))
-    } else {
-        format!("{} {unit}", short(value))
+    match mb_per_s >= 1000.0 {
+        true => format!("{} GB/s", short(mb_per_s / 1e3)),
+        false => format!("{} MB/s", short(mb_per_s)),
     }
 }
 
 /// A number of bytes, in decimal units.
 pub fn bytes(bytes: f64) -> String {
-    let units = ["B", "kB", "MB", "GB", "TB", "PB", "EB"];
-    let mut value = bytes;
-    let mut unit = 0;
-    while value >= 1000.0 && unit + 1 < units.len() {
-        value /= 1000.0;
-        unit += 1;
-    }
-    format!("{} {}", short(value), units[unit])
+    let (value, unit) = in_decimal_unit(bytes);
+    format!("{} {unit}", short(value))
 }
 
 #[cfg(test)]
@@ -85,20 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_written_with_four_digits() {
-        for (x, text) in [
-            (0.0, "0"),
-            (0.05, "0.05"),
-            (1.0, "1"),
-            (9.6, "9.6"),
-            (142.4695, "142.5"),
-            (895.795, "895.8"),
-            (3224.86, "3225"),
-            (120.0, "120"),
-            (0.001234, "1.234e-3"),
-        ] {
-            assert_eq!(short(x), text);
-        }
+    fn rates_and_sizes_have_a_suitable_unit() {
         assert_eq!(rate(2279.5), "2.28 GB/s");
         assert_eq!(bytes(3.22486e12), "3.225 TB");
         assert_eq!(bytes(12.0), "12 B");

@@ -1,6 +1,7 @@
 //! What is concluded of a device: an answer with its confidence and the numbers it rests on, or that it
 //! cannot be told, and why.
 
+pub use nandscope_units::number::binary_bytes as size;
 use serde::Serialize;
 
 /// The answer as a number.
@@ -81,16 +82,4 @@ impl Finding {
             evidence: why.into(),
         }
     }
-}
-
-/// Bytes in the largest binary unit that gives a short number.
-pub fn size(bytes: u64) -> String {
-    for (unit, shift) in [("GiB", 30), ("MiB", 20), ("KiB", 10)] {
-        let one = 1_u64 << shift;
-        if bytes >= one {
-            let digits = usize::from(!bytes.is_multiple_of(one)) * 2;
-            return format!("{:.digits$} {unit}", bytes as f64 / one as f64);
-        }
-    }
-    format!("{bytes} B")
 }

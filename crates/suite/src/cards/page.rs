@@ -2,6 +2,7 @@
 
 use super::{Card, Cell, Comparison};
 use crate::flashbench::{CardStep, Certainty, OpenUnits, Order, size};
+use nandscope_units::number::significant;
 use std::fmt::Write;
 
 const INTRODUCTION: &str = "\
@@ -101,10 +102,9 @@ fn align_table(page: &mut String, c: &Comparison) {
     );
     for (a, b) in c.align_recorded.iter().zip(&c.align_simulated) {
         let pair = |a: f64, b: f64| {
-            let one = |v: f64| match v {
-                v if !v.is_finite() => "–".to_string(),
-                v if v.abs() >= 100.0 => format!("{v:.0}"),
-                v => format!("{v:.1}"),
+            let one = |v: f64| match v.is_finite() {
+                true => significant(v, 3, 1),
+                false => "–".to_string(),
             };
             format!("{} / {}", one(a), one(b))
         };
@@ -175,10 +175,5 @@ fn crosswise(
 
 /// MB/s with three digits.
 fn mb(bytes_per_s: f64) -> String {
-    match bytes_per_s / 1e6 {
-        v if v >= 99.95 => format!("{v:.0}"),
-        v if v >= 9.995 => format!("{v:.1}"),
-        v if v >= 0.9995 => format!("{v:.2}"),
-        v => format!("{v:.3}"),
-    }
+    significant(bytes_per_s / 1e6, 3, 3)
 }

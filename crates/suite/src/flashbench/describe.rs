@@ -5,22 +5,10 @@ use nandscope_infer::flashbench::{
     Rate, Treatment, VISIBLE,
 };
 use nandscope_result::{Conclusion, DataColumn, DataRow, DataTable};
+pub(crate) use nandscope_units::number::binary_bytes as size;
 
 /// The answer where nothing can be told.
 pub(super) const CANNOT_TELL: &str = "cannot tell";
-
-/// Bytes in the largest binary unit that gives a short number.
-pub(crate) fn size(bytes: u64) -> String {
-    for (unit, shift) in [("GiB", 30), ("MiB", 20), ("KiB", 10)] {
-        let one = 1_u64 << shift;
-        if bytes >= one {
-            let whole = bytes as f64 / one as f64;
-            let digits = usize::from(!bytes.is_multiple_of(one)) * 2;
-            return format!("{whole:.digits$} {unit}");
-        }
-    }
-    format!("{bytes} B")
-}
 
 pub(crate) fn columns(names: &[(&str, &str)]) -> Vec<DataColumn> {
     let column = |(name, unit): &(&str, &str)| DataColumn {
