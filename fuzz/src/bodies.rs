@@ -570,14 +570,14 @@ pub fn undo(data: &[u8]) {
 
 /// The journal of a served device: what was read is done on a small device or refused.
 pub fn journal(data: &[u8]) {
+    use nandscope_device::FixedLatencyDevice;
     use nandscope_export::journal::{Journal, Replay};
-    use nandscope_export::model::Even;
 
     let Ok(journal) = Journal::read(data) else {
         return;
     };
     assert!(journal.entries.len() <= data.len() / 32);
-    let mut model = Even::new(SERVED, Nanos(1000));
+    let mut model = FixedLatencyDevice::new(SERVED, Nanos(1000));
     let mut replay = Replay::new(&mut model);
     if replay.play(&journal).is_ok() {
         let replayed = replay.finish();

@@ -3,6 +3,7 @@
 use crate::health::{HealthLog, Identity};
 use nandscope_units::{Bytes, Lba, Nanos};
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 /// What a command does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -22,6 +23,13 @@ pub enum CommandKind {
     Identify,
     /// The health log (NVMe SMART log page 02h); the answer stands in [`Completion::payload`].
     Health,
+}
+
+impl CommandKind {
+    /// Whether background work waits for the end of such commands.
+    pub(crate) const fn changes_data(self) -> bool {
+        matches!(self, CommandKind::Write { .. } | CommandKind::Discard)
+    }
 }
 
 /// One command as the host's driver sees it.
@@ -60,6 +68,43 @@ pub enum Status {
     ReadOnly,
     /// The host path passes no such command on (a reader without discard); nothing was done.
     Unsupported,
+}
+
+/// A command was submitted at a time at which the device cannot take it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum SubmitError {
+    /// Before the device's present time.
+    #[error("the command is for {at}, and the device is at {now} already")]
+    InThePast {
+        /// Time asked for.
+        at: Nanos,
+        /// Present time of the device.
+        now: Nanos,
+    },
+    /// Something happens in the device before that time: advance it first.
+    #[error(
+        "the command is for {at}, and the device has an event at {event} before it: advance it first"
+    )]
+    EventBefore {
+        /// Time asked for.
+        at: Nanos,
+        /// Time of the event.
+        event: Nanos,
+    },
+}
+
+impl SubmitError {
+    /// Checks that a device at `now`, whose next event is `next`, may take a command at `at`.
+    #[inline]
+    pub(crate) fn check(now: Nanos, next: Option<Nanos>, at: Nanos) -> Result<(), Self> {
+        if at < now {
+            return Err(SubmitError::InThePast { at, now });
+        }
+        match next {
+            Some(event) if event < at => Err(SubmitError::EventBefore { at, event }),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// A finished command.

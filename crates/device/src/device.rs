@@ -7,7 +7,8 @@
 //! times give the same completions.
 
 use crate::au::AuDevice;
-use crate::command::{Command, CommandKind, Completion};
+use crate::command::{Command, Completion, SubmitError};
+use crate::fill::Fill;
 use crate::health::{HealthLog, Identity};
 use crate::invariant::InvalidState;
 use crate::paged::PagedDevice;
@@ -17,42 +18,6 @@ use crate::profile::schema::Profile;
 use crate::telemetry::{Counters, Telemetry};
 use nandscope_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
-
-/// A command came at a time that the device cannot take it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum SubmitError {
-    /// Before the device's present time.
-    #[error("the command is for {at}, and the device is at {now} already")]
-    InThePast {
-        /// Time asked for.
-        at: Nanos,
-        /// Present time of the device.
-        now: Nanos,
-    },
-    /// Something happens in the device before that time: advance it first.
-    #[error(
-        "the command is for {at}, and the device has an event at {event} before it: advance it first"
-    )]
-    EventBefore {
-        /// Time asked for.
-        at: Nanos,
-        /// Time of the event.
-        event: Nanos,
-    },
-}
-
-/// How a range is filled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fill {
-    /// In ascending order.
-    Sequential,
-    /// Every unit once, in random order.
-    Random {
-        /// The order follows from it.
-        seed: u64,
-    },
-}
 
 /// A simulated flash device.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -206,21 +171,5 @@ impl Device {
     /// The first invariant that does not hold.
     pub fn audit(&self) -> Result<(), InvalidState> {
         inside!(&self.0, d => d.audit())
-    }
-}
-
-/// Whether background work waits for the end of such commands.
-pub(crate) const fn changes_data(kind: CommandKind) -> bool {
-    matches!(kind, CommandKind::Write { .. } | CommandKind::Discard)
-}
-
-/// How far a device goes on until `until`: once the host has something to hear of (`done`), only the
-/// present is gone through to its end.
-#[inline]
-pub(crate) fn horizon(until: Nanos, now: Nanos, done: &[Completion]) -> Nanos {
-    if done.is_empty() {
-        until
-    } else {
-        until.min(now)
     }
 }

@@ -1,6 +1,6 @@
 //! The queue of things to come. Events at one instant come out in the order in which they went in.
 
-use crate::device::SubmitError;
+use crate::command::{Completion, SubmitError};
 use crate::invariant::{Checked, check_near, ensure};
 use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
@@ -128,13 +128,7 @@ impl EventQueue {
     /// Whether a device at `now` may take a command at `at`.
     #[inline]
     pub(crate) fn admit(&self, now: Nanos, at: Nanos) -> Result<(), SubmitError> {
-        if at < now {
-            return Err(SubmitError::InThePast { at, now });
-        }
-        match self.next_time() {
-            Some(event) if event < at => Err(SubmitError::EventBefore { at, event }),
-            _ => Ok(()),
-        }
+        SubmitError::check(now, self.next_time(), at)
     }
 
     /// The first event, where it comes no later than `limit`.
@@ -199,6 +193,17 @@ impl EventQueue {
             }
         }
         best
+    }
+}
+
+/// How far a device goes on until `until`: with completions to deliver (`done`), it only finishes
+/// the present instant.
+#[inline]
+pub(crate) fn horizon(until: Nanos, now: Nanos, done: &[Completion]) -> Nanos {
+    if done.is_empty() {
+        until
+    } else {
+        until.min(now)
     }
 }
 

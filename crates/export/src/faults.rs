@@ -1,12 +1,11 @@
 //! Fault injection into a served device: fault commands, requests of a card without power, and power
 //! cuts.
 
-use crate::model::Model;
 use crate::request::{Refusal, Request};
 use crate::service::{Pending, Service};
 use nandscope_blockio::fault::{FaultCommand, Faults};
 use nandscope_blockio::undo::Torn;
-use nandscope_device::CommandKind;
+use nandscope_device::{CommandKind, SimulatedDevice};
 use nandscope_units::Nanos;
 use std::fmt;
 use std::ops::Range;
@@ -77,7 +76,7 @@ pub enum InjectError {
     Contents(String),
 }
 
-impl<M: Model> Service<M> {
+impl<M: SimulatedDevice> Service<M> {
     /// Injects a fault at `wall`.
     ///
     /// # Errors

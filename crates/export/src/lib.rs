@@ -16,7 +16,6 @@ pub mod faults;
 pub mod fuse;
 pub mod journal;
 pub mod lateness;
-pub mod model;
 pub mod nbd;
 pub mod overhead;
 pub mod record;

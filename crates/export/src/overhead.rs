@@ -6,7 +6,6 @@
 use crate::clock::Speed;
 #[cfg(target_os = "linux")]
 use crate::fuse::{File, FuseClient};
-use crate::model::Even;
 use crate::nbd::Export;
 use crate::nbd::socket::Stream;
 use crate::nbd::wire;
@@ -14,6 +13,7 @@ use crate::request::{Action, Request};
 use crate::server::Server;
 use crate::service::Service;
 use nandscope_blockio::store::Store;
+use nandscope_device::FixedLatencyDevice;
 use nandscope_units::{Bytes, Nanos};
 use rustix::event::{PollFd, PollFlags};
 use std::io::{self, Read, Write};
@@ -100,7 +100,7 @@ pub fn of_mount(folder: &Path) -> io::Result<Overhead> {
 
 /// Serves a device without any latency on a thread of its own while the client runs.
 fn while_serving(
-    add: impl FnOnce(&mut Server<Even>) -> io::Result<()> + Send,
+    add: impl FnOnce(&mut Server<FixedLatencyDevice>) -> io::Result<()> + Send,
     client: impl FnOnce() -> io::Result<Overhead> + Send,
 ) -> io::Result<Overhead> {
     let stop = AtomicBool::new(false);
@@ -123,8 +123,8 @@ fn while_serving(
     })
 }
 
-fn echo() -> Server<Even> {
-    let model = Even::new(CAPACITY, Nanos::ZERO);
+fn echo() -> Server<FixedLatencyDevice> {
+    let model = FixedLatencyDevice::new(CAPACITY, Nanos::ZERO);
     let export = Export {
         name: String::new(),
         description: String::new(),

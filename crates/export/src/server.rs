@@ -8,7 +8,6 @@ use crate::client::Client;
 use crate::clients::Clients;
 use crate::control::Controls;
 use crate::lateness::{Lateness, LatenessReport};
-use crate::model::Model;
 use crate::nbd::Export;
 use crate::nbd::connection::Connection;
 use crate::nbd::socket::{Listener, Stream};
@@ -17,6 +16,7 @@ use crate::service::Service;
 #[cfg(target_os = "linux")]
 use crate::vhost::{Disk, Machines};
 use nandscope_blockio::fault::FaultCommand;
+use nandscope_device::SimulatedDevice;
 use nandscope_units::Nanos;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use std::io;
@@ -56,7 +56,7 @@ pub struct Server<M> {
     began: Instant,
 }
 
-impl<M: Model> Server<M> {
+impl<M: SimulatedDevice> Server<M> {
     /// A server over a service. Time on the wall counts from now.
     pub fn new(service: Service<M>, export: Export, listeners: Vec<Listener>) -> Self {
         Server {

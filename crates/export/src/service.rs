@@ -11,14 +11,13 @@
 
 use crate::clock::{Clock, Speed};
 use crate::journal::Keeping;
-use crate::model::Model;
 use crate::overhead::Overhead;
 use crate::record::Recording;
 use crate::request::{Action, Done, LARGEST_COMMAND, Origin, Refusal, Request};
 use nandscope_blockio::fault::Faults;
 use nandscope_blockio::store::{Store, StoreError};
 use nandscope_blockio::undo::Undo;
-use nandscope_device::{Command, CommandKind, Completion, Status};
+use nandscope_device::{Command, CommandKind, Completion, SimulatedDevice, Status};
 use nandscope_units::{Bytes, Lba, Nanos, SECTOR_BYTES};
 
 /// Steps of the device at a time, so that nobody waits for long where it computes more slowly than
@@ -69,7 +68,7 @@ pub struct Service<M> {
     pub(crate) keeping: Option<Keeping>,
 }
 
-impl<M: Model> Service<M> {
+impl<M: SimulatedDevice> Service<M> {
     /// A service over a device and its contents. The device's present is zero on the wall.
     pub fn new(model: M, store: Store, speed: Speed) -> Self {
         Service {
@@ -152,7 +151,7 @@ impl<M: Model> Service<M> {
         }
         let lies = self.faults.as_ref().is_some_and(|f| f.lies);
         let at = self.arrival(wall.saturating_sub(self.overhead.of(&request)));
-        let discards = self.model.discards();
+        let discards = self.model.supports_discard();
         let kind = match request.action {
             Action::Read | Action::Fetch => CommandKind::Read,
             // With `lie on`, flushes are acknowledged but not performed.

@@ -3,11 +3,11 @@
 
 use nandscope_blockio::store::Store;
 use nandscope_device::Device;
+use nandscope_device::FixedLatencyDevice;
 use nandscope_device::profile::library;
 use nandscope_device::profile::schema::Acknowledge;
 use nandscope_export::clock::Speed;
 use nandscope_export::faults::Effect;
-use nandscope_export::model::Even;
 use nandscope_export::request::{Action, Done, Origin, Refusal, Request};
 use nandscope_export::service::Service;
 use nandscope_units::{Bytes, Nanos};
@@ -193,12 +193,12 @@ fn a_flush_that_lies_loses_what_it_promised() {
 }
 
 /// A card that takes a millisecond for everything, with faults.
-struct Card(Service<Even>, u64);
+struct Card(Service<FixedLatencyDevice>, u64);
 
 impl Card {
     fn new(speed: Speed) -> Self {
         let capacity = Bytes::mib(1);
-        let model = Even::new(capacity, Nanos(1_000_000));
+        let model = FixedLatencyDevice::new(capacity, Nanos(1_000_000));
         let service = Service::new(model, Store::memory(capacity), speed);
         Card(service.with_faults(1), 0)
     }
@@ -255,7 +255,7 @@ fn faults_last_until_they_are_cleared() {
         .unwrap_err();
     assert!(too_much.to_string().contains("not less than"), "{too_much}");
     let mut honest = Service::new(
-        Even::new(Bytes::mib(1), NOW),
+        FixedLatencyDevice::new(Bytes::mib(1), NOW),
         Store::memory(Bytes::mib(1)),
         Speed::Max,
     );

@@ -3,8 +3,8 @@
 use nandscope_blockio::store::Store;
 use nandscope_device::profile::{library, parse_profile};
 use nandscope_device::{Command, CommandKind, Completion, Device};
+use nandscope_device::{FixedLatencyDevice, SimulatedDevice, SubmitError};
 use nandscope_export::clock::Speed;
-use nandscope_export::model::{Even, Model};
 use nandscope_export::overhead::Overhead;
 use nandscope_export::request::{Action, Done, Origin, Refusal, Request};
 use nandscope_export::service::Service;
@@ -36,12 +36,12 @@ fn request(action: Action, offset: u64, length: u32) -> Request {
     }
 }
 
-fn even(speed: Speed) -> Service<Even> {
-    let model = Even::new(CAPACITY, Nanos(MS));
+fn even(speed: Speed) -> Service<FixedLatencyDevice> {
+    let model = FixedLatencyDevice::new(CAPACITY, Nanos(MS));
     Service::new(model, Store::memory(CAPACITY), speed)
 }
 
-fn run<M: Model>(service: &mut Service<M>, wall: u64) -> Vec<Done> {
+fn run<M: SimulatedDevice>(service: &mut Service<M>, wall: u64) -> Vec<Done> {
     let mut done = Vec::new();
     service.run(Nanos(wall), &mut done);
     done
@@ -177,22 +177,22 @@ fn without_waiting_the_queue_does_not_run_dry() {
 
 /// Writes down the commands of what it drives.
 struct Spy {
-    inner: Even,
+    inner: FixedLatencyDevice,
     discards: bool,
     seen: Vec<(CommandKind, u64, u32)>,
 }
 
-impl Model for Spy {
+impl SimulatedDevice for Spy {
     fn now(&self) -> Nanos {
         self.inner.now()
     }
     fn capacity(&self) -> Bytes {
         Bytes::gib(64)
     }
-    fn discards(&self) -> bool {
+    fn supports_discard(&self) -> bool {
         self.discards
     }
-    fn submit(&mut self, command: Command, at: Nanos) -> Result<(), String> {
+    fn submit(&mut self, command: Command, at: Nanos) -> Result<(), SubmitError> {
         self.seen
             .push((command.kind, command.lba.0, command.sectors));
         self.inner.submit(command, at)
@@ -202,12 +202,6 @@ impl Model for Spy {
     }
     fn advance(&mut self, until: Nanos, completions: &mut Vec<Completion>) -> Nanos {
         self.inner.advance(until, completions)
-    }
-
-    fn track_writes(&mut self) {}
-
-    fn durable_writes(&mut self) -> u64 {
-        self.inner.durable_writes()
     }
 
     fn cut_power(&mut self) -> nandscope_device::Cut {
@@ -265,7 +259,7 @@ fn what_the_device_is_asked_to_do() {
     ];
     for (action, length, durable, discards, expected) in cases {
         let spy = Spy {
-            inner: Even::new(CAPACITY, Nanos(MS)),
+            inner: FixedLatencyDevice::new(CAPACITY, Nanos(MS)),
             discards,
             seen: Vec::new(),
         };

@@ -2,7 +2,7 @@
 //! rest goes on.
 
 use nandscope_infer::probe::{Options, probe};
-use nandscope_measure::mock::MockTarget;
+use nandscope_test_support::MockTarget;
 use nandscope_units::{Bytes, Nanos};
 
 #[test]

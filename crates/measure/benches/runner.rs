@@ -3,9 +3,9 @@
 //! `cargo bench -p nandscope-measure --bench runner`. The aim is 8 million operations per second
 //! and more at queue depth 32 on one thread.
 
-use nandscope_measure::mock::{MockTarget, NullTarget};
 use nandscope_measure::runner::{Silent, Thread, run_group};
 use nandscope_measure::target::Target;
+use nandscope_test_support::{MockTarget, NullTarget};
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::{Op, OpKind, OpSource, Pacing, RateLimit, TimedOp};
 use std::time::Instant;

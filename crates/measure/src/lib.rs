@@ -1,7 +1,7 @@
 //! Runs jobs on a target and records what happened.
 //!
 //! [`runner`] drives threads of operations through a [`target`]: a simulated device in virtual time ([`sim`]), a
-//! real one on Linux (`real`), or a test double ([`mock`]). [`recorder`] collects latencies and counts per
+//! real one on Linux (`real`). [`recorder`] collects latencies and counts per
 //! interval, [`build`] makes the parts of a result document from them, and [`marks`] finds notable moments. [`fio_output`]
 //! converts fio's JSON output; [`steps`] keeps finished steps while others run.
 //!
@@ -12,7 +12,6 @@ pub mod cached;
 pub mod distribution;
 pub mod fio_output;
 pub mod marks;
-pub mod mock;
 #[cfg(target_os = "linux")]
 pub mod real;
 pub mod recorder;

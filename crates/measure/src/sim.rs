@@ -1,61 +1,14 @@
 //! A simulated device as a target: virtual time advances as far as the next completion, and
 //! nothing else passes time.
 //!
-//! [`VirtualDevice`] is the little that is asked of a device; it holds no model of its own. One
-//! [`Request`] is one [`Command`]: nothing is split or coalesced here.
+//! One [`Request`] is one [`Command`]: nothing is split or coalesced here.
 
 use crate::target::{Outcome, Reading, Reply, Request, Target, TargetError};
-use nandscope_device::{Command, CommandKind, Completion, Device, Status, Telemetry};
+use nandscope_device::{Command, CommandKind, Completion, Device, SimulatedDevice, Status};
 use nandscope_units::{Bytes, Lba, Nanos, SECTOR_BYTES};
 use nandscope_workload::OpKind;
 
-/// A device in virtual time, driven by the three calls of the simulator and read by its instruments.
-pub trait VirtualDevice {
-    /// Takes a command at `at`, which is not before any instant it was advanced to.
-    ///
-    /// # Errors
-    /// In words, where the device cannot take the command at all; a command that fails by itself
-    /// completes with a status.
-    fn submit(&mut self, command: Command, at: Nanos) -> Result<(), String>;
-
-    /// When something happens next by itself; `None` where nothing will without a new command.
-    fn next_event(&self) -> Option<Nanos>;
-
-    /// Lets time pass up to `until`, or to the first instant that has completions, which are
-    /// appended to `completions`; gives the instant reached.
-    fn advance(&mut self, until: Nanos, completions: &mut Vec<Completion>) -> Nanos;
-
-    /// Reads the instruments.
-    fn telemetry(&mut self, at: Nanos) -> Telemetry;
-
-    /// Addressable bytes.
-    fn capacity(&self) -> Bytes;
-}
-
-impl VirtualDevice for Device {
-    fn submit(&mut self, command: Command, at: Nanos) -> Result<(), String> {
-        Device::submit(self, command, at).map_err(|e| e.to_string())
-    }
-
-    fn next_event(&self) -> Option<Nanos> {
-        Device::next_event(self)
-    }
-
-    fn advance(&mut self, until: Nanos, completions: &mut Vec<Completion>) -> Nanos {
-        Device::advance(self, until, completions)
-    }
-
-    /// The device keeps its own present, which a target never runs ahead of.
-    fn telemetry(&mut self, _at: Nanos) -> Telemetry {
-        Device::telemetry(self)
-    }
-
-    fn capacity(&self) -> Bytes {
-        Device::capacity(self)
-    }
-}
-
-/// The target that drives a [`VirtualDevice`].
+/// The target that drives a [`SimulatedDevice`].
 #[derive(Debug)]
 pub struct SimTarget<D = Device> {
     device: D,
@@ -64,7 +17,7 @@ pub struct SimTarget<D = Device> {
     completions: Vec<Completion>,
 }
 
-impl<D: VirtualDevice> SimTarget<D> {
+impl<D: SimulatedDevice> SimTarget<D> {
     /// A target over a device whose clock stands at zero.
     pub fn new(device: D) -> Self {
         Self::at(device, Nanos::ZERO)
@@ -112,7 +65,7 @@ impl<D: VirtualDevice> SimTarget<D> {
     }
 }
 
-impl<D: VirtualDevice> Target for SimTarget<D> {
+impl<D: SimulatedDevice> Target for SimTarget<D> {
     fn now(&self) -> Nanos {
         self.now
     }
@@ -135,7 +88,7 @@ impl<D: VirtualDevice> Target for SimTarget<D> {
         };
         self.device
             .submit(command, self.now)
-            .map_err(TargetError::Other)?;
+            .map_err(|e| TargetError::Other(e.to_string()))?;
         self.outstanding += 1;
         Ok(())
     }
@@ -176,7 +129,7 @@ impl<D: VirtualDevice> Target for SimTarget<D> {
     }
 
     fn reading(&mut self) -> Reading {
-        let telemetry = self.device.telemetry(self.now);
+        let telemetry = self.device.telemetry();
         Reading {
             energy_j: Some(telemetry.energy_j),
             host_energy_j: None,
@@ -204,57 +157,51 @@ fn outcome(status: Status) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nandscope_device::{Cut, FixedLatencyDevice, SubmitError};
 
-    /// Answers every command 10 ns after it came, and loses trims.
-    #[derive(Default)]
-    struct Toy {
-        pending: Vec<Completion>,
+    const CAPACITY: Bytes = Bytes::mib(1);
+
+    /// Completes every command after 10 ns, loses trims, and cannot read sector 7.
+    struct Faulty(FixedLatencyDevice);
+
+    impl Faulty {
+        fn new() -> Self {
+            Faulty(FixedLatencyDevice::new(CAPACITY, Nanos(10)))
+        }
     }
 
-    impl VirtualDevice for Toy {
-        fn submit(&mut self, command: Command, at: Nanos) -> Result<(), String> {
-            if command.kind == CommandKind::Discard {
-                return Ok(());
-            }
-            self.pending.push(Completion {
-                tag: command.tag,
-                status: if command.lba == Lba(7) {
-                    Status::UncorrectableRead
-                } else {
-                    Status::Ok
-                },
-                submitted: at,
-                completed: at + Nanos(10),
-                payload: None,
-            });
-            Ok(())
-        }
-
-        fn next_event(&self) -> Option<Nanos> {
-            self.pending.first().map(|c| c.completed)
-        }
-
-        fn advance(&mut self, until: Nanos, completions: &mut Vec<Completion>) -> Nanos {
-            match self.next_event() {
-                Some(next) if next <= until => {
-                    while self.next_event() == Some(next) {
-                        completions.push(self.pending.remove(0));
-                    }
-                    next
-                }
-                _ => until,
-            }
-        }
-
-        fn telemetry(&mut self, at: Nanos) -> Telemetry {
-            Telemetry {
-                energy_j: at.as_secs_f64(),
-                ..Telemetry::default()
-            }
+    impl SimulatedDevice for Faulty {
+        fn now(&self) -> Nanos {
+            self.0.now()
         }
 
         fn capacity(&self) -> Bytes {
-            Bytes::mib(1)
+            self.0.capacity()
+        }
+
+        fn submit(&mut self, command: Command, at: Nanos) -> Result<(), SubmitError> {
+            if command.kind == CommandKind::Discard {
+                return Ok(());
+            }
+            let tag = command.tag | u64::from(command.lba == Lba(7)) << 32;
+            self.0.submit(Command { tag, ..command }, at)
+        }
+
+        fn next_event(&self) -> Option<Nanos> {
+            self.0.next_event()
+        }
+
+        fn advance(&mut self, until: Nanos, completions: &mut Vec<Completion>) -> Nanos {
+            let reached = self.0.advance(until, completions);
+            for completion in completions.iter_mut().filter(|c| c.tag >> 32 == 1) {
+                completion.tag &= u64::from(u32::MAX);
+                completion.status = Status::UncorrectableRead;
+            }
+            reached
+        }
+
+        fn cut_power(&mut self) -> Cut {
+            self.0.cut_power()
         }
     }
 
@@ -324,7 +271,7 @@ mod tests {
 
     #[test]
     fn stops_at_the_first_completion_and_at_the_given_time() {
-        let mut target = SimTarget::new(Toy::default());
+        let mut target = SimTarget::new(Faulty::new());
         let mut replies = Vec::new();
         target.submit(request(1, OpKind::Read, 0)).unwrap();
         target.wait(Nanos(4), &mut replies).unwrap();
@@ -350,7 +297,7 @@ mod tests {
 
     #[test]
     fn a_lost_command_is_an_error_and_no_endless_wait() {
-        let mut target = SimTarget::new(Toy::default());
+        let mut target = SimTarget::new(Faulty::new());
         target.submit(request(1, OpKind::Trim, 0)).unwrap();
         let error = target.wait(Nanos::MAX, &mut Vec::new()).unwrap_err();
         assert!(error.to_string().contains("1 commands"), "{error}");

@@ -1,9 +1,6 @@
 //! Real targets on files of this machine, with both engines: what is asked for is done, counted
 //! exactly, and written where it belongs.
 
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, reason = "a test")]
-
 use nandscope_measure::real::{Access, EngineChoice, Options, RealTarget, Volume, fill_holes};
 use nandscope_measure::recorder::Direction;
 use nandscope_measure::runner::{Ending, GroupOutcome, OnError, Silent, Thread, run_group};

@@ -78,7 +78,7 @@ pub(crate) fn in_own_time<T: Target>(
 mod tests {
     use super::*;
     use crate::review::Unobserved;
-    use nandscope_measure::mock::MockTarget;
+    use nandscope_test_support::MockTarget;
     use nandscope_units::{Bytes, Nanos};
 
     /// A procedure of a step that succeeds, where `succeeds`, and one that cannot be done.

@@ -22,7 +22,7 @@ use crate::wire::Wire;
 use disk::Backend;
 use nandscope_blockio::image::{Image, OutOfRange, SpillError};
 use nandscope_device::Completion;
-use nandscope_measure::sim::VirtualDevice;
+use nandscope_device::{SimulatedDevice, SubmitError};
 use nandscope_units::Nanos;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io;
@@ -77,7 +77,10 @@ pub enum MachineError {
     Interrupted,
     /// The simulated device refused a command in a way that is a fault of ours.
     #[error("the simulated device: {0}")]
-    Device(String),
+    Device(SubmitError),
+    /// The simulated device does not complete its commands, which is a fault of ours.
+    #[error("the simulated device holds commands at {0} but has nothing left to do")]
+    Stalled(Nanos),
     /// The contents of the card could not be kept.
     #[error(transparent)]
     Contents(#[from] SpillError),
@@ -153,7 +156,7 @@ enum Connection {
     Closed,
 }
 
-impl<'a, D: VirtualDevice> Machine<'a, D> {
+impl<'a, D: SimulatedDevice> Machine<'a, D> {
     /// A machine that expects a kernel on the two sockets. `device_now` is the device's present.
     pub fn new(
         device: &'a mut D,

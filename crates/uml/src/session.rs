@@ -10,7 +10,7 @@ use crate::process::{self, Process, Start, StartError};
 use crate::recording::Event;
 use crate::scratch::Scratch;
 use nandscope_blockio::image::Image;
-use nandscope_measure::sim::VirtualDevice;
+use nandscope_device::SimulatedDevice;
 use nandscope_units::Nanos;
 use std::fs::DirBuilder;
 use std::io;
@@ -178,7 +178,7 @@ impl Session<'_> {
     /// # Errors
     /// Where the kernel cannot be started, breaks a protocol, exceeds a limit or ends before its script; the logs
     /// are kept then.
-    pub fn run<D: VirtualDevice>(
+    pub fn run<D: SimulatedDevice>(
         &self,
         device: &mut D,
         device_now: Nanos,
@@ -210,7 +210,7 @@ impl Session<'_> {
             })
     }
 
-    fn run_in<D: VirtualDevice>(
+    fn run_in<D: SimulatedDevice>(
         &self,
         folders: &Folders,
         device: &mut D,

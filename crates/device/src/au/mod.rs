@@ -23,9 +23,8 @@ mod work;
 pub(crate) use geometry::CardGeometry;
 
 use crate::attachment::Attachment;
-use crate::command::{Command, Completion, Status};
-use crate::device::{SubmitError, horizon};
-use crate::events::{Event, EventQueue};
+use crate::command::{Command, Completion, Status, SubmitError};
+use crate::events::{Event, EventQueue, horizon};
 use crate::hostcount::HostCounters;
 use crate::meter::Meter;
 use crate::profile::card::CardSection;

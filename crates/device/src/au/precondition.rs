@@ -2,7 +2,7 @@
 
 use super::AuDevice;
 use super::map::Around;
-use crate::device::Fill;
+use crate::fill::Fill;
 use crate::random::Random;
 use crate::telemetry::Counters;
 

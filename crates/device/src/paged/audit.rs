@@ -5,7 +5,6 @@
 use super::background::JobFlow;
 use super::{PagedDevice, buffer_units, read_ahead_units};
 use crate::command::{CommandKind, Status};
-use crate::device::changes_data;
 use crate::events::Event;
 use crate::ftl::blocks::State;
 use crate::invariant::{
@@ -226,7 +225,7 @@ impl PagedDevice {
     fn audit_commands(&self, census: &Census) -> Checked {
         let mut used = places_in_use("commands", self.pending.len(), &self.free_pending)?;
         let changing = (0..self.pending.len())
-            .filter(|i| used[*i] && changes_data(self.pending[*i].command.kind))
+            .filter(|i| used[*i] && self.pending[*i].command.kind.changes_data())
             .count();
         ensure!(
             changing == self.writes.outstanding as usize,

@@ -12,9 +12,8 @@ mod volatile;
 mod writes;
 
 use crate::attachment::{Attachment, link_time};
-use crate::command::{Command, CommandKind, Completion, Status};
-use crate::device::{SubmitError, changes_data, horizon};
-use crate::events::{Event, EventQueue};
+use crate::command::{Command, CommandKind, Completion, Status, SubmitError};
+use crate::events::{Event, EventQueue, horizon};
 use crate::ftl::log::{Log, PageRun, ProgramUnit};
 use crate::geometry::Geometry;
 use crate::hostcount::HostCounters;
@@ -211,7 +210,7 @@ impl PagedDevice {
         self.number(index, command.kind);
         // By the time firmware asks for the entry, it has come from memory.
         self.log.map.prefetch(self.pending[index as usize].first);
-        if changes_data(command.kind) {
+        if command.kind.changes_data() {
             self.writes.outstanding += 1;
             self.wake_from_idle();
         }
@@ -435,7 +434,7 @@ impl PagedDevice {
         if self.outstanding == 0 {
             self.note_busy();
         }
-        if changes_data(kind) {
+        if kind.changes_data() {
             self.writes.outstanding -= 1;
             if self.writes.outstanding == 0 {
                 self.plan_idle();

@@ -3,7 +3,7 @@
 //! the heat are left out.
 
 use super::PagedDevice;
-use crate::device::Fill;
+use crate::fill::Fill;
 use crate::ftl::log::Programmed;
 use crate::random::Random;
 use nandscope_units::Nanos;

@@ -2,9 +2,8 @@
 //! before anything is answered.
 
 use super::{Entry, Held, JournalFile};
-use crate::model::Model;
 use crate::service::Service;
-use nandscope_device::Command;
+use nandscope_device::{Command, SimulatedDevice};
 use nandscope_units::{Lba, Nanos, SECTOR_BYTES};
 use std::fmt::Debug;
 use std::io;
@@ -30,7 +29,7 @@ pub(crate) struct Keeping {
     most: u64,
 }
 
-impl<M: Model> Service<M> {
+impl<M: SimulatedDevice> Service<M> {
     /// Keeps a journal from now on.
     ///
     /// # Errors

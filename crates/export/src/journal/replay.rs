@@ -1,9 +1,8 @@
 //! A journal done again on the state that it began with.
 
 use super::{Entry, Held, Journal, JournalError};
-use crate::model::Model;
 use nandscope_blockio::undo::without;
-use nandscope_device::{Command, CommandKind, Completion};
+use nandscope_device::{Command, CommandKind, Completion, SimulatedDevice};
 use nandscope_units::{Nanos, SECTOR_BYTES};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -45,7 +44,7 @@ pub struct Replay<'m, M> {
     commands: u64,
 }
 
-impl<'m, M: Model> Replay<'m, M> {
+impl<'m, M: SimulatedDevice> Replay<'m, M> {
     /// On this device, in the state with which the first journal begins.
     pub const fn new(model: &'m mut M) -> Self {
         Replay {
@@ -104,7 +103,7 @@ impl<'m, M: Model> Replay<'m, M> {
             } => {
                 self.pass(at, settled);
                 let submitted = self.model.submit(command, at);
-                submitted.map_err(JournalError::Misfit)?;
+                submitted.map_err(|e| JournalError::Misfit(e.to_string()))?;
                 self.commands += 1;
                 self.note(command, continued);
             }

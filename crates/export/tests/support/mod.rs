@@ -6,8 +6,8 @@
 pub mod monitor;
 
 use nandscope_blockio::store::Store;
+use nandscope_device::FixedLatencyDevice;
 use nandscope_export::clock::Speed;
-use nandscope_export::model::Even;
 use nandscope_export::nbd::Export;
 use nandscope_export::nbd::socket::{Address, Listener};
 use nandscope_export::nbd::wire::{self, command};
@@ -53,7 +53,7 @@ impl Serving {
     pub fn start_with(
         export: Export,
         latency: Nanos,
-        more: impl FnOnce(Server<Even>) -> Server<Even> + Send + 'static,
+        more: impl FnOnce(Server<FixedLatencyDevice>) -> Server<FixedLatencyDevice> + Send + 'static,
     ) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -63,7 +63,7 @@ impl Serving {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
         let thread = std::thread::spawn(move || {
-            let model = Even::new(CAPACITY, latency);
+            let model = FixedLatencyDevice::new(CAPACITY, latency);
             let service = Service::new(model, Store::memory(CAPACITY), Speed::Times(1.0));
             let mut server = more(Server::new(service, export, vec![listener]));
             server.serve(&|| stopped.load(Ordering::Relaxed)).unwrap();

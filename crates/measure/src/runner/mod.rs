@@ -113,6 +113,3 @@ pub fn run_group<T: Target + ?Sized>(
     };
     Ok(run.part(failure).outcome())
 }
-
-#[cfg(test)]
-mod tests;

@@ -14,8 +14,8 @@ use crate::vhost::{
 };
 use crate::wire::Wire;
 use nandscope_blockio::image::{Image, OutOfRange, SpillError};
+use nandscope_device::SimulatedDevice;
 use nandscope_device::{Command, CommandKind, Completion, Status};
-use nandscope_measure::sim::VirtualDevice;
 use nandscope_units::{Bytes, Lba, Nanos, SECTOR_BYTES};
 use nandscope_workload::OpKind;
 use std::collections::BTreeMap;
@@ -225,7 +225,7 @@ fn gather(memory: &Memory, from: &[Buffer], length: u64) -> Result<Vec<u8>, Queu
     Ok(data)
 }
 
-impl<D: VirtualDevice> Machine<'_, D> {
+impl<D: SimulatedDevice> Machine<'_, D> {
     /// Does what the kernel asks of the block device, and answers.
     pub(super) fn on_disk(
         &mut self,

@@ -2,13 +2,13 @@
 
 use super::{Machine, MachineError};
 use crate::calendar::Op;
-use nandscope_measure::sim::VirtualDevice;
+use nandscope_device::SimulatedDevice;
 use nandscope_units::Nanos;
 
 /// The kernel asks for this where it sleeps without a timer (`S64_MAX`).
 const FOR_EVER: Nanos = Nanos(i64::MAX as u64);
 
-impl<D: VirtualDevice> Machine<'_, D> {
+impl<D: SimulatedDevice> Machine<'_, D> {
     /// The kernel sleeps: lets the device go on, or wakes the kernel. True where the power is cut.
     pub(super) fn schedule(&mut self) -> Result<bool, MachineError> {
         if self.backend.has_finished() {
@@ -128,9 +128,7 @@ impl<D: VirtualDevice> Machine<'_, D> {
                 return Ok(kernel);
             }
             if self.device.next_event().is_none() || reached <= last {
-                return Err(MachineError::Device(format!(
-                    "it holds commands at {reached} but has nothing left to do"
-                )));
+                return Err(MachineError::Stalled(reached));
             }
             last = reached;
         }

@@ -6,7 +6,7 @@ mod fake;
 
 use super::*;
 use fake::{DATA, Fake};
-use nandscope_device::{Command, Completion, Status, Telemetry};
+use nandscope_device::FixedLatencyDevice;
 use nandscope_units::Bytes;
 use nandscope_workload::OpKind;
 use std::io::Read;
@@ -15,47 +15,6 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 const SIZE: u64 = 1 << 20;
-
-/// Does every command in 100 ns.
-#[derive(Default)]
-struct Toy {
-    pending: Vec<Completion>,
-}
-
-impl VirtualDevice for Toy {
-    fn submit(&mut self, command: Command, at: Nanos) -> Result<(), String> {
-        self.pending.push(Completion {
-            tag: command.tag,
-            status: Status::Ok,
-            submitted: at,
-            completed: at + Nanos(100),
-            payload: None,
-        });
-        Ok(())
-    }
-
-    fn next_event(&self) -> Option<Nanos> {
-        self.pending.first().map(|c| c.completed)
-    }
-
-    fn advance(&mut self, until: Nanos, completions: &mut Vec<Completion>) -> Nanos {
-        match self.next_event() {
-            Some(next) if next <= until => {
-                completions.push(self.pending.remove(0));
-                next
-            }
-            _ => until,
-        }
-    }
-
-    fn telemetry(&mut self, _at: Nanos) -> Telemetry {
-        Telemetry::default()
-    }
-
-    fn capacity(&self) -> Bytes {
-        Bytes(SIZE)
-    }
-}
 
 struct Sockets(PathBuf);
 
@@ -103,9 +62,9 @@ fn against(
         minimum_io: Bytes::ZERO,
         optimal_io: Bytes::ZERO,
     };
-    let mut toy = Toy::default();
+    let mut device = FixedLatencyDevice::new(Bytes(SIZE), Nanos(100));
     let mut machine = Machine::new(
-        &mut toy,
+        &mut device,
         Nanos::ZERO,
         contents,
         describe,

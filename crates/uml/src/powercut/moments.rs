@@ -1,8 +1,9 @@
 //! A device that is asked at many moments of one run what a power cut would leave of it. Each answer
 //! comes from a copy, so that the run goes on as if nothing had been asked: a hundred cuts cost one run.
 
-use nandscope_device::{Command, CommandKind, Completion, Cut, Device, Status, Telemetry};
-use nandscope_measure::sim::VirtualDevice;
+use nandscope_device::{
+    Command, CommandKind, Completion, Cut, Device, SimulatedDevice, Status, SubmitError, Telemetry,
+};
 use nandscope_units::{Bytes, Nanos};
 use std::collections::{BTreeSet, VecDeque};
 
@@ -61,8 +62,8 @@ impl<'a> Watched<'a> {
     }
 }
 
-impl VirtualDevice for Watched<'_> {
-    fn submit(&mut self, command: Command, at: Nanos) -> Result<(), String> {
+impl SimulatedDevice for Watched<'_> {
+    fn submit(&mut self, command: Command, at: Nanos) -> Result<(), SubmitError> {
         while let Some(next) = self.ahead.front().copied().filter(|next| *next <= at) {
             let mut passed = Vec::new();
             while self.device.now() < next && passed.is_empty() {
@@ -70,7 +71,7 @@ impl VirtualDevice for Watched<'_> {
             }
             // Whoever submits has taken every completion up to now.
             if !passed.is_empty() {
-                return Err(format!("a completion before {next} was passed over"));
+                return Err(SubmitError::EventBefore { at, event: next });
             }
             self.look(next);
         }
@@ -79,7 +80,7 @@ impl VirtualDevice for Watched<'_> {
             CommandKind::Discard => _ = self.discards.insert(command.tag),
             _ => {}
         }
-        VirtualDevice::submit(self.device, command, at)
+        self.device.submit(command, at)
     }
 
     fn next_event(&self) -> Option<Nanos> {
@@ -101,11 +102,23 @@ impl VirtualDevice for Watched<'_> {
         }
     }
 
-    fn telemetry(&mut self, at: Nanos) -> Telemetry {
-        VirtualDevice::telemetry(self.device, at)
+    fn now(&self) -> Nanos {
+        self.device.now()
     }
 
     fn capacity(&self) -> Bytes {
         self.device.capacity()
+    }
+
+    fn telemetry(&self) -> Telemetry {
+        self.device.telemetry()
+    }
+
+    fn durable_writes(&mut self) -> u64 {
+        self.device.durable_writes()
+    }
+
+    fn cut_power(&mut self) -> Cut {
+        self.device.cut_power()
     }
 }

@@ -6,13 +6,14 @@ mod order;
 mod pacing;
 mod properties;
 
-use super::*;
-use crate::build::{JobMeta, StepMeta, step_result};
-use crate::mock::{MockTarget, NullTarget};
-use crate::recorder::{Direction, DirectionRecord};
-use crate::target::{Outcome, Reading, Reply, Request, TargetError};
+use nandscope_measure::build::{JobMeta, StepMeta, step_result};
+use nandscope_measure::recorder::{Direction, DirectionRecord, IntervalPlan};
+use nandscope_measure::runner::*;
+use nandscope_measure::target::Target;
+use nandscope_measure::target::{Outcome, Reading, Reply, Request, TargetError};
+use nandscope_test_support::{MockTarget, NullTarget};
 use nandscope_units::{Bytes, Nanos};
-use nandscope_workload::{DutyCycle, Op, OpKind, RateLimit, TimedOp};
+use nandscope_workload::{DutyCycle, Op, OpKind, OpSource, Pacing, RateLimit, TimedOp};
 use std::cell::Cell;
 
 const CAPACITY: Bytes = Bytes::gib(1);

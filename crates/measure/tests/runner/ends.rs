@@ -24,7 +24,7 @@ fn an_interruption_keeps_what_was_measured() {
     );
     let json = r#"{"format":"nandscope-result","version":1,"generator":"","procedure":"","title":"","seed":0,"target":{"name":"","kind":"","model":"","capacity_bytes":0},"complete":true,"steps":[]}"#;
     let mut document = nandscope_result::json::from_json(json, std::path::Path::new("t")).unwrap();
-    crate::build::add_step(&mut document, step, &outcome.notices);
+    nandscope_measure::build::add_step(&mut document, step, &outcome.notices);
     assert!(!document.complete);
 }
 
@@ -72,7 +72,7 @@ fn the_first_error_stops_a_thread_unless_it_is_to_go_on() {
     let outcome = run(&mut target(), vec![thread]);
     assert_eq!(outcome.ending, Ending::Complete);
     assert_eq!(only(&outcome, Direction::Read).operations, 90);
-    let job = crate::build::job_result(&outcome.groups[0], &JobMeta::new("j"));
+    let job = nandscope_measure::build::job_result(&outcome.groups[0], &JobMeta::new("j"));
     assert_eq!(job.errors["uncorrectable read"], 10);
 }
 

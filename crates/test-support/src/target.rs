@@ -1,9 +1,8 @@
-//! Targets for tests and for measuring the instrument itself: [`MockTarget`], a station with k
-//! servers and a fixed service time whose throughput and latency have closed forms, and
-//! [`NullTarget`], which does nothing at all. Both live in virtual time.
+//! Targets in virtual time: [`MockTarget`], a queue with k servers and a fixed service time, whose
+//! throughput and latency have closed forms, and [`NullTarget`], which completes everything at once.
 
-use crate::target::{Outcome, Reading, Reply, Request, Target, TargetError};
 use nandscope_device::Counters;
+use nandscope_measure::target::{Outcome, Reading, Reply, Request, Target, TargetError};
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::OpKind;
 use std::cmp::Reverse;

@@ -89,7 +89,7 @@ fn a_stall_makes_many_operations_late_not_one() {
     let outcome = run(&mut target, vec![Thread::new(reads(10), pacing, 0)]);
     let record = only(&outcome, Direction::Read);
     assert_eq!(record.operations, 5_000);
-    let late = |d: &crate::distribution::Distribution| {
+    let late = |d: &nandscope_measure::distribution::Distribution| {
         (1..=10_000)
             .filter(|i| d.percentile(f64::from(*i) / 100.0) > Nanos::from_micros(100))
             .count() as f64
