@@ -1,6 +1,6 @@
 //! What is left when a run does not come to its end: signals, a full disk, a reader that goes away.
 
-use crate::support::{Folder, Ran, tiny};
+use crate::support::{Folder, Ran, signals, tiny};
 use nandscope_result::json;
 use std::io::Read;
 use std::path::Path;
@@ -19,10 +19,8 @@ fn signal(child: &Child, name: &str) {
 
 fn start(folder: &Folder, arguments: &[&str]) -> Child {
     folder.file("job.fio", ENDLESS);
-    let mut command = folder.command(arguments);
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let child = command.spawn().unwrap();
-    std::thread::sleep(Duration::from_millis(700));
+    let child = signals::start(folder, arguments);
+    signals::wait_until_under_way(&child);
     child
 }
 

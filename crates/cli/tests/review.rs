@@ -1,9 +1,9 @@
 //! `nandscope review` as a user meets it: what it leaves behind when it ends well, when it is
 //! interrupted, and when it cannot write.
 
-use crate::support::{Folder, Ran};
+use crate::support::{Folder, Ran, signals};
 use nandscope_result::json;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 const QUICK: [&str; 4] = ["--quick", "--mode", "SD Express", "-o"];
@@ -75,19 +75,10 @@ fn two_reviews_differ_in_nothing_but_the_wall_clock() {
 #[test]
 fn ctrl_c_in_the_middle_keeps_what_is_done_and_says_so() {
     let folder = Folder::new("review-interrupted");
-    let mut command = folder.command(&["review", "sim:sm2708-250gb", "-o", "out"]);
-    let child = command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    std::thread::sleep(Duration::from_secs(3));
-    let killed = Command::new("kill")
-        .args(["-s", "INT", &child.id().to_string()])
-        .status();
-    assert!(killed.unwrap().success());
+    let child = signals::start(&folder, &["review", "sim:sm2708-250gb", "-o", "out"]);
+    signals::wait_until_under_way(&child);
     let asked = Instant::now();
-    let ran = Ran::from(child.wait_with_output().unwrap());
+    let ran = signals::end(child, "INT");
     assert!(asked.elapsed() < Duration::from_secs(20));
     ran.fails(130, &["interrupted", "out"]);
     let document = json::read(&folder.0.join("out/result.json")).unwrap();

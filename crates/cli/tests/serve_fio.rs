@@ -1,8 +1,8 @@
-//! fio's nbd engine on a served drive, in real time, beside the same job file in virtual time. It takes
-//! a minute and wants the machine for itself: slow (`--ignored`).
+//! fio's nbd engine on a served drive, in real time, beside the same job file in virtual time.
 //!
-//! What else the machine does makes a served drive slower, never faster: a job that misses is run again,
-//! up to `NANDSCOPE_FIO_ATTEMPTS` (3) times. Every attempt is written to standard error.
+//! What else the machine does makes a served drive slower, never faster: a drive that is faster than in virtual
+//! time is a failure on any machine. With `NANDSCOPE_QUIET_MACHINE` set, a slower one is a failure too, if it is
+//! so in `NANDSCOPE_FIO_ATTEMPTS` (3) attempts. Every attempt is written to standard error.
 
 use crate::support::Folder;
 use crate::support::serving::{Serving, have, run};
@@ -153,8 +153,10 @@ fn slow_fio_on_a_served_drive_sees_what_virtual_time_says() {
                 "| {name} | {:.1} MB/s | {:.1} MB/s | {speed:.3} | {:.1} / {:.1} µs | {p50:.3} | {:.1} / {:.1} µs | {p99:.3} |",
                 expected.mb_per_s, seen.mb_per_s, expected.p50_us, seen.p50_us, expected.p99_us, seen.p99_us
             );
-            let within = |ratio: f64, tolerance: f64| (ratio - 1.0).abs() <= tolerance;
-            within(speed, 0.03) && within(p50, 0.03) && within(p99, 0.1)
+            // Not faster than the drive: more bandwidth, or less latency.
+            assert!(speed <= 1.03 && p50 >= 0.97 && p99 >= 0.9, "{name}");
+            let quiet = std::env::var_os("NANDSCOPE_QUIET_MACHINE").is_some();
+            !quiet || (speed >= 0.97 && p50 <= 1.03 && p99 <= 1.1)
         });
         if !hit {
             missed.push(name);

@@ -12,6 +12,8 @@ use nandscope_export::nbd::wire::command;
 use rustix::fd::AsFd;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// Within this it has to be gone.
@@ -217,17 +219,21 @@ fn slow_a_busy_mount() {
         return;
     }
     let card = folder.0.join("card/card.img");
+    let opened = Arc::new(AtomicUsize::new(0));
     let reading: Vec<_> = (0..8)
         .map(|_| {
-            let card = card.clone();
+            let (card, opened) = (card.clone(), opened.clone());
             std::thread::spawn(move || {
                 let mut file = std::fs::File::open(card)?;
+                opened.fetch_add(1, Ordering::Relaxed);
                 file.read_exact(&mut vec![0; 4 << 20])?;
                 Ok::<_, std::io::Error>(file)
             })
         })
         .collect();
-    std::thread::sleep(Duration::from_millis(200));
+    support::signals::wait_for("readers", || {
+        (opened.load(Ordering::Relaxed) == 8).then_some(())
+    });
     let began = Instant::now();
     serving.end("TERM").succeeds();
     assert!(began.elapsed() < END, "it took {:?}", began.elapsed());

@@ -10,7 +10,8 @@ use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 const FAST: Nanos = Nanos(100_000);
@@ -82,7 +83,7 @@ fn a_client_that_goes_in_the_middle_of_a_write() {
     }
     drop((leaving, busy));
     assert_eq!(honest.read(0, 65536), vec![0; 65536]);
-    std::thread::sleep(Duration::from_millis(20));
+    assert_eq!(honest.ask(0, command::FLUSH, 0, 0).0, 0);
     assert_eq!(honest.read(0, 65536), vec![0; 65536]);
 }
 
@@ -97,13 +98,21 @@ fn a_slow_reader() {
     assert_eq!(honest.write(0, 0, &vec![0x3c; 1 << 20]), 0);
     let before = resident();
     let sender = slow.0.try_clone().unwrap();
+    let sent = Arc::new(AtomicU64::new(0));
+    let counted = sent.clone();
     let sending = std::thread::spawn(move || {
         let mut sender = Client(sender);
         for cookie in 0..1024 {
             sender.send(&request(0, command::READ, cookie, 0, 1 << 20));
+            counted.store(cookie + 1, Ordering::Relaxed);
         }
     });
-    std::thread::sleep(Duration::from_millis(300));
+    // Until the server takes no more of them.
+    let mut before_pause = u64::MAX;
+    while sent.load(Ordering::Relaxed) != before_pause {
+        before_pause = sent.load(Ordering::Relaxed);
+        std::thread::sleep(Duration::from_millis(100));
+    }
     let began = Instant::now();
     assert_eq!(honest.read(0, 512), [0x3c; 512]);
     assert!(began.elapsed() < Duration::from_secs(2));

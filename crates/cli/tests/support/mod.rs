@@ -5,15 +5,12 @@
 pub mod block;
 #[cfg(target_os = "linux")]
 pub mod guest;
-#[cfg(target_os = "linux")]
 pub mod loops;
 pub mod mutation;
 #[path = "../../../export/tests/support/mod.rs"]
 pub mod nbd;
-#[cfg(target_os = "linux")]
 pub mod running;
 pub mod serving;
-#[cfg(target_os = "linux")]
 pub mod signals;
 
 use std::path::{Path, PathBuf};

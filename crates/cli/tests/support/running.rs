@@ -4,7 +4,7 @@
 
 use super::Folder;
 use super::loops::tool;
-use std::process::Stdio;
+use super::signals::start;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -31,19 +31,14 @@ pub fn disturbed(
     disturbed_after(Duration::from_millis(1200), folder, arguments, disturb)
 }
 
-/// The same after a time of the caller's choice, counted from the start of the process.
+/// The same after a time of the caller's choice, counted from when the process listens to signals.
 pub fn disturbed_after(
     time: Duration,
     folder: &Folder,
     arguments: &[&str],
     disturb: impl FnOnce(u32),
 ) -> (Option<i32>, String) {
-    let mut child = folder
-        .command(arguments)
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = start(folder, arguments);
     sleep(time);
     disturb(child.id());
     let begin = Instant::now();

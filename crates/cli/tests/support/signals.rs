@@ -39,6 +39,13 @@ pub fn has_signal(process: u32, mask: &str, signal: u32) -> bool {
     mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
+/// Whether a process is nandscope already, and catches these signals. The child of a shell catches what the shell
+/// catches until it executes its program, and ends by a signal that comes then.
+fn listens(process: u32, signals: &[u32]) -> bool {
+    let program = std::fs::read_link(format!("/proc/{process}/exe")).unwrap_or_default();
+    program.ends_with("nandscope") && signals.iter().all(|s| has_signal(process, "SigCgt", *s))
+}
+
 /// Starts a command, and waits until it listens to signals: everything that could be refused was checked.
 pub fn start(folder: &Folder, arguments: &[&str]) -> Child {
     start_by(folder.command(arguments))
@@ -51,9 +58,21 @@ pub fn start_by(mut command: Command) -> Child {
     let mut child = command.spawn().unwrap();
     wait_for("listening", || {
         let ended = child.try_wait().unwrap().is_some();
-        (ended || has_signal(child.id(), "SigCgt", INT)).then_some(())
+        (ended || listens(child.id(), &[INT])).then_some(())
     });
     child
+}
+
+/// Waits until a command that listens has computed for a while, however busy the machine is.
+pub fn wait_until_under_way(child: &Child) {
+    /// Of a hundredth of a second each.
+    const TICKS: u64 = 30;
+    wait_for("progress", || {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
+        // The name in brackets may hold spaces; behind it, user time is the twelfth field.
+        let field = stat.rsplit(')').next()?.split_whitespace().nth(11)?;
+        (field.parse::<u64>().ok()? >= TICKS).then_some(())
+    });
 }
 
 /// Sends a signal to each of these; a negative number is a process group.
@@ -111,11 +130,7 @@ impl<'a> OnTerminal<'a> {
         let shell = wait_for("shell", || child_of(script.id()));
         let process = wait_for("command", || {
             let command = child_of(child_of(shell)?);
-            command.filter(|process| {
-                [INT, HUP]
-                    .iter()
-                    .all(|s| has_signal(*process, "SigCgt", *s))
-            })
+            command.filter(|process| listens(*process, &[INT, HUP]))
         });
         OnTerminal {
             folder,

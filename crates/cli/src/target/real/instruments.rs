@@ -324,22 +324,43 @@ mod tests {
         let panel = machine.begin(Some("hwmon3")).unwrap();
         assert_eq!(said(&panel, "power"), "ina226 (hwmon3)");
         let instruments = panel.instruments();
+        // The energy, and the seconds before and after it was read.
         let begin = std::time::Instant::now();
-        let first = instruments.read().energy_j.unwrap();
+        let read = || {
+            let before = begin.elapsed().as_secs_f64();
+            let joules = instruments.read().energy_j.unwrap();
+            (joules, before, begin.elapsed().as_secs_f64())
+        };
+        let is_constant = |from: (f64, f64, f64), to: (f64, f64, f64)| {
+            let (joules, least, most) = (to.0 - from.0, to.1 - from.2, to.2 - from.1);
+            assert!(
+                (2.45 * least..2.55 * most).contains(&joules),
+                "{joules} J in {least} to {most} s at 2.5 W"
+            );
+        };
+        let first = read();
         // Shorter than the pace at which the sensor is read: intervals between two readings too.
         let mut last = first;
         for _ in 0..30 {
             std::thread::sleep(Duration::from_millis(30));
-            let now = instruments.read().energy_j.unwrap();
-            let grown = now - last;
-            assert!(
-                (0.03..0.3).contains(&grown),
-                "{grown} J in some 30 ms at 2.5 W"
-            );
+            let now = read();
+            is_constant(last, now);
             last = now;
         }
-        let watts = (last - first) / begin.elapsed().as_secs_f64();
-        assert!((2.45..2.55).contains(&watts), "{watts}");
+        is_constant(first, last);
+    }
+
+    /// The first reading of at least so many joules.
+    fn reached(joules: f64, read: impl Fn() -> Option<f64>) -> f64 {
+        let began = std::time::Instant::now();
+        loop {
+            let now = read().unwrap();
+            if now >= joules {
+                return now;
+            }
+            assert!(began.elapsed().as_secs() < 30, "{now} J, not {joules} J");
+            std::thread::sleep(Duration::from_millis(10));
+        }
     }
 
     #[test]
@@ -350,14 +371,15 @@ mod tests {
         let instruments = panel.instruments();
         assert_eq!(instruments.read().energy_j, None, "nothing is shown yet");
         let mut meter = fs::File::options().append(true).open(&table).unwrap();
+        let begin = std::time::Instant::now();
         for step in 0..8 {
             writeln!(meter, "{:.1},4", 100.0 + 0.1 * f64::from(step)).unwrap();
             std::thread::sleep(Duration::from_millis(100));
         }
-        std::thread::sleep(Duration::from_millis(100));
-        let joules = instruments.read().energy_j.unwrap();
-        // 0.7 s between the first and the last sample, and up to 0.4 s since then, at 4 W.
-        assert!((2.7..4.6).contains(&joules), "{joules}");
+        // 0.7 s between the first and the last sample at 4 W, and what has passed since then.
+        let joules = reached(2.7, || instruments.read().energy_j);
+        let most = 4.0 * (begin.elapsed().as_secs_f64() + 0.4);
+        assert!(joules < most, "{joules} J, at most {most} J");
     }
 
     #[test]
@@ -371,10 +393,7 @@ mod tests {
         assert_eq!(said(&panel, "host power"), "RAPL, package-0");
         // Over the end of the counter: 0.1 J and a step to zero, and 0.4 J from there.
         machine.file(&format!("{zone}/energy_uj"), "400000\n");
-        std::thread::sleep(Duration::from_millis(350));
-        machine.file(&format!("{zone}/energy_uj"), "400000\n");
-        std::thread::sleep(Duration::from_millis(250));
-        let joules = panel.instruments().read().host_energy_j.unwrap();
-        assert!((0.5..1.1).contains(&joules), "{joules}");
+        let joules = reached(0.5, || panel.instruments().read().host_energy_j);
+        assert!(joules < 1.1, "{joules}");
     }
 }
