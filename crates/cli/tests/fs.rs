@@ -29,6 +29,7 @@ fn steps(folder: &Folder, name: &str) -> serde_json::Value {
 
 /// Power cuts from the command line: a table, a page, and nothing lost on the card that keeps its word.
 #[test]
+#[ignore = "slow: boots kernels"]
 fn slow_cuts_make_a_table() {
     let folder = Folder::new("fs-cuts");
     if kernel(&folder, "cuts").is_none() {
@@ -52,6 +53,7 @@ fn finished(folder: &Folder, journal: &str) -> usize {
 }
 
 #[test]
+#[ignore = "slow: boots kernels"]
 fn slow_cells_that_are_done_are_not_measured_again_after_a_kill() {
     let folder = Folder::new("fs-resume");
     if kernel(&folder, "resume").is_none() {
@@ -127,6 +129,7 @@ fn writes_of_kind(result: &serde_json::Value, step: &str, kind: &str) -> f64 {
 }
 
 #[test]
+#[ignore = "slow: boots kernels"]
 fn slow_every_file_system_comes_through_clean_and_twice_the_same() {
     let folder = Folder::new("fs-twice");
     if kernel(&folder, "every file system").is_none() {
@@ -187,6 +190,7 @@ fn slow_every_file_system_comes_through_clean_and_twice_the_same() {
 }
 
 #[test]
+#[ignore = "slow: boots kernels"]
 fn slow_another_seed_is_another_run() {
     let folder = Folder::new("fs-seeds");
     if kernel(&folder, "seeds").is_none() {
@@ -212,6 +216,7 @@ fn slow_another_seed_is_another_run() {
 
 /// The variants of a file system: each named everywhere, held against the default, and mkfs's refusal told.
 #[test]
+#[ignore = "slow: boots kernels"]
 fn slow_a_sweep_holds_the_variants_against_the_default() {
     let folder = Folder::new("fs-sweep");
     if kernel(&folder, "a sweep").is_none() {
@@ -299,6 +304,7 @@ fn lowest(step: &serde_json::Value) -> f64 {
 }
 
 #[test]
+#[ignore = "slow: boots kernels"]
 fn slow_what_goes_wrong_inside_is_told_and_leaves_nobody_behind() {
     let folder = Folder::new("fs-wrong");
     let Some(kernel) = kernel(&folder, "what goes wrong inside") else {
@@ -376,6 +382,7 @@ const FULL: &str = "--partition 8MiB --size 512MiB --fullness 80 --age 1 --used"
 
 /// A card so slow that the cleaner keeps up: what it copies to make room is what NILFS2 writes beyond the bytes of the programs.
 #[test]
+#[ignore = "slow: boots kernels"]
 fn slow_the_cleaner_of_nilfs2_makes_room() {
     let folder = Folder::new("fs-cleaner");
     if kernel(&folder, "cleaner").is_none() {
@@ -394,6 +401,7 @@ fn slow_the_cleaner_of_nilfs2_makes_room() {
 /// Filling a partition fills the kernel's memory as well: what is put out of it, and when, must not hang on where the
 /// host has put the kernel.
 #[test]
+#[ignore = "slow: boots kernels"]
 fn slow_a_full_file_system_repeats_itself() {
     let folder = Folder::new("fs-full-twice");
     if kernel(&folder, "a full file system").is_none() {

@@ -95,6 +95,7 @@ fn confined(test: &str) -> bool {
 }
 
 #[test]
+#[ignore = "slow: boots kernels"]
 fn slow_a_script_cannot_change_the_host() {
     let folder = Folder::new("fs-host");
     if kernel(&folder, "a hostile script").is_none() || !confined("a hostile script") {
@@ -112,6 +113,7 @@ fn slow_a_script_cannot_change_the_host() {
 
 /// As a user who may not read everything: neither may the root of the kernel inside.
 #[test]
+#[ignore = "slow: boots kernels"]
 fn slow_a_script_reads_what_its_user_may_read() {
     let folder = Folder::new("fs-nobody");
     let Some(kernel) = kernel(&folder, "a script of nobody's") else {
@@ -220,6 +222,7 @@ impl Spinning<'_> {
 }
 
 #[test]
+#[ignore = "slow: boots kernels"]
 fn slow_the_folders_of_a_run_go_with_it_or_with_the_next() {
     let folder = Folder::new("fs-folders");
     let Some(kernel) = kernel(&folder, "folders of runs") else {

@@ -283,7 +283,7 @@ fn chance_is_as_likely_as_it_was_set() {
 }
 
 #[test]
-fn slow_commands_come_later_and_do_not_hold_up_the_others() {
+fn delayed_commands_come_later_and_do_not_hold_up_the_others() {
     let mut card = Card::new(Speed::Times(1.0));
     card.inject("slow 0.5 100");
     for cookie in 0..200 {

@@ -405,6 +405,7 @@ work() {
 "#;
 
 #[test]
+#[ignore = "slow: thousands of files"]
 fn slow_xfs_as_a_run_leaves_it() {
     if !has(&["mkfs.xfs", "xfs_db"]) {
         return;
@@ -426,6 +427,7 @@ fn slow_xfs_as_a_run_leaves_it() {
 }
 
 #[test]
+#[ignore = "slow: thousands of files"]
 fn slow_btrfs_as_a_run_leaves_it() {
     if !has(&["mkfs.btrfs", "btrfs"]) {
         return;
@@ -440,6 +442,7 @@ fn slow_btrfs_as_a_run_leaves_it() {
 }
 
 #[test]
+#[ignore = "slow: thousands of files"]
 fn slow_f2fs_as_a_run_leaves_it() {
     if !has(&["mkfs.f2fs", "dump.f2fs"]) {
         return;
