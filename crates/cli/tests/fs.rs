@@ -1,4 +1,4 @@
-//! Real file systems on a simulated card, from the command line to the result. Slow, and only where
+//! Real file systems on a simulated card, from the command line to the result; most of it slow, and only where
 //! `nandscope kernel build` has made a kernel: without one each test says that it was skipped.
 
 #![cfg(target_os = "linux")]
@@ -25,6 +25,23 @@ fn steps(folder: &Folder, name: &str) -> serde_json::Value {
     let mut value: serde_json::Value = serde_json::from_str(&folder.read(name)).unwrap();
     value.as_object_mut().unwrap().remove("wall");
     value
+}
+
+#[test]
+fn a_file_system_runs_in_virtual_time() {
+    let folder = Folder::new("fs-quick");
+    if kernel(&folder, "a file system").is_none() {
+        return;
+    }
+    fs(
+        &folder,
+        "--fs ext4 --workload log --set LOG_LINES=40 -o out",
+    )
+    .succeeds();
+    let result = steps(&folder, "out/result.json");
+    assert_eq!(result["complete"], true);
+    let flushes = figure(&result, "fs.log-ext4.flushes");
+    assert!(flushes >= 40.0, "a flush for each fsync, {flushes}");
 }
 
 /// Power cuts from the command line: a table, a page, and nothing lost on the card that keeps its word.
