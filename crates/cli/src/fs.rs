@@ -18,7 +18,7 @@ use cells::{Measured, Plan};
 use clap::Args;
 use kept::Kept;
 use nandscope_device::Device;
-use nandscope_result::{Figure, Notice, ResultDocument, StepResult};
+use nandscope_result::{Figure, Notice, ResultDocument, StepResult, procedure};
 use nandscope_uml::build::Kernel;
 use nandscope_uml::cell::{Card, Cell};
 use nandscope_uml::{document, recording, sweep as variants};
@@ -386,7 +386,7 @@ fn result_document(
         "Linux {version} in virtual time; processor time counts as `--cpu` says, nothing by default."
     );
     let complaints = measured.iter().filter_map(|m| m.complaint());
-    let errors = complaints.map(|text| Notice::new("error", text));
+    let errors = complaints.map(Notice::error);
     let info = subject
         .device(chosen.seed())
         .map(|device| subject.simulated.info(&device));
@@ -395,12 +395,9 @@ fn result_document(
         complete: cells.len() == measured.len(),
         steps,
         figures,
-        notices: [Notice::new("info", hint)]
-            .into_iter()
-            .chain(errors)
-            .collect(),
+        notices: [Notice::info(hint)].into_iter().chain(errors).collect(),
         ..ResultDocument::begin(
-            "fs",
+            procedure::FILE_SYSTEMS,
             format!("File systems on {}", subject.title()),
             chosen.seed(),
             info.unwrap_or_default(),

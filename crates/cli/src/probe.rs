@@ -12,7 +12,7 @@ use nandscope_infer::probe::{Options, Report, from_flashbench, probe, step};
 use nandscope_infer::timed::ProbeError;
 use nandscope_measure::sim::SimTarget;
 use nandscope_measure::target::{Load, Target};
-use nandscope_result::{ResultDocument, TargetInfo, WallClock};
+use nandscope_result::{ResultDocument, StopReason, TargetInfo, TargetKind, WallClock, procedure};
 use nandscope_suite::blind;
 use nandscope_units::{Bytes, Nanos, SizeBase, parse_duration, parse_size};
 use serde::Serialize;
@@ -86,6 +86,14 @@ fn time(text: &str) -> Result<Nanos, String> {
     parse_duration(text, 1_000_000_000).map_err(|e| e.to_string())
 }
 
+/// The reason why a probe ended early, in words.
+fn cut_short(reason: &StopReason) -> &str {
+    match reason {
+        StopReason::Interrupted => "interrupted",
+        other => other.as_str(),
+    }
+}
+
 /// What scripts get.
 #[derive(Serialize)]
 struct Output<'a> {
@@ -112,7 +120,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
             let report = from_flashbench(&name, &text).map_err(Failure::usage)?;
             let info = TargetInfo {
                 name: name.clone(),
-                kind: "recorded".to_string(),
+                kind: TargetKind::Recorded,
                 model: name,
                 ..TargetInfo::default()
             };
@@ -239,7 +247,12 @@ fn document(
         },
         complete: report.cut_short.is_none(),
         steps: vec![step(report)],
-        ..ResultDocument::begin("probe", target.model.clone(), arguments.seed, target)
+        ..ResultDocument::begin(
+            procedure::PROBE,
+            target.model.clone(),
+            arguments.seed,
+            target,
+        )
     }
 }
 
@@ -258,7 +271,7 @@ fn finish(
             findings: &report.findings,
             written_bytes: report.written,
             elapsed_s: report.elapsed_s,
-            cut_short: report.cut_short.as_deref(),
+            cut_short: report.cut_short.as_ref().map(cut_short),
         };
         let text = serde_json::to_string_pretty(&json).map_err(Failure::internal)?;
         console.print_json(&text)
@@ -266,9 +279,9 @@ fn finish(
         console.print(&screen(report, document, console))
     };
     output::all([written, printed])?;
-    Ok(match report.cut_short.as_deref() {
+    Ok(match report.cut_short {
         None => Exit::Done,
-        Some("interrupted") => Exit::Interrupted,
+        Some(StopReason::Interrupted) => Exit::Interrupted,
         Some(_) => Exit::Partial,
     })
 }
@@ -304,7 +317,7 @@ fn screen(report: &Report, document: &ResultDocument, console: &Console) -> Stri
         let line = format!("Cannot tell (--json says why): {}", names.join("; "));
         text.push_str(&console.paragraph(&line, "  "));
     }
-    if let Some(why) = &report.cut_short {
+    if let Some(why) = report.cut_short.as_ref().map(cut_short) {
         text.push_str(&console.paragraph(&format!("Ended early: {why}"), ""));
     }
     text

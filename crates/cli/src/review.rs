@@ -273,8 +273,8 @@ fn review_real(
     let mut keeper = place.begin(asked)?;
     let said = std::mem::take(&mut real.warnings)
         .into_iter()
-        .map(|text| ("warning", text))
-        .chain(real.remarks.drain(..).map(|text| ("info", text)))
+        .map(Notice::warning)
+        .chain(real.remarks.drain(..).map(Notice::info))
         .collect::<Vec<_>>();
     if let Some(earlier) = keeper.interrupted() {
         real.target.set_clock(earlier.end());
@@ -284,10 +284,7 @@ fn review_real(
         let stop = || interrupt.asked();
         let mut document = review_target(real.target, info, environment, &options, watch, &stop)?;
         document.environment.extend(real.panel.since_then());
-        document.notices.extend(
-            said.into_iter()
-                .map(|(level, text)| Notice::new(level, text)),
-        );
+        document.notices.extend(said);
         Ok(document)
     };
     let watch = Watch::in_place(keeper);
@@ -322,9 +319,7 @@ fn review_in(
         let mut document = review_folder(opened.target, info, around, &options, watch, &stop)?;
         document.environment.extend(opened.panel.since_then());
         let warnings = opened.warnings.into_iter();
-        document
-            .notices
-            .extend(warnings.map(|text| Notice::new("warning", text)));
+        document.notices.extend(warnings.map(Notice::warning));
         Ok(document)
     };
     let watch = Watch::in_place(keeper);

@@ -39,7 +39,7 @@ impl Asked {
     pub fn on(self, target: &TargetInfo) -> Asked {
         let profile = target.profile_sha256.clone().unwrap_or_default();
         self.and("target", &target.name)
-            .and("kind of target", &target.kind)
+            .and("kind of target", target.kind.as_str())
             .and("model", &target.model)
             .and("profile", profile)
     }
@@ -221,7 +221,7 @@ impl Earlier {
             "the measurement was interrupted after the step \"{}\" and went on from there{ago}; times on the axis do not count the interruption, and the device may have rested, cooled down or lost power meanwhile",
             last.map_or("", |step| step.title.as_str())
         );
-        self.document.notices.push(Notice::new("warning", text));
+        self.document.notices.push(Notice::warning(text));
     }
 
     /// Where the clock of a target in real time goes on.

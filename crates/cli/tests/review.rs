@@ -2,7 +2,7 @@
 //! interrupted, and when it cannot write.
 
 use crate::support::{Folder, Ran, signals};
-use nandscope_result::json;
+use nandscope_result::{StopReason, json};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -84,7 +84,7 @@ fn ctrl_c_in_the_middle_keeps_what_is_done_and_says_so() {
     let document = json::read(&folder.0.join("out/result.json")).unwrap();
     assert!(!document.complete);
     let last = document.steps.last().unwrap();
-    assert!(last.incomplete.as_deref().unwrap().contains("interrupted"));
+    assert_eq!(last.incomplete, Some(StopReason::Interrupted));
     assert!(folder.read("out/report.html").contains(&last.title));
 }
 

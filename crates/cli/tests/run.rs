@@ -1,7 +1,7 @@
 //! Runs of the binary that go well: what they print, what they keep, and that they repeat.
 
 use crate::support::{Folder, TINY, tiny};
-use nandscope_result::json;
+use nandscope_result::{EventKind, json};
 
 const JOB: &str = "\
 [global]
@@ -166,8 +166,9 @@ fn a_device_that_wears_out_ends_the_job_and_keeps_the_result() {
     assert!(!document.complete);
     let step = &document.steps[0];
     assert!(step.jobs[0].directions[0].operations > 500);
-    let mark = step.marks.iter().find(|m| m.kind == "end of life").unwrap();
-    assert!(mark.t_s > step.start_s && mark.t_s <= step.end_s);
+    let mut events = step.events.iter();
+    let end = events.find(|e| e.kind == EventKind::EndOfLife).unwrap();
+    assert!(end.t_s > step.start_s && end.t_s <= step.end_s);
     let looked = folder.run(&["inspect", "sim:saved:worn.dev"]);
     looked.succeeds();
     let read_only = looked.out.lines().find(|l| l.contains("read-only"));

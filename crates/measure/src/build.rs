@@ -1,13 +1,15 @@
 //! Makes the parts of the result document from what a run gives back.
 //!
-//! Names and units of series and counters are fixed here and nowhere else.
+//! The units of series and counters are decided here.
 
 use crate::recorder::{Direction, DirectionBin, DirectionRecord, Sample, Timeline};
 use crate::runner::{GroupOutcome, GroupRun};
 use crate::target::Reading;
-use crate::{cached, marks};
+use crate::{cached, events};
 use nandscope_device::Counters;
-use nandscope_result::{DirectionResult, JobResult, Notice, ResultDocument, Series, StepResult};
+use nandscope_result::{
+    DirectionResult, JobResult, Notice, ResultDocument, Series, StepResult, counter, series,
+};
 use nandscope_units::number::round_significant;
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::job::DEFAULT_PERCENTILES;
@@ -77,10 +79,10 @@ pub fn step_result(outcome: &GroupOutcome, meta: StepMeta, jobs: &[JobMeta]) -> 
         end_s: outcome.end.as_secs_f64(),
         incomplete: outcome.ending.incomplete(),
         jobs: jobs.collect(),
-        series: series(&outcome.timeline),
+        series: all_series(&outcome.timeline),
         curves: Vec::new(),
         counters: counters(&outcome.first_reading, &outcome.last_reading),
-        marks: marks::end_of_life(outcome).into_iter().collect(),
+        events: events::end_of_life(outcome).into_iter().collect(),
         ..StepResult::default()
     }
 }
@@ -116,7 +118,7 @@ fn direction_result(
     percentiles: &[f64],
 ) -> DirectionResult {
     DirectionResult {
-        kind: direction.name().to_string(),
+        kind: direction.operation(),
         operations: record.operations,
         bytes: record.bytes.0,
         bandwidth_bytes_per_s: per_second(record.bytes.0 as f64, runtime),
@@ -126,13 +128,13 @@ fn direction_result(
     }
 }
 
-/// Adds a finished run to a document: the step with the marks in its course, its notices (marked
+/// Adds a finished run to a document: the step with its events, its notices (marked
 /// with the step) and whether its numbers are those of a cache, and whether the document is still
 /// complete.
 pub fn add_step(document: &mut ResultDocument, mut step: StepResult, notices: &[Notice]) {
-    let found = marks::of_step(&step);
-    step.marks.extend(found);
-    step.marks.sort_by(|a, b| a.t_s.total_cmp(&b.t_s));
+    let found = events::of_step(&step);
+    step.events.extend(found);
+    step.events.sort_by(|a, b| a.t_s.total_cmp(&b.t_s));
     let cached = cached::notices(&step, document.target.link_bytes_per_s);
     document
         .notices
@@ -156,7 +158,7 @@ fn per_second(amount: f64, time: Nanos) -> f64 {
 /// All series of a time line: bandwidth, IOPS, mean and largest latency of each kind of operation
 /// that occurred, then the instruments that were there. Bandwidth and IOPS have a value in every
 /// interval; a latency has none where nothing was completed, and such series are irregular.
-pub fn series(timeline: &Timeline) -> Vec<Series> {
+pub fn all_series(timeline: &Timeline) -> Vec<Series> {
     let mut all = Vec::new();
     for direction in Direction::ALL {
         if timeline
@@ -172,7 +174,7 @@ pub fn series(timeline: &Timeline) -> Vec<Series> {
 }
 
 fn direction_series(timeline: &Timeline, direction: Direction, all: &mut Vec<Series>) {
-    let name = direction.name();
+    let operation = direction.operation();
     let mut add = |what: &str, unit: &str, value: &dyn Fn(&DirectionBin, Nanos) -> Option<f64>| {
         let mut from = timeline.origin();
         let points = timeline.bins().iter().enumerate().map(|(i, bin)| {
@@ -181,24 +183,24 @@ fn direction_series(timeline: &Timeline, direction: Direction, all: &mut Vec<Ser
             from = end;
             (end, value(bin.direction(direction), length))
         });
-        let mut series = collect(&format!("{name} {what}"), unit, timeline, points);
+        let mut series = collect(&series::of(&operation, what), unit, timeline, points);
         if unit == "MB/s" || unit == "IOPS" {
             settle_tail(&mut series, timeline);
         }
         all.push(series);
     };
     if direction != Direction::Flush {
-        add("bandwidth", "MB/s", &|bin, length| {
+        add(series::BANDWIDTH, "MB/s", &|bin, length| {
             Some(per_second(bin.bytes as f64 / 1e6, length))
         });
     }
-    add("IOPS", "IOPS", &|bin, length| {
+    add(series::IOPS, "IOPS", &|bin, length| {
         Some(per_second(bin.operations as f64, length))
     });
-    add("latency", "µs", &|bin, _| {
+    add(series::LATENCY, "µs", &|bin, _| {
         (bin.operations > 0).then(|| bin.latency_sum_ns as f64 / bin.operations as f64 / 1e3)
     });
-    add("latency max", "µs", &|bin, _| {
+    add(series::LATENCY_MAX, "µs", &|bin, _| {
         (bin.operations > 0).then(|| bin.latency_max_ns as f64 / 1e3)
     });
 }
@@ -207,25 +209,27 @@ fn direction_series(timeline: &Timeline, direction: Direction, all: &mut Vec<Ser
 type Instrument = fn(&Sample, &Sample) -> Option<f64>;
 
 const INSTRUMENTS: [(&str, &str, Instrument); 7] = [
-    ("power", "W", |a, b| {
+    (series::POWER, "W", |a, b| {
         let joules = b.reading.energy_j? - a.reading.energy_j?;
         Some(per_second(joules, b.at.saturating_sub(a.at)))
     }),
-    ("host power", "W", |a, b| {
+    (series::HOST_POWER, "W", |a, b| {
         let joules = b.reading.host_energy_j? - a.reading.host_energy_j?;
         Some(per_second(joules, b.at.saturating_sub(a.at)))
     }),
-    ("device temperature", "°C", |_, b| {
+    (series::DEVICE_TEMPERATURE, "°C", |_, b| {
         b.reading.device_temperature_c
     }),
-    ("surface temperature", "°C", |_, b| {
+    (series::SURFACE_TEMPERATURE, "°C", |_, b| {
         b.reading.surface_temperature_c
     }),
-    ("throttle", "%", |_, b| Some(b.reading.throttle? * 100.0)),
-    ("SLC cache used", "GB", |_, b| {
+    (series::THROTTLE, "%", |_, b| {
+        Some(b.reading.throttle? * 100.0)
+    }),
+    (series::SLC_CACHE_USED, "GB", |_, b| {
         Some(b.reading.slc_used?.as_gb())
     }),
-    ("write amplification", "×", |a, b| {
+    (series::WRITE_AMPLIFICATION, "×", |a, b| {
         let (a, b) = (a.reading.counters?, b.reading.counters?);
         write_amplification(&a, &b)
     }),
@@ -318,17 +322,17 @@ fn write_amplification(a: &Counters, b: &Counters) -> Option<f64> {
 pub fn counters(first: &Reading, last: &Reading) -> BTreeMap<String, f64> {
     let mut all = BTreeMap::new();
     if let (Some(a), Some(b)) = (first.energy_j, last.energy_j) {
-        all.insert("energy_j".to_string(), b - a);
+        all.insert(counter::ENERGY.to_string(), b - a);
     }
     if let (Some(a), Some(b)) = (first.host_energy_j, last.host_energy_j) {
-        all.insert("host_energy_j".to_string(), b - a);
+        all.insert(counter::HOST_ENERGY.to_string(), b - a);
     }
     if let (Some(a), Some(b)) = (first.transferred, last.transferred) {
         let mut put = |name: &str, a: Bytes, b: Bytes| {
             all.insert(name.to_string(), b.0.saturating_sub(a.0) as f64);
         };
-        put("device_read_bytes", a.read, b.read);
-        put("device_written_bytes", a.written, b.written);
+        put(counter::DEVICE_READ, a.read, b.read);
+        put(counter::DEVICE_WRITTEN, a.written, b.written);
     }
     let (Some(a), Some(b)) = (&first.counters, &last.counters) else {
         return all;
@@ -337,7 +341,7 @@ pub fn counters(first: &Reading, last: &Reading) -> BTreeMap<String, f64> {
         all.insert(name.to_string(), after.saturating_sub(before) as f64);
     }
     if let Some(factor) = write_amplification(a, b) {
-        all.insert("write_amplification".to_string(), factor);
+        all.insert(counter::WRITE_AMPLIFICATION.to_string(), factor);
     }
     all
 }
@@ -366,10 +370,10 @@ fn counted(counters: &Counters) -> [(&'static str, u64); 14] {
         free: _,
     } = *counters;
     [
-        ("host_read_bytes", host_read.0),
-        ("host_written_bytes", host_written.0),
-        ("host_discarded_bytes", host_discarded.0),
-        ("flash_programmed_bytes", flash_programmed.0),
+        (counter::HOST_READ, host_read.0),
+        (counter::HOST_WRITTEN, host_written.0),
+        (counter::HOST_DISCARDED, host_discarded.0),
+        (counter::FLASH_PROGRAMMED, flash_programmed.0),
         ("collected_bytes", collected.0),
         ("folded_bytes", folded.0),
         ("refreshed_bytes", refreshed.0),

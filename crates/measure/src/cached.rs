@@ -1,7 +1,7 @@
 //! Whether a measurement reached the device at all. What is faster than the link, or was never
 //! transferred from or to the device as the kernel counts it, came from a cache.
 
-use nandscope_result::{Notice, StepResult};
+use nandscope_result::{Notice, Operation, StepResult, counter};
 
 /// Less than this says nothing, bytes.
 const LEAST: u64 = 1 << 20;
@@ -13,7 +13,10 @@ const REACHED: f64 = 0.9;
 /// the device can carry.
 pub fn notices(step: &StepResult, link_bytes_per_s: Option<f64>) -> Vec<Notice> {
     let mut texts = Vec::new();
-    for (kind, verb) in [("read", "read"), ("write", "written")] {
+    for (kind, verb, counter) in [
+        (Operation::Read, "read", counter::DEVICE_READ),
+        (Operation::Write, "written", counter::DEVICE_WRITTEN),
+    ] {
         let directions = || {
             let all = step.jobs.iter().flat_map(|j| &j.directions);
             all.filter(|d| d.kind == kind)
@@ -22,7 +25,7 @@ pub fn notices(step: &StepResult, link_bytes_per_s: Option<f64>) -> Vec<Notice> 
         if moved < LEAST {
             continue;
         }
-        if let Some(seen) = step.counters.get(&format!("device_{verb}_bytes"))
+        if let Some(seen) = step.counters.get(counter)
             && *seen < REACHED * moved as f64
         {
             texts.push(format!(
@@ -43,8 +46,7 @@ pub fn notices(step: &StepResult, link_bytes_per_s: Option<f64>) -> Vec<Notice> 
             ));
         }
     }
-    let warn = |text| Notice::new("warning", text);
-    texts.into_iter().map(warn).collect()
+    texts.into_iter().map(Notice::warning).collect()
 }
 
 #[cfg(test)]
@@ -56,7 +58,7 @@ mod tests {
         StepResult {
             jobs: vec![JobResult {
                 directions: vec![DirectionResult {
-                    kind: kind.to_string(),
+                    kind: kind.into(),
                     bytes,
                     bandwidth_bytes_per_s: bandwidth,
                     ..DirectionResult::default()

@@ -9,7 +9,8 @@
 use hdrhistogram::Histogram;
 use nandscope_result::histogram;
 use nandscope_result::{
-    DirectionResult, JobResult, Latency, Notice, ResultDocument, StepResult, TargetInfo, WallClock,
+    DirectionResult, JobResult, Latency, Notice, Operation, ResultDocument, StepResult, StopReason,
+    TargetInfo, TargetKind, WallClock, procedure,
 };
 use nandscope_units::Nanos;
 use serde::Deserialize;
@@ -57,8 +58,24 @@ struct Job {
     elapsed: f64,
     #[serde(rename = "job options", default)]
     options: BTreeMap<String, Value>,
-    #[serde(flatten)]
-    rest: BTreeMap<String, Value>,
+    read: Option<Value>,
+    write: Option<Value>,
+    trim: Option<Value>,
+    mixed: Option<Value>,
+    sync: Option<Value>,
+}
+
+impl Job {
+    /// fio's name of each direction, its operation, and what fio wrote about it.
+    fn directions(&self) -> [(&'static str, Operation, Option<&Value>); 5] {
+        [
+            ("read", Operation::Read, self.read.as_ref()),
+            ("write", Operation::Write, self.write.as_ref()),
+            ("trim", Operation::Trim, self.trim.as_ref()),
+            ("mixed", Operation::Mixed, self.mixed.as_ref()),
+            ("sync", Operation::Flush, self.sync.as_ref()),
+        ]
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -84,15 +101,6 @@ struct Times {
     percentile: BTreeMap<String, u64>,
     bins: BTreeMap<String, u64>,
 }
-
-/// fio's name of a direction, and ours.
-const DIRECTIONS: [(&str, &str); 5] = [
-    ("read", "read"),
-    ("write", "write"),
-    ("trim", "trim"),
-    ("mixed", "mixed"),
-    ("sync", "flush"),
-];
 
 /// Whether a text looks like fio's JSON output: its version is the first thing in it.
 pub fn recognised(text: &str) -> bool {
@@ -144,7 +152,10 @@ fn add(step: &mut StepResult, job: JobResult) {
     }
     step.title.push_str(&job.name);
     if let Some(reason) = job.errors.keys().next() {
-        step.incomplete = Some(format!("job `{}` ended with {reason}", job.name));
+        step.incomplete = Some(StopReason::Failed(format!(
+            "job `{}` ended with {reason}",
+            job.name
+        )));
     }
     step.jobs.push(job);
 }
@@ -181,11 +192,8 @@ fn document(
         },
         complete: steps.iter().all(|s| s.incomplete.is_none()),
         steps,
-        notices: sources
-            .iter()
-            .map(|text| Notice::new("info", *text))
-            .collect(),
-        ..ResultDocument::begin("fio", title, 0, target)
+        notices: sources.iter().map(|text| Notice::info(*text)).collect(),
+        ..ResultDocument::begin(procedure::FIO, title, 0, target)
     }
 }
 
@@ -201,14 +209,14 @@ fn target(output: &Output) -> TargetInfo {
         _ => names.into_iter().collect::<Vec<_>>().join(", "),
     };
     let kind = if name.starts_with("/dev/") {
-        "block device"
+        TargetKind::BlockDevice
     } else {
-        "file"
+        TargetKind::File
     };
     TargetInfo {
         model: name.clone(),
         name,
-        kind: kind.to_string(),
+        kind,
         ..TargetInfo::default()
     }
 }
@@ -240,8 +248,8 @@ fn job_result(
         options,
         ..JobResult::default()
     };
-    for (theirs, ours) in DIRECTIONS {
-        let Some(value) = job.rest.get(theirs) else {
+    for (theirs, ours, value) in job.directions() {
+        let Some(value) = value else {
             continue;
         };
         let direction = Direction::deserialize(value)
@@ -275,7 +283,7 @@ fn job_result(
     for d in result
         .directions
         .iter_mut()
-        .filter(|d| d.kind == "flush" && runtime > 0.0)
+        .filter(|d| d.kind == Operation::Flush && runtime > 0.0)
     {
         d.iops = d.operations as f64 / runtime;
     }
@@ -286,7 +294,7 @@ fn job_result(
 }
 
 fn direction_result(
-    kind: &str,
+    kind: Operation,
     direction: &Direction,
     sources: &mut BTreeSet<&'static str>,
 ) -> DirectionResult {
@@ -296,7 +304,7 @@ fn direction_result(
     } else {
         &direction.clat_ns
     };
-    if kind != "flush" {
+    if kind != Operation::Flush {
         sources.insert(if total {
             "Latencies are fio's total latencies, from its submission of an operation to the completion."
         } else {
@@ -304,7 +312,7 @@ fn direction_result(
         });
     }
     DirectionResult {
-        kind: kind.to_string(),
+        kind,
         operations: direction.total_ios,
         bytes: direction.io_bytes,
         bandwidth_bytes_per_s: direction.bw_bytes,

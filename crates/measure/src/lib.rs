@@ -2,7 +2,7 @@
 //!
 //! [`runner`] drives threads of operations through a [`target`]: a simulated device in virtual time ([`sim`]), a
 //! real one on Linux (`real`). [`recorder`] collects latencies and counts per
-//! interval, [`build`] makes the parts of a result document from them, and [`marks`] finds notable moments. [`fio_output`]
+//! interval, [`build`] makes the parts of a result document from them, and [`events`] finds notable moments. [`fio_output`]
 //! converts fio's JSON output; [`steps`] keeps finished steps while others run.
 //!
 //! This crate makes no charts and draws no conclusions.
@@ -10,8 +10,8 @@
 pub mod build;
 pub mod cached;
 pub mod distribution;
+pub mod events;
 pub mod fio_output;
-pub mod marks;
 #[cfg(target_os = "linux")]
 pub mod real;
 pub mod recorder;

@@ -1,7 +1,7 @@
 //! What a job did, as text for a terminal of 80 columns: fio's own layout, so that who reads fio
 //! reads this. No colour; the report crate makes better tables.
 
-use nandscope_result::{DirectionResult, JobResult, Latency, StepResult};
+use nandscope_result::{DirectionResult, JobResult, Latency, Operation, StepResult};
 use std::fmt::Write as _;
 
 /// Widest line.
@@ -19,9 +19,9 @@ pub fn step_summary(step: &StepResult) -> String {
     for job in &step.jobs {
         text.push_str(&job_summary(job));
     }
-    for mark in &step.marks {
-        let at = mark.t_s - step.start_s;
-        line(&mut text, &format!("  at {at:.1} s: {}", mark.text));
+    for event in &step.events {
+        let at = event.t_s - step.start_s;
+        line(&mut text, &format!("  at {at:.1} s: {}", event.text));
     }
     text
 }
@@ -46,7 +46,7 @@ pub fn job_summary(job: &JobResult) -> String {
 fn direction_summary(text: &mut String, job: &JobResult, d: &DirectionResult) {
     let milliseconds = (job.runtime_s * 1e3 + 0.5) as u64;
     let iops = count(d.iops);
-    if d.kind == "flush" {
+    if d.kind == Operation::Flush {
         line(
             text,
             &format!("  flush: IOPS={iops} ({} operations)", d.operations),
@@ -261,7 +261,7 @@ rand: err=0
         };
         let step = StepResult {
             title: "A step with a long title that goes on ".repeat(5),
-            incomplete: Some("thread 0 stopped at its first error: ".repeat(4)),
+            incomplete: Some("thread 0 stopped at its first error: ".repeat(4).into()),
             jobs: vec![JobResult {
                 name: "j".into(),
                 directions: vec![DirectionResult {

@@ -10,7 +10,7 @@ use crate::view::notice;
 use crate::view::published::{self, Placed};
 use crate::view::story::{self, MODES, Paragraph};
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, TableComponent, presets};
-use nandscope_result::throughput_profile;
+use nandscope_result::{Operation, series, throughput_profile};
 use nandscope_result::{ResultDocument, Series, StepResult};
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -303,11 +303,13 @@ fn courses(out: &mut String, document: &ResultDocument, options: &Options, width
         .steps
         .iter()
         .flat_map(|step| step.series.iter().map(move |s| (step, s)))
-        .filter(|(_, s)| s.name.ends_with("bandwidth") && s.v.len() >= 8)
+        .filter(|(_, s)| s.name.ends_with(series::BANDWIDTH) && s.v.len() >= 8)
         .collect();
     let key = |(step, series): &(&StepResult, &Series)| {
         let (half, fall) = fall(step);
-        let write = f64::from(u8::from(series.name == "write bandwidth"));
+        let write = f64::from(u8::from(
+            series.name == series::of(&Operation::Write, series::BANDWIDTH),
+        ));
         [write * half, write * fall, length(step)]
     };
     all.sort_by(|a, b| {

@@ -79,14 +79,10 @@ fn hostile() -> ResultDocument {
     document.generator = bad();
     document.environment.insert(bad(), bad());
     let target = &mut document.target;
-    for text in [
-        &mut target.name,
-        &mut target.kind,
-        &mut target.model,
-        &mut target.description,
-    ] {
+    for text in [&mut target.name, &mut target.model, &mut target.description] {
         *text = bad();
     }
+    target.kind = bad().into();
     target.profile_sha256 = Some(bad());
     target.sources = vec![bad()];
     target.parameters.push(Parameter {
@@ -98,7 +94,7 @@ fn hostile() -> ResultDocument {
     target.modes[0].name = bad();
     target.modes[0].path = vec![bad()];
     document.notices.push(Notice {
-        level: bad(),
+        level: bad().into(),
         text: bad(),
         step: Some(document.steps[0].id.clone()),
     });
@@ -108,7 +104,7 @@ fn hostile() -> ResultDocument {
         }
         step.id.push_str(HOSTILE);
         step.mode = Some(bad());
-        step.incomplete = Some(bad());
+        step.incomplete = Some(bad().into());
         step.counters.insert(bad(), 1.0);
         for series in &mut step.series {
             series.name.push_str(HOSTILE);
@@ -118,7 +114,7 @@ fn hostile() -> ResultDocument {
             job.name = bad();
             job.options.insert(bad(), bad());
             job.errors.insert(bad(), 3);
-            job.directions[0].kind = bad();
+            job.directions[0].kind = bad().into();
         }
         for figure in &mut step.figures {
             hostile_figure(figure);
@@ -133,9 +129,10 @@ fn hostile_figure(figure: &mut Figure) {
         text.push_str(HOSTILE);
     }
     if let Some(p) = &mut figure.published {
-        for text in [&mut p.fact, &mut p.op, &mut p.why, &mut p.source] {
+        for text in [&mut p.fact, &mut p.why, &mut p.source] {
             text.push_str(HOSTILE);
         }
+        p.op = HOSTILE.into();
     }
 }
 

@@ -1,6 +1,6 @@
 //! The whole document: what was run, on what, with which seed, and how the steps ended.
 
-use crate::{Figure, StepResult};
+use crate::{Figure, Level, StepResult, TargetKind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -46,6 +46,12 @@ pub struct ResultDocument {
 }
 
 impl ResultDocument {
+    /// All figures: those of the steps, then those of the document.
+    pub fn all_figures(&self) -> impl Iterator<Item = &Figure> {
+        let of_steps = self.steps.iter().flat_map(|s| &s.figures);
+        of_steps.chain(&self.figures)
+    }
+
     /// A document of this build in which nothing was measured yet, complete as long as nothing fails.
     pub fn begin(procedure: &str, title: String, seed: u64, target: TargetInfo) -> Self {
         ResultDocument {
@@ -73,7 +79,7 @@ pub struct TargetInfo {
     /// As given on the command line, such as `sim:sm2708-250gb`.
     pub name: String,
     /// `simulated`, `block device`, `file`, `directory`.
-    pub kind: String,
+    pub kind: TargetKind,
     /// Model name.
     pub model: String,
     /// Addressable bytes.
@@ -96,6 +102,13 @@ pub struct TargetInfo {
     /// Ways to attach the device that the procedure went through, such as `SD Express` and `UHS-I`.
     #[serde(default)]
     pub modes: Vec<ModeInfo>,
+}
+
+impl TargetInfo {
+    /// Whether the device is simulated.
+    pub fn is_simulated(&self) -> bool {
+        self.kind == TargetKind::Simulated
+    }
 }
 
 /// One way in which the device was attached.
@@ -140,7 +153,7 @@ pub struct WallClock {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Notice {
     /// `info`, `warning` or `error`.
-    pub level: String,
+    pub level: Level,
     /// What is the matter, and what to do.
     pub text: String,
     /// Step concerned, where it is one.
@@ -149,12 +162,27 @@ pub struct Notice {
 }
 
 impl Notice {
-    /// A remark on the document as a whole; `level` is `info`, `warning` or `error`.
-    pub fn new(level: &str, text: impl Into<String>) -> Self {
+    /// Notice about the document as a whole.
+    pub fn new(level: Level, text: impl Into<String>) -> Self {
         Notice {
-            level: level.to_string(),
+            level,
             text: text.into(),
             step: None,
         }
+    }
+
+    /// Notice for information.
+    pub fn info(text: impl Into<String>) -> Self {
+        Notice::new(Level::Info, text)
+    }
+
+    /// Warning.
+    pub fn warning(text: impl Into<String>) -> Self {
+        Notice::new(Level::Warning, text)
+    }
+
+    /// Error.
+    pub fn error(text: impl Into<String>) -> Self {
+        Notice::new(Level::Error, text)
     }
 }

@@ -1,5 +1,6 @@
 //! Single numbers, and what was published about them.
 
+use crate::{Relation, ToleranceKind};
 use serde::{Deserialize, Serialize};
 
 /// A number that a reader looks for, with its unit.
@@ -28,6 +29,14 @@ pub struct Figure {
     pub published: Option<Published>,
 }
 
+impl Figure {
+    /// Whether this is the figure `id` of some mode.
+    pub fn has_id(&self, id: &str) -> bool {
+        let mode = self.id.strip_suffix(id);
+        mode.is_some_and(|mode| mode.ends_with('.'))
+    }
+}
+
 /// A published measurement of the real device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -37,11 +46,11 @@ pub struct Published {
     /// Value as published.
     pub value: f64,
     /// How the value is to be read: `=`, `~`, `<`, `<=`, `>`, `range`.
-    pub op: String,
+    pub op: Relation,
     /// Allowed difference, as a share of the published value or in the unit (see `tolerance_kind`).
     pub tolerance: f64,
     /// `relative` or `absolute`.
-    pub tolerance_kind: String,
+    pub tolerance_kind: ToleranceKind,
     /// Whether the value lies within the tolerance.
     pub met: bool,
     /// Where it is not met: why, as far as known.

@@ -7,13 +7,22 @@
 //! fields that they do not know. A newer version is refused by name. The JSON schema in
 //! `docs/result.schema.json` is generated from these types.
 //!
-//! [`json`] reads and writes documents, [`histogram`] has the text form of latencies, [`throughput_profile`]
+//! Words that decide something are enumerations ([`Operation`], [`Level`], …); identifiers are constants in
+//! [`series`], [`counter`], [`figure_id`] and [`procedure`]. [`json`] reads and writes documents, [`histogram`] has the text form of latencies, [`throughput_profile`]
 //! finds the write cliff of a time line.
 
+#[macro_use]
+mod open_enum;
+
+pub mod counter;
 mod document;
 mod figure;
+pub mod figure_id;
 pub mod histogram;
 pub mod json;
+mod kind;
+pub mod procedure;
+pub mod series;
 mod step;
 pub mod throughput_profile;
 
@@ -21,7 +30,8 @@ pub use document::{
     FORMAT, FORMAT_VERSION, ModeInfo, Notice, Parameter, ResultDocument, TargetInfo, WallClock,
 };
 pub use figure::{Figure, Published};
+pub use kind::{EventKind, Level, Operation, Relation, StopReason, TargetKind, ToleranceKind};
 pub use step::{
-    ADDRESS_UNIT, Conclusion, Curve, DataColumn, DataRow, DataTable, DirectionResult, JobResult,
-    Latency, Mark, Series, StepResult,
+    ADDRESS_UNIT, Conclusion, Curve, DataColumn, DataRow, DataTable, DirectionResult, Event,
+    JobResult, Latency, Series, StepResult,
 };

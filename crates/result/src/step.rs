@@ -1,6 +1,6 @@
 //! One step: its jobs, time lines, curves, tables and conclusions.
 
-use crate::Figure;
+use crate::{EventKind, Figure, Operation, StopReason};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub struct StepResult {
     pub end_s: f64,
     /// Why the step did not run to its end (an interruption, an error), where it did not.
     #[serde(default)]
-    pub incomplete: Option<String>,
+    pub incomplete: Option<StopReason>,
     /// The jobs that ran in this step, in order.
     #[serde(default)]
     pub jobs: Vec<JobResult>,
@@ -48,17 +48,31 @@ pub struct StepResult {
     /// Answers that follow from the step, each with its evidence.
     #[serde(default)]
     pub conclusions: Vec<Conclusion>,
-    /// What stands out in the course of the step, in the order of time.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub marks: Vec<Mark>,
+    /// Notable moments of the step, in the order of time.
+    #[serde(rename = "marks", default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<Event>,
 }
 
-/// A place in the course of a step.
+impl StepResult {
+    /// The series of that name.
+    pub fn find_series(&self, name: &str) -> Option<&Series> {
+        self.series.iter().find(|s| s.name == name)
+    }
+
+    /// Bytes that the jobs of the step read and wrote.
+    pub fn bytes_read_and_written(&self) -> u64 {
+        let directions = self.jobs.iter().flat_map(|j| &j.directions);
+        let moved = directions.filter(|d| matches!(d.kind, Operation::Read | Operation::Write));
+        moved.map(|d| d.bytes).sum()
+    }
+}
+
+/// A notable moment of a step.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Mark {
+pub struct Event {
     /// `cache exhausted`, `steady state`, `throttling`, `slower while hot`, `end of life`.
-    pub kind: String,
+    pub kind: EventKind,
     /// Where it begins, seconds on the target's clock.
     pub t_s: f64,
     /// Where it ends, where it does within the step.
@@ -151,7 +165,7 @@ pub struct JobResult {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DirectionResult {
     /// `read`, `write`, `trim` or `flush`.
-    pub kind: String,
+    pub kind: Operation,
     /// Operations completed.
     pub operations: u64,
     /// Bytes moved.

@@ -1,7 +1,7 @@
 //! How a long write went: fast at first, slow for good, and how much was written before the
 //! change. It reads one series of a step; it does not know why a device slows down.
 
-use crate::{Series, StepResult};
+use crate::{Operation, Series, StepResult, series};
 
 /// A step shorter than this says nothing of what lasts, seconds.
 const SHORTEST_S: f64 = 20.0;
@@ -43,9 +43,8 @@ pub fn of_step(step: &StepResult) -> Option<ThroughputProfile> {
 
 /// The series of the speed of writing, MB/s.
 pub fn write_series(step: &StepResult) -> Option<&Series> {
-    step.series
-        .iter()
-        .find(|s| s.name == "write bandwidth" && s.unit == "MB/s")
+    let name = series::of(&Operation::Write, series::BANDWIDTH);
+    step.find_series(&name).filter(|s| s.unit == "MB/s")
 }
 
 /// The same from the series itself.

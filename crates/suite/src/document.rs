@@ -40,7 +40,7 @@ pub(crate) fn empty(
     shortened: &str,
 ) -> ResultDocument {
     let notices = if options.quick && !shortened.is_empty() {
-        vec![Notice::new("warning", shortened)]
+        vec![Notice::warning(shortened)]
     } else {
         Vec::new()
     };
@@ -52,7 +52,5 @@ pub(crate) fn empty(
 
 /// The value of the figure of that identifier, wherever in the document it stands.
 pub(crate) fn value(document: &ResultDocument, id: &str) -> Option<f64> {
-    let steps = document.steps.iter().flat_map(|s| &s.figures);
-    let mut figures = steps.chain(&document.figures);
-    figures.find(|f| f.id == id).map(|f| f.value)
+    document.all_figures().find(|f| f.id == id).map(|f| f.value)
 }

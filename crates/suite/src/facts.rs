@@ -5,7 +5,7 @@
 
 use crate::procedures::Procedure;
 use crate::session::SuiteError;
-use nandscope_result::{Figure, Published, ResultDocument};
+use nandscope_result::{Figure, Published, Relation, ResultDocument, ToleranceKind};
 use nandscope_units::number::significant;
 use serde::Deserialize;
 use std::fmt::Write;
@@ -32,7 +32,7 @@ struct Fact {
     source: String,
     quantity: String,
     value: toml::Value,
-    op: String,
+    op: Relation,
 }
 
 #[derive(Debug, Deserialize)]
@@ -56,14 +56,14 @@ struct Check {
     #[serde(default = "one")]
     scale: f64,
     tolerance: f64,
-    #[serde(default = "relative")]
-    kind: String,
+    #[serde(default)]
+    kind: ToleranceKind,
     /// What the fact says in numbers, where it is words.
     #[serde(default)]
     value: Option<f64>,
     /// How that is to be read; as the fact itself where left out.
     #[serde(default)]
-    op: Option<String>,
+    op: Option<Relation>,
     /// Where the figure is known to miss the fact: why.
     #[serde(default)]
     why: String,
@@ -75,10 +75,6 @@ fn card() -> String {
 
 fn one() -> f64 {
     1.0
-}
-
-fn relative() -> String {
-    "relative".to_string()
 }
 
 /// Devices of the library for which there are checks, each with the procedures that measure them,
@@ -173,7 +169,10 @@ fn number(value: &toml::Value) -> Option<f64> {
 
 /// Half the width of a fact that is a range.
 fn half_width(fact: &Fact) -> Option<f64> {
-    let ends = fact.value.as_array().filter(|_| fact.op == "range")?;
+    let ends = fact
+        .value
+        .as_array()
+        .filter(|_| fact.op == Relation::Range)?;
     match ends.as_slice() {
         [low, high] => Some((number(high)? - number(low)?) / 2.0),
         _ => None,
@@ -183,29 +182,33 @@ fn half_width(fact: &Fact) -> Option<f64> {
 fn compare(measured: f64, value: f64, fact: &Fact, check: &Check) -> Published {
     // A range without a tolerance is met within its ends: its middle, give or take.
     let (tolerance, kind, op) = match half_width(fact) {
-        Some(half) if check.tolerance == 0.0 => (half * check.scale, "absolute", "~"),
+        Some(half) if check.tolerance == 0.0 => (
+            half * check.scale,
+            &ToleranceKind::Absolute,
+            &Relation::About,
+        ),
         _ => (
             check.tolerance,
-            check.kind.as_str(),
-            check.op.as_deref().unwrap_or(&fact.op),
+            &check.kind,
+            check.op.as_ref().unwrap_or(&fact.op),
         ),
     };
-    let margin = if kind == "relative" {
+    let margin = if *kind == ToleranceKind::Relative {
         tolerance * value.abs()
     } else {
         tolerance
     };
     let met = match op {
-        "<" | "<=" if check.tolerance == 0.0 => measured <= value,
-        ">" | ">=" if check.tolerance == 0.0 => measured >= value,
+        Relation::Below | Relation::AtMost if check.tolerance == 0.0 => measured <= value,
+        Relation::Above | Relation::AtLeast if check.tolerance == 0.0 => measured >= value,
         _ => (measured - value).abs() <= margin,
     };
     Published {
         fact: fact.id.clone(),
         value,
-        op: op.to_string(),
+        op: op.clone(),
         tolerance,
-        tolerance_kind: kind.to_string(),
+        tolerance_kind: kind.clone(),
         met,
         why: if met {
             String::new()
@@ -235,12 +238,8 @@ impl Row {
 
 /// The figures of a document that stand for published facts, in the order of the document.
 pub fn rows(document: &ResultDocument) -> Vec<Row> {
-    let figures = document
-        .steps
-        .iter()
-        .flat_map(|s| &s.figures)
-        .chain(&document.figures);
-    figures
+    document
+        .all_figures()
         .filter_map(|f| {
             f.published.clone().map(|published| Row {
                 figure: f.clone(),
@@ -262,7 +261,7 @@ pub fn table(rows: &[Row]) -> String {
             .as_deref()
             .map(|m| format!("{m}: "))
             .unwrap_or_default();
-        let op = if p.op == "=" {
+        let op = if p.op == Relation::Equal {
             String::new()
         } else {
             format!("{} ", p.op)
@@ -270,9 +269,9 @@ pub fn table(rows: &[Row]) -> String {
         let error = row
             .error_percent()
             .map_or("–".to_string(), |e| format!("{e:+.1} %"));
-        let tolerance = match (p.tolerance_kind.as_str(), p.tolerance) {
+        let tolerance = match (&p.tolerance_kind, p.tolerance) {
             (_, 0.0) => "as printed".to_string(),
-            ("relative", t) => format!("{:.0} %", t * 100.0),
+            (ToleranceKind::Relative, t) => format!("{:.0} %", t * 100.0),
             (_, t) => format!("± {t} {}", figure.unit),
         };
         let met = if p.met {
@@ -329,7 +328,7 @@ mod tests {
             tolerance,
             kind: kind.into(),
             value: None,
-            op: op.map(str::to_string),
+            op: op.map(Relation::from),
             why: "because".into(),
         }
     }
@@ -365,7 +364,7 @@ mod tests {
         ] {
             let held = compare(measured, value, &words, &check(tolerance, kind, Some(op)));
             assert_eq!(held.met, met, "{measured} {op} {value}");
-            assert_eq!(held.op, op);
+            assert_eq!(held.op.as_str(), op);
             assert_eq!(held.why.is_empty(), met);
         }
     }

@@ -1,8 +1,8 @@
 //! Figures that follow from a whole procedure: power and heat over all of its steps, and what
 //! formatting restored.
 
-use crate::session::figure_id;
-use nandscope_result::{Figure, ResultDocument, Series, StepResult};
+use crate::session::id_in_mode;
+use nandscope_result::{Figure, ResultDocument, StepResult, figure_id, series};
 
 /// Least speed-up by which a format counts as having restored performance.
 const RESTORED: f64 = 1.5;
@@ -18,33 +18,35 @@ pub(crate) fn add(document: &mut ResultDocument, mode: Option<&str>) {
         .collect();
     let mut figures = Vec::new();
     power(&steps, mode, &mut figures);
-    for (series, id, title) in [
+    for (name, id, title) in [
         (
-            "device temperature",
-            "temperature.device.max",
+            series::DEVICE_TEMPERATURE,
+            figure_id::DEVICE_TEMPERATURE_MAX,
             "Highest temperature that the device reports",
         ),
         (
-            "surface temperature",
-            "temperature.surface.max",
+            series::SURFACE_TEMPERATURE,
+            figure_id::SURFACE_TEMPERATURE_MAX,
             "Highest temperature of the surface",
         ),
     ] {
-        let highest = points(&steps, series).map(|(_, v)| v).reduce(f64::max);
+        let highest = points(&steps, name).map(|(_, v)| v).reduce(f64::max);
         figures.extend(highest.map(|v| figure(mode, id, title, "°C", v)));
     }
-    let throttled = points(&steps, "throttle").map(|(_, v)| v).reduce(f64::min);
+    let throttled = points(&steps, series::THROTTLE)
+        .map(|(_, v)| v)
+        .reduce(f64::min);
     figures.extend(throttled.map(|v| {
         figure(
             mode,
-            "throttle.min",
+            figure_id::THROTTLE_MIN,
             "Least share of full speed under thermal throttling",
             "%",
             v,
         )
     }));
     formatting(&steps, mode, &mut figures);
-    let lows = ["fresh", "used"].map(|state| figure_id(mode, &format!("fio.{state}.write.low")));
+    let lows = ["fresh", "used"].map(|state| id_in_mode(mode, &format!("fio.{state}.write.low")));
     let lowest = steps
         .iter()
         .flat_map(|s| &s.figures)
@@ -66,7 +68,7 @@ pub(crate) fn add(document: &mut ResultDocument, mode: Option<&str>) {
 fn power(steps: &[&StepResult], mode: Option<&str>, figures: &mut Vec<Figure>) {
     let (mut energy_j, mut time_s) = (0.0, 0.0);
     let (mut least, mut most) = (f64::INFINITY, f64::NEG_INFINITY);
-    for (length, watts) in points(steps, "power") {
+    for (length, watts) in points(steps, series::POWER) {
         energy_j += watts * length;
         time_s += length;
         if length >= METER_INTERVAL_S {
@@ -75,38 +77,46 @@ fn power(steps: &[&StepResult], mode: Option<&str>, figures: &mut Vec<Figure>) {
         }
     }
     if time_s > 0.0 && most >= least {
-        figures.push(figure(mode, "power.min", "Power, lowest", "W", least));
         figures.push(figure(
             mode,
-            "power.mean",
+            figure_id::POWER_MIN,
+            "Power, lowest",
+            "W",
+            least,
+        ));
+        figures.push(figure(
+            mode,
+            figure_id::POWER_MEAN,
             "Power, mean over the procedure",
             "W",
             energy_j / time_s,
         ));
-        figures.push(figure(mode, "power.peak", "Power, highest", "W", most));
         figures.push(figure(
             mode,
-            "energy",
+            figure_id::POWER_PEAK,
+            "Power, highest",
+            "W",
+            most,
+        ));
+        figures.push(figure(
+            mode,
+            figure_id::ENERGY,
             "Energy over the procedure",
             "kJ",
             energy_j / 1e3,
         ));
-        let jobs = steps.iter().flat_map(|s| &s.jobs);
-        let moved = jobs
-            .flat_map(|j| &j.directions)
-            .filter(|d| d.kind == "read" || d.kind == "write");
-        let bytes: u64 = moved.map(|d| d.bytes).sum();
+        let bytes: u64 = steps.iter().map(|s| s.bytes_read_and_written()).sum();
         if bytes > 0 {
             let title = "Energy per GB read and written, idle times included";
             let value = energy_j / (bytes as f64 / 1e9);
-            figures.push(figure(mode, "energy.per-gb", title, "J/GB", value));
+            figures.push(figure(mode, figure_id::ENERGY_PER_GB, title, "J/GB", value));
         }
     }
 }
 
 fn formatting(steps: &[&StepResult], mode: Option<&str>, figures: &mut Vec<Figure>) {
     let of = |state: &str| {
-        let id = figure_id(mode, &format!("cdm.{state}.seq1m-q8t1.write"));
+        let id = id_in_mode(mode, &format!("cdm.{state}.seq1m-q8t1.write"));
         steps
             .iter()
             .flat_map(|s| &s.figures)
@@ -119,7 +129,7 @@ fn formatting(steps: &[&StepResult], mode: Option<&str>, figures: &mut Vec<Figur
         let gain = refreshed / used;
         figures.push(figure(
             mode,
-            "format.gain",
+            figure_id::FORMAT_GAIN,
             "Sequential write after formatting, against before",
             "×",
             gain,
@@ -127,7 +137,7 @@ fn formatting(steps: &[&StepResult], mode: Option<&str>, figures: &mut Vec<Figur
         let restored = if gain >= RESTORED { 1.0 } else { 0.0 };
         figures.push(figure(
             mode,
-            "format.restores",
+            figure_id::FORMAT_RESTORES,
             "Formatting restores performance (1 yes, 0 no)",
             "",
             restored,
@@ -138,7 +148,7 @@ fn formatting(steps: &[&StepResult], mode: Option<&str>, figures: &mut Vec<Figur
 /// Lengths of the intervals and values of a series over all steps.
 fn points<'a>(steps: &'a [&'a StepResult], name: &'a str) -> impl Iterator<Item = (f64, f64)> + 'a {
     steps.iter().flat_map(move |step| {
-        let series: Option<&Series> = step.series.iter().find(|s| s.name == name);
+        let series = step.find_series(name);
         let mut before = step.start_s;
         series
             .into_iter()
@@ -153,7 +163,7 @@ fn points<'a>(steps: &'a [&'a StepResult], name: &'a str) -> impl Iterator<Item 
 
 fn figure(mode: Option<&str>, id: &str, title: &str, unit: &str, value: f64) -> Figure {
     Figure {
-        id: figure_id(mode, id),
+        id: id_in_mode(mode, id),
         title: title.to_string(),
         mode: mode.map(str::to_string),
         value,

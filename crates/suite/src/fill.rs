@@ -14,7 +14,7 @@ use crate::{facts, figures};
 use nandscope_device::Device;
 use nandscope_measure::sim::SimTarget;
 use nandscope_measure::target::Target;
-use nandscope_result::ResultDocument;
+use nandscope_result::{ResultDocument, throughput_profile};
 use nandscope_units::{Bytes, Nanos};
 
 const SECTION: &str = "Fill";
@@ -109,7 +109,7 @@ fn last_third<T: Target>(session: &mut Session<'_, T>, id: &str, title: &str) {
     let Some(step) = session.current() else {
         return;
     };
-    let Some(series) = step.series.iter().find(|s| s.name == "write bandwidth") else {
+    let Some(series) = throughput_profile::write_series(step) else {
         return;
     };
     if let Some(mb) = mean_of_last(step.start_s, &series.t_s, &series.v, 3.0) {

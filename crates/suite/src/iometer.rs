@@ -8,10 +8,10 @@ use crate::document::{blank, value};
 use crate::in_modes::{Turns, published};
 use crate::jobs::phase;
 use crate::review::{ReviewObserver, ReviewOptions, chosen_modes};
-use crate::session::{Flow, Pick, Session, SuiteError, figure_id};
+use crate::session::{Flow, Pick, Session, SuiteError, id_in_mode};
 use crate::spec::{Mode, SimSpec};
 use nandscope_measure::target::Target;
-use nandscope_result::{Figure, ResultDocument};
+use nandscope_result::{Figure, Operation, ResultDocument};
 
 const SECTION: &str = "Iometer";
 
@@ -80,8 +80,8 @@ fn port<T: Target>(session: &mut Session<'_, T>, quick: bool) -> Result<Flow, Su
     if flow? == Flow::Stop {
         return Ok(Flow::Stop);
     }
-    for direction in ["read", "write"] {
-        if one(session, direction, file_mib, extent.run_s)? == Flow::Stop {
+    for direction in [Operation::Read, Operation::Write] {
+        if one(session, &direction, file_mib, extent.run_s)? == Flow::Stop {
             return Ok(Flow::Stop);
         }
     }
@@ -90,7 +90,7 @@ fn port<T: Target>(session: &mut Session<'_, T>, quick: bool) -> Result<Flow, Su
 
 fn one<T: Target>(
     session: &mut Session<'_, T>,
-    direction: &str,
+    direction: &Operation,
     file_mib: u64,
     run_s: u64,
 ) -> Result<Flow, SuiteError> {
@@ -110,7 +110,7 @@ fn one<T: Target>(
     let result = session
         .current()
         .and_then(|s| s.jobs.last())
-        .and_then(|j| j.directions.iter().find(|d| d.kind == direction));
+        .and_then(|j| j.directions.iter().find(|d| d.kind == *direction));
     if let Some((bandwidth, latency)) =
         result.map(|d| (d.bandwidth_bytes_per_s / 1e6, d.latency.mean_ns / 1e3))
     {
@@ -136,8 +136,8 @@ fn side_by_side(document: &mut ResultDocument, ports: &[&Mode]) {
     };
     let mut added = Vec::new();
     for port in others {
-        for direction in ["read", "write"] {
-            let id = |mode: &Mode| figure_id(Some(&mode.name), &format!("iometer.{direction}"));
+        for direction in [Operation::Read, Operation::Write] {
+            let id = |mode: &Mode| id_in_mode(Some(&mode.name), &format!("iometer.{direction}"));
             let (Some(reference), Some(here)) =
                 (value(document, &id(first)), value(document, &id(port)))
             else {

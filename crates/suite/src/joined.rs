@@ -1,7 +1,7 @@
 //! A step that is measured in parts: how the parts become one course and one sum. Which parts there
 //! are is for the session ([`crate::session`]).
 
-use nandscope_result::{Series, StepResult};
+use nandscope_result::{Series, StepResult, counter};
 
 /// Adds a part to a step: jobs behind jobs, series behind series of the same name.
 pub(crate) fn join(step: &mut StepResult, part: StepResult) {
@@ -9,18 +9,18 @@ pub(crate) fn join(step: &mut StepResult, part: StepResult) {
     step.jobs.extend(part.jobs);
     step.incomplete = part.incomplete;
     for (name, value) in part.counters {
-        if name != "write_amplification" {
+        if name != counter::WRITE_AMPLIFICATION {
             *step.counters.entry(name).or_insert(0.0) += value;
         }
     }
     if let (Some(flash), Some(host)) = (
-        step.counters.get("flash_programmed_bytes"),
-        step.counters.get("host_written_bytes"),
+        step.counters.get(counter::FLASH_PROGRAMMED),
+        step.counters.get(counter::HOST_WRITTEN),
     ) && *host > 0.0
     {
         let factor = flash / host;
         step.counters
-            .insert("write_amplification".to_string(), factor);
+            .insert(counter::WRITE_AMPLIFICATION.to_string(), factor);
     }
     for series in part.series {
         match step.series.iter_mut().find(|s| s.name == series.name) {

@@ -114,7 +114,7 @@ mod tests {
         assert_eq!(document.steps.len(), 1);
         assert_eq!(document.steps[0].incomplete, None);
         let last = document.notices.last().unwrap();
-        assert_eq!(last.level, "error");
+        assert_eq!(last.level, nandscope_result::Level::Error);
         assert_eq!(last.text, "Second: the card is gone");
         assert!(broken_off(false).is_err());
     }

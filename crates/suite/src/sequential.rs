@@ -6,7 +6,7 @@ use crate::jobs::phase;
 use crate::plateaus::{Plateau, plateaus};
 use crate::session::{Flow, Pick, Session, SuiteError};
 use nandscope_measure::target::Target;
-use nandscope_result::{Series, StepResult};
+use nandscope_result::{Operation, Series, series};
 
 /// Time at the start and at the end of the read whose mean is reported.
 const EDGE_S: f64 = 10.0;
@@ -94,13 +94,13 @@ fn read<T: Target>(
 pub(crate) fn write_figures<T: Target>(session: &mut Session<'_, T>, id: &str, title: &str) {
     let Some(bandwidth) = session
         .current()
-        .and_then(|s| series(s, "write bandwidth"))
+        .and_then(|s| s.find_series(&series::of(&Operation::Write, series::BANDWIDTH)))
         .cloned()
     else {
         return;
     };
     let start_s = session.current().map_or(0.0, |s| s.start_s);
-    mean_figure(session, id, title, "write");
+    mean_figure(session, id, title, &Operation::Write);
     let found = plateaus(start_s, &bandwidth.t_s, &bandwidth.v);
     for (i, plateau) in found.iter().enumerate() {
         plateau_figures(session, id, title, i + 1, plateau);
@@ -130,7 +130,7 @@ fn plateau_figures<T: Target>(
 fn read_figures<T: Target>(session: &mut Session<'_, T>, state: &str) {
     let Some(bandwidth) = session
         .current()
-        .and_then(|s| series(s, "read bandwidth"))
+        .and_then(|s| s.find_series(&series::of(&Operation::Read, series::BANDWIDTH)))
         .cloned()
     else {
         return;
@@ -140,7 +140,7 @@ fn read_figures<T: Target>(session: &mut Session<'_, T>, state: &str) {
         session,
         &format!("fio.{state}.read"),
         &format!("Sequential read, {state}"),
-        "read",
+        &Operation::Read,
     );
     let (Some(&last), true) = (bandwidth.t_s.last(), bandwidth.v.len() > 2) else {
         return;
@@ -178,11 +178,16 @@ fn read_figures<T: Target>(session: &mut Session<'_, T>, state: &str) {
     }
 }
 
-fn mean_figure<T: Target>(session: &mut Session<'_, T>, id: &str, title: &str, direction: &str) {
+fn mean_figure<T: Target>(
+    session: &mut Session<'_, T>,
+    id: &str,
+    title: &str,
+    operation: &Operation,
+) {
     let result = session
         .current()
         .and_then(|s| s.jobs.last())
-        .and_then(|j| j.directions.iter().find(|d| d.kind == direction));
+        .and_then(|j| j.directions.iter().find(|d| d.kind == *operation));
     if let Some(mb) = result.map(|d| d.bandwidth_bytes_per_s / 1e6) {
         session.figure(id, &format!("{title}, mean"), "MB/s", &[mb], Pick::Mean);
     }
@@ -210,8 +215,4 @@ fn extremes<T: Target>(session: &mut Session<'_, T>, id: &str, title: &str, band
         &[high],
         Pick::Mean,
     );
-}
-
-fn series<'a>(step: &'a StepResult, name: &str) -> Option<&'a Series> {
-    step.series.iter().find(|s| s.name == name)
 }

@@ -7,7 +7,9 @@ use nandscope_measure::build::{self, JobMeta, StepMeta};
 use nandscope_measure::recorder::IntervalPlan;
 use nandscope_measure::runner::{Ending, Observer, Progress, Thread, run_group};
 use nandscope_measure::target::Target;
-use nandscope_result::{Conclusion, DataTable, Figure, Notice, ResultDocument, StepResult};
+use nandscope_result::{
+    Conclusion, DataTable, Figure, Notice, Operation, ResultDocument, StepResult, StopReason,
+};
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::{Op, OpKind, OpSource, Pacing, TimedOp};
 use thiserror::Error;
@@ -189,7 +191,8 @@ impl<'a, T: Target> Session<'a, T> {
         };
         self.run_as(phase, |part| {
             part.jobs.clear();
-            part.series.retain(|s| !s.name.starts_with("flush"));
+            part.series
+                .retain(|s| !s.name.starts_with(Operation::Flush.as_str()));
         })
     }
 
@@ -244,7 +247,7 @@ impl<'a, T: Target> Session<'a, T> {
         self.watcher
             .phase_progress(f64::from(self.done) / f64::from(self.phases), outcome.end);
         if let Ending::Failed(why) = &outcome.ending {
-            self.notices.push(Notice::new("error", why.clone()));
+            self.notices.push(Notice::error(why.clone()));
         }
         for notice in &outcome.notices {
             if !self.notices.contains(notice) {
@@ -266,7 +269,7 @@ impl<'a, T: Target> Session<'a, T> {
         let Some(value) = pick.of(values) else { return };
         let several = values.len() > 1;
         step.figures.push(Figure {
-            id: figure_id(self.mode.as_deref(), id),
+            id: id_in_mode(self.mode.as_deref(), id),
             title: title.to_string(),
             mode: self.mode.clone(),
             value,
@@ -305,7 +308,7 @@ impl<'a, T: Target> Session<'a, T> {
         match result {
             Ok(value) => Ok(Some(value)),
             Err(ProbeError::Stopped) => {
-                step.incomplete = Some("interrupted before the end".to_string());
+                step.incomplete = Some(StopReason::Interrupted);
                 Ok(None)
             }
             Err(ProbeError::Failed(problem)) => Err(SuiteError::Step {
@@ -326,7 +329,7 @@ impl<'a, T: Target> Session<'a, T> {
     pub(crate) fn conclude(&mut self, conclusion: Conclusion) {
         if let Some(step) = self.step.as_mut() {
             step.conclusions.push(Conclusion {
-                id: figure_id(self.mode.as_deref(), &conclusion.id),
+                id: id_in_mode(self.mode.as_deref(), &conclusion.id),
                 mode: self.mode.clone(),
                 ..conclusion
             });
@@ -348,10 +351,10 @@ impl<'a, T: Target> Session<'a, T> {
     /// incomplete.
     pub(crate) fn break_off(&mut self, problem: &str) {
         if let Some(step) = self.step.as_mut() {
-            step.incomplete = Some(problem.to_string());
+            step.incomplete = Some(StopReason::Failed(problem.to_string()));
         }
         self.end_step();
-        self.document.notices.push(Notice::new("error", problem));
+        self.document.notices.push(Notice::error(problem));
         self.document.complete = false;
     }
 
@@ -393,7 +396,7 @@ impl Pick {
 }
 
 /// The identifier of a figure: mode, then what it is.
-pub(crate) fn figure_id(mode: Option<&str>, id: &str) -> String {
+pub(crate) fn id_in_mode(mode: Option<&str>, id: &str) -> String {
     mode.map_or_else(|| id.to_string(), |m| format!("{}.{id}", slug(m)))
 }
 

@@ -2,7 +2,7 @@
 
 use crate::session::SuiteError;
 use nandscope_device::profile::{HostProfile, Profile, explain, library};
-use nandscope_result::{ModeInfo, Parameter, TargetInfo};
+use nandscope_result::{ModeInfo, Parameter, TargetInfo, TargetKind};
 use sha2::{Digest, Sha256};
 
 /// One way to attach the device.
@@ -89,7 +89,7 @@ pub fn target_info(name: &str, text: &str, profile: &Profile) -> TargetInfo {
     let device = &profile.device;
     TargetInfo {
         name: name.to_string(),
-        kind: "simulated".to_string(),
+        kind: TargetKind::Simulated,
         model: device.model.clone(),
         capacity_bytes: device.capacity_bytes,
         link_bytes_per_s: None,

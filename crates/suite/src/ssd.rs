@@ -8,7 +8,7 @@
 use crate::document::{begun, value};
 use crate::progress::SessionWatcher;
 use crate::review::{ReviewObserver, ReviewOptions};
-use crate::session::{Flow, Session, SuiteError, figure_id};
+use crate::session::{Flow, Session, SuiteError, id_in_mode};
 use crate::spec::{Mode, SimSpec};
 use crate::ssd_traces::{self, State};
 use crate::{bursts, facts, sustained};
@@ -143,7 +143,7 @@ fn fullness(document: &mut ResultDocument, mode: &str) {
     for trace in ["light", "heavy"] {
         let at = |state: State| {
             let id = format!("atsb.{trace}.{}.latency", state.name());
-            value(document, &figure_id(Some(mode), &id))
+            value(document, &id_in_mode(Some(mode), &id))
         };
         let states = [
             at(State::Empty),
@@ -170,7 +170,7 @@ fn fullness(document: &mut ResultDocument, mode: &str) {
         ] {
             if expected > 0.0 {
                 document.figures.push(Figure {
-                    id: figure_id(Some(mode), &format!("atsb.{trace}.{id}")),
+                    id: id_in_mode(Some(mode), &format!("atsb.{trace}.{id}")),
                     title: format!("Application traces, {trace}, latency {what}"),
                     mode: Some(mode.to_string()),
                     value: (measured / expected - 1.0) * 100.0,
@@ -253,7 +253,7 @@ fn ratios(document: &mut ResultDocument, drives: &[SimSpec]) {
     ] {
         for other in others {
             let (a, b) = (&first.profile.device.name, &other.profile.device.name);
-            let of = |drive: &str| value(document, &figure_id(Some(drive), id));
+            let of = |drive: &str| value(document, &id_in_mode(Some(drive), id));
             let (Some(x), Some(y)) = (of(a), of(b)) else {
                 continue;
             };

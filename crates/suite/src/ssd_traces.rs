@@ -9,6 +9,7 @@ use crate::session::{Flow, Phase, Pick, SECOND, Session, SuiteError};
 use nandscope_measure::build::JobMeta;
 use nandscope_measure::runner::Thread;
 use nandscope_measure::target::Target;
+use nandscope_result::Operation;
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::trace::{Fit, NamedTrace, Replay, ReplayOptions, Timing, library};
 use nandscope_workload::{Op, OpKind, OpSource, Pacing, TimedOp};
@@ -220,7 +221,7 @@ fn latency_figures<T: Target>(session: &mut Session<'_, T>, id: &str, title: &st
     let Some(step) = session.current() else {
         return;
     };
-    let of = |kind: &str| {
+    let of = |kind: Operation| {
         let directions = step
             .jobs
             .iter()
@@ -233,7 +234,7 @@ fn latency_figures<T: Target>(session: &mut Session<'_, T>, id: &str, title: &st
             )
         })
     };
-    let (reads, writes) = (of("read"), of("write"));
+    let (reads, writes) = (of(Operation::Read), of(Operation::Write));
     let both = (reads.0 + writes.0, reads.1 + writes.1);
     for (suffix, what, (ns, n)) in [
         ("latency", "mean latency", both),

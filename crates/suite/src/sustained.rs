@@ -6,7 +6,7 @@ use crate::bursts::span_gib;
 use crate::jobs::phase;
 use crate::session::{Flow, Pick, Session, SuiteError};
 use nandscope_measure::target::Target;
-use nandscope_result::StepResult;
+use nandscope_result::{StepResult, series};
 use nandscope_units::Nanos;
 
 /// A sustained test.
@@ -117,7 +117,7 @@ fn one_depth<T: Target>(
 /// Bandwidth in MB/s and mean power in W of a step that has just one job.
 pub(crate) fn measured(step: &StepResult) -> Option<(f64, f64)> {
     let bandwidth = step.jobs.last()?.directions.first()?.bandwidth_bytes_per_s / 1e6;
-    let power = step.series.iter().find(|s| s.name == "power")?;
+    let power = step.find_series(series::POWER)?;
     let mut before = step.start_s;
     let (mut joules, mut seconds) = (0.0, 0.0);
     for (t, watts) in power.t_s.iter().zip(&power.v) {

@@ -113,9 +113,7 @@ pub fn fullness(
         .modes
         .push(SimSpec::mode_info(mode, fresh.path()));
     if factor > 1 {
-        document.notices.push(Notice::new(
-            "info",
-            format!("Measured on a copy with 1/{factor} of the word lines in each block, capacity and cache in proportion; dies, channels, times and all shares are those of the drive."),
+        document.notices.push(Notice::info(format!("Measured on a copy with 1/{factor} of the word lines in each block, capacity and cache in proportion; dies, channels, times and all shares are those of the drive."),
         ));
     }
     let points = measure(&fresh, options.seed, observer, &mode.name, stop)?;

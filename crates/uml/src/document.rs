@@ -6,7 +6,7 @@ use crate::layout::Kind;
 use nandscope_measure::distribution::Distribution;
 use nandscope_result::{
     ADDRESS_UNIT, Conclusion, DataColumn, DataRow, DataTable, DirectionResult, Figure, JobResult,
-    Series, StepResult,
+    Operation, Series, StepResult, counter,
 };
 use nandscope_workload::OpKind;
 use nandscope_workload::job::DEFAULT_PERCENTILES;
@@ -69,7 +69,7 @@ fn calls(cell: &Cell) -> JobResult {
         start_s: c.window.from.as_secs_f64(),
         runtime_s: seconds,
         directions: vec![direction(
-            "write",
+            Operation::Write,
             c.call_latency.count(),
             c.program_bytes,
             seconds,
@@ -93,10 +93,10 @@ fn device(cell: &Cell) -> JobResult {
         latency
     };
     let directions = [
-        ("read", OpKind::Read, c.reads.bytes),
-        ("write", OpKind::Write, c.writes.bytes),
-        ("trim", OpKind::Trim, c.discards.bytes),
-        ("flush", OpKind::Flush, 0),
+        (Operation::Read, OpKind::Read, c.reads.bytes),
+        (Operation::Write, OpKind::Write, c.writes.bytes),
+        (Operation::Trim, OpKind::Trim, c.discards.bytes),
+        (Operation::Flush, OpKind::Flush, 0),
     ];
     JobResult {
         name: "commands to the card".to_string(),
@@ -115,14 +115,14 @@ fn device(cell: &Cell) -> JobResult {
 }
 
 fn direction(
-    kind: &str,
+    kind: Operation,
     operations: u64,
     bytes: u64,
     seconds: f64,
     latency: &Distribution,
 ) -> DirectionResult {
     DirectionResult {
-        kind: kind.to_string(),
+        kind,
         operations,
         bytes,
         bandwidth_bytes_per_s: bytes as f64 / seconds,
@@ -176,10 +176,10 @@ fn series(cell: &Cell) -> Vec<Series> {
 fn counters(cell: &Cell) -> BTreeMap<String, f64> {
     let c = &cell.counters;
     [
-        ("host_read_bytes", c.host_read.0),
-        ("host_written_bytes", c.host_written.0),
-        ("host_discarded_bytes", c.host_discarded.0),
-        ("flash_programmed_bytes", c.flash_programmed.0),
+        (counter::HOST_READ, c.host_read.0),
+        (counter::HOST_WRITTEN, c.host_written.0),
+        (counter::HOST_DISCARDED, c.host_discarded.0),
+        (counter::FLASH_PROGRAMMED, c.flash_programmed.0),
         ("erases", c.erases),
     ]
     .into_iter()

@@ -1,7 +1,7 @@
 //! The figures of a run, so that results of the same job file can be compared: bandwidth, IOPS
 //! and latency of each job and direction, and the energy that each gigabyte took.
 
-use nandscope_result::{DirectionResult, Figure, StepResult};
+use nandscope_result::{DirectionResult, Figure, Operation, StepResult, counter};
 
 /// Adds the figures of each job to its step. Jobs with the same name are numbered.
 pub fn add(step: &mut StepResult) {
@@ -24,10 +24,8 @@ pub fn add(step: &mut StepResult) {
 
 /// Energy per gigabyte read and written, where there is power.
 fn energy(step: &StepResult) -> Option<Figure> {
-    let joules = *step.counters.get("energy_j")?;
-    let directions = step.jobs.iter().flat_map(|j| &j.directions);
-    let moved = directions.filter(|d| d.kind == "read" || d.kind == "write");
-    let bytes: u64 = moved.map(|d| d.bytes).sum();
+    let joules = *step.counters.get(counter::ENERGY)?;
+    let bytes = step.bytes_read_and_written();
     (bytes > 0).then(|| Figure {
         id: format!("{}.energy-per-gb", step.id),
         title: format!("{}: energy per GB", step.title),
@@ -47,7 +45,7 @@ fn of_direction(step: &str, job: &str, d: &DirectionResult, figures: &mut Vec<Fi
             ..Figure::default()
         });
     };
-    if d.kind != "flush" {
+    if d.kind != Operation::Flush {
         add(
             "bandwidth",
             "bandwidth",

@@ -18,7 +18,7 @@ use nandscope_measure::runner::{Ending, GroupOutcome, Thread, run_group};
 use nandscope_measure::steps::Attachment;
 use nandscope_measure::target::Target;
 use nandscope_report::summary;
-use nandscope_result::{Notice, ResultDocument, WallClock};
+use nandscope_result::{Notice, ResultDocument, WallClock, procedure};
 use nandscope_workload::job::{Job, JobFile};
 use std::time::{Instant, SystemTime};
 
@@ -116,7 +116,7 @@ impl<S: Subject> Session<S> {
         if self.document.steps.is_empty() {
             return Err(failure);
         }
-        let notice = Notice::new("error", failure.text.clone());
+        let notice = Notice::error(failure.text.clone());
         self.document.notices.push(notice);
         self.ending = Ending::Failed(failure.text);
         Ok(())
@@ -242,17 +242,9 @@ impl<S: Subject> Session<S> {
         let mut step = step_result(outcome, meta, &plan.jobs);
         figures::add(&mut step);
         let mut notices = outcome.notices.clone();
-        notices.extend(
-            plan.notices
-                .iter()
-                .map(|text| Notice::new("info", text.clone())),
-        );
+        notices.extend(plan.notices.iter().map(|text| Notice::info(text.clone())));
         let (_, mismatches) = self.subject.mismatches();
-        notices.extend(
-            mismatches
-                .into_iter()
-                .map(|text| Notice::new("error", text)),
-        );
+        notices.extend(mismatches.into_iter().map(|text| Notice::error(text)));
         notices.retain(|n| {
             self.document
                 .notices
@@ -353,16 +345,13 @@ fn has_errors(document: &ResultDocument) -> bool {
 }
 
 fn note(document: &mut ResultDocument, text: String) {
-    document.notices.push(Notice::new("info", text));
+    document.notices.push(Notice::info(text));
 }
 
 fn empty<S: Subject>(arguments: &Arguments, subject: &S) -> ResultDocument {
     let file = arguments.job.file_name().unwrap_or_default();
     let started = humantime::format_rfc3339_seconds(SystemTime::now());
-    let notices = subject
-        .notices()
-        .into_iter()
-        .map(|(level, text)| Notice::new(level, text));
+    let notices = subject.notices();
     let title = format!("{} on {}", file.to_string_lossy(), subject.title());
     ResultDocument {
         environment: subject.environment(),
@@ -370,7 +359,7 @@ fn empty<S: Subject>(arguments: &Arguments, subject: &S) -> ResultDocument {
             started: Some(started.to_string()),
             elapsed_s: None,
         },
-        notices: notices.collect(),
-        ..ResultDocument::begin("run", title, arguments.seed, subject.info())
+        notices,
+        ..ResultDocument::begin(procedure::RUN, title, arguments.seed, subject.info())
     }
 }

@@ -11,7 +11,7 @@ use nandscope_measure::build::JobMeta;
 use nandscope_measure::runner::Thread;
 use nandscope_measure::sim::SimTarget;
 use nandscope_measure::target::Target;
-use nandscope_result::TargetInfo;
+use nandscope_result::{Notice, TargetInfo};
 use nandscope_workload::job::Job;
 use std::collections::BTreeMap;
 
@@ -57,7 +57,7 @@ pub trait Subject {
     }
 
     /// What a reader of the result must know: level and text.
-    fn notices(&self) -> Vec<(&'static str, String)> {
+    fn notices(&self) -> Vec<Notice> {
         Vec::new()
     }
 
@@ -253,7 +253,7 @@ mod real {
             self.real.panel.since_then()
         }
 
-        fn notices(&self) -> Vec<(&'static str, String)> {
+        fn notices(&self) -> Vec<Notice> {
             let engine = format!("driven by {}", self.real.target.describe_engine());
             let cost = self.cost.iter().map(|c| format!("the generator costs {c}"));
             let infos = self
@@ -263,8 +263,8 @@ mod real {
                 .cloned()
                 .chain([engine])
                 .chain(cost);
-            let warnings = self.real.warnings.iter().map(|w| ("warning", w.clone()));
-            infos.map(|text| ("info", text)).chain(warnings).collect()
+            let warnings = self.real.warnings.iter().cloned().map(Notice::warning);
+            infos.map(Notice::info).chain(warnings).collect()
         }
 
         /// [`super::super::plan::check`] refuses the jobs that ask for it.

@@ -122,6 +122,6 @@ fn slower(full: &Full, printed: f64) -> Option<Notice> {
     let slowest = rates.fold(f64::INFINITY, f64::min);
     (slowest < printed).then(|| {
         let text = format!("the slowest part was written at {slowest:.1} MB/s, and {printed} MB/s are printed on it");
-        Notice::new("warning", text)
+        Notice::warning(text)
     })
 }

@@ -16,7 +16,7 @@ use crate::run::progress::Line;
 use clap::Args;
 use nandscope_infer::registers::{Mark, marks};
 use nandscope_infer::verify::{Finding, Medium, Options, Stage, Verdict, step, summary, verify};
-use nandscope_result::{ResultDocument, TargetInfo, WallClock};
+use nandscope_result::{ResultDocument, TargetInfo, TargetKind, WallClock, procedure};
 use open::Target;
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -97,7 +97,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     if arguments.after_power_cycle {
         return left::check(&arguments, &mut target, &place, &interrupt, console);
     }
-    if arguments.leave_stamps && target.kind == "simulated" {
+    if arguments.leave_stamps && target.kind == TargetKind::Simulated {
         return Err(Failure::usage(
             "the contents of a simulated device are gone when the program ends; serve it (nandscope serve) and name the block device",
         ));
@@ -189,7 +189,7 @@ fn exit(verdict: Verdict) -> Exit {
 fn document(arguments: &Arguments, target: &Target, started: SystemTime) -> ResultDocument {
     let info = TargetInfo {
         name: arguments.target.clone(),
-        kind: target.kind.to_string(),
+        kind: target.kind.clone(),
         model: target.model.clone(),
         capacity_bytes: target.medium.blocks() * target.medium.block_bytes() as u64,
         ..TargetInfo::default()
@@ -199,7 +199,7 @@ fn document(arguments: &Arguments, target: &Target, started: SystemTime) -> Resu
             started: Some(humantime::format_rfc3339_seconds(started).to_string()),
             elapsed_s: started.elapsed().ok().map(|e| e.as_secs_f64()),
         },
-        ..ResultDocument::begin("verify", target.model.clone(), 0, info)
+        ..ResultDocument::begin(procedure::VERIFY, target.model.clone(), 0, info)
     }
 }
 

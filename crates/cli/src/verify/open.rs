@@ -9,6 +9,7 @@ use nandscope_infer::verify::{DirectMedium, Medium, Subject};
 use nandscope_inspect::Roots;
 use nandscope_inspect::guard::{DestroyData, Guard, Opened};
 use nandscope_inspect::registers::Registers;
+use nandscope_result::TargetKind;
 use nandscope_units::Bytes;
 use std::path::Path;
 
@@ -24,7 +25,7 @@ pub struct Target {
     /// For the title.
     pub model: String,
     /// `block device`, `file`.
-    pub kind: &'static str,
+    pub kind: TargetKind,
     /// Registers, where it is a card in a slot of this machine.
     pub registers: Option<Registers>,
 }
@@ -78,9 +79,9 @@ fn target(opened: Opened) -> Result<Target, Failure> {
         block_bytes: block.0 as usize,
     };
     let kind = if identity.is_some() {
-        "block device"
+        TargetKind::BlockDevice
     } else {
-        "file"
+        TargetKind::File
     };
     let medium = DirectMedium::new(opened.file, opened.size, block)
         .map_err(|e| Failure::file(format!("{}: {e}", opened.path.display())))?;

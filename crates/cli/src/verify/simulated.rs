@@ -9,6 +9,7 @@ use nandscope_blockio::store::Store;
 use nandscope_infer::verify::{Medium, MediumError, Subject};
 use nandscope_measure::sim::SimTarget;
 use nandscope_measure::target::{Outcome, Reply, Request, Target as _};
+use nandscope_result::TargetKind;
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::OpKind;
 
@@ -43,7 +44,7 @@ pub fn open(name: &str, console: &Console) -> Result<Target, Failure> {
         },
         medium: Box::new(medium),
         model: simulated.device_source.profile.device.title,
-        kind: "simulated",
+        kind: TargetKind::Simulated,
         registers: None,
     })
 }

@@ -26,7 +26,7 @@ pub use recorded::from_flashbench;
 
 use crate::timed::{Probe, ProbeError};
 use nandscope_measure::target::Target;
-use nandscope_result::{Curve, DataTable};
+use nandscope_result::{Curve, DataTable, StopReason};
 use nandscope_units::{Bytes, Nanos};
 
 /// What may be spent, and in which order things happen.
@@ -79,7 +79,7 @@ pub struct Report {
     /// The device's time, seconds.
     pub elapsed_s: f64,
     /// Why it ended early, where it did.
-    pub cut_short: Option<String>,
+    pub cut_short: Option<StopReason>,
 }
 
 impl Report {
@@ -199,11 +199,11 @@ pub fn probe<T: Target>(
     match result {
         Ok(()) => {}
         Err(error) if report.findings.is_empty() => return Err(error),
-        Err(ProbeError::Stopped) if stop() => report.cut_short = Some("interrupted".to_string()),
+        Err(ProbeError::Stopped) if stop() => report.cut_short = Some(StopReason::Interrupted),
         Err(ProbeError::Stopped) => {
-            report.cut_short = Some("the budget of time is spent".to_string());
+            report.cut_short = Some(StopReason::TimeSpent);
         }
-        Err(ProbeError::Failed(why)) => report.cut_short = Some(why),
+        Err(ProbeError::Failed(why)) => report.cut_short = Some(StopReason::Failed(why)),
     }
     Ok(report)
 }

@@ -1,5 +1,6 @@
 //! The kinds of operation that are recorded apart.
 
+use nandscope_result::Operation;
 use nandscope_workload::OpKind;
 
 /// A kind of operation, as an index into per-kind arrays.
@@ -31,13 +32,13 @@ impl Direction {
         self as usize
     }
 
-    /// The name that stands in the result document.
-    pub const fn name(self) -> &'static str {
+    /// The operation in the result document.
+    pub const fn operation(self) -> Operation {
         match self {
-            Direction::Read => "read",
-            Direction::Write => "write",
-            Direction::Trim => "trim",
-            Direction::Flush => "flush",
+            Direction::Read => Operation::Read,
+            Direction::Write => Operation::Write,
+            Direction::Trim => Operation::Trim,
+            Direction::Flush => Operation::Flush,
         }
     }
 }

@@ -177,7 +177,7 @@ impl Part {
 fn notices(groups: &[GroupRun], failures: &[String]) -> Vec<Notice> {
     let mut notices: Vec<Notice> = failures
         .iter()
-        .map(|text| Notice::new("error", text.clone()))
+        .map(|text| Notice::error(text.clone()))
         .collect();
     for direction in Direction::ALL {
         let count: u64 = groups
@@ -185,20 +185,16 @@ fn notices(groups: &[GroupRun], failures: &[String]) -> Vec<Notice> {
             .map(|g| g.unsupported[direction.index()])
             .sum();
         if count > 0 {
-            notices.push(Notice::new(
-                "warning",
-                format!(
+            notices.push(Notice::warning(format!(
                     "the target or its host path does not support {}: {count} such operations did nothing and are not counted",
-                    direction.name()
+                    direction.operation()
                 ),
             ));
         }
     }
     for group in groups {
         if group.record.present().next().is_none() && group.errors.is_empty() && group.threads > 0 {
-            notices.push(Notice::new(
-                "warning",
-                "a job measured nothing: its work ended within the start delay or the ramp; shorten the ramp or make the job longer".to_string(),
+            notices.push(Notice::warning("a job measured nothing: its work ended within the start delay or the ramp; shorten the ramp or make the job longer".to_string(),
             ));
         }
     }

@@ -387,7 +387,7 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
 }
 
 fn failed(thread: usize, kind: OpKind, offset: Bytes, length: u32, reason: &str) -> String {
-    let kind = Direction::from(kind).name();
+    let kind = Direction::from(kind).operation();
     format!(
         "thread {thread} stopped at its first error: {kind} of {length} bytes at byte {}: {reason}",
         offset.0

@@ -2,7 +2,7 @@
 
 use crate::recorder::{Direction, GroupRecord, Timeline};
 use crate::target::Reading;
-use nandscope_result::Notice;
+use nandscope_result::{Notice, StopReason};
 use nandscope_units::{Bytes, Nanos};
 use std::collections::BTreeMap;
 use thiserror::Error;
@@ -30,11 +30,11 @@ pub enum Ending {
 
 impl Ending {
     /// Why the run is not complete; `None` where it is.
-    pub fn incomplete(&self) -> Option<String> {
+    pub fn incomplete(&self) -> Option<StopReason> {
         match self {
             Ending::Complete => None,
-            Ending::Interrupted => Some("interrupted before the end".to_string()),
-            Ending::Failed(why) => Some(why.clone()),
+            Ending::Interrupted => Some(StopReason::Interrupted),
+            Ending::Failed(why) => Some(StopReason::Failed(why.clone())),
         }
     }
 }

@@ -264,7 +264,7 @@ impl Contents {
                 damage.start, damage.end
             ));
         }
-        document.notices.push(Notice::new("warning", text));
+        document.notices.push(Notice::warning(text));
         document
     }
 

@@ -12,7 +12,7 @@ fn document(steps: usize) -> ResultDocument {
     document.target.modes.push(ModeInfo::default());
     for number in 1..=steps {
         let text = format!("notice {number}");
-        document.notices.push(Notice::new("info", text));
+        document.notices.push(Notice::info(text));
         document.steps.push(StepResult {
             id: format!("step-{number}"),
             end_s: 0.1 + 0.2 * number as f64,

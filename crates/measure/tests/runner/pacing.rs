@@ -219,5 +219,8 @@ fn threads_of_a_group_are_one_job_and_groups_stand_apart() {
         (0.005, 10_000.0)
     );
     assert_eq!(writer.directions[0].bandwidth_bytes_per_s, 40_960_000.0);
-    assert_eq!(writer.directions[0].kind, "write");
+    assert_eq!(
+        writer.directions[0].kind,
+        nandscope_result::Operation::Write
+    );
 }

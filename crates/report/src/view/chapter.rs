@@ -261,7 +261,7 @@ fn step(step: &StepResult, open: bool, names: &mut Unique) -> Step {
         errors: step.jobs.iter().flat_map(errors).collect(),
         counters,
         marks: step
-            .marks
+            .events
             .iter()
             .map(|m| (number::duration(m.t_s - step.start_s), m.text.clone()))
             .collect(),
@@ -308,7 +308,7 @@ fn job_rows(job: &JobResult) -> Vec<JobRow> {
             };
             JobRow {
                 job: job.name.clone(),
-                kind: d.kind.clone(),
+                kind: d.kind.to_string(),
                 bandwidth: number::short(d.bandwidth_bytes_per_s / 1e6),
                 iops: number::short(d.iops),
                 latencies: [

@@ -4,16 +4,11 @@
 
 use super::story::{Paragraph, Story, modes, tile};
 use crate::number::with_unit;
-use nandscope_result::{Figure, ResultDocument, StepResult};
+use nandscope_result::{Figure, ResultDocument, StepResult, figure_id, series};
 
-/// The figure of a mode whose identifier ends so, wherever it stands.
-fn figure<'a>(
-    document: &'a ResultDocument,
-    ending: &str,
-    mode: Option<&str>,
-) -> Option<&'a Figure> {
-    let fits =
-        |f: &&Figure| f.id.ends_with(ending) && f.mode.as_deref() == mode && f.value.is_finite();
+/// The figure `id` of a mode.
+fn figure<'a>(document: &'a ResultDocument, id: &str, mode: Option<&str>) -> Option<&'a Figure> {
+    let fits = |f: &&Figure| f.has_id(id) && f.mode.as_deref() == mode && f.value.is_finite();
     let of_steps = document.steps.iter().flat_map(|s| &s.figures);
     document.figures.iter().chain(of_steps).find(fits)
 }
@@ -25,20 +20,14 @@ fn peak(document: &ResultDocument, name: &str, mode: Option<&str>) -> Option<f64
         .steps
         .iter()
         .filter(of_mode)
-        .flat_map(|s| &s.series)
-        .filter(|s| s.name == name)
+        .filter_map(|s| s.find_series(name))
         .flat_map(|s| s.v.iter().copied());
     values.filter(|v| v.is_finite()).max_by(f64::total_cmp)
 }
 
 /// A figure's value, or else the peak of a series.
-fn greatest(
-    document: &ResultDocument,
-    ending: &str,
-    series: &str,
-    mode: Option<&str>,
-) -> Option<f64> {
-    figure(document, ending, mode)
+fn greatest(document: &ResultDocument, id: &str, series: &str, mode: Option<&str>) -> Option<f64> {
+    figure(document, id, mode)
         .map(|f| f.value)
         .or_else(|| peak(document, series, mode))
 }
@@ -46,26 +35,30 @@ fn greatest(
 /// Tiles of a mode: power, and heat where there is but one mode.
 pub fn tiles(story: &mut Story, document: &ResultDocument, mode: Option<&str>, several: bool) {
     let name = mode.unwrap_or_default();
-    if let Some(w) = greatest(document, ".power.peak", "power", mode) {
+    if let Some(w) = greatest(document, figure_id::POWER_PEAK, series::POWER, mode) {
         let label = if several {
             format!("{name}: peak power")
         } else {
             "Peak power".to_string()
         };
-        let note = figure(document, ".power.mean", mode)
+        let note = figure(document, figure_id::POWER_MEAN, mode)
             .map(|f| format!("{} on average", with_unit(f.value, &f.unit)))
             .unwrap_or_default();
         story.tiles.push(tile(label, w, "W", note));
     }
-    if !several && let Some(c) = greatest(document, DEVICE_MAX, "device temperature", mode) {
+    if !several
+        && let Some(c) = greatest(
+            document,
+            figure_id::DEVICE_TEMPERATURE_MAX,
+            series::DEVICE_TEMPERATURE,
+            mode,
+        )
+    {
         story
             .tiles
             .push(tile("Hottest, inside".to_string(), c, "°C", String::new()));
     }
 }
-
-const DEVICE_MAX: &str = ".temperature.device.max";
-const SURFACE_MAX: &str = ".temperature.surface.max";
 
 /// Paragraphs on power, heat and formatting; none where nothing is known.
 pub fn paragraphs(document: &ResultDocument) -> Vec<Paragraph> {
@@ -100,8 +93,11 @@ fn sentence(
 
 fn power(document: &ResultDocument) -> Option<String> {
     let text = sentence(document, |mode, place| {
-        let w = with_unit(greatest(document, ".power.peak", "power", mode)?, "W");
-        let mean = figure(document, ".power.mean", mode)
+        let w = with_unit(
+            greatest(document, figure_id::POWER_PEAK, series::POWER, mode)?,
+            "W",
+        );
+        let mean = figure(document, figure_id::POWER_MEAN, mode)
             .map(|f| format!(" ({} on average)", with_unit(f.value, &f.unit)))
             .unwrap_or_default();
         Some(format!("up to {w}{place}{mean}"))
@@ -112,10 +108,20 @@ fn power(document: &ResultDocument) -> Option<String> {
 fn heat(document: &ResultDocument) -> Option<String> {
     let mut sentences = Vec::new();
     let inside = sentence(document, |mode, place| {
-        let c = greatest(document, DEVICE_MAX, "device temperature", mode)?;
-        let surface = greatest(document, SURFACE_MAX, "surface temperature", mode)
-            .map(|s| format!(" (surface {})", with_unit(s, "°C")))
-            .unwrap_or_default();
+        let c = greatest(
+            document,
+            figure_id::DEVICE_TEMPERATURE_MAX,
+            series::DEVICE_TEMPERATURE,
+            mode,
+        )?;
+        let surface = greatest(
+            document,
+            figure_id::SURFACE_TEMPERATURE_MAX,
+            series::SURFACE_TEMPERATURE,
+            mode,
+        )
+        .map(|s| format!(" (surface {})", with_unit(s, "°C")))
+        .unwrap_or_default();
         Some(format!("up to {}{place}{surface}", with_unit(c, "°C")))
     });
     sentences.extend(inside.map(|t| format!("The device reports {t}.")));
@@ -139,11 +145,8 @@ fn throttling(percent: f64) -> String {
 /// percent and 1 otherwise.
 fn throttled_percent(document: &ResultDocument) -> Option<f64> {
     let (mut all, mut throttled) = (0.0, 0.0);
-    let series = document
-        .steps
-        .iter()
-        .flat_map(|s| &s.series)
-        .filter(|s| s.name == "throttle");
+    let steps = document.steps.iter();
+    let series = steps.filter_map(|s| s.find_series(series::THROTTLE));
     for s in series {
         let full = if s.unit == "%" { 100.0 } else { 1.0 };
         let weight = if s.interval_s > 0.0 {
@@ -163,8 +166,8 @@ fn throttled_percent(document: &ResultDocument) -> Option<f64> {
 
 fn formatting(document: &ResultDocument) -> Option<String> {
     let text = sentence(document, |mode, place| {
-        let restores = figure(document, ".format.restores", mode)?;
-        Some(match figure(document, ".format.gain", mode) {
+        let restores = figure(document, figure_id::FORMAT_RESTORES, mode)?;
+        Some(match figure(document, figure_id::FORMAT_GAIN, mode) {
             Some(gain) if restores.value != 0.0 => format!(
                 "brings the write speed of a used device back{place} ({} what it was before)",
                 with_unit(gain.value, "×")

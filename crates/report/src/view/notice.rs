@@ -3,7 +3,7 @@
 
 use super::chapter;
 use crate::names::capital;
-use nandscope_result::ResultDocument;
+use nandscope_result::{Level, ResultDocument};
 
 /// A notice as the page shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,10 +22,10 @@ pub struct Notice {
 pub fn all(document: &ResultDocument) -> Vec<Notice> {
     let mut out: Vec<Notice> = Vec::new();
     for n in &document.notices {
-        let (level, word) = match n.level.as_str() {
-            "error" => ("error", "Error"),
-            "warning" => ("warning", "Warning"),
-            _ => ("info", "Note"),
+        let (level, word) = match n.level {
+            Level::Error => ("error", "Error"),
+            Level::Warning => ("warning", "Warning"),
+            Level::Info | Level::Other(_) => ("info", "Note"),
         };
         let step = n.step.as_deref().and_then(|id| step(document, id));
         add(&mut out, level, word, &n.text, step);
@@ -36,7 +36,7 @@ pub fn all(document: &ResultDocument) -> Vec<Notice> {
                 &mut out,
                 "error",
                 "Unfinished step",
-                reason,
+                reason.as_str(),
                 step(document, &s.id),
             );
         }

@@ -3,7 +3,7 @@
 
 use super::matrix::{ANSWER, Cell, answer, is_answer};
 use crate::number::with_unit;
-use nandscope_result::{Figure, Published, ResultDocument};
+use nandscope_result::{Figure, Published, Relation, ResultDocument, ToleranceKind};
 
 /// One row of the table.
 #[derive(Clone, Debug, PartialEq)]
@@ -155,20 +155,20 @@ fn row(placed: &Placed, published: &Published) -> PublishedRow {
 
 fn with_operator(published: &Published, unit: &str) -> String {
     let value = with_unit(published.value, unit);
-    match published.op.as_str() {
-        "~" => format!("about {value}"),
-        "<" => format!("below {value}"),
-        "<=" => format!("at most {value}"),
-        ">" => format!("above {value}"),
-        ">=" => format!("at least {value}"),
-        "range" => format!("middle of range {value}"),
+    match published.op {
+        Relation::About => format!("about {value}"),
+        Relation::Below => format!("below {value}"),
+        Relation::AtMost => format!("at most {value}"),
+        Relation::Above => format!("above {value}"),
+        Relation::AtLeast => format!("at least {value}"),
+        Relation::Range => format!("middle of range {value}"),
         _ => value,
     }
 }
 
 fn tolerance(published: &Published, unit: &str) -> String {
-    match published.tolerance_kind.as_str() {
-        "absolute" => format!("± {}", with_unit(published.tolerance, unit)),
+    match published.tolerance_kind {
+        ToleranceKind::Absolute => format!("± {}", with_unit(published.tolerance, unit)),
         _ => format!("± {}", with_unit(published.tolerance * 100.0, "%")),
     }
 }
@@ -191,7 +191,7 @@ pub fn error(value: f64, published: f64) -> String {
 
 /// The word for what the document holds: a simulation is not a measurement.
 pub fn verb(document: &ResultDocument) -> &'static str {
-    if document.target.kind == "simulated" {
+    if document.target.is_simulated() {
         "simulated"
     } else {
         "measured"

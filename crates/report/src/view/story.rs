@@ -9,7 +9,7 @@ use super::regions::{self, Region};
 use crate::names::capital;
 use crate::number::{short, with_unit};
 use nandscope_result::throughput_profile::{self, ThroughputProfile};
-use nandscope_result::{Figure, ResultDocument, StepResult};
+use nandscope_result::{Figure, Operation, ResultDocument, StepResult, procedure};
 
 /// A key figure in large type.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,7 +68,7 @@ fn verdict(document: &ResultDocument) -> Story {
 
 /// Reads the story out of a document.
 pub fn of(document: &ResultDocument) -> Story {
-    if document.procedure == "verify" {
+    if document.procedure == procedure::VERIFY {
         return verdict(document);
     }
     let mut story = Story::default();
@@ -108,7 +108,7 @@ pub fn modes(document: &ResultDocument) -> Vec<Option<String>> {
 
 /// The fastest that a mode reads or writes, MB/s, and what did so. Figures are what a procedure
 /// meant to measure; jobs, which may only prepare something, count where there are no figures.
-fn fastest(steps: &[&StepResult], kind: &str) -> Option<(f64, String)> {
+fn fastest(steps: &[&StepResult], kind: &Operation) -> Option<(f64, String)> {
     let ending = format!(".{kind}");
     let figures = steps
         .iter()
@@ -120,7 +120,7 @@ fn fastest(steps: &[&StepResult], kind: &str) -> Option<(f64, String)> {
             .iter()
             .flat_map(|s| &s.jobs)
             .flat_map(|j| j.directions.iter().map(move |d| (j, d)))
-            .filter(|(_, d)| d.kind == kind && d.bandwidth_bytes_per_s.is_finite() && d.bytes > 0)
+            .filter(|(_, d)| d.kind == *kind && d.bandwidth_bytes_per_s.is_finite() && d.bytes > 0)
             .map(|(j, d)| (d.bandwidth_bytes_per_s / 1e6, j.name.clone()))
     };
     let found: Vec<(f64, String)> = figures.collect();
@@ -179,8 +179,8 @@ fn speed(
             capital(what)
         }
     };
-    let read = fastest(steps, "read");
-    let write = fastest(steps, "write");
+    let read = fastest(steps, &Operation::Read);
+    let write = fastest(steps, &Operation::Write);
     if let Some((mb_s, what)) = &read {
         let tile = tile(label("fastest read"), *mb_s, "MB/s", what.clone());
         story.tiles.push(tile);

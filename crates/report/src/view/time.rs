@@ -4,7 +4,7 @@
 use super::plot::{Axis, Kind, Line, Mark, Plot};
 use super::table::{Samples, Table};
 use crate::names::{Unique, capital, slug};
-use nandscope_result::{ADDRESS_UNIT, Series, StepResult};
+use nandscope_result::{ADDRESS_UNIT, Series, StepResult, series};
 
 /// Units in the order in which their plots stand; others follow.
 const ORDER: [&str; 8] = ["MB/s", "IOPS", "µs", "ms", "W", "°C", "%", "GB"];
@@ -25,11 +25,11 @@ pub fn of_step(step: &StepResult, names: &mut Unique) -> Vec<Plot> {
         .collect();
     let length = step.end_s - step.start_s;
     let marks: Vec<Mark> = step
-        .marks
+        .events
         .iter()
         .map(|m| Mark {
             x: m.t_s - step.start_s,
-            name: m.kind.clone(),
+            name: m.kind.to_string(),
         })
         .collect();
     plots(
@@ -195,13 +195,13 @@ fn lines(members: &[&Track]) -> Vec<Line> {
 fn colour(name: &str, index: usize) -> usize {
     match name {
         n if n.starts_with("read") => 0,
-        n if n.starts_with("write") && n != "write amplification" => 1,
-        "power" => 2,
-        "device temperature" => 3,
-        "surface temperature" => 4,
-        "throttle" => 5,
-        "SLC cache used" => 6,
-        "write amplification" => 7,
+        n if n.starts_with("write") && n != series::WRITE_AMPLIFICATION => 1,
+        series::POWER => 2,
+        series::DEVICE_TEMPERATURE => 3,
+        series::SURFACE_TEMPERATURE => 4,
+        series::THROTTLE => 5,
+        series::SLC_CACHE_USED => 6,
+        series::WRITE_AMPLIFICATION => 7,
         // What places of a file system are for; those that no file system has both share a colour.
         "data" => 0,
         "journal" | "FAT" => 1,

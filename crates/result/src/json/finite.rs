@@ -50,10 +50,10 @@ fn step(s: &StepResult, all: &mut Vec<Named>) {
             keep(all, &path, "threshold", v);
         }
     }
-    for mark in &s.marks {
-        let path = format!("{path}mark `{}`: ", mark.kind);
-        keep(all, &path, "t_s", mark.t_s);
-        if let Some(v) = mark.until_s {
+    for event in &s.events {
+        let path = format!("{path}event `{}`: ", event.kind);
+        keep(all, &path, "t_s", event.t_s);
+        if let Some(v) = event.until_s {
             keep(all, &path, "until_s", v);
         }
     }

@@ -8,7 +8,7 @@ use nandscope_inspect::Roots;
 use nandscope_inspect::guard::margin;
 use nandscope_inspect::identity::Identity;
 use nandscope_measure::real::FolderTarget;
-use nandscope_result::TargetInfo;
+use nandscope_result::{TargetInfo, TargetKind};
 use nandscope_units::Bytes;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
@@ -86,7 +86,7 @@ pub fn open(name: &str, arguments: &RealArguments) -> Result<Folder, Failure> {
     Ok(Folder {
         info: TargetInfo {
             name: name.to_string(),
-            kind: "directory".to_string(),
+            kind: TargetKind::Directory,
             model: model.unwrap_or_else(|| name.to_string()),
             capacity_bytes: room.0,
             link_bytes_per_s: device.and_then(Identity::link_bytes_per_s),

@@ -15,6 +15,7 @@ use nandscope_inspect::telemetry::smart::{Smart, Smartctl};
 use nandscope_inspect::telemetry::transferred::Transfers;
 use nandscope_inspect::{DeviceNumber, Roots};
 use nandscope_measure::real::Instruments;
+use nandscope_result::series;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -55,7 +56,7 @@ impl Panel {
         let before = before.ok();
         let by_smart = before.as_ref().is_some_and(|s| s.temperature_c.is_some());
         note(
-            "device temperature",
+            series::DEVICE_TEMPERATURE,
             match &thermometer {
                 Ok(t) => Ok(format!("hwmon, {}", t.label)),
                 Err(_) if by_smart => Ok("SMART, every 10 s".to_string()),
@@ -64,7 +65,7 @@ impl Panel {
         );
         let supply = power.map(|name| supply(roots, name)).transpose()?;
         note(
-            "power",
+            series::POWER,
             match &supply {
                 Some((name, _)) => Ok(name.clone()),
                 None => Err(no_power(roots)),
@@ -81,7 +82,7 @@ impl Panel {
             format!("RAPL, {}", names.join(", "))
         };
         note(
-            "host power",
+            series::HOST_POWER,
             packages.as_ref().map(names).map_err(Clone::clone),
         );
         let transfers = number.ok_or("no block device is known".to_string());
@@ -299,9 +300,9 @@ mod tests {
         let panel = machine.begin(None).unwrap();
         for name in [
             "SMART",
-            "device temperature",
-            "power",
-            "host power",
+            series::DEVICE_TEMPERATURE,
+            series::POWER,
+            series::HOST_POWER,
             "transfers",
         ] {
             assert!(said(&panel, name).starts_with("none: "), "{name}");

@@ -22,7 +22,7 @@ use nandscope_measure::real::{
     Access, EngineChoice, FolderTarget, Options, RealTarget, Volume, VolumeKind, generator_cost_ns,
 };
 use nandscope_measure::target::Target;
-use nandscope_result::TargetInfo;
+use nandscope_result::{TargetInfo, TargetKind};
 use nandscope_units::{Bytes, SizeBase, parse_size};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -194,10 +194,9 @@ impl Real {
         TargetInfo {
             name: self.name.clone(),
             kind: match volume.kind() {
-                VolumeKind::File => "file",
-                VolumeKind::BlockDevice => "block device",
-            }
-            .to_string(),
+                VolumeKind::File => TargetKind::File,
+                VolumeKind::BlockDevice => TargetKind::BlockDevice,
+            },
             model: self.model(),
             capacity_bytes: self.target.capacity().0,
             link_bytes_per_s: self.link_bytes_per_s,

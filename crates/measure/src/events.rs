@@ -1,13 +1,11 @@
-//! What stands out in the course of a step: where a cache seems to be exhausted, from where on the
-//! speed is steady, where the device throttles. Everything is found in the series of the step,
-//! except the end of a device's life, which the device reports; nothing here knows what kind of
-//! target they come from, or why a device behaves as it does.
+//! Finds the events of a step: the end of a cache, the start of a steady state, throttling. All are found in
+//! the series of the step, except the end of a device's life, which the device reports.
 
 use crate::runner::GroupOutcome;
 use nandscope_result::throughput_profile;
-use nandscope_result::{Mark, Series, StepResult};
+use nandscope_result::{Event, EventKind, Series, StepResult, series};
 
-/// Stretches of throttling that are marked; more say no more.
+/// Most stretches of throttling that are listed.
 const MOST_STRETCHES: usize = 8;
 /// Full speed, percent; what is above is rounding.
 const FULL: f64 = 99.9;
@@ -34,26 +32,26 @@ const ROUND_SAMPLES: usize = 4;
 /// even only at the end of a step may be by chance.
 const BEGINNINGS: usize = 11;
 
-/// All marks of a step, in the order of time.
-pub fn of_step(step: &StepResult) -> Vec<Mark> {
-    let mut marks = throttling(step);
+/// Events of a step, in the order of time.
+pub fn of_step(step: &StepResult) -> Vec<Event> {
+    let mut events = throttling(step);
     // A step of several jobs has pauses and changes of its own making.
     if step.jobs.len() == 1 {
         if let Some(series) = main_series(step) {
-            marks.extend(hot(step, series));
-            marks.extend(steady(step, series));
+            events.extend(hot(step, series));
+            events.extend(steady(step, series));
         }
-        marks.extend(exhausted(step));
+        events.extend(exhausted(step));
     }
-    marks.sort_by(|a, b| a.t_s.total_cmp(&b.t_s));
-    marks
+    events.sort_by(|a, b| a.t_s.total_cmp(&b.t_s));
+    events
 }
 
 /// The device used up its spare blocks in the course of a run, or before it.
-pub fn end_of_life(outcome: &GroupOutcome) -> Option<Mark> {
+pub fn end_of_life(outcome: &GroupOutcome) -> Option<Event> {
     let since = outcome.last_reading.read_only_since?;
-    Some(Mark {
-        kind: "end of life".to_string(),
+    Some(Event {
+        kind: EventKind::EndOfLife,
         t_s: since.max(outcome.start).as_secs_f64(),
         until_s: None,
         text: "the device reached its end of life and is read-only: it has no spare block left"
@@ -61,23 +59,19 @@ pub fn end_of_life(outcome: &GroupOutcome) -> Option<Mark> {
     })
 }
 
-fn named<'a>(step: &'a StepResult, name: &str) -> Option<&'a Series> {
-    step.series.iter().find(|s| s.name == name)
-}
-
 /// The bandwidth of the direction that moved most.
 fn main_series(step: &StepResult) -> Option<&Series> {
     let directions = step.jobs.iter().flat_map(|j| &j.directions);
     let most = directions.max_by_key(|d| d.bytes)?;
-    named(step, &format!("{} bandwidth", most.kind))
+    step.find_series(&series::of(&most.kind, series::BANDWIDTH))
 }
 
 /// Stretches in which the device itself says that it throttles.
-fn throttling(step: &StepResult) -> Vec<Mark> {
-    let Some(series) = named(step, "throttle") else {
+fn throttling(step: &StepResult) -> Vec<Event> {
+    let Some(series) = step.find_series(series::THROTTLE) else {
         return Vec::new();
     };
-    let mut marks: Vec<Mark> = Vec::new();
+    let mut events: Vec<Event> = Vec::new();
     let mut before = step.start_s;
     let mut least = FULL;
     let mut open = false;
@@ -85,10 +79,10 @@ fn throttling(step: &StepResult) -> Vec<Mark> {
         if v < FULL {
             least = if open { least.min(v) } else { v };
             let text = format!("the device throttles, down to {least:.0} % of its full speed");
-            match marks.last_mut() {
-                Some(mark) if open => (mark.until_s, mark.text) = (Some(t), text),
-                _ => marks.push(Mark {
-                    kind: "throttling".to_string(),
+            match events.last_mut() {
+                Some(event) if open => (event.until_s, event.text) = (Some(t), text),
+                _ => events.push(Event {
+                    kind: EventKind::Throttling,
                     t_s: before,
                     until_s: Some(t),
                     text,
@@ -98,16 +92,16 @@ fn throttling(step: &StepResult) -> Vec<Mark> {
         open = v < FULL;
         before = t;
     }
-    marks.truncate(MOST_STRETCHES);
-    marks
+    events.truncate(MOST_STRETCHES);
+    events
 }
 
 /// A device that does not say whether it throttles, and is slower from where it is hot.
-fn hot(step: &StepResult, series: &Series) -> Option<Mark> {
-    if named(step, "throttle").is_some() {
+fn hot(step: &StepResult, series: &Series) -> Option<Event> {
+    if step.find_series(series::THROTTLE).is_some() {
         return None;
     }
-    let temperature = named(step, "device temperature")?;
+    let temperature = step.find_series(series::DEVICE_TEMPERATURE)?;
     let at = temperature.v.iter().position(|c| *c >= HOT_C)?;
     let since = *temperature.t_s.get(at)?;
     let mean = |hot: bool| {
@@ -117,8 +111,8 @@ fn hot(step: &StepResult, series: &Series) -> Option<Mark> {
         (values.len() >= FEWEST).then(|| values.iter().sum::<f64>() / values.len() as f64)
     };
     let (cool, hot) = (mean(false)?, mean(true)?);
-    (hot < SLOWER * cool).then(|| Mark {
-        kind: "slower while hot".to_string(),
+    (hot < SLOWER * cool).then(|| Event {
+        kind: EventKind::SlowerWhileHot,
         t_s: since,
         until_s: None,
         text: format!(
@@ -128,12 +122,12 @@ fn hot(step: &StepResult, series: &Series) -> Option<Mark> {
 }
 
 /// Where a long write slows down for good.
-fn exhausted(step: &StepResult) -> Option<Mark> {
+fn exhausted(step: &StepResult) -> Option<Event> {
     let course =
         throughput_profile::of_step(step).filter(throughput_profile::ThroughputProfile::slows)?;
     let (gb, seconds) = (course.fast_gb?, course.fast_s?);
-    Some(Mark {
-        kind: "cache exhausted".to_string(),
+    Some(Event {
+        kind: EventKind::CacheExhausted,
         t_s: step.start_s + seconds,
         until_s: None,
         text: format!(
@@ -144,7 +138,7 @@ fn exhausted(step: &StepResult) -> Option<Mark> {
 }
 
 /// From where on the rest of the step is steady.
-fn steady(step: &StepResult, series: &Series) -> Option<Mark> {
+fn steady(step: &StepResult, series: &Series) -> Option<Event> {
     let samples = throughput_profile::weighted(series);
     let total: f64 = samples.iter().map(|s| s.1).sum();
     let begin = |i: usize| total * i as f64 / 20.0;
@@ -153,8 +147,8 @@ fn steady(step: &StepResult, series: &Series) -> Option<Mark> {
         Some((skipped, mean))
     });
     let (skipped, mean) = found?;
-    Some(Mark {
-        kind: "steady state".to_string(),
+    Some(Event {
+        kind: EventKind::SteadyState,
         t_s: step.start_s + skipped,
         until_s: Some(step.start_s + total),
         text: format!(
@@ -206,7 +200,7 @@ fn steady_mean(samples: &[(f64, f64)], skipped: f64, total: f64) -> Option<f64> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nandscope_result::{DirectionResult, JobResult};
+    use nandscope_result::{DirectionResult, JobResult, Operation};
 
     /// A step of one job that writes, with a value a second from 100 s on.
     fn step(bandwidth: &[f64], others: &[(&str, Vec<f64>)]) -> StepResult {
@@ -223,7 +217,7 @@ mod tests {
             end_s: 100.0 + bandwidth.len() as f64,
             jobs: vec![JobResult {
                 directions: vec![DirectionResult {
-                    kind: "write".to_string(),
+                    kind: Operation::Write,
                     bytes: 1,
                     ..DirectionResult::default()
                 }],
@@ -236,9 +230,9 @@ mod tests {
         }
     }
 
-    fn kinds(step: &StepResult) -> Vec<(String, f64)> {
-        let marks = of_step(step).into_iter();
-        marks.map(|m| (m.kind, m.t_s)).collect()
+    fn kinds(step: &StepResult) -> Vec<(EventKind, f64)> {
+        let events = of_step(step).into_iter();
+        events.map(|m| (m.kind, m.t_s)).collect()
     }
 
     #[test]
@@ -248,9 +242,9 @@ mod tests {
             .collect();
         let found = kinds(&step(&course, &[]));
         assert_eq!(found.len(), 2, "{found:?}");
-        assert_eq!(found[0].0, "steady state");
+        assert_eq!(found[0].0, EventKind::SteadyState);
         assert_eq!(found[0].1, 130.0);
-        assert_eq!(found[1].0, "cache exhausted");
+        assert_eq!(found[1].0, EventKind::CacheExhausted);
         assert!((128.0..=133.0).contains(&found[1].1), "{found:?}");
     }
 
@@ -258,7 +252,7 @@ mod tests {
     fn what_is_even_is_steady_from_its_start_and_what_falls_or_swings_never_is() {
         assert_eq!(
             kinds(&step(&[50.0; 40], &[])),
-            [("steady state".to_string(), 100.0)]
+            [(EventKind::SteadyState, 100.0)]
         );
         let falls: Vec<f64> = (0..100).map(|i| 200.0 - 1.5 * f64::from(i)).collect();
         let swings: Vec<f64> = (0..100)
@@ -269,7 +263,7 @@ mod tests {
             assert!(
                 kinds(&step(&course, &[]))
                     .iter()
-                    .all(|k| k.0 != "steady state")
+                    .all(|k| k.0 != EventKind::SteadyState)
             );
         }
     }
@@ -277,10 +271,10 @@ mod tests {
     #[test]
     fn each_stretch_of_throttling_is_marked_with_its_depth() {
         let throttle = vec![100.0, 60.0, 50.0, 100.0, 100.0, 80.0, 100.0];
-        let marks = throttling(&step(&[1.0; 7], &[("throttle", throttle)]));
-        let places: Vec<_> = marks.iter().map(|m| (m.t_s, m.until_s)).collect();
+        let events = throttling(&step(&[1.0; 7], &[("throttle", throttle)]));
+        let places: Vec<_> = events.iter().map(|m| (m.t_s, m.until_s)).collect();
         assert_eq!(places, [(101.0, Some(103.0)), (105.0, Some(106.0))]);
-        assert!(marks[0].text.contains("50 %") && marks[1].text.contains("80 %"));
+        assert!(events[0].text.contains("50 %") && events[1].text.contains("80 %"));
     }
 
     #[test]
@@ -293,7 +287,7 @@ mod tests {
             let found = kinds(&step(&course, &[("device temperature", t)]));
             found
                 .iter()
-                .any(|k| *k == ("slower while hot".to_string(), 121.0))
+                .any(|k| *k == (EventKind::SlowerWhileHot, 121.0))
         };
         assert!(is_marked(hot));
         assert!(!is_marked(warm));

@@ -1,0 +1,12 @@
+//! Values of [`crate::ResultDocument::procedure`] beside the names of suites.
+
+/// Job file.
+pub const RUN: &str = "run";
+/// Inference of a device's internals.
+pub const PROBE: &str = "probe";
+/// Detection of counterfeits.
+pub const VERIFY: &str = "verify";
+/// File systems.
+pub const FILE_SYSTEMS: &str = "fs";
+/// Output of fio.
+pub const FIO: &str = "fio";
