@@ -10,8 +10,10 @@ OUT ?= target/report
 test: tools
 	scripts/test.sh
 
-# Fault campaigns, power cuts, served cards in real time, determinism across builds, generated documents.
-test-long: tools
+# Libraries, the oldest compiler, ARM, fault campaigns, power cuts, served cards in real time, determinism across builds,
+# generated documents.
+test-long:
+	scripts/install-tools.sh long
 	scripts/test-long.sh
 
 tools:

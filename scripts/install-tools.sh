@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Installs what the checks need beside Rust, on Debian and as root, where it is missing. Elsewhere
-# it says what is missing; the checks that need it say so again.
+# it says what is missing; the checks that need it say so again. `install-tools.sh long` installs more.
 set -euo pipefail
+cd "$(dirname "$0")/.."
+. scripts/tools.sh
 export DEBIAN_FRONTEND=noninteractive
 
 packages=()
@@ -59,4 +61,16 @@ if command -v rustup >/dev/null; then
     for component in rustfmt clippy; do
         rustup component add "$component" >/dev/null 2>&1 || true
     done
+fi
+
+# Built without optimisation, which takes a quarter of the time.
+cargo_tool() { # NAME OPTION…
+    command -v "$1" >/dev/null && return
+    echo "installing: $1 in $tools"
+    env -u CARGO_TARGET_DIR CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_DEV_OPT_LEVEL=0 \
+        cargo install --debug --quiet --locked --root "$tools" "$@" || echo "missing: $1 could not be built" >&2
+}
+cargo_tool cargo-nextest --no-default-features --features default-no-update
+if [[ ${1-} == long ]]; then
+    cargo_tool cargo-deny
 fi

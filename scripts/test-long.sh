@@ -1,9 +1,37 @@
 #!/usr/bin/env bash
-# The checks of `make test-long`: fault campaigns, power cuts, served cards in real time, determinism across builds, generated
-# documents. They take about half an hour on two cores.
+# The checks of `make test-long`: libraries, the oldest compiler, ARM; fault campaigns, power cuts, served cards in real time,
+# determinism across builds, generated documents.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/stages.sh
+
+stage "libraries: licences, sources, advisories"
+if cargo deny --version >/dev/null 2>&1; then
+    cargo deny check licenses bans sources
+    if cargo deny fetch db 2>&1; then
+        cargo deny check advisories
+    else
+        skip "advisories: their database cannot be fetched"
+    fi
+else
+    skip "cargo-deny is missing"
+fi
+
+stage "oldest compiler"
+oldest=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+if command -v rustup >/dev/null && rustup toolchain install "$oldest" --profile minimal >/dev/null 2>&1; then
+    CARGO_TARGET_DIR=$target/oldest cargo "+$oldest" check --workspace --all-targets --quiet
+else
+    skip "Rust $oldest cannot be had"
+fi
+
+stage "64-bit ARM"
+arm=aarch64-unknown-linux-musl
+if command -v rustup >/dev/null && rustup target add "$arm" >/dev/null 2>&1; then
+    cargo check --workspace --target "$arm" --quiet
+else
+    skip "the standard library of $arm cannot be had"
+fi
 
 stage "build of the tests"
 cargo test --workspace --no-run
@@ -12,9 +40,7 @@ stage "kernel for real file systems (from the cache where it was built before)"
 "$target/debug/nandscope" kernel build
 
 stage "slow tests"
-echo "SKIPPED: slow_fio_on_a_served_drive: it wants a quiet machine; cargo test --release --test it serve_fio:: -- --ignored" >&2
-echo "SKIPPED: verify beside f3probe at the card's own speed: a quarter of an hour; cargo test --test it verify_served:: -- --ignored" >&2
-tests -- --ignored --skip slow_fio_on_a_served_drive --skip slow_verify_is_five_times_as_fast
+tests slow
 
 stage "release build"
 cargo build --release

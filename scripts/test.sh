@@ -5,13 +5,17 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/stages.sh
 
-stage "format"
+stage "format, links, places of planted faults"
 cargo fmt --all --check
 rustfmt --edition 2024 --check fuzz/src/*.rs fuzz/fuzz_targets/*.rs
 scripts/check-links.py
+scripts/planted-bugs.py --check
 
 stage "lints"
 cargo clippy --workspace --all-targets -- -D warnings
+
+stage "documentation"
+RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
 
 stage "build of the tests"
 cargo test --workspace --no-run
@@ -20,14 +24,17 @@ stage "kernel for real file systems (from the cache where it was built before)"
 "$target/debug/nandscope" kernel build
 
 stage "tests"
-tests
+tests default
+
+stage "examples in the documentation"
+cargo test --workspace --doc 2>&1 | tee -a "$log"
 
 stage "report in a browser"
 "$target/debug/nandscope" review sim:sm2708-250gb --quick -o "$work/report" >/dev/null
 if command -v python3 >/dev/null && command -v chromium >/dev/null; then
     python3 tests/browser/check_report.py "$work/report/report.html" "$work/screens"
 else
-    echo "SKIPPED: the browser check needs python3 and chromium" >&2
+    skip "the browser check needs python3 and chromium"
 fi
 
 summary "make test"
