@@ -112,7 +112,7 @@ impl Subject {
     /// A fresh device.
     fn device(&self, seed: u64) -> Result<Device, String> {
         let host = &self.simulated.host_source.profile;
-        Device::new(&self.simulated.device_source.profile, host, seed)
+        Device::new(&self.simulated.device_source.profile, host, seed).map_err(|e| e.to_string())
     }
 
     /// A fresh device that differs in how many allocation units it keeps open.
@@ -121,7 +121,7 @@ impl Subject {
         if let Some(card) = &mut profile.card {
             card.open_aus = open;
         }
-        Device::new(&profile, &self.simulated.host_source.profile, seed)
+        Device::new(&profile, &self.simulated.host_source.profile, seed).map_err(|e| e.to_string())
     }
 
     fn title(&self) -> &str {

@@ -1,5 +1,6 @@
 //! Interface and host path in use: which link a device and a host have in common, and what it costs.
 
+use crate::error::AttachError;
 use crate::invariant::{Checked, InvalidState, ensure};
 use crate::profile::host::{Chain, HostProfile};
 use crate::profile::schema::{Acknowledge, InterfaceSection, Profile};
@@ -23,8 +24,8 @@ impl Attachment {
     /// The best link that device and host have in common.
     ///
     /// # Errors
-    /// A message for people where there is none.
-    pub(crate) fn new(profile: &Profile, host: &HostProfile) -> Result<Self, String> {
+    /// [`AttachError`] if there is none.
+    pub(crate) fn new(profile: &Profile, host: &HostProfile) -> Result<Self, AttachError> {
         let links: Vec<&str> = profile.interface.iter().map(|i| i.link.as_str()).collect();
         let (index, chain) = host.attach(&links)?;
         let interface = &profile.interface[index];

@@ -1,4 +1,4 @@
-//! The queue of things to come. Events at one instant come out in the order in which they went in.
+//! The event queue. Events at one instant come out in the order of insertion.
 
 use crate::command::{Completion, SubmitError};
 use crate::invariant::{Checked, check_near, ensure};
@@ -59,22 +59,22 @@ impl Event {
 }
 
 impl Event {
-    /// The lane of its kind, or [`LANES`] where it has none.
-    const fn lane(self) -> usize {
+    /// FIFO of its kind, or [`FIFOS`] if it has none.
+    const fn fifo(self) -> usize {
         match self {
             Event::Firmware(_) => 0,
             Event::DataIn(_) => 1,
             Event::Complete(_) => 2,
             Event::Array(_) => 3,
             Event::Bus(_) => 4,
-            Event::MapFetched(_) | Event::Relocated(_) | Event::Idle => LANES,
+            Event::MapFetched(_) | Event::Relocated(_) | Event::Idle => FIFOS,
         }
     }
 }
 
-/// Kinds that mostly come in order of time, each with a lane of its own.
-const LANES: usize = 5;
-/// Behind every event.
+/// Kinds that mostly come in order of time, each with its own FIFO.
+const FIFOS: usize = 5;
+/// Later than every event.
 const NEVER: u128 = u128::MAX;
 
 /// Events in order of time.
@@ -85,19 +85,19 @@ const NEVER: u128 = u128::MAX;
 /// heap with the rest.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct EventQueue {
-    lanes: [VecDeque<u128>; LANES],
+    fifos: [VecDeque<u128>; FIFOS],
     heap: BinaryHeap<Reverse<u128>>,
-    /// The first of every lane, and of the heap.
-    first: [u128; LANES + 1],
+    /// First event of every FIFO, and of the heap.
+    first: [u128; FIFOS + 1],
     sequence: u32,
 }
 
 impl Default for EventQueue {
     fn default() -> Self {
         EventQueue {
-            lanes: std::array::from_fn(|_| VecDeque::new()),
+            fifos: std::array::from_fn(|_| VecDeque::new()),
             heap: BinaryHeap::new(),
-            first: [NEVER; LANES + 1],
+            first: [NEVER; FIFOS + 1],
             sequence: 0,
         }
     }
@@ -108,15 +108,15 @@ impl EventQueue {
         self.sequence = self.sequence.wrapping_add(1);
         let key =
             u128::from(at.0) << 64 | u128::from(self.sequence) << 32 | u128::from(event.pack());
-        let lane = event.lane();
-        if let Some(queue) = self.lanes.get_mut(lane)
+        let fifo = event.fifo();
+        if let Some(queue) = self.fifos.get_mut(fifo)
             && queue.back().is_none_or(|last| *last < key)
         {
             queue.push_back(key);
-            self.first[lane] = self.first[lane].min(key);
+            self.first[fifo] = self.first[fifo].min(key);
         } else {
             self.heap.push(Reverse(key));
-            self.first[LANES] = self.first[LANES].min(key);
+            self.first[FIFOS] = self.first[FIFOS].min(key);
         }
     }
 
@@ -134,11 +134,11 @@ impl EventQueue {
     /// The first event, where it comes no later than `limit`.
     #[inline]
     pub(crate) fn pop_until(&mut self, limit: Nanos) -> Option<(Nanos, Event)> {
-        let (lane, key) = self.earliest();
+        let (fifo, key) = self.earliest();
         if key == NEVER || (key >> 64) as u64 > limit.0 {
             return None;
         }
-        self.first[lane] = match self.lanes.get_mut(lane) {
+        self.first[fifo] = match self.fifos.get_mut(fifo) {
             Some(queue) => {
                 queue.pop_front();
                 queue.front().copied()
@@ -155,26 +155,26 @@ impl EventQueue {
     /// All events to come, in no order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Nanos, Event)> + '_ {
         let heap = self.heap.iter().map(|Reverse(key)| key);
-        let keys = self.lanes.iter().flatten().chain(heap);
+        let keys = self.fifos.iter().flatten().chain(heap);
         keys.map(|key| (Nanos((key >> 64) as u64), Event::unpack(*key as u32)))
     }
 
     /// Checks that the queue is in order and that nothing in it is past or too far ahead.
     pub(crate) fn audit(&self, now: Nanos) -> Checked {
-        for (lane, queue) in self.lanes.iter().enumerate() {
-            let own = |key: &u128| Event::unpack(*key as u32).lane() == lane;
+        for (fifo, queue) in self.fifos.iter().enumerate() {
+            let own = |key: &u128| Event::unpack(*key as u32).fifo() == fifo;
             ensure!(
                 queue.iter().is_sorted_by(|a, b| a < b) && queue.iter().all(own),
-                "the events of kind {lane} are out of order"
+                "the events of kind {fifo} are out of order"
             );
             ensure!(
-                self.first[lane] == queue.front().copied().unwrap_or(NEVER),
-                "another event of kind {lane} is noted as the first"
+                self.first[fifo] == queue.front().copied().unwrap_or(NEVER),
+                "another event of kind {fifo} is noted as the first"
             );
         }
         let first = self.heap.peek().map_or(NEVER, |Reverse(key)| *key);
         ensure!(
-            self.first[LANES] == first,
+            self.first[FIFOS] == first,
             "another event of the heap is noted as the first"
         );
         for (at, event) in self.iter() {
@@ -187,9 +187,9 @@ impl EventQueue {
     #[inline]
     fn earliest(&self) -> (usize, u128) {
         let mut best = (0, self.first[0]);
-        for (lane, key) in self.first.iter().enumerate().skip(1) {
+        for (fifo, key) in self.first.iter().enumerate().skip(1) {
             if *key < best.1 {
-                best = (lane, *key);
+                best = (fifo, *key);
             }
         }
         best

@@ -1,8 +1,8 @@
 //! How much memory a simulated device takes, from its profile alone, before it is made.
 
-use crate::au::CardGeometry;
+use crate::ftl::au_map::CardGeometry;
 use crate::ftl::blocks::Superblock;
-use crate::geometry::Geometry;
+use crate::ftl::page_map::geometry::Geometry;
 use crate::profile::schema::Profile;
 use nandscope_units::Bytes;
 

@@ -1,15 +1,14 @@
 //! A power cut: which of the writes that a device took are on the medium, and which are not.
 //!
-//! Whoever keeps contents numbers the writes as they are submitted, from the moment of
-//! [`crate::Device::track_writes`] on: the first is 0. [`crate::Device::durable_writes`] says up to
+//! Writes are numbered as they are submitted, from [`crate::Device::track_writes`] on: the first is 0. [`crate::Device::durable_writes`] says up to
 //! which number everything is safe, so that older contents need not be kept;
 //! [`crate::Device::cut_power`] says what is lost.
 //!
 //! What is assumed of the firmware:
 //! - Maps are found again: from tags beside the pages, as all such firmware does. A discard that
 //!   completed is not undone. Old data that was moved or overwritten stays until the new is safe.
-//! - Where the translation is a log (`paged`), a page that was being programmed is known by its
-//!   checksum and its old data is used: lost, never torn. A card (`au`) takes the page for good.
+//! - Where the translation is a page map, a page that was being programmed is known by its
+//!   checksum and its old data is used: lost, never torn. An AU map takes the page for good.
 //! - Programming a page of a word line endangers the pages that share the word line and were
 //!   programmed before (MLC, TLC in passes). What was there at the last completed flush has a
 //!   second copy until the word line is complete; what came after has not.

@@ -18,7 +18,9 @@ pub enum SnapshotError {
     #[error("this is no device snapshot")]
     NotASnapshot,
     /// Another version wrote it.
-    #[error("the snapshot has version {found}; this build reads version {VERSION}: make it anew")]
+    #[error(
+        "the snapshot has version {found}; this build reads version {VERSION}: create it again"
+    )]
     Version {
         /// Version found.
         found: u32,

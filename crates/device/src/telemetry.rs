@@ -1,7 +1,7 @@
 //! What an instrument may read from the outside of a device (power at the plug, temperatures) and
 //! what the simulated device knows of its own inside (counters of the flash translation layer).
 
-use crate::thermal::Thermal;
+use crate::power::thermal::Thermal;
 use nandscope_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
@@ -47,8 +47,8 @@ pub struct Counters {
     pub host_discarded: Bytes,
     /// Programmed into flash, all causes.
     pub flash_programmed: Bytes,
-    /// Of these: moved by garbage collection.
-    pub collected: Bytes,
+    /// Of these: GC writes.
+    pub gc_writes: Bytes,
     /// Of these: moved from SLC blocks to TLC/QLC blocks.
     pub folded: Bytes,
     /// Of these: moved by wear levelling and refresh.

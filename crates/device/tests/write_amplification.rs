@@ -15,7 +15,7 @@ use crate::support;
 use crate::support::plain::Flash;
 use crate::support::{Draw, closed_loop, device, discard, near, one, sound, write};
 use nandscope_device::profile::Profile;
-use nandscope_device::profile::schema::CollectionPolicy;
+use nandscope_device::profile::schema::VictimPolicy;
 use nandscope_device::{Device, Fill};
 
 const START: u32 = 2;
@@ -156,7 +156,7 @@ fn greedy_collection_of_blocks_of_128_pages() {
 fn fifo_collection() {
     for percent in [7.0, 10.0, 15.0, 28.0] {
         let (mut p, alpha) = with_spare(2048, 64, percent);
-        p.ftl.as_mut().expect("page-mapped").collection = CollectionPolicy::Fifo;
+        p.ftl.as_mut().expect("page-mapped").collection = VictimPolicy::Fifo;
         near(
             &format!("FIFO, {percent} %"),
             untimed(&p, 64),
@@ -274,7 +274,7 @@ fn timed_random_writes_agree_with_the_formula() {
 #[test]
 fn hot_and_cold_data_that_are_not_separated() {
     let (mut p, alpha) = with_spare(2048, 64, 7.0);
-    p.ftl.as_mut().expect("page-mapped").collection = CollectionPolicy::Fifo;
+    p.ftl.as_mut().expect("page-mapped").collection = VictimPolicy::Fifo;
     let mut d = device(&p, "direct");
     assert!(d.precondition(1.0, Fill::Random { seed: 7 }));
     let logical = d.capacity().0 / 4096;
@@ -300,7 +300,7 @@ fn cost_benefit_lies_between_greedy_and_random_choice_of_victims() {
     // Uniform writes leave age without meaning, so that greedy is the best there is; any choice
     // that looks at the valid data beats one that does not: α/(α − 1).
     let (mut p, alpha) = with_spare(1024, 64, 15.0);
-    p.ftl.as_mut().expect("page-mapped").collection = CollectionPolicy::CostBenefit;
+    p.ftl.as_mut().expect("page-mapped").collection = VictimPolicy::CostBenefit;
     let got = untimed(&p, 64);
     assert!(got >= 0.99 * greedy(alpha, 64), "{got}");
     assert!(got <= 1.02 * fifo(alpha), "{got}");
@@ -317,7 +317,7 @@ fn sequential_overwriting_costs_exactly_one_program_per_page() {
     let c = d.counters();
     assert_eq!(c.flash_programmed, c.host_written);
     assert_eq!(c.host_written.0, 5 * logical * 4096);
-    assert_eq!((c.collected.0, c.padding.0, c.metadata.0), (0, 0, 0));
+    assert_eq!((c.gc_writes.0, c.padding.0, c.metadata.0), (0, 0, 0));
     assert_eq!(c.page_reads, 0, "nothing had to be moved");
 }
 
@@ -346,7 +346,7 @@ fn account_for_programs(page_kib: u32) {
         );
         support::rest(&mut d, nandscope_units::Nanos::from_millis(500));
         let c = d.counters();
-        let by_cause = c.host_written.0 + c.collected.0 + c.metadata.0 + c.padding.0;
+        let by_cause = c.host_written.0 + c.gc_writes.0 + c.metadata.0 + c.padding.0;
         assert_eq!(c.flash_programmed.0, by_cause, "round {round}");
         // Everything lies in erased blocks or in those that are not free, of which relocation's
         // own may have room left.
@@ -359,5 +359,5 @@ fn account_for_programs(page_kib: u32) {
         );
         sound(&d);
     }
-    assert!(d.counters().collected.0 > 0 && d.counters().metadata.0 > 0);
+    assert!(d.counters().gc_writes.0 > 0 && d.counters().metadata.0 > 0);
 }

@@ -111,7 +111,8 @@ impl Card {
     fn device(&self) -> Result<Device, SuiteError> {
         let spec = SimSpec::library(&self.profile)?;
         let host = crate::spec::library_host(&self.host)?;
-        let mut device = Device::new(&spec.profile, &host, 1).map_err(SuiteError::Target)?;
+        let mut device =
+            Device::new(&spec.profile, &host, 1).map_err(|e| SuiteError::Target(e.to_string()))?;
         if !device.precondition(1.0, Fill::Sequential) {
             return Err(SuiteError::Target(format!(
                 "{} is not idle and cannot be filled",

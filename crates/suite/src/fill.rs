@@ -44,8 +44,8 @@ pub(crate) fn run(
     let modes = chosen_modes(spec, options)?;
     let count = modes.len();
     for (number, mode) in modes.into_iter().enumerate().skip(earlier) {
-        let device =
-            Device::new(&spec.profile, &mode.host, options.seed).map_err(SuiteError::Target)?;
+        let device = Device::new(&spec.profile, &mode.host, options.seed)
+            .map_err(|e| SuiteError::Target(e.to_string()))?;
         let info = SimSpec::mode_info(mode, device.path());
         document.target.modes.push(info);
         let mut watcher = SessionWatcher::new(&mut *observer, &mode.name, number, count);

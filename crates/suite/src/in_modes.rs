@@ -82,11 +82,12 @@ impl Turns<'_> {
         let first = modes.first().ok_or_else(|| {
             SuiteError::Target(format!("{} is attached to no host", self.spec.name))
         })?;
-        let mut device = Device::new(profile, &first.host, seed).map_err(SuiteError::Target)?;
+        let mut device = Device::new(profile, &first.host, seed)
+            .map_err(|e| SuiteError::Target(e.to_string()))?;
         for (number, mode) in modes.iter().enumerate() {
             if number > 0 {
                 let attached = device.attach(profile, &mode.host);
-                attached.map_err(SuiteError::Target)?;
+                attached.map_err(|e| SuiteError::Target(e.to_string()))?;
                 (self.settle)(&mut device);
             }
             let info = SimSpec::mode_info(mode, device.path());

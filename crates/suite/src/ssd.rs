@@ -210,7 +210,7 @@ impl Run<'_> {
                 continue;
             }
             let device = Device::new(&spec.profile, &mode.host, self.options.seed)
-                .map_err(SuiteError::Target)?;
+                .map_err(|e| SuiteError::Target(e.to_string()))?;
             if number == 0 {
                 document
                     .target

@@ -107,7 +107,8 @@ pub fn fullness(
         .modes
         .first()
         .ok_or_else(|| SuiteError::Target(format!("{} is attached to no host", spec.name)))?;
-    let fresh = Device::new(&profile, &mode.host, options.seed).map_err(SuiteError::Target)?;
+    let fresh = Device::new(&profile, &mode.host, options.seed)
+        .map_err(|e| SuiteError::Target(e.to_string()))?;
     document
         .target
         .modes

@@ -104,7 +104,7 @@ fn reopen(
             let source = host_source(host, console)?;
             device
                 .attach(&device_source.profile, &source.profile)
-                .map_err(refuse)?;
+                .map_err(|e| refuse(e.to_string()))?;
             source
         }
     };

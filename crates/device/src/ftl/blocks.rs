@@ -2,7 +2,7 @@
 //! Factory bad blocks are replaced within their plane, so that superblocks are made of good
 //! blocks; as many superblocks are lost as the worst plane has bad blocks.
 
-use crate::geometry::Geometry;
+use crate::ftl::page_map::geometry::Geometry;
 use crate::invariant::{Checked, check_sum, ensure};
 use crate::random::Random;
 use nandscope_units::Nanos;

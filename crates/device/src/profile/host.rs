@@ -7,6 +7,7 @@
 //! themselves, and what happens in the device, are not here.
 
 use super::error::Located;
+use crate::error::AttachError;
 use crate::invariant::{Checked, check_number, ensure};
 use crate::link::{LinkMode, Protocol, link_mode};
 use nandscope_units::{Bytes, Nanos, Rate};
@@ -214,8 +215,8 @@ impl HostProfile {
     /// up. On a board, the first port that fits is used.
     ///
     /// # Errors
-    /// A message for people where host and device have no link in common.
-    pub fn attach(&self, device_links: &[&str]) -> Result<(usize, Chain), String> {
+    /// [`AttachError`] if host and device have no link in common.
+    pub fn attach(&self, device_links: &[&str]) -> Result<(usize, Chain), AttachError> {
         for port in self.ports() {
             let common = port
                 .host
@@ -223,16 +224,15 @@ impl HostProfile {
                 .iter()
                 .find_map(|l| device_links.iter().position(|d| d == l).map(|i| (i, l)));
             if let Some((index, name)) = common {
-                let link = link_mode(name).map_err(|e| e.to_string())?;
+                let link = link_mode(name)?;
                 return Ok((index, port.chain(link)));
             }
         }
-        Err(format!(
-            "host `{}` offers {} and the device has {}: no link in common",
-            self.host.name,
-            self.links().join(", "),
-            device_links.join(", ")
-        ))
+        Err(AttachError::NoCommonLink {
+            host: self.host.name.clone(),
+            offered: self.links().join(", "),
+            device: device_links.join(", "),
+        })
     }
 
     fn chain(&self, link: LinkMode) -> Chain {

@@ -179,7 +179,7 @@ pub struct FtlSection {
     /// Grain of the logical-to-physical map, bytes.
     pub mapping_unit_bytes: u32,
     /// How garbage collection picks its victim.
-    pub collection: CollectionPolicy,
+    pub collection: VictimPolicy,
     /// Free superblocks at which garbage collection begins.
     pub collection_start: u32,
     /// Units that garbage collection and folding move at once (buffers set aside for it).
@@ -201,7 +201,7 @@ pub struct FtlSection {
 /// How garbage collection picks its victim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum CollectionPolicy {
+pub enum VictimPolicy {
     /// The superblock with the least valid data.
     Greedy,
     /// The superblock written longest ago.

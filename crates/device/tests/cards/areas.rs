@@ -31,7 +31,7 @@ fn moved_by_files(p: &Profile) -> u64 {
         }
     }
     sound(&d);
-    d.counters().collected.0
+    d.counters().gc_writes.0
 }
 
 #[test]

@@ -25,7 +25,7 @@ fn a_mapped_au_takes_pages_in_any_order() {
             exactly("a page", write_us(&mut d, AU + page * PAGE, PAGE), expected);
         }
     }
-    assert_eq!(d.counters().collected.0, 0);
+    assert_eq!(d.counters().gc_writes.0, 0);
     sound(&d);
 }
 

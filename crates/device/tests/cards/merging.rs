@@ -18,7 +18,7 @@ fn closing_an_au_copies_the_pages_that_were_not_written() {
     // A fourth AU closes the first: a partial merge of the 15 pages behind the one written.
     let merged = link_us(PAGE) + WRITE_PAGE_US + ERASE_US + (PAGES - 1) as f64 * MOVE_PAGE_US;
     exactly("a merge", write_us(&mut d, 3 * AU, PAGE), merged);
-    assert_eq!(d.counters().collected.0, (PAGES - 1) * PAGE);
+    assert_eq!(d.counters().gc_writes.0, (PAGES - 1) * PAGE);
     sound(&d);
 }
 
@@ -105,7 +105,7 @@ fn whole_aus_cost_nothing_however_many_there_are() {
             exactly("a switch merge", write_us(&mut d, au * AU, AU), expected);
         }
     }
-    assert_eq!(d.counters().collected.0, 0);
+    assert_eq!(d.counters().gc_writes.0, 0);
 }
 
 #[test]
@@ -178,14 +178,14 @@ fn merges_that_were_put_off_are_done_in_idle_time() {
     }
     let merge = (PAGES - 1) as f64 * MOVE_PAGE_US;
     rest(&mut d, Nanos::from_micros_f64(100e3 - 1.0));
-    assert_eq!(d.counters().collected.0, 0, "not yet");
+    assert_eq!(d.counters().gc_writes.0, 0, "not yet");
     rest(&mut d, Nanos::from_micros_f64(1.0 + merge / 2.0));
     // In the middle of the first one a command waits for its end.
     let opened = link_us(PAGE) + WRITE_PAGE_US + ERASE_US;
     let got = write_us(&mut d, 5 * AU, PAGE);
     near("behind a merge", got, merge / 2.0 + opened, 0.001);
     rest(&mut d, Nanos::from_micros_f64(100e3 + 3.0 * merge));
-    assert_eq!(d.counters().collected.0, 3 * (PAGES - 1) * PAGE);
+    assert_eq!(d.counters().gc_writes.0, 3 * (PAGES - 1) * PAGE);
     for au in 6..8 {
         exactly("room again", write_us(&mut d, au * AU, PAGE), opened);
     }

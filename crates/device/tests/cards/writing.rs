@@ -16,7 +16,7 @@ fn linear_writing_runs_at_the_rate_of_programs() {
         let expected = link_us(PAGE) + PAGES as f64 * WRITE_PAGE_US + ERASE_US;
         exactly("an AU", write_us(&mut d, i * AU, AU), expected);
     }
-    assert_eq!(d.counters().collected.0, 0);
+    assert_eq!(d.counters().gc_writes.0, 0);
     sound(&d);
 }
 

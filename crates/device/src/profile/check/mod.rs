@@ -5,7 +5,7 @@ mod card;
 
 use super::error::Located;
 use super::schema::{Cell, ControllerSection, FtlSection, MapLocation, Profile};
-use crate::geometry::Geometry;
+use crate::ftl::page_map::geometry::Geometry;
 use crate::link::link_mode;
 
 struct Faults(Vec<Located>);

@@ -1,0 +1,33 @@
+//! Errors of creating a device and of attaching it to a host.
+
+use crate::link::UnknownLink;
+use thiserror::Error;
+
+/// A device cannot be attached to a host.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum AttachError {
+    /// The profile of the host names a link that does not exist.
+    #[error(transparent)]
+    UnknownLink(#[from] UnknownLink),
+    /// Host and device have no link in common.
+    #[error("host `{host}` offers {offered} and the device has {device}: no link in common")]
+    NoCommonLink {
+        /// Name of the host.
+        host: String,
+        /// Links of the host, comma-separated.
+        offered: String,
+        /// Links of the device, comma-separated.
+        device: String,
+    },
+}
+
+/// A device cannot be made from a profile and a host.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum DeviceError {
+    /// The device cannot be attached to the host.
+    #[error(transparent)]
+    Attach(#[from] AttachError),
+    /// The profile has no translation layer, or more than one.
+    #[error("a profile has either the tables [ftl] and [controller], or the table [card]")]
+    TranslationLayer,
+}

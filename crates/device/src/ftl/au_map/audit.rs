@@ -1,0 +1,127 @@
+//! The invariants of a card, checked from the ground up, for tests and snapshots.
+
+use super::geometry::{CardGeometry, native};
+use super::map::Map;
+use super::times::Times;
+use super::{AuMapDevice, Buffer};
+use crate::command::Status;
+use crate::events::Event;
+use crate::invariant::{
+    Checked, InvalidState, check_clock, check_near, check_sum, ensure, places_in_use,
+};
+use crate::profile;
+use crate::reliability::Reliability;
+use nandscope_units::SECTOR_BYTES;
+
+impl AuMapDevice {
+    /// Checks the invariants of the state at any instant.
+    pub(crate) fn audit(&self) -> Checked {
+        let p = &self.profile;
+        profile::audit(p)?;
+        let Some(card) = &p.card else {
+            return Err(InvalidState("its profile is not that of a card".into()));
+        };
+        check_clock(self.now)?;
+        self.attachment.audit(p)?;
+        self.meter
+            .audit(&p.power, self.spans.until(self.now), self.now)?;
+        self.thermal.audit(&p.thermal, &p.power)?;
+        self.counters.audit()?;
+        self.audit_counters()?;
+        self.random.audit()?;
+        self.events.audit(self.now)?;
+        self.spans.audit(self.now)?;
+        self.stream.audit(self.now)?;
+        let geometry = CardGeometry::new(p, card);
+        let clock = self.attachment.clock_share * self.thermal.clock();
+        let times = Times::new(p, card, &geometry, self.attachment.active_dies, clock);
+        let cycles = native(p).cycles;
+        ensure!(
+            self.card == *card
+                && self.identity == p.device
+                && self.planes == p.nand.planes
+                && self.times == times
+                && self.reliability == Reliability::new(&p.nand.reliability, cycles, cycles),
+            "the controller is not that of the profile"
+        );
+        for at in [self.controller_free, self.flash_free] {
+            check_near("the end of work", at, self.now)?;
+        }
+        if let Some(since) = self.read_only_since {
+            check_near("the end of life", since, self.now)?;
+        }
+        let buffer = Buffer::new(&self.attachment, card, &geometry);
+        let sectors = p.device.capacity_bytes / SECTOR_BYTES;
+        self.buffer.audit(&buffer, sectors)?;
+        // The lists of a card are as long as those that are there, or it is refused before.
+        ensure!(
+            self.map.fits(&geometry),
+            "the card is divided otherwise than the profile says"
+        );
+        let fresh = Map::new(card, geometry, p.nand.planes);
+        self.map.audit(&fresh, self.now)?;
+        self.audit_commands()
+    }
+
+    fn audit_counters(&self) -> Checked {
+        let c = &self.flash_counters;
+        let all = [
+            c.flash_programmed.0,
+            c.gc_writes.0,
+            c.refreshed.0,
+            c.erases,
+            c.page_reads,
+        ];
+        all.into_iter()
+            .try_for_each(|sum| check_sum("counters of the card", sum))
+    }
+
+    /// Every command is free, queued at the host, or completes once.
+    fn audit_commands(&self) -> Checked {
+        let mut used = places_in_use("commands", self.pending.len(), &self.free_pending)?;
+        for index in &self.host_queue {
+            let place = used.get_mut(*index as usize);
+            ensure!(
+                place.is_some_and(|used| std::mem::replace(used, false)),
+                "command {index} waits at the host and elsewhere"
+            );
+        }
+        let started = used.iter().filter(|used| **used).count();
+        let depth = self.attachment.chain.queue_depth;
+        ensure!(
+            started == self.outstanding as usize
+                && self.outstanding <= depth
+                && (self.host_queue.is_empty() || self.outstanding == depth),
+            "{started} commands are outstanding, {} were counted, {} wait",
+            self.outstanding,
+            self.host_queue.len()
+        );
+        for (_, event) in self.events.iter() {
+            let index = match event {
+                Event::Complete(index) => index,
+                Event::Idle => continue,
+                other => {
+                    return Err(InvalidState(format!("a card waits for {other:?}")));
+                }
+            };
+            let place = used.get_mut(index as usize);
+            ensure!(
+                place.is_some_and(|used| std::mem::replace(used, false)),
+                "command {index} completes twice, or was not submitted"
+            );
+        }
+        ensure!(!used.contains(&true), "a command never completes");
+        let free: std::collections::BTreeSet<u32> = self.free_pending.iter().copied().collect();
+        for (index, p) in (0u32..).zip(&self.pending) {
+            if free.contains(&index) {
+                continue;
+            }
+            ensure!(
+                self.is_in_range(&p.command) != (p.status == Status::LbaOutOfRange)
+                    && p.submitted <= self.now,
+                "command {index} is not the one that was submitted"
+            );
+        }
+        Ok(())
+    }
+}

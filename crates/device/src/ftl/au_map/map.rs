@@ -1,0 +1,551 @@
+//! The map of a card: which physical AU holds a logical one, which AUs are open, which merges were
+//! deferred. It says what the flash has to do for each write, and knows nothing of time.
+//!
+//! A merge's bookkeeping is done at once even where it is deferred: nobody can see the
+//! difference, because the spare AUs that it would hold meanwhile are checked to be there.
+
+use super::geometry::CardGeometry;
+use super::op_counts::OpCounts;
+use super::open::{OpenAu, OpenAuPolicy};
+use super::physical::{Physical, WearChoice};
+use crate::invariant::{Checked, check_sum, ensure};
+use crate::profile::card::{CardSection, OutOfOrder};
+use crate::random::Random;
+use crate::reliability::Reliability;
+use nandscope_units::Nanos;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+const UNMAPPED: u32 = u32::MAX;
+
+/// Error model, random numbers and present time for changes of the map.
+pub(super) struct MapContext<'a> {
+    pub(super) reliability: &'a Reliability,
+    pub(super) random: &'a mut Random,
+    pub(super) now: Nanos,
+}
+
+/// The FAT area.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Fat {
+    first: u32,
+    aus: u32,
+    open_most: u32,
+    policy: OpenAuPolicy,
+    slc: bool,
+}
+
+/// The card has no AU left to write to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct NoSpare;
+
+/// A merge that is done later.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct DeferredMerge {
+    au: u32,
+    ops: OpCounts,
+    /// Of the pages that it moves, those that cannot wait.
+    at_once: u32,
+}
+
+/// The map of a card.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Map {
+    pub(super) geometry: CardGeometry,
+    table: Vec<u32>,
+    pub(super) physical: Physical,
+    blocks_of_au: u32,
+    data_policy: OpenAuPolicy,
+    data_open_most: u32,
+    fat: Option<Fat>,
+    open: Vec<(OpenAu, u32)>,
+    /// AUs whose state is in RAM, the last one used first.
+    states: VecDeque<u32>,
+    states_most: usize,
+    deferred: VecDeque<DeferredMerge>,
+    deferred_max: u32,
+    small_up_to: u32,
+    cluster_pages: u32,
+    wear_spread: u32,
+    wear_batch: u32,
+    refresh_reads: u32,
+    /// Most erases of any AU when wear was looked at last.
+    levelled_at: u32,
+    uses: u64,
+}
+
+impl Map {
+    pub(super) fn new(card: &CardSection, geometry: CardGeometry, planes: u32) -> Self {
+        let spare = geometry.physical_aus.saturating_sub(geometry.logical_aus);
+        // An old and a full block of each open AU and one of each merge put off, and two to turn over.
+        let full_block_waits = spare >= 2 * card.open_aus + card.deferred_merges + 2;
+        let policy = |out_of_order, log_kib: Option<u32>, log_first| {
+            let log_pages = match out_of_order {
+                OutOfOrder::Map => geometry.au_pages,
+                _ => log_kib.unwrap_or(0) * 2 / geometry.page_sectors,
+            };
+            OpenAuPolicy {
+                out_of_order,
+                log_pages,
+                log_first,
+                full_block_waits,
+                partial_programs: card.partial_programs,
+                au_pages: geometry.au_pages,
+                page_sectors: geometry.page_sectors,
+                au_superblocks: geometry.au_superblocks,
+                log_superblocks: (geometry.au_superblocks * log_pages)
+                    .div_ceil(geometry.au_pages.max(1)),
+            }
+        };
+        let fat = card.fat.as_ref().map(|f| Fat {
+            first: f.first_au,
+            aus: f.aus,
+            open_most: f.open_aus,
+            policy: policy(f.out_of_order, f.log_kib, f.log_first),
+            slc: f.slc,
+        });
+        let small = card.small_writes.as_ref();
+        Map {
+            table: vec![UNMAPPED; geometry.logical_aus as usize],
+            physical: Physical::new(geometry.physical_aus, geometry.logical_aus),
+            blocks_of_au: geometry.au_superblocks * geometry.dies * planes,
+            data_policy: policy(card.out_of_order, card.log_kib, false),
+            data_open_most: card.open_aus - fat.as_ref().map_or(0, |f| f.open_most),
+            fat,
+            open: Vec::new(),
+            states: VecDeque::new(),
+            states_most: card.states_in_ram as usize,
+            deferred: VecDeque::new(),
+            deferred_max: card.deferred_merges,
+            small_up_to: small.map_or(0, |s| s.up_to_kib * 2),
+            cluster_pages: small.map_or(0, |s| (s.cluster_kib * 2).div_ceil(geometry.page_sectors)),
+            wear_spread: card.wear_spread_cycles,
+            wear_batch: card.wear_batch_aus,
+            refresh_reads: card.refresh_reads,
+            levelled_at: 0,
+            uses: 0,
+            geometry,
+        }
+    }
+
+    /// Writes sectors; `continues` where they follow the write before.
+    ///
+    /// # Errors
+    /// [`NoSpare`] if no AU is left to write to; earlier sectors have been written.
+    pub(super) fn write(
+        &mut self,
+        sector: u64,
+        sectors: u32,
+        continues: bool,
+        context: &mut MapContext,
+    ) -> Result<OpCounts, NoSpare> {
+        let mut ops = OpCounts::default();
+        let (mut at, end) = (sector, sector + u64::from(sectors));
+        let size = u64::from(self.geometry.au_sectors);
+        while at < end {
+            let au = (at / size) as u32;
+            let from = (at % size) as u32;
+            let to = (end - u64::from(au) * size).min(size) as u32;
+            if !continues && sectors <= self.small_up_to && self.is_mapped(au) {
+                ops.clusters += self.cluster_pages;
+            } else {
+                self.write_to_au(au, from, to, context, &mut ops)?;
+            }
+            at += u64::from(to - from);
+        }
+        Ok(ops)
+    }
+
+    fn write_to_au(
+        &mut self,
+        au: u32,
+        from: u32,
+        to: u32,
+        context: &mut MapContext,
+        ops: &mut OpCounts,
+    ) -> Result<(), NoSpare> {
+        let slot = self.open_slot(au, context, ops)?;
+        self.uses += 1;
+        self.note_state(au, ops);
+        let policy = *self.policy(au);
+        let slc = self.is_slc(au);
+        let (open, _) = &mut self.open[slot];
+        open.last_used = self.uses;
+        let mut own = OpCounts::default();
+        open.write(from, to, &policy, &mut own);
+        if open.is_complete(&policy) {
+            self.close(slot);
+        }
+        ops.add(if slc { own.in_slc() } else { own });
+        Ok(())
+    }
+
+    fn is_slc(&self, au: u32) -> bool {
+        self.fat.as_ref().is_some_and(|f| f.slc && f.covers(au))
+    }
+
+    fn policy(&self, au: u32) -> &OpenAuPolicy {
+        match &self.fat {
+            Some(fat) if fat.covers(au) => &fat.policy,
+            _ => &self.data_policy,
+        }
+    }
+
+    /// The slot of an AU, opened where it is not yet; the AU written to longest ago is closed for it.
+    fn open_slot(
+        &mut self,
+        au: u32,
+        context: &mut MapContext,
+        ops: &mut OpCounts,
+    ) -> Result<usize, NoSpare> {
+        if let Some(slot) = self.open.iter().position(|(o, _)| o.au == au) {
+            return Ok(slot);
+        }
+        if let Some(i) = self.deferred.iter().position(|d| d.au == au)
+            && let Some(merge) = self.deferred.remove(i)
+        {
+            ops.add(merge.ops);
+        }
+        let is_fat = |au| self.fat.as_ref().is_some_and(|f| f.covers(au));
+        let class = is_fat(au);
+        let most = match &self.fat {
+            Some(fat) if class => fat.open_most,
+            _ => self.data_open_most,
+        };
+        let same = || (0..self.open.len()).filter(|i| is_fat(self.open[*i].0.au) == class);
+        if same().count() >= most as usize
+            && let Some(oldest) = same().min_by_key(|i| self.open[*i].0.last_used)
+        {
+            let merge = self.close(oldest);
+            self.defer(merge, ops);
+        }
+        let fresh = self.take_fresh(context, ops)?;
+        let has_old = self.is_mapped(au);
+        let open = OpenAu::new(au, has_old, self.policy(au), self.uses);
+        self.open.push((open, fresh));
+        Ok(self.open.len() - 1)
+    }
+
+    /// Closes an open AU: its new block takes the place of the old one.
+    fn close(&mut self, slot: usize) -> DeferredMerge {
+        let (open, fresh) = self.open.swap_remove(slot);
+        let old = std::mem::replace(&mut self.table[open.au as usize], fresh);
+        if old != UNMAPPED {
+            self.physical.release(old);
+        }
+        let ops = open.close(self.policy(open.au));
+        DeferredMerge {
+            au: open.au,
+            at_once: open.moves_at_once(self.policy(open.au)).min(ops.merged),
+            ops: if self.is_slc(open.au) {
+                ops.in_slc()
+            } else {
+                ops
+            },
+        }
+    }
+
+    /// Defers a merge; if too many are deferred, does them all.
+    fn defer(&mut self, mut merge: DeferredMerge, ops: &mut OpCounts) {
+        if merge.ops.is_none() {
+            return;
+        }
+        ops.add(merge.ops.split_merged(merge.at_once));
+        self.deferred.push_back(merge);
+        if self.deferred.len() > self.deferred_max as usize {
+            for merge in self.deferred.drain(..) {
+                ops.add(merge.ops);
+            }
+        }
+    }
+
+    /// Removes the oldest deferred merge, to be done in idle time.
+    pub(super) fn take_deferred_merge(&mut self) -> Option<OpCounts> {
+        self.deferred.pop_front().map(|merge| merge.ops)
+    }
+
+    pub(super) fn has_deferred_merges(&self) -> bool {
+        !self.deferred.is_empty()
+    }
+
+    fn note_state(&mut self, au: u32, ops: &mut OpCounts) {
+        if self.states.front() == Some(&au) {
+            return;
+        }
+        match self.states.iter().position(|s| *s == au) {
+            Some(i) => {
+                self.states.remove(i);
+            }
+            None => {
+                ops.switches += u32::from(self.states.len() >= self.states_most);
+                self.states.truncate(self.states_most.saturating_sub(1));
+            }
+        }
+        self.states.push_front(au);
+    }
+
+    fn take_fresh(&mut self, context: &mut MapContext, ops: &mut OpCounts) -> Result<u32, NoSpare> {
+        let fresh = self.take_erased(WearChoice::LeastWorn, context, ops)?;
+        if self.wear_spread > 0 {
+            self.level_wear(context, ops);
+        }
+        Ok(fresh)
+    }
+
+    fn take_erased(
+        &mut self,
+        which: WearChoice,
+        context: &mut MapContext,
+        ops: &mut OpCounts,
+    ) -> Result<u32, NoSpare> {
+        ops.erases += self.geometry.au_superblocks;
+        self.physical
+            .take(
+                which,
+                self.blocks_of_au,
+                context.reliability,
+                context.random,
+                context.now,
+            )
+            .ok_or(NoSpare)
+    }
+
+    /// Static wear levelling: moves the data that lies in the least worn AUs to the most worn ones,
+    /// so that the former take part in writing again and the latter rest.
+    fn level_wear(&mut self, context: &mut MapContext, ops: &mut OpCounts) {
+        let most = self.physical.most_erases();
+        let limit = most.saturating_sub(self.wear_spread);
+        if limit == 0 || most == self.levelled_at {
+            return;
+        }
+        self.levelled_at = most;
+        let mut cold: Vec<(u32, u32)> = (0..self.geometry.logical_aus)
+            .filter(|au| self.is_mapped(*au) && !self.is_open(*au))
+            .map(|au| (self.physical.erases_of(self.table[au as usize]), au))
+            .filter(|(erases, _)| *erases < limit)
+            .collect();
+        cold.sort_unstable();
+        for (_, au) in cold.into_iter().take(self.wear_batch as usize) {
+            if self
+                .relocate(au, WearChoice::MostWorn, context, ops)
+                .is_err()
+            {
+                break;
+            }
+        }
+    }
+
+    fn relocate(
+        &mut self,
+        au: u32,
+        which: WearChoice,
+        context: &mut MapContext,
+        ops: &mut OpCounts,
+    ) -> Result<(), NoSpare> {
+        let fresh = self.take_erased(which, context, ops)?;
+        let old = std::mem::replace(&mut self.table[au as usize], fresh);
+        self.physical.release(old);
+        ops.relocated += self.geometry.au_pages;
+        Ok(())
+    }
+
+    /// Physical AU that a page of a logical one is read from; none where it was never written.
+    pub(super) fn locate(&self, au: u32, page: u32) -> Option<u32> {
+        if let Some((open, fresh)) = self.open.iter().find(|(o, _)| o.au == au)
+            && open.holds(page)
+        {
+            return Some(*fresh);
+        }
+        let physical = self.table[au as usize];
+        (physical != UNMAPPED).then_some(physical)
+    }
+
+    /// An AU has been read so often that its neighbours' charge suffers: rewrites it.
+    pub(super) fn refresh_if_due(&mut self, au: u32, context: &mut MapContext) -> Option<OpCounts> {
+        let physical = self.table[au as usize];
+        if self.refresh_reads == 0 || physical == UNMAPPED || self.is_open(au) {
+            return None;
+        }
+        if self.physical.get_mut(physical).reads < self.refresh_reads {
+            return None;
+        }
+        let mut ops = OpCounts::default();
+        self.relocate(au, WearChoice::LeastWorn, context, &mut ops)
+            .ok()?;
+        Some(ops)
+    }
+
+    /// Forgets AUs that lie wholly in the range; returns how many.
+    pub(super) fn discard(&mut self, sector: u64, sectors: u32) -> u32 {
+        let size = u64::from(self.geometry.au_sectors);
+        let end = sector + u64::from(sectors);
+        let (first, last) = (sector.div_ceil(size), end / size);
+        let mut forgotten = 0;
+        for au in first..last.min(u64::from(self.geometry.logical_aus)) {
+            forgotten += u32::from(self.forget(au as u32));
+        }
+        forgotten
+    }
+
+    fn forget(&mut self, au: u32) -> bool {
+        let mut held = false;
+        if let Some(slot) = self.open.iter().position(|(o, _)| o.au == au) {
+            let (_, fresh) = self.open.swap_remove(slot);
+            self.physical.release(fresh);
+            held = true;
+        }
+        self.deferred.retain(|d| d.au != au);
+        let old = std::mem::replace(&mut self.table[au as usize], UNMAPPED);
+        if old != UNMAPPED {
+            self.physical.release(old);
+            held = true;
+        }
+        held
+    }
+
+    /// Closes every open AU and does the deferred merges.
+    pub(super) fn close_all(&mut self) -> OpCounts {
+        let mut ops = OpCounts::default();
+        while !self.open.is_empty() {
+            ops.add(self.close(0).ops);
+        }
+        for merge in self.deferred.drain(..) {
+            ops.add(merge.ops);
+        }
+        self.states.clear();
+        ops
+    }
+
+    pub(super) fn is_mapped(&self, au: u32) -> bool {
+        self.table[au as usize] != UNMAPPED
+    }
+
+    fn is_open(&self, au: u32) -> bool {
+        self.open.iter().any(|(o, _)| o.au == au)
+    }
+
+    /// Checks every list and count, and that every physical AU is in exactly one place. `fresh` is the
+    /// map of a card that was never used.
+    pub(super) fn audit(&self, fresh: &Map, now: Nanos) -> Checked {
+        ensure!(
+            self.is_like(fresh),
+            "the translation is not that of the profile"
+        );
+        let g = &self.geometry;
+        self.physical.audit(g.physical_aus, g.logical_aus, now)?;
+        self.audit_places()?;
+        self.audit_owners()?;
+        self.open
+            .iter()
+            .try_for_each(|(open, _)| open.audit(self.policy(open.au)))
+    }
+
+    /// Whether the lists are as long as such a card needs.
+    pub(super) fn fits(&self, geometry: &CardGeometry) -> bool {
+        self.geometry == *geometry
+            && self.table.len() == geometry.logical_aus as usize
+            && self.physical.len() == geometry.physical_aus
+    }
+
+    /// Whether two maps are of cards with the same profile.
+    fn is_like(&self, other: &Map) -> bool {
+        let own = |m: &Map| {
+            let limits = (m.data_open_most, m.states_most, m.deferred_max);
+            let small = (m.small_up_to, m.cluster_pages);
+            let wear = (m.wear_spread, m.wear_batch, m.refresh_reads);
+            (m.blocks_of_au, m.data_policy, limits, small, wear)
+        };
+        self.geometry == other.geometry
+            && self.table.len() == other.table.len()
+            && own(self) == own(other)
+            && self.fat == other.fat
+    }
+
+    /// Every AU that a list names exists, and no list is longer than the card allows.
+    fn audit_places(&self) -> Checked {
+        let aus = self.geometry.logical_aus;
+        let named = self.open.iter().map(|(open, _)| open.au);
+        let named = named
+            .chain(self.states.iter().copied())
+            .chain(self.deferred.iter().map(|merge| merge.au));
+        for au in named {
+            ensure!(au < aus, "AU {au} is not one of the {aus}");
+        }
+        let is_fat = |au: u32| self.fat.as_ref().is_some_and(|f| f.covers(au));
+        let fat = self.open.iter().filter(|(open, _)| is_fat(open.au)).count();
+        let fat_most = self.fat.as_ref().map_or(0, |f| f.open_most as usize);
+        ensure!(
+            fat <= fat_most
+                && self.open.len() - fat <= self.data_open_most as usize
+                && self.states.len() <= self.states_most
+                && self.deferred.len() <= self.deferred_max as usize,
+            "{} AUs are open, {} states are in RAM and {} merges put off",
+            self.open.len(),
+            self.states.len(),
+            self.deferred.len()
+        );
+        // Superblocks are counted beside pages.
+        let g = &self.geometry;
+        let most = g
+            .au_pages
+            .saturating_add(g.au_superblocks)
+            .saturating_mul(2);
+        for merge in &self.deferred {
+            merge.ops.audit(most)?;
+            ensure!(
+                merge.at_once <= most,
+                "{} pages of a merge cannot wait",
+                merge.at_once
+            );
+        }
+        let latest = self.open.iter().map(|(open, _)| open.last_used).max();
+        ensure!(
+            latest.unwrap_or(0) <= self.uses,
+            "an AU was used after {} uses",
+            self.uses
+        );
+        check_sum("uses", self.uses)
+    }
+
+    fn audit_owners(&self) -> Checked {
+        let physical_aus = self.physical.len();
+        let mut owners = vec![0u32; physical_aus as usize];
+        let held = self.table.iter().filter(|p| **p != UNMAPPED);
+        for physical in held.chain(self.open.iter().map(|(_, fresh)| fresh)) {
+            let count = owners.get_mut(*physical as usize);
+            ensure!(
+                count.is_some() && !self.physical.is_out_of_use(*physical),
+                "physical AU {physical} is in use, and free, retired or not there"
+            );
+            if let Some(count) = count {
+                *count += 1;
+            }
+        }
+        if let Some(twice) = owners.iter().position(|n| *n > 1) {
+            ensure!(
+                false,
+                "physical AU {twice} is in use {} times",
+                owners[twice]
+            );
+        }
+        let mut open: Vec<u32> = self.open.iter().map(|(open, _)| open.au).collect();
+        open.sort_unstable();
+        ensure!(
+            open.is_sorted_by(|a, b| a < b),
+            "an AU is open twice: {open:?}"
+        );
+        let used: u32 = owners.iter().sum();
+        let (free, retired) = (self.physical.free(), self.physical.retired());
+        ensure!(
+            used + free + retired == physical_aus,
+            "{used} physical AUs in use, {free} free and {retired} retired are not the {physical_aus} there are"
+        );
+        Ok(())
+    }
+}
+
+impl Fat {
+    fn covers(&self, au: u32) -> bool {
+        (self.first..self.first + self.aus).contains(&au)
+    }
+}

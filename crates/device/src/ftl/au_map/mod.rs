@@ -1,0 +1,317 @@
+//! Cards with allocation units: SD cards, eMMC, USB sticks. [`map`] is their translation layer,
+//! [`times`] what flash work costs, [`service`] how a command goes through the card, [`buffer`]
+//! what its RAM holds back. A card serves one command after another, so that the end of a command
+//! is known when it begins, and the queue of events holds little but completions.
+//!
+//! Left out: what the stored data is (as everywhere in this crate); reads that overtake the
+//! programs of a write-back buffer.
+
+mod audit;
+mod buffer;
+mod geometry;
+mod map;
+mod op_counts;
+mod open;
+mod physical;
+mod power;
+mod precondition;
+mod report;
+mod service;
+mod times;
+mod unpersisted;
+
+pub(crate) use geometry::CardGeometry;
+
+use crate::attachment::Attachment;
+use crate::command::{Command, Completion, Status, SubmitError};
+use crate::error::AttachError;
+use crate::events::{Event, EventQueue, horizon};
+use crate::host_counters::HostCounters;
+use crate::power::meter::Meter;
+use crate::power::thermal::Thermal;
+use crate::profile::card::CardSection;
+use crate::profile::host::HostProfile;
+use crate::profile::schema::{DeviceSection, Profile};
+use crate::random::Random;
+use crate::reliability::Reliability;
+use crate::telemetry::Counters;
+use buffer::Buffer;
+use map::Map;
+use nandscope_units::{Bytes, Nanos};
+use power::Spans;
+use serde::{Deserialize, Serialize};
+use service::{ReadStream, WriteStream};
+use std::collections::VecDeque;
+use times::Times;
+use unpersisted::UnpersistedWrites;
+
+/// A command on its way through the card.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Pending {
+    command: Command,
+    submitted: Nanos,
+    status: Status,
+}
+
+/// A simulated card with allocation units.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct AuMapDevice {
+    profile: Profile,
+    card: CardSection,
+    identity: DeviceSection,
+    serial: String,
+    attachment: Attachment,
+    now: Nanos,
+    events: EventQueue,
+    pending: Vec<Pending>,
+    free_pending: Vec<u32>,
+    outstanding: u32,
+    /// Commands beyond the queue depth of the host path.
+    host_queue: VecDeque<u32>,
+    /// Until then the controller is at work on earlier commands or in the background.
+    controller_free: Nanos,
+    /// Until then the flash is at work on what the buffer took in.
+    flash_free: Nanos,
+    map: Map,
+    buffer: Buffer,
+    stream: ReadStream,
+    writing: WriteStream,
+    planes: u32,
+    times: Times,
+    reliability: Reliability,
+    random: Random,
+    meter: Meter,
+    thermal: Thermal,
+    spans: Spans,
+    counters: HostCounters,
+    flash_counters: Counters,
+    /// When the last spare AU was gone.
+    read_only_since: Option<Nanos>,
+    idle_planned: Option<Nanos>,
+    /// Writes that a power cut would destroy, if they are tracked.
+    #[serde(skip)]
+    unpersisted: Option<Box<UnpersistedWrites>>,
+    #[serde(skip)]
+    done: Vec<Completion>,
+}
+
+impl AuMapDevice {
+    /// A card fresh from the factory, attached to a host.
+    ///
+    /// # Errors
+    /// [`AttachError`] if host and device have no link in common.
+    pub(crate) fn new(
+        profile: &Profile,
+        card: &CardSection,
+        host: &HostProfile,
+        seed: u64,
+    ) -> Result<Self, AttachError> {
+        let mut random = Random::new(seed);
+        let geometry = CardGeometry::new(profile, card);
+        let attachment = Attachment::new(profile, host)?;
+        let times = Times::new(
+            profile,
+            card,
+            &geometry,
+            attachment.active_dies,
+            attachment.clock_share,
+        );
+        let cycles = geometry::native(profile).cycles;
+        Ok(AuMapDevice {
+            card: card.clone(),
+            identity: profile.device.clone(),
+            serial: format!("{:08x}", random.bits() >> 32),
+            now: Nanos::ZERO,
+            events: EventQueue::default(),
+            pending: Vec::new(),
+            free_pending: Vec::new(),
+            outstanding: 0,
+            host_queue: VecDeque::new(),
+            controller_free: Nanos::ZERO,
+            flash_free: Nanos::ZERO,
+            buffer: Buffer::new(&attachment, card, &geometry),
+            stream: ReadStream::default(),
+            writing: WriteStream::default(),
+            planes: profile.nand.planes,
+            map: Map::new(card, geometry, profile.nand.planes),
+            reliability: Reliability::new(&profile.nand.reliability, cycles, cycles),
+            meter: Meter::new(&profile.power),
+            thermal: Thermal::new(&profile.thermal, &profile.power),
+            spans: Spans::default(),
+            counters: HostCounters::default(),
+            flash_counters: Counters::default(),
+            read_only_since: None,
+            idle_planned: None,
+            unpersisted: None,
+            done: Vec::new(),
+            profile: profile.clone(),
+            times,
+            attachment,
+            random,
+        })
+    }
+
+    pub(crate) fn attach(
+        &mut self,
+        profile: &Profile,
+        host: &HostProfile,
+    ) -> Result<(), AttachError> {
+        let mut dropped = Vec::new();
+        while self.outstanding > 0 && self.next_event().is_some() {
+            self.advance(Nanos::MAX, &mut dropped);
+        }
+        let attachment = Attachment::new(profile, host)?;
+        self.write_out_buffer(self.now);
+        self.buffer = Buffer::new(&attachment, &self.card, &self.map.geometry);
+        self.attachment = attachment;
+        self.set_times();
+        Ok(())
+    }
+
+    fn set_times(&mut self) {
+        let clock = self.attachment.clock_share * self.thermal.clock();
+        self.times = Times::new(
+            &self.profile,
+            &self.card,
+            &self.map.geometry,
+            self.attachment.active_dies,
+            clock,
+        );
+    }
+
+    pub(crate) fn now(&self) -> Nanos {
+        self.now
+    }
+
+    pub(crate) fn capacity(&self) -> Bytes {
+        Bytes(self.identity.capacity_bytes)
+    }
+
+    pub(crate) fn path(&self) -> &[String] {
+        &self.attachment.chain.path
+    }
+
+    pub(crate) fn submit(&mut self, command: Command, at: Nanos) -> Result<(), SubmitError> {
+        self.events.admit(self.now, at)?;
+        self.pass_time(at);
+        let index = self.new_pending(command, at);
+        self.number(index, command.kind);
+        self.idle_planned = None;
+        if self.outstanding < self.attachment.chain.queue_depth {
+            self.start(index);
+        } else {
+            self.host_queue.push_back(index);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn next_event(&self) -> Option<Nanos> {
+        self.events.next_time()
+    }
+
+    pub(crate) fn advance(&mut self, until: Nanos, completions: &mut Vec<Completion>) -> Nanos {
+        while let Some((at, event)) = self.events.pop_until(horizon(until, self.now, &self.done)) {
+            self.pass_time(at);
+            match event {
+                Event::Complete(index) => self.on_complete(index),
+                Event::Idle => self.on_idle(),
+                _ => {}
+            }
+        }
+        if self.done.is_empty() && until != Nanos::MAX {
+            self.pass_time(until);
+        }
+        completions.append(&mut self.done);
+        self.now
+    }
+
+    fn is_in_range(&self, command: &Command) -> bool {
+        let end = command.lba.offset().0.saturating_add(command.bytes().0);
+        end <= self.identity.capacity_bytes
+    }
+
+    fn new_pending(&mut self, command: Command, at: Nanos) -> u32 {
+        let status = if self.is_in_range(&command) {
+            Status::Ok
+        } else {
+            Status::LbaOutOfRange
+        };
+        let pending = Pending {
+            command,
+            submitted: at,
+            status,
+        };
+        if let Some(index) = self.free_pending.pop() {
+            self.pending[index as usize] = pending;
+            return index;
+        }
+        self.pending.push(pending);
+        self.pending.len() as u32 - 1
+    }
+
+    /// The command leaves the host; when it will be done is known at once.
+    fn start(&mut self, index: u32) {
+        self.outstanding += 1;
+        self.meter.note(true, self.now);
+        let chain = &self.attachment.chain;
+        let begin = (self.now + chain.command).max(self.controller_free);
+        let back = chain.completion;
+        let end = self.serve(index, begin);
+        self.controller_free = end;
+        self.events.push(end + back, Event::Complete(index));
+    }
+
+    fn on_complete(&mut self, index: u32) {
+        let p = &self.pending[index as usize];
+        let completion = Completion {
+            tag: p.command.tag,
+            status: p.status,
+            submitted: p.submitted,
+            completed: self.now,
+            payload: self.payload(p.command.kind),
+        };
+        if p.status == Status::Ok {
+            self.counters.count(&p.command);
+        }
+        self.done.push(completion);
+        if let Some(unpersisted) = &mut self.unpersisted {
+            unpersisted.numbers.completed(index);
+        }
+        self.free_pending.push(index);
+        self.outstanding -= 1;
+        if let Some(next) = self.host_queue.pop_front() {
+            self.start(next);
+        }
+        if self.outstanding == 0 {
+            self.meter.note(false, self.now);
+            self.plan_idle(self.now + Nanos::from_micros_f64(self.card.merge_after_ms * 1e3));
+        }
+    }
+
+    fn plan_idle(&mut self, at: Nanos) {
+        if self.card.merge_after_ms > 0.0 && self.map.has_deferred_merges() {
+            self.idle_planned = Some(at);
+            self.events.push(at, Event::Idle);
+        }
+    }
+
+    /// Does one deferred merge; a command that arrives meanwhile waits for its end.
+    fn on_idle(&mut self) {
+        if self.idle_planned != Some(self.now) || self.outstanding > 0 {
+            return;
+        }
+        self.idle_planned = None;
+        self.meter.note(false, self.now);
+        if let Some(ops) = self.map.take_deferred_merge() {
+            let cost = self.charge(&ops, self.now);
+            self.controller_free = self.now + cost.time;
+            self.meter.note(true, self.now);
+            if self.map.has_deferred_merges() {
+                self.plan_idle(self.controller_free);
+            } else {
+                self.idle_planned = Some(self.controller_free);
+                self.events.push(self.controller_free, Event::Idle);
+            }
+        }
+    }
+}

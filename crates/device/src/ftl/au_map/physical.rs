@@ -1,0 +1,210 @@
+//! Physical AUs: which are free, how worn they are, which have failed. Factory bad blocks are
+//! replaced within their plane before AUs are made of them; an AU of which a block fails later is
+//! taken out of service as a whole.
+
+use crate::ftl::blocks::{State, Superblock};
+use crate::invariant::{Checked, check_sum, ensure};
+use crate::random::Random;
+use crate::reliability::Reliability;
+use nandscope_units::Nanos;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// Which free AU is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WearChoice {
+    /// For data of the host: dynamic wear levelling.
+    LeastWorn,
+    /// For data that has not changed for long: it keeps the AU from wearing further.
+    MostWorn,
+}
+
+/// All physical AUs.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Physical {
+    all: Vec<Superblock>,
+    /// Free ones, the least worn first.
+    free: BTreeSet<(u32, u32)>,
+    initial_free: u32,
+    needed: u32,
+    retired: u32,
+    erases: u64,
+    most_erases: u32,
+}
+
+impl Physical {
+    /// `aus` fresh ones, of which `needed` hold data when the card is full.
+    pub(super) fn new(aus: u32, needed: u32) -> Self {
+        let fresh = Superblock::fresh();
+        Physical {
+            all: vec![fresh; aus as usize],
+            free: (0..aus).map(|i| (0, i)).collect(),
+            initial_free: aus.saturating_sub(needed),
+            needed,
+            retired: 0,
+            erases: 0,
+            most_erases: 0,
+        }
+    }
+
+    /// Erases the least worn free AU (or the most worn one) and hands it out; one of which a block
+    /// fails is retired and the next one tried. None where none is left.
+    pub(super) fn take(
+        &mut self,
+        which: WearChoice,
+        blocks: u32,
+        reliability: &Reliability,
+        random: &mut Random,
+        now: Nanos,
+    ) -> Option<u32> {
+        loop {
+            let free = match which {
+                WearChoice::LeastWorn => self.free.pop_first(),
+                WearChoice::MostWorn => self.free.pop_last(),
+            };
+            let (_, index) = free?;
+            let block = &mut self.all[index as usize];
+            block.erases += 1;
+            block.reads = 0;
+            block.safe_reads = 0;
+            self.erases += 1;
+            self.most_erases = self.most_erases.max(block.erases);
+            if reliability.erase_fails(block, blocks, random) {
+                block.state = State::Retired;
+                self.retired += 1;
+                continue;
+            }
+            block.state = State::Closed;
+            block.closed_at = now;
+            return Some(index);
+        }
+    }
+
+    /// The AU holds nothing of value any more.
+    pub(super) fn release(&mut self, index: u32) {
+        let block = &mut self.all[index as usize];
+        block.state = State::Free;
+        self.free.insert((block.erases, index));
+    }
+
+    pub(super) fn get_mut(&mut self, index: u32) -> &mut Superblock {
+        &mut self.all[index as usize]
+    }
+
+    pub(super) fn erases_of(&self, index: u32) -> u32 {
+        self.all[index as usize].erases
+    }
+
+    pub(super) fn most_erases(&self) -> u32 {
+        self.most_erases
+    }
+
+    pub(super) fn free(&self) -> u32 {
+        self.free.len() as u32
+    }
+
+    pub(super) fn len(&self) -> u32 {
+        self.all.len() as u32
+    }
+
+    pub(super) fn retired(&self) -> u32 {
+        self.retired
+    }
+
+    pub(super) fn mean_erases(&self) -> f64 {
+        self.erases as f64 / self.all.len().max(1) as f64
+    }
+
+    /// Spare AUs that are left, percent of those the card began with.
+    pub(super) fn spare_percent(&self) -> u8 {
+        let left = self
+            .len()
+            .saturating_sub(self.retired)
+            .saturating_sub(self.needed);
+        (u64::from(left) * 100 / u64::from(self.initial_free.max(1))).min(100) as u8
+    }
+
+    /// Checks the counts; `needed` of `aus` hold data when the card is full.
+    pub(super) fn audit(&self, aus: u32, needed: u32, now: Nanos) -> Checked {
+        let count = |state: State| self.all.iter().filter(|b| b.state == state).count();
+        ensure!(
+            self.all.len() == aus as usize
+                && (self.needed, self.initial_free) == (needed, aus.saturating_sub(needed))
+                && self.retired as usize == count(State::Retired)
+                && self.free.len() == count(State::Free)
+                && self.retired as usize + self.free.len() + count(State::Closed) == aus as usize,
+            "{} physical AUs, {} of them free and {} retired, are not those of the card",
+            self.all.len(),
+            self.free.len(),
+            self.retired
+        );
+        for (erases, index) in &self.free {
+            let block = self.all.get(*index as usize);
+            ensure!(
+                block.is_some_and(|b| b.state == State::Free && b.erases == *erases),
+                "the free AU {index} is listed with {erases} erases"
+            );
+        }
+        let most = self.all.iter().map(|b| b.erases).max().unwrap_or(0);
+        ensure!(
+            self.most_erases == most,
+            "the most worn AU has {most} erases, not {}",
+            self.most_erases
+        );
+        check_sum("erases", self.erases)?;
+        self.all.iter().try_for_each(|block| block.audit(now))
+    }
+
+    /// Whether an AU is free, retired, or not there at all.
+    pub(super) fn is_out_of_use(&self, index: u32) -> bool {
+        let block = self.all.get(index as usize);
+        block.is_none_or(|block| block.state != State::Closed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::AuMapDevice;
+    use super::super::map::MapContext;
+    use crate::profile::library;
+
+    /// Most and least erases of an AU after `hot` AU-sized writes to two of a full card's AUs.
+    fn spread(wear_spread_cycles: u32, hot: u64) -> (u32, u32) {
+        let entry = library::device("recorded-kingston-sd-8gb").expect("in the library");
+        let mut profile = entry.profile().expect("valid");
+        profile.nand.blocks_per_plane = 64;
+        profile.nand.factory_bad_percent = 0.0;
+        profile.device.capacity_bytes = 40 << 22;
+        let card = profile.card.as_mut().expect("a card");
+        card.wear_spread_cycles = wear_spread_cycles;
+        card.wear_batch_aus = 8;
+        let card = card.clone();
+        let host = library::host("direct").expect("in the library");
+        let host = host.host_profile().expect("valid");
+        let mut d = AuMapDevice::new(&profile, &card, &host, 1).expect("attaches");
+        assert!(d.precondition(1.0, crate::Fill::Sequential));
+        let sectors = d.map.geometry.au_sectors;
+        for i in 0..hot {
+            let mut context = MapContext {
+                reliability: &d.reliability,
+                random: &mut d.random,
+                now: d.now,
+            };
+            let first = i % 2 * u64::from(sectors);
+            let wrote = d.map.write(first, sectors, true, &mut context);
+            assert!(wrote.is_ok());
+        }
+        d.audit().expect("sound");
+        let erases = || d.map.physical.all.iter().map(|b| b.erases);
+        (erases().max().unwrap_or(0), erases().min().unwrap_or(0))
+    }
+
+    #[test]
+    fn static_wear_levelling_bounds_the_spread() {
+        let (most, least) = spread(0, 3000);
+        assert!(most > 100 && least <= 1, "{most} and {least} without it");
+        let (most, least) = spread(20, 3000);
+        // Each further erase of the most worn AU moves a batch of eight: 38 cold AUs take five.
+        assert!(most - least <= 20 + 5 + 1, "{most} and {least} with it");
+    }
+}

@@ -1,0 +1,133 @@
+//! Power and heat of a card. Flash operations are known when they begin; their energy is spread
+//! evenly over their time.
+
+use super::AuMapDevice;
+use super::times::FlashCost;
+use crate::invariant::{Checked, check_near, ensure};
+use crate::power::idle::{STEPS_BEFORE_SKIP, skip_steps};
+use crate::power::meter::FlashUse;
+use nandscope_units::Nanos;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// Flash work that is not over yet, and the sum of what is.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Spans {
+    under_way: VecDeque<Span>,
+    done: FlashUse,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Span {
+    from: Nanos,
+    to: Nanos,
+    energy_j: f64,
+    bus_bytes: u64,
+}
+
+impl Spans {
+    pub(super) fn add(&mut self, from: Nanos, cost: &FlashCost) {
+        if cost.energy_j == 0.0 && cost.bus_bytes == 0 {
+            return;
+        }
+        self.under_way.push_back(Span {
+            from,
+            to: from + cost.time,
+            energy_j: cost.energy_j,
+            bus_bytes: cost.bus_bytes,
+        });
+    }
+
+    /// What had been drawn and moved by `now`.
+    pub(super) fn until(&self, now: Nanos) -> FlashUse {
+        let mut sum = self.done;
+        for span in &self.under_way {
+            let share = span.share(now);
+            sum.energy_j += span.energy_j * share;
+            sum.bus_bytes += (span.bus_bytes as f64 * share) as u64;
+        }
+        sum
+    }
+
+    /// Checks that what is under way ends, and what it draws can be added up.
+    pub(super) fn audit(&self, now: Nanos) -> Checked {
+        self.done.audit()?;
+        for span in &self.under_way {
+            check_near("the end of flash work", span.to, now)?;
+            let own = FlashUse {
+                energy_j: span.energy_j,
+                bus_bytes: span.bus_bytes,
+            };
+            own.audit()?;
+            ensure!(
+                span.bus_bytes <= 1 << 50 && self.under_way.len() < 1 << 11,
+                "flash work moves {} bytes",
+                span.bus_bytes
+            );
+        }
+        Ok(())
+    }
+
+    /// Adds up what is over.
+    fn settle(&mut self, now: Nanos) {
+        let done = &mut self.done;
+        self.under_way.retain(|span| {
+            if span.to > now {
+                return true;
+            }
+            done.energy_j += span.energy_j;
+            done.bus_bytes += span.bus_bytes;
+            false
+        });
+    }
+}
+
+impl Span {
+    fn share(&self, now: Nanos) -> f64 {
+        let whole = self.to.saturating_sub(self.from).0;
+        if now >= self.to || whole == 0 {
+            return f64::from(u8::from(now >= self.from));
+        }
+        now.saturating_sub(self.from).0 as f64 / whole as f64
+    }
+}
+
+impl AuMapDevice {
+    /// Sets the clock, and steps power and heat up to it.
+    #[inline]
+    pub(super) fn pass_time(&mut self, to: Nanos) {
+        let mut taken = 0u32;
+        while self.meter.next_step() <= to {
+            self.step_meter();
+            taken = taken.wrapping_add(1);
+            if taken.is_multiple_of(STEPS_BEFORE_SKIP) {
+                let flash = self.spans.until(self.meter.next_step());
+                skip_steps(
+                    &mut self.meter,
+                    &mut self.thermal,
+                    flash,
+                    &self.attachment,
+                    to,
+                );
+            }
+        }
+        self.now = to;
+    }
+
+    fn step_meter(&mut self) {
+        let end = self.meter.next_step();
+        self.spans.settle(end);
+        let watts = self.meter.step(self.spans.until(end), &self.attachment);
+        let before = self.thermal.clock();
+        self.thermal.step(watts);
+        if self.thermal.clock() != before {
+            self.set_times();
+        }
+    }
+
+    /// Energy drawn up to the present, joules.
+    pub(super) fn energy_j(&self) -> f64 {
+        self.meter
+            .energy_j(self.now, self.spans.until(self.now), &self.attachment)
+    }
+}

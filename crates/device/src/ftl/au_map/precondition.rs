@@ -1,0 +1,75 @@
+//! Starting states of a card without the time they take.
+
+use super::AuMapDevice;
+use super::map::MapContext;
+use crate::fill::Fill;
+use crate::random::Random;
+use crate::telemetry::Counters;
+
+impl AuMapDevice {
+    /// Fills the first `share` of the capacity. In whatever order pages were written, a card ends
+    /// with its AUs merged into page order.
+    pub(crate) fn precondition(&mut self, share: f64, fill: Fill) -> bool {
+        if self.outstanding > 0 {
+            return false;
+        }
+        let aus = self.map.geometry.logical_aus;
+        let count = (f64::from(aus) * share.clamp(0.0, 1.0)).ceil() as u32;
+        let mut order: Vec<u32> = (0..count).collect();
+        if let Fill::Random { seed } = fill {
+            let mut random = Random::new(seed);
+            for i in (1..order.len()).rev() {
+                order.swap(i, random.below(i as u64 + 1) as usize);
+            }
+        }
+        let (size, end) = self.sizes();
+        for au in order {
+            let first = u64::from(au) * size;
+            self.write_at_once(first, size.min(end - first) as u32);
+        }
+        self.rest()
+    }
+
+    /// Overwrites pages drawn uniformly.
+    pub(crate) fn overwrite_randomly(&mut self, count: u64, seed: u64) -> bool {
+        if self.outstanding > 0 {
+            return false;
+        }
+        let page = u64::from(self.map.geometry.page_sectors);
+        let (_, end) = self.sizes();
+        let mut random = Random::new(seed);
+        for _ in 0..count {
+            let first = random.below(end / page) * page;
+            self.write_at_once(first, page as u32);
+        }
+        self.rest()
+    }
+
+    /// Sectors of an AU, and of the card.
+    fn sizes(&self) -> (u64, u64) {
+        let end = self.identity.capacity_bytes / nandscope_units::SECTOR_BYTES;
+        (u64::from(self.map.geometry.au_sectors), end)
+    }
+
+    fn write_at_once(&mut self, first: u64, sectors: u32) {
+        if self.read_only_since.is_some() {
+            return;
+        }
+        let mut context = MapContext {
+            reliability: &self.reliability,
+            random: &mut self.random,
+            now: self.now,
+        };
+        if self.map.write(first, sectors, true, &mut context).is_err() {
+            self.read_only_since.get_or_insert(self.now);
+        }
+    }
+
+    /// A long idle time: open AUs are closed, merges done. Counters tell of what hosts did; this
+    /// was nobody's doing.
+    fn rest(&mut self) -> bool {
+        self.map.close_all();
+        self.flash_counters = Counters::default();
+        true
+    }
+}

@@ -1,0 +1,50 @@
+//! What a card tells of itself. SD cards have no health
+//! log; the one given here is what a card with NVMe would say.
+
+use super::AuMapDevice;
+use crate::command::{CommandKind, Payload};
+use crate::health::{HealthLog, Identity};
+use crate::host_counters::FlashHealth;
+use crate::telemetry::{Counters, Telemetry};
+use nandscope_units::Bytes;
+
+impl AuMapDevice {
+    pub(super) fn payload(&self, kind: CommandKind) -> Option<Box<Payload>> {
+        Payload::of(kind, || self.identity(), || self.health())
+    }
+
+    pub(crate) fn identity(&self) -> Identity {
+        Identity::of(&self.identity, &self.serial, &self.attachment)
+    }
+
+    pub(crate) fn health(&self) -> HealthLog {
+        let cycles = super::geometry::native(&self.profile).cycles;
+        let flash = FlashHealth {
+            spare_percent: self.map.physical.spare_percent(),
+            used_percent: self.map.physical.mean_erases() / f64::from(cycles) * 100.0,
+            read_only: self.read_only_since.is_some(),
+        };
+        self.counters
+            .health(flash, &self.meter, &self.thermal, self.now)
+    }
+
+    pub(crate) fn telemetry(&self) -> Telemetry {
+        Telemetry {
+            read_only_since: self.read_only_since,
+            ..Telemetry::of(&self.thermal, self.energy_j(), self.counters())
+        }
+    }
+
+    pub(crate) fn counters(&self) -> Counters {
+        let au = u64::from(self.map.geometry.au_sectors) * nandscope_units::SECTOR_BYTES;
+        Counters {
+            host_read: Bytes(self.counters.read_bytes),
+            host_written: Bytes(self.counters.written_bytes),
+            host_discarded: Bytes(self.counters.discarded_bytes),
+            read_retries: self.counters.read_retries,
+            uncorrectable_reads: self.counters.uncorrectable_reads,
+            free: Bytes(u64::from(self.map.physical.free()) * au),
+            ..self.flash_counters
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! What a card has of its latest writes on the medium, for power cuts: when each piece begins to be
+//! programmed and when it is done. Kept only where somebody asked ([`crate::powercut`]).
+
+use super::AuMapDevice;
+use super::buffer::Held;
+use crate::command::{CommandKind, Status};
+use crate::powercut::{Cut, Damage, Numbers};
+use nandscope_units::Nanos;
+
+/// Programmed pieces that are remembered, because the next program may share their word line.
+const REMEMBERED: usize = 16;
+
+/// Pieces from which on those that are safe are looked for.
+const MOST_PIECES: usize = 256;
+
+/// Where a piece of a write is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// In RAM, waiting for the rest of its page.
+    Ram,
+    /// Programmed, page after page, from one time to the other.
+    Flash(Nanos, Nanos),
+}
+
+/// Sectors `from..to` of a write.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    write: u64,
+    from: u64,
+    to: u64,
+    place: Place,
+}
+
+/// See the module's text.
+#[derive(Clone, Debug, Default)]
+pub(super) struct UnpersistedWrites {
+    pub(super) numbers: Numbers,
+    /// In order of writing.
+    pieces: Vec<Piece>,
+    /// Ends of flushes, some of them to come. What was programmed when one ended has a second copy.
+    flushes: Vec<Nanos>,
+}
+
+impl UnpersistedWrites {
+    /// A write's sectors are in RAM, at `now`.
+    pub(super) fn taken(&mut self, write: u64, from: u64, to: u64, now: Nanos) {
+        if self.pieces.len() + self.flushes.len() >= MOST_PIECES {
+            self.settle(now);
+        }
+        self.pieces.push(Piece {
+            write,
+            from,
+            to,
+            place: Place::Ram,
+        });
+    }
+
+    /// What was in RAM of these sectors is programmed from `begin` to `end`.
+    pub(super) fn programmed(&mut self, held: Held, begin: Nanos, end: Nanos) {
+        let mut split = Vec::new();
+        for mut piece in std::mem::take(&mut self.pieces) {
+            let (from, to) = (piece.from.max(held.from), piece.to.min(held.to));
+            if piece.place != Place::Ram || from >= to {
+                split.push(piece);
+                continue;
+            }
+            if piece.from < from {
+                split.push(Piece { to: from, ..piece });
+            }
+            if to < piece.to {
+                split.push(Piece { from: to, ..piece });
+            }
+            (piece.from, piece.to) = (from, to);
+            piece.place = Place::Flash(begin, end);
+            split.push(piece);
+        }
+        self.pieces = split;
+    }
+
+    /// A flush ends at `end`.
+    pub(super) fn flushed(&mut self, end: Nanos) {
+        self.flushes.push(end);
+    }
+
+    /// Sectors were discarded: what was in RAM of them will never be written.
+    pub(super) fn forget(&mut self, from: u64, to: u64) {
+        self.pieces
+            .retain(|p| p.place != Place::Ram || p.to <= from || p.from >= to);
+    }
+
+    /// Forgets what is safe: what the last flush covered, and all but the latest of the rest.
+    fn settle(&mut self, now: Nanos) {
+        let over = self.flushes.iter().filter(|end| **end <= now);
+        let flushed = over.max().copied().unwrap_or(Nanos::ZERO);
+        self.flushes.retain(|end| *end > now);
+        let is_done = |p: &Piece| matches!(p.place, Place::Flash(_, end) if end <= now);
+        let mut done = self.pieces.iter().filter(|p| is_done(p)).count();
+        self.pieces.retain(|p| {
+            let Place::Flash(_, end) = p.place else {
+                return true;
+            };
+            let safe = end <= flushed || (is_done(p) && done > REMEMBERED);
+            done -= usize::from(is_done(p));
+            !safe
+        });
+    }
+
+    fn durable(&self) -> u64 {
+        let first = self.pieces.iter().map(|p| p.write).min();
+        let incomplete = self.numbers.first_incomplete();
+        first.map_or(incomplete, |first| first.min(incomplete))
+    }
+
+    /// What is lost and torn at `now`; `pages` says how pages lie.
+    fn damage(&self, now: Nanos, pages: Pages) -> Vec<Damage> {
+        let mut damage = Vec::new();
+        let mut torn_pages = Vec::new();
+        for piece in &self.pieces {
+            let (write, from, to) = (piece.write, piece.from, piece.to);
+            match piece.place {
+                Place::Flash(_, end) if end <= now => {}
+                Place::Flash(begin, end) if begin < now => {
+                    let page = pages.reached(from, to, (now - begin).0, (end - begin).0);
+                    let start = (page * pages.sectors).max(from);
+                    let next = ((page + 1) * pages.sectors).min(to);
+                    damage.push(Damage::new(write, start, next, true));
+                    torn_pages.push(page);
+                    if next < to {
+                        damage.push(Damage::new(write, next, to, false));
+                    }
+                }
+                _ => damage.push(Damage::new(write, from, to, false)),
+            }
+        }
+        for page in torn_pages {
+            self.tear_partners(now, page, pages, &mut damage);
+        }
+        damage.sort_by_key(|d| (d.write, d.first));
+        damage
+    }
+
+    /// The pages before a torn one on its word line, where they were programmed since the flush.
+    fn tear_partners(&self, now: Nanos, page: u64, pages: Pages, damage: &mut Vec<Damage>) {
+        let first = page / pages.per_word_line * pages.per_word_line * pages.sectors;
+        let end = page * pages.sectors;
+        for piece in &self.pieces {
+            // Of a piece under way, the pages before the torn one are done.
+            let (from, to) = (piece.from.max(first), piece.to.min(end));
+            let has_begun = matches!(piece.place, Place::Flash(begin, _) if begin < now);
+            if has_begun && from < to {
+                damage.push(Damage::new(piece.write, from, to, true));
+            }
+        }
+    }
+}
+
+/// How pages lie.
+#[derive(Clone, Copy, Debug)]
+struct Pages {
+    sectors: u64,
+    per_word_line: u64,
+}
+
+impl Pages {
+    /// The page that is being programmed when `passed` of `whole` have passed.
+    fn reached(self, from: u64, to: u64, passed: u64, whole: u64) -> u64 {
+        let (first, last) = (from / self.sectors, (to - 1) / self.sectors);
+        let share = u128::from(last - first + 1) * u128::from(passed) / u128::from(whole.max(1));
+        // Less than the number of pages, since less than the whole has passed.
+        (first + share as u64).min(last)
+    }
+}
+
+impl AuMapDevice {
+    pub(crate) fn track_writes(&mut self) {
+        self.unpersisted.get_or_insert_default();
+    }
+
+    pub(crate) fn durable_writes(&mut self) -> u64 {
+        let now = self.now;
+        self.unpersisted.as_mut().map_or(0, |unpersisted| {
+            unpersisted.settle(now);
+            unpersisted.durable()
+        })
+    }
+
+    pub(crate) fn cut_power(&mut self) -> Cut {
+        self.durable_writes();
+        let damage = self.damage();
+        let mut dropped = Vec::new();
+        while self.outstanding > 0 && self.next_event().is_some() {
+            self.advance(Nanos::MAX, &mut dropped);
+        }
+        let at = self.write_out_buffer(self.now).max(self.flash_free);
+        let ready = at.max(self.controller_free) + self.recovery();
+        self.stream = super::ReadStream::default();
+        self.buffer.drain();
+        self.controller_free = ready;
+        while self.now < ready {
+            self.advance(ready, &mut dropped);
+        }
+        if let Some(unpersisted) = &mut self.unpersisted {
+            unpersisted.pieces.clear();
+            unpersisted.flushes.clear();
+        }
+        Cut { damage, ready }
+    }
+
+    fn damage(&self) -> Vec<Damage> {
+        let Some(unpersisted) = &self.unpersisted else {
+            return Vec::new();
+        };
+        let pages = Pages {
+            sectors: u64::from(self.map.geometry.page_sectors),
+            per_word_line: u64::from(self.profile.nand.cell.bits()),
+        };
+        let mut damage = unpersisted.damage(self.now, pages);
+        // Those that were refused, or have not left the host.
+        for (index, write) in unpersisted.numbers.pending() {
+            let p = &self.pending[index as usize];
+            if p.status != Status::Ok || self.host_queue.contains(&index) {
+                let from = p.command.lba.0;
+                let to = from + u64::from(p.command.sectors);
+                damage.push(Damage::new(write, from, to, false));
+            }
+        }
+        damage.sort_by_key(|d| (d.write, d.first));
+        damage
+    }
+
+    /// The end of each open AU is sought by halves, a page at a time.
+    fn recovery(&self) -> Nanos {
+        let g = &self.map.geometry;
+        let pages = (g.au_sectors / g.page_sectors.max(1)).max(1);
+        let looks = u64::from(self.card.open_aus) * u64::from(pages.ilog2() + 1);
+        let page = self.extent(0, u64::from(g.page_sectors));
+        Nanos(self.times.reading(&page, false).time.0 * looks) + self.times.read_command
+    }
+
+    /// A write is submitted.
+    pub(super) fn number(&mut self, index: u32, kind: CommandKind) {
+        if let Some(unpersisted) = &mut self.unpersisted
+            && matches!(kind, CommandKind::Write { .. })
+        {
+            unpersisted.numbers.submitted(index);
+        }
+    }
+}

@@ -1,0 +1,386 @@
+//! The invariants of a page-mapped device, checked from the ground up, for tests and snapshots: what
+//! every command and job waits for is counted in the queues, and compared. Slow: it looks at every
+//! unit of the flash.
+
+use super::background::JobFlow;
+use super::{PageMapDevice, buffer_units, read_ahead_units};
+use crate::command::{CommandKind, Status};
+use crate::events::Event;
+use crate::ftl::blocks::State;
+use crate::invariant::{
+    Checked, InvalidState, check_clock, check_near, check_sum, ensure, places_in_use,
+};
+use crate::nand::{ArrayTimes, FlashOp, OpClass, Owner};
+use crate::profile;
+use crate::reliability::Reliability;
+use nandscope_units::Nanos;
+use std::collections::BTreeSet;
+
+/// What is under way for one command.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Waits {
+    firmware: u32,
+    completion: u32,
+    /// Parts of the map, from flash or host memory.
+    map: u32,
+    /// Old data that a write needs.
+    merge: u32,
+    /// Data of a read, from flash or read-ahead.
+    data: u32,
+    /// Waits for room in the write buffer.
+    admission: u32,
+    /// Units on the link.
+    arriving: u32,
+    /// Waits for programs.
+    durable: u32,
+}
+
+/// What the queues hold, by whom it is for.
+#[derive(Clone, Debug, Default)]
+struct Census {
+    waits: Vec<Waits>,
+    transfers: Vec<u32>,
+    segments: BTreeSet<u32>,
+    /// Programs of the host: sequence and superblock.
+    programs: Vec<(u32, u32)>,
+    /// Places in the write buffer that these programs give back at their end.
+    programmed_units: u64,
+    jobs: JobFlow,
+    /// Operations per superblock that keep it from being erased, or erase it.
+    programs_of: Vec<u32>,
+    erases_of: Vec<u32>,
+}
+
+impl Census {
+    fn of(&mut self, command: u32) -> Checked<&mut Waits> {
+        let known = self.waits.get_mut(command as usize);
+        known.ok_or_else(|| InvalidState(format!("command {command} does not exist")))
+    }
+}
+
+fn count(list: &mut [u32], superblock: u32) -> Checked {
+    let known = list.get_mut(superblock as usize);
+    ensure!(known.is_some(), "superblock {superblock} does not exist");
+    if let Some(n) = known {
+        *n += 1;
+    }
+    Ok(())
+}
+
+impl PageMapDevice {
+    /// Checks the invariants of the state at any instant.
+    pub(crate) fn audit(&self) -> Checked {
+        profile::audit(&self.profile)?;
+        let (Some(ftl), Some(controller)) = (&self.profile.ftl, &self.profile.controller) else {
+            return Err(InvalidState("its profile has no translation layer".into()));
+        };
+        check_clock(self.now)?;
+        self.attachment.audit(&self.profile)?;
+        self.meter
+            .audit(&self.profile.power, self.flash_use(), self.now)?;
+        self.thermal
+            .audit(&self.profile.thermal, &self.profile.power)?;
+        self.counters.audit()?;
+        self.random.audit()?;
+        self.log.audit(&self.profile, ftl, self.now)?;
+        let g = &self.log.geometry;
+        let reliability = Reliability::new(
+            &self.profile.nand.reliability,
+            g.native.cycles,
+            g.slc.cycles,
+        );
+        ensure!(
+            self.controller == *controller
+                && self.reliability == reliability
+                && self.map_fetch == ftl.map.host_memory_us.map(Nanos::from_micros_f64)
+                && self.cores.len() == controller.cores as usize,
+            "the controller is not that of the profile"
+        );
+        for at in self.cores.iter().chain([&self.link_in, &self.link_out]) {
+            check_near("the end of work", *at, self.now)?;
+        }
+        self.events.audit(self.now)?;
+        let times = ArrayTimes::new(&self.profile.nand);
+        let live = self.array.audit(
+            &times,
+            (g.channels, g.dies),
+            self.clock(),
+            self.now,
+            &self.events,
+        )?;
+        let census = self.census(&live)?;
+        self.audit_commands(&census)?;
+        self.writes.audit(
+            buffer_units(controller, g),
+            &census.transfers,
+            &census.programs,
+            self.log.blocks.len(),
+        )?;
+        let (emptied, units) = self.background.audit(ftl, self.now, &census.jobs)?;
+        self.log.audit_emptied(&emptied)?;
+        for unit in &units {
+            ensure!(
+                unit.superblock < self.log.blocks.len() && unit.die < g.dies && !unit.slc,
+                "relocation programs {unit:?}"
+            );
+        }
+        self.audit_blocks(&census, units.iter().map(|u| u.superblock))?;
+        self.audit_buffer(&census)
+    }
+
+    /// What the queues of events and flash operations hold.
+    fn census(&self, live: &[FlashOp]) -> Checked<Census> {
+        let superblocks = self.log.blocks.len() as usize;
+        let mut census = Census {
+            waits: vec![Waits::default(); self.pending.len()],
+            programs_of: vec![0; superblocks],
+            erases_of: vec![0; superblocks],
+            ..Census::default()
+        };
+        for (_, event) in self.events.iter() {
+            match event {
+                Event::Firmware(index) => census.of(index)?.firmware += 1,
+                Event::MapFetched(index) => census.of(index)?.map += 1,
+                Event::Complete(index) => census.of(index)?.completion += 1,
+                Event::DataIn(transfer) => {
+                    census.transfers.push(transfer);
+                    let Some((command, _, units)) = self.writes.arriving(transfer) else {
+                        continue;
+                    };
+                    let waits = census.of(command)?;
+                    waits.arriving = waits.arriving.saturating_add(units);
+                }
+                Event::Relocated(job) => census.jobs.handled.push(job),
+                Event::Array(_) | Event::Bus(_) | Event::Idle => {}
+            }
+        }
+        for op in live {
+            self.count_operation(op, &mut census)?;
+        }
+        let (admission, durable) = self.writes.waiting();
+        for index in admission {
+            census.of(index)?.admission += 1;
+        }
+        for index in durable {
+            census.of(index)?.durable += 1;
+        }
+        let g = &self.log.geometry;
+        let ahead = read_ahead_units(&self.controller, g);
+        let waiters = self
+            .read_ahead
+            .audit(ahead, g.user_units, &census.segments)?;
+        for index in waiters {
+            census.of(index)?.data += 1;
+        }
+        Ok(census)
+    }
+
+    fn count_operation(&self, op: &FlashOp, census: &mut Census) -> Checked {
+        let class = match op.owner {
+            Owner::HostRead { command, bytes } => {
+                census.of(command)?.data += 1;
+                ensure!(bytes <= 1 << 24, "a page of {bytes} bytes");
+                OpClass::Read
+            }
+            Owner::MapRead { command } => {
+                census.of(command)?.map += 1;
+                OpClass::Read
+            }
+            Owner::MergeRead { command } => {
+                census.of(command)?.merge += 1;
+                OpClass::Read
+            }
+            Owner::ReadAhead { segment } => {
+                census.segments.insert(segment);
+                OpClass::Read
+            }
+            Owner::HostProgram {
+                sequence,
+                superblock,
+                host_units,
+            } => {
+                census.programs.push((sequence, superblock));
+                census.programmed_units += u64::from(host_units);
+                count(&mut census.programs_of, superblock)?;
+                OpClass::Program
+            }
+            Owner::RelocationRead { job } => {
+                census.jobs.reads.push(job);
+                OpClass::Read
+            }
+            Owner::RelocationProgram { job } => {
+                census.jobs.programs.push(job);
+                OpClass::Program
+            }
+            Owner::Erase { superblock } => {
+                count(&mut census.erases_of, superblock)?;
+                OpClass::Erase
+            }
+        };
+        ensure!(op.class == class, "a {:?} is for {:?}", op.class, op.owner);
+        Ok(())
+    }
+
+    /// Every command is free, queued at the host, or waits for something that comes.
+    fn audit_commands(&self, census: &Census) -> Checked {
+        let mut used = places_in_use("commands", self.pending.len(), &self.free_pending)?;
+        let changing = (0..self.pending.len())
+            .filter(|i| used[*i] && self.pending[*i].command.kind.changes_data())
+            .count();
+        ensure!(
+            changing == self.writes.outstanding as usize,
+            "{changing} writes and discards are outstanding, {} were counted",
+            self.writes.outstanding
+        );
+        for index in &self.host_queue {
+            let place = used.get_mut(*index as usize);
+            ensure!(
+                place.is_some_and(|used| std::mem::replace(used, false))
+                    && census.waits[*index as usize] == Waits::default(),
+                "command {index} waits at the host and elsewhere"
+            );
+            self.audit_command(*index as usize)?;
+        }
+        let depth = self.attachment.chain.queue_depth;
+        let started = used.iter().filter(|used| **used).count();
+        ensure!(
+            started == self.outstanding as usize
+                && self.outstanding <= depth
+                && (self.host_queue.is_empty() || self.outstanding == depth),
+            "{started} commands are outstanding, {} were counted, {} wait",
+            self.outstanding,
+            self.host_queue.len()
+        );
+        for (index, used) in used.iter().enumerate() {
+            if *used {
+                self.audit_command(index)?;
+                self.audit_waits(index, &census.waits[index])?;
+            } else {
+                ensure!(
+                    census.waits[index] == Waits::default(),
+                    "something is under way for command {index}, which is not"
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn audit_command(&self, index: usize) -> Checked {
+        let p = &self.pending[index];
+        let (in_range, first, units) = self.range_of(&p.command);
+        ensure!(
+            (p.first, p.units) == (first, units)
+                && (in_range || p.status == Status::LbaOutOfRange)
+                && (!in_range || p.status != Status::LbaOutOfRange)
+                && p.submitted <= self.now,
+            "command {index} is not the one that was submitted"
+        );
+        check_near("the end of a transfer", p.link_done, self.now)
+    }
+
+    fn audit_waits(&self, index: usize, waits: &Waits) -> Checked {
+        let p = &self.pending[index];
+        let is_read = matches!(p.command.kind, CommandKind::Read);
+        let is_write = matches!(p.command.kind, CommandKind::Write { .. });
+        let flushes = matches!(p.command.kind, CommandKind::Flush);
+        let one = Waits {
+            firmware: 1,
+            ..Waits::default()
+        };
+        let sound = if *waits == one {
+            p.waits == 0
+        } else if waits.completion > 0 || waits.durable > 0 {
+            let done = Waits {
+                completion: waits.completion,
+                durable: waits.durable,
+                ..Waits::default()
+            };
+            *waits == done
+                && waits.completion + waits.durable == 1
+                && (waits.durable == 0 || is_write || flushes)
+        } else if is_read {
+            let of = Waits {
+                map: waits.map,
+                data: waits.data,
+                ..Waits::default()
+            };
+            *waits == of
+                && (waits.map == 0 || waits.data == 0)
+                && waits.map + waits.data == p.waits
+                && p.waits > 0
+        } else {
+            let of = Waits {
+                merge: waits.merge,
+                admission: waits.admission,
+                arriving: waits.arriving,
+                ..Waits::default()
+            };
+            is_write
+                && *waits == of
+                && waits.merge == p.waits
+                && waits.admission == u32::from(p.to_admit > 0)
+                && p.to_admit <= p.units
+                && waits.arriving.checked_add(p.to_admit) == Some(p.to_arrive)
+                && p.waits + p.to_arrive > 0
+        };
+        ensure!(
+            sound,
+            "command {index} waits for what does not come: {p:?}, {waits:?}"
+        );
+        Ok(())
+    }
+
+    /// Programs and erases that are under way keep their superblocks from being reused.
+    fn audit_blocks(&self, census: &Census, relocation: impl Iterator<Item = u32>) -> Checked {
+        let mut programs_of = census.programs_of.clone();
+        for superblock in relocation {
+            count(&mut programs_of, superblock)?;
+        }
+        for (superblock, block) in self.log.blocks.iter() {
+            let (programs, erases) = (
+                programs_of[superblock as usize],
+                census.erases_of[superblock as usize],
+            );
+            ensure!(
+                block.programs_pending == programs + erases
+                    && (erases == 0 || (programs == 0 && block.state == State::Erasing)),
+                "superblock {superblock} waits for {} operations, and {programs} programs and {erases} erases are under way",
+                block.programs_pending
+            );
+            let listed = self.log.waits_for_erase(superblock);
+            ensure!(
+                listed == (block.state == State::Erasing && erases == 0),
+                "superblock {superblock} is never erased, or twice"
+            );
+        }
+        Ok(())
+    }
+
+    /// The places of the write buffer that are taken are those of what is in it.
+    fn audit_buffer(&self, census: &Census) -> Checked {
+        let g = &self.log.geometry;
+        let gathered = u64::from(self.log.gathered_host_units());
+        let jobs = u64::from(self.background.buffer_units(g.native.program_units));
+        let least = gathered + u64::from(self.writes.in_transit) + jobs;
+        // Those of programs under way may have been given back at their transfer.
+        let most = least + census.programmed_units;
+        check_sum("units in the write buffer", most)?;
+        ensure!(
+            (least..=most).contains(&u64::from(self.writes.used)),
+            "{} places of the write buffer are taken, and {least} to {most} units are in it",
+            self.writes.used
+        );
+        for index in &census.transfers {
+            let Some((command, first, units)) = self.writes.arriving(*index) else {
+                continue;
+            };
+            let p = &self.pending[command as usize];
+            let end = first.checked_add(units);
+            ensure!(
+                first >= p.first && end.is_some_and(|end| end <= p.first + p.units),
+                "a transfer of command {command} reaches beyond it"
+            );
+        }
+        Ok(())
+    }
+}

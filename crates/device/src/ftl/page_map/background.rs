@@ -1,0 +1,495 @@
+//! Relocation in time: collection, folding and refresh as jobs that read valid units and program
+//! them elsewhere; the pace that they set for the host; erasure; idle time.
+
+use super::PageMapDevice;
+use crate::events::Event;
+use crate::ftl::page_map::log::{PageRun, ProgramUnit};
+use crate::invariant::{Checked, ensure};
+use crate::nand::{FlashOp, OpClass, Owner};
+use crate::profile::schema::FtlSection;
+use nandscope_units::Nanos;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// Erases between looks at the spread of wear.
+const WEAR_CHECK_ERASES: u64 = 64;
+
+/// One program unit of moved data.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Job {
+    active: bool,
+    reads: u32,
+    /// Set when the unit is full.
+    unit: Option<ProgramUnit>,
+    /// Superblocks whose last valid data is in this job.
+    emptied: Vec<u32>,
+    /// Units that the host may write when it is done.
+    grants: u64,
+}
+
+/// Relocation jobs by what is done for them now.
+#[derive(Clone, Debug, Default)]
+pub(super) struct JobFlow {
+    /// A job for each read.
+    pub(super) reads: Vec<u32>,
+    pub(super) handled: Vec<u32>,
+    pub(super) programs: Vec<u32>,
+}
+
+/// More than a job ever grants, native units.
+const MOST_GRANTS: u64 = 1 << 36;
+
+/// State of background work.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Background {
+    jobs: Vec<Job>,
+    /// Job that is being filled.
+    filling: Option<u32>,
+    /// Jobs in the order in which their program units must be programmed.
+    order: VecDeque<u32>,
+    active: u32,
+    most: u32,
+    shares_buffer: bool,
+    takes_turns: bool,
+    idle_delay: Nanos,
+    idle_since: Option<Nanos>,
+    idle: bool,
+    refresh_reads: u32,
+    wear_spread: u32,
+    paced: bool,
+}
+
+impl Background {
+    pub(super) fn new(ftl: &FtlSection) -> Self {
+        let slc = ftl.slc_cache.as_ref();
+        Background {
+            jobs: vec![Job::default(); ftl.relocation_units as usize + 1],
+            filling: None,
+            order: VecDeque::new(),
+            active: 0,
+            most: ftl.relocation_units,
+            shares_buffer: ftl.relocation_shares_buffer,
+            takes_turns: slc.is_some_and(|s| s.fold_blocks_host),
+            idle_delay: Nanos::from_secs_f64(slc.map_or(1.0, |s| s.fold_after_ms / 1e3)),
+            idle_since: None,
+            idle: false,
+            refresh_reads: ftl.refresh_reads,
+            wear_spread: ftl.wear_spread_cycles,
+            paced: false,
+        }
+    }
+
+    /// Checks that every job is in exactly one place: it waits in order for its reads, or firmware is
+    /// at work on it (`handled`), or it is being programmed; `reads` names a job per read. Returns the
+    /// superblocks that the jobs have emptied, and the programs that they gather.
+    pub(super) fn audit(
+        &self,
+        ftl: &FtlSection,
+        now: Nanos,
+        flow: &JobFlow,
+    ) -> Checked<(Vec<u32>, Vec<ProgramUnit>)> {
+        let fresh = Background::new(ftl);
+        ensure!(
+            self.jobs.len() == fresh.jobs.len()
+                && (
+                    self.most,
+                    self.shares_buffer,
+                    self.takes_turns,
+                    self.idle_delay
+                ) == (
+                    fresh.most,
+                    fresh.shares_buffer,
+                    fresh.takes_turns,
+                    fresh.idle_delay
+                )
+                && (self.refresh_reads, self.wear_spread)
+                    == (fresh.refresh_reads, fresh.wear_spread)
+                && self.idle_since.is_none_or(|since| since <= now),
+            "the background work is not that of the profile"
+        );
+        let mut places = vec![0u32; self.jobs.len()];
+        let mut reads = vec![0u32; self.jobs.len()];
+        let named = self.order.iter().chain(&flow.handled).chain(&flow.programs);
+        for (list, job) in named
+            .map(|j| (false, j))
+            .chain(flow.reads.iter().map(|j| (true, j)))
+        {
+            let counts = if list { &mut reads } else { &mut places };
+            let count = counts.get_mut(*job as usize);
+            ensure!(count.is_some(), "relocation job {job} does not exist");
+            if let Some(count) = count {
+                *count += 1;
+            }
+        }
+        let (mut emptied, mut units, mut active) = (Vec::new(), Vec::new(), 0);
+        for (number, job) in self.jobs.iter().enumerate() {
+            active += u32::from(job.active);
+            ensure!(
+                places[number] == u32::from(job.active)
+                    && reads[number] == job.reads
+                    && job.unit.is_some() == job.active
+                    && (job.active || (job.emptied.is_empty() && job.grants == 0))
+                    && job.grants <= MOST_GRANTS,
+                "relocation job {number} is lost: {job:?}"
+            );
+            emptied.extend(&job.emptied);
+            units.extend(job.unit);
+        }
+        let waits = |job: &u32| self.jobs[*job as usize].reads > 0;
+        let mut later = flow.handled.iter().chain(&flow.programs);
+        ensure!(
+            active == self.active
+                && active <= self.most
+                && self.filling.is_none()
+                && self.order.front().is_none_or(waits)
+                && !later.any(waits),
+            "{active} relocation jobs are under way, {} were counted",
+            self.active
+        );
+        Ok((emptied, units))
+    }
+
+    /// Places of the write buffer that jobs take.
+    pub(super) fn buffer_units(&self, program_units: u32) -> u32 {
+        if self.shares_buffer {
+            self.active * program_units
+        } else {
+            0
+        }
+    }
+
+    pub(super) fn wants_refresh(&self, reads: u32, retries: u32) -> bool {
+        retries > 2
+            || (self.refresh_reads > 0
+                && reads >= self.refresh_reads
+                && reads.is_multiple_of(self.refresh_reads))
+    }
+
+    pub(super) fn is_in_flight(&self, superblock: u32, program: u32) -> bool {
+        self.jobs.iter().any(|j| {
+            j.active
+                && j.unit
+                    .is_some_and(|u| u.superblock == superblock && u.program == program)
+        })
+    }
+
+    /// Folding begins within that idle time.
+    pub(super) fn folds_within(&self, rest: Nanos) -> bool {
+        self.idle_delay <= rest
+    }
+
+    pub(super) fn working(&self) -> bool {
+        self.active > 0
+    }
+}
+
+impl PageMapDevice {
+    /// Units that may be admitted for the host now.
+    pub(super) fn host_allowance(&mut self) -> u32 {
+        if !self.note_pace() {
+            return u32::MAX;
+        }
+        let space = self
+            .log
+            .host_space_units()
+            .saturating_sub(u64::from(self.writes.in_transit));
+        if self.background.takes_turns && self.background.active > 0 {
+            return 0;
+        }
+        let cost = self.log.cost_of_host_unit() as i64;
+        ((self.writes.credit.max(0) / cost) as u64)
+            .min(space)
+            .min(u64::from(u32::MAX)) as u32
+    }
+
+    /// The host has been given places for `units`.
+    pub(super) fn spend_credit(&mut self, units: u32) {
+        if self.background.paced {
+            self.writes.credit -= i64::from(units) * self.log.cost_of_host_unit() as i64;
+            if !self.host_has_credit() {
+                self.pump();
+            }
+        }
+    }
+
+    /// The host may write at least one unit. What is left of credit below that (a unit in SLC mode
+    /// costs several) must not keep relocation from its turn, or both would wait for ever.
+    fn host_has_credit(&self) -> bool {
+        self.writes.credit >= self.log.cost_of_host_unit() as i64
+    }
+
+    /// Whether relocation sets the pace; credit does not outlive the need.
+    fn note_pace(&mut self) -> bool {
+        let paced = self.log.host_is_paced();
+        if paced != self.background.paced {
+            self.background.paced = paced;
+            self.writes.credit = 0;
+            if paced {
+                self.pump();
+            }
+        }
+        paced
+    }
+
+    /// Starts as many relocation jobs as there are buffers and reasons for.
+    pub(super) fn pump(&mut self) {
+        while self.may_relocate() {
+            let Some(victim) = self.log.current_victim(self.now, self.background.idle) else {
+                break;
+            };
+            let job = self.filling_job();
+            let mut reads: Vec<PageRun> = std::mem::take(&mut self.scratch.fetch);
+            let (moved, full, exhausted) = self.log.relocate(self.now, &mut reads);
+            self.background.jobs[job as usize].grants +=
+                u64::from(moved) * victim.yield_per_move / 1024;
+            for run in reads.drain(..) {
+                if self.is_buffered(&run) {
+                    continue;
+                }
+                self.background.jobs[job as usize].reads += 1;
+                self.submit_read(run, false, Owner::RelocationRead { job }, None);
+            }
+            self.scratch.fetch = reads;
+            if exhausted {
+                let j = &mut self.background.jobs[job as usize];
+                j.emptied.push(victim.superblock);
+                if victim.yield_per_move == 0 && moved == 0 {
+                    // It held nothing: all of its space is the host's.
+                    j.grants += u64::from(self.log.geometry.native.superblock_units);
+                }
+            }
+            if let Some(unit) = full {
+                self.close_job(job, unit);
+            } else if moved == 0 && !exhausted {
+                break;
+            }
+        }
+        self.finish_filling_job();
+    }
+
+    /// Writes wait for room, and nothing is under way that could make it. Relocation is given its turn
+    /// whatever credit the host has left; where it has nothing to do or makes no room, the host takes
+    /// what space there is; where there is none, the device has reached its end of life.
+    pub(super) fn end_stall(&mut self) {
+        if self.log.is_read_only() {
+            return self.refuse_waiting();
+        }
+        if !self.is_stalled() {
+            return;
+        }
+        self.writes.credit = 0;
+        self.pump();
+        if !self.is_stalled() {
+            return;
+        }
+        self.writes.credit = self.log.cost_of_host_unit() as i64;
+        self.admit();
+        if self.is_stalled() {
+            self.log.end_life(self.now);
+            self.refuse_waiting();
+        }
+    }
+
+    fn is_stalled(&self) -> bool {
+        self.writes.is_waited_for()
+            && self.array.outstanding() == 0
+            && !self.background.working()
+            && self.writes.in_transit == 0
+    }
+
+    fn may_relocate(&self) -> bool {
+        if self.log.is_read_only() || self.log.gc_is_futile() {
+            return false;
+        }
+        let b = &self.background;
+        let filling = b.filling.is_some();
+        if !filling && b.active >= b.most {
+            return false;
+        }
+        let wanted = self.log.needs_relocation()
+            || self.log.has_refresh()
+            || (b.idle && (self.log.has_slc_data() || self.log.relocating()));
+        let turn = b.idle || !(b.takes_turns && self.log.host_is_paced() && self.host_has_credit());
+        let room = filling
+            || !b.shares_buffer
+            || self.writes.room() >= self.log.geometry.native.program_units;
+        wanted && (filling || turn) && room
+    }
+
+    fn filling_job(&mut self) -> u32 {
+        if let Some(job) = self.background.filling {
+            return job;
+        }
+        // One more slot than may be active was allocated, so that one is free.
+        let job = self
+            .background
+            .jobs
+            .iter()
+            .position(|j| !j.active)
+            .unwrap_or(0) as u32;
+        self.background.jobs[job as usize] = Job {
+            active: true,
+            ..Job::default()
+        };
+        self.background.active += 1;
+        self.background.filling = Some(job);
+        if self.background.shares_buffer {
+            self.writes.used += self.log.geometry.native.program_units;
+        }
+        self.note_busy();
+        job
+    }
+
+    fn close_job(&mut self, job: u32, unit: ProgramUnit) {
+        self.background.jobs[job as usize].unit = Some(unit);
+        self.background.order.push_back(job);
+        self.background.filling = None;
+        self.program_ready_jobs();
+    }
+
+    /// Nothing more is to be moved now: what has been gathered is padded and programmed.
+    fn finish_filling_job(&mut self) {
+        let Some(job) = self.background.filling else {
+            return;
+        };
+        match self.log.close_relocation_unit(self.now) {
+            Some(unit) => self.close_job(job, unit),
+            None => {
+                self.background.filling = None;
+                self.end_job(job);
+            }
+        }
+    }
+
+    pub(super) fn on_relocation_read(&mut self, job: u32) {
+        self.background.jobs[job as usize].reads -= 1;
+        self.program_ready_jobs();
+    }
+
+    fn program_ready_jobs(&mut self) {
+        while let Some(&job) = self.background.order.front() {
+            let j = &self.background.jobs[job as usize];
+            let (Some(_), 0) = (j.unit, j.reads) else {
+                break;
+            };
+            self.background.order.pop_front();
+            self.handle_moved_units(job);
+        }
+    }
+
+    /// The firmware checks and updates the map for every unit that was moved, on one of its cores.
+    fn handle_moved_units(&mut self, job: u32) {
+        let per_unit_ns = self.controller.relocate_unit_us * 1e3 / self.clock();
+        let units = f64::from(self.log.geometry.native.program_units);
+        if per_unit_ns == 0.0 {
+            return self.on_relocation_handled(job);
+        }
+        let done = self.book_core(self.now, Nanos((per_unit_ns * units) as u64));
+        self.events.push(done, Event::Relocated(job));
+    }
+
+    pub(super) fn on_relocation_handled(&mut self, job: u32) {
+        if let Some(unit) = self.background.jobs[job as usize].unit {
+            self.submit_program(unit, Owner::RelocationProgram { job });
+        }
+    }
+
+    pub(super) fn on_relocation_programmed(&mut self, job: u32) {
+        if let Some(unit) = self.background.jobs[job as usize].unit {
+            self.log.program_done(unit.superblock);
+        }
+        self.end_job(job);
+        self.pump();
+        self.admit();
+    }
+
+    fn end_job(&mut self, job: u32) {
+        let finished = std::mem::take(&mut self.background.jobs[job as usize]);
+        self.background.active -= 1;
+        if self.background.shares_buffer {
+            self.writes.used = self
+                .writes
+                .used
+                .saturating_sub(self.log.geometry.native.program_units);
+        }
+        let most = i64::from(self.log.geometry.native.superblock_units);
+        self.writes.credit = (self.writes.credit + finished.grants as i64).min(most);
+        for superblock in finished.emptied {
+            self.log.gc_writes(superblock);
+        }
+        self.erase_invalid();
+        self.note_busy();
+    }
+
+    /// Sends erases for superblocks without valid data.
+    pub(super) fn erase_invalid(&mut self) {
+        while let Some(superblock) = self.log.take_erasable() {
+            let g = &self.log.geometry;
+            let slc = self.log.blocks.get(superblock).slc;
+            let (dies, array_ns) = (g.dies, g.mode(slc).erase_ns);
+            self.log.blocks.get_mut(superblock).programs_pending = dies;
+            for die in 0..dies {
+                let op = FlashOp {
+                    class: OpClass::Erase,
+                    urgent: false,
+                    die,
+                    array_ns,
+                    bus_bytes: 0,
+                    transfers: 0,
+                    owner: Owner::Erase { superblock },
+                };
+                self.array.submit(op, self.now, &mut self.events);
+            }
+        }
+    }
+
+    pub(super) fn on_erase(&mut self, superblock: u32) {
+        let block = self.log.blocks.get_mut(superblock);
+        block.programs_pending -= 1;
+        if block.programs_pending > 0 {
+            return;
+        }
+        let blocks = self.log.geometry.dies * self.log.geometry.planes;
+        let failed =
+            self.reliability
+                .erase_fails(self.log.blocks.get(superblock), blocks, &mut self.random);
+        self.log.erased(superblock, failed, self.now);
+        if self.background.wear_spread > 0
+            && self
+                .log
+                .blocks
+                .total_erases()
+                .is_multiple_of(WEAR_CHECK_ERASES)
+        {
+            self.log.level_wear(self.background.wear_spread);
+        }
+        self.pump();
+        self.admit();
+    }
+
+    // ---- idle time -----------------------------------------------------------------------------
+
+    /// The last outstanding write is done.
+    pub(super) fn plan_idle(&mut self) {
+        self.background.idle_since = Some(self.now);
+        self.events
+            .push(self.now + self.background.idle_delay, Event::Idle);
+    }
+
+    /// The host writes again.
+    pub(super) fn wake_from_idle(&mut self) {
+        self.background.idle_since = None;
+        self.background.idle = false;
+    }
+
+    pub(super) fn on_idle(&mut self) {
+        let waited = self
+            .background
+            .idle_since
+            .is_some_and(|s| self.now.saturating_sub(s) >= self.background.idle_delay);
+        if waited {
+            self.background.idle = true;
+        }
+        self.pump();
+    }
+}

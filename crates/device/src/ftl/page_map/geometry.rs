@@ -1,0 +1,256 @@
+//! How the flash is divided: dies, planes, superblocks, program units, mapping units; and the
+//! arithmetic between a physical unit number and the die, word line and page that hold it.
+//!
+//! A **superblock** is one erase block of every plane of every die: the grain in which the log
+//! allocates, collects and erases. A **program unit** is what one die programs at once: a page on
+//! each plane, times the pages of a word line where they are programmed together. Consecutive
+//! program units of a superblock lie on consecutive dies. A **mapping unit** (usually 4 KiB) is
+//! what the logical-to-physical map points to; its physical number is
+//! `superblock × native units per superblock + offset`, in the order of programming.
+
+use crate::profile::schema::{ArraySection, Cell, FtlSection, Profile};
+use serde::{Deserialize, Serialize};
+
+/// Physical number of a mapping unit.
+pub type Ppn = u32;
+
+/// The map's mark for a logical unit that holds nothing.
+pub const UNMAPPED: Ppn = u32::MAX;
+
+/// Pages of one cell mode: sizes in mapping units, times in ns.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModeGeometry {
+    /// Bits per cell.
+    pub bits: u32,
+    /// Mapping units that a die programs at once.
+    pub program_units: u32,
+    /// Program units of a superblock.
+    pub programs: u32,
+    /// Mapping units of a superblock.
+    pub superblock_units: u32,
+    /// Array read time of each page of a word line, ns.
+    pub read_ns: Vec<u32>,
+    /// Program time of each program unit within a word line, ns.
+    pub program_ns: Vec<u32>,
+    /// Erase time, ns.
+    pub erase_ns: u32,
+    /// Rated cycles.
+    pub cycles: u32,
+}
+
+/// The division of the flash.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Geometry {
+    /// Channels.
+    pub channels: u32,
+    /// Dies in all.
+    pub dies: u32,
+    /// Planes of a die.
+    pub planes: u32,
+    /// Blocks of a plane, good and bad.
+    pub blocks_per_plane: u32,
+    /// Bytes of a mapping unit.
+    pub unit_bytes: u32,
+    /// Mapping units of a page on one plane.
+    pub units_per_page: u32,
+    /// Mapping units of a page across the planes of a die.
+    pub stripe_units: u32,
+    /// Logical mapping units of the host.
+    pub user_units: u32,
+    /// Blocks in SLC mode.
+    pub slc: ModeGeometry,
+    /// Blocks in the native mode.
+    pub native: ModeGeometry,
+}
+
+/// Where within a die a mapping unit lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Superblock.
+    pub superblock: u32,
+    /// Program unit within the superblock.
+    pub program: u32,
+    /// Die.
+    pub die: u32,
+    /// Page across the planes within the program unit.
+    pub stripe: u32,
+}
+
+impl Geometry {
+    /// The geometry of a page-mapped device. The profile has been checked, so that no product overflows in
+    /// practice; where one would, it saturates and the capacity check refuses it.
+    pub fn new(profile: &Profile, ftl: &FtlSection) -> Self {
+        let nand = &profile.nand;
+        let units_per_page = nand.page_kib * 1024 / ftl.mapping_unit_bytes.max(1);
+        let stripe_units = units_per_page.saturating_mul(nand.planes);
+        let dies = nand.channels * nand.dies_per_channel;
+        let mode = |array: &ArraySection, cell: Cell| {
+            let pages_per_program = if array.program_us.len() == 1 {
+                cell.bits()
+            } else {
+                1
+            };
+            let program_units = stripe_units.saturating_mul(pages_per_program);
+            let programs = nand
+                .word_lines
+                .saturating_mul(dies)
+                .saturating_mul(cell.bits() / pages_per_program);
+            ModeGeometry {
+                bits: cell.bits(),
+                program_units,
+                programs,
+                superblock_units: programs.saturating_mul(program_units),
+                read_ns: array.read_us.iter().map(|us| ns(*us)).collect(),
+                program_ns: array.program_us.iter().map(|us| ns(*us)).collect(),
+                erase_ns: ns(array.erase_us),
+                cycles: array.cycles,
+            }
+        };
+        let slc = mode(&nand.slc, Cell::Slc);
+        let native = nand
+            .native
+            .as_ref()
+            .map_or_else(|| slc.clone(), |array| mode(array, nand.cell));
+        let units = profile.device.capacity_bytes / u64::from(ftl.mapping_unit_bytes.max(1));
+        Geometry {
+            channels: nand.channels,
+            dies,
+            planes: nand.planes,
+            blocks_per_plane: nand.blocks_per_plane,
+            unit_bytes: ftl.mapping_unit_bytes,
+            units_per_page,
+            stripe_units,
+            user_units: units.min(u64::from(u32::MAX - 1)) as u32,
+            slc,
+            native,
+        }
+    }
+
+    /// The mode of a superblock.
+    pub fn mode(&self, slc: bool) -> &ModeGeometry {
+        if slc { &self.slc } else { &self.native }
+    }
+
+    /// Good superblocks that are left on average when every plane has lost its share of bad blocks.
+    /// Half a percent more is set aside because planes lose unequally.
+    pub fn expected_good_superblocks(&self, bad_percent: f64) -> u32 {
+        let bad = (f64::from(self.blocks_per_plane) * bad_percent / 100.0) as u32;
+        let uneven = if bad > 0 { 3 * isqrt(bad) } else { 0 };
+        self.blocks_per_plane.saturating_sub(bad + uneven)
+    }
+
+    /// Logical units behind the host's: pages of the map (where it lives in flash) and of its journal.
+    pub fn metadata_units(&self, map_in_flash: bool, journal: bool) -> u32 {
+        let entries_per_unit = self.unit_bytes / 4;
+        let map = if map_in_flash {
+            self.user_units.div_ceil(entries_per_unit)
+        } else {
+            0
+        };
+        map + if journal {
+            JOURNAL_UNITS.min(self.native.superblock_units)
+        } else {
+            0
+        }
+    }
+
+    /// Superblocks that the profile's capacity needs, spare for collection, open blocks and static SLC cache included.
+    pub fn needed_superblocks(&self, ftl: &FtlSection) -> u64 {
+        let map_in_flash = ftl.map.location != crate::profile::schema::MapLocation::Dram;
+        let logical = u64::from(self.user_units)
+            + u64::from(self.metadata_units(map_in_flash, ftl.journal_entries > 0));
+        let static_gb = ftl.slc_cache.as_ref().map_or(0.0, |s| s.static_gb);
+        logical.div_ceil(u64::from(self.native.superblock_units.max(1)))
+            + u64::from(ftl.collection_start)
+            + OPEN_SUPERBLOCKS
+            + u64::from(self.slc_superblocks_for(static_gb))
+    }
+
+    /// Superblocks in the native mode that so many GB fill whole.
+    pub fn native_superblocks_in(&self, gb: f64) -> u32 {
+        let bytes = f64::from(self.native.superblock_units) * f64::from(self.unit_bytes);
+        if bytes <= 0.0 {
+            0
+        } else {
+            (gb * 1e9 / bytes) as u32
+        }
+    }
+
+    /// SLC superblocks that hold so many GB.
+    pub fn slc_superblocks_for(&self, gb: f64) -> u32 {
+        let bytes = f64::from(self.slc.superblock_units) * f64::from(self.unit_bytes);
+        if bytes <= 0.0 {
+            0
+        } else {
+            (gb * 1e9 / bytes + 0.999_999) as u32
+        }
+    }
+
+    /// The number of the mapping unit at `offset` of a superblock.
+    pub fn ppn(&self, superblock: u32, offset: u32) -> Ppn {
+        superblock * self.native.superblock_units + offset
+    }
+
+    /// The superblock that a mapping unit lies in.
+    pub fn superblock_of(&self, ppn: Ppn) -> u32 {
+        ppn / self.native.superblock_units
+    }
+
+    /// Where a mapping unit lies, given the mode of its superblock.
+    pub fn place(&self, superblock: u32, offset: u32, slc: bool) -> Place {
+        let program_units = if slc {
+            self.slc.program_units
+        } else {
+            self.native.program_units
+        };
+        let program = offset / program_units;
+        let stripe = (offset - program * program_units) / self.stripe_units;
+        Place {
+            superblock,
+            program,
+            die: program % self.dies,
+            stripe,
+        }
+    }
+
+    /// Array time to read one page: `stripe` within program unit `program`.
+    pub fn read_ns(&self, slc: bool, program: u32, stripe: u32) -> u32 {
+        let mode = self.mode(slc);
+        let pages = mode.read_ns.len() as u32;
+        if pages == 1 {
+            return mode.read_ns[0];
+        }
+        let per_program = mode.program_units / self.stripe_units;
+        let page = if per_program == pages {
+            stripe
+        } else {
+            (program / self.dies) % pages
+        };
+        mode.read_ns[page as usize]
+    }
+
+    /// Array time to program one program unit.
+    pub fn program_ns(&self, slc: bool, program: u32) -> u32 {
+        let times = &self.mode(slc).program_ns;
+        times[(program / self.dies) as usize % times.len()]
+    }
+}
+
+/// Superblocks that are open for writing at once (host, relocation), and one more so that
+/// relocation always has a target.
+pub const OPEN_SUPERBLOCKS: u64 = 3;
+
+/// Logical units through which the map's journal goes round.
+pub const JOURNAL_UNITS: u32 = 256;
+
+fn ns(us: f64) -> u32 {
+    (us * 1e3 + 0.5) as u32
+}
+
+fn isqrt(n: u32) -> u32 {
+    let mut root = 0u32;
+    while (u64::from(root) + 1) * (u64::from(root) + 1) <= u64::from(n) {
+        root += 1;
+    }
+    root
+}

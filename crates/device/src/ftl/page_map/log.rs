@@ -1,0 +1,241 @@
+//! The page-mapped log: host data is appended to an open superblock, in SLC mode while the cache
+//! has room; relocation (collection, folding, wear levelling, refresh) moves valid units to an
+//! open superblock of its own. Superblocks without valid units are handed back for erasure.
+//!
+//! The log says *what* must be read, programmed and erased; *when* is the device's affair.
+//! This file holds its state; [`append`] the host's side, [`lookup`] what reads ask, [`slc`] the
+//! cache's rules, [`choice`] whom to relocate, [`relocation`] how, [`life`] what becomes of a
+//! superblock after that, [`audit`] the check of it all.
+
+mod append;
+mod audit;
+mod choice;
+mod life;
+mod lookup;
+mod relocation;
+mod slc;
+
+use super::map::Map;
+use super::map_cache::MapCache;
+use super::victims::Victims;
+use crate::ftl::blocks::Superblocks;
+use crate::ftl::page_map::geometry::{Geometry, JOURNAL_UNITS, Ppn};
+use crate::profile::schema::{FtlSection, MapLocation, Profile, VictimPolicy};
+use crate::random::Random;
+use nandscope_units::Nanos;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// A program unit that is full (or was closed) and must be programmed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ProgramUnit {
+    pub(crate) superblock: u32,
+    pub(crate) program: u32,
+    pub(crate) die: u32,
+    pub(crate) slc: bool,
+    /// Units of host data in it, which take places in the write buffer; the rest is metadata,
+    /// relocated data and padding.
+    pub(crate) host_units: u32,
+}
+
+/// Why data is moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Cause {
+    Fold,
+    Collect,
+    Refresh,
+}
+
+/// A run of mapping units in one page across planes: one array read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PageRun {
+    pub(crate) superblock: u32,
+    pub(crate) program: u32,
+    pub(crate) die: u32,
+    pub(crate) array_ns: u32,
+    pub(crate) units: u32,
+    pub(crate) planes: u32,
+}
+
+/// A superblock from which data is being moved.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Victim {
+    pub(crate) superblock: u32,
+    pub(crate) cause: Cause,
+    cursor: Ppn,
+    end: Ppn,
+    /// Units that the host may write for each unit moved out of this victim, in 1024ths.
+    pub(crate) yield_per_move: u64,
+}
+
+/// An open superblock and how far it is filled.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Stream {
+    superblock: u32,
+    next: u32,
+    slc: bool,
+    /// Units in the program unit that is being filled, padding not counted.
+    filling: u32,
+    /// Of these: host data.
+    host_units: u32,
+}
+
+/// What was programmed, by cause, in mapping units.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Programmed {
+    pub(crate) host: u64,
+    pub(crate) gc_writes: u64,
+    pub(crate) folded: u64,
+    pub(crate) refreshed: u64,
+    pub(crate) metadata: u64,
+    pub(crate) padding: u64,
+}
+
+impl Programmed {
+    pub(crate) fn total(&self) -> u64 {
+        self.host + self.gc_writes + self.folded + self.refreshed + self.metadata + self.padding
+    }
+}
+
+/// How the SLC cache is governed, in superblocks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct SlcPolicy {
+    fixed: u32,
+    most: u32,
+    /// Superblocks of the over-provisioning that cached data may take up before it must go.
+    lent: u32,
+    /// Superblocks of unmapped capacity that it may not take up.
+    reserve: u32,
+}
+
+/// What follows from the profile and the number of superblocks alone.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct Layout {
+    /// Logical units: the host's, pages of the map, pages of its journal.
+    logical: u32,
+    map_base: u32,
+    map_pages: u32,
+    /// Pages of the map that are at hand, where not all of them are.
+    map_cache_slots: Option<u32>,
+    journal_base: u32,
+    journal_units: u32,
+    journal_entries: u32,
+    policy: VictimPolicy,
+    gc_start: u32,
+    slc: SlcPolicy,
+    /// Superblocks beyond the logical capacity.
+    spare: u32,
+}
+
+impl Layout {
+    fn new(ftl: &FtlSection, geometry: &Geometry, superblocks: u32) -> Self {
+        let map_in_flash = ftl.map.location != MapLocation::Dram;
+        let journal = ftl.journal_entries > 0;
+        let metadata = geometry.metadata_units(map_in_flash, journal);
+        let logical = geometry.user_units + metadata;
+        let journal_units = if journal {
+            JOURNAL_UNITS.min(geometry.native.superblock_units)
+        } else {
+            0
+        };
+        let entries_per_unit = geometry.unit_bytes / 4;
+        let map_pages = geometry.user_units.div_ceil(entries_per_unit);
+        let map_cache_slots = ftl.map.window_kib.map(|kib| {
+            let slots = u64::from(kib) * 1024 / u64::from(geometry.unit_bytes);
+            slots.min(u64::from(map_pages)) as u32
+        });
+        let spare = superblocks.saturating_sub(logical.div_ceil(geometry.native.superblock_units));
+        let slc = ftl
+            .slc_cache
+            .as_ref()
+            .map_or(SlcPolicy::default(), |s| SlcPolicy {
+                fixed: geometry.slc_superblocks_for(s.static_gb),
+                most: geometry.slc_superblocks_for(s.static_gb + s.dynamic_gb),
+                lent: (f64::from(spare) * s.lends_spare_percent / 100.0) as u32,
+                reserve: geometry.native_superblocks_in(s.reserve_gb),
+            });
+        Layout {
+            logical,
+            map_base: geometry.user_units,
+            map_pages,
+            map_cache_slots,
+            journal_base: logical - journal_units,
+            journal_units,
+            journal_entries: ftl.journal_entries,
+            policy: ftl.collection,
+            gc_start: ftl.collection_start,
+            slc,
+            spare,
+        }
+    }
+}
+
+/// The log.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Log {
+    pub(crate) geometry: Geometry,
+    pub(crate) map: Map,
+    pub(crate) blocks: Superblocks,
+    victims: Victims,
+    /// Closed superblocks in SLC mode, in order of closing.
+    slc_closed: VecDeque<u32>,
+    slc_count: u32,
+    host: Option<Stream>,
+    relocation: Option<Stream>,
+    victim: Option<Victim>,
+    refresh_queue: VecDeque<u32>,
+    /// Superblocks without valid data that wait for their erasure.
+    to_erase: Vec<u32>,
+    map_cache: Option<MapCache>,
+    layout: Layout,
+    journal_next: u32,
+    entries_pending: u32,
+    closings: u64,
+    /// When the device became read-only: it had too few blocks left to collect with.
+    read_only_since: Option<Nanos>,
+    /// Units that garbage collection has moved since the host wrote or discarded something.
+    gc_writes_since_host: u64,
+    /// Collections since something else was relocated.
+    gc_victims_in_row: u32,
+    pub(crate) programmed: Programmed,
+}
+
+impl Log {
+    pub(crate) fn new(
+        profile: &Profile,
+        ftl: &FtlSection,
+        geometry: Geometry,
+        random: &mut Random,
+    ) -> Self {
+        let blocks = Superblocks::new(&geometry, profile.nand.factory_bad_percent, random);
+        let superblocks = blocks.len();
+        let native_units = geometry.native.superblock_units;
+        let layout = Layout::new(ftl, &geometry, superblocks);
+        let mut log = Log {
+            read_only_since: None,
+            gc_writes_since_host: 0,
+            map: Map::new(layout.logical, superblocks * native_units),
+            victims: Victims::new(superblocks, native_units),
+            map_cache: layout
+                .map_cache_slots
+                .map(|slots| MapCache::new(slots, layout.map_pages)),
+            layout,
+            journal_next: 0,
+            entries_pending: 0,
+            slc_closed: VecDeque::new(),
+            slc_count: 0,
+            host: None,
+            relocation: None,
+            victim: None,
+            refresh_queue: VecDeque::new(),
+            to_erase: Vec::new(),
+            closings: 0,
+            gc_victims_in_row: 0,
+            programmed: Programmed::default(),
+            geometry,
+            blocks,
+        };
+        log.note_retired(Nanos::ZERO);
+        log
+    }
+}

@@ -1,0 +1,197 @@
+//! The host's side: data is appended to the open superblock, program unit by program unit; what it
+//! replaces becomes invalid; discards forget.
+
+use super::{Log, ProgramUnit, Stream};
+use crate::ftl::blocks::State;
+use crate::ftl::page_map::geometry::{Ppn, UNMAPPED};
+use nandscope_units::Nanos;
+
+impl Log {
+    /// Appends `count` logical units from `first`; full program units go to `full`. Returns how many
+    /// were appended: fewer where no block is left to write to, which ends the device's life.
+    pub(crate) fn write(
+        &mut self,
+        first: u32,
+        count: u32,
+        now: Nanos,
+        full: &mut Vec<ProgramUnit>,
+    ) -> u32 {
+        let mut at = first;
+        while at < first + count {
+            let appended = self.append_host(at, first + count - at, true, now, full);
+            if appended == 0 {
+                self.end_life(now);
+                break;
+            }
+            self.programmed.host += u64::from(appended);
+            at += appended;
+        }
+        self.gc_writes_since_host = 0;
+        if at > first {
+            self.note_map_change(first, at - first, now, full);
+        }
+        at - first
+    }
+
+    /// Forgets `count` logical units from `first`.
+    pub(crate) fn discard(
+        &mut self,
+        first: u32,
+        count: u32,
+        now: Nanos,
+        full: &mut Vec<ProgramUnit>,
+    ) -> u32 {
+        let mut gone = 0;
+        for logical in first..first + count {
+            let old = self.map.unmap(logical);
+            if old != UNMAPPED {
+                self.invalidated(self.geometry.superblock_of(old), 1);
+                gone += 1;
+            }
+        }
+        if gone > 0 {
+            self.gc_writes_since_host = 0;
+            self.note_map_change(first, count, now, full);
+        }
+        gone
+    }
+
+    /// Closes the host's program unit with padding, so that what it holds can be programmed.
+    pub(crate) fn close_host_unit(&mut self, now: Nanos) -> Option<ProgramUnit> {
+        let mut stream = self.host.take()?;
+        let unit = self.close_unit(&mut stream);
+        self.host = self.keep_or_close(stream, now);
+        unit
+    }
+
+    /// Appends what fits of `count` logical units from `first` into the program unit that is being
+    /// filled; returns how many, zero where no block is left.
+    pub(super) fn append_host(
+        &mut self,
+        first: u32,
+        count: u32,
+        host_data: bool,
+        now: Nanos,
+        full: &mut Vec<ProgramUnit>,
+    ) -> u32 {
+        if self.host.is_none() && !self.open_host() {
+            return 0;
+        }
+        // The stream was opened right above where there was none.
+        let Some(mut stream) = self.host.take() else {
+            return 0;
+        };
+        let fitting = count.min(self.room(&stream));
+        stream.host_units += if host_data { fitting } else { 0 };
+        self.append(&mut stream, first, fitting);
+        full.extend(self.take_full_unit(&mut stream));
+        self.host = self.keep_or_close(stream, now);
+        fitting
+    }
+
+    /// Units that fit into the program unit that is being filled.
+    pub(super) fn room(&self, stream: &Stream) -> u32 {
+        self.geometry.mode(stream.slc).program_units - stream.filling
+    }
+
+    /// Appends logical units that fit. Invalid units of one superblock are booked together.
+    pub(super) fn append(&mut self, stream: &mut Stream, first: u32, count: u32) {
+        let ppn = self.geometry.ppn(stream.superblock, stream.next);
+        let superblock_units = self.geometry.native.superblock_units;
+        let (mut lost, mut lost_from, mut lost_units) = (0, 0, 0);
+        for i in 0..count {
+            let old = self.map.point(first + i, ppn + i);
+            if old == UNMAPPED {
+                continue;
+            }
+            if lost_units == 0 || old.wrapping_sub(lost_from) >= superblock_units {
+                self.invalidated(lost, lost_units);
+                lost = self.geometry.superblock_of(old);
+                lost_from = self.geometry.ppn(lost, 0);
+                lost_units = 0;
+            }
+            lost_units += 1;
+        }
+        self.invalidated(lost, lost_units);
+        self.advance_stream(stream, ppn, count);
+    }
+
+    /// Units were put at the end of a stream, from `ppa`.
+    pub(super) fn advance_stream(&mut self, stream: &mut Stream, ppn: Ppn, count: u32) {
+        self.map.mark_valid(ppn, count);
+        self.blocks.get_mut(stream.superblock).valid += count;
+        stream.next += count;
+        stream.filling += count;
+    }
+
+    pub(super) fn take_full_unit(&mut self, stream: &mut Stream) -> Option<ProgramUnit> {
+        if self.room(stream) == 0 {
+            self.take_unit(stream)
+        } else {
+            None
+        }
+    }
+
+    pub(super) fn close_unit(&mut self, stream: &mut Stream) -> Option<ProgramUnit> {
+        if stream.filling == 0 {
+            return None;
+        }
+        let program_units = self.geometry.mode(stream.slc).program_units;
+        let padded = stream.next.next_multiple_of(program_units);
+        self.programmed.padding += u64::from(padded - stream.next);
+        stream.next = padded;
+        self.take_unit(stream)
+    }
+
+    pub(super) fn take_unit(&mut self, stream: &mut Stream) -> Option<ProgramUnit> {
+        let program_units = self.geometry.mode(stream.slc).program_units;
+        let program = stream.next / program_units - 1;
+        stream.filling = 0;
+        let host_units = std::mem::take(&mut stream.host_units);
+        self.blocks.get_mut(stream.superblock).programs_pending += 1;
+        let die = program % self.geometry.dies;
+        Some(ProgramUnit {
+            superblock: stream.superblock,
+            program,
+            die,
+            slc: stream.slc,
+            host_units,
+        })
+    }
+
+    pub(super) fn keep_or_close(&mut self, stream: Stream, now: Nanos) -> Option<Stream> {
+        if stream.next < self.geometry.mode(stream.slc).superblock_units {
+            return Some(stream);
+        }
+        self.closings += 1;
+        let block = self.blocks.get_mut(stream.superblock);
+        block.state = State::Closed;
+        block.closed_order = self.closings;
+        block.closed_at = now;
+        let valid = block.valid;
+        if valid == 0 {
+            self.queue_erase(stream.superblock);
+        } else if stream.slc {
+            self.slc_closed.push_back(stream.superblock);
+        } else {
+            self.victims.insert(stream.superblock, valid);
+        }
+        None
+    }
+
+    pub(super) fn open_host(&mut self) -> bool {
+        let slc = self.slc_may_grow();
+        let Some(superblock) = self.blocks.open(slc) else {
+            return false;
+        };
+        self.slc_count += u32::from(slc);
+        self.host = Some(Stream {
+            superblock,
+            next: 0,
+            slc,
+            filling: 0,
+            host_units: 0,
+        });
+        true
+    }
+}

@@ -1,0 +1,349 @@
+//! The invariants of the log, checked from the ground up, for tests and snapshots: both directions of the map
+//! agree, every count is what a recount gives, and every superblock stands in exactly the lists
+//! that its state asks for. It looks at the whole device and is slow.
+
+use super::{Layout, Log, Stream, Victim};
+use crate::ftl::blocks::State;
+use crate::ftl::page_map::geometry::Geometry;
+use crate::invariant::{Checked, check_near, check_sum, ensure};
+use crate::profile::schema::{FtlSection, Profile};
+use nandscope_units::Nanos;
+use std::collections::BTreeSet;
+
+impl Log {
+    /// Checks every invariant. The first checks are of what the later ones rely on: sizes of lists,
+    /// and places within them.
+    pub(crate) fn audit(&self, profile: &Profile, ftl: &FtlSection, now: Nanos) -> Checked {
+        let geometry = Geometry::new(profile, ftl);
+        ensure!(
+            self.geometry == geometry,
+            "the flash is divided otherwise than the profile says"
+        );
+        let bad = profile.nand.factory_bad_percent;
+        self.blocks.audit(&geometry, bad, now)?;
+        ensure!(
+            self.layout == Layout::new(ftl, &geometry, self.blocks.len()),
+            "the translation is not that of the profile"
+        );
+        self.audit_numbers(now)?;
+        self.audit_places()?;
+        self.audit_streams()?;
+        self.audit_map()?;
+        self.victim
+            .map_or(Ok(()), |victim| self.audit_victim(&victim))?;
+        self.audit_states()?;
+        self.audit_lists()?;
+        self.audit_wear()
+    }
+
+    fn audit_numbers(&self, now: Nanos) -> Checked {
+        let p = &self.programmed;
+        for units in [
+            p.host,
+            p.gc_writes,
+            p.folded,
+            p.refreshed,
+            p.metadata,
+            p.padding,
+        ] {
+            check_sum("bytes programmed", units.saturating_mul(1 << 20))?;
+        }
+        check_sum("closed superblocks", self.closings)?;
+        check_sum("units collected", self.gc_writes_since_host)?;
+        if let Some(since) = self.read_only_since {
+            check_near("the end of life", since, now)?;
+        }
+        let l = &self.layout;
+        ensure!(
+            self.journal_next < l.journal_units.max(1)
+                && self.entries_pending < l.journal_entries.max(1),
+            "the journal is at {} with {} entries",
+            self.journal_next,
+            self.entries_pending
+        );
+        for (superblock, block) in self.blocks.iter() {
+            ensure!(
+                block.closed_order <= self.closings,
+                "superblock {superblock} was closed as the {}th of {}",
+                block.closed_order,
+                self.closings
+            );
+        }
+        Ok(())
+    }
+
+    /// Every superblock that anything names exists.
+    fn audit_places(&self) -> Checked {
+        let superblocks = self.blocks.len();
+        let free: Vec<u32> = self.blocks.free_list().map(|(_, s)| s).collect();
+        let named = [self.host, self.relocation]
+            .into_iter()
+            .flatten()
+            .map(|s| s.superblock)
+            .chain(self.victim.map(|v| v.superblock))
+            .chain(self.slc_closed.iter().copied())
+            .chain(self.refresh_queue.iter().copied())
+            .chain(self.to_erase.iter().copied())
+            .chain(free);
+        for superblock in named {
+            ensure!(
+                superblock < superblocks,
+                "superblock {superblock} is not one of the {superblocks}"
+            );
+        }
+        ensure!(
+            self.refresh_queue.len() <= superblocks as usize,
+            "{} superblocks wait for a refresh",
+            self.refresh_queue.len()
+        );
+        let units = self.geometry.native.superblock_units;
+        self.victims.audit(superblocks, units)?;
+        match (&self.map_cache, self.layout.map_cache_slots) {
+            (Some(map_cache), Some(slots)) => map_cache.audit(slots, self.layout.map_pages),
+            (None, None) => Ok(()),
+            _ => {
+                ensure!(false, "the map cache does not match the profile");
+                Ok(())
+            }
+        }
+    }
+
+    fn audit_streams(&self) -> Checked {
+        for stream in [self.host, self.relocation].into_iter().flatten() {
+            self.audit_stream(&stream)?;
+        }
+        if let Some(stream) = self.relocation {
+            ensure!(
+                !stream.slc && stream.host_units == 0,
+                "relocation writes to SLC, or data of the host"
+            );
+        }
+        Ok(())
+    }
+
+    fn audit_stream(&self, stream: &Stream) -> Checked {
+        let mode = self.geometry.mode(stream.slc);
+        let block = self.blocks.get(stream.superblock);
+        ensure!(
+            stream.next < mode.superblock_units
+                && stream.filling == stream.next % mode.program_units
+                && stream.host_units <= stream.filling
+                && block.slc == stream.slc,
+            "the end of the log is at {} of superblock {}, with {} units of {} gathered",
+            stream.next,
+            stream.superblock,
+            stream.filling,
+            mode.program_units
+        );
+        Ok(())
+    }
+
+    fn audit_victim(&self, victim: &Victim) -> Checked {
+        let units = self.geometry.native.superblock_units;
+        let start = self.geometry.ppn(victim.superblock, 0);
+        ensure!(
+            victim.end == start + units
+                && (start..=victim.end).contains(&victim.cursor)
+                && self.map.next_valid(start, victim.cursor).is_none()
+                && victim.yield_per_move <= u64::from(units) * 1024,
+            "superblock {} is collected from {} to {}",
+            victim.superblock,
+            victim.cursor,
+            victim.end
+        );
+        Ok(())
+    }
+
+    /// Units of host data that are gathered for the next program.
+    pub(crate) fn gathered_host_units(&self) -> u32 {
+        self.host.map_or(0, |s| s.host_units)
+    }
+
+    /// Whether a superblock waits for its erasure.
+    pub(crate) fn waits_for_erase(&self, superblock: u32) -> bool {
+        self.to_erase.contains(&superblock)
+    }
+
+    /// Superblocks that are being collected are the victim, or have been emptied by jobs.
+    pub(crate) fn audit_emptied(&self, emptied: &[u32]) -> Checked {
+        let collecting = self
+            .blocks
+            .iter()
+            .filter(|(_, block)| block.state == State::Collecting)
+            .map(|(superblock, _)| superblock);
+        let known: BTreeSet<u32> = emptied
+            .iter()
+            .copied()
+            .chain(self.victim.map(|v| v.superblock))
+            .collect();
+        let named = emptied.len() + usize::from(self.victim.is_some());
+        ensure!(
+            known.len() == named && collecting.collect::<BTreeSet<u32>>() == known,
+            "{known:?} are being collected, named {named} times"
+        );
+        Ok(())
+    }
+
+    fn audit_map(&self) -> Checked {
+        let per_superblock = self.geometry.native.superblock_units;
+        let mut valid = vec![0; self.blocks.len() as usize];
+        self.map
+            .audit(self.layout.logical, per_superblock, &mut valid)?;
+        for (superblock, block) in self.blocks.iter() {
+            let recount = valid[superblock as usize];
+            ensure!(
+                block.valid == recount,
+                "superblock {superblock} counts {} valid units and has {recount}",
+                block.valid
+            );
+            let start = self.geometry.ppn(superblock, 0);
+            let behind = start + self.written_units(superblock);
+            ensure!(
+                self.map
+                    .next_valid(behind, start + per_superblock)
+                    .is_none(),
+                "superblock {superblock} holds data where nothing has been written"
+            );
+        }
+        Ok(())
+    }
+
+    /// Units of a superblock that have been written since its erasure.
+    fn written_units(&self, superblock: u32) -> u32 {
+        let open = [self.host, self.relocation]
+            .into_iter()
+            .flatten()
+            .find(|s| s.superblock == superblock);
+        let block = self.blocks.get(superblock);
+        match (open, block.state) {
+            (Some(stream), _) => stream.next,
+            (None, State::Free | State::Retired) => 0,
+            (None, _) => self.geometry.mode(block.slc).superblock_units,
+        }
+    }
+
+    fn audit_states(&self) -> Checked {
+        let open: BTreeSet<u32> = [self.host, self.relocation]
+            .into_iter()
+            .flatten()
+            .map(|s| s.superblock)
+            .collect();
+        let victim = self.victim.map(|v| v.superblock);
+        let mut in_slc_mode = 0;
+        for (superblock, block) in self.blocks.iter() {
+            let state = block.state;
+            let gone = matches!(state, State::Free | State::Retired);
+            in_slc_mode += u32::from(block.slc && !gone);
+            ensure!(
+                (state == State::Open) == open.contains(&superblock),
+                "superblock {superblock} is {state:?}, and the streams write to {open:?}"
+            );
+            let holds_data = match state {
+                State::Open | State::Closed => true,
+                State::Collecting => victim == Some(superblock),
+                State::Free | State::Erasing | State::Retired => false,
+            };
+            ensure!(
+                holds_data || block.valid == 0,
+                "superblock {superblock} is {state:?} with {} valid units",
+                block.valid
+            );
+            ensure!(
+                state != State::Closed || block.valid > 0,
+                "superblock {superblock} holds nothing and was not given up"
+            );
+            ensure!(
+                !gone || block.programs_pending == 0,
+                "superblock {superblock} is {state:?} with programs under way"
+            );
+        }
+        ensure!(
+            in_slc_mode == self.slc_count,
+            "{in_slc_mode} superblocks are in SLC mode, {} were counted",
+            self.slc_count
+        );
+        Ok(())
+    }
+
+    fn audit_lists(&self) -> Checked {
+        let in_state = |wanted: State| {
+            self.blocks
+                .iter()
+                .filter(move |(_, b)| b.state == wanted)
+                .map(|(i, _)| i)
+        };
+        let free: BTreeSet<u32> = self.blocks.free_list().map(|(_, s)| s).collect();
+        ensure!(
+            free == in_state(State::Free).collect()
+                && free.len() == self.blocks.free_count() as usize,
+            "the list of free superblocks is {free:?}"
+        );
+        for (erases, superblock) in self.blocks.free_list() {
+            ensure!(
+                self.blocks.get(superblock).erases == erases,
+                "free superblock {superblock} is listed under {erases} cycles"
+            );
+        }
+        let native: BTreeSet<u32> = self.victims.iter().collect();
+        let cached: BTreeSet<u32> = self.slc_closed.iter().copied().collect();
+        ensure!(
+            cached.len() == self.slc_closed.len(),
+            "a cached superblock is listed twice: {:?}",
+            self.slc_closed
+        );
+        for superblock in in_state(State::Closed) {
+            let slc = self.blocks.get(superblock).slc;
+            ensure!(
+                native.contains(&superblock) != slc && cached.contains(&superblock) == slc,
+                "closed superblock {superblock} (SLC: {slc}) is not where it belongs"
+            );
+        }
+        let closed = in_state(State::Closed).count();
+        ensure!(
+            native.len() + cached.len() == closed,
+            "{closed} superblocks are closed, {} are listed",
+            native.len() + cached.len()
+        );
+        for superblock in &native {
+            let (listed, valid) = (
+                self.victims.listed_under(*superblock),
+                self.blocks.get(*superblock).valid,
+            );
+            ensure!(
+                listed == Some(valid),
+                "superblock {superblock} with {valid} valid units is listed under {listed:?}"
+            );
+        }
+        for superblock in &self.to_erase {
+            ensure!(
+                self.blocks.get(*superblock).state == State::Erasing,
+                "superblock {superblock} waits for its erasure as {:?}",
+                self.blocks.get(*superblock).state
+            );
+        }
+        Ok(())
+    }
+
+    fn audit_wear(&self) -> Checked {
+        let cycles: u64 = self.blocks.iter().map(|(_, b)| u64::from(b.erases)).sum();
+        let retired = count_retired(self);
+        ensure!(
+            self.blocks.total_erases() == cycles + retired,
+            "{} erases were counted, the superblocks have {cycles} and {retired} failed",
+            self.blocks.total_erases()
+        );
+        ensure!(
+            u64::from(self.blocks.retired()) == retired,
+            "{retired} superblocks are retired, {} were counted",
+            self.blocks.retired()
+        );
+        Ok(())
+    }
+}
+
+fn count_retired(log: &Log) -> u64 {
+    log.blocks
+        .iter()
+        .filter(|(_, b)| b.state == State::Retired)
+        .count() as u64
+}

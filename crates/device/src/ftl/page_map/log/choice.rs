@@ -1,0 +1,175 @@
+//! Which superblock is relocated next, and why: folding, collection, refresh, wear levelling; and how
+//! far the host must wait for it.
+
+use super::{Cause, Log, Victim};
+use crate::ftl::blocks::State;
+use crate::profile::schema::VictimPolicy;
+use nandscope_units::Nanos;
+
+/// Collections after which a refresh that waits gets its turn: it makes no room, but put off for
+/// ever it would be no refresh.
+const COLLECTIONS_BEFORE_REFRESH: u32 = 16;
+
+impl Log {
+    /// Free superblocks at which collection starts: blocks that the static SLC cache does not use
+    /// now are kept free for it.
+    pub(super) fn gc_low_watermark(&self) -> u32 {
+        self.layout.gc_start + self.layout.slc.fixed.saturating_sub(self.slc_count)
+    }
+
+    /// Space must be made while the host writes.
+    pub(crate) fn needs_relocation(&self) -> bool {
+        self.blocks.free_count() + self.to_erase.len() as u32 <= self.gc_low_watermark()
+            || self.must_fold()
+    }
+
+    /// Host writes may go on only as fast as relocation makes room.
+    pub(crate) fn host_is_paced(&self) -> bool {
+        self.needs_relocation()
+    }
+
+    /// What a host unit takes from the free space, in native units.
+    pub(crate) fn cost_of_host_unit(&self) -> u64 {
+        let slc = self.host.is_some_and(|s| s.slc);
+        u64::from(if slc {
+            self.geometry.native.superblock_units / self.geometry.slc.superblock_units
+        } else {
+            1
+        })
+    }
+
+    /// Superblocks whose wear or reads ask for a rewrite.
+    /// Returns true where it was not known yet.
+    pub(crate) fn ask_refresh(&mut self, superblock: u32) -> bool {
+        let new = self.blocks.get(superblock).state == State::Closed
+            && !self.refresh_queue.contains(&superblock);
+        if new {
+            self.refresh_queue.push_back(superblock);
+        }
+        new
+    }
+
+    /// Whether a rewrite for refresh or wear levelling waits.
+    pub(crate) fn has_refresh(&self) -> bool {
+        !self.refresh_queue.is_empty()
+    }
+
+    /// Wear levelling: the least worn closed superblock, where it lags the mean by `spread` cycles.
+    pub(crate) fn level_wear(&mut self, spread: u32) {
+        let (_, mean, _) = self.blocks.wear();
+        let coldest = self
+            .blocks
+            .iter()
+            .filter(|(_, b)| b.state == State::Closed && !b.slc)
+            .min_by_key(|(_, b)| b.erases)
+            .map(|(i, b)| (i, b.erases));
+        if let Some((superblock, erases)) = coldest
+            && f64::from(erases) + f64::from(spread) <= mean
+        {
+            self.ask_refresh(superblock);
+        }
+    }
+
+    /// The superblock that is being relocated, or a new one: in the foreground what makes room, in
+    /// idle time (`idle`) also what folding can move.
+    pub(crate) fn current_victim(&mut self, now: Nanos, idle: bool) -> Option<Victim> {
+        if self.victim.is_none() {
+            self.victim = self.choose_victim(now, idle);
+        }
+        self.victim
+    }
+
+    /// Whether a victim is under way.
+    pub(crate) fn relocating(&self) -> bool {
+        self.victim.is_some()
+    }
+
+    pub(super) fn choose_victim(&mut self, now: Nanos, idle: bool) -> Option<Victim> {
+        let (superblock, cause) =
+            if self.must_fold() || (idle && !self.needs_relocation() && self.has_slc_data()) {
+                (self.slc_closed.pop_front()?, Cause::Fold)
+            } else if self.needs_relocation() && !self.refresh_is_due() {
+                self.gc_victim(now)?
+            } else if let Some(superblock) = self.refresh_victim() {
+                (superblock, Cause::Refresh)
+            } else if self.needs_relocation() {
+                self.gc_victim(now)?
+            } else {
+                return None;
+            };
+        self.gc_victims_in_row = if cause == Cause::Collect {
+            self.gc_victims_in_row.saturating_add(1)
+        } else {
+            0
+        };
+        self.victims.remove(superblock);
+        let block = self.blocks.get_mut(superblock);
+        block.state = State::Collecting;
+        let valid = u64::from(block.valid);
+        let start = self.geometry.ppn(superblock, 0);
+        let gained = u64::from(self.geometry.native.superblock_units).saturating_sub(valid);
+        Some(Victim {
+            superblock,
+            cause,
+            cursor: start,
+            end: start + self.geometry.native.superblock_units,
+            yield_per_move: (gained * 1024).checked_div(valid).unwrap_or(0),
+        })
+    }
+
+    /// A refresh has waited long enough, and there is room for a superblock that gains none.
+    fn refresh_is_due(&self) -> bool {
+        self.has_refresh()
+            && self.gc_victims_in_row >= COLLECTIONS_BEFORE_REFRESH
+            && self.blocks.free_count() > 1
+    }
+
+    pub(super) fn refresh_victim(&mut self) -> Option<u32> {
+        while let Some(superblock) = self.refresh_queue.pop_front() {
+            if self.blocks.get(superblock).state == State::Closed {
+                self.slc_closed.retain(|s| *s != superblock);
+                return Some(superblock);
+            }
+        }
+        None
+    }
+
+    /// SLC data goes first: folding three or four SLC superblocks frees more than it takes.
+    pub(super) fn gc_victim(&mut self, now: Nanos) -> Option<(u32, Cause)> {
+        if self.slc_count > self.layout.slc.fixed
+            && let Some(superblock) = self.slc_closed.pop_front()
+        {
+            return Some((superblock, Cause::Fold));
+        }
+        let victim = match self.layout.policy {
+            VictimPolicy::Greedy => self.victims.least(),
+            VictimPolicy::Fifo => self
+                .victims
+                .iter()
+                .min_by_key(|s| self.blocks.get(*s).closed_order),
+            VictimPolicy::CostBenefit => self.best_cost_benefit(now),
+        };
+        match victim {
+            Some(superblock) => Some((superblock, Cause::Collect)),
+            None => self.slc_closed.pop_front().map(|s| (s, Cause::Fold)),
+        }
+    }
+
+    pub(super) fn best_cost_benefit(&self, _now: Nanos) -> Option<u32> {
+        let units = f64::from(self.geometry.native.superblock_units);
+        let score = |superblock: &u32| {
+            let block = self.blocks.get(*superblock);
+            let used = f64::from(block.valid) / units;
+            let age = (self.closings - block.closed_order + 1) as f64;
+            age * (1.0 - used) / (2.0 * used + 1e-9)
+        };
+        let mut best: Option<(f64, u32)> = None;
+        for superblock in self.victims.iter() {
+            let value = score(&superblock);
+            if best.is_none_or(|(b, _)| value > b) {
+                best = Some((value, superblock));
+            }
+        }
+        best.map(|(_, s)| s)
+    }
+}

@@ -1,0 +1,159 @@
+//! The life of a superblock after it is closed: units become invalid, it is buried, erased and free
+//! again; and the same done at once, for starting states.
+
+use super::Log;
+use crate::ftl::blocks::State;
+use crate::ftl::page_map::geometry::OPEN_SUPERBLOCKS;
+use nandscope_units::Nanos;
+
+impl Log {
+    /// `units` of a superblock hold no valid data any more.
+    #[inline]
+    pub(super) fn invalidated(&mut self, superblock: u32, units: u32) {
+        if units == 0 {
+            return;
+        }
+        let block = self.blocks.get_mut(superblock);
+        block.valid -= units;
+        let (valid, state, slc) = (block.valid, block.state, block.slc);
+        if state == State::Closed {
+            if !slc {
+                self.victims.reduce(superblock, units);
+            }
+            if valid == 0 {
+                self.queue_erase(superblock);
+            }
+        }
+    }
+
+    /// A program of the superblock is done.
+    pub(crate) fn program_done(&mut self, superblock: u32) {
+        self.blocks.get_mut(superblock).programs_pending -= 1;
+    }
+
+    /// The data moved out of a collected superblock is safe elsewhere.
+    pub(crate) fn gc_writes(&mut self, superblock: u32) {
+        self.queue_erase(superblock);
+    }
+
+    pub(super) fn queue_erase(&mut self, superblock: u32) {
+        self.victims.remove(superblock);
+        let slc = self.blocks.get(superblock).slc;
+        if slc {
+            self.slc_closed.retain(|s| *s != superblock);
+        }
+        self.blocks.get_mut(superblock).state = State::Erasing;
+        self.to_erase.push(superblock);
+    }
+
+    /// A superblock that can be erased now, its programs being done.
+    pub(crate) fn take_erasable(&mut self) -> Option<u32> {
+        let ready = self
+            .to_erase
+            .iter()
+            .position(|s| self.blocks.get(*s).programs_pending == 0)?;
+        Some(self.to_erase.swap_remove(ready))
+    }
+
+    /// The erase of a superblock is over.
+    pub(crate) fn erased(&mut self, superblock: u32, block_failed: bool, now: Nanos) {
+        if self.blocks.get(superblock).slc {
+            self.slc_count -= 1;
+        }
+        self.blocks.erased(superblock, block_failed);
+        self.note_retired(now);
+    }
+
+    /// The program unit is still being filled: its data is in the write buffer.
+    pub(crate) fn is_filling(&self, superblock: u32, program: u32) -> bool {
+        [self.host, self.relocation].into_iter().flatten().any(|s| {
+            s.superblock == superblock
+                && s.filling > 0
+                && s.next / self.geometry.mode(s.slc).program_units == program
+        })
+    }
+
+    /// Units that the host can write before an erase must end: the last free superblock is kept
+    /// for relocation.
+    pub(crate) fn host_space_units(&self) -> u64 {
+        let mode = |slc: bool| self.geometry.mode(slc).superblock_units;
+        let open = self.host.map_or(0, |s| mode(s.slc) - s.next);
+        let fresh = self.blocks.free_count().saturating_sub(1);
+        u64::from(open) + u64::from(fresh) * u64::from(mode(self.slc_may_grow()))
+    }
+
+    /// Native units that can be written without any relocation.
+    pub(crate) fn free_units(&self) -> u64 {
+        let open = self
+            .host
+            .map_or(0, |s| self.geometry.mode(s.slc).superblock_units - s.next);
+        u64::from(self.blocks.free_count()) * u64::from(self.geometry.native.superblock_units)
+            + u64::from(open)
+    }
+
+    /// Whether the device has reached its end of life: it takes no writes and discards any more.
+    #[inline]
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.read_only_since.is_some()
+    }
+
+    /// When it did.
+    pub(crate) fn read_only_since(&self) -> Option<Nanos> {
+        self.read_only_since
+    }
+
+    /// No room can be made any more. The state is final: blocks do not recover.
+    pub(crate) fn end_life(&mut self, now: Nanos) {
+        self.read_only_since.get_or_insert(now);
+    }
+
+    /// Ends the device's life where fewer blocks are left to collect with than the check of a
+    /// profile asks for.
+    pub(super) fn note_retired(&mut self, now: Nanos) {
+        let least = self.layout.gc_start + OPEN_SUPERBLOCKS as u32 + self.layout.slc.fixed;
+        if self.blocks.retired() + least > self.layout.spare {
+            self.end_life(now);
+        }
+    }
+
+    /// Garbage collection has moved as much as the device holds, and the host could write nothing
+    /// meanwhile: going on makes no room.
+    pub(crate) fn gc_is_futile(&self) -> bool {
+        let all = u64::from(self.blocks.len()) * u64::from(self.geometry.native.superblock_units);
+        self.gc_writes_since_host > all
+    }
+
+    /// Does everything that relocation and erasure must do, at once and without time: for starting
+    /// states (preconditioning), not for measurements.
+    pub(crate) fn settle_instantly(&mut self, now: Nanos, idle: bool) {
+        let mut reads = Vec::new();
+        loop {
+            self.erase_invalid_instantly(now);
+            let wanted =
+                self.needs_relocation() || idle && (self.has_slc_data() || self.victim.is_some());
+            if !wanted || self.is_read_only() || self.gc_is_futile() {
+                break;
+            }
+            let Some(victim) = self.current_victim(now, idle) else {
+                break;
+            };
+            reads.clear();
+            let (moved, full, exhausted) = self.relocate(now, &mut reads);
+            if let Some(unit) = full {
+                self.program_done(unit.superblock);
+            }
+            if exhausted {
+                self.gc_writes(victim.superblock);
+            } else if moved == 0 {
+                break;
+            }
+        }
+    }
+
+    /// See [`Log::settle_instantly`].
+    pub(crate) fn erase_invalid_instantly(&mut self, now: Nanos) {
+        while let Some(superblock) = self.take_erasable() {
+            self.erased(superblock, false, now);
+        }
+    }
+}

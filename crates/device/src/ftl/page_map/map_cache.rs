@@ -1,0 +1,141 @@
+//! Map cache: pages of the L2P map that are in RAM if the whole map does not fit, replaced by the
+//! clock algorithm (second chance). A changed page is written back when it is evicted.
+
+use crate::invariant::{Checked, ensure};
+use serde::{Deserialize, Serialize};
+
+const ABSENT: u32 = u32::MAX;
+
+/// Result of a lookup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lookup {
+    /// At hand.
+    Hit,
+    /// Fetched now; a changed page may have had to go.
+    Miss {
+        /// Map page that must be written back.
+        write_back: Option<u32>,
+    },
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Slot {
+    page: u32,
+    referenced: bool,
+    changed: bool,
+}
+
+/// Pages of the map in RAM.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct MapCache {
+    slots: Vec<Slot>,
+    slot_of: Vec<u32>,
+    hand: usize,
+}
+
+impl MapCache {
+    /// A cache of `slots` pages for a map of `pages`.
+    pub(crate) fn new(slots: u32, pages: u32) -> Self {
+        let empty = Slot {
+            page: ABSENT,
+            referenced: false,
+            changed: false,
+        };
+        MapCache {
+            slots: vec![empty; slots.max(1) as usize],
+            slot_of: vec![ABSENT; pages as usize],
+            hand: 0,
+        }
+    }
+
+    /// Looks a page up and fetches it where it is absent; `change` marks it as changed.
+    pub(crate) fn touch(&mut self, page: u32, change: bool) -> Lookup {
+        let slot = self.slot_of[page as usize];
+        if slot != ABSENT {
+            let slot = &mut self.slots[slot as usize];
+            slot.referenced = true;
+            slot.changed |= change;
+            return Lookup::Hit;
+        }
+        let free = self.sweep();
+        let old = std::mem::replace(
+            &mut self.slots[free],
+            Slot {
+                page,
+                referenced: true,
+                changed: change,
+            },
+        );
+        if old.page != ABSENT {
+            self.slot_of[old.page as usize] = ABSENT;
+        }
+        self.slot_of[page as usize] = free as u32;
+        Lookup::Miss {
+            write_back: (old.page != ABSENT && old.changed).then_some(old.page),
+        }
+    }
+
+    /// Checks that pages and slots name each other.
+    pub(crate) fn audit(&self, slots: u32, pages: u32) -> Checked {
+        ensure!(
+            self.slots.len() == slots.max(1) as usize
+                && self.slot_of.len() == pages as usize
+                && self.hand < self.slots.len(),
+            "the map cache has {} slots for {} pages",
+            self.slots.len(),
+            self.slot_of.len()
+        );
+        let held = self
+            .slots
+            .iter()
+            .enumerate()
+            .filter(|(_, s)| s.page != ABSENT);
+        let mut count = 0;
+        for (number, slot) in held {
+            ensure!(
+                self.slot_of.get(slot.page as usize) == Some(&(number as u32)),
+                "page {} of the map is not in slot {number}",
+                slot.page
+            );
+            count += 1;
+        }
+        let present = self.slot_of.iter().filter(|slot| **slot != ABSENT).count();
+        ensure!(
+            present == count,
+            "{present} pages of the map are at hand, {count} slots are taken"
+        );
+        Ok(())
+    }
+
+    fn sweep(&mut self) -> usize {
+        loop {
+            let at = self.hand;
+            self.hand = (self.hand + 1) % self.slots.len();
+            let slot = &mut self.slots[at];
+            if slot.page == ABSENT || !slot.referenced {
+                return at;
+            }
+            slot.referenced = false;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn holds_what_fits_and_writes_back_what_changed() {
+        let mut map_cache = MapCache::new(2, 10);
+        assert_eq!(map_cache.touch(1, true), Lookup::Miss { write_back: None });
+        assert_eq!(map_cache.touch(2, false), Lookup::Miss { write_back: None });
+        assert_eq!(map_cache.touch(1, false), Lookup::Hit);
+        assert_eq!(
+            map_cache.touch(3, false),
+            Lookup::Miss {
+                write_back: Some(1)
+            }
+        );
+        assert_eq!(map_cache.touch(4, false), Lookup::Miss { write_back: None });
+    }
+}

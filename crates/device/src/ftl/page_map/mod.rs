@@ -1,0 +1,510 @@
+//! A device with a page map: host path, controller, translation and flash, connected by one event
+//! queue. [`log`] is the translation, on top of [`map`] (both directions of the mapping), [`victims`]
+//! (closed superblocks by valid units) and [`map_cache`]. [`reads`], [`writes`] and [`background`] hold
+//! the three kinds of work, [`power`] the power drawn. Cards with allocation units are in [`crate::au`].
+
+mod audit;
+mod background;
+pub(crate) mod geometry;
+pub(crate) mod log;
+mod map;
+mod map_cache;
+mod power;
+mod precondition;
+mod readahead;
+mod reads;
+mod report;
+mod unpersisted;
+mod victims;
+mod writes;
+
+use crate::attachment::{Attachment, link_time};
+use crate::command::{Command, CommandKind, Completion, Status, SubmitError};
+use crate::error::AttachError;
+use crate::events::{Event, EventQueue, horizon};
+use crate::ftl::page_map::geometry::Geometry;
+use crate::ftl::page_map::log::{Log, PageRun, ProgramUnit};
+use crate::ftl::page_map::readahead::ReadAhead;
+use crate::host_counters::HostCounters;
+use crate::nand::{Array, ArrayTimes, Owner, Progress};
+use crate::power::meter::Meter;
+use crate::power::thermal::Thermal;
+use crate::profile::host::HostProfile;
+use crate::profile::schema::{ControllerSection, FtlSection, Profile};
+use crate::random::Random;
+use crate::reliability::Reliability;
+use background::Background;
+use nandscope_units::{Bytes, Nanos, SECTOR_BYTES};
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use unpersisted::UnpersistedWrites;
+use writes::Writes;
+
+/// A command on its way through the device.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Pending {
+    command: Command,
+    submitted: Nanos,
+    status: Status,
+    /// First logical unit and number of units.
+    first: u32,
+    units: u32,
+    /// Flash operations, segments and fetches that it waits for.
+    waits: u32,
+    /// Units of a write for which the buffer has no place yet, and those whose data has not come.
+    to_admit: u32,
+    to_arrive: u32,
+    /// End of its last transfer on the link.
+    link_done: Nanos,
+}
+
+/// A simulated flash device with a page-mapped log.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct PageMapDevice {
+    profile: Profile,
+    serial: String,
+    controller: ControllerSection,
+    attachment: Attachment,
+    now: Nanos,
+    events: EventQueue,
+    array: Array,
+    log: Log,
+    reliability: Reliability,
+    random: Random,
+    read_ahead: ReadAhead,
+    map_fetch: Option<Nanos>,
+    pending: Vec<Pending>,
+    free_pending: Vec<u32>,
+    outstanding: u32,
+    /// Commands beyond the queue depth of the host path.
+    host_queue: VecDeque<u32>,
+    cores: Vec<Nanos>,
+    link_in: Nanos,
+    link_out: Nanos,
+    writes: Writes,
+    background: Background,
+    meter: Meter,
+    thermal: Thermal,
+    counters: HostCounters,
+    /// Writes that a power cut would destroy, if they are tracked.
+    #[serde(skip)]
+    unpersisted: Option<Box<UnpersistedWrites>>,
+    #[serde(skip)]
+    scratch: Scratch,
+    #[serde(skip)]
+    done: Vec<Completion>,
+}
+
+/// Buffers that are used again and again, so that the hot path allocates nothing.
+#[derive(Clone, Debug, Default)]
+struct Scratch {
+    runs: Vec<(Option<PageRun>, u32)>,
+    fetch: Vec<PageRun>,
+    full: Vec<ProgramUnit>,
+}
+
+/// Mapping units that the write buffer holds.
+fn buffer_units(controller: &ControllerSection, geometry: &Geometry) -> u32 {
+    (u64::from(controller.write_buffer_kib) * 1024 / u64::from(geometry.unit_bytes)) as u32
+}
+
+/// Mapping units that are read ahead.
+fn read_ahead_units(controller: &ControllerSection, geometry: &Geometry) -> u32 {
+    controller.read_ahead_kib * 1024 / geometry.unit_bytes
+}
+
+impl PageMapDevice {
+    /// A device fresh from the factory, attached to a host.
+    ///
+    /// # Errors
+    /// [`AttachError`] if host and device have no link in common.
+    pub(crate) fn new(
+        profile: &Profile,
+        ftl: &FtlSection,
+        controller: &ControllerSection,
+        host: &HostProfile,
+        seed: u64,
+    ) -> Result<Self, AttachError> {
+        let geometry = Geometry::new(profile, ftl);
+        let mut random = Random::new(seed);
+        let log = Log::new(profile, ftl, geometry.clone(), &mut random);
+        let attachment = Attachment::new(profile, host)?;
+        let mut device = PageMapDevice {
+            profile: profile.clone(),
+            serial: format!("NS{:010X}", random.bits() >> 24),
+            controller: controller.clone(),
+            now: Nanos::ZERO,
+            events: EventQueue::default(),
+            array: Array::new(
+                ArrayTimes::new(&profile.nand),
+                geometry.channels,
+                geometry.dies,
+            ),
+            reliability: Reliability::new(
+                &profile.nand.reliability,
+                geometry.native.cycles,
+                geometry.slc.cycles,
+            ),
+            read_ahead: ReadAhead::new(read_ahead_units(controller, &geometry)),
+            map_fetch: ftl.map.host_memory_us.map(Nanos::from_micros_f64),
+            pending: Vec::new(),
+            free_pending: Vec::new(),
+            outstanding: 0,
+            host_queue: VecDeque::new(),
+            cores: vec![Nanos::ZERO; controller.cores as usize],
+            link_in: Nanos::ZERO,
+            link_out: Nanos::ZERO,
+            writes: Writes::new(buffer_units(controller, &geometry)),
+            background: Background::new(ftl),
+            meter: Meter::new(&profile.power),
+            thermal: Thermal::new(&profile.thermal, &profile.power),
+            counters: HostCounters::default(),
+            unpersisted: None,
+            scratch: Scratch::default(),
+            done: Vec::new(),
+            attachment,
+            log,
+            random,
+        };
+        device.apply_attachment(profile, host)?;
+        Ok(device)
+    }
+
+    /// Moves the device to another host (takes the card out of one reader and puts it into another).
+    /// What is outstanding completes first; the device is powered off and on.
+    ///
+    /// # Errors
+    /// [`AttachError`] if host and device have no link in common.
+    pub(crate) fn attach(
+        &mut self,
+        profile: &Profile,
+        host: &HostProfile,
+    ) -> Result<(), AttachError> {
+        let mut dropped = Vec::new();
+        while self.outstanding > 0 && self.next_event().is_some() {
+            self.advance(Nanos::MAX, &mut dropped);
+        }
+        self.flush_for_power_off();
+        self.apply_attachment(profile, host)
+    }
+
+    fn apply_attachment(
+        &mut self,
+        profile: &Profile,
+        host: &HostProfile,
+    ) -> Result<(), AttachError> {
+        self.attachment = Attachment::new(profile, host)?;
+        self.array.set_active_dies(self.attachment.active_dies);
+        self.array.set_clock(self.clock());
+        Ok(())
+    }
+
+    /// Present time of the device.
+    pub(crate) fn now(&self) -> Nanos {
+        self.now
+    }
+
+    /// Addressable capacity.
+    pub(crate) fn capacity(&self) -> Bytes {
+        Bytes(self.profile.device.capacity_bytes)
+    }
+
+    /// The host path in words, stage by stage.
+    pub(crate) fn path(&self) -> &[String] {
+        &self.attachment.chain.path
+    }
+
+    /// Submits a command at `at`. Any number may be outstanding; those beyond the queue
+    /// depth of the host path wait there.
+    ///
+    /// # Errors
+    /// [`SubmitError`] if `at` is before the present or after the next event.
+    pub(crate) fn submit(&mut self, command: Command, at: Nanos) -> Result<(), SubmitError> {
+        self.events.admit(self.now, at)?;
+        self.pass_time(at);
+        let index = self.new_pending(command, at);
+        self.number(index, command.kind);
+        // By the time firmware asks for the entry, it has come from memory.
+        self.log.map.prefetch(self.pending[index as usize].first);
+        if command.kind.changes_data() {
+            self.writes.outstanding += 1;
+            self.wake_from_idle();
+        }
+        if self.outstanding < self.attachment.chain.queue_depth {
+            self.start(index);
+        } else {
+            self.host_queue.push_back(index);
+        }
+        Ok(())
+    }
+
+    /// Time of the next thing that happens in the device, if any is planned.
+    pub(crate) fn next_event(&self) -> Option<Nanos> {
+        self.events.next_time()
+    }
+
+    /// Lets time pass until `until`, or until the first instant at which commands complete;
+    /// appends their completions and returns the time reached. With `until` at [`Nanos::MAX`] and
+    /// nothing planned the clock stays.
+    pub(crate) fn advance(&mut self, until: Nanos, completions: &mut Vec<Completion>) -> Nanos {
+        while let Some((at, event)) = self.events.pop_until(horizon(until, self.now, &self.done)) {
+            self.pass_time(at);
+            self.handle(event);
+        }
+        if self.done.is_empty() && until != Nanos::MAX {
+            self.pass_time(until);
+        }
+        completions.append(&mut self.done);
+        self.now
+    }
+
+    fn handle(&mut self, event: Event) {
+        match event {
+            Event::Firmware(index) => self.on_firmware(index),
+            Event::DataIn(transfer) => self.on_data_in(transfer),
+            Event::Array(die) => {
+                let progress = self.array.on_array(die, self.now, &mut self.events);
+                self.on_progress(progress);
+            }
+            Event::Bus(op) => {
+                let progress = self.array.on_bus(op, self.now, &mut self.events);
+                self.on_progress(progress);
+            }
+            Event::MapFetched(index) => self.on_wait_over(index),
+            Event::Relocated(job) => self.on_relocation_handled(job),
+            Event::Complete(index) => self.on_complete(index),
+            Event::Idle => self.on_idle(),
+        }
+        if self.writes.is_waited_for() {
+            self.end_stall();
+        }
+    }
+
+    fn on_progress(&mut self, progress: Option<Progress>) {
+        let owner = match progress {
+            None => return,
+            Some(Progress::Transferred(owner)) => {
+                if let Owner::HostProgram { host_units, .. } = owner {
+                    self.on_host_transferred(host_units);
+                }
+                return;
+            }
+            Some(Progress::Finished(owner)) => owner,
+        };
+        match owner {
+            Owner::HostRead { command, bytes } => self.on_host_read(command, bytes),
+            Owner::MapRead { command } | Owner::MergeRead { command } => self.on_wait_over(command),
+            Owner::ReadAhead { segment } => self.on_read_ahead(segment),
+            Owner::HostProgram {
+                sequence,
+                superblock,
+                host_units,
+            } => self.on_host_programmed(sequence, superblock, host_units),
+            Owner::RelocationRead { job } => self.on_relocation_read(job),
+            Owner::RelocationProgram { job } => self.on_relocation_programmed(job),
+            Owner::Erase { superblock } => self.on_erase(superblock),
+        }
+        if self.array.outstanding() == 0 {
+            self.note_busy();
+        }
+    }
+
+    // ---- commands ------------------------------------------------------------------------------
+
+    /// Whether a command lies within the device, and the logical units that it touches.
+    fn range_of(&self, command: &Command) -> (bool, u32, u32) {
+        let unit = u64::from(self.log.geometry.unit_bytes);
+        let start = command.lba.offset().0;
+        let end = start.saturating_add(command.bytes().0);
+        let in_range = end <= self.profile.device.capacity_bytes;
+        if in_range && end > start {
+            let first = start / unit;
+            (true, first as u32, (end.div_ceil(unit) - first) as u32)
+        } else {
+            (in_range, 0, 0)
+        }
+    }
+
+    fn new_pending(&mut self, command: Command, at: Nanos) -> u32 {
+        let (in_range, first, units) = self.range_of(&command);
+        let pending = Pending {
+            command,
+            submitted: at,
+            status: if in_range {
+                Status::Ok
+            } else {
+                Status::LbaOutOfRange
+            },
+            first,
+            units,
+            waits: 0,
+            to_admit: 0,
+            to_arrive: units,
+            link_done: at,
+        };
+        if let Some(index) = self.free_pending.pop() {
+            self.pending[index as usize] = pending;
+            return index;
+        }
+        self.pending.push(pending);
+        self.pending.len() as u32 - 1
+    }
+
+    /// The command leaves the host: stages of the path, then a core of the firmware.
+    fn start(&mut self, index: u32) {
+        self.outstanding += 1;
+        self.note_busy();
+        let p = &self.pending[index as usize];
+        let us = match p.command.kind {
+            CommandKind::Write { .. } => self.controller.write_us,
+            _ => self.controller.read_us,
+        };
+        let more = u64::from(p.units.saturating_sub(1).min(4096)) * self.controller.per_unit_ns;
+        let normal = (us * 1e3) as u64 + more;
+        let time = self.slowed(normal);
+        let arrival = self.now + self.attachment.chain.command + self.time_of_splits(index);
+        // All commands take equally long to arrive, so cores are given out in order.
+        let done = self.book_core(arrival, time);
+        self.events.push(done, Event::Firmware(index));
+    }
+
+    /// A command that the host's driver splits takes the path once more for each further transfer.
+    fn time_of_splits(&self, index: u32) -> Nanos {
+        let chain = &self.attachment.chain;
+        let p = &self.pending[index as usize];
+        let bytes = p.command.bytes().0;
+        let moves_data = matches!(
+            p.command.kind,
+            CommandKind::Read | CommandKind::Write { .. }
+        );
+        if !moves_data || bytes <= chain.max_transfer.0 {
+            return Nanos::ZERO;
+        }
+        let further = bytes.div_ceil(chain.max_transfer.0) - 1;
+        Nanos((chain.command.0 + chain.completion.0) * further)
+    }
+
+    /// Books the core that is free first, not before `from`; returns the end.
+    fn book_core(&mut self, from: Nanos, time: Nanos) -> Nanos {
+        let core = (0..self.cores.len())
+            .min_by_key(|c| self.cores[*c])
+            .unwrap_or(0);
+        let done = self.cores[core].max(from) + time;
+        self.cores[core] = done;
+        done
+    }
+
+    fn on_firmware(&mut self, index: u32) {
+        let p = &self.pending[index as usize];
+        if p.status != Status::Ok {
+            return self.complete_at(index, self.now);
+        }
+        match p.command.kind {
+            CommandKind::Read => self.begin_read(index),
+            CommandKind::Write { .. } => self.begin_write(index),
+            CommandKind::Flush => self.begin_flush(index),
+            CommandKind::Discard => self.begin_discard(index),
+            CommandKind::Identify | CommandKind::Health => self.complete_at(index, self.now),
+        }
+    }
+
+    /// Something that a command waited for has come.
+    fn on_wait_over(&mut self, index: u32) {
+        let p = &mut self.pending[index as usize];
+        p.waits -= 1;
+        if p.waits > 0 {
+            return;
+        }
+        match p.command.kind {
+            CommandKind::Read => self.dispatch_read(index),
+            _ => self.write_may_complete(index),
+        }
+    }
+
+    /// The device is done with a command at `at`; the host sees it after the path back.
+    fn complete_at(&mut self, index: u32, at: Nanos) {
+        self.events.push(
+            at + self.attachment.chain.completion,
+            Event::Complete(index),
+        );
+    }
+
+    fn on_complete(&mut self, index: u32) {
+        let p = &self.pending[index as usize];
+        let completion = Completion {
+            tag: p.command.tag,
+            status: p.status,
+            submitted: p.submitted,
+            completed: self.now,
+            payload: self.payload(p.command.kind),
+        };
+        let kind = p.command.kind;
+        self.note_completed(index);
+        self.count_completion(index);
+        self.done.push(completion);
+        self.free_pending.push(index);
+        self.outstanding -= 1;
+        if let Some(next) = self.host_queue.pop_front() {
+            self.start(next);
+        }
+        if self.outstanding == 0 {
+            self.note_busy();
+        }
+        if kind.changes_data() {
+            self.writes.outstanding -= 1;
+            if self.writes.outstanding == 0 {
+                self.plan_idle();
+            }
+        }
+    }
+
+    /// Books the link towards the host for `bytes`, not before `ready`; returns the end.
+    fn send(&mut self, bytes: u64, ready: Nanos) -> Nanos {
+        let end = self.link_out.max(ready) + link_time(bytes, self.attachment.chain.rate.0);
+        self.link_out = end;
+        if self.attachment.chain.half_duplex {
+            self.link_in = end;
+        }
+        self.meter.count_link(bytes);
+        end
+    }
+
+    /// Books the link from the host for `bytes`, not before `ready`; returns the end.
+    fn receive(&mut self, bytes: u64, ready: Nanos) -> Nanos {
+        let end = self.link_in.max(ready) + link_time(bytes, self.attachment.chain.rate.0);
+        self.link_in = end;
+        if self.attachment.chain.half_duplex {
+            self.link_out = end;
+        }
+        self.meter.count_link(bytes);
+        end
+    }
+
+    /// Share of the full clock that interface and throttling leave.
+    fn clock(&self) -> f64 {
+        self.attachment.clock_share * self.thermal.clock()
+    }
+
+    /// Time that firmware or data path take for what takes `full_speed_ns` at the full clock.
+    fn slowed(&self, full_speed_ns: u64) -> Nanos {
+        let clock = self.clock();
+        if clock == 1.0 {
+            return Nanos(full_speed_ns);
+        }
+        Nanos((full_speed_ns as f64 / clock) as u64)
+    }
+
+    fn unit_bytes(&self) -> u64 {
+        u64::from(self.log.geometry.unit_bytes)
+    }
+
+    /// Bytes of the command that lie in units `first..first + units`.
+    fn bytes_in(&self, index: u32, first: u32, units: u32) -> u64 {
+        let p = &self.pending[index as usize];
+        let start = p.command.lba.0 * SECTOR_BYTES;
+        let end = start + p.command.bytes().0;
+        let from = (u64::from(first) * self.unit_bytes()).max(start);
+        let to = (u64::from(first + units) * self.unit_bytes()).min(end);
+        to.saturating_sub(from)
+    }
+}

@@ -1,0 +1,58 @@
+//! Power and heat of a page-mapped device: what the meter is told, and what throttling slows.
+
+use super::PageMapDevice;
+use crate::power::idle::{STEPS_BEFORE_SKIP, skip_steps};
+use crate::power::meter::FlashUse;
+use nandscope_units::Nanos;
+
+impl PageMapDevice {
+    /// Sets the clock, and steps power and heat up to it.
+    #[inline]
+    pub(super) fn pass_time(&mut self, to: Nanos) {
+        let mut taken = 0u32;
+        while self.meter.next_step() <= to {
+            self.step_meter();
+            taken = taken.wrapping_add(1);
+            if taken.is_multiple_of(STEPS_BEFORE_SKIP) {
+                let flash = self.flash_use();
+                skip_steps(
+                    &mut self.meter,
+                    &mut self.thermal,
+                    flash,
+                    &self.attachment,
+                    to,
+                );
+            }
+        }
+        self.now = to;
+    }
+
+    /// The device has begun or ended to be active.
+    pub(super) fn note_busy(&mut self) {
+        let busy =
+            self.outstanding > 0 || self.array.outstanding() > 0 || self.background.working();
+        self.meter.note(busy, self.now);
+    }
+
+    fn step_meter(&mut self) {
+        let watts = self.meter.step(self.flash_use(), &self.attachment);
+        let before = self.thermal.clock();
+        self.thermal.step(watts);
+        if self.thermal.clock() != before {
+            self.array.set_clock(self.clock());
+        }
+    }
+
+    /// Energy drawn up to the present, joules.
+    pub(super) fn energy_j(&self) -> f64 {
+        self.meter
+            .energy_j(self.now, self.flash_use(), &self.attachment)
+    }
+
+    pub(super) fn flash_use(&self) -> FlashUse {
+        FlashUse {
+            energy_j: self.array.energy_j(),
+            bus_bytes: self.array.bus_bytes(),
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Starting states without the time they take: a device that is filled, or has been written to at
+//! random for long. The bookkeeping is the same as in a timed run; only the clock, the queues and
+//! the heat are left out.
+
+use super::PageMapDevice;
+use crate::fill::Fill;
+use crate::ftl::page_map::log::Programmed;
+use crate::random::Random;
+use nandscope_units::Nanos;
+
+/// The long idle time behind a fill: a device that waits longer than this with folding never folds
+/// in practice, and keeps its SLC cache full.
+const REST: Nanos = Nanos::from_secs(3600);
+/// Units whose map entries are fetched from memory at once.
+const BATCH: usize = 32;
+
+impl PageMapDevice {
+    /// Fills the first `share` (0 to 1) of the capacity at once, and lets folding and collection
+    /// finish as they would in a long idle time. Must be called while nothing is outstanding.
+    /// Returns false where something is.
+    pub(crate) fn precondition(&mut self, share: f64, fill: Fill) -> bool {
+        let units = (f64::from(self.log.geometry.user_units) * share.clamp(0.0, 1.0)) as u32;
+        match fill {
+            Fill::Sequential => self.write_instantly(0..units),
+            Fill::Random { seed } => {
+                let order = Shuffle::new(units, seed);
+                self.write_instantly((0..units).map(|i| order.at(i)))
+            }
+        }
+    }
+
+    /// Overwrites `count` units drawn uniformly from the whole capacity, at once. With several
+    /// times the capacity this is the steady state of random writes.
+    /// Must be called while nothing is outstanding. Returns false where something is.
+    pub(crate) fn overwrite_randomly(&mut self, count: u64, seed: u64) -> bool {
+        let user_units = u64::from(self.log.geometry.user_units);
+        let mut random = Random::new(seed);
+        self.write_instantly((0..count).map(|_| random.below(user_units) as u32))
+    }
+
+    fn write_instantly(&mut self, units: impl Iterator<Item = u32>) -> bool {
+        if self.outstanding > 0 || self.array.outstanding() > 0 {
+            return false;
+        }
+        let now = self.now;
+        let mut full = std::mem::take(&mut self.scratch.full);
+        let mut units = units.peekable();
+        let mut batch = [0; BATCH];
+        'filling: while units.peek().is_some() {
+            let mut n = 0;
+            while n < BATCH
+                && let Some(unit) = units.next()
+            {
+                batch[n] = unit;
+                n += 1;
+            }
+            self.log.map.warm(&batch[..n]);
+            for unit in &batch[..n] {
+                if self.log.is_read_only() || self.log.write(*unit, 1, now, &mut full) == 0 {
+                    break 'filling;
+                }
+                if !full.is_empty() {
+                    for unit in full.drain(..) {
+                        self.log.program_done(unit.superblock);
+                    }
+                    self.log.settle_instantly(now, false);
+                }
+            }
+        }
+        if let Some(unit) = self.log.close_host_unit(now) {
+            self.log.program_done(unit.superblock);
+        }
+        self.scratch.full = full;
+        let folds = self.background.folds_within(REST);
+        self.log.settle_instantly(now, folds);
+        // Counters tell of what hosts did; this was nobody's doing.
+        self.log.programmed = Programmed::default();
+        true
+    }
+}
+
+/// A permutation of `0..n` without a table: a bijection of the next power of two, walked until
+/// it falls into the range.
+struct Shuffle {
+    n: u32,
+    mask: u32,
+    bits: u32,
+    keys: [u32; 4],
+}
+
+impl Shuffle {
+    fn new(n: u32, seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let bits = (32 - n.saturating_sub(1).leading_zeros()).max(2);
+        let mask = if bits == 32 {
+            u32::MAX
+        } else {
+            (1 << bits) - 1
+        };
+        let keys = std::array::from_fn(|_| random.bits() as u32);
+        Shuffle {
+            n,
+            mask,
+            bits,
+            keys,
+        }
+    }
+
+    fn at(&self, i: u32) -> u32 {
+        let mut x = i;
+        loop {
+            for key in self.keys {
+                x = x.wrapping_add(key) & self.mask;
+                x = x.wrapping_mul(0x9e37_79b1 | 1) & self.mask;
+                x ^= x >> (self.bits / 2);
+            }
+            if x < self.n {
+                return x;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shuffle_meets_everything_once() {
+        for n in [1, 2, 3, 100, 1000, 65_537] {
+            let shuffle = Shuffle::new(n, 7);
+            let mut seen = vec![false; n as usize];
+            for i in 0..n {
+                assert!(!std::mem::replace(&mut seen[shuffle.at(i) as usize], true));
+            }
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Reads: the map, read-ahead, array reads, the link.
+
+use super::PageMapDevice;
+use crate::command::Status;
+use crate::events::Event;
+use crate::ftl::blocks::State;
+use crate::ftl::page_map::log::PageRun;
+use crate::nand::{FlashOp, OpClass, Owner};
+use nandscope_units::Nanos;
+
+impl PageMapDevice {
+    pub(super) fn begin_read(&mut self, index: u32) {
+        let p = &self.pending[index as usize];
+        let (first, units) = (p.first, p.units);
+        if units == 0 {
+            return self.complete_at(index, self.now);
+        }
+        let mut full = std::mem::take(&mut self.scratch.full);
+        let mut fetch = std::mem::take(&mut self.scratch.fetch);
+        let misses = self
+            .log
+            .touch_for_read(first, units, self.now, &mut full, &mut fetch);
+        self.counters.map_misses += u64::from(misses);
+        for unit in full.drain(..) {
+            self.submit_host_program(unit);
+        }
+        let mut waits = 0;
+        for run in fetch.drain(..) {
+            if !self.is_buffered(&run) {
+                self.submit_read(run, true, Owner::MapRead { command: index }, Some(index));
+                waits += 1;
+            }
+        }
+        self.scratch.full = full;
+        self.scratch.fetch = fetch;
+        if let Some(time) = self.map_fetch {
+            self.events.push(self.now + time, Event::MapFetched(index));
+            waits += 1;
+        }
+        self.pending[index as usize].waits = waits;
+        if waits == 0 {
+            self.dispatch_read(index);
+        }
+    }
+
+    /// The map is at hand: read what read-ahead has not.
+    pub(super) fn dispatch_read(&mut self, index: u32) {
+        let p = &self.pending[index as usize];
+        let (first, units) = (p.first, p.units);
+        let covered = self.read_ahead.take(first, units, index);
+        let mut waits = covered.waits;
+        if covered.ready > 0 {
+            self.send_units(index, first, covered.ready, self.now);
+        }
+        let behind = covered.ready + covered.coming;
+        let mut runs = std::mem::take(&mut self.scratch.runs);
+        self.log
+            .runs(first + behind, units - behind, |run, n| runs.push((run, n)));
+        let mut at = first + behind;
+        for (run, n) in runs.drain(..) {
+            match run {
+                Some(run) if !self.is_buffered(&run) => {
+                    let bytes = self.bytes_in(index, at, n) as u32;
+                    self.submit_read(
+                        run,
+                        true,
+                        Owner::HostRead {
+                            command: index,
+                            bytes,
+                        },
+                        Some(index),
+                    );
+                    waits += 1;
+                }
+                // Nothing is stored there, or it is still in the write buffer: no flash read.
+                _ => self.send_units(index, at, n, self.now),
+            }
+            at += n;
+        }
+        self.scratch.runs = runs;
+        self.extend_read_ahead(first + units);
+        self.pending[index as usize].waits = waits;
+        if waits == 0 {
+            self.complete_at(index, self.pending[index as usize].link_done);
+        }
+    }
+
+    pub(super) fn on_host_read(&mut self, index: u32, bytes: u32) {
+        let ready = self.now + self.decode_time();
+        let end = self.send(u64::from(bytes), ready);
+        self.part_read(index, end);
+    }
+
+    pub(super) fn on_read_ahead(&mut self, segment: u32) {
+        let ready = self.now + self.decode_time();
+        for (index, units) in self.read_ahead.arrived(segment) {
+            let bytes = u64::from(units) * self.unit_bytes();
+            let end = self.send(bytes, ready);
+            self.part_read(index, end);
+        }
+    }
+
+    fn part_read(&mut self, index: u32, link_end: Nanos) {
+        let p = &mut self.pending[index as usize];
+        p.link_done = p.link_done.max(link_end);
+        p.waits -= 1;
+        if p.waits == 0 {
+            let done = p.link_done;
+            self.complete_at(index, done);
+        }
+    }
+
+    fn send_units(&mut self, index: u32, first: u32, units: u32, ready: Nanos) {
+        let bytes = self.bytes_in(index, first, units);
+        let end = self.send(bytes, ready);
+        let p = &mut self.pending[index as usize];
+        p.link_done = p.link_done.max(end);
+    }
+
+    fn extend_read_ahead(&mut self, end: u32) {
+        let user_units = self.log.geometry.user_units;
+        let Some((from, units)) = self.read_ahead.wanted(end, user_units) else {
+            return;
+        };
+        let mut runs = std::mem::take(&mut self.scratch.runs);
+        self.log.runs(from, units, |run, n| runs.push((run, n)));
+        let mut at = from;
+        for (run, n) in runs.drain(..) {
+            let run = run.filter(|run| !self.is_buffered(run));
+            let segment = self.read_ahead.push(at, n, run.is_none());
+            if let Some(run) = run {
+                let readable = self.submit_read(run, true, Owner::ReadAhead { segment }, None);
+                if !readable {
+                    // The host's own read will find the page and report it.
+                    self.read_ahead.spoil(segment);
+                }
+            }
+            at += n;
+        }
+        self.scratch.runs = runs;
+    }
+
+    /// The data of the run is not in the flash yet.
+    pub(super) fn is_buffered(&self, run: &PageRun) -> bool {
+        let block = self.log.blocks.get(run.superblock);
+        if block.programs_pending == 0 && block.state != State::Open {
+            return false;
+        }
+        self.log.is_filling(run.superblock, run.program)
+            || self.writes.is_in_flight(run.superblock, run.program)
+            || self.background.is_in_flight(run.superblock, run.program)
+    }
+
+    /// Hands one array read over, with the retries that its block's errors ask for. Returns false
+    /// where the data is lost all the same.
+    pub(super) fn submit_read(
+        &mut self,
+        run: PageRun,
+        urgent: bool,
+        owner: Owner,
+        command: Option<u32>,
+    ) -> bool {
+        let bytes = run.units * self.log.geometry.unit_bytes;
+        let block = self.log.blocks.get_mut(run.superblock);
+        let verdict = self
+            .reliability
+            .read(block, bytes, self.now, &mut self.random);
+        let reads = block.reads;
+        if verdict.retries > 0 {
+            self.counters.read_retries += u64::from(verdict.retries);
+        }
+        if verdict.uncorrectable {
+            self.counters.uncorrectable_reads += 1;
+            if let Some(index) = command {
+                self.pending[index as usize].status = Status::UncorrectableRead;
+            }
+        }
+        if self.background.wants_refresh(reads, verdict.retries)
+            && self.log.ask_refresh(run.superblock)
+        {
+            self.events.push(self.now, Event::Idle);
+        }
+        let op = FlashOp {
+            class: OpClass::Read,
+            urgent,
+            die: run.die,
+            array_ns: run.array_ns.saturating_mul(1 + verdict.retries),
+            bus_bytes: bytes,
+            transfers: run.planes,
+            owner,
+        };
+        self.array.submit(op, self.now, &mut self.events);
+        !verdict.uncorrectable
+    }
+
+    fn decode_time(&self) -> Nanos {
+        Nanos((self.controller.decode_us * 1e3 / self.clock()) as u64)
+    }
+}

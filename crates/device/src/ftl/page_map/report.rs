@@ -1,0 +1,74 @@
+//! What the device tells of itself: completions' payloads, the health log, telemetry and counters.
+
+use super::PageMapDevice;
+use crate::command::{CommandKind, Payload, Status};
+use crate::health::{HealthLog, Identity};
+use crate::host_counters::FlashHealth;
+use crate::telemetry::{Counters, Telemetry};
+use nandscope_units::Bytes;
+
+impl PageMapDevice {
+    pub(super) fn count_completion(&mut self, index: u32) {
+        let p = &self.pending[index as usize];
+        if p.status == Status::Ok {
+            self.counters.count(&p.command);
+        }
+    }
+
+    pub(super) fn payload(&self, kind: CommandKind) -> Option<Box<Payload>> {
+        Payload::of(kind, || self.identity(), || self.health())
+    }
+
+    /// What the device says it is.
+    pub(crate) fn identity(&self) -> Identity {
+        Identity::of(&self.profile.device, &self.serial, &self.attachment)
+    }
+
+    /// The health log as NVMe gives it.
+    pub(crate) fn health(&self) -> HealthLog {
+        let (_, mean_erases, _) = self.log.blocks.wear();
+        let flash = FlashHealth {
+            spare_percent: self.log.blocks.spare_percent(),
+            used_percent: mean_erases / f64::from(self.log.geometry.native.cycles) * 100.0,
+            read_only: self.log.is_read_only(),
+        };
+        self.counters
+            .health(flash, &self.meter, &self.thermal, self.now)
+    }
+
+    /// A reading of power, temperatures and counters at the present time. Heat is that of
+    /// the last whole step of 100 ms.
+    pub(crate) fn telemetry(&self) -> Telemetry {
+        Telemetry {
+            read_only_since: self.log.read_only_since(),
+            ..Telemetry::of(&self.thermal, self.energy_j(), self.counters())
+        }
+    }
+
+    /// Counters of the inside.
+    pub(crate) fn counters(&self) -> Counters {
+        let unit = self.unit_bytes();
+        let of = |units: u64| Bytes(units * unit);
+        let p = &self.log.programmed;
+        Counters {
+            host_read: Bytes(self.counters.read_bytes),
+            host_written: Bytes(self.counters.written_bytes),
+            host_discarded: Bytes(self.counters.discarded_bytes),
+            flash_programmed: of(p.total()),
+            gc_writes: of(p.gc_writes),
+            folded: of(p.folded),
+            refreshed: of(p.refreshed),
+            metadata: of(p.metadata),
+            padding: of(p.padding),
+            erases: self.log.blocks.total_erases()
+                * u64::from(self.log.geometry.dies * self.log.geometry.planes),
+            page_reads: self.array.page_reads(),
+            read_retries: self.counters.read_retries,
+            uncorrectable_reads: self.counters.uncorrectable_reads,
+            map_misses: self.counters.map_misses,
+            slc_used: of(self.log.slc_used_units()),
+            slc_limit: of(self.log.slc_limit_units()),
+            free: of(self.log.free_units()),
+        }
+    }
+}

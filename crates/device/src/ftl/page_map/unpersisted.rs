@@ -1,0 +1,236 @@
+//! Which writes of a page-mapped device are on the medium, for power cuts: each piece of a write
+//! waits for the program that takes it. Kept only where somebody asked ([`crate::powercut`]).
+
+use super::PageMapDevice;
+use crate::command::{CommandKind, Status};
+use crate::ftl::page_map::log::ProgramUnit;
+use crate::powercut::{Cut, Damage, Numbers};
+use nandscope_units::{Nanos, SECTOR_BYTES};
+use std::collections::VecDeque;
+
+/// Logical units of a write that one program takes.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    write: u64,
+    units: u32,
+    /// Its sectors: the ends of a write need not be those of units.
+    from: u64,
+    to: u64,
+    /// Set when the program unit is full.
+    program: Option<Program>,
+}
+
+/// A program of host data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Program {
+    sequence: u32,
+    die: u32,
+    /// Word line of the die.
+    word_line: u32,
+    done: bool,
+}
+
+/// See the module's text.
+#[derive(Clone, Debug, Default)]
+pub(super) struct UnpersistedWrites {
+    pub(super) numbers: Numbers,
+    /// In order of the log.
+    /// Gone from it is what is safe: what was programmed at the last completed flush, or shares its
+    /// word line with nothing to come.
+    pieces: VecDeque<Piece>,
+}
+
+impl UnpersistedWrites {
+    /// Not programmed, or on a word line of which another page is being programmed. Each die
+    /// programs in order, so that it is at work on the first of its programs.
+    fn is_lost(&self, piece: &Piece) -> bool {
+        let Some(own) = piece.program.filter(|p| p.done) else {
+            return true;
+        };
+        let programs = self.pieces.iter().filter_map(|p| p.program);
+        let under_way = programs
+            .filter(|p| !p.done && p.die == own.die)
+            .min_by_key(|p| p.sequence.wrapping_sub(own.sequence));
+        under_way.is_some_and(|p| p.word_line == own.word_line)
+    }
+}
+
+impl PageMapDevice {
+    pub(crate) fn track_writes(&mut self) {
+        self.unpersisted.get_or_insert_default();
+    }
+
+    /// A write is submitted.
+    pub(super) fn number(&mut self, index: u32, kind: CommandKind) {
+        if let Some(unpersisted) = &mut self.unpersisted
+            && matches!(kind, CommandKind::Write { .. })
+        {
+            unpersisted.numbers.submitted(index);
+        }
+    }
+
+    /// Units of a write have come, behind `gathered` units that were in the buffer already.
+    pub(super) fn note_arrival(
+        &mut self,
+        index: u32,
+        (first, units): (u32, u32),
+        gathered: u32,
+        full: &[ProgramUnit],
+    ) {
+        let per_unit = self.unit_bytes() / SECTOR_BYTES;
+        let command = self.pending[index as usize].command;
+        let (begin, end) = (command.lba.0, command.lba.0 + u64::from(command.sectors));
+        let Some(unpersisted) = &mut self.unpersisted else {
+            return;
+        };
+        let Some(write) = unpersisted.numbers.of(index) else {
+            return;
+        };
+        let (mut at, mut before) = (first, gathered);
+        let ends = full.iter().map(|f| f.host_units).chain([u32::MAX]);
+        for host_units in ends {
+            let count = (host_units - before).min(first + units - at);
+            before = 0;
+            if count == 0 {
+                continue;
+            }
+            unpersisted.pieces.push_back(Piece {
+                write,
+                units: count,
+                from: (u64::from(at) * per_unit).max(begin),
+                to: (u64::from(at + count) * per_unit).min(end),
+                program: None,
+            });
+            at += count;
+        }
+    }
+
+    /// A program unit of the host is handed to the array: it takes the oldest pieces that wait.
+    pub(super) fn note_program(&mut self, unit: &ProgramUnit, sequence: u32) {
+        let g = &self.log.geometry;
+        let passes = g.mode(unit.slc).program_ns.len() as u32;
+        let per_die = g.mode(unit.slc).superblock_units / g.mode(unit.slc).program_units / g.dies;
+        // Counted through all superblocks, so that it is the same for the passes of one only.
+        let word_line = unit.superblock * per_die + unit.program / g.dies / passes;
+        let Some(unpersisted) = &mut self.unpersisted else {
+            return;
+        };
+        let mut left = unit.host_units;
+        let waiting = unpersisted
+            .pieces
+            .iter_mut()
+            .filter(|p| p.program.is_none());
+        for piece in waiting {
+            if left < piece.units {
+                break;
+            }
+            left -= piece.units;
+            piece.program = Some(Program {
+                sequence,
+                die: unit.die,
+                word_line,
+                done: false,
+            });
+        }
+    }
+
+    /// A program is done.
+    pub(super) fn note_programmed(&mut self, sequence: u32) {
+        let Some(unpersisted) = &mut self.unpersisted else {
+            return;
+        };
+        for piece in &mut unpersisted.pieces {
+            if let Some(program) = &mut piece.program
+                && program.sequence == sequence
+            {
+                program.done = true;
+            }
+        }
+        // The word lines of what lies so far back are complete.
+        let g = &self.log.geometry;
+        let passes = g.mode(false).program_ns.len() as u32;
+        let window = if passes == 1 { 0 } else { passes * g.dies };
+        let is_old = |p: Program| p.done && sequence.wrapping_sub(p.sequence) >= window;
+        while let Some(piece) = unpersisted.pieces.front()
+            && piece.program.is_some_and(is_old)
+        {
+            unpersisted.pieces.pop_front();
+        }
+    }
+
+    /// The host hears of a completion. Of a flush or FUA it means that what is programmed by now
+    /// stays, whatever its word lines do.
+    pub(super) fn note_completed(&mut self, index: u32) {
+        let p = &self.pending[index as usize];
+        let Some(unpersisted) = &mut self.unpersisted else {
+            return;
+        };
+        unpersisted.numbers.completed(index);
+        let flushed = matches!(
+            p.command.kind,
+            CommandKind::Flush | CommandKind::Write { fua: true }
+        );
+        if flushed && p.status == Status::Ok {
+            unpersisted
+                .pieces
+                .retain(|p| !p.program.is_some_and(|program| program.done));
+        }
+    }
+
+    pub(crate) fn durable_writes(&mut self) -> u64 {
+        self.unpersisted.as_ref().map_or(0, |unpersisted| {
+            let incomplete = unpersisted.numbers.first_incomplete();
+            let first = unpersisted.pieces.iter().map(|p| p.write).min();
+            first.map_or(incomplete, |first| first.min(incomplete))
+        })
+    }
+
+    pub(crate) fn cut_power(&mut self) -> Cut {
+        let damage = self.damage();
+        let mut dropped = Vec::new();
+        while self.outstanding > 0 && self.next_event().is_some() {
+            self.advance(Nanos::MAX, &mut dropped);
+        }
+        self.flush_for_power_off();
+        self.read_ahead.drop_all();
+        let ready = self.now + Nanos::from_micros_f64(self.controller.boot_ms * 1e3);
+        while self.now < ready {
+            self.advance(ready, &mut dropped);
+        }
+        if let Some(unpersisted) = &mut self.unpersisted {
+            unpersisted.pieces.clear();
+        }
+        Cut { damage, ready }
+    }
+
+    fn damage(&self) -> Vec<Damage> {
+        let Some(unpersisted) = &self.unpersisted else {
+            return Vec::new();
+        };
+        let mut damage = Vec::new();
+        if !self.controller.power_fail_hold_up {
+            let lost = unpersisted.pieces.iter().filter(|p| unpersisted.is_lost(p));
+            damage.extend(lost.map(|p| Damage::new(p.write, p.from, p.to, false)));
+        }
+        let per_unit = self.unit_bytes() / SECTOR_BYTES;
+        for (index, write) in unpersisted.numbers.pending() {
+            let p = &self.pending[index as usize];
+            let (begin, end) = (
+                p.command.lba.0,
+                p.command.lba.0 + u64::from(p.command.sectors),
+            );
+            // What has not come over the link, or was refused.
+            let arrived = p.units - p.to_arrive.min(p.units);
+            let from = if p.status == Status::Ok {
+                (u64::from(p.first + arrived) * per_unit).max(begin)
+            } else {
+                begin
+            };
+            if from < end {
+                damage.push(Damage::new(write, from, end, false));
+            }
+        }
+        damage.sort_by_key(|d| (d.write, d.first));
+        damage
+    }
+}

@@ -1,0 +1,444 @@
+//! Writes: admission to the buffer, the link, programs; flush, FUA and discard.
+
+use super::PageMapDevice;
+use crate::command::{CommandKind, Status};
+use crate::events::Event;
+use crate::ftl::page_map::log::ProgramUnit;
+use crate::invariant::{Checked, ensure, places_in_use};
+use crate::nand::{FlashOp, OpClass, Owner};
+use crate::profile::schema::{Acknowledge, BufferRelease};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, VecDeque};
+
+/// More than relocation ever grants, native units.
+const MOST_CREDIT: u64 = 1 << 40;
+
+/// A transfer of write data on the link.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Transfer {
+    command: u32,
+    first: u32,
+    units: u32,
+}
+
+/// A program that was handed to the array, in order of handing over.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct InFlight {
+    superblock: u32,
+    program: u32,
+    done: bool,
+}
+
+/// State of the write path.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Writes {
+    capacity: u32,
+    pub(super) used: u32,
+    /// Units of it whose data is still on the link.
+    pub(super) in_transit: u32,
+    /// Writes and discards that are not complete.
+    pub(super) outstanding: u32,
+    admission: VecDeque<u32>,
+    transfers: Vec<Transfer>,
+    free_transfers: Vec<u32>,
+    /// Units that the host may write while relocation sets the pace, in native units.
+    pub(super) credit: i64,
+    /// Sequence number of the first entry of `in_flight`.
+    base: u32,
+    in_flight: VecDeque<InFlight>,
+    /// Commands that wait until all programs before a sequence number are done, in that order.
+    durable_waiters: VecDeque<(u32, u32)>,
+}
+
+impl Writes {
+    pub(super) fn new(capacity: u32) -> Self {
+        Writes {
+            capacity,
+            used: 0,
+            in_transit: 0,
+            outstanding: 0,
+            admission: VecDeque::new(),
+            transfers: Vec::new(),
+            free_transfers: Vec::new(),
+            credit: 0,
+            base: 0,
+            in_flight: VecDeque::new(),
+            durable_waiters: VecDeque::new(),
+        }
+    }
+
+    /// Places in the buffer are free again.
+    fn give_back(&mut self, units: u32) {
+        self.used = self.used.saturating_sub(units);
+    }
+
+    /// Places in the buffer that are free.
+    pub(super) fn room(&self) -> u32 {
+        self.capacity.saturating_sub(self.used)
+    }
+
+    /// Checks the buffer and everything that is on its way through it; `arriving` are the transfers on
+    /// the link and `programs` the operations of the array that program data of the host.
+    pub(super) fn audit(
+        &self,
+        capacity: u32,
+        arriving: &[u32],
+        programs: &[(u32, u32)],
+        superblocks: u32,
+    ) -> Checked {
+        ensure!(
+            self.capacity == capacity && self.credit.unsigned_abs() <= MOST_CREDIT,
+            "a write buffer of {} units with a credit of {}",
+            self.capacity,
+            self.credit
+        );
+        let mut waited_for =
+            places_in_use("transfers", self.transfers.len(), &self.free_transfers)?;
+        let mut in_transit = 0u64;
+        for index in arriving {
+            let place = waited_for.get_mut(*index as usize);
+            ensure!(
+                place.is_some_and(|used| std::mem::replace(used, false)),
+                "transfer {index} arrives twice or does not exist"
+            );
+            in_transit += u64::from(self.transfers[*index as usize].units);
+        }
+        ensure!(
+            !waited_for.contains(&true) && in_transit == u64::from(self.in_transit),
+            "{in_transit} units are on the link, {} were counted",
+            self.in_transit
+        );
+        let mut under_way: BTreeMap<u32, u32> = BTreeMap::new();
+        for (sequence, superblock) in programs {
+            let twice = under_way.insert(sequence.wrapping_sub(self.base), *superblock);
+            ensure!(twice.is_none(), "program {sequence} is under way twice");
+        }
+        for (offset, program) in (0u32..).zip(&self.in_flight) {
+            let found = under_way.remove(&offset);
+            ensure!(
+                found == (!program.done).then_some(program.superblock)
+                    && program.superblock < superblocks,
+                "program {offset} of the host is lost, or done twice"
+            );
+        }
+        ensure!(
+            under_way.is_empty() && self.in_flight.front().is_none_or(|p| !p.done),
+            "programs of the host are under way that nobody waits for"
+        );
+        let most = self.in_flight.len() as u32;
+        let until = |(sequence, _): &(u32, u32)| sequence.wrapping_sub(self.base);
+        ensure!(
+            self.durable_waiters
+                .iter()
+                .all(|w| (1..=most).contains(&until(w)))
+                && self.durable_waiters.iter().is_sorted_by_key(until),
+            "commands wait for programs that are not under way"
+        );
+        Ok(())
+    }
+
+    /// Commands of the write path: those that wait for room, with `durable` those that wait for
+    /// programs.
+    pub(super) fn waiting(&self) -> (impl Iterator<Item = u32>, impl Iterator<Item = u32>) {
+        (
+            self.admission.iter().copied(),
+            self.durable_waiters.iter().map(|(_, index)| *index),
+        )
+    }
+
+    /// Commands and ranges whose data is on the link; all places of the list are named by events.
+    pub(super) fn arriving(&self, index: u32) -> Option<(u32, u32, u32)> {
+        let transfer = self.transfers.get(index as usize)?;
+        Some((transfer.command, transfer.first, transfer.units))
+    }
+
+    /// Writes wait for room.
+    pub(super) fn is_waited_for(&self) -> bool {
+        !self.admission.is_empty()
+    }
+
+    pub(super) fn is_in_flight(&self, superblock: u32, program: u32) -> bool {
+        self.in_flight
+            .iter()
+            .any(|f| !f.done && f.superblock == superblock && f.program == program)
+    }
+
+    fn next_sequence(&self) -> u32 {
+        self.base.wrapping_add(self.in_flight.len() as u32)
+    }
+
+    fn transfer(&mut self, transfer: Transfer) -> u32 {
+        if let Some(index) = self.free_transfers.pop() {
+            self.transfers[index as usize] = transfer;
+            return index;
+        }
+        self.transfers.push(transfer);
+        self.transfers.len() as u32 - 1
+    }
+}
+
+impl PageMapDevice {
+    pub(super) fn begin_write(&mut self, index: u32) {
+        let p = &mut self.pending[index as usize];
+        p.to_admit = p.units;
+        p.to_arrive = p.units;
+        let (first, units) = (p.first, p.units);
+        if units == 0 {
+            return self.complete_at(index, self.now);
+        }
+        if self.log.is_read_only() {
+            return self.refuse(index);
+        }
+        self.read_ahead.invalidate(first, units);
+        self.merge_partial_units(index);
+        self.writes.admission.push_back(index);
+        self.admit();
+    }
+
+    /// A write that does not cover its first or last unit needs the old data around it.
+    fn merge_partial_units(&mut self, index: u32) {
+        let p = &self.pending[index as usize];
+        let (first, last) = (p.first, p.first + p.units - 1);
+        let partial = |unit: u32| self.bytes_in(index, unit, 1) < self.unit_bytes();
+        let mut edges = [
+            partial(first).then_some(first),
+            (last != first && partial(last)).then_some(last),
+        ];
+        let mut runs = std::mem::take(&mut self.scratch.runs);
+        for unit in edges.iter_mut().filter_map(Option::take) {
+            self.log.runs(unit, 1, |run, n| runs.push((run, n)));
+        }
+        for (run, _) in runs.drain(..) {
+            if let Some(run) = run
+                && !self.is_buffered(&run)
+            {
+                self.submit_read(run, true, Owner::MergeRead { command: index }, Some(index));
+                self.pending[index as usize].waits += 1;
+            }
+        }
+        self.scratch.runs = runs;
+    }
+
+    /// Gives places in the buffer to waiting writes, first come first served, and books the link.
+    pub(super) fn admit(&mut self) {
+        if self.log.is_read_only() {
+            return self.refuse_waiting();
+        }
+        while let Some(&index) = self.writes.admission.front() {
+            let room = self.writes.room().min(self.host_allowance());
+            let p = &self.pending[index as usize];
+            let chunk = p.to_admit.min(room).min(self.log.geometry.stripe_units);
+            if chunk == 0 {
+                break;
+            }
+            let first = p.first + p.units - p.to_admit;
+            let bytes = self.bytes_in(index, first, chunk);
+            self.writes.used += chunk;
+            self.writes.in_transit += chunk;
+            self.spend_credit(chunk);
+            self.pending[index as usize].to_admit -= chunk;
+            if self.pending[index as usize].to_admit == 0 {
+                self.writes.admission.pop_front();
+            }
+            let end = self.receive(bytes, self.now);
+            let transfer = self.writes.transfer(Transfer {
+                command: index,
+                first,
+                units: chunk,
+            });
+            self.events.push(end, Event::DataIn(transfer));
+        }
+    }
+
+    /// The device is read-only: nothing of the command was done.
+    fn refuse(&mut self, index: u32) {
+        self.pending[index as usize].status = Status::ReadOnly;
+        self.complete_at(index, self.now);
+    }
+
+    /// The device is read-only: room for what still waits will never come.
+    pub(super) fn refuse_waiting(&mut self) {
+        while let Some(index) = self.writes.admission.pop_front() {
+            let p = &mut self.pending[index as usize];
+            p.status = Status::ReadOnly;
+            p.to_arrive -= std::mem::take(&mut p.to_admit);
+            self.write_may_complete(index);
+        }
+    }
+
+    pub(super) fn on_data_in(&mut self, transfer: u32) {
+        let Transfer {
+            command,
+            first,
+            units,
+        } = self.writes.transfers[transfer as usize];
+        self.writes.free_transfers.push(transfer);
+        self.writes.in_transit -= units;
+        let mut full = std::mem::take(&mut self.scratch.full);
+        let gathered = self.log.gathered_host_units();
+        let appended = self.log.write(first, units, self.now, &mut full);
+        self.note_arrival(command, (first, appended), gathered, &full);
+        if appended < units {
+            self.pending[command as usize].status = Status::ReadOnly;
+            self.writes.give_back(units - appended);
+        }
+        for unit in full.drain(..) {
+            self.submit_host_program(unit);
+        }
+        self.scratch.full = full;
+        self.pump();
+        self.erase_invalid();
+        self.pending[command as usize].to_arrive -= units;
+        self.write_may_complete(command);
+    }
+
+    /// All data has come and nothing is waited for: acknowledge, now or when it is programmed.
+    pub(super) fn write_may_complete(&mut self, index: u32) {
+        let p = &self.pending[index as usize];
+        if p.to_arrive > 0 || p.waits > 0 {
+            return;
+        }
+        let fua = matches!(p.command.kind, CommandKind::Write { fua: true });
+        if fua && !self.controller.power_fail_hold_up {
+            return self.complete_when_durable(index);
+        }
+        match self.attachment.acknowledge {
+            Acknowledge::Buffered => self.complete_at(index, self.now),
+            Acknowledge::Programmed => self.complete_after_programs(index),
+        }
+    }
+
+    pub(super) fn begin_flush(&mut self, index: u32) {
+        if self.controller.power_fail_hold_up {
+            return self.complete_at(index, self.now);
+        }
+        self.complete_when_durable(index);
+    }
+
+    fn complete_when_durable(&mut self, index: u32) {
+        if let Some(unit) = self.log.close_host_unit(self.now) {
+            self.submit_host_program(unit);
+        }
+        self.complete_after_programs(index);
+    }
+
+    fn complete_after_programs(&mut self, index: u32) {
+        if self.writes.in_flight.is_empty() {
+            return self.complete_at(index, self.now);
+        }
+        let sequence = self.writes.next_sequence();
+        self.writes.durable_waiters.push_back((sequence, index));
+    }
+
+    pub(super) fn begin_discard(&mut self, index: u32) {
+        if !self.attachment.chain.discard {
+            self.pending[index as usize].status = Status::Unsupported;
+            return self.complete_at(index, self.now);
+        }
+        if self.log.is_read_only() {
+            return self.refuse(index);
+        }
+        let p = &self.pending[index as usize];
+        let unit = self.unit_bytes();
+        let start = p.command.lba.offset().0;
+        // Units that are covered only in part keep their data.
+        let first = start.div_ceil(unit) as u32;
+        let end = ((start + p.command.bytes().0) / unit) as u32;
+        if end > first {
+            self.read_ahead.invalidate(first, end - first);
+            let mut full = std::mem::take(&mut self.scratch.full);
+            self.log.discard(first, end - first, self.now, &mut full);
+            for unit in full.drain(..) {
+                self.submit_host_program(unit);
+            }
+            self.scratch.full = full;
+            self.erase_invalid();
+        }
+        self.complete_at(index, self.now);
+    }
+
+    pub(super) fn submit_host_program(&mut self, unit: ProgramUnit) {
+        // Host data was paid for at its admission; metadata and padding take free space too.
+        let units = self.log.geometry.mode(unit.slc).program_units;
+        self.spend_credit(units - unit.host_units);
+        let sequence = self.writes.next_sequence();
+        self.note_program(&unit, sequence);
+        self.writes.in_flight.push_back(InFlight {
+            superblock: unit.superblock,
+            program: unit.program,
+            done: false,
+        });
+        let owner = Owner::HostProgram {
+            sequence,
+            superblock: unit.superblock,
+            host_units: unit.host_units,
+        };
+        self.submit_program(unit, owner);
+    }
+
+    pub(super) fn submit_program(&mut self, unit: ProgramUnit, owner: Owner) {
+        let g = &self.log.geometry;
+        let units = g.mode(unit.slc).program_units;
+        let op = FlashOp {
+            class: OpClass::Program,
+            urgent: false,
+            die: unit.die,
+            array_ns: g.program_ns(unit.slc, unit.program),
+            bus_bytes: units * g.unit_bytes,
+            transfers: units / g.units_per_page,
+            owner,
+        };
+        self.array.submit(op, self.now, &mut self.events);
+    }
+
+    pub(super) fn on_host_transferred(&mut self, host_units: u32) {
+        if self.controller.buffer_release == BufferRelease::Transferred {
+            self.release(host_units);
+        }
+    }
+
+    pub(super) fn on_host_programmed(&mut self, sequence: u32, superblock: u32, host_units: u32) {
+        self.log.program_done(superblock);
+        self.note_programmed(sequence);
+        let offset = sequence.wrapping_sub(self.writes.base) as usize;
+        if let Some(entry) = self.writes.in_flight.get_mut(offset) {
+            entry.done = true;
+        }
+        while self.writes.in_flight.front().is_some_and(|f| f.done) {
+            self.writes.in_flight.pop_front();
+            self.writes.base = self.writes.base.wrapping_add(1);
+        }
+        while let Some(&(until, index)) = self.writes.durable_waiters.front() {
+            let left = until.wrapping_sub(self.writes.base);
+            if left != 0 && left < u32::MAX / 2 {
+                break;
+            }
+            self.writes.durable_waiters.pop_front();
+            self.complete_at(index, self.now);
+        }
+        self.erase_invalid();
+        if self.controller.buffer_release == BufferRelease::Programmed {
+            self.release(host_units);
+        }
+    }
+
+    /// Places in the buffer are free again.
+    pub(super) fn release(&mut self, units: u32) {
+        self.writes.give_back(units);
+        self.pump();
+        self.admit();
+    }
+
+    /// Orderly power-off: everything buffered is programmed.
+    pub(super) fn flush_for_power_off(&mut self) {
+        if let Some(unit) = self.log.close_host_unit(self.now) {
+            self.submit_host_program(unit);
+        }
+        let mut none = Vec::new();
+        while !self.writes.in_flight.is_empty()
+            && let Some(next) = self.events.next_time()
+        {
+            self.advance(next, &mut none);
+        }
+    }
+}

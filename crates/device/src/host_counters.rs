@@ -1,0 +1,106 @@
+//! What hosts asked of a device, counted; and the parts of the health log that follow from it.
+
+use crate::command::{Command, CommandKind};
+use crate::health::HealthLog;
+use crate::invariant::{Checked, check_sum};
+use crate::power::meter::Meter;
+use crate::power::thermal::Thermal;
+use nandscope_units::Nanos;
+use serde::{Deserialize, Serialize};
+
+/// Kelvin at zero degrees Celsius.
+const KELVIN: f64 = 273.15;
+/// NVMe data units are thousands of 512 bytes.
+const DATA_UNIT: u64 = 512_000;
+/// Percent of spare below which a device warns.
+const SPARE_THRESHOLD: u8 = 10;
+
+/// Counted at the host's side, and errors on the way there.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct HostCounters {
+    pub(crate) read_bytes: u64,
+    pub(crate) written_bytes: u64,
+    pub(crate) discarded_bytes: u64,
+    read_commands: u64,
+    write_commands: u64,
+    pub(crate) map_misses: u64,
+    pub(crate) read_retries: u64,
+    pub(crate) uncorrectable_reads: u64,
+}
+
+/// What the health log says of the flash.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FlashHealth {
+    /// Spare that is left, percent.
+    pub(crate) spare_percent: u8,
+    /// Mean erases over the rated number, percent.
+    pub(crate) used_percent: f64,
+    pub(crate) read_only: bool,
+}
+
+impl HostCounters {
+    /// A command has been done.
+    pub(crate) fn count(&mut self, command: &Command) {
+        let bytes = command.bytes().0;
+        match command.kind {
+            CommandKind::Read => {
+                self.read_bytes += bytes;
+                self.read_commands += 1;
+            }
+            CommandKind::Write { .. } => {
+                self.written_bytes += bytes;
+                self.write_commands += 1;
+            }
+            CommandKind::Discard => self.discarded_bytes += bytes,
+            CommandKind::Flush | CommandKind::Identify | CommandKind::Health => {}
+        }
+    }
+
+    /// Checks that the counts can grow.
+    pub(crate) fn audit(&self) -> Checked {
+        let all = [
+            self.read_bytes,
+            self.written_bytes,
+            self.discarded_bytes,
+            self.read_commands,
+            self.write_commands,
+            self.map_misses,
+            self.read_retries,
+            self.uncorrectable_reads,
+        ];
+        all.into_iter()
+            .try_for_each(|sum| check_sum("counters of the host", sum))
+    }
+
+    /// The health log at `now`.
+    pub(crate) fn health(
+        &self,
+        flash: FlashHealth,
+        meter: &Meter,
+        thermal: &Thermal,
+        now: Nanos,
+    ) -> HealthLog {
+        let (warning, critical) = thermal.time_above();
+        let minutes = |t: Nanos| (t.as_secs_f64() / 60.0) as u64;
+        let short = flash.spare_percent < SPARE_THRESHOLD;
+        let hot = thermal.clock() < 1.0;
+        HealthLog {
+            critical_warning: u8::from(short) | u8::from(hot) << 1 | u8::from(flash.read_only) << 3,
+            composite_temperature_k: (thermal.controller_c() + KELVIN + 0.5) as u16,
+            available_spare_percent: flash.spare_percent,
+            available_spare_threshold_percent: SPARE_THRESHOLD,
+            percentage_used: flash.used_percent.min(255.0) as u8,
+            data_units_read: self.read_bytes.div_ceil(DATA_UNIT),
+            data_units_written: self.written_bytes.div_ceil(DATA_UNIT),
+            host_read_commands: self.read_commands,
+            host_write_commands: self.write_commands,
+            controller_busy_minutes: minutes(meter.busy_total()),
+            power_cycles: 1,
+            power_on_hours: (now.as_secs_f64() / 3600.0) as u64,
+            unsafe_shutdowns: 0,
+            media_errors: self.uncorrectable_reads,
+            warning_temperature_minutes: minutes(warning),
+            critical_temperature_minutes: minutes(critical),
+        }
+    }
+}

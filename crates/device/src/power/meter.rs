@@ -1,0 +1,184 @@
+//! Power in steps of 100 ms: what was drawn in a step follows from how long the device was active
+//! in it, from what the flash drew and from the bytes moved. Heat follows in [`crate::power::thermal`].
+
+use crate::attachment::Attachment;
+use crate::invariant::{Checked, check_number, check_sum, ensure};
+use crate::power::repeated_sum::add_repeatedly;
+use crate::power::thermal::STEP;
+use crate::profile::schema::PowerSection;
+use nandscope_units::Nanos;
+use serde::{Deserialize, Serialize};
+
+/// More than any device draws in its life, J.
+const MOST_J: f64 = 1e15;
+
+/// What flash arrays and channels have drawn and moved since the start of the device's life.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct FlashUse {
+    pub(crate) energy_j: f64,
+    pub(crate) bus_bytes: u64,
+}
+
+impl FlashUse {
+    /// Checks that it can grow.
+    pub(crate) fn audit(&self) -> Checked {
+        check_sum("bytes on the channels", self.bus_bytes)?;
+        check_number("the flash's energy, J,", self.energy_j, 0.0, MOST_J)
+    }
+}
+
+/// State of the meter.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Meter {
+    next_step: Nanos,
+    busy_since: Option<Nanos>,
+    busy_in_step: Nanos,
+    busy_total: Nanos,
+    link_bytes: u64,
+    before: FlashUse,
+    data_path_j_per_byte: f64,
+    energy_j: f64,
+}
+
+/// Energy of a stretch of time, and how long the device was active in it.
+struct Drawn {
+    busy: Nanos,
+    device_j: f64,
+    host_j: f64,
+}
+
+impl Meter {
+    pub(crate) fn new(power: &PowerSection) -> Self {
+        Meter {
+            next_step: STEP,
+            busy_since: None,
+            busy_in_step: Nanos::ZERO,
+            busy_total: Nanos::ZERO,
+            link_bytes: 0,
+            before: FlashUse::default(),
+            data_path_j_per_byte: power.data_path_pj_per_byte * 1e-12,
+            energy_j: 0.0,
+        }
+    }
+
+    pub(crate) fn count_link(&mut self, bytes: u64) {
+        self.link_bytes += bytes;
+    }
+
+    /// End of the present step.
+    #[inline]
+    pub(crate) fn next_step(&self) -> Nanos {
+        self.next_step
+    }
+
+    /// Time in which the device was active, in whole steps.
+    pub(crate) fn busy_total(&self) -> Nanos {
+        self.busy_total
+    }
+
+    /// The device is or is not active from `now` on.
+    pub(crate) fn note(&mut self, busy: bool, now: Nanos) {
+        match (busy, self.busy_since) {
+            (true, None) => self.busy_since = Some(now),
+            (false, Some(since)) => {
+                self.busy_in_step += now.saturating_sub(since);
+                self.busy_since = None;
+            }
+            _ => {}
+        }
+    }
+
+    /// Ends the present step; returns the mean power of the device in it, watts.
+    pub(crate) fn step(&mut self, flash: FlashUse, attachment: &Attachment) -> f64 {
+        let end = self.next_step;
+        let drawn = self.drawn_since_step(end, flash, attachment);
+        self.energy_j += drawn.device_j + drawn.host_j;
+        self.busy_total += drawn.busy;
+        self.busy_in_step = Nanos::ZERO;
+        self.busy_since = self.busy_since.map(|_| end);
+        self.link_bytes = 0;
+        self.before = flash;
+        self.next_step = end + STEP;
+        drawn.device_j / STEP.as_secs_f64()
+    }
+
+    /// Whether nothing but idle power was drawn since the last step began.
+    pub(crate) fn is_idle(&self, flash: FlashUse) -> bool {
+        let active = self.busy_since.is_some() || !self.busy_in_step.is_zero();
+        !active && self.link_bytes == 0 && self.before == flash
+    }
+
+    /// Mean power of the device in a step of an idle device, watts.
+    pub(crate) fn idle_watts(&self, flash: FlashUse, attachment: &Attachment) -> f64 {
+        let drawn = self.drawn_since_step(self.next_step, flash, attachment);
+        drawn.device_j / STEP.as_secs_f64()
+    }
+
+    /// Ends so many steps of an idle device.
+    pub(crate) fn take_idle_steps(&mut self, count: u64, flash: FlashUse, attachment: &Attachment) {
+        let drawn = self.drawn_since_step(self.next_step, flash, attachment);
+        self.energy_j = add_repeatedly(self.energy_j, drawn.device_j + drawn.host_j, count);
+        self.next_step += STEP * count;
+    }
+
+    /// Energy drawn up to `now`, joules, the host's adapter included.
+    pub(crate) fn energy_j(&self, now: Nanos, flash: FlashUse, attachment: &Attachment) -> f64 {
+        let drawn = self.drawn_since_step(now, flash, attachment);
+        self.energy_j + drawn.device_j + drawn.host_j
+    }
+
+    /// Checks that the meter keeps step with the clock and with what the flash has drawn.
+    pub(crate) fn audit(&self, power: &PowerSection, flash: FlashUse, now: Nanos) -> Checked {
+        // The sum of energies may lose some of its last digits.
+        ensure!(
+            self.before.energy_j <= flash.energy_j + 0.1,
+            "the flash had drawn {} J before and {} J now",
+            self.before.energy_j,
+            flash.energy_j
+        );
+        let begun = self.next_step.saturating_sub(STEP);
+        ensure!(
+            self.next_step > now
+                && begun <= now
+                && self.busy_in_step <= STEP
+                && self
+                    .busy_since
+                    .is_none_or(|since| since <= now && since >= begun)
+                && self.busy_total <= now
+                && self.data_path_j_per_byte == power.data_path_pj_per_byte * 1e-12,
+            "the meter's step ends at {}, and now is {now}",
+            self.next_step
+        );
+        check_sum("bytes on the link", self.link_bytes)?;
+        check_sum("bytes on the channels", self.before.bus_bytes)?;
+        check_number("the energy, J,", self.energy_j, -MOST_J, MOST_J)?;
+        check_number("the flash's energy, J,", self.before.energy_j, 0.0, MOST_J)
+    }
+
+    /// What has been drawn from the end of the last whole step to `end`.
+    fn drawn_since_step(&self, end: Nanos, flash: FlashUse, a: &Attachment) -> Drawn {
+        let busy = self.busy_in_step
+            + self
+                .busy_since
+                .map_or(Nanos::ZERO, |since| end.saturating_sub(since));
+        let passed = (end + STEP).saturating_sub(self.next_step);
+        let (busy_s, idle_s) = (
+            busy.as_secs_f64(),
+            passed.saturating_sub(busy).as_secs_f64(),
+        );
+        let link_bytes = self.link_bytes as f64;
+        let bus_bytes = flash.bus_bytes.saturating_sub(self.before.bus_bytes) as f64;
+        let device_j = a.active_w * busy_s
+            + a.idle_w * idle_s
+            + (flash.energy_j - self.before.energy_j)
+            + bus_bytes * self.data_path_j_per_byte
+            + link_bytes * a.link_j_per_byte;
+        let host_j =
+            a.chain.active_w * busy_s + a.chain.idle_w * idle_s + link_bytes * a.chain.j_per_byte;
+        Drawn {
+            busy,
+            device_j,
+            host_j,
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Power and heat: energy per operation becomes power ([`meter`]), power becomes temperature
+//! ([`thermal`]); [`idle`] advances both over long idle times.
+
+pub(crate) mod idle;
+pub(crate) mod meter;
+mod repeated_sum;
+pub(crate) mod thermal;
