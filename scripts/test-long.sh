@@ -50,6 +50,5 @@ scripts/determinism.sh "$target/debug/nandscope" "$target/release/nandscope"
 
 stage "generated documents are up to date"
 "$target/release/nandscope" validate --check docs/validation.md
-"$target/release/nandscope" validate --cards facts --check docs/cards.md
 
 summary "make test-long"

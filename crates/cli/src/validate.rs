@@ -1,6 +1,6 @@
 //! `nandscope validate`: the simulated devices against published measurements of the real ones.
 //! Every device of the library for which facts exist is reviewed, and the figures are held
-//! against the facts. With `--cards`, simulated cards against recorded flashbench runs.
+//! against the facts.
 
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
@@ -9,10 +9,8 @@ use crate::review::suite_failure;
 use crate::run::progress::Line;
 use crate::{input, output};
 use clap::Args;
-use nandscope_suite::cards::{self, Card, Cards, Comparison};
-use nandscope_suite::flashbench::recorded::Recorded;
 use nandscope_suite::{Procedure, ReviewOptions, SimSpec, SuiteError, Unobserved, at_once, facts};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 const INTRODUCTION: &str = "\
 # Validation: published against simulated
@@ -36,10 +34,6 @@ pub struct Arguments {
     /// Compare with this page instead: exit code 1 where it is out of date
     #[arg(long, value_name = "FILE.md")]
     check: Option<PathBuf>,
-    /// Instead: simulated cards against recorded flashbench runs, as DIR/cards.toml pairs them, with
-    /// the tables in DIR/flashbench
-    #[arg(long, value_name = "DIR")]
-    cards: Option<PathBuf>,
 }
 
 /// Validates all devices for which there are facts.
@@ -51,21 +45,6 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         output::check_file(path)?;
     }
     let interrupt = Interrupt::listen()?;
-    if let Some(folder) = &arguments.cards {
-        let compared = compared_cards(folder, &interrupt)?;
-        deliver(&arguments, &cards::page(&compared), console)?;
-        return match cards::unexplained(&compared).first() {
-            None => Ok(Exit::Done),
-            Some(card) => Err(Failure::new(
-                Exit::Partial,
-                format!(
-                    "{}: {} misses its record without a stated reason, or states one and misses nothing",
-                    folder.join("cards.toml").display(),
-                    card.profile
-                ),
-            )),
-        };
-    }
     let mut page = INTRODUCTION.to_string();
     let mut unexplained = 0;
     let mut tables: Vec<(String, Vec<facts::Row>)> = Vec::new();
@@ -92,50 +71,6 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         ));
     }
     Ok(Exit::Done)
-}
-
-/// A card and how it compares with its record.
-type Compared = (Card, Comparison);
-
-/// Simulated cards beside the recorded ones.
-fn compared_cards(folder: &Path, interrupt: &Interrupt) -> Result<Vec<Compared>, Failure> {
-    let read = |name: &str| {
-        let path = folder.join(name);
-        let text = input::text(&path, "the table of recorded cards")?;
-        Ok::<_, Failure>((path.display().to_string(), text))
-    };
-    let (name, text) = read("cards.toml")?;
-    let cards = Cards::parse(&name, &text).map_err(|e| suite_failure(&e))?;
-    let mut recorded = Recorded::default();
-    let (name, text) = read("flashbench/align.csv")?;
-    recorded
-        .read_align(&name, &text)
-        .map_err(|e| suite_failure(&e.into()))?;
-    let (name, text) = read("flashbench/openau.csv")?;
-    recorded
-        .read_open_au(&name, &text)
-        .map_err(|e| suite_failure(&e.into()))?;
-    let (name, text) = read("flashbench/findfat.csv")?;
-    recorded
-        .read_find_fat(&name, &text)
-        .map_err(|e| suite_failure(&e.into()))?;
-    let mut compared = Vec::new();
-    let count = cards.card.len();
-    let line = Line::new("cards");
-    for (number, card) in cards.card.into_iter().enumerate() {
-        let fraction = number as f64 / count as f64;
-        line.show(Some(fraction), card.recorded.clone());
-        let comparison = card.run(&recorded, &|| interrupt.asked());
-        if interrupt.asked() {
-            return Err(Failure::new(
-                Exit::Interrupted,
-                "interrupted; nothing was written",
-            ));
-        }
-        compared.push((card, comparison.map_err(|e| suite_failure(&e))?));
-    }
-    line.clear();
-    Ok(compared)
 }
 
 /// Title of a device and the rows of one procedure, or why it could not be carried out.
@@ -185,11 +120,8 @@ fn deliver(arguments: &Arguments, page: &str, console: &Console) -> Result<(), F
         if input::text(path, "the validation page")? == page {
             return Ok(());
         }
-        let cards = arguments.cards.as_ref().map_or_else(String::new, |folder| {
-            format!(" --cards {}", folder.display())
-        });
         let text = format!(
-            "{} is out of date; write it with `nandscope validate{cards} -o {}`",
+            "{} is out of date; write it with `nandscope validate -o {}`",
             path.display(),
             path.display()
         );

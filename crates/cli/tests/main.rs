@@ -6,7 +6,6 @@ mod beside_fio;
 #[path = "../../../fuzz/src/bodies.rs"]
 mod bodies;
 mod calc;
-mod cards_page;
 mod documents;
 mod foreign;
 mod fs;

@@ -285,9 +285,7 @@ mod tests {
         let hot: Vec<f64> = heat(75.0);
         let is_marked = |t: Vec<f64>| {
             let found = kinds(&step(&course, &[("device temperature", t)]));
-            found
-                .iter()
-                .any(|k| *k == (EventKind::SlowerWhileHot, 121.0))
+            found.contains(&(EventKind::SlowerWhileHot, 121.0))
         };
         assert!(is_marked(hot));
         assert!(!is_marked(warm));

@@ -7,7 +7,6 @@ mod describe;
 mod steps;
 
 pub(crate) use describe::{columns, size};
-pub(crate) use nandscope_infer::flashbench::median;
 pub use nandscope_infer::flashbench::{
     AlignPlan, AlignRow, Boundaries, CLEAR, CardStep, Care, Certainty, FatRounds, Knee, OpenAu,
     OpenUnits, Order, Pinned, Rate, Treatment, VISIBLE, align, allocation_unit, boundaries,

@@ -9,7 +9,6 @@ mod applications;
 pub mod at_once;
 pub mod blind;
 mod bursts;
-pub mod cards;
 mod crystaldiskmark;
 mod document;
 pub mod facts;

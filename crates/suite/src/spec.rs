@@ -124,7 +124,10 @@ pub fn attachments(name: &str, host: &HostProfile, profile: &Profile) -> Vec<Mod
 }
 
 /// The host of that name in the library.
-pub(crate) fn library_host(name: &str) -> Result<HostProfile, SuiteError> {
+///
+/// # Errors
+/// `Target` if the library has no such host or its profile is invalid.
+pub fn library_host(name: &str) -> Result<HostProfile, SuiteError> {
     let entry = library::host(name).ok_or_else(|| {
         SuiteError::Target(format!(
             "there is no host `{name}` in the library; `nandscope devices hosts` lists it"

@@ -4,7 +4,6 @@
 
 mod blind;
 mod budget;
-mod cards;
 mod drives;
 mod fill;
 mod flashbench;

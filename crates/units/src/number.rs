@@ -34,7 +34,7 @@ pub fn short(value: f64) -> String {
     let size = value.abs();
     match size {
         s if !s.is_finite() => "–".to_string(),
-        s if s == 0.0 => "0".to_string(),
+        0.0 => "0".to_string(),
         s if !(0.00095..1e15).contains(&s) => format!("{value:.2e}"),
         s if s >= 0.0995 => group(&significant(value, 3, 2)),
         _ => significant(value, 3, 4),

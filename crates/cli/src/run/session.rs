@@ -244,7 +244,7 @@ impl<S: Subject> Session<S> {
         let mut notices = outcome.notices.clone();
         notices.extend(plan.notices.iter().map(|text| Notice::info(text.clone())));
         let (_, mismatches) = self.subject.mismatches();
-        notices.extend(mismatches.into_iter().map(|text| Notice::error(text)));
+        notices.extend(mismatches.into_iter().map(Notice::error));
         notices.retain(|n| {
             self.document
                 .notices

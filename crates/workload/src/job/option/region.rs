@@ -54,10 +54,6 @@ pub(super) const OPTIONS: &[JobOption] = &[
             j.fullness_percent = Some(v.number_of(percent, 0..=100)?);
             Ok(())
         }),
-        |j| {
-            j.fullness_percent
-                .map(|p| Extent::Percent(p))
-                .map(extent_text)
-        },
+        |j| j.fullness_percent.map(Extent::Percent).map(extent_text),
     ),
 ];

@@ -1,13 +1,14 @@
 //! One card: what was recorded, and what the same measurement gives on a target.
 
-use crate::flashbench::recorded::{Recorded, RecordedRate, RecordedUnit, RunId};
-use crate::flashbench::{
-    AlignPlan, AlignRow, Boundaries, Care, OpenAu, OpenUnits, Order, align, boundaries, find_fat,
-    median, open_units,
-};
-use crate::probe::{Probe, ProbeError};
-use crate::session::SuiteError;
+use nandscope_infer::flashbench::median;
 use nandscope_measure::target::Target;
+use nandscope_suite::SuiteError;
+use nandscope_suite::flashbench::recorded::{Recorded, RecordedRate, RecordedUnit, RunId};
+use nandscope_suite::flashbench::{
+    AlignPlan, AlignRow, Boundaries, Care, OpenAu, OpenUnits, Order, align, boundaries, find_fat,
+    open_units,
+};
+use nandscope_suite::probe::{Probe, ProbeError};
 use nandscope_units::{Bytes, Nanos};
 use std::collections::BTreeMap;
 

@@ -6,17 +6,20 @@
 
 mod compare;
 mod page;
+#[cfg(test)]
+mod tests;
 
 pub use compare::{Cell, Comparison, compare};
 pub use page::page;
 
-use crate::flashbench::recorded::Recorded;
-use crate::session::SuiteError;
-use crate::spec::SimSpec;
+use anyhow::Context as _;
 use nandscope_device::{Device, Fill};
 use nandscope_measure::sim::SimTarget;
+use nandscope_suite::flashbench::recorded::Recorded;
+use nandscope_suite::{SimSpec, SuiteError};
 use nandscope_units::{Bytes, SizeBase, parse_size};
 use serde::Deserialize;
+use std::path::Path;
 
 /// The entries of `facts/cards.toml`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -47,6 +50,32 @@ pub struct Card {
     pub why: Option<String>,
 }
 
+/// Every card of `cards.toml` in this folder, compared with the tables in its folder `flashbench`.
+///
+/// # Errors
+/// If a file cannot be read or parsed, nothing was recorded of a card, or its device cannot be run.
+pub fn compared(folder: &Path) -> anyhow::Result<Vec<(Card, Comparison)>> {
+    let read = |name: &str| {
+        let path = folder.join(name).display().to_string();
+        let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
+        anyhow::Ok((path, text))
+    };
+    let (name, text) = read("cards.toml")?;
+    let cards = Cards::parse(&name, &text)?;
+    let mut recorded = Recorded::default();
+    let (name, text) = read("flashbench/align.csv")?;
+    recorded.read_align(&name, &text)?;
+    let (name, text) = read("flashbench/openau.csv")?;
+    recorded.read_open_au(&name, &text)?;
+    let (name, text) = read("flashbench/findfat.csv")?;
+    recorded.read_find_fat(&name, &text)?;
+    let compare = |card: Card| {
+        let comparison = card.run(&recorded, &|| false)?;
+        anyhow::Ok((card, comparison))
+    };
+    cards.card.into_iter().map(compare).collect()
+}
+
 /// Cards that miss their record without a stated reason, and those that state a reason and miss
 /// nothing.
 pub fn unexplained(cards: &[(Card, Comparison)]) -> Vec<&Card> {
@@ -75,7 +104,7 @@ impl Card {
     /// The largest request.
     fn request(&self) -> Result<Bytes, SuiteError> {
         let Some(text) = &self.request else {
-            return Ok(crate::probe::REQUEST);
+            return Ok(nandscope_suite::probe::REQUEST);
         };
         let size = parse_size(text, SizeBase::Binary).ok();
         size.filter(|s| s.0 >= 512).ok_or_else(|| {
@@ -110,7 +139,7 @@ impl Card {
     /// The device, written once in order: a card that people measure has been written before.
     fn device(&self) -> Result<Device, SuiteError> {
         let spec = SimSpec::library(&self.profile)?;
-        let host = crate::spec::library_host(&self.host)?;
+        let host = nandscope_suite::spec::library_host(&self.host)?;
         let mut device =
             Device::new(&spec.profile, &host, 1).map_err(|e| SuiteError::Target(e.to_string()))?;
         if !device.precondition(1.0, Fill::Sequential) {

@@ -1,14 +1,14 @@
 //! The page docs/cards.md.
 
 use super::{Card, Cell, Comparison};
-use crate::flashbench::{CardStep, Certainty, OpenUnits, Order, size};
-use nandscope_units::number::significant;
+use nandscope_suite::flashbench::{CardStep, Certainty, OpenUnits, Order};
+use nandscope_units::number::{binary_bytes, significant};
 use std::fmt::Write;
 
 const INTRODUCTION: &str = "\
 # Cards: measured against simulated
 
-Made by `nandscope validate --cards facts`; a test keeps this page up to date. For every simulated card that stands for a
+Written by `cargo xtask cards`; a test keeps this page up to date. For every simulated card that stands for a
 real one: the flashbench runs that were recorded on the real card (`facts/flashbench`) and the same measurements on the
 simulated one, written once in order before. Each cell is *measured / simulated*; MB/s are 10⁶ bytes per second. The error
 is the difference without its sign as a share of the measured value; the median is over all rates of `--open-au`
@@ -76,7 +76,7 @@ fn summary(page: &mut String, cards: &[(Card, Comparison)]) {
 
 fn step(found: Option<CardStep>) -> String {
     match found {
-        Some(s) if s.certainty() != Certainty::None => size(s.at),
+        Some(s) if s.certainty() != Certainty::None => binary_bytes(s.at),
         Some(_) => "cannot tell".to_string(),
         None => "–".to_string(),
     }
@@ -112,7 +112,7 @@ fn align_table(page: &mut String, c: &Comparison) {
         let _ = writeln!(
             page,
             "| {}{wrapped} | {} | {} | {} | {} |",
-            size(a.align),
+            binary_bytes(a.align),
             pair(a.pre_us, b.pre_us),
             pair(a.on_us, b.on_us),
             pair(a.post_us, b.post_us),
@@ -168,7 +168,7 @@ fn crosswise(
                 })
             })
             .collect();
-        let _ = writeln!(page, "| {} | {} |", size(length), row.join(" | "));
+        let _ = writeln!(page, "| {} | {} |", binary_bytes(length), row.join(" | "));
     }
     page.push('\n');
 }

@@ -1,13 +1,16 @@
 //! The comparison of simulated with recorded cards: what it runs, which numbers it puts side by side, and
 //! the page.
 
-use crate::support::card::Card;
-use crate::support::recorded::recorded;
-use nandscope_suite::cards::{self, Cards, compare, page};
+use super::{Cards, compare, compared, page, unexplained};
 use nandscope_suite::flashbench::recorded::Recorded;
 use nandscope_suite::flashbench::{Knee, Order};
 use nandscope_units::Bytes;
 use std::fmt::Write;
+use support::card::Card;
+use support::recorded::recorded;
+
+#[path = "../../../crates/suite/tests/support/mod.rs"]
+mod support;
 
 const REQUEST: Bytes = Bytes::kib(512);
 
@@ -113,7 +116,7 @@ fn what_was_not_recorded_is_an_error_and_so_is_a_bad_entry() {
 
 #[test]
 fn a_device_of_the_library_is_filled_and_measured() {
-    let entry = cards::Card {
+    let entry = super::Card {
         profile: "reference-nvme-64gb".to_string(),
         recorded: "flashbench README card".to_string(),
         host: "direct".to_string(),
@@ -135,7 +138,7 @@ fn the_page_shows_both_of_every_number() {
         false
     })
     .unwrap();
-    let entry = cards::Card {
+    let entry = super::Card {
         profile: "a-device".to_string(),
         recorded: "wb-card06".to_string(),
         host: "usb-reader".to_string(),
@@ -149,8 +152,8 @@ fn the_page_shows_both_of_every_number() {
     let text = page(&[(reasoned.clone(), c.clone())]);
     assert!(text.contains("`a-device` is not met: its firmware is another one."));
     // Either a card meets its record or it says why not, and never both.
-    let silent = cards::unexplained(&[(entry.clone(), c.clone())]).len();
-    let told = cards::unexplained(&[(reasoned, c.clone())]).len();
+    let silent = unexplained(&[(entry.clone(), c.clone())]).len();
+    let told = unexplained(&[(reasoned, c.clone())]).len();
     assert_eq!((silent, told), if c.met() { (0, 1) } else { (1, 0) });
     let text = page(&[(entry, c)]);
     assert!(text.contains("| wb-card06 | `a-device` |"), "{text}");
@@ -158,4 +161,54 @@ fn the_page_shows_both_of_every_number() {
     // 135 kB/s were recorded with four units in turn.
     assert!(text.contains(&format!("0.135 / {simulated:.3}")), "{text}");
     assert!(text.contains("| 4 MiB / 4 MiB |"));
+}
+
+#[test]
+fn malformed_facts_are_named() {
+    let facts = crate::root().join("facts");
+    let folder = std::env::temp_dir().join(format!("xtask-facts-{}", std::process::id()));
+    std::fs::create_dir_all(folder.join("flashbench")).unwrap();
+    let names = [
+        "cards.toml",
+        "flashbench/align.csv",
+        "flashbench/openau.csv",
+        "flashbench/findfat.csv",
+    ];
+    let fails = |part: &str| {
+        let error = format!("{:#}", compared(&folder).unwrap_err());
+        assert!(error.contains(part), "{error}");
+    };
+    fails("cards.toml");
+    for broken in names {
+        for name in names {
+            let mut text = std::fs::read_to_string(facts.join(name)).unwrap();
+            if name == broken {
+                text = text
+                    .replace("\nrun = ", "\nrum = ")
+                    .replacen(",run,", ",rum,", 1);
+            }
+            std::fs::write(folder.join(name), text).unwrap();
+        }
+        fails(broken);
+    }
+    for name in names {
+        std::fs::copy(facts.join(name), folder.join(name)).unwrap();
+    }
+    let card = "[[card]]\nprofile = \"kingston-8gb\"\nhost = \"recorded-usb-reader\"\n";
+    for (rest, part) in [
+        ("recorded = \"nobody\"\nrun = [1]\n", "nothing was recorded"),
+        (
+            "recorded = \"wb-card03\"\nrun = [3]\nrequest = \"1x\"\n",
+            "is no size",
+        ),
+    ] {
+        std::fs::write(folder.join("cards.toml"), format!("{card}{rest}")).unwrap();
+        fails(part);
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn the_page_is_up_to_date_and_explains_every_miss() {
+    crate::cards_page(true).unwrap();
 }
