@@ -536,7 +536,7 @@ pub fn virtio(data: &[u8]) {
     let place = |at: usize| u64::from(u16::from_le_bytes([head[at], head[at + 1]]));
     let size = 1 << (place(0) % 9);
     let disk = disk(usize::from(head[1]));
-    let parts = (place(2), place(4), place(6));
+    let parts = [place(2), place(4), place(6)];
     let client = nandscope_export::vhost::VhostClient::without_monitor(disk, image, size, parts);
     serve_guest(&mut client.expect("memory"), disk.read_only, 600);
 }
@@ -613,7 +613,6 @@ pub fn steps(data: &[u8]) {
 /// file system on the disk that it wrote, and what its script prints.
 pub fn linux(data: &[u8]) {
     use nandscope_blockio::image::Image;
-    use nandscope_uml::block::BlockRequest;
     use nandscope_uml::calendar::{MESSAGE_BYTES, Message};
     use nandscope_uml::filesystem::FileSystem;
     use nandscope_uml::layout::Layout;
@@ -632,18 +631,7 @@ pub fn linux(data: &[u8]) {
         let payload = &payload[..payload.len().min(header.size as usize)];
         let _ = Request::decode(&header, payload);
     }
-    let (memory, mut queue) = shared_memory(data);
-    // A queue of 16 has at most 16 requests waiting.
-    for _ in 0..16 {
-        match queue.take(&memory) {
-            Ok(Some(chain)) => {
-                if let Ok(request) = BlockRequest::decode(&memory, &chain) {
-                    assert_eq!(request.head, chain.head);
-                }
-            }
-            _ => break,
-        }
-    }
+    requests_in_shared_memory(data);
     let mut contents = Image::bounded(8 << 20);
     let _ = contents.write(0, &data[..data.len().min(1 << 20)]);
     for fs in FileSystem::ALL {
@@ -656,31 +644,25 @@ pub fn linux(data: &[u8]) {
     guest::values(&text);
 }
 
-/// Memory that begins with these bytes, and a queue of 16 whose rings lie in it.
-fn shared_memory(data: &[u8]) -> (nandscope_uml::memory::Memory, nandscope_uml::queue::Queue) {
-    use nandscope_uml::memory::{Memory, Region};
-    use nandscope_uml::queue::Queue;
+/// Requests in a queue of 16 whose rings lie in a file that begins with these bytes.
+#[cfg(target_os = "linux")]
+fn requests_in_shared_memory(data: &[u8]) {
+    use nandscope_blockio::virtio::{Access, BlockRequest, GuestMemory, Region, RequestQueue};
     use std::os::unix::fs::FileExt;
 
     const SIZE: u64 = 1 << 16;
-    let mut queue = Queue::default();
     let path = std::env::temp_dir().join(format!("nandscope-fuzz-{}", std::process::id()));
     let file = std::fs::OpenOptions::new()
         .read(true)
         .write(true)
         .create(true)
         .truncate(true)
-        .open(&path);
-    let Ok(file) = file else {
-        return (Memory::default(), queue);
-    };
+        .open(&path)
+        .expect("a file");
     let _ = std::fs::remove_file(&path);
-    let written = file
-        .set_len(SIZE)
-        .and_then(|()| file.write_all_at(&data[..data.len().min(SIZE as usize)], 0));
-    if written.is_err() {
-        return (Memory::default(), queue);
-    }
+    file.set_len(SIZE).expect("room for the memory");
+    file.write_all_at(&data[..data.len().min(SIZE as usize)], 0)
+        .expect("room for the memory");
     let region = Region {
         guest: 0,
         user: 0,
@@ -688,8 +670,24 @@ fn shared_memory(data: &[u8]) -> (nandscope_uml::memory::Memory, nandscope_uml::
         offset: 0,
         file,
     };
-    let _ = queue.set_size(16);
-    queue.set_addresses(0, 256, 512);
-    queue.enable(true);
-    (Memory::new(vec![region]), queue)
+    let memory = GuestMemory::map(vec![region], Access::File).expect("memory");
+    let mut queue = RequestQueue::new::<16>();
+    queue.set_size(16).expect("a power of two");
+    queue.set_addresses([0, 256, 512]).expect("aligned");
+    queue.set_ready(true);
+    // At most 16 requests wait in it.
+    for _ in 0..16 {
+        let Ok(Some(chain)) = queue.take(&memory) else {
+            break;
+        };
+        let head = chain.head;
+        if let Ok(request) = BlockRequest::read(&memory, chain) {
+            assert_eq!(request.head, head);
+            let _ = request.range(&memory);
+            let _ = request.scatter(&memory, &[0x5a; 4096]);
+        }
+    }
 }
+
+#[cfg(not(target_os = "linux"))]
+fn requests_in_shared_memory(_: &[u8]) {}

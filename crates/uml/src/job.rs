@@ -1,7 +1,6 @@
 //! A cell of the table: one file system, one workload, one device. Puts the script together from
 //! its parts, runs it, and keeps what the run left.
 
-use crate::block::Disk;
 use crate::filesystem::FileSystem;
 use crate::guest;
 use crate::machine::{Ended, MachineError};
@@ -11,10 +10,18 @@ use crate::session::{Run, Session, SessionError};
 use crate::variants::Variant;
 use crate::workload::Workload;
 use nandscope_blockio::image::Image;
+use nandscope_blockio::virtio::{BlockConfig, DiscardConfig};
 use nandscope_device::Device;
 use nandscope_units::{Bytes, Nanos};
 use std::path::Path;
 use std::time::Duration;
+
+/// Most segments of a request: so many that a request of 4 MiB in single pages has room. With fewer than
+/// the largest request has pages, it would be an accident where Linux cuts requests: at how many of their
+/// pages happen to be neighbours in its memory, which differs from run to run.
+const SEGMENTS: u32 = 1024;
+/// Most sectors of a discard: 4 GiB less a sector.
+const LARGEST_DISCARD: u32 = u32::MAX >> 9;
 
 /// What moves a processor's time into the run; zero everywhere by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -258,12 +265,18 @@ pub(crate) fn session<'a>(
     Session {
         kernel,
         script,
-        disk: Disk {
+        disk: BlockConfig {
             capacity,
-            discard: settings.discard,
-            discard_granularity: settings.discard_granularity,
+            read_only: false,
+            segments_max: SEGMENTS,
+            block_exponent: 0,
             minimum_io: settings.minimum_io,
             optimal_io: settings.optimal_io,
+            discard: settings.discard.then_some(DiscardConfig {
+                sectors_max: LARGEST_DISCARD,
+                granularity: settings.discard_granularity,
+            }),
+            write_zeroes: None,
         },
         memory_mib: settings.memory_mib,
         seed: settings.seed,

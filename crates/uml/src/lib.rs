@@ -8,7 +8,6 @@
 //! This crate starts processes and writes files in folders of its own; it prints nothing. What
 //! a device does is the business of the device crate.
 
-pub mod block;
 pub mod build;
 pub mod calendar;
 pub mod calls;
@@ -24,12 +23,10 @@ pub mod job;
 mod kept;
 pub mod layout;
 pub mod machine;
-pub mod memory;
 pub mod observer;
 pub mod post_crash;
 pub mod powercut;
 pub mod process;
-pub mod queue;
 pub mod recording;
 pub mod scratch;
 pub mod session;

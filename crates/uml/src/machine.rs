@@ -11,16 +11,15 @@ mod schedule;
 #[cfg(test)]
 mod tests;
 
-use crate::block::Disk;
 use crate::calendar::{MESSAGE_BYTES, Message, Op, UnknownOp};
 use crate::observer::{Observer, Progress};
 use crate::post_crash::Change;
-use crate::queue::QueueError;
 use crate::recording::Event;
 use crate::vhost::{HEADER_BYTES, Header, Malformed, Request};
 use crate::wire::Wire;
 use disk::Backend;
 use nandscope_blockio::image::{Image, OutOfRange, SpillError};
+use nandscope_blockio::virtio::{BlockConfig, VirtioError};
 use nandscope_device::Completion;
 use nandscope_device::{SimulatedDevice, SubmitError};
 use nandscope_units::Nanos;
@@ -47,7 +46,7 @@ pub enum MachineError {
     Vhost(#[from] Malformed),
     /// A request queue that cannot be.
     #[error(transparent)]
-    Queue(#[from] QueueError),
+    Queue(#[from] VirtioError),
     /// Nothing will ever happen.
     #[error(
         "the kernel sleeps for ever at {0}: it waits for no timer, and no command is outstanding"
@@ -162,7 +161,7 @@ impl<'a, D: SimulatedDevice> Machine<'a, D> {
         device: &'a mut D,
         device_now: Nanos,
         contents: &'a mut Image,
-        describe: Disk,
+        describe: BlockConfig,
         limits: Limits,
         calendar: UnixListener,
         disk: UnixListener,

@@ -1,7 +1,6 @@
 //! One run: a kernel started in a folder of its own, driven over a device until it switches
 //! itself off, and what it left: commands, marks of its script, calls, logs.
 
-use crate::block::Disk;
 use crate::calls::{self, Call};
 use crate::machine::{Ended, Limits, Machine, MachineError};
 use crate::observer::Observer;
@@ -11,6 +10,8 @@ use crate::recording::Event;
 use crate::scratch::Scratch;
 use nandscope_blockio::image::Image;
 use nandscope_device::SimulatedDevice;
+use nandscope_blockio::virtio::BlockConfig;
+use nandscope_measure::sim::VirtualDevice;
 use nandscope_units::Nanos;
 use std::fs::DirBuilder;
 use std::io;
@@ -82,7 +83,7 @@ pub struct Session<'a> {
     /// The whole script that the kernel starts; see [`crate::guest`].
     pub script: &'a str,
     /// What the block device says of itself.
-    pub disk: Disk,
+    pub disk: BlockConfig,
     /// Memory of the machine in MiB.
     pub memory_mib: u32,
     /// Everything that the kernel draws at random follows from it.

@@ -9,13 +9,11 @@ pub const HEADER_BYTES: usize = 12;
 /// The longest payload that we take: a memory table of eight regions needs 264.
 pub const LONGEST_PAYLOAD: u32 = 4096;
 /// The most regions of memory in a table.
-pub const MOST_REGIONS: usize = 8;
+pub const MOST_REGIONS: u32 = 8;
 
-/// Feature bit: there are protocol features.
-pub const F_PROTOCOL_FEATURES: u64 = 1 << 30;
 /// Protocol features that we need and offer: REPLY_ACK (3), backend requests (5), CONFIG (9),
 /// IN-BAND NOTIFICATIONS (14).
-pub const PROTOCOL_FEATURES: u64 = (1 << 3) | (1 << 5) | (1 << 9) | (1 << 14);
+pub const OFFERED: u64 = (1 << 3) | (1 << 5) | (1 << 9) | (1 << 14);
 
 const VERSION: u32 = 1;
 const VERSION_MASK: u32 = 3;
@@ -24,10 +22,52 @@ const NEED_REPLY: u32 = 8;
 /// Code of the backend's request VRING_CALL.
 const BACKEND_VRING_CALL: u32 = 4;
 
-/// A message that cannot be understood.
+/// A message of the kernel that breaks the protocol.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("the kernel sent a vhost-user message that cannot be: {0}")]
-pub struct Malformed(pub String);
+pub enum Malformed {
+    /// Another version of the protocol.
+    #[error("the kernel sent a vhost-user message of version {0}; {VERSION} is supported")]
+    Version(u32),
+    /// A payload that is too long.
+    #[error(
+        "the kernel sent a vhost-user message with a payload of {0} bytes; {LONGEST_PAYLOAD} is the most"
+    )]
+    Payload(u32),
+    /// A payload that ends early.
+    #[error("the payload of vhost-user request {0} is too short")]
+    Short(u32),
+    /// A request that was not offered.
+    #[error("the kernel sent vhost-user request {0}, which was not offered")]
+    Unknown(u32),
+    /// Too many regions of memory.
+    #[error("the kernel shares {0} regions of memory; {MOST_REGIONS} is the most")]
+    Regions(u32),
+    /// Protocol features other than those that were offered.
+    #[error(
+        "the kernel accepts the vhost-user features {0:#x}; in-band notifications need {OFFERED:#x}"
+    )]
+    Features(u64),
+    /// A queue that does not exist.
+    #[error("the kernel uses queue {0}; queue 0 is the only one")]
+    Queue(u32),
+    /// A number of a request that does not exist.
+    #[error("the kernel begins its queue with request {0}; 65535 is the highest")]
+    Base(u32),
+    /// A part of the configuration that does not exist.
+    #[error("the kernel reads {size} bytes of configuration at {offset}; 256 is the most")]
+    Config {
+        /// First byte.
+        offset: u32,
+        /// Bytes.
+        size: u32,
+    },
+    /// A message came without its file.
+    #[error("a file descriptor is missing in a vhost-user message")]
+    NoFile,
+    /// A notification was not answered as it has to be.
+    #[error("the kernel answered a notification with an error or out of turn")]
+    Answer,
+}
 
 /// The header of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,13 +97,10 @@ impl Header {
         };
         let version = u32::from_ne_bytes([e, f, g, h]) & VERSION_MASK;
         if version != VERSION {
-            return Err(Malformed(format!("version {version}, we speak {VERSION}")));
+            return Err(Malformed::Version(version));
         }
         if header.size > LONGEST_PAYLOAD {
-            return Err(Malformed(format!(
-                "a payload of {} bytes; {LONGEST_PAYLOAD} is the most",
-                header.size
-            )));
+            return Err(Malformed::Payload(header.size));
         }
         Ok(header)
     }
@@ -83,7 +120,9 @@ pub fn vring_call(queue: u32) -> Vec<u8> {
 
 fn message(request: u32, flags: u32, payload: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(HEADER_BYTES + payload.len());
-    for number in [request, flags, payload.len() as u32] {
+    // All payloads of ours are short.
+    let length = u32::try_from(payload.len()).unwrap_or(u32::MAX);
+    for number in [request, flags, length] {
         bytes.extend(number.to_ne_bytes());
     }
     bytes.extend(payload);
@@ -148,7 +187,7 @@ impl Fields<'_> {
         let (bytes, rest) = self
             .0
             .split_first_chunk::<N>()
-            .ok_or_else(|| Malformed(format!("request {} is cut short", self.1)))?;
+            .ok_or(Malformed::Short(self.1))?;
         self.0 = rest;
         Ok(*bytes)
     }
@@ -191,17 +230,15 @@ impl Request {
             24 => Request::GetConfig(fields.u32()?, fields.u32()?),
             25 => Request::SetConfig,
             35 => Request::Kick(fields.u32()?),
-            other => return Err(Malformed(format!("request {other}, which was not offered"))),
+            other => return Err(Malformed::Unknown(other)),
         })
     }
 }
 
 fn regions(fields: &mut Fields<'_>) -> Result<Vec<RegionEntry>, Malformed> {
-    let (count, _padding) = (fields.u32()? as usize, fields.u32()?);
+    let (count, _padding) = (fields.u32()?, fields.u32()?);
     if count > MOST_REGIONS {
-        return Err(Malformed(format!(
-            "{count} regions of memory; {MOST_REGIONS} are the most"
-        )));
+        return Err(Malformed::Regions(count));
     }
     (0..count)
         .map(|_| {

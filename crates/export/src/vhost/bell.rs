@@ -13,6 +13,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
+/// Threads for all monitors together, among them those that wait for a guest that has gone.
+pub(super) const MOST_THREADS: usize = 256;
+
 /// Calls a guest without waiting for it.
 #[derive(Debug)]
 pub(super) struct Bell {

@@ -2,16 +2,15 @@
 //! messages; what they change is sent to the server's thread.
 
 use super::bell::is_event;
-use super::ring::VhostClient;
-use super::{Disk, QUEUE_SIZE, feature};
-use rustix::event::EventfdFlags;
+use super::change::Change;
+use super::disk::{Disk, QUEUE_SIZE};
+use nandscope_blockio::virtio::{Access, GuestMemory, PROTOCOL_FEATURES, Region};
 use rustix::fd::OwnedFd;
 use rustix::fs::SealFlags;
 use std::fs::File;
 use std::os::unix::net::UnixStream;
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{SyncSender, channel};
 use std::sync::{Arc, Mutex};
-use thiserror::Error;
 use vhost::VhostUserMemoryRegionBase;
 use vhost::vhost_user::message::{
     VhostTransferStateDirection, VhostTransferStatePhase, VhostUserConfigFlags, VhostUserInflight,
@@ -21,44 +20,6 @@ use vhost::vhost_user::message::{
 use vhost::vhost_user::{
     BackendReqHandler, Error as Refused, GpuBackend, Result, VhostUserBackendReqHandlerMut,
 };
-use vm_memory::{FileOffset, GuestAddress, GuestMemoryMmap};
-
-/// Changes that wait for the server's thread; a monitor that sends more waits itself.
-const MOST_CHANGES: usize = 64;
-
-/// A virtual machine that cannot be served.
-#[derive(Debug, Error)]
-#[error("cannot serve a virtual machine: {0}")]
-pub struct VhostError(#[from] std::io::Error);
-
-/// Where pieces of the monitor's memory lie for the guest.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Region {
-    monitor: u64,
-    guest: u64,
-    size: u64,
-}
-
-/// What a message of the monitor changes.
-#[derive(Debug)]
-pub(super) enum Change {
-    Memory(GuestMemoryMmap<()>),
-    Features(u64),
-    Size(u16),
-    Addresses {
-        descriptors: u64,
-        available: u64,
-        used: u64,
-    },
-    Base(u16),
-    /// The queue stops; its place is asked for.
-    Stop(Sender<u16>),
-    Kick(Option<File>),
-    Call(Option<File>),
-    Enable(bool),
-    /// The monitor is gone.
-    End,
-}
 
 /// Sends changes and wakes the server's thread.
 #[derive(Debug)]
@@ -78,62 +39,47 @@ impl Outlet {
     }
 }
 
-/// Serves a monitor that has connected: its messages on a thread of their own, its requests by the
-/// client that this gives. `token` is held by the threads that work for it.
+/// Reads the messages of a monitor on a thread of its own until it goes. `token` is held by the thread.
 ///
 /// # Errors
-/// Where the system gives no thread or event descriptor.
-pub fn accept(
+/// Returns an error if the system gives no thread.
+pub(super) fn converse(
     stream: UnixStream,
     disk: Disk,
+    changes: SyncSender<Change>,
+    wake: Arc<OwnedFd>,
     token: Arc<()>,
-) -> std::result::Result<VhostClient, VhostError> {
-    stream.set_nonblocking(false)?;
-    let wake = rustix::event::eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)
-        .map_err(std::io::Error::from)?;
-    let wake = Arc::new(wake);
-    let (changes, incoming): (_, Receiver<Change>) = sync_channel(MOST_CHANGES);
-    let outlet = Outlet {
-        changes,
-        wake: wake.clone(),
-    };
-    let hangup = stream.try_clone()?;
+) -> std::io::Result<()> {
     let backend = Arc::new(Mutex::new(Backend {
         disk,
-        outlet,
-        regions: Vec::new(),
-        acknowledged: 0,
+        outlet: Outlet { changes, wake },
+        memory: None,
     }));
-    let held = token.clone();
     std::thread::Builder::new()
         .name("vhost-user".to_string())
         .spawn(move || {
-            let _held = held;
+            let _held = token;
             let mut handler = BackendReqHandler::from_stream(stream, backend.clone());
             while handler.handle_request().is_ok() {}
             if let Ok(backend) = backend.lock() {
-                // Nobody listens any more where the server has ended.
+                // Nobody listens any more after the server has ended.
                 let _ = backend.outlet.send(Change::End);
             }
         })?;
-    Ok(VhostClient::new(disk, wake, incoming, hangup, token))
+    Ok(())
 }
 
 struct Backend {
     disk: Disk,
     outlet: Outlet,
-    regions: Vec<Region>,
-    acknowledged: u64,
+    memory: Option<GuestMemory>,
 }
 
 impl Backend {
-    /// Where an address of the monitor lies for the guest.
+    /// The guest's address of one of the monitor.
     fn translate(&self, address: u64) -> Result<u64> {
-        let inside = |r: &&Region| address >= r.monitor && address - r.monitor < r.size;
-        let region = self.regions.iter().find(inside);
-        region
-            .map(|r| address - r.monitor + r.guest)
-            .ok_or(Refused::InvalidParam)
+        let memory = self.memory.as_ref().ok_or(Refused::InvalidParam)?;
+        memory.guest_address(address).ok_or(Refused::InvalidParam)
     }
 }
 
@@ -190,10 +136,9 @@ impl VhostUserBackendReqHandlerMut for Backend {
         if features & !self.disk.features() != 0 {
             return Err(Refused::InvalidParam);
         }
-        self.acknowledged = features;
         self.outlet.send(Change::Features(features))?;
         // Without the protocol's own features queues are enabled from the start.
-        if features & feature::VHOST_PROTOCOL == 0 {
+        if features & PROTOCOL_FEATURES == 0 {
             self.outlet.send(Change::Enable(true))?;
         }
         Ok(())
@@ -205,41 +150,32 @@ impl VhostUserBackendReqHandlerMut for Backend {
         files: Vec<File>,
         _: Option<bool>,
     ) -> Result<Option<Vec<VhostUserMemoryRegionBase>>> {
-        let mut ranges = Vec::new();
-        let mut known = Vec::new();
+        let mut shared = Vec::with_capacity(regions.len());
         for (region, file) in regions.iter().zip(files) {
-            let end = region.mmap_offset.checked_add(region.memory_size);
             if !is_dependable(&file) {
                 return Err(Refused::InvalidParam);
             }
-            let length = file.metadata().map_err(Refused::ReqHandlerError)?.len();
-            if end.is_none_or(|end| end > length) {
-                return Err(Refused::InvalidParam);
-            }
-            let size = usize::try_from(region.memory_size).map_err(|_| Refused::InvalidParam)?;
-            let place = FileOffset::new(file, region.mmap_offset);
-            ranges.push((GuestAddress(region.guest_phys_addr), size, Some(place)));
-            known.push(Region {
-                monitor: region.user_addr,
+            shared.push(Region {
                 guest: region.guest_phys_addr,
+                user: region.user_addr,
                 size: region.memory_size,
+                offset: region.mmap_offset,
+                file,
             });
         }
-        let memory = GuestMemoryMmap::from_ranges_with_files(ranges)
-            .map_err(|e| Refused::ReqHandlerError(std::io::Error::other(e)))?;
-        self.regions = known;
+        let memory = GuestMemory::map(shared, Access::Mapped)
+            .map_err(|error| Refused::ReqHandlerError(std::io::Error::other(error)))?;
+        self.memory = Some(memory.clone());
         self.outlet.send(Change::Memory(memory))?;
         Ok(None)
     }
 
     fn set_vring_num(&mut self, index: u32, num: u32) -> Result<()> {
         check(index)?;
-        match u16::try_from(num) {
-            Ok(size) if size > 0 && size <= QUEUE_SIZE && size.is_power_of_two() => {
-                self.outlet.send(Change::Size(size))
-            }
-            _ => Err(Refused::InvalidParam),
+        if num > u32::from(QUEUE_SIZE) || !num.is_power_of_two() {
+            return Err(Refused::InvalidParam);
         }
+        self.outlet.send(Change::Size(num))
     }
 
     fn set_vring_addr(
@@ -252,12 +188,11 @@ impl VhostUserBackendReqHandlerMut for Backend {
         _: u64,
     ) -> Result<()> {
         check(index)?;
-        let change = Change::Addresses {
-            descriptors: self.translate(descriptor)?,
-            available: self.translate(available)?,
-            used: self.translate(used)?,
-        };
-        self.outlet.send(change)
+        self.outlet.send(Change::Addresses([
+            self.translate(descriptor)?,
+            self.translate(available)?,
+            self.translate(used)?,
+        ]))
     }
 
     fn set_vring_base(&mut self, index: u32, base: u32) -> Result<()> {
@@ -308,16 +243,8 @@ impl VhostUserBackendReqHandlerMut for Backend {
     }
 
     fn get_config(&mut self, offset: u32, size: u32, _: VhostUserConfigFlags) -> Result<Vec<u8>> {
-        let config = self.disk.config();
-        let (from, size) = (offset as usize, size as usize);
-        let end = from.checked_add(size).ok_or(Refused::InvalidParam)?;
-        // Newer monitors ask for more fields than there are here: zeroes.
-        if end > 4096 {
-            return Err(Refused::InvalidParam);
-        }
-        let mut all = config.to_vec();
-        all.resize(end.max(config.len()), 0);
-        Ok(all[from..end].to_vec())
+        let part = self.disk.config().part(offset, size);
+        part.ok_or(Refused::InvalidParam)
     }
 
     fn set_config(&mut self, _: u32, _: &[u8], _: VhostUserConfigFlags) -> Result<()> {

@@ -2,19 +2,17 @@
 //! its completions back into the queue with their data.
 
 use super::{Machine, MachineError};
-use crate::block::{
-    Ask, BlockRequest, CONFIG_BYTES, Disk, STATUS_ERROR, STATUS_OK, STATUS_UNSUPPORTED,
-};
-use crate::memory::{Memory, Region};
 use crate::post_crash::Change;
-use crate::queue::{Buffer, Queue, QueueError};
 use crate::recording::Event;
-use crate::vhost::{
-    F_PROTOCOL_FEATURES, HEADER_BYTES, Header, Malformed, PROTOCOL_FEATURES, Request, vring_call,
-};
+use crate::vhost::{HEADER_BYTES, Header, Malformed, OFFERED, Request, vring_call};
 use crate::wire::Wire;
 use nandscope_blockio::image::{Image, OutOfRange, SpillError};
 use nandscope_device::SimulatedDevice;
+use nandscope_blockio::memory_len;
+use nandscope_blockio::virtio::{
+    Access, BlockConfig, BlockRequest, GuestMemory, Kind, PROTOCOL_FEATURES, Region, RequestQueue,
+    Status as Answer, VirtioError,
+};
 use nandscope_device::{Command, CommandKind, Completion, Status};
 use nandscope_units::{Bytes, Lba, Nanos, SECTOR_BYTES};
 use nandscope_workload::OpKind;
@@ -22,7 +20,11 @@ use std::collections::BTreeMap;
 use std::os::unix::net::UnixStream;
 
 /// The serial number that the disk answers.
-const SERIAL: &[u8; 20] = b"nandscope\0\0\0\0\0\0\0\0\0\0\0";
+const SERIAL: &str = "nandscope";
+/// The most descriptors that a queue may have (virtio 1.2, 2.7).
+const LARGEST_QUEUE: u16 = 32_768;
+/// Longest data of one request: well over the 1280 KiB of Linux.
+const LONGEST_DATA: u64 = 64 << 20;
 
 /// A request that the device has.
 #[derive(Debug)]
@@ -39,16 +41,16 @@ struct InFlight {
 #[derive(Debug)]
 struct Finished {
     request: BlockRequest,
-    status: u8,
+    status: Answer,
     data: Vec<u8>,
 }
 
 /// The block device between the queue and the simulated device.
 pub struct Backend<'a> {
     contents: &'a mut Image,
-    describe: Disk,
-    memory: Memory,
-    queue: Queue,
+    describe: BlockConfig,
+    memory: Option<GuestMemory>,
+    queue: RequestQueue,
     in_flight: BTreeMap<u64, InFlight>,
     finished: Vec<Finished>,
     events: Vec<Event>,
@@ -62,15 +64,15 @@ pub struct Backend<'a> {
 impl<'a> Backend<'a> {
     pub fn new(
         contents: &'a mut Image,
-        describe: Disk,
+        describe: BlockConfig,
         keep_changes: bool,
         flushes_lie: bool,
     ) -> Self {
         Backend {
             contents,
             describe,
-            memory: Memory::default(),
-            queue: Queue::default(),
+            memory: None,
+            queue: RequestQueue::new::<LARGEST_QUEUE>(),
             in_flight: BTreeMap::new(),
             finished: Vec::new(),
             events: Vec::new(),
@@ -135,7 +137,7 @@ impl<'a> Backend<'a> {
                     }
                 }
                 OpKind::Read => {
-                    data = vec![0; done.length as usize];
+                    data = vec![0; memory_len(done.length)];
                     self.contents.read(done.offset, &mut data)?;
                 }
                 OpKind::Flush => {}
@@ -144,9 +146,9 @@ impl<'a> Backend<'a> {
         self.finished.push(Finished {
             request: done.request,
             status: match completion.status {
-                Status::Ok => STATUS_OK,
-                Status::Unsupported => STATUS_UNSUPPORTED,
-                _ => STATUS_ERROR,
+                Status::Ok => Answer::Done,
+                Status::Unsupported => Answer::Unsupported,
+                _ => Answer::Failed,
             },
             data,
         });
@@ -155,25 +157,16 @@ impl<'a> Backend<'a> {
 
     /// Puts everything finished into the used ring and says so.
     pub fn hand_over(&mut self) -> Result<(), MachineError> {
+        let memory = self.memory.as_ref().ok_or(NO_MEMORY)?;
+        check_rings(memory)?;
         for done in std::mem::take(&mut self.finished) {
-            let to = match &done.request.ask {
-                Ask::Read { to, .. } => to.as_slice(),
-                Ask::Identify(to) => std::slice::from_ref(to),
-                _ => &[],
-            };
-            if done.status == STATUS_OK {
-                scatter(&self.memory, to, &done.data)?;
+            if done.status == Answer::Done {
+                done.request.scatter(memory, &done.data)?;
             }
-            self.memory
-                .write(done.request.status, &[done.status])
-                .map_err(QueueError::from)?;
-            let written = if done.status == STATUS_OK {
-                done.request.written
-            } else {
-                1
-            };
-            self.queue
-                .give_back(&self.memory, done.request.head, written)?;
+            // Bounded by `LONGEST_DATA`.
+            let written = u32::try_from(done.data.len()).unwrap_or(u32::MAX);
+            done.request
+                .answer(memory, &mut self.queue, done.status, written)?;
         }
         match &mut self.socket {
             Some(wire) => Ok(wire.send(&vring_call(0))?),
@@ -184,45 +177,58 @@ impl<'a> Backend<'a> {
     }
 
     fn config(&self, offset: u32, size: u32) -> Result<Vec<u8>, Malformed> {
-        let wrong = || Malformed(format!("{size} bytes of configuration from {offset} on"));
-        if size > 256 {
-            return Err(wrong());
-        }
-        let whole = self.describe.config();
+        let part = self.describe.part(offset, size);
+        let part = part.ok_or(Malformed::Config { offset, size })?;
         let mut payload = Vec::new();
         for number in [offset, size, 0] {
             payload.extend(number.to_ne_bytes());
         }
-        let end = offset.checked_add(size).ok_or_else(wrong)?;
-        payload.extend((offset..end).map(|at| match at as usize {
-            at @ 0..CONFIG_BYTES => whole[at],
-            _ => 0,
-        }));
+        payload.extend(part);
         Ok(payload)
     }
+
+    /// Answers a request without the device, at the next notification.
+    fn answer(
+        &mut self,
+        request: BlockRequest,
+        status: Answer,
+        data: Vec<u8>,
+    ) -> Result<(), MachineError> {
+        self.finished.push(Finished {
+            request,
+            status,
+            data,
+        });
+        Ok(())
+    }
+
+    fn refuse(&mut self, request: BlockRequest, status: Answer) -> Result<(), MachineError> {
+        self.answer(request, status, Vec::new())
+    }
+
+    /// Takes the next request out of the queue.
+    fn take(&mut self) -> Result<Option<BlockRequest>, VirtioError> {
+        let Some(memory) = &self.memory else {
+            return Ok(None);
+        };
+        check_rings(memory)?;
+        let chain = self.queue.take(memory)?;
+        chain
+            .map(|chain| BlockRequest::read(memory, chain))
+            .transpose()
+    }
 }
 
-/// Spreads data over buffers.
-fn scatter(memory: &Memory, to: &[Buffer], data: &[u8]) -> Result<(), QueueError> {
-    let mut rest = data;
-    for buffer in to {
-        let (part, after) = rest.split_at(rest.len().min(buffer.length as usize));
-        memory.write(buffer.address, part)?;
-        rest = after;
-    }
-    Ok(())
-}
+const NO_MEMORY: VirtioError = VirtioError::Broken("its rings are not in shared memory");
 
-/// Collects the data of buffers.
-fn gather(memory: &Memory, from: &[Buffer], length: u64) -> Result<Vec<u8>, QueueError> {
-    let mut data = vec![0; length as usize];
-    let mut at = 0;
-    for buffer in from {
-        let end = at + buffer.length as usize;
-        memory.read(buffer.address, &mut data[at..end])?;
-        at = end;
+/// Touching a page of a file that has become shorter would end the process. The kernel has one processor
+/// and waits for an answer meanwhile.
+fn check_rings(memory: &GuestMemory) -> Result<(), VirtioError> {
+    if memory.is_whole() {
+        Ok(())
+    } else {
+        Err(NO_MEMORY)
     }
-    Ok(data)
 }
 
 impl<D: SimulatedDevice> Machine<'_, D> {
@@ -236,23 +242,20 @@ impl<D: SimulatedDevice> Machine<'_, D> {
             if queue & 0xff == 0 {
                 Ok(())
             } else {
-                Err(Malformed(format!("queue {queue}; there is one, number 0")))
+                Err(Malformed::Queue(queue))
             }
         };
         let mut answer: Option<Vec<u8>> = None;
         match request {
             Request::GetFeatures => {
-                let features = self.backend.describe.features() | F_PROTOCOL_FEATURES;
+                let features = self.backend.describe.features() | PROTOCOL_FEATURES;
                 answer = Some(features.to_ne_bytes().to_vec());
             }
             Request::GetProtocolFeatures => {
-                answer = Some(PROTOCOL_FEATURES.to_ne_bytes().to_vec());
+                answer = Some(OFFERED.to_ne_bytes().to_vec());
             }
-            Request::SetProtocolFeatures(features) if features != PROTOCOL_FEATURES => {
-                return Err(Malformed(format!(
-                    "it takes the protocol features {features:#x}; in-band notifications need {PROTOCOL_FEATURES:#x}"
-                ))
-                .into());
+            Request::SetProtocolFeatures(features) if features != OFFERED => {
+                return Err(Malformed::Features(features).into());
             }
             Request::SetFeatures(_)
             | Request::SetOwner
@@ -268,28 +271,27 @@ impl<D: SimulatedDevice> Machine<'_, D> {
             Request::SetQueueAddresses(queue, user) => {
                 only_queue(queue)?;
                 let memory = &self.backend.memory;
-                let [descriptors, available, used] = user.map(|at| memory.guest_address(at));
-                match (descriptors, available, used) {
-                    (Some(d), Some(a), Some(u)) => self.backend.queue.set_addresses(d, a, u),
-                    _ => {
-                        return Err(QueueError::Broken("its rings are not in shared memory").into());
-                    }
+                let memory = memory.as_ref().ok_or(NO_MEMORY)?;
+                match user.map(|at| memory.guest_address(at)) {
+                    [Some(d), Some(a), Some(u)] => self.backend.queue.set_addresses([d, a, u])?,
+                    _ => return Err(NO_MEMORY.into()),
                 }
             }
             Request::SetQueueBase(queue, base) => {
                 only_queue(queue)?;
-                self.backend.queue.set_base(base as u16);
+                let base = u16::try_from(base).map_err(|_| Malformed::Base(base))?;
+                self.backend.queue.set_base(base);
             }
             Request::GetQueueBase(queue) => {
                 only_queue(queue)?;
-                self.backend.queue.enable(false);
+                self.backend.queue.set_ready(false);
                 let mut state = queue.to_ne_bytes().to_vec();
                 state.extend(u32::from(self.backend.queue.base()).to_ne_bytes());
                 answer = Some(state);
             }
             Request::EnableQueue(queue, on) => {
                 only_queue(queue)?;
-                self.backend.queue.enable(on);
+                self.backend.queue.set_ready(on);
             }
             Request::GetConfig(offset, size) => answer = Some(self.backend.config(offset, size)?),
             Request::Kick(queue) => {
@@ -322,7 +324,8 @@ impl<D: SimulatedDevice> Machine<'_, D> {
                 file: self.disk_file()?,
             });
         }
-        self.backend.memory = Memory::new(regions);
+        // Its files may have no room for a page that Linux has not touched yet.
+        self.backend.memory = Some(GuestMemory::map(regions, Access::File)?);
         Ok(())
     }
 
@@ -331,12 +334,11 @@ impl<D: SimulatedDevice> Machine<'_, D> {
             super::Connection::Open(wire) => wire.file(),
             _ => None,
         };
-        file.ok_or_else(|| Malformed("a file descriptor is missing".to_string()).into())
+        file.ok_or_else(|| Malformed::NoFile.into())
     }
 
     fn on_kick(&mut self, header: &Header) -> Result<(), MachineError> {
-        while let Some(chain) = self.backend.queue.take(&self.backend.memory)? {
-            let request = BlockRequest::decode(&self.backend.memory, &chain)?;
+        while let Some(request) = self.backend.take()? {
             self.submit(request)?;
         }
         if self.shorten_leash()? && header.need_reply {
@@ -352,30 +354,42 @@ impl<D: SimulatedDevice> Machine<'_, D> {
     /// Gives a request to the simulated device, or answers it at once where it is not for it.
     fn submit(&mut self, request: BlockRequest) -> Result<(), MachineError> {
         let backend = &mut self.backend;
-        let (kind, offset, length, data) = match &request.ask {
-            Ask::Read { offset, length, .. } => (OpKind::Read, *offset, *length, Vec::new()),
-            Ask::Write {
-                offset,
-                length,
-                from,
-            } => {
-                let data = gather(&backend.memory, from, *length)?;
-                (OpKind::Write, *offset, *length, data)
+        let memory = backend.memory.as_ref().ok_or(NO_MEMORY)?;
+        if request.length() > LONGEST_DATA {
+            return Err(VirtioError::Broken("a request of more than 64 MiB").into());
+        }
+        // A sector beyond 2^55 lies beyond every device; it is refused as out of range below.
+        let bytes = |sectors: u64| sectors.saturating_mul(SECTOR_BYTES);
+        let (offset, length) = (bytes(request.sector), request.length());
+        let (kind, offset, length, data) = match request.kind {
+            Kind::Read if request.sent.is_empty() => (OpKind::Read, offset, length, Vec::new()),
+            Kind::Write if request.room.is_empty() => {
+                (OpKind::Write, offset, length, request.gather(memory)?)
             }
-            Ask::Flush if backend.flushes_lie => {
-                return backend.answer(request, STATUS_OK, Vec::new());
+            Kind::Flush if backend.flushes_lie => {
+                return backend.answer(request, Answer::Done, Vec::new());
             }
-            Ask::Flush => (OpKind::Flush, 0, 0, Vec::new()),
-            Ask::Discard { offset, length } => (OpKind::Trim, *offset, *length, Vec::new()),
-            Ask::Identify(_) => return backend.answer(request, STATUS_OK, SERIAL.to_vec()),
-            Ask::Other => return backend.answer(request, STATUS_UNSUPPORTED, Vec::new()),
+            Kind::Flush => (OpKind::Flush, 0, 0, Vec::new()),
+            Kind::Discard => match request.range(memory)? {
+                Some(range) => {
+                    let length = bytes(u64::from(range.sectors));
+                    (OpKind::Trim, bytes(range.first), length, Vec::new())
+                }
+                None => return backend.refuse(request, Answer::Unsupported),
+            },
+            Kind::Identify => {
+                return match request.serial(SERIAL) {
+                    Some(serial) => backend.answer(request, Answer::Done, serial.to_vec()),
+                    None => backend.refuse(request, Answer::Unsupported),
+                };
+            }
+            _ => return backend.refuse(request, Answer::Unsupported),
         };
         let whole = length % SECTOR_BYTES == 0 && (length > 0 || kind == OpKind::Flush);
-        if !whole || OutOfRange::check(offset, length, backend.contents.capacity()).is_err() {
-            return backend.answer(request, STATUS_ERROR, Vec::new());
-        }
-        let Ok(sectors) = u32::try_from(length / SECTOR_BYTES) else {
-            return backend.answer(request, STATUS_ERROR, Vec::new());
+        let inside = OutOfRange::check(offset, length, backend.contents.capacity()).is_ok();
+        let sectors = u32::try_from(length / SECTOR_BYTES);
+        let (true, true, Ok(sectors)) = (whole, inside, sectors) else {
+            return backend.refuse(request, Answer::Failed);
         };
         if kind == OpKind::Write
             && let Some(changes) = &mut backend.changes
@@ -431,26 +445,10 @@ impl<D: SimulatedDevice> Machine<'_, D> {
             return Ok(());
         };
         if !header.is_reply || !self.call_due || payload.iter().any(|b| *b != 0) {
-            return Err(Malformed("no good answer to a notification".to_string()).into());
+            return Err(Malformed::Answer.into());
         }
         wire.take(HEADER_BYTES + size);
         self.call_due = false;
-        Ok(())
-    }
-}
-
-impl Backend<'_> {
-    fn answer(
-        &mut self,
-        request: BlockRequest,
-        status: u8,
-        data: Vec<u8>,
-    ) -> Result<(), MachineError> {
-        self.finished.push(Finished {
-            request,
-            status,
-            data,
-        });
         Ok(())
     }
 }

@@ -55,12 +55,15 @@ fn against(
         keep_changes: false,
         flushes_lie: false,
     };
-    let describe = Disk {
+    let describe = BlockConfig {
         capacity: Bytes(SIZE),
-        discard: true,
-        discard_granularity: Bytes(4096),
+        read_only: false,
+        segments_max: 1024,
+        block_exponent: 0,
         minimum_io: Bytes::ZERO,
         optimal_io: Bytes::ZERO,
+        discard: None,
+        write_zeroes: None,
     };
     let mut device = FixedLatencyDevice::new(Bytes(SIZE), Nanos(100));
     let mut machine = Machine::new(

@@ -51,7 +51,7 @@ fn a_silent_kernel_ends_at_the_limit() {
 #[test]
 fn broken_messages_are_errors_that_say_so() {
     type Breaker = fn(&mut Fake);
-    let cases: [(&str, Breaker); 9] = [
+    let cases: [(&str, Breaker); 12] = [
         ("code 77", |k| {
             let mut bytes = [0; MESSAGE_BYTES];
             bytes[0..4].copy_from_slice(&77u32.to_ne_bytes());
@@ -84,6 +84,23 @@ fn broken_messages_are_errors_that_say_so() {
         ("file descriptor is missing", |k| k.send(21, &[], &[])),
         ("power of two", |k| k.send(8, &Fake::pair(0, 7), &[])),
         ("queue 3", |k| k.send(35, &Fake::pair(3, 0), &[])),
+        ("not in shared memory", |k| {
+            k.set_up();
+            k.memory.set_len(4096).unwrap();
+            k.kick_only();
+        }),
+        ("without a header", |k| {
+            k.set_up();
+            k.put(1, 0, 512, false);
+            k.describe(0, super::fake::HEADER, 15, 1, 1);
+            k.kick_only();
+        }),
+        ("without a place for its status", |k| {
+            k.set_up();
+            k.put(1, 0, 512, false);
+            k.describe(1, DATA, 512, 0, 0);
+            k.kick_only();
+        }),
         ("more requests than descriptors", |k| {
             k.set_up();
             k.memory

@@ -137,8 +137,8 @@ impl Fake {
             u64::from_ne_bytes(offered.try_into().unwrap()) & (1 << 30),
             0
         );
-        assert_eq!(self.ask(15, &[]), vhost::PROTOCOL_FEATURES.to_ne_bytes());
-        self.ask(16, &vhost::PROTOCOL_FEATURES.to_ne_bytes());
+        assert_eq!(self.ask(15, &[]), vhost::OFFERED.to_ne_bytes());
+        self.ask(16, &vhost::OFFERED.to_ne_bytes());
         let (ours, theirs) = UnixStream::pair().unwrap();
         self.send(21, &[], &[theirs.as_fd()]);
         Self::reply(&mut self.disk);

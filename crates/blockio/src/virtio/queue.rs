@@ -1,0 +1,171 @@
+//! The split ring (virtio 1.2, 2.7): takes chains of descriptors that the driver made available, and
+//! returns them as used.
+
+use super::{GuestMemory, VirtioError};
+use virtio_queue::{DescriptorChain, Error, Queue, QueueOwnedT as _, QueueT as _};
+use vm_memory::{GuestAddress, GuestMemoryMmap};
+
+/// A piece of memory of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Buffer {
+    /// First address.
+    pub address: u64,
+    /// Bytes.
+    pub length: u32,
+}
+
+/// A request as it stands in the ring.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chain {
+    /// Number of its first descriptor, by which it is returned.
+    pub head: u16,
+    /// Buffers that the device reads, in order.
+    pub readable: Vec<Buffer>,
+    /// Buffers that the device writes, in order.
+    pub writable: Vec<Buffer>,
+    /// What is wrong with its descriptors.
+    pub fault: Option<&'static str>,
+}
+
+impl Chain {
+    fn follow(chain: DescriptorChain<&GuestMemoryMmap<()>>) -> Self {
+        let head = chain.head_index();
+        let (mut readable, mut writable) = (Vec::new(), Vec::new());
+        let mut fault = None;
+        // Ends early where the chain does not: at a loop, beyond the table, outside of memory.
+        let mut goes_on = true;
+        for descriptor in chain {
+            goes_on = descriptor.has_next();
+            let buffer = Buffer {
+                address: descriptor.addr().0,
+                length: descriptor.len(),
+            };
+            if descriptor.is_write_only() {
+                writable.push(buffer);
+            } else {
+                readable.push(buffer);
+                if !writable.is_empty() {
+                    fault = Some("a buffer to be read comes after one to be written");
+                }
+            }
+        }
+        if goes_on {
+            fault = Some("a chain of descriptors without an end");
+        }
+        Chain {
+            head,
+            readable,
+            writable,
+            fault,
+        }
+    }
+}
+
+/// A queue as the driver has set it up so far.
+#[derive(Debug)]
+pub struct RequestQueue(Queue);
+
+impl RequestQueue {
+    /// A queue of up to `LARGEST` descriptors, a power of two.
+    pub fn new<const LARGEST: u16>() -> Self {
+        const { assert!(LARGEST.is_power_of_two()) };
+        // Powers of two are all that the library requires.
+        #[allow(clippy::unwrap_used, reason = "checked when it is compiled")]
+        let queue = Queue::new(LARGEST).unwrap();
+        RequestQueue(queue)
+    }
+
+    /// Sets the number of descriptors.
+    ///
+    /// # Errors
+    /// `Broken` if it is not a power of two or too large.
+    pub fn set_size(&mut self, size: u32) -> Result<(), VirtioError> {
+        let size = u16::try_from(size).unwrap_or(0);
+        let set = self.0.try_set_size(size);
+        set.map_err(|_| VirtioError::Broken("its size is not a power of two, or too large"))
+    }
+
+    /// Sets the addresses of the three rings: descriptors, available, used.
+    ///
+    /// # Errors
+    /// `Ring` if one is not aligned.
+    pub fn set_addresses(&mut self, [table, available, used]: [u64; 3]) -> Result<(), VirtioError> {
+        self.0.try_set_desc_table_address(GuestAddress(table))?;
+        self.0.try_set_avail_ring_address(GuestAddress(available))?;
+        Ok(self.0.try_set_used_ring_address(GuestAddress(used))?)
+    }
+
+    /// Sets the number of the next request, both to be taken and to be returned.
+    pub fn set_base(&mut self, base: u16) {
+        self.0.set_next_avail(base);
+        self.0.set_next_used(base);
+    }
+
+    /// Number of the next request to be taken.
+    pub fn base(&self) -> u16 {
+        self.0.next_avail()
+    }
+
+    /// Lets requests be taken or not.
+    pub fn set_ready(&mut self, ready: bool) {
+        self.0.set_ready(ready);
+    }
+
+    /// Whether requests may be taken.
+    pub fn is_ready(&self) -> bool {
+        self.0.ready()
+    }
+
+    /// Whether the driver says up to which request it wants no notification.
+    pub fn set_event_index(&mut self, accepted: bool) {
+        self.0.set_event_idx(accepted);
+    }
+
+    /// Takes the next request, if there is one and the queue is ready.
+    ///
+    /// # Errors
+    /// `Broken` or `Ring` if the rings cannot be right.
+    pub fn take(&mut self, memory: &GuestMemory) -> Result<Option<Chain>, VirtioError> {
+        if !self.0.ready() {
+            return Ok(None);
+        }
+        let map = memory.mapped();
+        if !self.0.is_valid(map) {
+            return Err(VirtioError::Broken("its rings are not in shared memory"));
+        }
+        let mut waiting = self.0.iter(map).map_err(|error| match error {
+            Error::InvalidAvailRingIndex => VirtioError::Broken("more requests than descriptors"),
+            other => other.into(),
+        })?;
+        Ok(waiting.next().map(Chain::follow))
+    }
+
+    /// Returns a request to the driver; `written` bytes of its buffers were written.
+    ///
+    /// # Errors
+    /// `Ring` if the number is none of a descriptor, or the used ring is not in shared memory.
+    pub fn give_back(
+        &mut self,
+        memory: &GuestMemory,
+        head: u16,
+        written: u32,
+    ) -> Result<(), VirtioError> {
+        Ok(self.0.add_used(memory.mapped(), head, written)?)
+    }
+
+    /// Asks the driver for a notification of the next request; true if there is one already.
+    ///
+    /// # Errors
+    /// `Ring` if the rings are not in shared memory.
+    pub fn enable_notification(&mut self, memory: &GuestMemory) -> Result<bool, VirtioError> {
+        Ok(self.0.enable_notification(memory.mapped())?)
+    }
+
+    /// Whether the driver wants a notification of what was given back.
+    ///
+    /// # Errors
+    /// `Ring` if the rings are not in shared memory.
+    pub fn needs_notification(&mut self, memory: &GuestMemory) -> Result<bool, VirtioError> {
+        Ok(self.0.needs_notification(memory.mapped())?)
+    }
+}
