@@ -613,9 +613,9 @@ pub fn steps(data: &[u8]) {
 /// file system on the disk that it wrote, and what its script prints.
 pub fn linux(data: &[u8]) {
     use nandscope_blockio::image::Image;
-    use nandscope_uml::calendar::{MESSAGE_BYTES, Message};
     use nandscope_uml::filesystem::FileSystem;
     use nandscope_uml::layout::Layout;
+    use nandscope_uml::time_travel::{MESSAGE_BYTES, Message};
     use nandscope_uml::vhost::{HEADER_BYTES, Header, LONGEST_PAYLOAD, Request};
     use nandscope_uml::{calls, guest};
 

@@ -324,7 +324,7 @@ fn table(subject: &Subject, measured: &[&Measured], console: &Console) -> String
         "WORKLOAD", "FS", "TIME", "WRITES", "MB", "FLUSH", "WA", "CARD", "AUs", "STALL",
     ]);
     for cell in measured.iter().filter_map(|m| m.cell.as_ref().ok()) {
-        let c = &cell.conduct;
+        let c = &cell.pattern;
         table.add_row([
             cell.workload.clone(),
             cell.fs.name().to_string(),

@@ -18,10 +18,11 @@ use keeping::{Keeper, recover, state_file, store_failure};
 use nandscope_blockio::fault::FaultCommand;
 use nandscope_blockio::store::Store;
 use nandscope_device::Device;
+use nandscope_export::calibration;
 use nandscope_export::clock::Speed;
 use nandscope_export::nbd::Export;
 use nandscope_export::nbd::socket::Address;
-use nandscope_export::overhead::{self, Overhead};
+use nandscope_export::overhead::Overhead;
 use nandscope_export::server::Server;
 use nandscope_export::service::Service;
 use nandscope_units::Nanos;
@@ -246,9 +247,10 @@ fn overhead(arguments: &Arguments) -> Result<Overhead, Failure> {
     }
     #[cfg(target_os = "linux")]
     if let Some(folder) = &arguments.fuse {
-        return overhead::of_mount(folder).map_err(Failure::file);
+        return calibration::of_mount(folder).map_err(Failure::file);
     }
-    overhead::of_socket().map_err(|e| Failure::file(format!("cannot try out a local socket: {e}")))
+    calibration::of_socket()
+        .map_err(|e| Failure::file(format!("cannot try out a local socket: {e}")))
 }
 
 fn export_of(arguments: &Arguments, simulated: &Simulated, device: &Device) -> Export {
@@ -271,7 +273,7 @@ fn finish(
     overhead: Overhead,
     console: &Console,
 ) -> Result<Exit, Failure> {
-    let lateness = server.lateness();
+    let pacing = server.pacing();
     let service = server.into_service();
     let left = service.outstanding();
     let (device, store, recording) = service.into_parts();
@@ -309,7 +311,7 @@ fn finish(
     }
     let mut text = format!(
         "{} completions; late by p50 {}, p99 {}, at most {}",
-        lateness.completions, lateness.p50, lateness.p99, lateness.max
+        pacing.completions, pacing.p50, pacing.p99, pacing.max
     );
     let _ = writeln!(
         text,
@@ -317,10 +319,10 @@ fn finish(
         overhead.small, overhead.large_read, overhead.large_write
     );
     console.print(&text)?;
-    if !lateness.kept_up() {
+    if !pacing.kept_up() {
         console.note(&format!(
             "warning: {:.0} % of the completions were late by more than a tenth of their latency: this machine does not keep up with the device; use a smaller --speed or less load beside it, or `nandscope run`, which runs in virtual time",
-            lateness.spoilt * 100.0
+            pacing.spoilt * 100.0
         ));
     }
     Ok(Exit::Done)

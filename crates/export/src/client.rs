@@ -13,7 +13,7 @@ pub trait Client: Debug {
     /// fit into `room` bytes.
     fn wait_for<'a>(&'a self, room: usize, waiting: &mut Vec<PollFd<'a>>);
 
-    /// What came of the descriptors of [`Client::wait_for`], in the same order. `scratch` is room
+    /// Handles the events of the descriptors of [`Client::wait_for`], in the same order. `scratch` is room
     /// for what is read at once.
     fn take_events(&mut self, ready: &[PollFlags], room: usize, scratch: &mut [u8], store: &Store);
 
@@ -24,7 +24,7 @@ pub trait Client: Debug {
     /// The next request that is whole, with the client's number of it, if its data fit into `room`.
     fn next_request(&mut self, room: usize) -> Option<(u64, Request)>;
 
-    /// Puts the answer to a request behind what waits to be sent.
+    /// Queues the answer to a request.
     fn reply(&mut self, done: &Done, store: &Store);
 
     /// Sends what goes without waiting.

@@ -2,6 +2,7 @@
 
 use nandscope_units::Nanos;
 use std::str::FromStr;
+use thiserror::Error;
 
 /// How fast virtual time passes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -15,20 +16,25 @@ pub enum Speed {
 /// Slower and faster than this says nothing about a device any more.
 const SPEEDS: std::ops::RangeInclusive<f64> = 0.001..=1e6;
 
-impl FromStr for Speed {
-    type Err = String;
+/// A text that is not a speed.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("`{text}` is not a speed; write `max`, or a number from {} to {}", SPEEDS.start(), SPEEDS.end())]
+pub struct InvalidSpeed {
+    text: String,
+}
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl FromStr for Speed {
+    type Err = InvalidSpeed;
+
+    fn from_str(text: &str) -> Result<Self, InvalidSpeed> {
         if text == "max" {
             return Ok(Speed::Max);
         }
         match text.parse::<f64>() {
             Ok(times) if SPEEDS.contains(&times) => Ok(Speed::Times(times)),
-            _ => Err(format!(
-                "`{text}` is no speed: write `max`, or a number from {} to {}",
-                SPEEDS.start(),
-                SPEEDS.end()
-            )),
+            _ => Err(InvalidSpeed {
+                text: text.to_string(),
+            }),
         }
     }
 }
@@ -89,8 +95,8 @@ mod tests {
         assert_eq!("max".parse(), Ok(Speed::Max));
         assert_eq!("10".parse(), Ok(Speed::Times(10.0)));
         for text in ["", "0", "-1", "nan", "inf", "1e9", "fast"] {
-            let error = text.parse::<Speed>().unwrap_err();
-            assert!(error.contains("is no speed"), "{error}");
+            let error = text.parse::<Speed>().unwrap_err().to_string();
+            assert!(error.contains("is not a speed"), "{error}");
         }
     }
 

@@ -88,7 +88,7 @@ impl Controls {
         }
     }
 
-    /// What came of the descriptors, in the same order.
+    /// Handles the events of the descriptors, in the same order.
     pub fn take_events(&mut self, ready: &[PollFlags], scratch: &mut [u8]) {
         let Some((door, ready)) = ready.split_first() else {
             return;

@@ -7,17 +7,17 @@
 //! This crate reads no argument and prints nothing; where something ended badly or late it says so
 //! in what it returns.
 
+pub mod calibration;
 pub mod client;
 mod clients;
 pub mod clock;
 pub mod control;
-pub mod faults;
 #[cfg(target_os = "linux")]
 pub mod fuse;
 pub mod journal;
-pub mod lateness;
 pub mod nbd;
 pub mod overhead;
+pub mod pacing;
 pub mod record;
 pub mod request;
 pub mod server;

@@ -1,5 +1,6 @@
 //! What a client asks of a served device, and what comes of it, in whatever protocol it asked.
 
+use nandscope_blockio::store::StoreError;
 use nandscope_units::Nanos;
 
 /// Who asked: a connection, and the client's own number of the request.
@@ -14,7 +15,7 @@ pub struct Origin {
 /// What is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Read and hand over.
+    /// Read and return the data.
     Read,
     /// Read, and keep the data to yourself (a hint to a cache).
     Fetch,
@@ -106,6 +107,15 @@ pub enum Refusal {
     Failed(String),
 }
 
+impl From<&StoreError> for Refusal {
+    fn from(error: &StoreError) -> Self {
+        match error {
+            StoreError::OutOfRange(_) => Refusal::OutOfRange,
+            StoreError::Unfit { .. } | StoreError::Io(_) => Refusal::Failed(error.to_string()),
+        }
+    }
+}
+
 /// A finished request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Done {
@@ -119,7 +129,7 @@ pub struct Done {
     pub length: u32,
     /// What came of it. The data of a read is in the store.
     pub outcome: Result<(), Refusal>,
-    /// When it has to be handed over, on the wall.
+    /// When it is due, on the wall.
     pub due: Nanos,
     /// How long the model took for it, on the wall.
     pub latency: Nanos,

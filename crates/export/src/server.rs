@@ -7,10 +7,10 @@
 use crate::client::Client;
 use crate::clients::Clients;
 use crate::control::Controls;
-use crate::lateness::{Lateness, LatenessReport};
 use crate::nbd::Export;
 use crate::nbd::connection::Connection;
 use crate::nbd::socket::{Listener, Stream};
+use crate::pacing::{PacingError, PacingReport};
 use crate::request::{Done, Origin, Refusal};
 use crate::service::Service;
 #[cfg(target_os = "linux")]
@@ -48,7 +48,7 @@ pub struct Server<M> {
     #[cfg(target_os = "linux")]
     machines: Option<Machines>,
     controls: Controls,
-    lateness: Lateness,
+    pacing: PacingError,
     scratch: Vec<u8>,
     done: Vec<Done>,
     /// Requests have come that were not given to the device yet.
@@ -67,7 +67,7 @@ impl<M: SimulatedDevice> Server<M> {
             #[cfg(target_os = "linux")]
             machines: None,
             controls: Controls::default(),
-            lateness: Lateness::default(),
+            pacing: PacingError::default(),
             scratch: vec![0; SCRATCH],
             done: Vec::new(),
             hurry: false,
@@ -115,7 +115,7 @@ impl<M: SimulatedDevice> Server<M> {
     /// Where the system does not let it wait for sockets or write its journal.
     pub fn serve(&mut self, stop: &dyn Fn() -> bool) -> io::Result<()> {
         // Without it the system wakes sleepers 50 µs late, on purpose. Where it is not to be had,
-        // the lateness shows it.
+        // the pacing error shows it.
         #[cfg(target_os = "linux")]
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         while !stop() && !self.is_deserted() {
@@ -126,7 +126,7 @@ impl<M: SimulatedDevice> Server<M> {
             self.service.run(now, &mut self.done);
             if !self.done.is_empty() {
                 self.commit()?;
-                self.hand_over();
+                self.answer();
                 // Who had too much under way may have room for more now, which has come already.
                 self.take_requests();
             }
@@ -138,7 +138,7 @@ impl<M: SimulatedDevice> Server<M> {
         let began = Instant::now();
         while !self.service.drain(STEPS_AT_END, &mut self.done) && began.elapsed() < END {}
         self.commit()?;
-        self.hand_over();
+        self.answer();
         self.clients.clear();
         Ok(())
     }
@@ -151,9 +151,9 @@ impl<M: SimulatedDevice> Server<M> {
         self.clients.is_empty() && self.listeners.is_empty() && !machines_may_come
     }
 
-    /// How late completions were handed out.
-    pub fn lateness(&self) -> LatenessReport {
-        self.lateness.report()
+    /// Statistics of the pacing error.
+    pub fn pacing(&self) -> PacingReport {
+        self.pacing.report()
     }
 
     /// The service.
@@ -180,7 +180,7 @@ impl<M: SimulatedDevice> Server<M> {
         Timespec {
             tv_sec: 0,
             // Below a second, so that it fits.
-            tv_nsec: sleep.0 as _,
+            tv_nsec: sleep.0.try_into().unwrap_or(0),
         }
     }
 
@@ -224,7 +224,7 @@ impl<M: SimulatedDevice> Server<M> {
         Ok(())
     }
 
-    /// Lets in who waits at the doors.
+    /// Accepts clients that wait to connect.
     fn accept(&mut self) {
         for listener in 0..self.listeners.len() {
             for _ in 0..ACCEPTED_IN_TURN {
@@ -275,7 +275,7 @@ impl<M: SimulatedDevice> Server<M> {
         Ok(())
     }
 
-    /// Hands what the clients asked to the service, so much that a turn stays short.
+    /// Gives the clients' requests to the service, so many that a turn stays short.
     fn take_requests(&mut self) {
         let now = self.wall();
         let (mut room, mut left) = (self.clients.room(), COMMANDS_IN_TURN);
@@ -298,7 +298,7 @@ impl<M: SimulatedDevice> Server<M> {
         self.clients.forget_gone(now);
     }
 
-    /// Where the device has become read-only, those who come from now on are told so. The others
+    /// Reports a device that has become read-only to clients that connect from now on. The others
     /// learn it from the errors of their writes.
     fn note_end_of_life(&mut self) {
         let refused = |done: &Done| done.outcome == Err(Refusal::ReadOnly);
@@ -312,8 +312,8 @@ impl<M: SimulatedDevice> Server<M> {
         }
     }
 
-    /// Hands what is done to those who asked for it, and notes how late that is.
-    fn hand_over(&mut self) {
+    /// Answers finished requests, and notes the pacing error.
+    fn answer(&mut self) {
         self.note_end_of_life();
         for done in &self.done {
             if let Some(client) = self.clients.get_mut(done.origin.connection) {
@@ -326,8 +326,7 @@ impl<M: SimulatedDevice> Server<M> {
         let now = self.wall();
         for done in self.done.drain(..) {
             if done.latency > Nanos::ZERO {
-                self.lateness
-                    .note(now.saturating_sub(done.due), done.latency);
+                self.pacing.note(now.saturating_sub(done.due), done.latency);
             }
         }
     }

@@ -7,9 +7,9 @@ use nandscope_device::FixedLatencyDevice;
 use nandscope_device::profile::library;
 use nandscope_device::profile::schema::Acknowledge;
 use nandscope_export::clock::Speed;
-use nandscope_export::faults::Effect;
 use nandscope_export::request::{Action, Done, Origin, Refusal, Request};
 use nandscope_export::service::Service;
+use nandscope_export::service::faults::Effect;
 use nandscope_units::{Bytes, Nanos};
 use std::collections::BTreeMap;
 

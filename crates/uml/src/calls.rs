@@ -70,17 +70,23 @@ pub fn read(bytes: &[u8]) -> Vec<Call> {
     bytes
         .chunks_exact(RECORD)
         .map(|record| {
-            let number = |at: usize| {
+            let bytes = |at: usize| {
                 let mut value = [0; 8];
                 value.copy_from_slice(&record[at..at + 8]);
-                u64::from_ne_bytes(value)
+                value
+            };
+            let number = |at: usize| u64::from_ne_bytes(bytes(at));
+            let half = |at: usize| {
+                let mut value = [0; 4];
+                value.copy_from_slice(&record[at..at + 4]);
+                u32::from_ne_bytes(value)
             };
             Call {
                 start: Nanos(number(0)),
                 end: Nanos(number(8)),
-                result: number(16) as i64,
-                number: number(24) as u32,
-                process: (number(24) >> 32) as u32,
+                result: i64::from_ne_bytes(bytes(16)),
+                number: half(24),
+                process: half(28),
             }
         })
         .collect()

@@ -1,7 +1,7 @@
 //! One cell of the table, measured: a file system and a workload on a fresh device, with what follows
 //! from the run.
 
-use crate::conduct::{Conduct, Window};
+use crate::access_pattern::{AccessPattern, Window};
 use crate::filesystem::FileSystem;
 use crate::guest;
 use crate::job::{self, Settings};
@@ -28,12 +28,12 @@ pub struct Cell {
     pub workload: String,
     /// How it was run.
     pub settings: Settings,
-    /// From the first operation of the work to the end of the `sync` behind it.
+    /// From the first operation of the work to the end of the `sync` after it.
     pub time: Nanos,
     /// Of this: the `sync`.
     pub sync: Nanos,
     /// What follows from the trace.
-    pub conduct: Conduct,
+    pub pattern: AccessPattern,
     /// Card: bytes programmed and moved, from mkfs to the end of the run.
     pub counters: Counters,
     /// The whole trace, from mkfs to the check.
@@ -86,7 +86,7 @@ pub fn measure(
     let counters = difference(device.counters(), before);
     let marks = guest::marks(&run.console);
     let missing = || SessionError {
-        reason: crate::session::Reason::Script("it made no marks `work` and `idle`".to_string()),
+        reason: crate::reason::Reason::Script("it made no marks `work` and `idle`".to_string()),
         log: run.console.clone(),
         kept: None,
     };
@@ -97,7 +97,7 @@ pub fn measure(
     if let Some(fault) = contents.fault() {
         return Err(SessionError::of(MachineError::from(fault)));
     }
-    let mut conduct = Conduct::of(
+    let mut pattern = AccessPattern::of(
         window,
         &run.events,
         &run.calls,
@@ -107,7 +107,7 @@ pub fn measure(
     );
     // Of other workloads a call of fsync says nothing of a file.
     if workload.name != "create" {
-        conduct.per_file = None;
+        pattern.per_file = None;
     }
     let writes = run.events.iter().filter(|e| e.kind == OpKind::Write);
     Ok(Cell {
@@ -116,7 +116,7 @@ pub fn measure(
         settings: settings.clone(),
         time: window.length(),
         sync: sync.length(),
-        conduct,
+        pattern,
         counters,
         kinds: writes.map(|e| layout.kind(e.offset)).collect(),
         values: guest::values(&run.console),
@@ -183,7 +183,7 @@ impl Cell {
         )
     }
 
-    /// What stands behind names of it where it is one of a sweep: `-` and the variant, unless that is the default.
+    /// Suffix of its names in a sweep: `-` and the variant, unless that is the default.
     pub fn variant_suffix(&self) -> String {
         let variant = self.settings.variant.as_ref();
         variant.map_or(String::new(), Variant::suffix)
@@ -199,7 +199,7 @@ impl Cell {
 
     /// Why it took as long as it did, in a line.
     pub fn reason(&self, card: Card) -> String {
-        let c = &self.conduct;
+        let c = &self.pattern;
         let mean = c.writes.mean().unwrap_or(Bytes::ZERO);
         let (open, reopened) = c.reopened.first().copied().unwrap_or((card.open, 0));
         let mut text = format!(

@@ -1,7 +1,7 @@
 //! The result document of measured cells, and the table for people who only look.
 
+use crate::access_pattern::SIZE_CLASSES;
 use crate::cell::{Card, Cell};
-use crate::conduct::SIZE_CLASSES;
 use crate::layout::Kind;
 use nandscope_measure::distribution::Distribution;
 use nandscope_result::{
@@ -17,7 +17,7 @@ const MOST_POINTS: usize = 4000;
 
 /// The step of the document that a cell is. Cells with another seed than `first_seed` say so in their name.
 pub fn step(cell: &Cell, card: Card, first_seed: u64) -> StepResult {
-    let c = &cell.conduct;
+    let c = &cell.pattern;
     let mut id = cell.id();
     if cell.settings.seed != first_seed {
         id.push_str(&format!("-seed{}", cell.settings.seed));
@@ -62,7 +62,7 @@ fn settings_in_words(cell: &Cell) -> String {
 }
 
 fn calls(cell: &Cell) -> JobResult {
-    let c = &cell.conduct;
+    let c = &cell.pattern;
     let seconds = cell.time.as_secs_f64().max(1e-9);
     JobResult {
         name: "calls of programs".to_string(),
@@ -80,7 +80,7 @@ fn calls(cell: &Cell) -> JobResult {
 }
 
 fn device(cell: &Cell) -> JobResult {
-    let c = &cell.conduct;
+    let c = &cell.pattern;
     let seconds = cell.time.as_secs_f64().max(1e-9);
     let of = |wanted: OpKind| {
         let mut latency = Distribution::new();
@@ -133,7 +133,7 @@ fn direction(
 }
 
 fn series(cell: &Cell) -> Vec<Series> {
-    let c = &cell.conduct;
+    let c = &cell.pattern;
     let mut all = vec![Series {
         name: "allocation units in use".to_string(),
         unit: "AUs over 64 writes".to_string(),
@@ -188,7 +188,7 @@ fn counters(cell: &Cell) -> BTreeMap<String, f64> {
 }
 
 fn figures(cell: &Cell, id: &str) -> Vec<Figure> {
-    let c = &cell.conduct;
+    let c = &cell.pattern;
     let mut all = Vec::new();
     let mut add = |name: &str, title: &str, value: f64, unit: &str| {
         all.push(Figure {
@@ -298,7 +298,7 @@ fn sizes(cell: &Cell) -> DataTable {
         columns: vec![column("Share", "%")],
         rows: SIZE_CLASSES
             .iter()
-            .zip(cell.conduct.sizes)
+            .zip(cell.pattern.sizes)
             .map(|((_, name), share)| DataRow {
                 label: (*name).to_string(),
                 cells: vec![Some(share * 100.0)],
@@ -313,7 +313,7 @@ fn kinds(cell: &Cell) -> DataTable {
         corner: "Kind".to_string(),
         columns: vec![column("Writes", ""), column("Bytes", "MB")],
         rows: cell
-            .conduct
+            .pattern
             .kinds
             .iter()
             .map(|(kind, amount)| DataRow {
@@ -328,7 +328,7 @@ fn kinds(cell: &Cell) -> DataTable {
 }
 
 fn open_units(cell: &Cell) -> DataTable {
-    let mut rows = cell.conduct.reopened.clone();
+    let mut rows = cell.pattern.reopened.clone();
     rows.sort_unstable();
     DataTable {
         title: "Allocation units opened anew, had the card so many open ones".to_string(),

@@ -2,7 +2,7 @@
 //! job, and the marks by which a job tells what begins when.
 
 use crate::process::START_OF_DAY_S;
-use crate::session::Reason;
+use crate::reason::Reason;
 use nandscope_units::Nanos;
 
 /// What every script begins with; the functions are for jobs, a user's own too.

@@ -37,7 +37,7 @@ pub struct CpuCost {
 /// How a cell is run.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Options for mkfs, behind our own.
+    /// Options for mkfs, after our own.
     pub mkfs_options: String,
     /// Options of the user for mount, beside ours.
     pub mount_options: String,
@@ -75,7 +75,7 @@ pub struct Settings {
     pub cleaner_s: Option<u32>,
     /// The processor's time.
     pub cpu: CpuCost,
-    /// Every random choice in the kernel follows from it.
+    /// Seed of every random choice in the kernel.
     pub seed: u64,
     /// Memory of the machine, MiB.
     pub memory_mib: u32,
@@ -83,7 +83,7 @@ pub struct Settings {
     pub wall: Duration,
     /// Virtual time of a power cut, if there is one.
     pub cut: Option<Nanos>,
-    /// The card says that it flushed, and did not.
+    /// Flushes are acknowledged but not performed.
     pub flushes_lie: bool,
     /// What pages hold that the cut tears.
     pub torn: Torn,
@@ -117,6 +117,21 @@ impl Default for Settings {
             flushes_lie: false,
             torn: Torn::default(),
             variant: None,
+        }
+    }
+}
+
+impl Settings {
+    /// The settings of a cell of a variant. Options of the user come after those of the variant, and so
+    /// take precedence.
+    #[must_use]
+    pub fn with_variant(&self, variant: &Variant) -> Settings {
+        let mkfs_options = format!("{} {}", variant.mkfs, self.mkfs_options);
+        Settings {
+            mkfs_options: mkfs_options.trim().to_string(),
+            partition_start: variant.partition.or(self.partition_start),
+            variant: Some(variant.clone()),
+            ..self.clone()
         }
     }
 }
@@ -209,7 +224,7 @@ fn partition(settings: &Settings) -> String {
     }
 }
 
-/// Runs a cell on a device whose clock stands at `device_now`.
+/// Runs a cell on a device at `device_now`.
 ///
 /// # Errors
 /// Where the run does not come to its end.

@@ -1,7 +1,7 @@
 //! A measured cell as bytes, so that what was measured before an interruption need not be measured again.
 
+use crate::access_pattern::AccessPattern;
 use crate::cell::Cell;
-use crate::conduct::Conduct;
 use crate::filesystem::FileSystem;
 use crate::job::Settings;
 use crate::layout::Kind;
@@ -16,7 +16,7 @@ use std::time::Duration;
 struct Kept {
     time: Nanos,
     sync: Nanos,
-    conduct: Conduct,
+    pattern: AccessPattern,
     counters: Counters,
     events: Vec<Event>,
     kinds: Vec<Kind>,
@@ -30,12 +30,12 @@ impl Cell {
     /// What was measured, as bytes.
     ///
     /// # Errors
-    /// In words, if it cannot be put into bytes.
-    pub fn to_bytes(&self) -> Result<Vec<u8>, String> {
+    /// `postcard::Error` if there is no memory for them.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, postcard::Error> {
         let kept = Kept {
             time: self.time,
             sync: self.sync,
-            conduct: self.conduct.clone(),
+            pattern: self.pattern.clone(),
             counters: self.counters,
             events: self.events.clone(),
             kinds: self.kinds.clone(),
@@ -44,27 +44,27 @@ impl Cell {
             took: self.took,
             messages: self.messages,
         };
-        postcard::to_stdvec(&kept).map_err(|e| e.to_string())
+        postcard::to_stdvec(&kept)
     }
 
     /// The cell of `fs` and `workload`, run with `settings`, of which [`Cell::to_bytes`] gave `bytes`.
     ///
     /// # Errors
-    /// In words, if the bytes are something else.
+    /// `postcard::Error` if the bytes are something else.
     pub fn from_bytes(
         bytes: &[u8],
         fs: FileSystem,
         workload: &str,
         settings: Settings,
-    ) -> Result<Cell, String> {
-        let kept: Kept = postcard::from_bytes(bytes).map_err(|e| e.to_string())?;
+    ) -> Result<Cell, postcard::Error> {
+        let kept: Kept = postcard::from_bytes(bytes)?;
         Ok(Cell {
             fs,
             workload: workload.to_string(),
             settings,
             time: kept.time,
             sync: kept.sync,
-            conduct: kept.conduct,
+            pattern: kept.pattern,
             counters: kept.counters,
             events: kept.events,
             kinds: kept.kinds,
@@ -79,8 +79,8 @@ impl Cell {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::access_pattern::Window;
     use crate::cell::Card;
-    use crate::conduct::Window;
     use crate::document::step;
     use crate::layout::Layout;
     use nandscope_units::Bytes;
@@ -103,15 +103,15 @@ mod tests {
             to: Nanos::from_secs(1),
         };
         let layout = Layout::default();
-        let mut conduct = Conduct::of(window, &events, &[], &layout, Bytes::mib(4), 2);
-        conduct.longest = Some(("fsync", Nanos::from_millis(7)));
+        let mut pattern = AccessPattern::of(window, &events, &[], &layout, Bytes::mib(4), 2);
+        pattern.longest = Some(("fsync", Nanos::from_millis(7)));
         Cell {
             fs: FileSystem::Ext4,
             workload: "log".to_string(),
             settings: Settings::default(),
             time: window.length(),
             sync: Nanos::from_millis(3),
-            conduct,
+            pattern,
             counters: Counters::default(),
             kinds: vec![Kind::Journal; events.len()],
             values: vec![("lines".to_string(), 0.1)],
@@ -133,7 +133,7 @@ mod tests {
             open: 2,
         };
         assert_eq!(step(&back, card, 1), step(&cell, card, 1));
-        assert_eq!(back.conduct.longest, cell.conduct.longest);
+        assert_eq!(back.pattern.longest, cell.pattern.longest);
         assert_eq!((back.took, back.fingerprint), (cell.took, cell.fingerprint));
         // The histogram's own bounds may be rounded to its buckets; all that is made of it is in the step.
         let plain = |c: &Cell| {

@@ -8,11 +8,10 @@
 //! This crate starts processes and writes files in folders of its own; it prints nothing. What
 //! a device does is the business of the device crate.
 
+pub mod access_pattern;
 pub mod build;
-pub mod calendar;
 pub mod calls;
 pub mod cell;
-pub mod conduct;
 pub mod confine;
 pub mod document;
 pub mod filesystem;
@@ -27,10 +26,12 @@ pub mod observer;
 pub mod post_crash;
 pub mod powercut;
 pub mod process;
+pub mod reason;
 pub mod recording;
 pub mod scratch;
 pub mod session;
 pub mod sweep;
+pub mod time_travel;
 pub mod variants;
 pub mod vhost;
 mod wire;

@@ -1,5 +1,5 @@
 //! The kernel and the simulated device in one virtual time: an event loop over the two sockets of
-//! the kernel (calendar, block device) and the three calls of the device.
+//! the kernel (time travel, block device) and the three calls of the device.
 //!
 //! Only one side runs at a time. While the kernel runs, it may run freely until the next thing
 //! that happens in the device (FREE_UNTIL); when it sleeps, the device's next completion or the
@@ -11,10 +11,10 @@ mod schedule;
 #[cfg(test)]
 mod tests;
 
-use crate::calendar::{MESSAGE_BYTES, Message, Op, UnknownOp};
 use crate::observer::{Observer, Progress};
 use crate::post_crash::Change;
 use crate::recording::Event;
+use crate::time_travel::{MESSAGE_BYTES, Message, Op, UnknownOp};
 use crate::vhost::{HEADER_BYTES, Header, Malformed, Request};
 use crate::wire::Wire;
 use disk::Backend;
@@ -35,11 +35,11 @@ const TELL: Duration = Duration::from_millis(200);
 /// Why a run in virtual time ended before the kernel switched itself off.
 #[derive(Debug, Error)]
 pub enum MachineError {
-    /// A calendar message that cannot be.
+    /// A time-travel message that does not exist.
     #[error(transparent)]
-    Calendar(#[from] UnknownOp),
-    /// A calendar message at a moment at which it cannot come.
-    #[error("the kernel broke the calendar's protocol: {0}")]
+    TimeTravel(#[from] UnknownOp),
+    /// A time-travel message at a moment at which it cannot come.
+    #[error("the kernel broke the time-travel protocol: {0}")]
     OutOfTurn(&'static str),
     /// A vhost-user message that cannot be.
     #[error(transparent)]
@@ -131,9 +131,9 @@ pub struct Machine<'a, D> {
     /// The device's time less the kernel's: a device may have lived before this kernel.
     device_ahead: Nanos,
     completions: Vec<Completion>,
-    calendar: Connection,
+    time_travel: Connection,
     disk: Connection,
-    /// The kernel sleeps until it is told to run.
+    /// The kernel sleeps until the next `Run`.
     waiting: bool,
     request: Option<Nanos>,
     /// Until when the kernel believes that it may run by itself.
@@ -163,7 +163,7 @@ impl<'a, D: SimulatedDevice> Machine<'a, D> {
         contents: &'a mut Image,
         describe: BlockConfig,
         limits: Limits,
-        calendar: UnixListener,
+        time_travel: UnixListener,
         disk: UnixListener,
     ) -> Self {
         Machine {
@@ -173,7 +173,7 @@ impl<'a, D: SimulatedDevice> Machine<'a, D> {
             now: Nanos::ZERO,
             device_ahead: device_now,
             completions: Vec::new(),
-            calendar: Connection::Expected(calendar),
+            time_travel: Connection::Expected(time_travel),
             disk: Connection::Expected(disk),
             waiting: false,
             request: None,
@@ -268,7 +268,7 @@ impl<'a, D: SimulatedDevice> Machine<'a, D> {
         let readable = {
             let backend = self.backend.socket.as_ref();
             let sources = [
-                self.calendar.poll_fd(),
+                self.time_travel.poll_fd(),
                 self.disk.poll_fd(),
                 backend.map(|s| PollFd::new(s, PollFlags::IN)),
             ];
@@ -292,8 +292,8 @@ impl<'a, D: SimulatedDevice> Machine<'a, D> {
             readable
         };
         // The kernel waits for each answer, so that at most one socket has something that
-        // matters; the calendar comes first where both have.
-        if readable[0] && !self.hear_calendar()? {
+        // matters; time travel comes first where both have.
+        if readable[0] && !self.receive_time_travel()? {
             return Ok(Heard::Closed);
         }
         if readable[1] && !self.hear_disk()? {
@@ -305,29 +305,29 @@ impl<'a, D: SimulatedDevice> Machine<'a, D> {
         Ok(Heard::Something)
     }
 
-    fn hear_calendar(&mut self) -> Result<bool, MachineError> {
-        if !self.calendar.receive()? {
+    fn receive_time_travel(&mut self) -> Result<bool, MachineError> {
+        if !self.time_travel.receive()? {
             return Ok(false);
         }
-        while let Connection::Open(wire) = &mut self.calendar {
+        while let Connection::Open(wire) = &mut self.time_travel {
             let Some((bytes, _)) = wire.waiting().split_first_chunk::<MESSAGE_BYTES>() else {
                 break;
             };
             let message = Message::decode(bytes)?;
             wire.take(MESSAGE_BYTES);
             self.messages += 1;
-            self.on_calendar(message)?;
+            self.on_time_travel(message)?;
         }
         Ok(true)
     }
 
-    fn on_calendar(&mut self, message: Message) -> Result<(), MachineError> {
+    fn on_time_travel(&mut self, message: Message) -> Result<(), MachineError> {
         let mut answer = Nanos::ZERO;
         match message.op {
             Op::Ack => return self.on_ack(),
             Op::Run | Op::FreeUntil => {
                 return Err(MachineError::OutOfTurn(
-                    "it sent what only a calendar sends",
+                    "it sent a message that only the simulation sends",
                 ));
             }
             Op::Start => {}
@@ -377,9 +377,11 @@ impl<'a, D: SimulatedDevice> Machine<'a, D> {
 
     /// Sends one message of ours, or an acknowledgement.
     fn say(&mut self, message: Message) -> Result<(), MachineError> {
-        match &mut self.calendar {
+        match &mut self.time_travel {
             Connection::Open(wire) => Ok(wire.send(&message.encode())?),
-            _ => Err(MachineError::OutOfTurn("its calendar is not connected")),
+            _ => Err(MachineError::OutOfTurn(
+                "its time-travel socket is not connected",
+            )),
         }
     }
 

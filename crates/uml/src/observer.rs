@@ -1,4 +1,4 @@
-//! Who looks on while a kernel runs: asked whether to stop, told how far it has come.
+//! Observes a run: decides whether to stop, and receives the progress.
 
 use nandscope_units::{Bytes, Nanos};
 

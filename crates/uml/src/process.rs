@@ -19,8 +19,8 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
-/// Name of the calendar's socket in the folder of a run.
-pub const CALENDAR_SOCKET: &str = "time";
+/// Name of the time-travel socket in the folder of a run.
+pub const TIME_TRAVEL_SOCKET: &str = "time";
 /// Name of the block device's socket.
 pub const DISK_SOCKET: &str = "disk";
 /// Name of the file with what the kernel and the programs inside say.
@@ -85,7 +85,7 @@ impl Start<'_> {
             "ro".to_string(),
             "norandmaps".to_string(),
             format!("virtio_uml.device={DISK_SOCKET}:2"),
-            format!("time-travel=ext:{CALENDAR_SOCKET}"),
+            format!("time-travel=ext:{TIME_TRAVEL_SOCKET}"),
             format!("time-travel-start={}", START_OF_DAY_S * 1_000_000_000),
             "con=null".to_string(),
             "con0=fd:0,fd:1".to_string(),

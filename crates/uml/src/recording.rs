@@ -1,5 +1,5 @@
 //! What the block device was asked in a run, and when: the block trace, from which everything
-//! about a file system's conduct is derived.
+//! about a file system's access pattern is derived.
 
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::OpKind;
@@ -41,7 +41,8 @@ pub fn trace(events: &[Event], capacity: Bytes) -> Trace {
             records.push(Record {
                 time: event.submitted,
                 offset: Bytes(event.offset + at),
-                length: length as u32,
+                // At most `PIECE`.
+                length: u32::try_from(length).unwrap_or(u32::MAX),
                 kind: event.kind,
             });
         };

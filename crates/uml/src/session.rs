@@ -5,13 +5,13 @@ use crate::calls::{self, Call};
 use crate::machine::{Ended, Limits, Machine, MachineError};
 use crate::observer::Observer;
 use crate::post_crash::Change;
-use crate::process::{self, Process, Start, StartError};
+use crate::process::{self, Process, Start};
+use crate::reason::Reason;
 use crate::recording::Event;
 use crate::scratch::Scratch;
 use nandscope_blockio::image::Image;
-use nandscope_device::SimulatedDevice;
 use nandscope_blockio::virtio::BlockConfig;
-use nandscope_measure::sim::VirtualDevice;
+use nandscope_device::SimulatedDevice;
 use nandscope_units::Nanos;
 use std::fs::DirBuilder;
 use std::io;
@@ -47,26 +47,6 @@ impl SessionError {
     }
 }
 
-/// Why a run did not come to its end.
-#[derive(Debug, Error)]
-pub enum Reason {
-    /// The folder or the sockets.
-    #[error("the folder of the run: {0}")]
-    Folder(#[from] io::Error),
-    /// The kernel's process.
-    #[error(transparent)]
-    Start(#[from] StartError),
-    /// Virtual time.
-    #[error(transparent)]
-    Machine(#[from] MachineError),
-    /// The kernel ended before its script did.
-    #[error("the kernel ended before its script came to its end ({0})")]
-    Died(String),
-    /// The script says that something failed.
-    #[error("the script inside the kernel failed: {0}")]
-    Script(String),
-}
-
 fn said(log: &str) -> String {
     if log.is_empty() {
         String::new()
@@ -86,7 +66,7 @@ pub struct Session<'a> {
     pub disk: BlockConfig,
     /// Memory of the machine in MiB.
     pub memory_mib: u32,
-    /// Everything that the kernel draws at random follows from it.
+    /// Seed of the random number generator of the kernel.
     pub seed: u64,
     /// What a system call costs the processor, nanoseconds.
     pub call_ns: u64,
@@ -102,7 +82,7 @@ pub struct Session<'a> {
     pub cut: Option<Nanos>,
     /// Whether what the kernel changes on the device is kept.
     pub keep_changes: bool,
-    /// Flushes are answered at once and never reach the device.
+    /// Flushes are acknowledged but not performed.
     pub flushes_lie: bool,
 }
 
@@ -223,7 +203,7 @@ impl Session<'_> {
         let script = folder.join(process::SCRIPT);
         std::fs::write(&script, self.script)?;
         std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755))?;
-        let calendar = UnixListener::bind(folder.join(process::CALENDAR_SOCKET))?;
+        let time_travel = UnixListener::bind(folder.join(process::TIME_TRAVEL_SOCKET))?;
         let disk = UnixListener::bind(folder.join(process::DISK_SOCKET))?;
         let limits = Limits {
             silence: self.silence,
@@ -235,7 +215,13 @@ impl Session<'_> {
             flushes_lie: self.flushes_lie,
         };
         let mut machine = Machine::new(
-            device, device_now, contents, self.disk, limits, calendar, disk,
+            device,
+            device_now,
+            contents,
+            self.disk,
+            limits,
+            time_travel,
+            disk,
         );
         let mut kernel = Start {
             kernel: self.kernel,

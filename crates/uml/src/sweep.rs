@@ -30,8 +30,8 @@ pub struct Row<'a> {
     pub ratio: Option<f64>,
     /// Bytes in flash per byte to the card, mean over the seeds.
     pub card: f64,
-    /// How often an allocation unit was opened anew, mean over the seeds.
-    pub anew: f64,
+    /// How often an allocation unit was reopened, mean over the seeds.
+    pub reopened: f64,
     /// Why it failed.
     pub failure: Option<&'a str>,
 }
@@ -72,7 +72,7 @@ fn row<'a>(
         seconds: failure.is_none().then(|| mean(&|c| c.time.as_secs_f64())),
         ratio: None,
         card: mean(&|c| c.counters.write_amplification()),
-        anew: mean(&|c| c.conduct.opened_anew() as f64),
+        reopened: mean(&|c| c.pattern.reopened_units() as f64),
         failure,
     }
 }
@@ -181,7 +181,7 @@ pub fn table(rows: &[Row]) -> DataTable {
                 let done = |value: f64| row.seconds.map(|_| value);
                 DataRow {
                     label: row.variant.label(),
-                    cells: vec![row.seconds, row.ratio, done(row.card), done(row.anew)],
+                    cells: vec![row.seconds, row.ratio, done(row.card), done(row.reopened)],
                 }
             })
             .collect(),
@@ -236,7 +236,7 @@ mod tests {
             seconds: ratio.map(|r| r * 10.0),
             ratio: *ratio,
             card: 4.0,
-            anew: 1.0,
+            reopened: 1.0,
             failure: ratio.is_none().then_some("too small device"),
         };
         ratios.iter().map(row).collect()

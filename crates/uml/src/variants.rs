@@ -3,7 +3,6 @@
 //! are worth is what cells say.
 
 use crate::filesystem::FileSystem;
-use crate::job::Settings;
 use nandscope_units::Bytes;
 
 /// A way to make a file system.
@@ -19,7 +18,7 @@ pub struct Variant {
     pub purpose: String,
 }
 
-/// Name of the variant that the others are held against.
+/// Name of the variant that the others are compared with.
 pub const DEFAULT: &str = "default";
 /// Name of the partition that lies on the card as well as the whole card does.
 pub const AT_ONE_AU: &str = "at one AU";
@@ -47,7 +46,7 @@ impl Variant {
         }
     }
 
-    /// Whether it is the one that the others are held against.
+    /// Whether it is the one that the others are compared with.
     pub fn is_default(&self) -> bool {
         self.name == DEFAULT
     }
@@ -64,7 +63,7 @@ impl Variant {
         words.join("-")
     }
 
-    /// What stands behind the name of a cell of it: `-` and the slug, and nothing for the default.
+    /// Suffix of the name of a cell of it: `-` and the slug; empty for the default.
     pub fn suffix(&self) -> String {
         match self.is_default() {
             true => String::new(),
@@ -87,17 +86,6 @@ impl Variant {
             Some(start) => format!("partition at sector {}", start.sectors()),
             None if self.mkfs.is_empty() => "-".to_string(),
             None => self.mkfs.clone(),
-        }
-    }
-
-    /// The settings of a cell of it: options that the user gave stand behind its own, and so count.
-    pub fn applied(&self, settings: &Settings) -> Settings {
-        let mkfs_options = format!("{} {}", self.mkfs, settings.mkfs_options);
-        Settings {
-            mkfs_options: mkfs_options.trim().to_string(),
-            partition_start: self.partition.or(settings.partition_start),
-            variant: Some(self.clone()),
-            ..settings.clone()
         }
     }
 }
@@ -329,6 +317,7 @@ fn partitions(unit: Bytes) -> Vec<Variant> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::job::Settings;
     use std::collections::BTreeSet;
 
     fn options(fs: FileSystem, unit: Bytes) -> Vec<(String, String)> {
@@ -423,7 +412,7 @@ mod tests {
         let all = variants(FileSystem::F2fs, Bytes::mib(8), Bytes::kib(64));
         let applied = |name: &str| {
             let variant = all.iter().find(|v| v.name == name).unwrap();
-            variant.applied(&user)
+            user.with_variant(variant)
         };
         assert_eq!(applied(DEFAULT).mkfs_options, "-L card");
         let sections = applied("sections of an AU");

@@ -8,7 +8,7 @@ use nandscope_device::Device;
 use nandscope_device::profile::library;
 use nandscope_uml::build;
 use nandscope_uml::filesystem::FileSystem;
-use nandscope_uml::powercut::{Series, Word};
+use nandscope_uml::powercut::{FlushSemantics, Series};
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -33,11 +33,11 @@ fn device() -> Device {
 fn cuts(fs: FileSystem) {
     let Some(kernel) = kernel() else { return };
     let points = std::env::var("NANDSCOPE_CUTS").map_or(3, |n| n.parse().unwrap());
-    for word in Word::ALL {
+    for flush in FlushSemantics::ALL {
         let series = Series {
             kernel: &kernel,
             fs,
-            word,
+            flush,
             points,
             lines: 40,
         };
@@ -47,7 +47,7 @@ fn cuts(fs: FileSystem) {
             println!(
                 "{} {} {}: lines {}/{} files {}/{} repair {:?} mounted {} check {:?}",
                 fs.name(),
-                word.name(),
+                flush.name(),
                 o.at,
                 o.kept.lines,
                 o.promised.lines,
@@ -61,7 +61,7 @@ fn cuts(fs: FileSystem) {
                 println!("{}", o.said);
             }
         }
-        if word == Word::Honest {
+        if flush == FlushSemantics::Honest {
             assert!(
                 outcomes.iter().all(|o| o.is_kept()),
                 "{}: promises broken",

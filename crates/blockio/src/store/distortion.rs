@@ -83,7 +83,7 @@ impl Distortion {
         self.cache.clear();
     }
 
-    /// Keeps those sectors of what is written that only a cache stands for.
+    /// Caches written sectors that lie beyond what the card holds.
     pub fn remember(&mut self, offset: u64, data: &[u8]) {
         let Some(Fake {
             holds,

@@ -2,7 +2,7 @@
 //! it while no server runs. Writes go straight to the system: what was written survives the end of
 //! the server, however it ends, and a crash of the whole machine only from [`FileStore::sync`] on.
 
-use super::StoreError;
+use super::error::StoreError;
 use crate::memory_len;
 use rustix::fs::FlockOperation;
 use std::fs::{File, OpenOptions};

@@ -4,35 +4,17 @@
 //! It knows nothing of time, requests or flash. [`crate::undo`] has what a power cut takes back.
 
 mod distortion;
+mod error;
 mod file;
 
 use crate::image::{Image, OutOfRange};
 use crate::memory_len;
 use distortion::Distortion;
 pub use distortion::{Beyond, Fake};
+pub use error::StoreError;
 use file::FileStore;
 use nandscope_units::Bytes;
 use std::path::Path;
-use thiserror::Error;
-
-/// Why contents could not be read or written.
-#[derive(Debug, Error)]
-pub enum StoreError {
-    /// The range reaches beyond the end.
-    #[error(transparent)]
-    OutOfRange(#[from] OutOfRange),
-    /// The file cannot be opened or does not fit the device.
-    #[error("{file}: {what}")]
-    Unfit {
-        /// Path of the file.
-        file: String,
-        /// What is wrong, and what to do.
-        what: String,
-    },
-    /// The system refused to read or write the file.
-    #[error("the file of the contents: {0}")]
-    Io(#[from] std::io::Error),
-}
 
 /// The contents of a device.
 #[derive(Debug)]

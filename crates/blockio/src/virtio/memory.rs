@@ -1,6 +1,6 @@
 //! Memory that a guest shares with the device.
 
-use super::VirtioError;
+use super::error::VirtioError;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use vm_memory::{

@@ -1,7 +1,8 @@
 //! The split ring (virtio 1.2, 2.7): takes chains of descriptors that the driver made available, and
 //! returns them as used.
 
-use super::{GuestMemory, VirtioError};
+use super::error::VirtioError;
+use super::memory::GuestMemory;
 use virtio_queue::{DescriptorChain, Error, Queue, QueueOwnedT as _, QueueT as _};
 use vm_memory::{GuestAddress, GuestMemoryMmap};
 
@@ -14,7 +15,7 @@ pub struct Buffer {
     pub length: u32,
 }
 
-/// A request as it stands in the ring.
+/// A request in the ring: a chain of descriptors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chain {
     /// Number of its first descriptor, by which it is returned.

@@ -1,6 +1,8 @@
 //! Requests of virtio-blk (virtio 1.2, 5.2.6).
 
-use super::{Buffer, Chain, GuestMemory, RequestQueue, VirtioError};
+use super::error::VirtioError;
+use super::memory::GuestMemory;
+use super::queue::{Buffer, Chain, RequestQueue};
 use crate::memory_len;
 use nandscope_units::SECTOR_BYTES;
 

@@ -7,7 +7,7 @@ use crate::interrupt::Interrupt;
 use crate::run::progress::Line;
 use nandscope_suite::at_once;
 use nandscope_uml::filesystem::FileSystem;
-use nandscope_uml::powercut::{Outcome, Series, Word};
+use nandscope_uml::powercut::{FlushSemantics, Outcome, Series};
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::Path;
@@ -19,7 +19,7 @@ const LINES: u32 = 40;
 #[derive(Debug)]
 pub struct Row {
     fs: FileSystem,
-    word: Word,
+    flush: FlushSemantics,
     outcomes: Result<Vec<Outcome>, String>,
 }
 
@@ -33,9 +33,9 @@ pub fn run(
     interrupt: &Interrupt,
     console: &Console,
 ) -> Vec<Row> {
-    let plans: Vec<(FileSystem, Word)> = systems
+    let plans: Vec<(FileSystem, FlushSemantics)> = systems
         .iter()
-        .flat_map(|fs| Word::ALL.map(|word| (*fs, word)))
+        .flat_map(|fs| FlushSemantics::ALL.map(|flush| (*fs, flush)))
         .collect();
     let mut line = Line::new("fs --cuts");
     let stop = || interrupt.asked();
@@ -44,22 +44,26 @@ pub fn run(
         at_once::threads(jobs),
         &stop,
         |number| {
-            let (fs, word) = plans[number];
+            let (fs, flush) = plans[number];
             let series = Series {
                 kernel,
                 fs,
-                word,
+                flush,
                 points,
                 lines: LINES,
             };
             let outcomes = subject
                 .device(1)
                 .and_then(|device| series.run(&device, &stop).map_err(|e| e.to_string()));
-            Row { fs, word, outcomes }
+            Row {
+                fs,
+                flush,
+                outcomes,
+            }
         },
         |done| {
-            let (fs, word) = (done.outcome.fs.name(), done.outcome.word.name());
-            let text = format!("{} of {}: {fs}, {word} card", done.count, plans.len());
+            let (fs, flush) = (done.outcome.fs.name(), done.outcome.flush.name());
+            let text = format!("{} of {}: {fs}, {flush} card", done.count, plans.len());
             line.tell(Some(done.share(plans.len())), text, console);
         },
     );
@@ -101,7 +105,7 @@ impl Row {
         };
         [
             self.fs.title().to_string(),
-            self.word.name().to_string(),
+            self.flush.name().to_string(),
             outcomes.len().to_string(),
             self.verdicts(outcomes),
             count(&|o| !o.mounted).to_string(),
@@ -131,12 +135,13 @@ impl Row {
     /// What must not be: a promise broken, or a file system that cannot be mended, on a card that keeps its
     /// word; and a series that did not come to its end on any.
     pub fn complaint(&self) -> Option<String> {
-        let name = format!("{} on the {} card", self.fs.name(), self.word.name());
+        let name = format!("{} on the {} card", self.fs.name(), self.flush.name());
         let outcomes = match &self.outcomes {
             Err(error) => return Some(format!("{name}: {error}")),
             Ok(outcomes) => outcomes,
         };
-        let bad = |o: &&Outcome| self.word == Word::Honest && !(o.is_kept() && o.is_clean());
+        let bad =
+            |o: &&Outcome| self.flush == FlushSemantics::Honest && !(o.is_kept() && o.is_clean());
         let worst = outcomes.iter().find(bad)?;
         Some(format!(
             "{name}, cut at {}: {} of {} lines and {} of {} files are there, mounted {}, repair {:?}, check {:?}\n{}",
@@ -184,7 +189,7 @@ pub fn records(rows: &[Row]) -> Result<String, serde_json::Error> {
         for outcome in row.outcomes.iter().flatten() {
             records.push(Record {
                 file_system: row.fs.name(),
-                card: row.word.name(),
+                card: row.flush.name(),
                 at_ns: outcome.at.0,
                 lines_promised: outcome.promised.lines,
                 lines_kept: outcome.kept.lines,

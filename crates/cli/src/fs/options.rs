@@ -242,7 +242,7 @@ impl Chosen {
         let (page, unit) = topology(subject);
         let settings = self.settings_for(fs, subject.discard);
         let all = variants(fs, unit, page);
-        all.iter().map(|v| v.applied(&settings)).collect()
+        all.iter().map(|v| settings.with_variant(v)).collect()
     }
 
     /// Whether the variants of the file systems are run too.

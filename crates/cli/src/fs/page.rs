@@ -275,8 +275,8 @@ fn open_units(page: &mut String, subjects: &[Subject], measured: &[Measured]) {
             subject.title(),
             subject.card.open,
             plan.fs.title(),
-            cell.conduct.units_needed,
-            cell.conduct.opened_anew(),
+            cell.pattern.units_needed,
+            cell.pattern.reopened_units(),
             cell.counters.write_amplification(),
             seconds(cell)
         );
@@ -293,7 +293,7 @@ fn latency(page: &mut String, subjects: &[Subject], measured: &[Measured]) {
         subjects.last().map_or("", |s| s.title())
     );
     for (plan, cell) in ok(measured, STALLS) {
-        let c = &cell.conduct;
+        let c = &cell.pattern;
         let _ = writeln!(
             page,
             "| {} | {} | {:.2} | {:.0} µs | {} | {} | {:.0} KiB |",
@@ -316,18 +316,18 @@ fn latency(page: &mut String, subjects: &[Subject], measured: &[Measured]) {
 
 /// What a write to the card has on average, KiB.
 fn mean_write_kib(cell: &Cell) -> f64 {
-    let mean = cell.conduct.writes.mean();
+    let mean = cell.pattern.writes.mean();
     mean.map_or(0.0, |bytes| bytes.0 as f64 / 1024.0)
 }
 
 /// What the file system wrote to the card, MB.
 fn megabytes(cell: &Cell) -> f64 {
-    cell.conduct.writes.bytes as f64 / 1e6
+    cell.pattern.writes.bytes as f64 / 1e6
 }
 
 /// How long the longest call of a program was.
 fn longest(cell: &Cell) -> Nanos {
-    cell.conduct.longest.map_or(Nanos::ZERO, |(_, time)| time)
+    cell.pattern.longest.map_or(Nanos::ZERO, |(_, time)| time)
 }
 
 /// How long a cell took, over another.
@@ -370,10 +370,10 @@ fn pairs(
             megabytes(after),
             before.counters.write_amplification(),
             after.counters.write_amplification(),
-            before.conduct.units_needed,
-            after.conduct.units_needed,
-            before.conduct.opened_anew(),
-            after.conduct.opened_anew(),
+            before.pattern.units_needed,
+            after.pattern.units_needed,
+            before.pattern.reopened_units(),
+            after.pattern.reopened_units(),
             longest(before),
             longest(after)
         );

@@ -117,7 +117,7 @@ pub fn tables(subject: &Subject, measured: &[&Measured], console: &Console) -> S
                 },
                 row.ratio.map_or("-".to_string(), |r| format!("{r:.2}")),
                 done(format!("{:.2}", row.card)),
-                done(format!("{:.0}", row.anew)),
+                done(format!("{:.0}", row.reopened)),
             ]);
         }
         let _ = writeln!(
@@ -214,7 +214,7 @@ fn card(page: &mut String, subject: &Subject, groups: &[&Group]) {
                     },
                     ratio.map_or("-".to_string(), |r| format!("{r:.2}")),
                     row.card,
-                    row.anew
+                    row.reopened
                 ),
             };
         }

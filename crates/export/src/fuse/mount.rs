@@ -1,6 +1,6 @@
 //! Mounting and unmounting, which needs root (or the capability to mount).
 
-use super::File;
+use super::file::{File, LARGEST_TRANSFER};
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -15,10 +15,25 @@ use thiserror::Error;
 
 /// A card that could not be mounted.
 #[derive(Debug, Error)]
-#[error("cannot mount at {folder}: {what}")]
+#[error("cannot mount at {folder}: {reason}")]
 pub struct MountError {
     folder: String,
-    what: String,
+    reason: Reason,
+}
+
+/// Why a card could not be mounted.
+#[derive(Debug, Error)]
+enum Reason {
+    #[error("{0}; name a folder that exists")]
+    NoFolder(io::Error),
+    #[error("this is not a folder")]
+    NotAFolder,
+    #[error("/dev/fuse: {0}; this kernel or container has no FUSE")]
+    NoFuse(Errno),
+    #[error("only root may mount; --nbd needs no rights")]
+    NoRights,
+    #[error(transparent)]
+    Io(#[from] io::Error),
 }
 
 /// A mount, undone when it goes: by a thread that began with it, since the server may confine itself
@@ -34,32 +49,29 @@ pub struct Mount {
 
 impl Mount {
     pub fn new(folder: &Path, file: &File) -> Result<Self, MountError> {
-        mount(folder, file).map_err(|what| MountError {
+        mount(folder, file).map_err(|reason| MountError {
             folder: folder.display().to_string(),
-            what,
+            reason,
         })
     }
 }
 
-fn mount(folder: &Path, file: &File) -> Result<Mount, String> {
-    let folder = folder
-        .canonicalize()
-        .map_err(|e| format!("{e}; name a folder that exists"))?;
+fn mount(folder: &Path, file: &File) -> Result<Mount, Reason> {
+    let folder = folder.canonicalize().map_err(Reason::NoFolder)?;
     if !folder.is_dir() {
-        return Err("this is no folder".to_string());
+        return Err(Reason::NotAFolder);
     }
     let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let device = rustix::fs::open("/dev/fuse", flags, Mode::empty())
-        .map_err(|e| format!("/dev/fuse: {e}; this kernel or container has no FUSE"))?;
+    let device = rustix::fs::open("/dev/fuse", flags, Mode::empty()).map_err(Reason::NoFuse)?;
     let options = format!(
         "fd={},rootmode=40000,user_id={},group_id={},max_read={}",
         device.as_raw_fd(),
         file.owner.0,
         file.owner.1,
-        super::LARGEST_TRANSFER
+        LARGEST_TRANSFER
     );
     // Digits and letters only.
-    let options = CString::new(options).map_err(|e| e.to_string())?;
+    let options = CString::new(options).map_err(io::Error::from)?;
     let restricted = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOATIME;
     rustix::mount::mount(
         "nandscope",
@@ -68,11 +80,11 @@ fn mount(folder: &Path, file: &File) -> Result<Mount, String> {
         restricted,
         options.as_c_str(),
     )
-    .map_err(|e| match e {
-        Errno::PERM => "only root may mount; --nbd needs no rights".to_string(),
-        other => other.to_string(),
+    .map_err(|error| match error {
+        Errno::PERM => Reason::NoRights,
+        other => Reason::Io(other.into()),
     })?;
-    unmount_later(folder, device).map_err(|e| e.to_string())
+    Ok(unmount_later(folder, device)?)
 }
 
 fn unmount_later(folder: PathBuf, device: OwnedFd) -> io::Result<Mount> {

@@ -1,8 +1,8 @@
 //! The file system without its descriptor: messages of the kernel in, requests and answers out.
 //! A folder with one file, the card.
 
+use super::file::{File, LARGEST_TRANSFER};
 use super::wire::{self, Body, Head, Words, opcode};
-use super::{File, LARGEST_TRANSFER};
 use crate::request::{Action, Request};
 use nandscope_units::SECTOR_BYTES;
 use rustix::io::Errno;
@@ -76,9 +76,9 @@ fn about_files(file: &File, head: Head, body: &[u8]) -> Result<Vec<u8>, Errno> {
         opcode::STATFS => Ok(Body::default()
             .u64(file.size.0 / SECTOR_BYTES)
             .zeroes(32)
-            .u32(SECTOR_BYTES as u32)
+            .u32(BLOCK)
             .u32(255)
-            .u32(SECTOR_BYTES as u32)
+            .u32(BLOCK)
             .zeroes(28)
             .0),
         // Programs close what they opened without a thought for the medium; that is for fsync.
@@ -91,6 +91,12 @@ fn about_files(file: &File, head: Head, body: &[u8]) -> Result<Vec<u8>, Errno> {
         _ => Err(Errno::NOSYS),
     }
 }
+
+/// Block of the file system in answers to `statfs`.
+const BLOCK: u32 = 512;
+/// Pages of the largest transfer.
+const PAGES: u16 = 256;
+const _: () = assert!(PAGES as u32 * 4096 == LARGEST_TRANSFER);
 
 fn init(body: &[u8]) -> Result<Vec<u8>, Errno> {
     let mut words = Words(body);
@@ -111,7 +117,7 @@ fn init(body: &[u8]) -> Result<Vec<u8>, Errno> {
         .u16(MOST_REQUESTS * 3 / 4)
         .u32(LARGEST_TRANSFER)
         .u32(1)
-        .u16((LARGEST_TRANSFER / 4096) as u16)
+        .u16(PAGES)
         .zeroes(34)
         .0)
 }
@@ -165,7 +171,8 @@ fn folder(file: &File, body: &[u8]) -> Result<Vec<u8>, Errno> {
         if names.0.len() + 24 + padded > room as usize {
             break;
         }
-        names = names.u64(node).u64(number).u32(name.len() as u32).u32(kind);
+        let length = u32::try_from(name.len()).map_err(|_| Errno::NAMETOOLONG)?;
+        names = names.u64(node).u64(number).u32(length).u32(kind);
         names.0.extend(name.as_bytes());
         names = names.zeroes(padded - name.len());
     }

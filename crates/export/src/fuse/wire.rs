@@ -109,11 +109,12 @@ pub fn split(message: &[u8]) -> Option<(Head, &[u8])> {
     ))
 }
 
-/// The head of an answer with so many bytes behind it; `error` is zero or an `errno`.
+/// The head of an answer that is followed by `bytes` bytes; `error` is zero or an `errno`.
 pub fn answer(unique: u64, error: i32, bytes: usize) -> [u8; OUT_HEADER] {
     let mut head = [0; OUT_HEADER];
     // Answers are at most a megabyte.
-    head[..4].copy_from_slice(&((OUT_HEADER + bytes) as u32).to_ne_bytes());
+    let length = u32::try_from(OUT_HEADER + bytes).unwrap_or(u32::MAX);
+    head[..4].copy_from_slice(&length.to_ne_bytes());
     head[4..8].copy_from_slice(&(-error).to_ne_bytes());
     head[8..].copy_from_slice(&unique.to_ne_bytes());
     head

@@ -1,13 +1,13 @@
 //! The form of a journal's head and entries: little-endian, fixed lengths, a CRC-32 at the end of each.
 //! That of an entry covers its place as well, so that none can be missing, doubled or of another journal.
 
-use super::JournalError;
+use super::error::JournalError;
 use nandscope_device::{Command, CommandKind};
 use nandscope_units::{Lba, Nanos};
 
 /// What journals of all versions begin with.
 const NAME: &[u8; 7] = b"NSSERVE";
-/// The version, in the place behind it.
+/// The version, in the byte after it.
 const VERSION: u8 = b'2';
 /// Magic, time, checksum.
 pub const HEAD: usize = 20;
@@ -105,7 +105,7 @@ struct Fields {
     flags: u8,
 }
 
-/// Where an entry stands.
+/// The place of an entry.
 #[derive(Clone, Copy, Debug)]
 pub struct Spot {
     /// The device's time at the beginning of its journal.
@@ -126,6 +126,12 @@ const fn flags(settled: bool, continued: bool) -> u8 {
     settled as u8 * SETTLED + continued as u8 * CONTINUED
 }
 
+/// A tag in the form of the file: tags are places in a table of some thousand.
+fn tag(tag: u64) -> u32 {
+    debug_assert!(u32::try_from(tag).is_ok());
+    u32::try_from(tag).unwrap_or(u32::MAX)
+}
+
 impl Entry {
     /// Its bytes at this place.
     pub fn write(&self, spot: Spot) -> [u8; ENTRY] {
@@ -139,8 +145,7 @@ impl Entry {
                 time: at.0,
                 lba: command.lba.0,
                 sectors: command.sectors,
-                // Tags are places in a table of some thousand.
-                tag: command.tag as u32,
+                tag: tag(command.tag),
                 what: code_of(command.kind),
                 flags: flags(settled, continued),
             },
@@ -159,7 +164,7 @@ impl Entry {
                 time: u64::from(held.commands),
                 lba: held.lba.0,
                 sectors: held.sectors,
-                tag: held.tag as u32,
+                tag: tag(held.tag),
                 what: HELD + code_of(held.kind),
                 flags: flags(false, held.continued),
             },
@@ -223,7 +228,7 @@ pub fn head(start: Nanos) -> [u8; HEAD] {
     bytes
 }
 
-/// The time in a head, and what stands behind it.
+/// Splits a journal into the time in its head and its entries.
 pub fn split_head(bytes: &[u8]) -> Result<(Nanos, &[u8]), JournalError> {
     let Some((found, rest)) = bytes.split_first_chunk::<HEAD>() else {
         return Err(JournalError::NotAJournal);

@@ -1,15 +1,13 @@
-//! The service's side of its journal: what it gives the device is noted, and stands in the file
-//! before anything is answered.
+//! Journals of a device that is being served, one after the other.
 
-use super::{Entry, Held, JournalFile};
-use crate::service::Service;
-use nandscope_device::{Command, SimulatedDevice};
-use nandscope_units::{Lba, Nanos, SECTOR_BYTES};
+use super::entry::{Entry, Held};
+use super::file::JournalFile;
+use nandscope_units::Nanos;
 use std::fmt::Debug;
 use std::io;
 
 /// Entries after which a new journal begins: 32 MiB, done again in a second or two.
-const MOST_ENTRIES: u64 = 1 << 20;
+pub(crate) const MOST_ENTRIES: u64 = 1 << 20;
 
 /// Opens journals, one after the other.
 pub trait Journals: Debug {
@@ -17,7 +15,7 @@ pub trait Journals: Debug {
     /// the state at its end can be kept.
     ///
     /// # Errors
-    /// Where the system refuses.
+    /// Returns an error if the system refuses.
     fn next(&mut self, start: Nanos) -> io::Result<JournalFile>;
 }
 
@@ -29,97 +27,40 @@ pub(crate) struct Keeping {
     most: u64,
 }
 
-impl<M: SimulatedDevice> Service<M> {
-    /// Keeps a journal from now on.
-    ///
-    /// # Errors
-    /// Where the first one cannot be opened.
-    pub fn with_journals(self, journals: Box<dyn Journals>) -> io::Result<Self> {
-        self.with_journals_of(journals, MOST_ENTRIES)
-    }
-
-    /// As [`Service::with_journals`], with journals of so many entries.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn with_journals_of(
-        mut self,
-        mut journals: Box<dyn Journals>,
-        most: u64,
-    ) -> io::Result<Self> {
-        let file = journals.next(self.model.now())?;
-        self.keeping = Some(Keeping {
+impl Keeping {
+    /// Begins the first journal at `start`; each has up to `most` entries.
+    pub fn new(mut journals: Box<dyn Journals>, most: u64, start: Nanos) -> io::Result<Self> {
+        let file = journals.next(start)?;
+        Ok(Keeping {
             journals,
             file,
             most,
-        });
-        Ok(self)
+        })
     }
 
-    /// Hands what the device was given since the last time to the system; to be called before any
-    /// answer is sent.
-    ///
-    /// # Errors
-    /// Where the system refuses: then nothing may be answered any more.
-    pub fn commit(&mut self) -> io::Result<()> {
-        let Some(keeping) = &mut self.keeping else {
-            return Ok(());
-        };
-        keeping.file.commit()?;
-        if keeping.file.entries() < keeping.most {
-            return Ok(());
-        }
-        let now = self.model.now();
-        keeping.file.note(&Entry::Passed { at: now });
-        keeping.file.commit()?;
-        keeping.file = keeping.journals.next(now)?;
-        for (tag, pending) in (0..).zip(&self.pending) {
-            let Some(pending) = pending else { continue };
-            let request = &pending.request;
-            let end = request.offset + u64::from(request.length);
-            let lba = Lba(request.offset / SECTOR_BYTES);
-            keeping.file.note(&Entry::Held(Held {
-                tag,
-                kind: pending.kind,
-                lba,
-                // A request has less than 4 GiB.
-                sectors: (end.div_ceil(SECTOR_BYTES) - lba.0) as u32,
-                commands: pending.commands,
-                continued: pending.flush_after,
-            }));
-        }
-        keeping.file.commit()
+    /// Adds an entry.
+    pub fn note(&mut self, entry: &Entry) {
+        self.file.note(entry);
     }
 
-    /// Whether nothing is planned for `at` or before any more.
-    pub(crate) fn is_settled(&self, at: Nanos) -> bool {
-        self.model.next_event().is_none_or(|event| event > at)
+    /// Passes the entries to the system; whether the journal is full.
+    pub fn commit(&mut self) -> io::Result<bool> {
+        self.file.commit()?;
+        Ok(self.file.entries() >= self.most)
     }
 
-    /// The device was given a command.
-    pub(crate) fn note_command(
+    /// Ends this journal at `now` and begins the next with the requests under way.
+    pub fn turn_over(
         &mut self,
-        command: Command,
-        at: Nanos,
-        settled: bool,
-        continued: bool,
-    ) {
-        if let Some(keeping) = &mut self.keeping {
-            keeping.file.note(&Entry::Command {
-                command,
-                at,
-                settled,
-                continued,
-            });
+        now: Nanos,
+        under_way: impl Iterator<Item = Held>,
+    ) -> io::Result<()> {
+        self.file.note(&Entry::Passed { at: now });
+        self.file.commit()?;
+        self.file = self.journals.next(now)?;
+        for held in under_way {
+            self.file.note(&Entry::Held(held));
         }
-    }
-
-    /// Power is about to be cut.
-    pub(crate) fn note_power_cut(&mut self) {
-        let at = self.model.now();
-        let settled = self.is_settled(at);
-        if let Some(keeping) = &mut self.keeping {
-            keeping.file.note(&Entry::PowerCut { at, settled });
-        }
+        self.file.commit()
     }
 }

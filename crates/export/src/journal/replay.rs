@@ -1,6 +1,8 @@
 //! A journal done again on the state that it began with.
 
-use super::{Entry, Held, Journal, JournalError};
+use super::entry::{Entry, Held};
+use super::error::JournalError;
+use super::file::Journal;
 use nandscope_blockio::undo::without;
 use nandscope_device::{Command, CommandKind, Completion, SimulatedDevice};
 use nandscope_units::{Nanos, SECTOR_BYTES};
@@ -33,7 +35,7 @@ pub struct Replayed {
     pub lost_discards: Vec<Range<u64>>,
 }
 
-/// Does what stands in journals on a device again.
+/// Replays journals on a device.
 #[derive(Debug)]
 pub struct Replay<'m, M> {
     model: &'m mut M,
@@ -183,7 +185,7 @@ fn effect(kind: CommandKind, lba: u64, sectors: u32) -> Option<(Effect, Range<u6
     Some((effect, from..from.saturating_add(bytes)))
 }
 
-/// What was discarded by requests that ended in this order and not written by a later one.
+/// Ranges that were discarded by requests that ended in this order, and not written by a later one.
 fn lost_discards(ended: &[Open]) -> Vec<Range<u64>> {
     let mut lost = Vec::new();
     for (place, open) in ended.iter().enumerate() {

@@ -3,7 +3,7 @@
 //!
 //! [`session`] is a connection's state without any socket, so that it can be fed whatever bytes;
 //! [`crate::server`] owns the one thread on which everything runs. There is no TLS: sockets
-//! are private to the user, and TCP is bound to loopback. Block status is not told.
+//! are private to the user, and TCP is bound to loopback. There is no block status.
 
 pub(crate) mod connection;
 mod negotiation;
@@ -38,7 +38,7 @@ pub struct Export {
 }
 
 impl Export {
-    /// The flags that clients are told.
+    /// The transmission flags.
     pub(crate) fn flags(&self, structured: bool) -> u16 {
         let mut flags = flag::HAS_FLAGS
             | flag::SEND_FLUSH

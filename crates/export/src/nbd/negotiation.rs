@@ -1,7 +1,6 @@
-//! Haggling over options, until the client has chosen the export.
+//! Negotiation of options, until the client has chosen the export.
 
-use super::session::Broken;
-use super::wire::{self, Words, option_reply};
+use super::wire::{self, Broken, Words, option_reply};
 use super::{Export, LARGEST_BLOCK, PREFERRED_BLOCK, SMALLEST_BLOCK};
 
 /// What an option led to.
@@ -18,7 +17,7 @@ pub enum Step {
 /// What the client said at the start, and what it chose since.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Choices {
-    /// No zeroes behind the answer to the oldest option.
+    /// No zeroes after the answer to the oldest option.
     pub no_zeroes: bool,
     /// Replies come in chunks.
     pub structured: bool,
@@ -59,7 +58,7 @@ pub fn option(
             return Ok(Step::End);
         }
         wire::OPT_LIST if data.is_empty() => {
-            let mut server = (export.name.len() as u32).to_be_bytes().to_vec();
+            let mut server = wire::length(&export.name).to_be_bytes().to_vec();
             server.extend(export.name.as_bytes());
             server.extend(export.description.as_bytes());
             reply(wire::REP_SERVER, &server);

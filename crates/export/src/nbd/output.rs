@@ -70,8 +70,8 @@ impl Output {
         *self = Output::default();
     }
 
-    /// Puts a range of the contents behind everything else, where it is long and in memory; says
-    /// whether it did. The range has to be within the contents.
+    /// Appends a range of the contents without copying if it is long and in memory; returns whether it did.
+    /// The range has to be within the contents.
     pub fn push_stored(&mut self, store: &Store, offset: u64, length: u32) -> bool {
         if length < WORTH_A_PIECE || !store.is_in_memory() {
             return false;

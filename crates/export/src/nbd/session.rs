@@ -5,23 +5,18 @@
 
 use super::negotiation::{self, Choices, Step};
 use super::output::Output;
-use super::wire::{self, OPTION_BYTES, REQUEST_BYTES, RequestHead, Words, command, command_flag};
+use super::wire::{
+    self, Broken, OPTION_BYTES, REQUEST_BYTES, RequestHead, Words, command, command_flag,
+};
 use super::{Export, LARGEST_BLOCK, SMALLEST_BLOCK};
 use crate::request::{Action, Done, Refusal, Request};
-use crate::service::refusal_of;
 use nandscope_blockio::store::Store;
 use std::rc::Rc;
-use thiserror::Error;
 
 /// Most data of an option; the names in it have at most 4096 bytes.
 const LARGEST_OPTION: u32 = 8192;
 /// Options before the client has to begin.
 const MOST_OPTIONS: u32 = 64;
-
-/// The client broke the protocol; its connection has to be dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("the client broke the protocol: {0}")]
-pub struct Broken(pub &'static str);
 
 /// What came in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -282,7 +277,7 @@ impl Session {
                 return Ok(());
             }
             let read = store.append_to(out.tail(), done.offset, u64::from(done.length));
-            read.map_err(|e| refusal_of(&e))
+            read.map_err(|e| Refusal::from(&e))
         });
         if let Err(refusal) = replied {
             out.tail().truncate(start);

@@ -19,29 +19,51 @@ pub enum Address {
     Tcp(u16),
 }
 
-impl FromStr for Address {
-    type Err = String;
+/// A text that is not an address.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum InvalidAddress {
+    /// A port that does not exist.
+    #[error("`{0}` is not a port; write a number up to 65535")]
+    Port(String),
+    /// Neither a path nor a port.
+    #[error("`{0}` is not an address; write unix:PATH or tcp:PORT")]
+    Form(String),
+}
 
-    fn from_str(text: &str) -> Result<Self, String> {
+impl FromStr for Address {
+    type Err = InvalidAddress;
+
+    fn from_str(text: &str) -> Result<Self, InvalidAddress> {
         match text.split_once(':') {
             Some(("unix", path)) if !path.is_empty() => Ok(Address::Unix(path.into())),
             Some(("tcp", port)) => port
                 .parse()
                 .map(Address::Tcp)
-                .map_err(|_| format!("`{port}` is no port: write a number up to 65535")),
-            _ => Err(format!(
-                "`{text}` is no address: write unix:PATH or tcp:PORT"
-            )),
+                .map_err(|_| InvalidAddress::Port(port.to_string())),
+            _ => Err(InvalidAddress::Form(text.to_string())),
         }
     }
 }
 
 /// A place where the server cannot listen.
 #[derive(Debug, Error)]
-#[error("cannot listen at {at}: {what}")]
+#[error("cannot listen at {at}: {reason}")]
 pub struct ListenError {
     at: String,
-    what: String,
+    reason: Reason,
+}
+
+/// Why the server cannot listen somewhere.
+#[derive(Debug, Error)]
+enum Reason {
+    #[error("there is a file of that name; name another")]
+    NotASocket,
+    #[error("another server answers there; end it, or name another")]
+    Taken,
+    #[error("cannot tell whether another server answers there: {0}; name another")]
+    Unclear(Errno),
+    #[error(transparent)]
+    Io(#[from] io::Error),
 }
 
 /// An open place where clients come in. A socket in the file system is removed with it.
@@ -67,43 +89,37 @@ impl Listener {
     /// Where the system refuses, or somebody is there already.
     pub fn open(address: &Address) -> Result<Self, ListenError> {
         match address {
-            Address::Unix(path) => Self::unix(path).map_err(|what| ListenError {
+            Address::Unix(path) => Self::unix(path).map_err(|reason| ListenError {
                 at: format!("unix:{}", path.display()),
-                what,
+                reason,
             }),
-            Address::Tcp(port) => Self::tcp(*port).map_err(|e| ListenError {
+            Address::Tcp(port) => Self::tcp(*port).map_err(|error| ListenError {
                 at: format!("tcp:{port}"),
-                what: e.to_string(),
+                reason: error.into(),
             }),
         }
     }
 
-    fn unix(path: &Path) -> Result<Self, String> {
+    fn unix(path: &Path) -> Result<Self, Reason> {
         if let Ok(found) = std::fs::symlink_metadata(path) {
             if !found.file_type().is_socket() {
-                return Err("there is a file of that name; name another".to_string());
+                return Err(Reason::NotASocket);
             }
             match answers(path) {
-                Ok(false) => std::fs::remove_file(path).map_err(|e| e.to_string())?,
-                Ok(true) => {
-                    return Err("another server answers there; end it, or name another".to_string());
-                }
-                Err(e) => {
-                    return Err(format!(
-                        "cannot tell whether another server answers there: {e}; name another"
-                    ));
-                }
+                Ok(false) => std::fs::remove_file(path)?,
+                Ok(true) => return Err(Reason::Taken),
+                Err(error) => return Err(Reason::Unclear(error)),
             }
         }
         // Set before the socket appears, so that there is no moment at which others could connect.
         let before = rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o177));
         let listening = UnixListener::bind(path);
         rustix::process::umask(before);
-        let listener = listening.map_err(|e| e.to_string())?;
-        listener.set_nonblocking(true).map_err(|e| e.to_string())?;
-        let full = std::path::absolute(path).map_err(|e| e.to_string())?;
+        let listener = listening?;
+        listener.set_nonblocking(true)?;
+        let full = std::path::absolute(path)?;
         let uri = format!("nbd+unix:///?socket={}", full.display());
-        let node = node(&full).map_err(|e| e.to_string())?;
+        let node = node(&full)?;
         Ok(Listener {
             socket: Accepting::Unix(listener),
             uri,
@@ -122,7 +138,7 @@ impl Listener {
         })
     }
 
-    /// How clients are told to come.
+    /// The URI by which clients connect.
     pub fn uri(&self) -> &str {
         &self.uri
     }
@@ -153,7 +169,7 @@ impl Drop for Listener {
     }
 }
 
-/// What a name stands for: the device and the inode.
+/// Device and inode of a name.
 fn node(path: &Path) -> io::Result<(u64, u64)> {
     let found = std::fs::symlink_metadata(path)?;
     Ok((found.dev(), found.ino()))

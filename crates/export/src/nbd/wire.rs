@@ -1,6 +1,13 @@
 //! The numbers of the NBD protocol, and its messages as bytes
 //! (<https://github.com/NetworkBlockDevice/nbd/blob/master/doc/proto.md>). Everything is big-endian.
 
+use thiserror::Error;
+
+/// The client broke the protocol; its connection has to be dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the client broke the protocol: {0}")]
+pub struct Broken(pub &'static str);
+
 /// First words of a server.
 pub const MAGIC: u64 = u64::from_be_bytes(*b"NBDMAGIC");
 /// Second word of a server, and first of every option.
@@ -16,10 +23,10 @@ pub const STRUCTURED_REPLY_MAGIC: u32 = 0x668e_33ef;
 
 /// Handshake: fixed newstyle.
 pub const FIXED_NEWSTYLE: u16 = 1;
-/// Handshake: no 124 zeroes behind the answer to [`OPT_EXPORT_NAME`].
+/// Handshake: no 124 zeroes after the answer to [`OPT_EXPORT_NAME`].
 pub const NO_ZEROES: u16 = 2;
 
-/// Option: choose an export and begin; no errors can be told.
+/// Option: choose an export and begin; it has no form for errors.
 pub const OPT_EXPORT_NAME: u32 = 1;
 /// Option: end.
 pub const OPT_ABORT: u32 = 2;
@@ -219,10 +226,16 @@ pub fn data_chunk(out: &mut Vec<u8>, cookie: u64, offset: u64, length: u32) {
 /// Appends the only chunk of a request that failed.
 pub fn error_chunk(out: &mut Vec<u8>, cookie: u64, error: u32, message: &str) {
     let message = &message.as_bytes()[..message.len().min(1024)];
-    chunk(out, cookie, CHUNK_ERROR, 6 + message.len() as u32);
+    let length = u16::try_from(message.len()).unwrap_or(u16::MAX);
+    chunk(out, cookie, CHUNK_ERROR, 6 + u32::from(length));
     out.extend(error.to_be_bytes());
-    out.extend((message.len() as u16).to_be_bytes());
+    out.extend(length.to_be_bytes());
     out.extend(message);
+}
+
+/// The length of a name or of data, which are far below 4 GiB.
+pub fn length(data: impl AsRef<[u8]>) -> u32 {
+    u32::try_from(data.as_ref().len()).unwrap_or(u32::MAX)
 }
 
 /// Appends an answer to an option.
@@ -230,6 +243,6 @@ pub fn option_reply(out: &mut Vec<u8>, option: u32, reply: u32, data: &[u8]) {
     out.extend(OPTION_REPLY_MAGIC.to_be_bytes());
     out.extend(option.to_be_bytes());
     out.extend(reply.to_be_bytes());
-    out.extend((data.len() as u32).to_be_bytes());
+    out.extend(length(data).to_be_bytes());
     out.extend(data);
 }

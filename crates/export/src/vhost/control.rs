@@ -87,11 +87,11 @@ impl Backend {
 /// mapped memory whose file has become shorter, or whose huge page is not to be had (SIGBUS).
 fn is_dependable(file: &File) -> bool {
     // <linux/magic.h>
-    const HUGETLBFS: u32 = 0x9584_58f6;
+    const HUGETLBFS: rustix::fs::FsWord = 0x9584_58f6;
     let shrinks =
         !rustix::fs::fcntl_get_seals(file).is_ok_and(|seals| seals.contains(SealFlags::SHRINK));
     // Only memory of the kernel's own has seals, so that nobody else is asked here.
-    !shrinks && rustix::fs::fstatfs(file).is_ok_and(|about| about.f_type as u32 != HUGETLBFS)
+    !shrinks && rustix::fs::fstatfs(file).is_ok_and(|about| about.f_type != HUGETLBFS)
 }
 
 /// A descriptor that can be waited for and closed without waiting.

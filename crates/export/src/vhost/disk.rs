@@ -1,4 +1,4 @@
-//! What a guest is told of the card.
+//! The card as virtio-blk shows it to a guest.
 
 use nandscope_blockio::virtio::{
     BlockConfig, DiscardConfig, EVENT_INDEX, PROTOCOL_FEATURES, ZeroConfig,

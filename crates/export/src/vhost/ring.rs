@@ -359,7 +359,7 @@ impl Client for VhostClient {
             };
             self.turn = left;
             let Some(asked) = self.next_chain() else {
-                // The guest is told to kick again, and may have put something in just before.
+                // From now on the guest kicks again; it may have put something in just before.
                 let memory = self.memory.as_ref()?;
                 self.kicked = self.queue.enable_notification(memory).unwrap_or(false);
                 // Where there is still nothing to be taken, it counts what its queue cannot hold.

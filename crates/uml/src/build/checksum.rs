@@ -1,7 +1,7 @@
 //! SHA-256 of a tarball: compared with the one that was given with it, or with those of tarballs that are
 //! known. What Debian's package manager gets, it checks by itself against what Debian signed.
 
-use super::BuildError;
+use super::error::BuildError;
 use sha2::{Digest, Sha256};
 use std::fmt;
 use std::fs::File;

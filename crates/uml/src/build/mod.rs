@@ -3,18 +3,19 @@
 //! version, configuration and patch. None of it needs root.
 
 mod checksum;
+mod error;
 mod source;
 mod tool;
 
 use crate::scratch::Scratch;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use thiserror::Error;
 use tool::Tools;
 
 pub use checksum::Checksum;
+pub use error::{BuildError, Step};
 pub use source::Source;
+pub use tool::{check_tools, in_path};
 
 /// The options, over a base of `allnoconfig`.
 const CONFIG: &str = include_str!("kernel.config");
@@ -38,80 +39,6 @@ const TOOLS: [(&str, &str); 8] = [
     ("tar", "tar"),
     ("xz", "xz-utils"),
 ];
-
-/// Why there is no kernel.
-#[derive(Debug, Error)]
-pub enum BuildError {
-    /// Programs that are needed are missing.
-    #[error("a build of the kernel needs {missing}; on Debian: apt-get install {packages}")]
-    Tools {
-        /// Their names.
-        missing: String,
-        /// The packages that have them.
-        packages: String,
-    },
-    /// A program failed.
-    #[error("{what} failed ({status}); the last that it said:\n{said}")]
-    Failed {
-        /// What was being done.
-        what: String,
-        /// How it ended.
-        status: String,
-        /// Its last lines.
-        said: String,
-    },
-    /// A file or folder.
-    #[error("{place}: {source}")]
-    Io {
-        /// Which.
-        place: String,
-        /// Why.
-        source: io::Error,
-    },
-    /// What was given is no source.
-    #[error("{place} is no source of Linux: {what}")]
-    NoSource {
-        /// What was given.
-        place: String,
-        /// What is wrong, and what to do.
-        what: String,
-    },
-    /// What was given is not what it was said to be.
-    #[error("{place}: its SHA-256 is {found}, not {expected}; nothing of it was used")]
-    Checksum {
-        /// What was given.
-        place: String,
-        /// The sum that it has.
-        found: String,
-        /// The sum that was given with it.
-        expected: String,
-    },
-    /// A sum that cannot be, or that nothing can have.
-    #[error("--sha256: {0}")]
-    NoChecksum(&'static str),
-    /// Options that the source does not have in this form.
-    #[error("this version of Linux does not take the options {0}; 6.1 is known to do")]
-    Options(String),
-    /// Where to keep it is not known.
-    #[error("neither XDG_CACHE_HOME nor HOME is set: nowhere to keep the kernel")]
-    NoCache,
-    /// Somebody asked to stop.
-    #[error("interrupted")]
-    Interrupted,
-}
-
-/// What is being done, for showing progress.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// The package comes from Debian's servers.
-    Fetch,
-    /// The source is unpacked (400 MB less what is not needed).
-    Unpack,
-    /// Patch and options.
-    Configure,
-    /// So many lines of about so many.
-    Compile(u32, u32),
-}
 
 /// A kernel that is ready.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -216,28 +143,6 @@ pub fn build(
     // The rename is within the cache folder, so that the kernel appears whole or not at all.
     std::fs::rename(tree.join(EXECUTABLE), &path).map_err(place(&path))?;
     Ok(Kernel { path, version })
-}
-
-/// # Errors
-/// Where programs are not in the search path; names them and their packages.
-pub fn check_tools(tools: &[(&str, &str)]) -> Result<(), BuildError> {
-    let missing: Vec<_> = tools.iter().filter(|(name, _)| !in_path(name)).collect();
-    if missing.is_empty() {
-        return Ok(());
-    }
-    let join = |words: Vec<&str>, by: &str| words.join(by);
-    Err(BuildError::Tools {
-        missing: join(missing.iter().map(|(name, _)| *name).collect(), ", "),
-        packages: join(missing.iter().map(|(_, package)| *package).collect(), " "),
-    })
-}
-
-/// Whether there is such a program; system programs count although a user's path may lack them.
-pub fn in_path(name: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path)
-        .chain(["/usr/sbin", "/sbin", "/usr/bin", "/bin"].map(PathBuf::from))
-        .any(|folder| folder.join(name).is_file())
 }
 
 fn configure(tree: &Path, tools: &Tools) -> Result<(), BuildError> {

@@ -1,7 +1,8 @@
 //! Where the source of Linux comes from: Debian's package, a tarball, or a tree.
 
-use super::tool::Tools;
-use super::{BuildError, Checksum, Step, check_tools};
+use super::checksum::Checksum;
+use super::error::{BuildError, Step};
+use super::tool::{Tools, check_tools};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 

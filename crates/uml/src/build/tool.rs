@@ -1,12 +1,12 @@
 //! Programs of a build: each runs to its end, or is ended with all that it started where somebody asks to stop.
 
-use super::BuildError;
+use super::error::BuildError;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -82,7 +82,7 @@ impl Tools<'_> {
         mut said: File,
         lines: &mut dyn FnMut(u32),
     ) -> io::Result<Option<ExitStatus>> {
-        let mut count = 0;
+        let mut count = 0u32;
         let mut chunk = vec![0; 64 << 10];
         loop {
             let before = count;
@@ -91,7 +91,9 @@ impl Tools<'_> {
                 if got == 0 {
                     break;
                 }
-                count += chunk[..got].iter().filter(|b| **b == b'\n').count() as u32;
+                for _ in chunk[..got].iter().filter(|b| **b == b'\n') {
+                    count = count.saturating_add(1);
+                }
             }
             if count > before {
                 lines(count);
@@ -114,6 +116,30 @@ fn end(child: &mut Child) {
         let _ = kill_process_group(group, Signal::KILL);
     }
     let _ = child.wait();
+}
+
+/// Checks that programs are in the search path.
+///
+/// # Errors
+/// `Tools` names those that are not, and their packages.
+pub fn check_tools(tools: &[(&str, &str)]) -> Result<(), BuildError> {
+    let missing: Vec<_> = tools.iter().filter(|(name, _)| !in_path(name)).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let join = |words: Vec<&str>, by: &str| words.join(by);
+    Err(BuildError::Tools {
+        missing: join(missing.iter().map(|(name, _)| *name).collect(), ", "),
+        packages: join(missing.iter().map(|(_, package)| *package).collect(), " "),
+    })
+}
+
+/// Whether there is such a program; system programs count although a user's path may lack them.
+pub fn in_path(name: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .chain(["/usr/sbin", "/sbin", "/usr/bin", "/bin"].map(PathBuf::from))
+        .any(|folder| folder.join(name).is_file())
 }
 
 #[cfg(test)]

@@ -3,7 +3,9 @@
 //! trees are not told from one another (<https://btrfs.readthedocs.io/en/latest/dev/On-disk-format.html>).
 //! Chunks that mix data and metadata (`--mixed`) count as data, and so do those with parity.
 
-use super::{Kind, Range, Volume, u16_at, u32_at, u64_at};
+use super::kind::{Kind, Range};
+use super::volume::{Volume, u16_at, u32_at, u64_at};
+use nandscope_blockio::memory_len;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Where the superblock and its copies stand, as far as the device reaches.
@@ -38,10 +40,10 @@ const HIGHEST: u8 = 8;
 
 pub(super) fn ranges(image: &Volume<'_>) -> Option<Vec<Range>> {
     let sb = SUPERBLOCKS.iter().find_map(|at| {
-        let sb = image.bytes(*at, SUPERBLOCK as usize)?;
+        let sb = image.bytes(*at, memory_len(SUPERBLOCK))?;
         (u64_at(&sb, 64)? == MAGIC).then_some(sb)
     })?;
-    let node = u32_at(&sb, 148)? as usize;
+    let node = memory_len(u32_at(&sb, 148)?);
     if !(4096..=65_536).contains(&node) {
         return None;
     }
@@ -49,7 +51,7 @@ pub(super) fn ranges(image: &Volume<'_>) -> Option<Vec<Range>> {
         device: u64_at(&sb, 201)?,
         map: BTreeMap::new(),
     };
-    let room = (u32_at(&sb, 160)? as usize).min(SYSTEM_CHUNKS.1);
+    let room = (memory_len(u32_at(&sb, 160)?)).min(SYSTEM_CHUNKS.1);
     chunks.add_array(sb.get(SYSTEM_CHUNKS.0..SYSTEM_CHUNKS.0 + room)?);
     chunks.add_tree(image, u64_at(&sb, 88)?, *sb.get(199)?, node);
     let mut ranges = chunks.ranges();
@@ -91,7 +93,7 @@ impl Chunks {
             return None;
         }
         let (length, flags, count) = (u64_at(bytes, 0)?, u64_at(bytes, 24)?, u16_at(bytes, 44)?);
-        let end = CHUNK + STRIPE * count as usize;
+        let end = CHUNK + STRIPE * memory_len(count);
         let mut stripes = Vec::new();
         for stripe in bytes.get(CHUNK..end)?.chunks_exact(STRIPE) {
             if u64_at(stripe, 0)? == self.device && stripes.len() < MOST_STRIPES {
@@ -145,8 +147,8 @@ impl Chunks {
         for item in leaf[HEAD..].chunks_exact(ITEM).take(count) {
             let place = u32_at(item, KEY).zip(u32_at(item, KEY + 4));
             let chunk = place.and_then(|(from, length)| {
-                let from = HEAD + from as usize;
-                leaf.get(from..from + length as usize)
+                let from = HEAD + memory_len(from);
+                leaf.get(from..from + memory_len(length))
             });
             if let Some(chunk) = chunk {
                 self.add(&item[..KEY], chunk);

@@ -1,6 +1,8 @@
 //! exFAT: boot region, table, bitmap, and the clusters of directories (Microsoft's specification).
 
-use super::{Kind, Range, Volume, u32_at, u64_at};
+use super::kind::{Kind, Range};
+use super::volume::{Volume, u32_at, u64_at};
+use nandscope_blockio::memory_len;
 use std::collections::BTreeSet;
 
 const BITMAP: u8 = 0x81;
@@ -37,7 +39,7 @@ pub(super) fn ranges(image: &Volume<'_>) -> Option<Vec<Range>> {
         while (2..LAST_CLUSTER).contains(&number) && seen.len() < MOST && seen.insert(number) {
             let at = heap.checked_add((number - 2) * cluster)?;
             ranges.push((at, cluster, Kind::Directory));
-            let Some(entries) = image.bytes(at, cluster.min(1 << 20) as usize) else {
+            let Some(entries) = image.bytes(at, memory_len(cluster.min(1 << 20))) else {
                 break;
             };
             for pair in pairs(&entries) {

@@ -1,7 +1,9 @@
 //! ext4: superblock, group descriptors, bitmaps, inode tables and the journal
 //! (`Documentation/filesystems/ext4` of Linux).
 
-use super::{Kind, Range, Volume, u16_at, u32_at};
+use super::kind::{Kind, Range};
+use super::volume::{Volume, u16_at, u32_at};
+use nandscope_blockio::memory_len;
 
 const MAGIC: u64 = 0xef53;
 const INCOMPAT_64BIT: u64 = 0x80;
@@ -26,7 +28,7 @@ pub(super) fn ranges(image: &Volume<'_>) -> Option<Vec<Range>> {
         return None;
     }
     let first = u32_at(&sb, 20)? + 1;
-    let table = image.bytes(first * block, (groups * size) as usize)?;
+    let table = image.bytes(first * block, memory_len(groups * size))?;
     let mut ranges = vec![(
         0,
         (first * block).saturating_add(groups * size),
@@ -34,7 +36,7 @@ pub(super) fn ranges(image: &Volume<'_>) -> Option<Vec<Range>> {
     )];
     let mut first_inodes = None;
     for group in 0..groups {
-        let at = (group * size) as usize;
+        let at = memory_len(group * size);
         let number = |low: usize, high: usize| {
             let high = if wide && size >= 64 {
                 u32_at(&table, at + high)?
@@ -61,7 +63,7 @@ fn journal(image: &Volume<'_>, inode: u64, block: u64) -> Option<Vec<Range>> {
         0 => extents(&map, block),
         1 => {
             let leaf = (u32_at(&map, 16)? | u16_at(&map, 20)? << 32).checked_mul(block)?;
-            extents(&image.bytes(leaf, block as usize)?, block)
+            extents(&image.bytes(leaf, memory_len(block))?, block)
         }
         _ => None,
     }

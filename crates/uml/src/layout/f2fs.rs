@@ -2,7 +2,9 @@
 //! nodes (`fs/f2fs/f2fs_fs.h` of Linux). A segment is what it was used for last: an emptied one keeps
 //! its type until it is used again.
 
-use super::{Kind, Range, Volume, u16_at, u32_at, u64_at};
+use super::kind::{Kind, Range};
+use super::volume::{Volume, u16_at, u32_at, u64_at};
+use nandscope_blockio::memory_len;
 use std::collections::BTreeMap;
 
 const MAGIC: u64 = 0xf2f5_2010;
@@ -44,12 +46,12 @@ pub(super) fn ranges(image: &Volume<'_>) -> Option<Vec<Range>> {
         if at == 0 {
             let second = checkpoint.as_ref().is_some_and(|c| c.is_second(block));
             let from = sit + block + if second { copy } else { 0 };
-            table = image.bytes(from * BLOCK, BLOCK as usize)?;
+            table = image.bytes(from * BLOCK, memory_len(BLOCK))?;
         }
         let recent = checkpoint.as_ref().and_then(|c| c.recent.get(&segment));
         let entry = match recent {
             Some(entry) => *entry,
-            None => u16_at(&table, at as usize * SIT_ENTRY)?,
+            None => u16_at(&table, memory_len(at) * SIT_ENTRY)?,
         };
         if entry >> 10 >= FIRST_NODE_TYPE {
             let start = (main + segment * BLOCKS_PER_SEGMENT) * BLOCK;
@@ -72,7 +74,7 @@ impl Checkpoint {
         let packs = [first, first + BLOCKS_PER_SEGMENT].into_iter();
         let (block, head) = packs
             .filter_map(|block| {
-                let head = image.bytes(block * BLOCK, BLOCK as usize)?;
+                let head = image.bytes(block * BLOCK, memory_len(BLOCK))?;
                 let last = block + u32_at(&head, 136)?.checked_sub(1)?;
                 let end = image.bytes(last * BLOCK, 8)?;
                 // A pack whose last block is of another version was never finished.
@@ -89,13 +91,13 @@ impl Checkpoint {
                 192
             };
         Some(Checkpoint {
-            second: image.bytes(place, sit_bytes as usize)?,
+            second: image.bytes(place, memory_len(sit_bytes))?,
             recent: recent(image, block, &head).unwrap_or_default(),
         })
     }
 
     fn is_second(&self, block: u64) -> bool {
-        let byte = self.second.get((block / 8) as usize);
+        let byte = self.second.get(memory_len(block / 8));
         byte.is_some_and(|byte| byte & 0x80 >> (block % 8) != 0)
     }
 }
@@ -111,9 +113,9 @@ fn recent(image: &Volume<'_>, block: u64, head: &[u8]) -> Option<BTreeMap<u64, u
         let cold = (block + blocks).checked_sub(summaries + 1)? + 2;
         cold * BLOCK + SUMMARY
     };
-    let journal = image.bytes(at, JOURNAL as usize)?;
+    let journal = image.bytes(at, memory_len(JOURNAL))?;
     let entries = journal.get(2..)?.chunks_exact(4 + SIT_ENTRY);
-    let count = u16_at(&journal, 0)? as usize;
+    let count = memory_len(u16_at(&journal, 0)?);
     entries
         .take(count)
         .map(|entry| Some((u32_at(entry, 0)?, u16_at(entry, 4)?)))

@@ -1,7 +1,9 @@
 //! FAT32: reserved sectors, tables, and the clusters of directories (Microsoft's specification,
 //! version 1.03).
 
-use super::{Kind, Range, Volume, u16_at, u32_at};
+use super::kind::{Kind, Range};
+use super::volume::{Volume, u16_at, u32_at};
+use nandscope_blockio::memory_len;
 use std::collections::BTreeSet;
 
 const DIRECTORY: u8 = 0x10;
@@ -28,7 +30,7 @@ pub(super) fn ranges(image: &Volume<'_>) -> Option<Vec<Range>> {
         while (2..LAST_CLUSTER).contains(&number) && seen.len() < MOST && seen.insert(number) {
             let at = heap.checked_add((number - 2) * cluster)?;
             ranges.push((at, cluster, Kind::Directory));
-            let Some(entries) = image.bytes(at, cluster as usize) else {
+            let Some(entries) = image.bytes(at, memory_len(cluster)) else {
                 break;
             };
             waiting.extend(entries.chunks_exact(32).filter_map(folder));

@@ -1,5 +1,5 @@
-//! What stands where on a file system: read from its own structures at the end of a run, so that each
-//! write of the trace can be called by its kind. Damaged structures give fewer ranges, never an error:
+//! The layout of a file system, read from its own structures at the end of a run, so that each
+//! write of the trace has a kind. Damaged structures give fewer ranges, never an error:
 //! what is in no range counts as data.
 
 mod btrfs;
@@ -7,69 +7,15 @@ mod exfat;
 mod ext4;
 mod f2fs;
 mod fat;
+mod kind;
+mod volume;
 mod xfs;
 
 use crate::filesystem::FileSystem;
+pub use kind::Kind;
 use nandscope_blockio::image::Image;
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-/// What a place on a file system is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Kind {
-    /// Contents of files, and whatever is not told apart.
-    Data,
-    /// The journal of ext4, the log of XFS.
-    Journal,
-    /// Inodes: ext4's tables, F2FS's node blocks, XFS's chunks of inodes and trees of extents.
-    Inode,
-    /// Which blocks and inodes are free: bitmaps, XFS's trees and headers of allocation groups.
-    Bitmap,
-    /// The file allocation table.
-    Fat,
-    /// Directories, where they are told apart.
-    Directory,
-    /// F2FS's checkpoints and address tables (CP, SIT, NAT, SSA).
-    Map,
-    /// btrfs's trees: inodes, directories, extents, checksums, and the log that `fsync` writes.
-    Tree,
-    /// NILFS2's log: data and metadata together.
-    Log,
-    /// Superblocks, group descriptors, boot sectors, partition table.
-    Super,
-}
-
-impl Kind {
-    /// All kinds.
-    pub const ALL: [Kind; 10] = [
-        Kind::Data,
-        Kind::Journal,
-        Kind::Inode,
-        Kind::Bitmap,
-        Kind::Fat,
-        Kind::Directory,
-        Kind::Map,
-        Kind::Tree,
-        Kind::Log,
-        Kind::Super,
-    ];
-
-    /// Its name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Kind::Data => "data",
-            Kind::Journal => "journal",
-            Kind::Inode => "inode",
-            Kind::Bitmap => "bitmap",
-            Kind::Fat => "FAT",
-            Kind::Directory => "directory",
-            Kind::Map => "map",
-            Kind::Tree => "tree",
-            Kind::Log => "log",
-            Kind::Super => "superblock",
-        }
-    }
-}
+use volume::Volume;
 
 /// Ranges of a device and what they are for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -118,69 +64,31 @@ impl Layout {
             .map(|(at, old)| (*at, *old));
         if let Some((at, (old_end, old))) = before.filter(|(_, (old_end, _))| *old_end > from) {
             self.0.insert(at, (from, old));
-            self.keep_behind(end, old_end, old);
+            self.keep_after(end, old_end, old);
         }
         let covered: Vec<u64> = self.0.range(from..end).map(|(at, _)| *at).collect();
         for at in covered {
             if let Some((old_end, old)) = self.0.remove(&at) {
-                self.keep_behind(end, old_end, old);
+                self.keep_after(end, old_end, old);
             }
         }
         self.0.insert(from, (end, kind));
     }
 
-    /// Keeps what of an older range stands behind the end of a newer one.
-    fn keep_behind(&mut self, end: u64, old_end: u64, old: Kind) {
+    /// Keeps the part of an older range after the end of a newer one.
+    fn keep_after(&mut self, end: u64, old_end: u64, old: Kind) {
         if old_end > end {
             self.0.insert(end, (old_end, old));
         }
     }
 
-    /// What stands at an address.
+    /// The kind of an address.
     pub fn kind(&self, address: u64) -> Kind {
         match self.0.range(..=address).next_back() {
             Some((_, (end, kind))) if address < *end => *kind,
             _ => Kind::Data,
         }
     }
-}
-
-/// A range from the start of the file system: where, how long, what.
-type Range = (u64, u64, Kind);
-
-/// A file system on a device.
-struct Volume<'a> {
-    contents: &'a Image,
-    start: u64,
-}
-
-impl Volume<'_> {
-    fn bytes(&self, offset: u64, length: usize) -> Option<Vec<u8>> {
-        // A damaged size must not ask for all memory.
-        if length > 16 << 20 {
-            return None;
-        }
-        let mut bytes = vec![0; length];
-        self.contents
-            .read(self.start.checked_add(offset)?, &mut bytes)
-            .ok()?;
-        Some(bytes)
-    }
-}
-
-fn u16_at(bytes: &[u8], at: usize) -> Option<u64> {
-    let field = bytes.get(at..at + 2)?;
-    Some(u64::from(u16::from_le_bytes(field.try_into().ok()?)))
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> Option<u64> {
-    let field = bytes.get(at..at + 4)?;
-    Some(u64::from(u32::from_le_bytes(field.try_into().ok()?)))
-}
-
-fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
-    let field = bytes.get(at..at + 8)?;
-    Some(u64::from_le_bytes(field.try_into().ok()?))
 }
 
 #[cfg(test)]

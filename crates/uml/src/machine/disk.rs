@@ -7,12 +7,12 @@ use crate::recording::Event;
 use crate::vhost::{HEADER_BYTES, Header, Malformed, OFFERED, Request, vring_call};
 use crate::wire::Wire;
 use nandscope_blockio::image::{Image, OutOfRange, SpillError};
-use nandscope_device::SimulatedDevice;
 use nandscope_blockio::memory_len;
 use nandscope_blockio::virtio::{
     Access, BlockConfig, BlockRequest, GuestMemory, Kind, PROTOCOL_FEATURES, Region, RequestQueue,
     Status as Answer, VirtioError,
 };
+use nandscope_device::SimulatedDevice;
 use nandscope_device::{Command, CommandKind, Completion, Status};
 use nandscope_units::{Bytes, Lba, Nanos, SECTOR_BYTES};
 use nandscope_workload::OpKind;
@@ -37,7 +37,7 @@ struct InFlight {
     data: Vec<u8>,
 }
 
-/// A request that is done and not yet handed back.
+/// A request that is done and not yet returned.
 #[derive(Debug)]
 struct Finished {
     request: BlockRequest,
@@ -155,8 +155,8 @@ impl<'a> Backend<'a> {
         Ok(())
     }
 
-    /// Puts everything finished into the used ring and says so.
-    pub fn hand_over(&mut self) -> Result<(), MachineError> {
+    /// Returns finished requests to the kernel and notifies it.
+    pub fn return_finished(&mut self) -> Result<(), MachineError> {
         let memory = self.memory.as_ref().ok_or(NO_MEMORY)?;
         check_rings(memory)?;
         for done in std::mem::take(&mut self.finished) {
@@ -232,7 +232,7 @@ fn check_rings(memory: &GuestMemory) -> Result<(), VirtioError> {
 }
 
 impl<D: SimulatedDevice> Machine<'_, D> {
-    /// Does what the kernel asks of the block device, and answers.
+    /// Handles a message to the block device, and answers.
     pub(super) fn on_disk(
         &mut self,
         header: &Header,
@@ -341,7 +341,7 @@ impl<D: SimulatedDevice> Machine<'_, D> {
         while let Some(request) = self.backend.take()? {
             self.submit(request)?;
         }
-        if self.shorten_leash()? && header.need_reply {
+        if self.shorten_free_run()? && header.need_reply {
             self.kick = Some(*header);
             return Ok(());
         }

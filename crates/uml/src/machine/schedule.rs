@@ -1,7 +1,7 @@
 //! Whose turn it is: the device's, up to its next completion, or the kernel's.
 
 use super::{Machine, MachineError};
-use crate::calendar::Op;
+use crate::time_travel::Op;
 use nandscope_device::SimulatedDevice;
 use nandscope_units::Nanos;
 
@@ -54,9 +54,9 @@ impl<D: SimulatedDevice> Machine<'_, D> {
         }
     }
 
-    /// Tells the kernel of finished requests.
+    /// Returns finished requests to the kernel.
     fn call(&mut self) -> Result<(), MachineError> {
-        self.backend.hand_over()?;
+        self.backend.return_finished()?;
         self.call_due = true;
         Ok(())
     }
@@ -73,7 +73,7 @@ impl<D: SimulatedDevice> Machine<'_, D> {
 
     /// Up to when the kernel can run without an interrupt of the device.
     fn limit(&self) -> Nanos {
-        // What was answered without the device is to be handed over at this very time.
+        // Requests answered without the device are returned at this very time.
         if self.backend.has_finished() {
             return self.now;
         }
@@ -90,8 +90,8 @@ impl<D: SimulatedDevice> Machine<'_, D> {
             .unwrap_or(FOR_EVER)
     }
 
-    /// Whether the kernel had to be told that it may not run as far as it believes.
-    pub(super) fn shorten_leash(&mut self) -> Result<bool, MachineError> {
+    /// Sends a shorter limit if the kernel may not run as far as it believes; returns whether it did.
+    pub(super) fn shorten_free_run(&mut self) -> Result<bool, MachineError> {
         let limit = self.limit();
         if self.free_until.is_some_and(|until| until > limit) {
             self.free_until = Some(limit);

@@ -139,7 +139,7 @@ fn a_kernel_that_runs_freely_is_held_back_before_its_kick_is_answered() {
         let early = kernel.disk.read(&mut [0; 1]);
         assert!(
             early.is_err(),
-            "the kick was answered before the leash was acknowledged"
+            "the kick was answered before the limit was acknowledged"
         );
         kernel.disk.set_read_timeout(None).unwrap();
         kernel.acknowledge(&message);

@@ -23,9 +23,9 @@ use nandscope_units::Nanos;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// How a card takes a power cut.
+/// What a card does on flush, and with pages that a power cut interrupts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Word {
+pub enum FlushSemantics {
     /// What it says it has flushed is on the medium, and a page whose programming the cut interrupts is
     /// recognised: the copy before it counts.
     Honest,
@@ -35,23 +35,27 @@ pub enum Word {
     Lying,
 }
 
-impl Word {
+impl FlushSemantics {
     /// All of them.
-    pub const ALL: [Word; 3] = [Word::Honest, Word::Tearing, Word::Lying];
+    pub const ALL: [FlushSemantics; 3] = [
+        FlushSemantics::Honest,
+        FlushSemantics::Tearing,
+        FlushSemantics::Lying,
+    ];
 
     /// A name for people.
     pub const fn name(self) -> &'static str {
         match self {
-            Word::Honest => "honest",
-            Word::Tearing => "tearing",
-            Word::Lying => "lying",
+            FlushSemantics::Honest => "honest",
+            FlushSemantics::Tearing => "tearing",
+            FlushSemantics::Lying => "lying",
         }
     }
 
     const fn torn(self) -> Torn {
         match self {
-            Word::Honest => Torn::Old,
-            Word::Tearing | Word::Lying => Torn::Garbage,
+            FlushSemantics::Honest => Torn::Old,
+            FlushSemantics::Tearing | FlushSemantics::Lying => Torn::Garbage,
         }
     }
 }
@@ -67,8 +71,8 @@ pub struct Promises {
 
 impl Promises {
     /// After so many calls of fsync: one for the log's name, then, over and over, four for lines and two for a file.
-    const fn after(calls: usize) -> Promises {
-        let calls = calls.saturating_sub(1) as u32;
+    fn after(calls: usize) -> Promises {
+        let calls = u32::try_from(calls.saturating_sub(1)).unwrap_or(u32::MAX);
         let rest = calls % 6;
         let lines = if rest < 4 { rest } else { 4 };
         Promises {
@@ -91,7 +95,7 @@ pub struct Outcome {
     pub repair: Option<i32>,
     /// It could be mounted.
     pub mounted: bool,
-    /// Exit code of the check behind it all; none where there is no such program.
+    /// Exit code of the check at the end; none where there is no such program.
     pub check: Option<i32>,
     /// What the programs said, or why the kernel did not come to its end.
     pub said: String,
@@ -119,7 +123,7 @@ pub struct Series<'a> {
     /// The file system.
     pub fs: FileSystem,
     /// How the card takes it.
-    pub word: Word,
+    pub flush: FlushSemantics,
     /// How many moments.
     pub points: u32,
     /// Lines that the program writes.
@@ -130,14 +134,14 @@ impl Series<'_> {
     fn settings(&self) -> Settings {
         Settings {
             variables: vec![("CUT_LINES".to_string(), self.lines.to_string())],
-            flushes_lie: self.word == Word::Lying,
-            torn: self.word.torn(),
+            flushes_lie: self.flush == FlushSemantics::Lying,
+            torn: self.flush.torn(),
             ..Settings::default()
         }
     }
 
     /// Runs the series on copies of `device`, which is fresh. The cuts are spread evenly from the first operation of
-    /// the program to the end of the `sync` behind its last.
+    /// the program to the end of the `sync` after its last.
     ///
     /// # Errors
     /// Where the run without a cut does not come to its end. What goes wrong after a cut is an outcome.
@@ -211,7 +215,7 @@ impl Series<'_> {
     fn image(&self, device: &Device, run: &Run, moment: &Moment) -> Result<Image, SessionError> {
         let mut contents = Image::bounded(device.capacity().0);
         let changes = &run.changes[..moment.changes.min(run.changes.len())];
-        post_crash::apply(&mut contents, changes, &moment.cut, self.word.torn())
+        post_crash::apply(&mut contents, changes, &moment.cut, self.flush.torn())
             .map_err(|error| SessionError::of(MachineError::from(error)))?;
         Ok(contents)
     }

@@ -3,8 +3,8 @@
 
 use super::{CREATE, CREATE_FSYNC, ok};
 use crate::fs::cells::Measured;
+use nandscope_uml::access_pattern::SIZE_CLASSES;
 use nandscope_uml::cell::Cell;
-use nandscope_uml::conduct::SIZE_CLASSES;
 use nandscope_uml::filesystem::FileSystem;
 use nandscope_uml::layout::Kind;
 use std::fmt::Write;
@@ -18,7 +18,7 @@ pub(super) fn per_file(page: &mut String, measured: &[Measured]) {
     );
     let with = |group, call| ok(measured, group).map(move |(plan, cell)| (plan, cell, call));
     for (plan, cell, call) in with(CREATE, "sync").chain(with(CREATE_FSYNC, "fsync")) {
-        let Some(file) = &cell.conduct.per_file else {
+        let Some(file) = &cell.pattern.per_file else {
             continue;
         };
         let kinds: Vec<_> = file.kinds.iter().map(|kind| kind.name()).collect();
@@ -53,7 +53,7 @@ pub(super) fn fat_creation(page: &mut String, measured: &[Measured]) {
         .filter(|(p, _)| p.fs == FileSystem::Vfat && p.workload.name == "untar")
         .take(1)
     {
-        let c = &cell.conduct;
+        let c = &cell.pattern;
         let _ = writeln!(
             page,
             "The talk's trace shows writes of 64 kB in two places: the clusters of the files and the table. Unpacking the tree, \
@@ -77,11 +77,11 @@ pub(super) fn fat_creation(page: &mut String, measured: &[Measured]) {
 }
 
 fn commands(cell: &Cell, kind: Kind) -> u64 {
-    cell.conduct.kinds.get(&kind).map_or(0, |a| a.commands)
+    cell.pattern.kinds.get(&kind).map_or(0, |a| a.commands)
 }
 
 fn mean_size(cell: &Cell, kind: Kind) -> String {
-    let amount = cell.conduct.kinds.get(&kind).copied().unwrap_or_default();
+    let amount = cell.pattern.kinds.get(&kind).copied().unwrap_or_default();
     match amount.mean() {
         None => "-".to_string(),
         Some(mean) => format!("{:.1} KiB", mean.0 as f64 / 1024.0),
@@ -91,7 +91,7 @@ fn mean_size(cell: &Cell, kind: Kind) -> String {
 fn sizes(cell: &Cell) -> String {
     let parts: Vec<String> = SIZE_CLASSES
         .iter()
-        .zip(cell.conduct.sizes)
+        .zip(cell.pattern.sizes)
         .map(|((_, name), share)| format!("{name} {:.0} %", share * 100.0))
         .collect();
     parts.join(", ")
@@ -113,7 +113,7 @@ pub(super) fn ext4_late_writes(page: &mut String, measured: &[Measured]) {
             commands(cell, Kind::Journal),
             commands(cell, Kind::Inode),
             commands(cell, Kind::Bitmap),
-            (1.0 - cell.conduct.sequential) * 100.0
+            (1.0 - cell.pattern.sequential) * 100.0
         );
         let whole: Vec<_> = [
             Kind::Data,

@@ -17,7 +17,7 @@ pub(super) fn trade(page: &mut String, measured: &[Measured]) {
     let (Some(log), Some(ext4)) = (of(FileSystem::Nilfs2), of(FileSystem::Ext4)) else {
         return;
     };
-    let throughput = log.conduct.throughput() / ext4.conduct.throughput().max(1.0);
+    let throughput = log.pattern.throughput() / ext4.pattern.throughput().max(1.0);
     let _ = write!(
         page,
         "NILFS2 has {throughput:.1} times the throughput of ext4, and its longest call takes {} instead of {}: ",

@@ -1,9 +1,11 @@
 //! XFS's inodes: where they are, and where the blocks of directories and the trees of extents are that
 //! they name. What else they name is data.
 
-use super::super::Kind;
+use super::fields::{be16_at, be32_at, be64_at};
+use super::geometry::Geometry;
 use super::tree::{Found, Shape, Tree};
-use super::{Geometry, be16_at, be32_at, be64_at};
+use crate::layout::kind::Kind;
+use nandscope_blockio::memory_len;
 
 /// Bytes of a record of the tree of inodes, and of an extent.
 pub(super) const RECORD: usize = 16;
@@ -38,8 +40,8 @@ impl Geometry<'_> {
             let length = PER_HOLE * self.inode;
             found.add(at + part * length, length, Kind::Inode);
         }
-        let inodes = self.image.bytes(at, (CHUNK * self.inode) as usize)?;
-        for (i, inode) in (0..).zip(inodes.chunks_exact(self.inode as usize)) {
+        let inodes = self.image.bytes(at, memory_len(CHUNK * self.inode))?;
+        for (i, inode) in (0..).zip(inodes.chunks_exact(memory_len(self.inode))) {
             if free >> i & 1 == 0 && holes >> (i / PER_HOLE) & 1 == 0 {
                 self.add_named(inode, found);
             }
@@ -79,10 +81,10 @@ impl Geometry<'_> {
         let (level, count) = (be16_at(fork, 0)?, be16_at(fork, 2)?);
         let below = level.checked_sub(1)?;
         let shape = Shape::of_extents();
-        let roots = shape.pointers(fork.get(4..)?, count as usize);
+        let roots = shape.pointers(fork.get(4..)?, memory_len(count));
         let tree = Tree {
             image: self.image,
-            size: self.block as usize,
+            size: memory_len(self.block),
             shape: &shape,
             place: &|block| self.place(block),
         };

@@ -3,10 +3,16 @@
 //! `fs/xfs/libxfs/xfs_format.h` of Linux). Only the format with checksums (version 5), which mkfs.xfs makes
 //! unless told otherwise; the log on a device of its own and the realtime section are none of this device's.
 
+mod fields;
+mod geometry;
 mod inode;
 mod tree;
 
-use super::{Kind, Range, Volume};
+use super::kind::{Kind, Range};
+use super::volume::Volume;
+use fields::{be16_at, be32_at, be64_at};
+use geometry::Geometry;
+use nandscope_blockio::memory_len;
 use tree::{Found, Shape, Tree};
 
 const MAGIC: u64 = 0x5846_5342;
@@ -19,20 +25,6 @@ const SPARSE_INODES: u64 = 2;
 /// Larger file systems are none: no address of theirs overflows.
 const MOST_GROUPS: u64 = 1 << 16;
 const MOST_BLOCKS: u64 = 1 << 40;
-
-/// The sizes of a file system.
-struct Geometry<'a> {
-    image: &'a Volume<'a>,
-    block: u64,
-    sector: u64,
-    inode: u64,
-    group_blocks: u64,
-    groups: u64,
-    /// Bits of a block's address that number it within its group.
-    group_bits: u32,
-    /// Chunks of inodes may have holes.
-    sparse: bool,
-}
 
 pub(super) fn ranges(image: &Volume<'_>) -> Option<Vec<Range>> {
     let sb = image.bytes(0, 512)?;
@@ -71,22 +63,10 @@ pub(super) fn ranges(image: &Volume<'_>) -> Option<Vec<Range>> {
 }
 
 impl Geometry<'_> {
-    /// Where a block of a group stands.
-    fn block_of(&self, group: u64, block: u64) -> Option<u64> {
-        let inside = group < self.groups && block < self.group_blocks;
-        inside.then(|| (group * self.group_blocks + block) * self.block)
-    }
-
-    /// Where a block of the file system stands.
-    fn place(&self, block: u64) -> Option<u64> {
-        let group = block >> self.group_bits;
-        self.block_of(group, block - (group << self.group_bits))
-    }
-
     /// A sector of a group's headers, where it is what it should be.
     fn header(&self, group: u64, sector: u64, magic: u64) -> Option<Vec<u8>> {
         let at = self.block_of(group, 0)?.checked_add(sector * self.sector)?;
-        let bytes = self.image.bytes(at, self.sector as usize)?;
+        let bytes = self.image.bytes(at, memory_len(self.sector))?;
         (be32_at(&bytes, 0)? == magic).then_some(bytes)
     }
 
@@ -110,8 +90,8 @@ impl Geometry<'_> {
     fn spare(&self, group: u64, agf: &[u8], found: &mut Found) -> Option<()> {
         let list = self.header(group, 3, AGFL_MAGIC)?;
         let slots: Vec<&[u8]> = list.get(AGFL_HEAD..)?.chunks_exact(4).collect();
-        let first = be32_at(agf, 40)? as usize;
-        let used = (be32_at(agf, 48)? as usize).min(slots.len());
+        let first = memory_len(be32_at(agf, 40)?);
+        let used = (memory_len(be32_at(agf, 48)?)).min(slots.len());
         for slot in slots.iter().cycle().skip(first % slots.len()).take(used) {
             if let Some(at) = self.block_of(group, be32_at(slot, 0)?) {
                 found.add(at, self.block, Kind::Bitmap);
@@ -175,25 +155,10 @@ impl Geometry<'_> {
         };
         let tree = Tree {
             image: self.image,
-            size: self.block as usize,
+            size: memory_len(self.block),
             shape,
             place: &|block| self.block_of(group, block),
         };
         tree.walk(vec![(root, level)], found, leaf);
     }
-}
-
-fn be16_at(bytes: &[u8], at: usize) -> Option<u64> {
-    let field = bytes.get(at..at + 2)?;
-    Some(u64::from(u16::from_be_bytes(field.try_into().ok()?)))
-}
-
-fn be32_at(bytes: &[u8], at: usize) -> Option<u64> {
-    let field = bytes.get(at..at + 4)?;
-    Some(u64::from(u32::from_be_bytes(field.try_into().ok()?)))
-}
-
-fn be64_at(bytes: &[u8], at: usize) -> Option<u64> {
-    let field = bytes.get(at..at + 8)?;
-    Some(u64::from_be_bytes(field.try_into().ok()?))
 }

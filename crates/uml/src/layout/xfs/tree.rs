@@ -1,7 +1,8 @@
 //! XFS's B+ trees: all nodes of one, each seen once, however damaged the tree may be.
 
-use super::super::{Kind, Range, Volume};
-use super::{be16_at, be32_at, be64_at};
+use super::fields::{be16_at, be32_at, be64_at};
+use crate::layout::kind::{Kind, Range};
+use crate::layout::volume::Volume;
 use std::collections::BTreeSet;
 
 /// More nodes and chunks of inodes of a file system are not read, more ranges not kept, and a tree is not higher.
@@ -23,7 +24,7 @@ impl Found {
         }
     }
 
-    /// Whether what stands at an address should be read: once, and not without end.
+    /// Whether an address should be read: once, and not without end.
     pub(super) fn visit(&mut self, at: u64) -> bool {
         self.read.len() < MOST_READ && self.read.insert(at)
     }
@@ -83,7 +84,7 @@ pub(super) struct Tree<'a> {
     /// Bytes of a node.
     pub(super) size: usize,
     pub(super) shape: &'a Shape,
-    /// Where the block that a pointer names stands.
+    /// Address of the block of a pointer.
     pub(super) place: &'a dyn Fn(u64) -> Option<u64>,
 }
 

@@ -2,7 +2,7 @@
 
 use super::fake::{AVAILABLE, DATA, Fake};
 use super::{Image, MachineError, SIZE, against};
-use crate::calendar::{MESSAGE_BYTES, Message, Op};
+use crate::time_travel::{MESSAGE_BYTES, Message, Op};
 use nandscope_units::Nanos;
 use std::io::Write;
 use std::os::unix::fs::FileExt;
@@ -55,15 +55,15 @@ fn broken_messages_are_errors_that_say_so() {
         ("code 77", |k| {
             let mut bytes = [0; MESSAGE_BYTES];
             bytes[0..4].copy_from_slice(&77u32.to_ne_bytes());
-            k.calendar.write_all(&bytes).unwrap();
+            k.time_travel.write_all(&bytes).unwrap();
         }),
-        ("only a calendar sends", |k| {
+        ("only the simulation sends", |k| {
             let run = Message {
                 op: Op::Run,
                 sequence: 1,
                 time: Nanos(1),
             };
-            k.calendar.write_all(&run.encode()).unwrap();
+            k.time_travel.write_all(&run.encode()).unwrap();
         }),
         ("acknowledged what was not sent", |k| {
             let ack = Message {
@@ -71,7 +71,7 @@ fn broken_messages_are_errors_that_say_so() {
                 sequence: 1,
                 time: Nanos(1),
             };
-            k.calendar.write_all(&ack.encode()).unwrap();
+            k.time_travel.write_all(&ack.encode()).unwrap();
         }),
         ("request 99", |k| k.send(99, &[], &[])),
         ("payload", |k| {

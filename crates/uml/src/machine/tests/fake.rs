@@ -1,8 +1,8 @@
-//! A kernel that is a few lines of its test: it speaks the calendar's protocol and vhost-user's, and
+//! A kernel that is a few lines of its test: it speaks the time-travel protocol and vhost-user's, and
 //! keeps rings and buffers in memory of its own.
 
 use super::SIZE;
-use crate::calendar::{MESSAGE_BYTES, Message, Op};
+use crate::time_travel::{MESSAGE_BYTES, Message, Op};
 use crate::vhost::{self, HEADER_BYTES, Header};
 use nandscope_units::Nanos;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
@@ -35,7 +35,7 @@ fn memory() -> File {
 
 /// A kernel that does what its test says.
 pub(super) struct Fake {
-    pub(super) calendar: UnixStream,
+    pub(super) time_travel: UnixStream,
     pub(super) disk: UnixStream,
     pub(super) memory: File,
     backend: Option<UnixStream>,
@@ -46,7 +46,7 @@ impl Fake {
     /// One that has connected, and said nothing yet.
     pub(super) fn new(time: &Path, disk: &Path) -> Self {
         Fake {
-            calendar: UnixStream::connect(time).unwrap(),
+            time_travel: UnixStream::connect(time).unwrap(),
             disk: UnixStream::connect(disk).unwrap(),
             memory: memory(),
             backend: None,
@@ -54,7 +54,7 @@ impl Fake {
         }
     }
 
-    /// Sends a calendar message and waits for its acknowledgement, which it gives.
+    /// Sends a time-travel message and waits for its acknowledgement, which it gives.
     pub(super) fn say(&mut self, op: Op, time: u64) -> Message {
         self.sequence += 1;
         let message = Message {
@@ -62,7 +62,7 @@ impl Fake {
             sequence: self.sequence,
             time: Nanos(time),
         };
-        self.calendar.write_all(&message.encode()).unwrap();
+        self.time_travel.write_all(&message.encode()).unwrap();
         let answer = self.hear();
         assert_eq!((answer.op, answer.sequence), (Op::Ack, self.sequence));
         answer
@@ -70,11 +70,11 @@ impl Fake {
 
     pub(super) fn hear(&mut self) -> Message {
         let mut bytes = [0; MESSAGE_BYTES];
-        self.calendar.read_exact(&mut bytes).unwrap();
+        self.time_travel.read_exact(&mut bytes).unwrap();
         Message::decode(&bytes).unwrap()
     }
 
-    /// Takes a message of the calendar and acknowledges it.
+    /// Takes a time-travel message and acknowledges it.
     pub(super) fn told(&mut self) -> (Op, Nanos) {
         let message = self.hear();
         self.acknowledge(&message);
@@ -86,7 +86,7 @@ impl Fake {
             op: Op::Ack,
             ..*message
         };
-        self.calendar.write_all(&answer.encode()).unwrap();
+        self.time_travel.write_all(&answer.encode()).unwrap();
     }
 
     pub(super) fn send(&mut self, request: u32, payload: &[u8], files: &[BorrowedFd<'_>]) {
@@ -225,7 +225,7 @@ impl Fake {
 
     /// Does nothing more until the machine is gone.
     pub(super) fn outlive(&mut self) {
-        let _ = self.calendar.read(&mut [0; 64]);
+        let _ = self.time_travel.read(&mut [0; 64]);
     }
 
     /// What Linux does at a notification: asks for the time, wants to run then, answers.

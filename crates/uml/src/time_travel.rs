@@ -1,4 +1,4 @@
-//! The messages of the time-travel calendar, as `include/uapi/linux/um_timetravel.h` of Linux
+//! The messages of the time-travel protocol, as `include/uapi/linux/um_timetravel.h` of Linux
 //! defines them: 16 bytes each, in both directions, every one acknowledged with the same sequence
 //! number. What they mean for the run is the business of [`crate::machine`].
 
@@ -17,7 +17,7 @@ pub enum Op {
     Start,
     /// The kernel wants to run at the time; a later request replaces it.
     Request,
-    /// The kernel sleeps until it is told to run.
+    /// The kernel sleeps until the next [`Op::Run`].
     Wait,
     /// The kernel asks for the time.
     Get,
@@ -33,7 +33,7 @@ pub enum Op {
 
 /// A code that the protocol does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("the kernel sent a calendar message with the code {0}, which the protocol does not have")]
+#[error("the kernel sent a time-travel message with the unknown code {0}")]
 pub struct UnknownOp(pub u32);
 
 /// One message.
@@ -60,9 +60,12 @@ const OPS: [Op; 9] = [
 ];
 
 impl Message {
-    /// The message as it stands on the wire. The kernel and we are on one machine: native order.
+    /// The message in the form of the wire: both sides are on one machine, so in native order.
     pub fn encode(&self) -> [u8; MESSAGE_BYTES] {
-        let code = OPS.iter().position(|op| *op == self.op).unwrap_or(0) as u32;
+        let mut codes = (0u32..).zip(OPS);
+        let code = codes
+            .find(|(_, op)| *op == self.op)
+            .map_or(0, |(code, _)| code);
         let mut bytes = [0; MESSAGE_BYTES];
         bytes[0..4].copy_from_slice(&code.to_ne_bytes());
         bytes[4..8].copy_from_slice(&self.sequence.to_ne_bytes());

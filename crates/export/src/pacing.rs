@@ -1,26 +1,26 @@
-//! How late completions were handed out, against the model's time: the figures by which a
-//! measurement through a served device may be trusted or not.
+//! The pacing error: how late completions were sent, against the model's time. It says whether a
+//! measurement through a served device can be trusted.
 
 use hdrhistogram::Histogram;
 use nandscope_units::Nanos;
 
-/// Lateness above a minute counts as a minute.
+/// An error above a minute counts as a minute.
 const MOST: u64 = 60_000_000_000;
 /// A completion that is later than this share of its own latency spoils a measurement.
 const TOLERATED: f64 = 0.1;
 /// More spoilt completions than this share, and the machine does not keep up.
 const SPOILT: f64 = 0.1;
 
-/// Collects how late each completion was.
+/// Pacing errors of the completions so far.
 #[derive(Debug)]
-pub struct Lateness {
+pub struct PacingError {
     histogram: Histogram<u64>,
     spoilt: u64,
 }
 
-/// What [`Lateness`] has to say at the end.
+/// Statistics of the pacing error.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LatenessReport {
+pub struct PacingReport {
     /// Completions handed out.
     pub completions: u64,
     /// Half of them were at most so late, on the wall.
@@ -33,7 +33,7 @@ pub struct LatenessReport {
     pub spoilt: f64,
 }
 
-impl LatenessReport {
+impl PacingReport {
     /// Whether the machine kept up: at most a tenth of the completions was late by more than a
     /// tenth of its latency.
     pub fn kept_up(&self) -> bool {
@@ -41,19 +41,19 @@ impl LatenessReport {
     }
 }
 
-impl Default for Lateness {
+impl Default for PacingError {
     fn default() -> Self {
         // Three digits between 1 ns and a minute are valid bounds of the library.
         #[allow(clippy::unwrap_used, reason = "the bounds are constants that hold")]
         let histogram = Histogram::new_with_bounds(1, MOST, 3).unwrap();
-        Lateness {
+        PacingError {
             histogram,
             spoilt: 0,
         }
     }
 }
 
-impl Lateness {
+impl PacingError {
     /// Notes one completion: how long after its time it was handed out, and the latency that
     /// the model gave it, both on the wall.
     pub fn note(&mut self, late: Nanos, latency: Nanos) {
@@ -64,10 +64,10 @@ impl Lateness {
     }
 
     /// The figures so far.
-    pub fn report(&self) -> LatenessReport {
+    pub fn report(&self) -> PacingReport {
         let completions = self.histogram.len();
         let at = |quantile| Nanos(self.histogram.value_at_quantile(quantile));
-        LatenessReport {
+        PacingReport {
             completions,
             p50: at(0.5),
             p99: at(0.99),
@@ -82,23 +82,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lateness_is_judged_by_the_latency_it_spoils() {
-        let mut lateness = Lateness::default();
+    fn the_error_is_judged_by_the_latency_it_spoils() {
+        let mut pacing = PacingError::default();
         for _ in 0..89 {
-            lateness.note(Nanos(5_000), Nanos(100_000));
+            pacing.note(Nanos(5_000), Nanos(100_000));
         }
         for _ in 0..11 {
-            lateness.note(Nanos(20_000), Nanos(100_000));
+            pacing.note(Nanos(20_000), Nanos(100_000));
         }
-        let report = lateness.report();
+        let report = pacing.report();
         assert_eq!((report.completions, report.spoilt), (100, 0.11));
         assert!(!report.kept_up());
         assert!((4_990..5_010).contains(&report.p50.0), "{report:?}");
         assert!((19_900..20_100).contains(&report.p99.0), "{report:?}");
-        // The same lateness means nothing beside a read of two milliseconds.
-        let mut lateness = Lateness::default();
-        lateness.note(Nanos(20_000), Nanos(2_000_000));
-        assert!(lateness.report().kept_up());
-        assert!(Lateness::default().report().kept_up());
+        // The same error means nothing beside a read of two milliseconds.
+        let mut pacing = PacingError::default();
+        pacing.note(Nanos(20_000), Nanos(2_000_000));
+        assert!(pacing.report().kept_up());
+        assert!(PacingError::default().report().kept_up());
     }
 }

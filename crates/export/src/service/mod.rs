@@ -9,13 +9,17 @@
 //! request on the answer to the last one then sees the model's latencies and the model's rate; one
 //! that keeps a saturated device busy does so anyway.
 
+pub mod faults;
+mod journal;
+
 use crate::clock::{Clock, Speed};
-use crate::journal::Keeping;
+use crate::journal::keeping::Keeping;
 use crate::overhead::Overhead;
 use crate::record::Recording;
 use crate::request::{Action, Done, LARGEST_COMMAND, Origin, Refusal, Request};
 use nandscope_blockio::fault::Faults;
-use nandscope_blockio::store::{Store, StoreError};
+use nandscope_blockio::memory_len;
+use nandscope_blockio::store::Store;
 use nandscope_blockio::undo::Undo;
 use nandscope_device::{Command, CommandKind, Completion, SimulatedDevice, Status};
 use nandscope_units::{Bytes, Lba, Nanos, SECTOR_BYTES};
@@ -175,7 +179,8 @@ impl<M: SimulatedDevice> Service<M> {
             origin,
             kind,
             submitted: at,
-            commands: ranges.len() as u32,
+            // A request has less than 4 GiB.
+            commands: u32::try_from(ranges.len()).unwrap_or(u32::MAX),
             status: Status::Ok,
             flush_after: request.durable && kind == CommandKind::Discard && !lies,
             writes: self.numbers(kind, ranges.len()),
@@ -309,7 +314,7 @@ impl<M: SimulatedDevice> Service<M> {
         let mut completions = std::mem::take(&mut self.settled);
         completions.append(&mut self.completions);
         for completion in completions.drain(..) {
-            let slot = completion.tag as usize;
+            let slot = memory_len(completion.tag);
             let Some(Some(pending)) = self.pending.get_mut(slot) else {
                 continue;
             };
@@ -384,7 +389,7 @@ impl<M: SimulatedDevice> Service<M> {
                 let range = (lba.offset().0, u64::from(sectors) * SECTOR_BYTES);
                 self.undo
                     .note(&self.store, number, range, acknowledged)
-                    .map_err(|e| refusal_of(&e))?;
+                    .map_err(|e| Refusal::from(&e))?;
             }
         }
         self.change(request)?;
@@ -411,15 +416,7 @@ impl<M: SimulatedDevice> Service<M> {
             }
             Action::Read | Action::Fetch | Action::Flush => Ok(()),
         };
-        changed.map_err(|e| refusal_of(&e))
-    }
-}
-
-/// What a fault of the store means to a client.
-pub(crate) fn refusal_of(error: &StoreError) -> Refusal {
-    match error {
-        StoreError::OutOfRange(_) => Refusal::OutOfRange,
-        StoreError::Unfit { .. } | StoreError::Io(_) => Refusal::Failed(error.to_string()),
+        changed.map_err(|e| Refusal::from(&e))
     }
 }
 
@@ -446,7 +443,8 @@ fn commands_of(request: &Request) -> Vec<(Lba, u32)> {
     let mut at = request.offset / SECTOR_BYTES * SECTOR_BYTES;
     loop {
         // A range has less than 4 GiB, and its sectors fit.
-        let sectors = (end - at).min(longest).div_ceil(SECTOR_BYTES) as u32;
+        let sectors = (end - at).min(longest).div_ceil(SECTOR_BYTES);
+        let sectors = u32::try_from(sectors).unwrap_or(u32::MAX);
         commands.push((Lba::containing(Bytes(at)), sectors));
         at += u64::from(sectors) * SECTOR_BYTES;
         if at >= end {

@@ -1,4 +1,4 @@
-//! How a file system conducts itself: everything that is derived from the trace of a cell. Only the
+//! Access-pattern statistics of a file system: everything that is derived from the trace of a cell. Only the
 //! measured part counts, from the first operation of the work to the end of the `sync` after it.
 
 use crate::calls::Call;
@@ -30,7 +30,7 @@ const PLACE: u64 = 64 << 10;
 pub struct Window {
     /// Its first instant.
     pub from: Nanos,
-    /// The first instant behind it.
+    /// The first instant after it.
     pub to: Nanos,
 }
 
@@ -85,9 +85,9 @@ pub struct PerFile {
     pub kinds: Vec<Kind>,
 }
 
-/// See the module's text.
+/// Access-pattern statistics of the measured part of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Conduct {
+pub struct AccessPattern {
     /// The measured part.
     pub window: Window,
     /// Reads.
@@ -112,7 +112,7 @@ pub struct Conduct {
     pub distance: u64,
     /// Allocation units in use over 64 writes: mean and most.
     pub units_mean: f64,
-    /// See [`Conduct::units_mean`].
+    /// See [`AccessPattern::units_mean`].
     pub units_most: usize,
     /// How often a write went to an allocation unit that a card with so many open ones had closed:
     /// the card's number first, then what each smaller and greater power of two would give.
@@ -136,7 +136,7 @@ pub struct Conduct {
 /// How often each of these numbers of open units is looked at.
 const OPEN: [u32; 8] = [1, 2, 4, 6, 8, 12, 24, 64];
 
-impl Conduct {
+impl AccessPattern {
     /// Derives everything. `unit` is the allocation unit of the card, `open` how many it keeps open.
     pub fn of(
         window: Window,
@@ -145,7 +145,7 @@ impl Conduct {
         layout: &Layout,
         unit: Bytes,
         open: u32,
-    ) -> Conduct {
+    ) -> AccessPattern {
         let mut seen: Vec<&Event> = events
             .iter()
             .filter(|e| window.holds(e.submitted))
@@ -194,7 +194,7 @@ impl Conduct {
             .find(|n| misses(&units, *n as usize) <= 2 * enough)
             .unwrap_or(65);
         let over_time = units_over_time(&writes, unit.0.max(4096));
-        Conduct {
+        AccessPattern {
             window,
             reads: amount(OpKind::Read),
             writes: amount(OpKind::Write),
@@ -205,8 +205,8 @@ impl Conduct {
             kinds: kinds(&writes, layout),
             program_bytes: within
                 .iter()
-                .filter(|c| c.name() == "write" && c.result > 0)
-                .map(|c| c.result as u64)
+                .filter(|c| c.name() == "write")
+                .filter_map(|c| u64::try_from(c.result).ok())
                 .sum(),
             sequential: sequential(&writes),
             distance: distance(&writes),
@@ -231,8 +231,8 @@ impl Conduct {
         (self.program_bytes > 0).then(|| self.writes.bytes as f64 / self.program_bytes as f64)
     }
 
-    /// How often an allocation unit was opened anew with as many open ones as the card has.
-    pub fn opened_anew(&self) -> u64 {
+    /// How often an allocation unit was reopened with as many open ones as the card has.
+    pub fn reopened_units(&self) -> u64 {
         self.reopened.first().map_or(0, |(_, times)| *times)
     }
 
@@ -424,12 +424,12 @@ mod tests {
         }
     }
 
-    fn of(events: &[Event], calls: &[Call], open: u32) -> Conduct {
+    fn of(events: &[Event], calls: &[Call], open: u32) -> AccessPattern {
         let window = Window {
             from: Nanos(10),
             to: Nanos(1000),
         };
-        Conduct::of(
+        AccessPattern::of(
             window,
             events,
             calls,
@@ -444,12 +444,12 @@ mod tests {
         let events: Vec<Event> = (0..10)
             .map(|i| write((i % 2) * (64 << 20) + i / 2 * 4096, 4096, 10 + i * 10))
             .collect();
-        let conduct = of(&events, &[], 1);
-        assert_eq!(conduct.reopened[0], (1, 8));
-        assert_eq!(conduct.units_needed, 2);
-        assert_eq!(conduct.reopened.iter().find(|r| r.0 == 2), Some(&(2, 0)));
-        assert_eq!(conduct.sequential, 0.0);
-        assert_eq!(conduct.sizes[1], 1.0);
+        let pattern = of(&events, &[], 1);
+        assert_eq!(pattern.reopened[0], (1, 8));
+        assert_eq!(pattern.units_needed, 2);
+        assert_eq!(pattern.reopened.iter().find(|r| r.0 == 2), Some(&(2, 0)));
+        assert_eq!(pattern.sequential, 0.0);
+        assert_eq!(pattern.sizes[1], 1.0);
     }
 
     #[test]
@@ -459,12 +459,12 @@ mod tests {
             write(4096, 8192, 10),
             write(0, 4096, 1000),
         ];
-        let conduct = of(&events, &[], 2);
+        let pattern = of(&events, &[], 2);
         let expected = Amount {
             commands: 1,
             bytes: 8192,
         };
-        assert_eq!(conduct.writes, expected);
+        assert_eq!(pattern.writes, expected);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Fault injection into a served device: fault commands, requests of a card without power, and power
 //! cuts.
 
+use super::{Pending, Service};
 use crate::request::{Refusal, Request};
-use crate::service::{Pending, Service};
 use nandscope_blockio::fault::{FaultCommand, Faults};
 use nandscope_blockio::undo::Torn;
 use nandscope_device::{CommandKind, SimulatedDevice};

@@ -1,0 +1,35 @@
+//! The file in the folder of a mount.
+
+use nandscope_units::Bytes;
+
+/// Most data of one read or write.
+pub const LARGEST_TRANSFER: u32 = 1 << 20;
+/// The file in the folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct File {
+    /// Its name.
+    pub name: String,
+    /// Its size.
+    pub size: Bytes,
+    /// It cannot be written.
+    pub read_only: bool,
+    /// Discards reach the device; where not, no holes can be made.
+    pub discards: bool,
+    /// User and group to whom it belongs.
+    pub owner: (u32, u32),
+}
+
+impl File {
+    /// A file that belongs to whoever runs this.
+    pub fn new(name: &str, size: Bytes, read_only: bool, discards: bool) -> Self {
+        let user = rustix::process::getuid().as_raw();
+        let group = rustix::process::getgid().as_raw();
+        File {
+            name: name.to_string(),
+            size,
+            read_only,
+            discards,
+            owner: (user, group),
+        }
+    }
+}

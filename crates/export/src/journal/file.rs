@@ -1,0 +1,116 @@
+//! Journals as files: read whole, and written entry by entry.
+
+use super::entry::{self, ENTRY, Entry, HEAD, Spot, head};
+use super::error::{Damage, JournalError};
+use nandscope_files::{Access, WriteError, create_new};
+use nandscope_units::Nanos;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::Path;
+
+/// A journal as it was read: where it begins, and what was done since.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Journal {
+    /// The device's time at its beginning.
+    pub start: Nanos,
+    /// In the order in which they were done.
+    pub entries: Vec<Entry>,
+}
+
+impl Journal {
+    /// Reads a journal.
+    ///
+    /// # Errors
+    /// Where the bytes do not begin as a journal, or are damaged.
+    pub fn read(bytes: &[u8]) -> Result<Journal, JournalError> {
+        match Self::salvage(bytes)? {
+            (journal, None) => Ok(journal),
+            (_, Some(damage)) => Err(JournalError::Damaged(damage)),
+        }
+    }
+
+    /// Reads a journal up to where it is damaged, if it is.
+    ///
+    /// # Errors
+    /// Where the bytes do not begin as a journal.
+    pub fn salvage(bytes: &[u8]) -> Result<(Journal, Option<Damage>), JournalError> {
+        let (start, rest) = entry::split_head(bytes)?;
+        let (all, _torn) = rest.as_chunks::<ENTRY>();
+        let read = |(number, bytes)| Entry::read(bytes, Spot { start, number });
+        let entries: Vec<_> = (0..).zip(all).map_while(read).collect();
+        let damage = (entries.len() < all.len()).then(|| Damage {
+            entry: entries.len() as u64,
+            entries: all.len() as u64,
+            offset: (HEAD + entries.len() * ENTRY) as u64,
+        });
+        Ok((Journal { start, entries }, damage))
+    }
+
+    /// The device's time of the last entry that has one.
+    pub fn end(&self) -> Nanos {
+        let time = |entry: &Entry| match entry {
+            Entry::Command { at, .. } | Entry::PowerCut { at, .. } | Entry::Passed { at } => {
+                Some(*at)
+            }
+            Entry::Held(_) => None,
+        };
+        self.entries
+            .iter()
+            .rev()
+            .find_map(time)
+            .unwrap_or(self.start)
+    }
+}
+
+/// The file of a journal that is being written.
+#[derive(Debug)]
+pub struct JournalFile {
+    file: File,
+    start: Nanos,
+    waiting: Vec<u8>,
+    entries: u64,
+}
+
+impl JournalFile {
+    /// A new journal for its owner alone.
+    ///
+    /// # Errors
+    /// Where there is a file of that name, or the system refuses.
+    pub fn create(path: &Path, start: Nanos) -> io::Result<Self> {
+        // Not synced: it is to survive the end of this process, and clients wait meanwhile.
+        let mut file = create_new(path, Access::Owner).map_err(WriteError::into_io)?;
+        file.write_all(&head(start))?;
+        Ok(JournalFile {
+            file,
+            start,
+            waiting: Vec::new(),
+            entries: 0,
+        })
+    }
+
+    /// Entries so far.
+    pub const fn entries(&self) -> u64 {
+        self.entries
+    }
+
+    pub(crate) fn note(&mut self, entry: &Entry) {
+        let spot = Spot {
+            start: self.start,
+            number: self.entries,
+        };
+        self.waiting.extend(entry.write(spot));
+        self.entries += 1;
+    }
+
+    /// Hands what was noted to the system, from where it survives the end of this process.
+    ///
+    /// # Errors
+    /// Where the system refuses.
+    pub fn commit(&mut self) -> io::Result<()> {
+        if !self.waiting.is_empty() {
+            self.file.write_all(&self.waiting)?;
+            self.waiting.clear();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,95 @@
+//! The service's side of its journal: what it gives the device is noted, and is in the file before
+//! anything is answered.
+
+use super::{Pending, Service};
+use crate::journal::keeping::{Journals, Keeping, MOST_ENTRIES};
+use crate::journal::{Entry, Held};
+use nandscope_device::Command;
+use nandscope_device::SimulatedDevice;
+use nandscope_units::{Lba, Nanos, SECTOR_BYTES};
+use std::io;
+
+impl<M: SimulatedDevice> Service<M> {
+    /// Keeps a journal from now on.
+    ///
+    /// # Errors
+    /// Returns an error if the first one cannot be opened.
+    pub fn with_journals(self, journals: Box<dyn Journals>) -> io::Result<Self> {
+        self.with_journals_of(journals, MOST_ENTRIES)
+    }
+
+    /// As [`Service::with_journals`], with journals of up to `most` entries.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn with_journals_of(mut self, journals: Box<dyn Journals>, most: u64) -> io::Result<Self> {
+        self.keeping = Some(Keeping::new(journals, most, self.model.now())?);
+        Ok(self)
+    }
+
+    /// Passes what the device was given since the last time to the system; to be called before any
+    /// answer is sent.
+    ///
+    /// # Errors
+    /// Returns an error if the system refuses; then nothing may be answered any more.
+    pub fn commit(&mut self) -> io::Result<()> {
+        let Some(keeping) = &mut self.keeping else {
+            return Ok(());
+        };
+        if !keeping.commit()? {
+            return Ok(());
+        }
+        let pending = (0..).zip(&self.pending);
+        let under_way = pending.filter_map(|(tag, pending)| Some(held(tag, pending.as_ref()?)));
+        keeping.turn_over(self.model.now(), under_way)
+    }
+
+    /// Whether nothing is planned for `at` or before any more.
+    pub(crate) fn is_settled(&self, at: Nanos) -> bool {
+        self.model.next_event().is_none_or(|event| event > at)
+    }
+
+    /// The device was given a command.
+    pub(crate) fn note_command(
+        &mut self,
+        command: Command,
+        at: Nanos,
+        settled: bool,
+        continued: bool,
+    ) {
+        if let Some(keeping) = &mut self.keeping {
+            keeping.note(&Entry::Command {
+                command,
+                at,
+                settled,
+                continued,
+            });
+        }
+    }
+
+    /// Power is about to be cut.
+    pub(crate) fn note_power_cut(&mut self) {
+        let at = self.model.now();
+        let settled = self.is_settled(at);
+        if let Some(keeping) = &mut self.keeping {
+            keeping.note(&Entry::PowerCut { at, settled });
+        }
+    }
+}
+
+/// A request under way as it is noted at the beginning of a journal.
+fn held(tag: u64, pending: &Pending) -> Held {
+    let request = &pending.request;
+    let end = request.offset + u64::from(request.length);
+    let lba = Lba(request.offset / SECTOR_BYTES);
+    let sectors = end.div_ceil(SECTOR_BYTES) - lba.0;
+    Held {
+        tag,
+        kind: pending.kind,
+        lba,
+        // A request has less than 4 GiB.
+        sectors: u32::try_from(sectors).unwrap_or(u32::MAX),
+        commands: pending.commands,
+        continued: pending.flush_after,
+    }
+}
