@@ -259,12 +259,12 @@ mod tests {
         );
         let text = finding(&rows).unwrap();
         assert!(
-            text.contains("helps most: 7.00 s instead of 10.00 s, 30 % less time"),
+            text.contains("helps most: 7.00 s instead of 10.0 s, 30 % less time"),
             "{text}"
         );
         assert!(
             text.contains(
-                "with an AU takes 11.00 s (10 % more time); against that, at 1 MiB 50 % less time, at sector 63 20 % more time."
+                "with an AU takes 11.0 s (10 % more time); against that, at 1 MiB 50 % less time, at sector 63 20 % more time."
             ),
             "{text}"
         );
