@@ -1,6 +1,11 @@
 //! The command `nandscope`. This file knows the list of commands and nothing of what they do:
 //! a command is a module with `Arguments` and `run`, one line in the list below, and its `mod`.
 
+#![allow(
+    rustdoc::broken_intra_doc_links,
+    reason = "doc comments of arguments are help texts, where `[:PERCENT]` is optional"
+)]
+
 mod advise;
 mod calc;
 mod compare;

@@ -66,10 +66,10 @@ pub fn write(path: &Path, bytes: &[u8], access: Access) -> Result<(), WriteError
     system::write(path, bytes, access)
 }
 
-/// Checks that [`write`] can write `path` now, by a trial in its folder. Does not open devices or FIFOs.
+/// Checks that [`write()`] can write `path` now, by a trial in its folder. Does not open devices or FIFOs.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub fn check(path: &Path) -> Result<(), WriteError> {
     system::check(path)
 }
@@ -87,7 +87,7 @@ pub fn check_folder(folder: &Path) -> Result<(), WriteError> {
 /// links and special files on the way or at the end, are refused. Its folders must exist.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub fn write_in(
     folder: &Path,
     inside: &Path,
@@ -101,7 +101,7 @@ pub fn write_in(
 /// [`check_folder`] finds out.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub fn check_in(folder: &Path, inside: &Path) -> Result<(), WriteError> {
     system::check_in(folder, inside)
 }
@@ -111,7 +111,7 @@ pub fn check_in(folder: &Path, inside: &Path) -> Result<(), WriteError> {
 /// special files are refused, since nobody named this file.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub fn begin(path: &Path, head: &[u8], access: Access) -> Result<File, WriteError> {
     system::begin(path, head, access)
 }

@@ -1,5 +1,5 @@
 //! Results for people. Everything here reads result documents alone, never a device, a job or a
-//! profile: [`html`] writes one self-contained page, [`svg`] draws each plot by itself, [`csv`]
+//! profile: [`html`] writes one self-contained page, `svg` draws each plot by itself, [`csv`]
 //! each series, [`terminal`] a summary that fits a screen, [`compare`] several documents side by
 //! side, and [`files`] puts pages, plots and tables into a folder.
 //!

@@ -11,7 +11,7 @@ pub struct Figure {
     pub id: String,
     /// For people.
     pub title: String,
-    /// Name of a [`ModeInfo`], where there are several.
+    /// Name of a `ModeInfo`, where there are several.
     #[serde(default)]
     pub mode: Option<String>,
     /// The value.

@@ -14,7 +14,7 @@ pub struct StepResult {
     pub title: String,
     /// The chapter of the report in which the step stands, such as `CrystalDiskMark`.
     pub section: String,
-    /// Name of a [`ModeInfo`], where there are several.
+    /// Name of a `ModeInfo`, where there are several.
     #[serde(default)]
     pub mode: Option<String>,
     /// What was done, in a sentence or two.
@@ -128,7 +128,7 @@ pub struct Conclusion {
     pub answer: String,
     /// The numbers on which it rests, and the conditions.
     pub evidence: String,
-    /// Name of a [`ModeInfo`], where there are several.
+    /// Name of a `ModeInfo`, where there are several.
     #[serde(default)]
     pub mode: Option<String>,
     /// For a test that is passed or failed: whether it was passed.

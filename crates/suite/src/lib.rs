@@ -1,4 +1,4 @@
-//! The laboratory's procedures. [`review`] puts a device through a whole card review, step by
+//! The laboratory's procedures. [`review()`] puts a device through a whole card review, step by
 //! step, and ends with one result document; [`facts`] holds that document against published
 //! measurements of the real device.
 //!

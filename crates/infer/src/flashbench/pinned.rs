@@ -67,7 +67,7 @@ enum Small {
 }
 
 /// Measures with pieces of `length` in `open` data units, the number that the card keeps open, and
-/// small writes of the first of [`PIECES`] that tells to unit `first` of the card, which must lie before
+/// small writes of the first of `PIECES` that tells to unit `first` of the card, which must lie before
 /// the data.
 ///
 /// # Errors

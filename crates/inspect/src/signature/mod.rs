@@ -1,11 +1,11 @@
 //! Finds out whether something is on a device that somebody may want to keep: partition tables,
 //! file systems, members of volumes and arrays, swap, encryption. By magic numbers at the places
-//! of each format ([`table`], [`rare`]), those that `blkid` and the kernel look for, and by a
-//! second opinion of `blkid` itself ([`second`]).
+//! of each format (`table`, `rare`), those that `blkid` and the kernel look for, and by a
+//! second opinion of `blkid` itself (`second`).
 //!
 //! It does not ask whether what it finds is whole or in use: a damaged file system may be just the
 //! one that somebody wants to rescue. Data without any format is not recognised; that there is any
-//! is found by looking for places that are not blank ([`blank`]).
+//! is found by looking for places that are not blank (`blank`).
 
 mod blank;
 mod fat;

@@ -2,7 +2,7 @@
 //! cut or SIGKILL costs the step under way and nothing else. A result document can be made of it, and
 //! an interrupted measurement can go on from it.
 //!
-//! The file begins with the line `nandscope step journal 1`. Frames follow ([`frame`]): the head
+//! The file begins with the line `nandscope step journal 1`. Frames follow (`frame`): the head
 //! ([`Head`], twice, because nothing can be read without it), then for every finished step its
 //! attachments and an [`Entry`]. The entries hold what was appended to the document since the entry
 //! before; put together they are the document.
