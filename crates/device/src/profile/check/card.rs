@@ -6,14 +6,6 @@ use crate::profile::card::{CardSection, OutOfOrder};
 use crate::profile::schema::Profile;
 
 pub(super) fn check(profile: &Profile, card: &CardSection, faults: &mut Faults) {
-    faults.count("card.au_kib", card.au_kib, 16, 1 << 20);
-    faults.count("card.open_aus", card.open_aus, 1, 256);
-    faults.count("card.partial_programs", card.partial_programs, 1, 64);
-    faults.range("card.switch_us", card.switch_us, 0.0, 1e6);
-    faults.count("card.states_in_ram", card.states_in_ram, 1, 256);
-    faults.count("card.deferred_merges", card.deferred_merges, 0, 4096);
-    faults.range("card.merge_after_ms", card.merge_after_ms, 0.0, 1e7);
-    faults.count("card.wear_batch_aus", card.wear_batch_aus, 0, 4096);
     if profile.nand.suspend {
         faults.add(
             "nand.suspend",
@@ -23,9 +15,6 @@ pub(super) fn check(profile: &Profile, card: &CardSection, faults: &mut Faults) 
     }
     log("card", card.out_of_order, card.log_kib, card, faults);
     if let Some(fat) = &card.fat {
-        faults.count("card.fat.first_au", fat.first_au, 0, 1 << 20);
-        faults.count("card.fat.aus", fat.aus, 1, 1 << 16);
-        faults.count("card.fat.open_aus", fat.open_aus, 1, 256);
         log("card.fat", fat.out_of_order, fat.log_kib, card, faults);
         if fat.log_first && fat.out_of_order != OutOfOrder::Log {
             faults.add(
@@ -45,16 +34,6 @@ pub(super) fn check(profile: &Profile, card: &CardSection, faults: &mut Faults) 
             );
         }
     }
-    if let Some(small) = &card.small_writes {
-        faults.count("card.small_writes.up_to_kib", small.up_to_kib, 1, 1 << 14);
-        faults.count(
-            "card.small_writes.cluster_kib",
-            small.cluster_kib,
-            1,
-            1 << 16,
-        );
-    }
-    controller(card, faults);
 }
 
 fn log(
@@ -80,28 +59,6 @@ fn log(
         ),
         (_, None) => {}
     }
-}
-
-fn controller(card: &CardSection, faults: &mut Faults) {
-    let c = &card.controller;
-    for (key, value) in [
-        ("read_us", c.read_us),
-        ("write_us", c.write_us),
-        ("au_lookup_us", c.au_lookup_us),
-        ("page_us", c.page_us),
-        ("read_page_us", c.read_page_us.unwrap_or(0.0)),
-        ("move_us", c.move_us),
-        ("decode_us", c.decode_us),
-    ] {
-        faults.range(&format!("card.controller.{key}"), value, 0.0, 1e6);
-    }
-    faults.count("card.controller.buffer_kib", c.buffer_kib, 1, 1 << 20);
-    faults.count(
-        "card.controller.read_ahead_kib",
-        c.read_ahead_kib,
-        0,
-        1 << 16,
-    );
 }
 
 pub(super) fn capacity(profile: &Profile, card: &CardSection, faults: &mut Faults) {

@@ -2,6 +2,7 @@
 //! first one; each names its key and what to do.
 
 mod card;
+mod ranges;
 
 use super::error::Located;
 use super::schema::{Cell, ControllerSection, FtlSection, MapLocation, Profile};
@@ -43,7 +44,7 @@ pub(super) fn check(profile: &Profile) -> Vec<Located> {
             "this build reads format 1",
         );
     }
-    nand(profile, &mut faults);
+    ranges::check(profile, &mut faults);
     arrays(profile, &mut faults);
     reliability(profile, &mut faults);
     translation(profile, &mut faults);
@@ -83,38 +84,6 @@ fn translation(profile: &Profile, faults: &mut Faults) {
                 "give [ftl] and [controller] for a page-mapped device, or [card] for one with allocation units",
             );
         }
-    }
-}
-
-fn nand(profile: &Profile, faults: &mut Faults) {
-    let nand = &profile.nand;
-    faults.count("nand.channels", nand.channels, 1, 64);
-    faults.count("nand.dies_per_channel", nand.dies_per_channel, 1, 64);
-    faults.count("nand.planes", nand.planes, 1, 16);
-    faults.count("nand.blocks_per_plane", nand.blocks_per_plane, 4, 1 << 20);
-    faults.count("nand.word_lines", nand.word_lines, 1, 1 << 14);
-    faults.count("nand.page_kib", nand.page_kib, 1, 128);
-    faults.range("nand.bus_mt_per_s", nand.bus_mt_per_s, 1.0, 10_000.0);
-    faults.range(
-        "nand.bus_overhead_ns",
-        nand.bus_overhead_ns as f64,
-        0.0,
-        1e6,
-    );
-    faults.range("nand.suspend_us", nand.suspend_us, 0.0, 10_000.0);
-    faults.range(
-        "nand.factory_bad_percent",
-        nand.factory_bad_percent,
-        0.0,
-        50.0,
-    );
-    for (key, value) in [
-        ("nand.energy.read_mw", nand.energy.read_mw),
-        ("nand.energy.program_mw", nand.energy.program_mw),
-        ("nand.energy.erase_mw", nand.energy.erase_mw),
-        ("nand.energy.bus_pj_per_byte", nand.energy.bus_pj_per_byte),
-    ] {
-        faults.range(key, value, 0.0, 1e5);
     }
 }
 
@@ -158,54 +127,19 @@ fn arrays(profile: &Profile, faults: &mut Faults) {
                 "give one time for the whole word line, or one per bit of the cell",
             );
         }
-        for (name, times) in [
-            ("read_us", array.read_us.as_slice()),
-            ("program_us", &array.program_us),
-            ("erase_us", &[array.erase_us]),
-        ] {
-            for us in times {
-                faults.range(&format!("{key}.{name}"), *us, 0.0, 1e6);
-            }
-        }
-        faults.count(&format!("{key}.cycles"), array.cycles, 1, u32::MAX);
     }
 }
 
 fn reliability(profile: &Profile, faults: &mut Faults) {
     let r = &profile.nand.reliability;
-    faults.range("nand.reliability.rber_fresh", r.rber_fresh, 0.0, 0.1);
-    faults.range(
-        "nand.reliability.rber_rated",
-        r.rber_rated,
-        r.rber_fresh,
-        0.1,
-    );
-    faults.range("nand.reliability.wear_exponent", r.wear_exponent, 0.1, 10.0);
-    faults.range(
-        "nand.reliability.retention_factor_year",
-        r.retention_factor_year,
-        1.0,
-        1e4,
-    );
-    faults.range(
-        "nand.reliability.disturb_per_100k_reads",
-        r.disturb_per_100k_reads,
-        0.0,
-        0.1,
-    );
-    faults.count(
-        "nand.reliability.codeword_bytes",
-        r.codeword_bytes,
-        512,
-        16_384,
-    );
-    faults.count(
-        "nand.reliability.correctable_bits",
-        r.correctable_bits,
-        1,
-        4096,
-    );
-    faults.count("nand.reliability.retries", r.retries, 0, 64);
+    if r.rber_rated < r.rber_fresh {
+        faults.range(
+            "nand.reliability.rber_rated",
+            r.rber_rated,
+            r.rber_fresh,
+            0.1,
+        );
+    }
 }
 
 fn ftl(profile: &Profile, ftl: &FtlSection, faults: &mut Faults) {
@@ -218,8 +152,6 @@ fn ftl(profile: &Profile, ftl: &FtlSection, faults: &mut Faults) {
             "use a power of two from 512 up to the page size",
         );
     }
-    faults.count("ftl.collection_start", ftl.collection_start, 2, 1 << 16);
-    faults.count("ftl.relocation_units", ftl.relocation_units, 1, 1024);
     match (ftl.map.location, ftl.map.window_kib) {
         (MapLocation::Dram, Some(_)) => faults.add(
             "ftl.map.window_kib",
@@ -231,7 +163,6 @@ fn ftl(profile: &Profile, ftl: &FtlSection, faults: &mut Faults) {
             "the size of the window is missing".to_string(),
             "add window_kib",
         ),
-        (_, Some(kib)) => faults.count("ftl.map.window_kib", kib, 8, 1 << 22),
         _ => {}
     }
     match (ftl.map.location, ftl.map.host_memory_us) {
@@ -242,7 +173,6 @@ fn ftl(profile: &Profile, ftl: &FtlSection, faults: &mut Faults) {
                 "add host_memory_us",
             );
         }
-        (MapLocation::HostMemory, Some(us)) => faults.range("ftl.map.host_memory_us", us, 0.0, 1e4),
         (_, Some(_)) => faults.add(
             "ftl.map.host_memory_us",
             "the map is not in host memory".to_string(),
@@ -250,36 +180,16 @@ fn ftl(profile: &Profile, ftl: &FtlSection, faults: &mut Faults) {
         ),
         _ => {}
     }
-    if let Some(slc) = &ftl.slc_cache {
-        if profile.nand.cell == Cell::Slc {
-            faults.add(
-                "ftl.slc_cache",
-                "all blocks are SLC already".to_string(),
-                "remove this table",
-            );
-        }
-        faults.range("ftl.slc_cache.static_gb", slc.static_gb, 0.0, 1e5);
-        faults.range("ftl.slc_cache.dynamic_gb", slc.dynamic_gb, 0.0, 1e5);
-        faults.range(
-            "ftl.slc_cache.lends_spare_percent",
-            slc.lends_spare_percent,
-            0.0,
-            90.0,
+    if ftl.slc_cache.is_some() && profile.nand.cell == Cell::Slc {
+        faults.add(
+            "ftl.slc_cache",
+            "all blocks are SLC already".to_string(),
+            "remove this table",
         );
-        faults.range("ftl.slc_cache.reserve_gb", slc.reserve_gb, 0.0, 1e5);
-        faults.range("ftl.slc_cache.fold_after_ms", slc.fold_after_ms, 0.0, 1e7);
     }
 }
 
 fn controller(profile: &Profile, ftl: &FtlSection, c: &ControllerSection, faults: &mut Faults) {
-    faults.count("controller.cores", c.cores, 1, 64);
-    faults.range("controller.read_us", c.read_us, 0.0, 1e6);
-    faults.range("controller.write_us", c.write_us, 0.0, 1e6);
-    faults.range("controller.per_unit_ns", c.per_unit_ns as f64, 0.0, 1e9);
-    faults.range("controller.relocate_unit_us", c.relocate_unit_us, 0.0, 1e5);
-    faults.range("controller.decode_us", c.decode_us, 0.0, 1e4);
-    faults.range("controller.boot_ms", c.boot_ms, 0.0, 1e6);
-    faults.count("controller.read_ahead_kib", c.read_ahead_kib, 0, 1 << 16);
     let pages = profile.nand.page_kib.saturating_mul(profile.nand.planes);
     let program_kib = pages.saturating_mul(pages_per_program(profile));
     let buffers = if ftl.relocation_shares_buffer { 2 } else { 1 };
@@ -303,30 +213,6 @@ fn pages_per_program(profile: &Profile) -> u32 {
 
 fn heat(profile: &Profile, faults: &mut Faults) {
     let t = &profile.thermal;
-    faults.range(
-        "power.controller_share",
-        profile.power.controller_share,
-        0.0,
-        1.0,
-    );
-    faults.range(
-        "power.data_path_pj_per_byte",
-        profile.power.data_path_pj_per_byte,
-        0.0,
-        1e5,
-    );
-    faults.range("thermal.ambient_c", t.ambient_c, -60.0, 120.0);
-    for (key, value) in [
-        (
-            "thermal.controller_to_case_k_per_w",
-            t.controller_to_case_k_per_w,
-        ),
-        ("thermal.case_to_ambient_k_per_w", t.case_to_ambient_k_per_w),
-        ("thermal.controller_j_per_k", t.controller_j_per_k),
-        ("thermal.case_j_per_k", t.case_j_per_k),
-    ] {
-        faults.range(key, value, 0.01, 1e4);
-    }
     let tau = t.controller_j_per_k * t.controller_to_case_k_per_w;
     if tau < 0.5 {
         faults.add(
@@ -344,15 +230,6 @@ fn heat(profile: &Profile, faults: &mut Faults) {
             "give more heat capacity, or larger resistances",
         );
     }
-    for (key, value) in [
-        ("thermal.throttle_start_c", t.throttle_start_c),
-        ("thermal.throttle_full_c", t.throttle_full_c),
-        ("thermal.warning_c", t.warning_c),
-        ("thermal.critical_c", t.critical_c),
-    ] {
-        faults.range(key, value, -60.0, 1000.0);
-    }
-    faults.range("thermal.throttle_clock", t.throttle_clock, 0.01, 1.0);
     if t.throttle_full_c <= t.throttle_start_c {
         faults.add(
             "thermal.throttle_full_c",
@@ -380,25 +257,6 @@ fn interfaces(profile: &Profile, faults: &mut Faults) {
                 e.to_string(),
                 "correct the name",
             );
-        }
-        faults.count(
-            &format!("interface.{i}.active_dies"),
-            interface.active_dies,
-            1,
-            1 << 12,
-        );
-        faults.range(
-            &format!("interface.{i}.clock_share"),
-            interface.clock_share,
-            0.01,
-            1.0,
-        );
-        for (key, value) in [
-            ("active_mw", interface.active_mw),
-            ("idle_mw", interface.idle_mw),
-            ("link_pj_per_byte", interface.link_pj_per_byte),
-        ] {
-            faults.range(&format!("interface.{i}.{key}"), value, 0.0, 1e6);
         }
     }
 }

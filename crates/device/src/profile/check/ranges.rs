@@ -1,0 +1,211 @@
+//! The ranges of single values of a device profile. docs/profiles.md lists them; a test compares.
+
+use super::Faults;
+use crate::profile::card::CardSection;
+use crate::profile::schema::{
+    ArraySection, ControllerSection, FtlSection, InterfaceSection, Profile, SlcCacheSection,
+};
+
+/// A key, the least and the greatest value that it may have, and its values in a profile: none if an optional
+/// table or key is absent, several for a list. `*` is the place of a table in its list.
+type Range = (&'static str, f64, f64, fn(&Profile) -> Vec<f64>);
+
+pub(super) fn check(profile: &Profile, faults: &mut Faults) {
+    for (key, least, most, values) in RANGES {
+        for (place, value) in values(profile).into_iter().enumerate() {
+            faults.range(&key.replace('*', &place.to_string()), value, *least, *most);
+        }
+    }
+}
+
+#[rustfmt::skip]
+const RANGES: &[Range] = &[
+    ("nand.channels", 1.0, 64.0, |p| of(p.nand.channels)),
+    ("nand.dies_per_channel", 1.0, 64.0, |p| of(p.nand.dies_per_channel)),
+    ("nand.planes", 1.0, 16.0, |p| of(p.nand.planes)),
+    ("nand.blocks_per_plane", 4.0, 1_048_576.0, |p| of(p.nand.blocks_per_plane)),
+    ("nand.word_lines", 1.0, 16_384.0, |p| of(p.nand.word_lines)),
+    ("nand.page_kib", 1.0, 128.0, |p| of(p.nand.page_kib)),
+    ("nand.bus_mt_per_s", 1.0, 1e4, |p| of(p.nand.bus_mt_per_s)),
+    ("nand.bus_overhead_ns", 0.0, 1e6, |p| of(p.nand.bus_overhead_ns as f64)),
+    ("nand.suspend_us", 0.0, 1e4, |p| of(p.nand.suspend_us)),
+    ("nand.factory_bad_percent", 0.0, 50.0, |p| of(p.nand.factory_bad_percent)),
+    ("nand.energy.read_mw", 0.0, 1e5, |p| of(p.nand.energy.read_mw)),
+    ("nand.energy.program_mw", 0.0, 1e5, |p| of(p.nand.energy.program_mw)),
+    ("nand.energy.erase_mw", 0.0, 1e5, |p| of(p.nand.energy.erase_mw)),
+    ("nand.energy.bus_pj_per_byte", 0.0, 1e5, |p| of(p.nand.energy.bus_pj_per_byte)),
+    ("nand.slc.read_us", 0.0, 1e6, |p| p.nand.slc.read_us.clone()),
+    ("nand.slc.program_us", 0.0, 1e6, |p| p.nand.slc.program_us.clone()),
+    ("nand.slc.erase_us", 0.0, 1e6, |p| of(p.nand.slc.erase_us)),
+    ("nand.slc.cycles", 1.0, 4_294_967_295.0, |p| of(p.nand.slc.cycles)),
+    ("nand.native.read_us", 0.0, 1e6, |p| native(p, |a| a.read_us.clone())),
+    ("nand.native.program_us", 0.0, 1e6, |p| native(p, |a| a.program_us.clone())),
+    ("nand.native.erase_us", 0.0, 1e6, |p| native(p, |a| of(a.erase_us))),
+    ("nand.native.cycles", 1.0, 4_294_967_295.0, |p| native(p, |a| of(a.cycles))),
+    ("nand.reliability.rber_fresh", 0.0, 0.1, |p| of(p.nand.reliability.rber_fresh)),
+    ("nand.reliability.rber_rated", 0.0, 0.1, |p| of(p.nand.reliability.rber_rated)),
+    ("nand.reliability.wear_exponent", 0.1, 10.0, |p| of(p.nand.reliability.wear_exponent)),
+    ("nand.reliability.retention_factor_year", 1.0, 1e4, |p| of(p.nand.reliability.retention_factor_year)),
+    ("nand.reliability.disturb_per_100k_reads", 0.0, 0.1, |p| of(p.nand.reliability.disturb_per_100k_reads)),
+    ("nand.reliability.codeword_bytes", 512.0, 16_384.0, |p| of(p.nand.reliability.codeword_bytes)),
+    ("nand.reliability.correctable_bits", 1.0, 4096.0, |p| of(p.nand.reliability.correctable_bits)),
+    ("nand.reliability.retries", 0.0, 64.0, |p| of(p.nand.reliability.retries)),
+    ("ftl.collection_start", 2.0, 65_536.0, |p| ftl(p, |f| of(f.collection_start))),
+    ("ftl.relocation_units", 1.0, 1024.0, |p| ftl(p, |f| of(f.relocation_units))),
+    ("ftl.map.window_kib", 8.0, 4_194_304.0, |p| ftl(p, |f| optional(f.map.window_kib))),
+    ("ftl.map.host_memory_us", 0.0, 1e4, |p| ftl(p, |f| optional(f.map.host_memory_us))),
+    ("ftl.slc_cache.static_gb", 0.0, 1e5, |p| cache(p, |c| c.static_gb)),
+    ("ftl.slc_cache.dynamic_gb", 0.0, 1e5, |p| cache(p, |c| c.dynamic_gb)),
+    ("ftl.slc_cache.lends_spare_percent", 0.0, 90.0, |p| cache(p, |c| c.lends_spare_percent)),
+    ("ftl.slc_cache.reserve_gb", 0.0, 1e5, |p| cache(p, |c| c.reserve_gb)),
+    ("ftl.slc_cache.fold_after_ms", 0.0, 1e7, |p| cache(p, |c| c.fold_after_ms)),
+    ("controller.cores", 1.0, 64.0, |p| controller(p, |c| c.cores.into())),
+    ("controller.read_us", 0.0, 1e6, |p| controller(p, |c| c.read_us)),
+    ("controller.write_us", 0.0, 1e6, |p| controller(p, |c| c.write_us)),
+    ("controller.per_unit_ns", 0.0, 1e9, |p| controller(p, |c| c.per_unit_ns as f64)),
+    ("controller.relocate_unit_us", 0.0, 1e5, |p| controller(p, |c| c.relocate_unit_us)),
+    ("controller.decode_us", 0.0, 1e4, |p| controller(p, |c| c.decode_us)),
+    ("controller.boot_ms", 0.0, 1e6, |p| controller(p, |c| c.boot_ms)),
+    ("controller.read_ahead_kib", 0.0, 65_536.0, |p| controller(p, |c| c.read_ahead_kib.into())),
+    ("card.au_kib", 16.0, 1_048_576.0, |p| card(p, |c| of(c.au_kib))),
+    ("card.open_aus", 1.0, 256.0, |p| card(p, |c| of(c.open_aus))),
+    ("card.partial_programs", 1.0, 64.0, |p| card(p, |c| of(c.partial_programs))),
+    ("card.switch_us", 0.0, 1e6, |p| card(p, |c| of(c.switch_us))),
+    ("card.states_in_ram", 1.0, 256.0, |p| card(p, |c| of(c.states_in_ram))),
+    ("card.deferred_merges", 0.0, 4096.0, |p| card(p, |c| of(c.deferred_merges))),
+    ("card.merge_after_ms", 0.0, 1e7, |p| card(p, |c| of(c.merge_after_ms))),
+    ("card.wear_batch_aus", 0.0, 4096.0, |p| card(p, |c| of(c.wear_batch_aus))),
+    ("card.fat.first_au", 0.0, 1_048_576.0, |p| card(p, |c| optional(c.fat.as_ref().map(|f| f.first_au)))),
+    ("card.fat.aus", 1.0, 65_536.0, |p| card(p, |c| optional(c.fat.as_ref().map(|f| f.aus)))),
+    ("card.fat.open_aus", 1.0, 256.0, |p| card(p, |c| optional(c.fat.as_ref().map(|f| f.open_aus)))),
+    ("card.small_writes.up_to_kib", 1.0, 16_384.0, |p| card(p, |c| optional(c.small_writes.as_ref().map(|s| s.up_to_kib)))),
+    ("card.small_writes.cluster_kib", 1.0, 65_536.0, |p| card(p, |c| optional(c.small_writes.as_ref().map(|s| s.cluster_kib)))),
+    ("card.controller.read_us", 0.0, 1e6, |p| card(p, |c| of(c.controller.read_us))),
+    ("card.controller.write_us", 0.0, 1e6, |p| card(p, |c| of(c.controller.write_us))),
+    ("card.controller.au_lookup_us", 0.0, 1e6, |p| card(p, |c| of(c.controller.au_lookup_us))),
+    ("card.controller.page_us", 0.0, 1e6, |p| card(p, |c| of(c.controller.page_us))),
+    ("card.controller.read_page_us", 0.0, 1e6, |p| card(p, |c| optional(c.controller.read_page_us))),
+    ("card.controller.move_us", 0.0, 1e6, |p| card(p, |c| of(c.controller.move_us))),
+    ("card.controller.decode_us", 0.0, 1e6, |p| card(p, |c| of(c.controller.decode_us))),
+    ("card.controller.buffer_kib", 1.0, 1_048_576.0, |p| card(p, |c| of(c.controller.buffer_kib))),
+    ("card.controller.read_ahead_kib", 0.0, 65_536.0, |p| card(p, |c| of(c.controller.read_ahead_kib))),
+    ("power.controller_share", 0.0, 1.0, |p| of(p.power.controller_share)),
+    ("power.data_path_pj_per_byte", 0.0, 1e5, |p| of(p.power.data_path_pj_per_byte)),
+    ("thermal.ambient_c", -60.0, 120.0, |p| of(p.thermal.ambient_c)),
+    ("thermal.controller_to_case_k_per_w", 0.01, 1e4, |p| of(p.thermal.controller_to_case_k_per_w)),
+    ("thermal.case_to_ambient_k_per_w", 0.01, 1e4, |p| of(p.thermal.case_to_ambient_k_per_w)),
+    ("thermal.controller_j_per_k", 0.01, 1e4, |p| of(p.thermal.controller_j_per_k)),
+    ("thermal.case_j_per_k", 0.01, 1e4, |p| of(p.thermal.case_j_per_k)),
+    ("thermal.throttle_start_c", -60.0, 1000.0, |p| of(p.thermal.throttle_start_c)),
+    ("thermal.throttle_full_c", -60.0, 1000.0, |p| of(p.thermal.throttle_full_c)),
+    ("thermal.throttle_clock", 0.01, 1.0, |p| of(p.thermal.throttle_clock)),
+    ("thermal.warning_c", -60.0, 1000.0, |p| of(p.thermal.warning_c)),
+    ("thermal.critical_c", -60.0, 1000.0, |p| of(p.thermal.critical_c)),
+    ("interface.*.active_dies", 1.0, 4096.0, |p| each(p, |i| i.active_dies.into())),
+    ("interface.*.clock_share", 0.01, 1.0, |p| each(p, |i| i.clock_share)),
+    ("interface.*.active_mw", 0.0, 1e6, |p| each(p, |i| i.active_mw)),
+    ("interface.*.idle_mw", 0.0, 1e6, |p| each(p, |i| i.idle_mw)),
+    ("interface.*.link_pj_per_byte", 0.0, 1e6, |p| each(p, |i| i.link_pj_per_byte)),
+];
+
+fn of(value: impl Into<f64>) -> Vec<f64> {
+    vec![value.into()]
+}
+
+fn optional(value: Option<impl Into<f64>>) -> Vec<f64> {
+    value.into_iter().map(Into::into).collect()
+}
+
+fn native(p: &Profile, values: impl Fn(&ArraySection) -> Vec<f64>) -> Vec<f64> {
+    p.nand.native.as_ref().map_or_else(Vec::new, values)
+}
+
+fn ftl(p: &Profile, values: impl Fn(&FtlSection) -> Vec<f64>) -> Vec<f64> {
+    p.ftl.as_ref().map_or_else(Vec::new, values)
+}
+
+fn cache(p: &Profile, value: impl Fn(&SlcCacheSection) -> f64) -> Vec<f64> {
+    ftl(p, |f| optional(f.slc_cache.as_ref().map(&value)))
+}
+
+fn controller(p: &Profile, value: impl Fn(&ControllerSection) -> f64) -> Vec<f64> {
+    optional(p.controller.as_ref().map(value))
+}
+
+fn card(p: &Profile, values: impl Fn(&CardSection) -> Vec<f64>) -> Vec<f64> {
+    p.card.as_ref().map_or_else(Vec::new, values)
+}
+
+fn each(p: &Profile, value: impl Fn(&InterfaceSection) -> f64) -> Vec<f64> {
+    p.interface.iter().map(value).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The range of a key of one of these tables, as docs/profiles.md shows it.
+    fn shown(tables: &[String], key: &str) -> String {
+        let range = RANGES.iter().find(|range| {
+            tables
+                .iter()
+                .any(|table| range.0 == format!("{table}.{key}"))
+        });
+        range.map_or_else(String::new, |(_, least, most, _)| match most {
+            m if *m == f64::from(u32::MAX) => format!("from {least}"),
+            _ => format!("{least} to {most}"),
+        })
+    }
+
+    /// The page with the ranges of this build in the third column of the tables of devices.
+    fn updated(page: &str) -> (String, usize) {
+        let (mut out, mut tables, mut found) = (String::new(), Vec::new(), 0);
+        for line in page.lines() {
+            if let Some(heading) = line.strip_prefix("### `") {
+                let names = heading.trim_end_matches('`').split(", ");
+                tables = names
+                    .map(|name| match name.strip_prefix("[[") {
+                        Some(list) => list.replace("]]", ".*"),
+                        None => name.trim_matches(['[', ']']).to_string(),
+                    })
+                    .collect();
+            } else if line.starts_with("## ") {
+                tables.clear();
+            }
+            let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+            let (true, [key, value, .., meaning]) = (!tables.is_empty(), &cells[..]) else {
+                out.push_str(line);
+                out.push('\n');
+                continue;
+            };
+            let line = match *key {
+                "key" => "| key | value | range | meaning |\n".to_string(),
+                "---" => "|---|---|---|---|\n".to_string(),
+                key => {
+                    let range = shown(&tables, key.trim_matches('`'));
+                    found += tables.len() * usize::from(!range.is_empty());
+                    format!("| {key} | {value} | {range} | {meaning} |\n")
+                }
+            };
+            out.push_str(&line);
+        }
+        (out, found)
+    }
+
+    #[test]
+    fn the_page_of_profiles_has_the_ranges() {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/profiles.md");
+        let committed = std::fs::read_to_string(&path).unwrap();
+        let (devices, rest) = committed.split_once("\n## The library").unwrap();
+        let (page, found) = updated(devices);
+        let page = format!("{page}\n## The library{rest}");
+        assert_eq!(found, RANGES.len(), "each key with a range is on the page");
+        if std::env::var_os("UPDATE").is_some() {
+            return std::fs::write(&path, &page).unwrap();
+        }
+        assert!(
+            page == committed,
+            "docs/profiles.md is out of date; run `UPDATE=1 cargo test -p nandscope-device page_of_profiles`"
+        );
+    }
+}
