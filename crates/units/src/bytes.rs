@@ -59,7 +59,7 @@ impl AddAssign for Bytes {
 }
 
 impl fmt::Display for Bytes {
-    /// Binary units where the number is whole in them (`128 KiB`), decimal ones otherwise (`250.1 GB`).
+    /// Binary units if the number is whole in them (`128 KiB`), decimal ones otherwise (`250.1 GB`).
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let n = self.0;
         let text = if n < 1024 {
@@ -91,12 +91,12 @@ fn decimal(bytes: f64) -> String {
 pub struct Lba(pub u64);
 
 impl Lba {
-    /// The block that holds the byte at `offset`.
+    /// The address of the block that contains the byte at `offset`.
     pub const fn containing(offset: Bytes) -> Self {
         Lba(offset.0 / SECTOR_BYTES)
     }
 
-    /// Where the block begins.
+    /// Offset of its first byte.
     pub const fn offset(self) -> Bytes {
         Bytes(self.0.saturating_mul(SECTOR_BYTES))
     }

@@ -1,12 +1,13 @@
 //! Quantities that carry their unit in their type: [`Nanos`] of time, [`Bytes`], [`Lba`] (512-byte
 //! logical blocks) and [`Rate`] in bytes per second; plus the text forms that job files, profiles
-//! and the command line share (`4k`, `32MiB`, `1.5s`), and the form in
-//! which text of others is shown.
+//! and the command line share (`4k`, `32MiB`, `1.5s`), and the escaped form of
+//! foreign text.
 //!
-//! [`random`] has the generators of random numbers. This crate does no I/O, and knows nothing of devices or jobs.
+//! [`random`] has the generators of random numbers, [`number`] the text forms of numbers with units. This crate does no I/O, and knows nothing of devices or jobs.
 
 mod bytes;
 mod nanos;
+mod narrow;
 pub mod number;
 mod printable;
 pub mod random;
@@ -15,6 +16,7 @@ mod text;
 
 pub use bytes::{Bytes, Lba, SECTOR_BYTES};
 pub use nanos::Nanos;
+pub use narrow::{saturating_u32, saturating_usize};
 pub use printable::{printable, printable_line};
 pub use rate::Rate;
 pub use text::{ParseQuantityError, SizeBase, parse_duration, parse_size};

@@ -16,7 +16,7 @@ pub struct Nanos(pub u64);
 impl Nanos {
     /// The start of time.
     pub const ZERO: Nanos = Nanos(0);
-    /// Later than anything that happens.
+    /// The latest time; nothing happens at it.
     pub const MAX: Nanos = Nanos(u64::MAX);
 
     /// A whole number of microseconds.
@@ -54,12 +54,12 @@ impl Nanos {
         self.0 as f64 / 1e3
     }
 
-    /// `self - other`, or zero where `other` is later.
+    /// `self - other`, or zero if `other` is later.
     pub const fn saturating_sub(self, other: Nanos) -> Nanos {
         Nanos(self.0.saturating_sub(other.0))
     }
 
-    /// True for the zero length.
+    /// Whether it is zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }

@@ -1,11 +1,10 @@
-//! Text of others, such as names and titles in files, made fit to be shown: no character of it may steer
-//! a terminal, turn the direction of what follows, or be missing from XML 1.0.
+//! Escapes foreign text, such as names and titles in files, for display: no character of it may control
+//! a terminal, change the writing direction of the text after it, or be missing from XML 1.0.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// The text with each character that is not shown as itself written as its escape, such as `\u{1b}`. Line
-/// breaks and tabs stay.
+/// Replaces characters that cannot be shown by their escapes, such as `\u{1b}`. Line breaks and tabs stay.
 pub fn printable(text: &str) -> Cow<'_, str> {
     if !text.contains(is_unprintable) {
         return Cow::Borrowed(text);
@@ -22,7 +21,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The same on one line: line breaks and tabs are escaped as well.
+/// As [`printable`], with line breaks and tabs escaped as well.
 pub fn printable_line(text: &str) -> Cow<'_, str> {
     match printable(text) {
         shown if shown.contains(['\n', '\t']) => {
@@ -33,7 +32,7 @@ pub fn printable_line(text: &str) -> Cow<'_, str> {
 }
 
 /// Control characters (but line breaks and tabs), marks and overrides of the writing direction, separators
-/// of lines, tags, and what is no character at all.
+/// of lines, tags, and noncharacters.
 fn is_unprintable(c: char) -> bool {
     match c {
         '\n' | '\t' => false,

@@ -23,7 +23,7 @@ impl Rate {
         self.0 as f64 / 1e6
     }
 
-    /// The rate at which `bytes` were moved in `time`; zero where no time passed.
+    /// The rate at which `bytes` were moved in `time`; zero if no time passed.
     pub fn of(bytes: Bytes, time: Nanos) -> Self {
         if time.is_zero() {
             return Rate(0);
@@ -32,7 +32,7 @@ impl Rate {
     }
 
     /// How long `bytes` take at this rate, rounded to the nearest nanosecond; zero at rate zero,
-    /// which stands for a stage without a limit.
+    /// the rate of a stage without a limit.
     pub fn time_for(self, bytes: Bytes) -> Nanos {
         if self.0 == 0 {
             return Nanos::ZERO;

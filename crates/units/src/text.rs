@@ -3,20 +3,20 @@
 use crate::{Bytes, Nanos};
 use thiserror::Error;
 
-/// Why a size or a time could not be read.
+/// Fault of the text of a size or a time.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ParseQuantityError {
-    /// There is no number at the start.
+    /// No number at the start.
     #[error("`{0}` does not start with a number")]
     NoNumber(String),
-    /// The letters after the number are no unit that is known here.
+    /// The letters after the number are not a known unit.
     #[error("`{unit}` in `{text}` is not a unit; use one of {known}")]
     Unit {
         /// The whole text.
         text: String,
-        /// The part that was not understood.
+        /// The unknown unit.
         unit: String,
-        /// The units that are.
+        /// The known units.
         known: &'static str,
     },
     /// More than 2^64.
@@ -24,7 +24,7 @@ pub enum ParseQuantityError {
     TooLarge(String),
 }
 
-/// What a bare `k` means. fio's default (`kb_base=1024`) makes `k` and `KiB` 1024 and `KB` 1024
+/// The meaning of a bare `k`. fio's default (`kb_base=1024`) makes `k` and `KiB` 1024 and `KB` 1024
 /// as well; with `kb_base=1000` `k` and `KB` are 1000 and `KiB` stays 1024.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SizeBase {
@@ -76,7 +76,7 @@ fn leading_number(text: &str) -> &str {
 /// Reads a size such as `4k`, `1GiB`, `250gb`, `512`; a fraction (`1.5g`) is allowed.
 ///
 /// # Errors
-/// Where there is no number, the unit is unknown, or the size exceeds 2^64 bytes.
+/// Returns [`ParseQuantityError`] if there is no number, the unit is unknown, or the size exceeds 2^64 bytes.
 pub fn parse_size(text: &str, base: SizeBase) -> Result<Bytes, ParseQuantityError> {
     let (value, unit) = split_number(text)?;
     let binary = unit.ends_with("ib") || base == SizeBase::Binary;
@@ -99,10 +99,10 @@ pub fn parse_size(text: &str, base: SizeBase) -> Result<Bytes, ParseQuantityErro
     scale(leading_number(text), value, step.pow(exponent)).map(Bytes)
 }
 
-/// Reads a time such as `10`, `1.5s`, `200ms`, `30us`, `5m`; `default_unit_ns` is what a bare number counts.
+/// Reads a time such as `10`, `1.5s`, `200ms`, `30us`, `5m`; a bare number counts `default_unit_ns`.
 ///
 /// # Errors
-/// Where there is no number, the unit is unknown, or the time exceeds 2^64 ns.
+/// Returns [`ParseQuantityError`] if there is no number, the unit is unknown, or the time exceeds 2^64 ns.
 pub fn parse_duration(text: &str, default_unit_ns: u64) -> Result<Nanos, ParseQuantityError> {
     let (value, unit) = split_number(text)?;
     let factor = match unit.as_str() {

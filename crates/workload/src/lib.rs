@@ -1,4 +1,4 @@
-//! What to do to a device: jobs in fio's grammar, access patterns, traces and file workloads.
+//! Workloads of a device: jobs in fio's grammar, access patterns, traces and file workloads.
 //! Nothing here knows what a device is, or does any I/O.
 
 pub mod files;

@@ -3,7 +3,7 @@
 use nandscope_units::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// What an operation does.
+/// Kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum OpKind {
     /// Read.
@@ -16,10 +16,10 @@ pub enum OpKind {
     Flush,
 }
 
-/// One operation: what, where and how much. Offsets are absolute within the target.
+/// One operation with its place and length. Offsets are absolute within the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Op {
-    /// What to do.
+    /// Its kind.
     pub kind: OpKind,
     /// Where, in bytes from the start of the target.
     pub offset: Bytes,

@@ -1,4 +1,4 @@
-//! The seam between a workload and the runner: where operations come from, and how fast.
+//! The interface between a workload and the runner: the source of operations, and their pacing.
 
 use crate::Op;
 use nandscope_units::Nanos;
@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 /// An operation and, for a trace, when it is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimedOp {
-    /// What to do.
+    /// The operation.
     pub op: Op,
-    /// When, counted from the start of the thread: an open-loop source (a trace with its own
-    /// times). `None` means as soon as the pacing allows.
+    /// Scheduled time from the start of the thread, for an open-loop source such as a trace.
+    /// `None` means as soon as the pacing allows.
     pub due: Option<Nanos>,
 }
 
-/// Where a thread's operations come from: a pattern of a job file, a trace, a folder copy.
+/// The source of a thread's operations: a pattern of a job file, a trace, a folder copy.
 /// The same source with the same seed gives the same operations.
-/// A thread of the system may take it along.
+/// It can move to another thread.
 pub trait OpSource: Send {
     /// The next operation, or `None` at the end of the work.
     fn next_op(&mut self) -> Option<TimedOp>;
@@ -25,28 +25,27 @@ pub trait OpSource: Send {
     /// Sources that cannot start over do nothing, and then end.
     fn restart(&mut self) {}
 
-    /// Bytes that the source will move in all, where it can tell; for progress only.
+    /// Total bytes that the source will transfer, if known; for progress only.
     fn expected_bytes(&self) -> Option<u64> {
         None
     }
 
-    /// Length of its longest operation in bytes, where it can tell; only so that memory can be had
-    /// before the run.
+    /// Length of its longest operation in bytes, if known; used to allocate memory before the run.
     fn largest(&self) -> Option<u32> {
         None
     }
 }
 
-/// How fast a thread goes: pacing, stop condition and queue depth are separate values that compose.
+/// Pacing of a thread: rate, stop condition and queue depth are separate values that compose.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pacing {
     /// Operations outstanding at once, at least 1.
     pub iodepth: u32,
     /// Nothing is issued before this, from the start of the group.
     pub start_delay: Nanos,
-    /// The first part of the run, which is not measured.
+    /// Length of the first part of the run, which is not measured.
     pub ramp_time: Nanos,
-    /// The run ends after this long (from the end of the ramp), even in mid-work.
+    /// The run ends after this long (from the end of the ramp), even in the middle of the work.
     pub runtime: Option<Nanos>,
     /// The source starts over until `runtime` has passed.
     pub time_based: bool,
@@ -92,7 +91,7 @@ impl Default for Pacing {
 /// An upper bound on one direction of one thread: an open-loop schedule from the start of the thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RateLimit {
-    /// As fast as it goes.
+    /// No limit.
     #[default]
     Unlimited,
     /// Bytes per second.

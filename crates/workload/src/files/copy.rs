@@ -14,7 +14,7 @@
 //! contiguous. Threads do not wait for one another. **Reading**: the directory's entries once per
 //! folder, then the data.
 //!
-//! What Windows really does between these is only partly known: unbuffered copies are commonly seen
+//! The actual behaviour of Windows between these is only partly known: unbuffered copies are commonly seen
 //! to use requests of 1 MiB, exFAT's metadata goes through the cache manager and may be written
 //! later and several entries at a time. This is the order without such merging: the upper bound of
 //! small writes.
@@ -24,7 +24,7 @@ use super::{DirectoryPlace, ExfatLayout, FilePlace, PlacedTree};
 use crate::OpKind;
 use nandscope_units::{Bytes, SECTOR_BYTES};
 
-/// What a file costs a thread besides its bytes, in the same currency, when files are dealt out.
+/// Cost of a file besides its bytes, in bytes, when files are distributed to threads.
 pub const FILE_COST_BYTES: u64 = 256 << 10;
 
 /// Which way the data goes.
@@ -46,7 +46,7 @@ pub struct CopyOptions {
     /// Metadata is read and written in aligned blocks of this many bytes: a power of two of 512 at
     /// least, 4096 as the cache manager's pages by default.
     pub metadata_bytes: u32,
-    /// A flush behind every file, as on a volume set to quick removal.
+    /// A flush after every file, as on a volume set to quick removal.
     pub flush_per_file: bool,
 }
 

@@ -14,7 +14,7 @@ const METADATA_BYTES: u32 = 4096;
 /// Discards of a long file are cut into pieces of this many bytes.
 const DISCARD_BYTES: u32 = 1 << 30;
 
-/// What is done to delete a tree.
+/// How a tree is deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeletePlan {
     /// Freed clusters are discarded (many card readers pass no discard on).
@@ -23,7 +23,7 @@ pub struct DeletePlan {
 
 impl DeletePlan {
     /// The operations that delete a placed tree. The layout itself does not take clusters back:
-    /// what is placed later lies behind.
+    /// what is placed later follows.
     pub fn source(&self, layout: &ExfatLayout, tree: &PlacedTree) -> ExtentSource {
         let metadata = Metadata::new(layout, METADATA_BYTES);
         let mut list = Vec::new();

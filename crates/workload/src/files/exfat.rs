@@ -15,7 +15,7 @@ pub(super) const BOOT_REGION_BYTES: u64 = 12 * 512;
 pub(super) const UPCASE_BYTES: u64 = 5836;
 /// Bytes of one directory entry.
 pub(super) const ENTRY_BYTES: u64 = 32;
-/// Volume label, allocation bitmap and up-case table stand first in the root directory.
+/// The first entries of the root directory: volume label, allocation bitmap, up-case table.
 const ROOT_FIXED_BYTES: u64 = 3 * ENTRY_BYTES;
 /// The first cluster has the number 2; the FAT has entries for 0 and 1 all the same.
 const FIRST_CLUSTER: u64 = 2;
@@ -32,9 +32,9 @@ pub enum LayoutError {
         "the tree needs {needed} in whole clusters, {free} are free; use a larger card or a smaller tree"
     )]
     CardFull {
-        /// What it needs.
+        /// Bytes needed.
         needed: Bytes,
-        /// What is left.
+        /// Bytes available.
         free: Bytes,
     },
     /// The root directory is one cluster.
@@ -65,7 +65,7 @@ const fn boundary_unit(capacity: Bytes) -> u64 {
     }
 }
 
-/// An exFAT file system on a card: its parts, and how far it is filled. All places are bytes from
+/// An exFAT file system on a card: its parts, and its fill level. All places are bytes from
 /// the start of the card.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ExfatLayout {
@@ -88,7 +88,7 @@ impl ExfatLayout {
     /// An empty file system on a card of `capacity`.
     ///
     /// # Errors
-    /// Where the card is too small for it.
+    /// Returns [`LayoutError`] if the card is too small for it.
     pub fn new(capacity: Bytes) -> Result<ExfatLayout, LayoutError> {
         let too_small = LayoutError::CardTooSmall(capacity);
         if capacity.0 < 64_000_000 {
@@ -135,38 +135,38 @@ impl ExfatLayout {
         self.cluster
     }
 
-    /// Where the partition begins, with the boot region and behind it the backup.
+    /// Start of the partition: the boot region, followed by its backup.
     pub const fn partition(&self) -> u64 {
         self.partition
     }
 
-    /// The file allocation table: where and how long.
+    /// Place and length of the file allocation table.
     pub const fn fat(&self) -> (u64, u64) {
         (self.fat, self.fat_bytes)
     }
 
-    /// Where the clusters begin.
+    /// Start of the clusters.
     pub const fn heap(&self) -> u64 {
         self.heap
     }
 
-    /// The allocation bitmap: where (the first cluster) and how long.
+    /// Place (the first cluster) and length of the allocation bitmap.
     pub const fn bitmap(&self) -> (u64, u64) {
         (self.heap, self.bitmap_bytes())
     }
 
-    /// The up-case table: where and how long.
+    /// Place and length of the up-case table.
     pub const fn upcase(&self) -> (u64, u64) {
         let behind_bitmap = self.bitmap_bytes().div_ceil(self.cluster) * self.cluster;
         (self.heap + behind_bitmap, UPCASE_BYTES)
     }
 
-    /// The root directory: where and how long.
+    /// Place and length of the root directory.
     pub const fn root(&self) -> (u64, u64) {
         (self.root, self.root_bytes)
     }
 
-    /// What is still free, bytes.
+    /// Free space, bytes.
     pub const fn free(&self) -> Bytes {
         Bytes((self.clusters - self.next_free) * self.cluster)
     }
@@ -175,12 +175,12 @@ impl ExfatLayout {
         self.clusters.div_ceil(8)
     }
 
-    /// What is free in the root directory, bytes.
+    /// Free space in the root directory, bytes.
     pub(super) const fn root_free(&self) -> u64 {
         self.root_bytes - self.root_used
     }
 
-    /// Takes entries in the root directory: where, and how many bytes. The caller has seen that
+    /// Takes entries in the root directory; returns their place and length. The caller has checked that
     /// there is room.
     pub(super) const fn root_entries(&mut self, bytes: u64) -> (u64, u64) {
         let at = self.root + self.root_used;

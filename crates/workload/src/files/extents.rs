@@ -1,14 +1,14 @@
 //! A source of operations from a list of extents: long ranges that are worked through in chunks.
 
 use crate::{Op, OpKind, OpSource, TimedOp};
-use nandscope_units::Bytes;
+use nandscope_units::{Bytes, saturating_u32};
 
 /// A range and what is done to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Extent {
-    /// What is done.
+    /// The operation.
     pub kind: OpKind,
-    /// Where it begins.
+    /// Its first byte.
     pub offset: Bytes,
     /// How long it is; zero for a flush.
     pub length: u64,
@@ -60,7 +60,7 @@ impl OpSource for ExtentSource {
         } else {
             extent.chunk
         };
-        let length = left.min(chunk.into()) as u32;
+        let length = saturating_u32(left).min(chunk);
         let offset = extent.offset + Bytes(self.done_of_next);
         self.done_of_next += u64::from(length);
         if self.done_of_next == extent.length {

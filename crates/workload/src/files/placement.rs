@@ -1,4 +1,4 @@
-//! Where the folders and files of a tree lie on a card: allocated one behind another from the
+//! Places the folders and files of a tree on a card: allocated consecutively from the
 //! first free cluster on, each contiguous, folder by folder.
 
 use super::exfat::{ENTRY_BYTES, ExfatLayout, LayoutError};
@@ -8,7 +8,7 @@ use nandscope_units::Bytes;
 /// Name units in one file-name entry (exFAT specification 7.7).
 const UNITS_PER_ENTRY: u64 = 15;
 
-/// Where a file lies.
+/// The place of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FilePlace {
     /// Its folder in the tree.
@@ -21,7 +21,7 @@ pub struct FilePlace {
     pub entries: (u64, u64),
 }
 
-/// Where a folder lies.
+/// The place of a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DirectoryPlace {
     /// Its first byte; a cluster boundary.
@@ -44,10 +44,10 @@ pub struct PlacedTree {
 }
 
 impl ExfatLayout {
-    /// Allocates the tree behind what is on the card already. The card is unchanged on an error.
+    /// Allocates the tree after the data that is already on the card. The card is unchanged on an error.
     ///
     /// # Errors
-    /// Where it does not fit, or the root directory (one cluster) is full.
+    /// Returns [`LayoutError`] if it does not fit, or the root directory (one cluster) is full.
     pub fn place(&mut self, tree: &FileTree) -> Result<PlacedTree, LayoutError> {
         let used = directory_sizes(tree);
         self.check_room(tree, &used)?;
@@ -123,7 +123,7 @@ struct Placer {
     cluster: u64,
     /// The first free cluster, from 0 at the start of the heap.
     next: u64,
-    /// Where the next entry goes, for each folder placed so far.
+    /// The place of the next entry of each folder placed so far.
     next_entry: Vec<u64>,
 }
 
@@ -136,7 +136,7 @@ impl Placer {
         (start, clusters * self.cluster)
     }
 
-    /// Entries in a folder that has been placed: parents stand before their children.
+    /// Entries in a folder that has been placed: parents precede their children.
     fn entries(&mut self, folder: u32, bytes: u64) -> (u64, u64) {
         let at = self.next_entry[folder as usize];
         self.next_entry[folder as usize] += bytes;

@@ -1,4 +1,4 @@
-//! What a folder holds, in numbers.
+//! Number and sizes of the files of a folder.
 
 use nandscope_units::Bytes;
 use thiserror::Error;
@@ -6,7 +6,7 @@ use thiserror::Error;
 /// A folder by its numbers. Two trees made from the same spec are the same.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FolderSpec {
-    /// What it is called.
+    /// Name of the folder.
     pub name: String,
     /// The sum of all file sizes, to the byte.
     pub bytes: Bytes,
@@ -68,7 +68,7 @@ impl FolderSpec {
     /// Whether a tree can be made of it.
     ///
     /// # Errors
-    /// Where the numbers contradict one another.
+    /// Returns [`SpecError`] if the numbers contradict one another.
     pub fn check(&self) -> Result<(), SpecError> {
         let name = || self.name.clone();
         if self.folders == 0 {
@@ -97,7 +97,7 @@ impl FolderSpec {
 /// The four folders of AnandTech's suite for direct-attached storage, in its order: AV (photos and
 /// videos), Home, BR (a Blu-ray), ISOs (disc images).
 ///
-/// Sizes (decimal GB), file and folder counts are as published; how sizes are spread is not, and
+/// Sizes (decimal GB), file and folder counts are as published; the distribution of sizes is not, and
 /// is our assumption: 1.5 for photos and clips, 2.5 for a home folder, 3 for a Blu-ray's few huge
 /// streams among small indices, 0.3 for disc images.
 pub fn das_suite() -> [FolderSpec; 4] {

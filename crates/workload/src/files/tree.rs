@@ -1,15 +1,16 @@
-//! A made-up folder that matches a spec: which folders there are, which files lie in them, how
-//! large they are and how long their names. Sizes are log-normal, as those of real file systems
+//! A generated folder that matches a spec: its folders and files, their sizes and the lengths of
+//! their names. Sizes are log-normal, as those of real file systems
 //! are (Agrawal et al., "A Five-Year Study of File-System Metadata", FAST 2007), scaled so that
 //! their sum is the spec's to the byte.
 
 use super::{FolderSpec, SpecError};
 use crate::pattern::Random;
+use nandscope_units::saturating_u32;
 
 /// A folder of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Folder {
-    /// The folder it lies in; `None` for the top one. Parents stand before their children.
+    /// The folder it lies in; `None` for the top one. Parents precede their children.
     pub parent: Option<u32>,
     /// Length of its name in UTF-16 units, as exFAT counts.
     pub name_units: u32,
@@ -26,7 +27,7 @@ pub struct File {
     pub name_units: u32,
 }
 
-/// A folder with everything in it. Files stand in the order in which a copy meets them: folder by
+/// A folder with everything in it. Files are in the order in which a copy meets them: folder by
 /// folder.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FileTree {
@@ -34,7 +35,7 @@ pub struct FileTree {
     files: Vec<File>,
 }
 
-/// What random numbers are for: each purpose has a sequence of its own.
+/// Purposes of random numbers; each has its own sequence.
 mod purpose {
     pub(super) const SIZE: u64 = 1;
     pub(super) const FOLDER: u64 = 2;
@@ -47,7 +48,7 @@ impl FileTree {
     /// The tree of a spec.
     ///
     /// # Errors
-    /// Where the numbers of the spec contradict one another.
+    /// Returns [`SpecError`] if the numbers of the spec contradict one another.
     pub fn generate(spec: &FolderSpec) -> Result<FileTree, SpecError> {
         spec.check()?;
         let random = |purpose| Random::new(spec.seed, &[purpose]);
@@ -55,8 +56,8 @@ impl FileTree {
         let mut names = random(purpose::FOLDER_NAME);
         let folders = (0..spec.folders)
             .map(|i| Folder {
-                parent: (i > 0).then(|| parents.below(i.into()) as u32),
-                name_units: 4 + names.below(21) as u32,
+                parent: (i > 0).then(|| saturating_u32(parents.below(i.into()))),
+                name_units: 4 + saturating_u32(names.below(21)),
             })
             .collect();
         let mut homes = random(purpose::FOLDER);
@@ -64,9 +65,9 @@ impl FileTree {
         let mut files: Vec<File> = sizes(spec)
             .into_iter()
             .map(|bytes| File {
-                folder: homes.below(spec.folders.into()) as u32,
+                folder: saturating_u32(homes.below(spec.folders.into())),
                 bytes,
-                name_units: 8 + names.below(33) as u32,
+                name_units: 8 + saturating_u32(names.below(33)),
             })
             .collect();
         files.sort_by_key(|f| f.folder);

@@ -1,4 +1,4 @@
-//! What the options of one job must fulfil together, apart from the size of the target.
+//! Checks the options of one job against each other, without the size of the target.
 
 use super::error::Problem;
 use super::model::{BlockSizes, Distribution, Extent, Job};

@@ -1,5 +1,4 @@
-//! What is wrong with a job file: every fault with its place and what to do about it.
-//! How a fault is found is the business of the other modules.
+//! Faults of a job file, each with its place and a remedy.
 
 use std::fmt;
 use std::ops::Range;
@@ -15,9 +14,9 @@ pub struct Fault {
     pub span: Range<usize>,
     /// The option concerned; empty where the line holds none.
     pub key: String,
-    /// What is wrong.
+    /// The fault.
     pub message: String,
-    /// What to do about it.
+    /// The remedy.
     pub remedy: String,
 }
 

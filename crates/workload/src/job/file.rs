@@ -7,7 +7,7 @@ use super::lines::{Assignment, Section, sections};
 use super::model::Job;
 use super::option::{self, main_name};
 use super::value::Value;
-use nandscope_units::SizeBase;
+use nandscope_units::{SizeBase, saturating_u32};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -70,7 +70,7 @@ impl JobFile {
     }
 }
 
-/// What `[global]` sections have set so far.
+/// The options that `[global]` sections have set so far.
 #[derive(Clone)]
 struct Template {
     job: Job,
@@ -98,7 +98,7 @@ impl Reader<'_> {
             }
             let mut template = global.clone();
             template.job.name = section.name.clone();
-            template.job.ordinal = jobs.len() as u32;
+            template.job.ordinal = saturating_u32(jobs.len() as u64);
             self.apply(&mut template, section);
             self.check(&template, section);
             let mut job = template.job;

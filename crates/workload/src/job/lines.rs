@@ -1,10 +1,10 @@
-//! The outer grammar of a job file: sections, assignments, comments. What an option means is not
-//! known here.
+//! The outer grammar of a job file: sections, assignments, comments. It does not know the
+//! options.
 
 use super::error::Fault;
 use std::ops::Range;
 
-/// `key=value` or a bare `key`, and where it stands.
+/// `key=value` or a bare `key`, with its position.
 #[derive(Clone, Debug)]
 pub(crate) struct Assignment {
     pub(crate) key: String,

@@ -1,7 +1,7 @@
 //! Jobs in fio's own file grammar: [`JobFile::parse`] reads them, [`Job::to_fio`] writes them.
 //! What fio 3.33 would do with an option is done here too, or the option is refused by name, file
-//! and line; docs/jobs.md has the tables. What operations follow from a job is in
-//! [`crate::pattern`].
+//! and line; docs/jobs.md has the tables. [`crate::pattern`] derives the
+//! operations of a job.
 
 mod check;
 mod distribution;

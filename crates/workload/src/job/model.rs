@@ -28,9 +28,9 @@ pub struct Job {
     pub bs: PerKind<BlockSizes>,
     /// `blockalign`; `None` is the smallest block size of the direction.
     pub block_align: PerKind<Option<u32>>,
-    /// `size`; `None` is all that is left behind the offset.
+    /// `size`; `None` is the rest of the target after the offset.
     pub size: Option<Extent>,
-    /// `io_size`: how much to move in all; a percentage is one of `size`. `None` is `size`.
+    /// `io_size`: total amount to transfer; a percentage is one of `size`. `None` is `size`.
     pub io_size: Option<Extent>,
     /// `offset`; a percentage is rounded up to whole blocks.
     pub offset: Extent,
@@ -86,7 +86,7 @@ pub struct Job {
     pub continue_on_error: ContinueOnError,
     /// Options that were accepted without effect, as written; docs/jobs.md gives the reasons.
     pub without_effect: BTreeMap<String, String>,
-    /// Where the job stands.
+    /// Position of the job in its file.
     pub origin: Origin,
 }
 
@@ -144,7 +144,7 @@ impl Job {
     }
 }
 
-/// Where a job was read from. Two jobs are equal wherever they stand.
+/// File and lines from which a job was read. It has no influence on the equality of jobs.
 #[derive(Clone, Debug, Default)]
 pub struct Origin {
     /// The file as the caller named it; empty for a job built by a program.
@@ -168,10 +168,10 @@ pub struct Rw {
     pub access: Access,
     /// Random offsets.
     pub random: bool,
-    /// The number behind the colon: for random offsets, how many operations follow each one; for
+    /// The number after the colon: for random offsets, how many operations follow each one; for
     /// sequential ones, bytes left out between two operations.
     pub modifier: Option<u64>,
-    /// `rw_sequencer=identical`: the operations behind a random offset repeat it.
+    /// `rw_sequencer=identical`: the operations after a random offset repeat it.
     pub identical: bool,
 }
 
@@ -272,7 +272,7 @@ impl Extent {
     }
 }
 
-/// `random_distribution`: how often which part of the region is used.
+/// `random_distribution`: popularity of the parts of the region.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Distribution {
     /// All blocks alike.
@@ -291,14 +291,14 @@ pub enum Distribution {
         /// See `Zipf`.
         centre: Option<f64>,
     },
-    /// A bell round the centre.
+    /// Normal distribution around the centre.
     Normal {
         /// Standard deviation, percent of the region.
         deviation: f64,
         /// Place of the mean as a share of the region; `None` is the middle.
         centre: Option<f64>,
     },
-    /// Zones one behind the other, each with its share of the accesses.
+    /// Consecutive zones, each with its share of the accesses.
     Zoned(Vec<Zone>),
 }
 
@@ -373,7 +373,7 @@ impl Default for Verify {
     }
 }
 
-/// A trace to replay. Nothing here opens it.
+/// A trace to replay. This crate does not open it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceRef {
     /// `read_iolog`.

@@ -1,5 +1,5 @@
 //! Reads the values of options: sizes, times, numbers, flags and lists by direction.
-//! Which option takes which is not known here.
+//! It does not know the options themselves.
 
 use super::error::Problem;
 use super::kinds::PerKind;
@@ -122,7 +122,7 @@ impl<'a> Value<'a> {
             })
     }
 
-    /// What a word of a table stands for.
+    /// The value of a word of a table.
     pub(crate) fn word<T: Copy>(&self, words: &[(&str, T)], remedy: &str) -> Result<T, Problem> {
         let text = self.text()?;
         let found = words.iter().find(|(word, _)| *word == text);

@@ -6,13 +6,13 @@ use super::setup::{check_sizes, maps};
 use super::{Mix, Offsets, Random, RandomMap, Region, Sizes};
 use crate::job::{Access, Job, JobError, PerKind, Rw};
 use crate::{Op, OpKind, OpSource, TimedOp};
-use nandscope_units::Bytes;
+use nandscope_units::{Bytes, saturating_u32};
 
 /// The operations of one clone of a job.
 ///
 /// A run ends once `io_size` (or `size`, or `number_ios`) is reached or the region is used up;
 /// [`OpSource::restart`] begins the next. A time-based job never ends by itself. A pass over the
-/// region ends when a direction finds no further block: sequential offsets then begin anew, and
+/// region ends when a direction finds no further block: sequential offsets then restart, and
 /// the random map is cleared.
 #[derive(Clone, Debug)]
 pub struct Generator {
@@ -22,7 +22,7 @@ pub struct Generator {
     budget: Option<u64>,
     /// Operations that a run may issue.
     limit: Option<u64>,
-    /// A used-up region begins anew within the run.
+    /// A used-up region is restarted within the run.
     renews: bool,
     mix: Mix,
     size_random: Random,
@@ -36,7 +36,7 @@ pub struct Generator {
     largest: u32,
 }
 
-/// What a direction knows of its own.
+/// State of one direction.
 #[derive(Clone, Debug)]
 struct Stream {
     sizes: Sizes,
@@ -77,7 +77,7 @@ impl Generator {
     /// `seed` is that of the run; a job with `randseed` uses its own.
     ///
     /// # Errors
-    /// Where the job does not fit the target, replays a trace, or its map would not fit in memory.
+    /// Returns [`JobError`] if the job does not fit the target, replays a trace, or its map would not fit in memory.
     pub fn new(job: &Job, clone: u32, capacity: Bytes, seed: u64) -> Result<Generator, JobError> {
         if job.trace.is_some() {
             return Err(fault(
@@ -153,7 +153,7 @@ impl Generator {
         self.budget.is_some_and(|b| p.bytes >= b) || self.limit.is_some_and(|n| p.operations >= n)
     }
 
-    /// Sequential offsets begin anew, and all blocks are free.
+    /// Restarts sequential offsets, and frees all blocks.
     fn renew(&mut self) {
         for map in &mut self.maps {
             map.clear();
@@ -166,7 +166,7 @@ impl Generator {
         self.progress.exhausted = false;
     }
 
-    /// Places an operation; where the region is used up it begins anew if the job allows it.
+    /// Places an operation; a used-up region is restarted if the job allows it.
     fn place(&mut self, kind: OpKind) -> Option<(u64, u32)> {
         if let Some(found) = self.try_place(kind) {
             return Some(found);
@@ -195,7 +195,7 @@ impl Generator {
                 // Blocks behind this one may be used: the operation is cut short, as in fio.
                 let got = map.take(block, want);
                 if got < want {
-                    size = (got * stream.align) as u32;
+                    size = saturating_u32(got * stream.align);
                 }
             } else {
                 map.cover(block, want);

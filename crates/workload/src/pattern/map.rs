@@ -5,6 +5,8 @@
 //! level k is. A lookup touches one word in most cases and two per level at worst, and the map
 //! takes little more than one bit per block (32 MiB for 1 TiB in blocks of 4 KiB).
 
+use nandscope_units::saturating_usize;
+
 /// Blocks used and free.
 #[derive(Clone, Debug)]
 pub struct RandomMap {
@@ -28,7 +30,7 @@ impl RandomMap {
         let mut bits = blocks.max(1);
         loop {
             let words = bits.div_ceil(64);
-            map.levels.push(vec![0; words as usize]);
+            map.levels.push(vec![0; saturating_usize(words)]);
             if words == 1 {
                 break;
             }
@@ -84,7 +86,7 @@ impl RandomMap {
     }
 
     /// The first free block from `block` to the end: up through the summaries until a word has a
-    /// free bit behind the place, then down to that block.
+    /// free bit after the place, then down to that block.
     fn search(&self, block: u64) -> Option<u64> {
         let mut bit = block;
         for (height, level) in self.levels.iter().enumerate() {
@@ -109,7 +111,7 @@ impl RandomMap {
         bit
     }
 
-    /// Marks up to `want` blocks from `block` on, as far as they are free, and says how many were.
+    /// Marks up to `want` blocks from `block` on, as far as they are free, and returns their number.
     #[inline]
     pub fn take(&mut self, block: u64, want: u64) -> u64 {
         let mut taken = 0;

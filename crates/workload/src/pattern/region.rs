@@ -18,7 +18,7 @@ impl Region {
     /// The region of clone number `clone` on a target of `capacity` bytes.
     ///
     /// # Errors
-    /// Where the job reaches beyond the target, or not one block fits.
+    /// Returns [`JobError`] if the job reaches beyond the target, or not one block fits.
     pub fn of(job: &Job, clone: u32, capacity: Bytes) -> Result<Region, JobError> {
         let capacity = capacity.0;
         let block = u64::from(job.min_block().max(1));

@@ -1,4 +1,4 @@
-//! What a generator needs before its first operation: sizes that make sense, and random maps.
+//! Prepares a generator: checks sizes and creates random maps.
 
 use super::region::fault;
 use super::{MAX_BLOCKS, RandomMap, Region};

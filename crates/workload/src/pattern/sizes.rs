@@ -2,6 +2,7 @@
 
 use super::Random;
 use crate::job::BlockSizes;
+use nandscope_units::saturating_u32;
 
 /// Draws sizes as a job gives them.
 #[derive(Clone, Debug)]
@@ -24,7 +25,7 @@ impl Sizes {
         self.min
     }
 
-    /// A size that fits in `room` bytes; `None` where not even the smallest does. What does not
+    /// A size that fits in `room` bytes; `None` if not even the smallest does. What does not
     /// fit is drawn again, as fio does it, and the smallest is taken where nothing fits for long.
     #[inline]
     pub fn draw(&self, room: u64, random: &mut Random) -> Option<u32> {
@@ -50,7 +51,7 @@ impl Sizes {
             BlockSizes::Range { min, max } => {
                 // As in fio: uniform from 1 to the largest, rounded down to multiples of the
                 // smallest, and never below it.
-                let size = random.below(u64::from(*max)) as u32 + 1;
+                let size = saturating_u32(random.below(u64::from(*max))).saturating_add(1);
                 let min = (*min).max(1);
                 (size.max(min) / min * min).min(*max)
             }

@@ -117,7 +117,7 @@ impl Normal {
         }
     }
 
-    /// A block. What falls outside of the region is drawn again; at least a third falls inside for
+    /// Draws a block. Values outside of the region are drawn again; at least a third falls inside for
     /// the deviations that a job can have.
     pub fn block(&self, random: &mut Random) -> u64 {
         for _ in 0..MAX_TRIES {

@@ -12,9 +12,9 @@ use nandscope_units::{Nanos, SECTOR_BYTES};
 /// Which of a request's events is taken for the request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BlockEvent {
-    /// `Q`: the file system handed it to the block layer, before merging and scheduling.
+    /// `Q`: the file system submitted it to the block layer, before merging and scheduling.
     Queue,
-    /// `D`: the driver handed it to the device; what the device saw.
+    /// `D`: the driver issued it to the device, as the device saw it.
     #[default]
     Issue,
     /// `C`: the device had finished it.
@@ -108,7 +108,7 @@ fn parse_event(
     push(line, time, what, range, builder)
 }
 
-/// What the RWBS letters say (`fill_rwbs` in the kernel's blktrace.c and in blkparse_fmt.c).
+/// The meaning of the RWBS letters (`fill_rwbs` in the kernel's blktrace.c and in blkparse_fmt.c).
 #[derive(Clone, Copy)]
 struct Rwbs {
     preflush: bool,

@@ -5,7 +5,7 @@ use super::format::{Format, Order, ParseOptions, ParseReport};
 use super::lines::Line;
 use super::{Record, Trace, TraceError};
 use crate::OpKind;
-use nandscope_units::{Bytes, Nanos};
+use nandscope_units::{Bytes, Nanos, saturating_u32};
 use std::collections::BTreeMap;
 
 /// Longer requests are taken for damage: no block layer makes them.
@@ -113,7 +113,7 @@ impl<'a> Builder<'a> {
             self.records.push(Record {
                 time,
                 offset: Bytes(offset + done),
-                length: piece as u32,
+                length: saturating_u32(piece),
                 kind,
             });
             done += piece;

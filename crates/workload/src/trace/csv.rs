@@ -11,15 +11,15 @@ use nandscope_units::Nanos;
 pub(super) struct Form {
     /// The names of the fields, as a heading has them.
     fields: &'static [&'static str],
-    /// What the field of the kind is called, and its words for reads and writes.
+    /// Name of the field of the kind, and its words for reads and writes.
     kind: (&'static str, &'static str, &'static str),
-    /// Where the fields are that are used.
+    /// Positions of the fields that are used.
     device_at: usize,
     kind_at: usize,
     offset_at: usize,
     length_at: usize,
     stamp_at: usize,
-    /// What messages call the length.
+    /// Name of the length in messages.
     length: &'static str,
     /// Nanoseconds of a unit of the timestamp.
     tick: u64,

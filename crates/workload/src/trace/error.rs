@@ -1,4 +1,4 @@
-//! What can be wrong with a trace, or with its replay. Each message says where and what to do.
+//! Errors of traces and of their replay. Each message has a place and a remedy.
 
 use nandscope_units::Bytes;
 use thiserror::Error;
@@ -13,7 +13,7 @@ pub enum TraceError {
         file: String,
         /// The line, from 1.
         line: u64,
-        /// What is wrong, and what was expected.
+        /// The fault, and what was expected.
         what: String,
     },
     /// A record is earlier than the one before it.
@@ -25,7 +25,7 @@ pub enum TraceError {
         file: String,
         /// The line, from 1.
         line: u64,
-        /// By how much, nanoseconds.
+        /// The difference, nanoseconds.
         back_ns: u64,
     },
     /// The file mixes several devices and none was chosen.
@@ -49,7 +49,7 @@ pub enum TraceError {
         file: String,
         /// The format as which it was read.
         format: &'static str,
-        /// What was seen instead.
+        /// The text found instead.
         seen: String,
     },
     /// A `.nstrace` file that is damaged or of another version.
@@ -57,7 +57,7 @@ pub enum TraceError {
     Binary {
         /// The name of the file.
         file: String,
-        /// What is wrong.
+        /// The fault.
         what: String,
     },
     /// No known format fits.
@@ -80,7 +80,7 @@ pub enum ReplayError {
     Beyond {
         /// The record, from 1.
         record: u64,
-        /// The first byte behind it.
+        /// Its end, exclusive.
         end: u64,
         /// The size of the device.
         capacity: Bytes,

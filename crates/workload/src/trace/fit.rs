@@ -1,8 +1,8 @@
-//! Where a recorded request goes on a device of another size.
+//! Maps the addresses of recorded requests to a device of another size.
 
 use super::{Record, ReplayError, Trace};
 use crate::OpKind;
-use nandscope_units::{Bytes, SECTOR_BYTES};
+use nandscope_units::{Bytes, SECTOR_BYTES, saturating_u32};
 
 /// Offsets keep their alignment within this, whatever the fit.
 const BLOCK: u64 = 4096;
@@ -51,7 +51,7 @@ fn to_sectors(record: Record) -> Record {
         .saturating_mul(SECTOR_BYTES);
     Record {
         offset: Bytes(start),
-        length: (end - start).min(most) as u32,
+        length: saturating_u32((end - start).min(most)),
         ..record
     }
 }
@@ -90,16 +90,16 @@ fn wrap(
             });
         }
         let start = record.offset.0 % size;
-        let first = u64::from(record.length).min(size - start);
+        let first = saturating_u32(size - start).min(record.length);
         out.push(Record {
             offset: Bytes(start),
-            length: first as u32,
+            length: first,
             ..record
         });
-        if first < u64::from(record.length) {
+        if first < record.length {
             out.push(Record {
                 offset: Bytes::ZERO,
-                length: record.length - first as u32,
+                length: record.length - first,
                 ..record
             });
         }

@@ -1,4 +1,4 @@
-//! The known formats: which one a file is in, the options for reading it, and what was read.
+//! The formats of trace files: recognition, options for reading, and the account of what was read.
 
 use super::blkparse::BlockEvent;
 use super::builder::Builder;
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 pub enum Format {
     /// fio's I/O log, version 2 or 3 (the first line says which).
     FioIolog,
-    /// What `blkparse` prints in its default format.
+    /// The default output of `blkparse`.
     Blkparse,
     /// The traces of Microsoft Research Cambridge (SNIA IOTTA 388).
     MsrCambridge,
@@ -60,7 +60,7 @@ impl Format {
     /// As [`Format::detect`], with an error for people where nothing fits.
     ///
     /// # Errors
-    /// Where no known format fits.
+    /// Returns [`TraceError`] if no known format fits.
     pub fn detect_or_error(name: &str, bytes: &[u8]) -> Result<Format, TraceError> {
         Format::detect(bytes).ok_or_else(|| TraceError::UnknownFormat {
             file: name.to_string(),
@@ -68,7 +68,7 @@ impl Format {
     }
 }
 
-/// What to do where a record is earlier than the one before it.
+/// The treatment of a record that is earlier than its predecessor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
     /// It is an error.
@@ -86,11 +86,11 @@ pub struct ParseOptions {
     /// Only this device: `8,0` in blkparse text, the disk number in MSR traces, the device id in
     /// Alibaba traces. Without it, a file that mixes devices is an error.
     pub device: Option<String>,
-    /// What to do with records out of order.
+    /// Treatment of records out of order.
     pub order: Order,
 }
 
-/// What was read, and what was passed over.
+/// Counts of records read and skipped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseReport {
     /// The format.
@@ -102,7 +102,7 @@ pub struct ParseReport {
     pub records: u64,
     /// Lines or requests that are not in the trace, counted per reason.
     pub passed_over: BTreeMap<String, u64>,
-    /// What a record cannot say and was translated, counted (a forced unit access, say).
+    /// Counts of properties that a record cannot express and that were translated, such as a forced unit access.
     pub notes: BTreeMap<String, u64>,
 }
 

@@ -3,7 +3,7 @@
 //! Version 2: `file action [offset length]`; a `wait` gives microseconds since the previous wait,
 //! so the waits add up to the time. Version 3: `timestamp file action [offset length]`, the time
 //! in microseconds from the start of the run (as fio 3.33 writes it), without `wait`.
-//! A log may use several files. They are laid behind one another in the order in which they are
+//! A log may use several files. They are concatenated in the order in which they are
 //! added, each as long as the log reaches into it and starting on a whole MiB; a single file
 //! starts at zero.
 

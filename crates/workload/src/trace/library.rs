@@ -1,5 +1,5 @@
-//! The recorded traces that come with the program. What they hold, and how they were made, stands
-//! in `traces/README.md`; `scripts/record-traces.sh` makes them anew.
+//! The recorded traces that come with the program. `traces/README.md` describes
+//! their contents and origin; `scripts/record-traces.sh` records them again.
 
 use super::{Header, Trace, TraceError, nstrace};
 
@@ -8,9 +8,9 @@ use super::{Header, Trace, TraceError, nstrace};
 pub struct NamedTrace {
     /// The name on the command line.
     pub name: &'static str,
-    /// A line for people.
+    /// Title for lists.
     pub title: &'static str,
-    /// What was done, in a sentence or two.
+    /// The recorded activity, in a sentence or two.
     pub description: &'static str,
     /// The `.nstrace` file.
     pub bytes: &'static [u8],
@@ -20,7 +20,7 @@ impl NamedTrace {
     /// Unpacks the trace. It takes milliseconds; keep the result.
     ///
     /// # Errors
-    /// Where the file is damaged, which for an unmodified program cannot be.
+    /// Returns [`TraceError`] if the file is damaged, which for an unmodified program cannot be.
     pub fn load(&self) -> Result<(Header, Trace), TraceError> {
         nstrace::read(self.name, self.bytes)
     }

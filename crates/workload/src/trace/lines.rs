@@ -3,7 +3,7 @@
 
 use super::TraceError;
 
-/// One line of a file, and where it stands.
+/// One line of a file with its number.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Line<'a> {
     pub(super) file: &'a str,

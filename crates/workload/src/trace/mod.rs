@@ -40,12 +40,12 @@ pub struct Record {
     pub offset: Bytes,
     /// How many bytes; zero for a flush, never zero otherwise.
     pub length: u32,
-    /// What it does.
+    /// The operation.
     pub kind: OpKind,
 }
 
 impl Record {
-    /// The first byte behind the request; saturates at 2^64.
+    /// End of the request, exclusive; saturates at 2^64.
     pub const fn end(&self) -> u64 {
         self.offset.0.saturating_add(self.length as u64)
     }
@@ -103,7 +103,7 @@ impl Trace {
     /// Reads a trace with the default [`ParseOptions`]. `name` is what errors call the file.
     ///
     /// # Errors
-    /// Where a line or field cannot be read, time goes backwards, several devices are mixed, or
+    /// Returns [`TraceError`] if a line or field cannot be read, time goes backwards, several devices are mixed, or
     /// there is no request at all. Errors name the file and the line.
     pub fn parse(
         format: Format,
@@ -146,7 +146,7 @@ impl Trace {
         self.records.last().map_or(Nanos::ZERO, |r| r.time)
     }
 
-    /// The first byte behind all requests: the smallest device that holds them unmoved.
+    /// End of the last request, exclusive: the size of the smallest device that holds them unmoved.
     pub fn extent(&self) -> Bytes {
         Bytes(self.records.iter().map(Record::end).max().unwrap_or(0))
     }

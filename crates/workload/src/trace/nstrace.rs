@@ -5,7 +5,7 @@
 //! | bytes | what |
 //! |---|---|
 //! | 8 | `NSTRACE` and the version, 1 |
-//! | 4 | CRC-32 (ISO-HDLC) of everything behind it |
+//! | 4 | CRC-32 (ISO-HDLC) of everything after it |
 //! | varint, text | length of the name, the name in UTF-8 |
 //! | varint, text | the title likewise |
 //! | varint | capacity of the recorded device in bytes, 0 where unknown |
@@ -16,7 +16,7 @@
 //! | varint | length of the columns before compression |
 //! | the rest | the columns, raw DEFLATE |
 //!
-//! The columns stand behind one another: kinds (one byte each: 0 read, 1 write, 2 trim, 3 flush);
+//! The columns follow each other: kinds (one byte each: 0 read, 1 write, 2 trim, 3 flush);
 //! times as varint differences; lengths as varints; and for all records that are no flush the
 //! offset as a zigzag varint difference from the end of the previous one, so that a sequential
 //! run is a row of zeros; at last, where they are known, times on the wall in nanoseconds as zigzag
@@ -24,7 +24,7 @@
 
 use super::{Record, Trace, TraceError};
 use crate::OpKind;
-use nandscope_units::{Bytes, Nanos};
+use nandscope_units::{Bytes, Nanos, saturating_usize};
 
 const MAGIC: &[u8; 7] = b"NSTRACE";
 const VERSION: u8 = 1;
@@ -44,7 +44,7 @@ const MOST_EXPANSION_OF_LARGE: u64 = 32;
 /// Least bytes of a record in the columns: kind, time and length.
 const LEAST_OF_RECORD: u64 = 3;
 
-/// What a file says about its trace.
+/// The description of a trace in its file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Header {
     /// A short name, as on the command line: `photo-import`.
@@ -133,7 +133,7 @@ fn encode(records: &[Record], time_unit: u64, byte_unit: u64) -> Vec<u8> {
 /// Reads a file. `name` is what errors call it.
 ///
 /// # Errors
-/// Where it is no nstrace file, of another version, damaged or cut short.
+/// Returns [`TraceError`] if it is no nstrace file, of another version, damaged or cut short.
 pub fn read(name: &str, bytes: &[u8]) -> Result<(Header, Trace), TraceError> {
     parse(bytes).map_err(|what| TraceError::Binary {
         file: name.to_string(),
@@ -179,10 +179,11 @@ fn parse(bytes: &[u8]) -> Result<(Header, Trace), &'static str> {
     if columns_len > compressed.saturating_mul(expansion) || count > columns_len / LEAST_OF_RECORD {
         return Err(DAMAGED);
     }
-    let columns = miniz_oxide::inflate::decompress_to_vec_with_limit(body.0, columns_len as usize)
-        .map_err(|_| DAMAGED)?;
+    let columns =
+        miniz_oxide::inflate::decompress_to_vec_with_limit(body.0, saturating_usize(columns_len))
+            .map_err(|_| DAMAGED)?;
     let mut columns = Input(&columns);
-    let records = decode(&mut columns, count as usize, time_unit, byte_unit)?;
+    let records = decode(&mut columns, saturating_usize(count), time_unit, byte_unit)?;
     let wanted = if flags & WALLS == 0 { 0 } else { records.len() };
     let walls = decode_walls(&mut columns, wanted)?;
     if !columns.0.is_empty() {
@@ -274,7 +275,7 @@ const fn kind_of(code: u8) -> Option<OpKind> {
 
 fn put(to: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
-        to.push(value as u8 | 0x80);
+        to.push((value & 0x7f) as u8 | 0x80);
         value >>= 7;
     }
     to.push(value as u8);
@@ -290,7 +291,7 @@ const fn unzigzag(coded: u64) -> u64 {
     (coded >> 1) ^ (coded & 1).wrapping_neg()
 }
 
-/// What is left to read.
+/// The bytes still to be read.
 struct Input<'a>(&'a [u8]);
 
 impl Input<'_> {

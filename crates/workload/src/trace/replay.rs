@@ -1,7 +1,7 @@
 //! A trace as a source of operations.
 //!
-//! What the replay decides: where each request goes and when it is due. How many requests are
-//! outstanding, and what happens when the device is late, is the runner's business.
+//! The replay decides the address and the due time of each request. The runner decides the number of
+//! outstanding requests, and what happens when the device is late.
 
 use super::fit::fit;
 use super::{Fit, Record, ReplayError, Trace};
@@ -43,7 +43,7 @@ impl Default for Timing {
 pub struct ReplayOptions {
     /// When requests are made.
     pub timing: Timing,
-    /// Where they go on a device of another size.
+    /// Mapping to a device of another size.
     pub fit: Fit,
 }
 
@@ -61,7 +61,7 @@ impl Replay {
     /// A replay of `trace` on a device of `capacity`.
     ///
     /// # Errors
-    /// Where a request reaches beyond the device and the fit is exact, the device is too small for
+    /// Returns [`ReplayError`] if a request reaches beyond the device and the fit is exact, the device is too small for
     /// the fit, an open loop is asked for a trace without times, or the speed is not above zero.
     pub fn new(
         trace: &Trace,

@@ -8,6 +8,7 @@ use crate::job::kinds::PerKind;
 use crate::job::model::{Access, BlockSizes, Rw};
 use crate::job::text::size_text;
 use crate::job::value::Value;
+use nandscope_units::saturating_u32;
 
 pub(super) const OPTIONS: &[JobOption] = &[
     option(
@@ -228,7 +229,8 @@ fn block_split(v: Value<'_>, text: &str) -> Result<BlockSizes, Problem> {
         .iter()
         .filter_map(|p| p.1)
         .fold(0_u32, u32::saturating_add);
-    let mut waiting = parts.iter().filter(|p| p.1.is_none()).count() as u32;
+    let open = parts.iter().filter(|p| p.1.is_none()).count();
+    let mut waiting = saturating_u32(open as u64);
     if given > 100 || (waiting == 0 && given != 100) {
         return Err(v.bad(
             format!("the shares sum to {given} percent"),
