@@ -12,6 +12,7 @@ use nandscope_workload::files::{
     das_suite,
 };
 use nandscope_workload::{OpSource, Pacing};
+use std::fmt::Display;
 
 const IDLE: Nanos = Nanos::from_secs(10);
 
@@ -64,27 +65,55 @@ pub(crate) fn fit(spec: &FolderSpec, divisor: u32, capacity: Bytes) -> FolderSpe
     )
 }
 
+/// A folder to be copied, and the step that does it.
+pub(crate) struct Folder {
+    pub(crate) id: String,
+    pub(crate) title: String,
+    pub(crate) tree: FileTree,
+}
+
+impl Folder {
+    /// The folder of a specification; nothing if its step is to be skipped.
+    pub(crate) fn of<T: Target>(
+        session: &mut Session<'_, T>,
+        spec: &FolderSpec,
+    ) -> Result<Option<Self>, SuiteError> {
+        let id = format!("folder-{}", slug(&spec.name));
+        if session.skips(&id) {
+            return Ok(None);
+        }
+        let title = format!("Folder copy: {}", spec.name);
+        let tree = FileTree::generate(spec).map_err(|e| fault_of(&title, &e))?;
+        Ok(Some(Folder { id, title, tree }))
+    }
+
+    /// The step cannot be done.
+    pub(crate) fn fault(&self, problem: &dyn Display) -> SuiteError {
+        fault_of(&self.title, problem)
+    }
+}
+
+fn fault_of(title: &str, problem: &dyn Display) -> SuiteError {
+    SuiteError::Step {
+        step: title.to_string(),
+        problem: problem.to_string(),
+    }
+}
+
 fn one_folder<T: Target>(
     session: &mut Session<'_, T>,
     spec: &FolderSpec,
     passes: u32,
 ) -> Result<Flow, SuiteError> {
-    let id = format!("folder-{}", slug(&spec.name));
-    if session.skips(&id) {
+    let Some(folder) = Folder::of(session, spec)? else {
         return Ok(Flow::Continue);
-    }
-    let title = format!("Folder copy: {}", spec.name);
-    let fault = |problem: String| SuiteError::Step {
-        step: title.clone(),
-        problem,
     };
-    let tree = FileTree::generate(spec).map_err(|e| fault(e.to_string()))?;
-    let mut layout = ExfatLayout::new(session.capacity()).map_err(|e| fault(e.to_string()))?;
-    let placed = layout.place(&tree).map_err(|e| fault(e.to_string()))?;
+    let mut layout = ExfatLayout::new(session.capacity()).map_err(|e| folder.fault(&e))?;
+    let placed = layout.place(&folder.tree).map_err(|e| folder.fault(&e))?;
     let options = CopyOptions::default();
     session.begin_step(
-        &id,
-        &title,
+        &folder.id,
+        &folder.title,
         "Extended use",
         format!(
             "{:.2} GB in {} files and {} folders, copied to exFAT by {} threads with unbuffered requests of {}, read back after 10 s, deleted; {passes} passes, of which the mean counts.",

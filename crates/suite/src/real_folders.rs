@@ -2,18 +2,16 @@
 //! files in a real file system, which is measured with them.
 
 use crate::document::empty;
-use crate::folders::{self, Extent as Share, Part, Turn, single};
+use crate::folders::{self, Extent as Share, Folder, Part, Turn, single};
 use crate::real::in_own_time;
 use crate::review::{ReviewObserver, ReviewOptions, SHORTENED};
-use crate::session::{Flow, Phase, SECOND, Session, SuiteError, slug};
+use crate::session::{Flow, Phase, SECOND, Session, SuiteError};
 use nandscope_measure::build::JobMeta;
 use nandscope_measure::real::FolderTarget;
 use nandscope_measure::runner::Thread;
 use nandscope_result::{ResultDocument, TargetInfo};
 use nandscope_units::{Bytes, Nanos};
-use nandscope_workload::files::{
-    CopyOptions, Extent, ExtentSource, FileTree, FolderSpec, das_suite,
-};
+use nandscope_workload::files::{CopyOptions, Extent, ExtentSource, FolderSpec, das_suite};
 use nandscope_workload::{OpKind, Pacing};
 use std::collections::BTreeMap;
 
@@ -69,20 +67,13 @@ fn one(
     spec: &FolderSpec,
     passes: u32,
 ) -> Result<Flow, SuiteError> {
-    let id = format!("folder-{}", slug(&spec.name));
-    if session.skips(&id) {
+    let Some(folder) = Folder::of(session, spec)? else {
         return Ok(Flow::Continue);
-    }
-    let title = format!("Folder copy: {}", spec.name);
-    let fault = |problem: String| SuiteError::Step {
-        step: title.clone(),
-        problem,
     };
-    let tree = FileTree::generate(spec).map_err(|e| fault(e.to_string()))?;
     session
         .target
-        .hold(&tree)
-        .map_err(|e| fault(e.to_string()))?;
+        .hold(&folder.tree)
+        .map_err(|e| folder.fault(&e))?;
     let options = CopyOptions::default();
     let cached = if session.target.is_direct() {
         "past the page cache"
@@ -90,8 +81,8 @@ fn one(
         "through the page cache, which is dropped before reading"
     };
     session.begin_step(
-        &id,
-        &title,
+        &folder.id,
+        &folder.title,
         "Extended use",
         format!(
             "{:.2} GB in {} files and {} folders, written as real files by {} threads with requests of {} {cached}, synced as a whole, read back after {}, deleted; {passes} passes, of which the mean counts. The time of the sync is in the speed of writing; creating, opening and closing the files is in their first and last operations.",

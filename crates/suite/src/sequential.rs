@@ -22,10 +22,20 @@ pub(crate) fn run<T: Target>(
     } else {
         format!("the first {percent} % of the device")
     };
-    if write(session, state, percent, &part)? == Flow::Stop {
+    let how = format!("A write over {part} {HOW}.");
+    let written = pass(session, "write", state, percent, &how, |session| {
+        let id = format!("fio.{state}.write");
+        write_figures(session, &id, &format!("Sequential write, {state}"));
+    })?;
+    if written == Flow::Stop {
         return Ok(Flow::Stop);
     }
-    read(session, state, percent, &part)
+    let how = format!(
+        "A read over {part} {HOW}, right after the write: what the device still has to do behind it shows at the start."
+    );
+    pass(session, "read", state, percent, &how, |session| {
+        read_figures(session, state);
+    })
 }
 
 /// The chapter of the report.
@@ -33,58 +43,24 @@ const SECTION: &str = "Sequential across the device";
 /// How both are done.
 const HOW: &str = "in blocks of 128 KiB, one command at a time (fio, iodepth 1)";
 
-fn write<T: Target>(
+fn pass<T: Target>(
     session: &mut Session<'_, T>,
+    word: &str,
     state: &str,
     percent: u32,
-    part: &str,
+    how: &str,
+    figures: impl FnOnce(&mut Session<'_, T>),
 ) -> Result<Flow, SuiteError> {
-    let id = format!("fio-write-{state}");
+    let id = format!("fio-{word}-{state}");
     if session.skips(&id) {
         return Ok(Flow::Continue);
     }
-    let title = format!("fio sequential write, {state}");
-    session.begin_step(
-        &id,
-        &title,
-        SECTION,
-        format!("A write over {part} {HOW}."),
-        1,
-    );
-    let text = format!("[seq-write]\nrw=write\nbs=128k\niodepth=1\nsize={percent}%\n");
+    let title = format!("fio sequential {word}, {state}");
+    session.begin_step(&id, &title, SECTION, how.to_string(), 1);
+    let text = format!("[seq-{word}]\nrw={word}\nbs=128k\niodepth=1\nsize={percent}%\n");
     let phase = phase(&title, &text, session.capacity(), session.seed)?;
     let flow = session.run(phase);
-    write_figures(
-        session,
-        &format!("fio.{state}.write"),
-        &format!("Sequential write, {state}"),
-    );
-    session.end_step();
-    flow
-}
-
-fn read<T: Target>(
-    session: &mut Session<'_, T>,
-    state: &str,
-    percent: u32,
-    part: &str,
-) -> Result<Flow, SuiteError> {
-    let id = format!("fio-read-{state}");
-    if session.skips(&id) {
-        return Ok(Flow::Continue);
-    }
-    let title = format!("fio sequential read, {state}");
-    session.begin_step(
-        &id,
-        &title,
-        SECTION,
-        format!("A read over {part} {HOW}, right after the write: what the device still has to do behind it shows at the start."),
-        1,
-    );
-    let text = format!("[seq-read]\nrw=read\nbs=128k\niodepth=1\nsize={percent}%\n");
-    let phase = phase(&title, &text, session.capacity(), session.seed)?;
-    let flow = session.run(phase);
-    read_figures(session, state);
+    figures(session);
     session.end_step();
     flow
 }
