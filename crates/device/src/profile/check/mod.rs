@@ -173,6 +173,7 @@ fn ftl(profile: &Profile, ftl: &FtlSection, faults: &mut Faults) {
                 "add host_memory_us",
             );
         }
+        (MapLocation::HostMemory, Some(_)) => {}
         (_, Some(_)) => faults.add(
             "ftl.map.host_memory_us",
             "the map is not in host memory".to_string(),
