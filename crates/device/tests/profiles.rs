@@ -47,11 +47,13 @@ fn every_number_of_the_library_is_explained() {
 
 /// Whether a remark has a word that is neither a unit nor the promise of a remark.
 fn explains(remark: &str) -> bool {
-    const UNITS: [&str; 8] = ["KiB", "MiB", "GiB", "TiB", "MHz", "GHz", "IOPS", "RPM"];
+    const UNITS: [&str; 14] = [
+        "KiB", "MiB", "GiB", "kB", "MB", "GB", "ns", "µs", "ms", "MHz", "Hz", "mA", "mW", "IOPS",
+    ];
     let words = || remark.split(|c: char| !c.is_alphabetic());
     let later = ["todo", "tbd", "fixme", "xxx"];
     !words().any(|w| later.contains(&w.to_ascii_lowercase().as_str()))
-        && words().any(|w| w.chars().count() > 2 && !UNITS.contains(&w))
+        && words().any(|w| w.chars().count() > 1 && !UNITS.contains(&w))
 }
 
 /// A text to find, what to put in its place, and what must be said about it: key (or nothing for
