@@ -26,9 +26,9 @@ SECONDS_MAX = 25
 # (file, old text, new text, description, the file of tests that should notice and, after a space, the beginning of a
 # test's name)
 FAULTS = [
-    ("ftl/page_map/map.rs", "            self.clear(old);\n        }\n        self.inverse", "        }\n        self.inverse",
+    ("ftl/page_map/map.rs", "            self.clear(old);\n        }\n        debug_assert", "        }\n        debug_assert",
      "map: the old place of an overwritten unit stays valid", "conservation"),
-    ("ftl/page_map/map.rs", "self.inverse[ppn as usize] = logical;", "self.inverse[ppn as usize] = logical ^ 1;",
+    ("ftl/page_map/map.rs", "self.inverse[ppn.index()] = logical;", "self.inverse[ppn.index()] = logical ^ 1;",
      "map: the inverse points at the neighbour", "conservation"),
     ("ftl/page_map/map.rs", "            self.mapped -= 1;", "",
      "map: a discard is not counted", "conservation"),
@@ -57,13 +57,13 @@ FAULTS = [
      "power: array reads cost nothing", "power"),
     ("nand/array.rs", "        self.bus_bytes += u64::from(op.bus_bytes);", "",
      "power: the bus costs nothing", "power"),
-    ("nand/array.rs", "let channel = op.die as usize % self.channel_free.len();", "let channel = 0;",
+    ("nand/array.rs", "let channel = op.die.index() % self.channel_free.len();", "let channel = 0;",
      "timing: every die hangs on the first channel", "arithmetic"),
     ("nand/array.rs", "let until = now + lead + d.suspended_left;", "let until = now + lead;",
      "timing: a suspended program is done at once when resumed", "arithmetic"),
     ("nand/array.rs", "if !self.times.cache_read {", "if self.times.cache_read {",
      "timing: cache reads the wrong way round", "arithmetic"),
-    ("ftl/page_map/geometry.rs", "            die: program % self.dies,", "            die: 0,",
+    ("ftl/page_map/geometry.rs", "        Die(program % self.dies)", "        Die(program - program)",
      "timing: only one die is ever read", "arithmetic"),
     ("ftl/page_map/mod.rs", "let done = self.cores[core].max(from) + time;", "let done = from + time;",
      "timing: a core handles any number of commands at once", "arithmetic"),

@@ -1,4 +1,4 @@
-//! Interface and host path in use: which link a device and a host have in common, and what it costs.
+//! Interface and host path in use: the best link that device and host have in common.
 
 use crate::error::AttachError;
 use crate::invariant::{Checked, InvalidState, ensure};
@@ -42,7 +42,7 @@ impl Attachment {
 }
 
 impl Attachment {
-    /// Checks that it is one of the profile's interfaces behind a possible host.
+    /// Checks that it is one of the profile's interfaces on a possible host.
     pub(crate) fn audit(&self, profile: &Profile) -> Checked {
         let chain = &self.chain;
         let interface = profile.interface.iter().find(|i| i.link == chain.link.name);

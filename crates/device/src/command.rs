@@ -1,4 +1,4 @@
-//! What a host may ask of a device, and what it gets back.
+//! Commands of the host, and their completions.
 
 use crate::health::{HealthLog, Identity};
 use nandscope_units::{Bytes, Lba, Nanos};
@@ -19,9 +19,9 @@ pub enum CommandKind {
     Flush,
     /// The blocks hold nothing of value any more (TRIM, discard, erase).
     Discard,
-    /// What the device says it is; the answer stands in [`Completion::payload`].
+    /// Identification of the device, returned in [`Completion::payload`].
     Identify,
-    /// The health log (NVMe SMART log page 02h); the answer stands in [`Completion::payload`].
+    /// The health log (NVMe SMART log page 02h), returned in [`Completion::payload`].
     Health,
 }
 

@@ -2,6 +2,7 @@
 
 use crate::command::{Completion, SubmitError};
 use crate::invariant::{Checked, check_near, ensure};
+use crate::nand::Die;
 use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -15,7 +16,7 @@ pub(crate) enum Event {
     /// Data of a write has arrived in the buffer: index of the transfer.
     DataIn(u32),
     /// The array of a die is done: die (generation checked by the array).
-    Array(u32),
+    Array(Die),
     /// A transfer over a channel is done: index of the flash operation.
     Bus(u32),
     /// A part of the map has come from host memory: command.
@@ -33,7 +34,7 @@ impl Event {
         let (kind, index) = match self {
             Event::Firmware(i) => (0, i),
             Event::DataIn(i) => (1, i),
-            Event::Array(i) => (2, i),
+            Event::Array(die) => (2, die.0),
             Event::Bus(i) => (3, i),
             Event::MapFetched(i) => (4, i),
             Event::Complete(i) => (5, i),
@@ -48,7 +49,7 @@ impl Event {
         match word >> 28 {
             0 => Event::Firmware(index),
             1 => Event::DataIn(index),
-            2 => Event::Array(index),
+            2 => Event::Array(Die(index)),
             3 => Event::Bus(index),
             4 => Event::MapFetched(index),
             5 => Event::Complete(index),
@@ -149,6 +150,7 @@ impl EventQueue {
             }
         }
         .unwrap_or(NEVER);
+        debug_assert!(key <= self.earliest().1, "events come out in order of time");
         Some((Nanos((key >> 64) as u64), Event::unpack(key as u32)))
     }
 
@@ -216,14 +218,14 @@ mod tests {
         let mut queue = EventQueue::default();
         queue.push(Nanos(20), Event::Idle);
         queue.push(Nanos(10), Event::Bus(7));
-        queue.push(Nanos(10), Event::Array(3));
+        queue.push(Nanos(10), Event::Array(Die(3)));
         assert_eq!(
             queue.pop_until(Nanos::MAX),
             Some((Nanos(10), Event::Bus(7)))
         );
         assert_eq!(
             queue.pop_until(Nanos::MAX),
-            Some((Nanos(10), Event::Array(3)))
+            Some((Nanos(10), Event::Array(Die(3))))
         );
         assert_eq!(queue.next_time(), Some(Nanos(20)));
         assert_eq!(queue.pop_until(Nanos(19)), None);
@@ -255,7 +257,7 @@ mod tests {
                 0 => Event::Firmware(n),
                 1 => Event::DataIn(n),
                 2 => Event::Complete(n),
-                3 => Event::Array(n),
+                3 => Event::Array(Die(n)),
                 4 => Event::Bus(n),
                 _ => Event::Relocated(n),
             };

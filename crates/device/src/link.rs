@@ -1,5 +1,5 @@
 //! Link modes: what each generation of each interface carries. Rates are of user data, after line
-//! coding and packet overhead; how they follow from the signalling rate stands beside each formula.
+//! coding and packet overhead; each formula says how they follow from the signalling rate.
 //! Latencies of hosts and bridges are not here: they belong to the host's chain.
 
 use nandscope_units::Rate;
@@ -112,7 +112,7 @@ struct Wire {
 /// Looks a link mode up by name.
 ///
 /// # Errors
-/// Where no mode has that name.
+/// [`UnknownLink`] if no mode has that name.
 pub fn link_mode(name: &str) -> Result<LinkMode, UnknownLink> {
     let unknown = || UnknownLink {
         name: name.to_string(),

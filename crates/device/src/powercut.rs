@@ -14,7 +14,7 @@
 //!   second copy until the word line is complete; what came after has not.
 //! - Erasing and relocation lose nothing.
 //!
-//! The flash work that was under way is finished in no time of the host's: it stands for what the
+//! Flash operations under way finish without time passing for the host: they represent what the
 //! firmware rewrites at the next start.
 
 use nandscope_units::{Lba, Nanos};

@@ -40,7 +40,7 @@ impl Device {
     /// The whole state as bytes.
     ///
     /// # Errors
-    /// Where the state cannot be written out, which would be a fault of this program.
+    /// [`SnapshotError::Content`] if the state cannot be serialized, which is a fault of this program.
     pub fn save(&self) -> Result<Vec<u8>, SnapshotError> {
         let mut bytes = MAGIC.to_vec();
         bytes.extend(VERSION.to_le_bytes());
@@ -54,8 +54,8 @@ impl Device {
     /// The device that [`Device::save`] wrote.
     ///
     /// # Errors
-    /// Where the bytes are no snapshot, of another version, damaged, or describe a state that no
-    /// device can be in.
+    /// [`SnapshotError`] if the bytes are no snapshot, of another version, damaged, or describe a
+    /// state that no device can be in.
     pub fn load(bytes: &[u8]) -> Result<Self, SnapshotError> {
         if bytes.len() < HEADER + CHECKSUM || &bytes[..8] != MAGIC {
             return Err(SnapshotError::NotASnapshot);

@@ -1,5 +1,5 @@
-//! What an instrument may read from the outside of a device (power at the plug, temperatures) and
-//! what the simulated device knows of its own inside (counters of the flash translation layer).
+//! Readings of instruments outside of the device (power at the plug, temperatures), and counters of
+//! its flash translation layer.
 
 use crate::power::thermal::Thermal;
 use nandscope_units::{Bytes, Nanos};
@@ -19,7 +19,7 @@ pub struct Telemetry {
     pub throttle: f64,
     /// When the device reached its end of life and became read-only, on its own clock.
     pub read_only_since: Option<Nanos>,
-    /// Counters of the inside.
+    /// Counters of the translation layer.
     pub counters: Counters,
 }
 
@@ -36,7 +36,7 @@ impl Telemetry {
     }
 }
 
-/// What happened inside, counted from the start of the device's life.
+/// Counters of the translation layer since the start of the device's life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
     /// Read by the host.

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 /// No block lives that long.
 const MOST_ERASES: u32 = 1 << 30;
 
-/// Where a superblock is in its life.
+/// State of a superblock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum State {
     Free,

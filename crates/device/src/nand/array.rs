@@ -7,6 +7,7 @@
 
 mod audit;
 
+use super::die::{Die, PerDie};
 use super::op::{FlashOp, OpClass, Progress};
 use crate::events::{Event, EventQueue};
 use crate::profile::schema::NandSection;
@@ -61,7 +62,7 @@ struct Queue {
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Die {
+struct DieState {
     urgent: Queue,
     normal: Queue,
     /// Operation in the array, or [`NONE`].
@@ -96,14 +97,14 @@ fn slowdown(share: f64) -> u64 {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Array {
     times: ArrayTimes,
-    dies: Vec<Die>,
+    dies: PerDie<DieState>,
     channel_free: Vec<Nanos>,
     slots: Vec<Slot>,
     free_slot: u32,
     outstanding: u32,
     active_dies_max: u32,
     active_dies: u32,
-    power_queue: VecDeque<u32>,
+    power_queue: VecDeque<Die>,
     /// Transfers take this many 1024ths of their normal time (thermal throttling).
     slowdown: u64,
     energy_pj: u64,
@@ -117,7 +118,7 @@ impl Array {
             head: NONE,
             tail: NONE,
         };
-        let die = Die {
+        let die = DieState {
             urgent: empty,
             normal: empty,
             array: NONE,
@@ -134,7 +135,7 @@ impl Array {
         };
         Array {
             times,
-            dies: vec![die; dies as usize],
+            dies: PerDie::new(die, dies),
             channel_free: vec![Nanos::ZERO; channels as usize],
             slots: Vec::new(),
             free_slot: NONE,
@@ -184,7 +185,7 @@ impl Array {
         let slot = self.allocate(op);
         self.outstanding += 1;
         self.enqueue(slot);
-        let die = op.die as usize;
+        let die = op.die;
         if self.is_idle(die) {
             self.start_next(die, now, events);
         } else if op.urgent && self.may_suspend(die) {
@@ -197,11 +198,11 @@ impl Array {
     /// The array of a die is done. Stale events (of an operation since suspended) do nothing.
     pub(crate) fn on_array(
         &mut self,
-        die: u32,
+        die: Die,
         now: Nanos,
         events: &mut EventQueue,
     ) -> Option<Progress> {
-        let d = die as usize;
+        let d = die;
         let index = self.dies[d].array;
         if index == NONE || self.dies[d].array_until != now {
             return None;
@@ -241,7 +242,7 @@ impl Array {
         events: &mut EventQueue,
     ) -> Option<Progress> {
         let op = self.slots[index as usize].op;
-        let d = op.die as usize;
+        let d = op.die;
         if op.class == OpClass::Program {
             self.dies[d].staged_ready = true;
             if self.is_idle(d) {
@@ -257,11 +258,11 @@ impl Array {
         Some(finished)
     }
 
-    fn is_idle(&self, die: usize) -> bool {
+    fn is_idle(&self, die: Die) -> bool {
         self.dies[die].array == NONE && self.dies[die].register == NONE
     }
 
-    fn start_next(&mut self, die: usize, now: Nanos, events: &mut EventQueue) {
+    fn start_next(&mut self, die: Die, now: Nanos, events: &mut EventQueue) {
         debug_assert!(self.is_idle(die));
         let work_waits = self.dies[die].normal.head != NONE
             || self.dies[die].staged != NONE
@@ -294,7 +295,7 @@ impl Array {
 
     fn start_read(
         &mut self,
-        die: usize,
+        die: Die,
         index: u32,
         lead: Nanos,
         now: Nanos,
@@ -309,7 +310,7 @@ impl Array {
     }
 
     /// Takes the program or erase at the head of the queue and begins to move its data to the die.
-    fn stage(&mut self, die: usize, now: Nanos, events: &mut EventQueue) {
+    fn stage(&mut self, die: Die, now: Nanos, events: &mut EventQueue) {
         let head = self.dies[die].normal.head;
         if head == NONE || self.slots[head as usize].op.class == OpClass::Read {
             return;
@@ -325,7 +326,7 @@ impl Array {
     }
 
     /// With cache programming, the next program's data may come while the array is busy with a program.
-    fn stage_behind(&mut self, die: usize, now: Nanos, events: &mut EventQueue) {
+    fn stage_behind(&mut self, die: Die, now: Nanos, events: &mut EventQueue) {
         let busy = self.dies[die].array;
         let head = self.dies[die].normal.head;
         if self.times.cache_program
@@ -339,11 +340,11 @@ impl Array {
         }
     }
 
-    fn start_staged(&mut self, die: usize, now: Nanos, events: &mut EventQueue) {
+    fn start_staged(&mut self, die: Die, now: Nanos, events: &mut EventQueue) {
         if self.active_dies >= self.active_dies_max {
             if !self.dies[die].waits_for_power {
                 self.dies[die].waits_for_power = true;
-                self.power_queue.push_back(die as u32);
+                self.power_queue.push_back(die);
             }
             return;
         }
@@ -370,7 +371,7 @@ impl Array {
             let Some(die) = self.power_queue.pop_front() else {
                 break;
             };
-            let d = die as usize;
+            let d = die;
             self.dies[d].waits_for_power = false;
             if self.is_idle(d) {
                 self.start_next(d, now, events);
@@ -378,7 +379,7 @@ impl Array {
         }
     }
 
-    fn may_suspend(&self, die: usize) -> bool {
+    fn may_suspend(&self, die: Die) -> bool {
         let d = &self.dies[die];
         self.times.suspend.is_some()
             && d.array != NONE
@@ -387,7 +388,7 @@ impl Array {
             && self.slots[d.array as usize].op.class != OpClass::Read
     }
 
-    fn suspend(&mut self, die: usize, now: Nanos, events: &mut EventQueue) {
+    fn suspend(&mut self, die: Die, now: Nanos, events: &mut EventQueue) {
         let lead = self.times.suspend.unwrap_or(Nanos::ZERO);
         let d = &mut self.dies[die];
         d.suspended = d.array;
@@ -398,7 +399,7 @@ impl Array {
         self.start_read(die, index, lead, now, events);
     }
 
-    fn resume(&mut self, die: usize, now: Nanos, events: &mut EventQueue) {
+    fn resume(&mut self, die: Die, now: Nanos, events: &mut EventQueue) {
         let lead = self.times.suspend.unwrap_or(Nanos::ZERO);
         let d = &mut self.dies[die];
         let index = std::mem::replace(&mut d.suspended, NONE);
@@ -407,15 +408,15 @@ impl Array {
         self.occupy(die, index, until, events);
     }
 
-    fn occupy(&mut self, die: usize, index: u32, until: Nanos, events: &mut EventQueue) {
+    fn occupy(&mut self, die: Die, index: u32, until: Nanos, events: &mut EventQueue) {
         self.dies[die].array = index;
         self.dies[die].array_until = until;
-        events.push(until, Event::Array(die as u32));
+        events.push(until, Event::Array(die));
     }
 
     /// Books the channel from the moment it is free; returns the end of the transfer.
     fn transfer(&mut self, op: FlashOp, now: Nanos) -> Nanos {
-        let channel = op.die as usize % self.channel_free.len();
+        let channel = op.die.index() % self.channel_free.len();
         let data_ns = (u64::from(op.bus_bytes) * self.times.picos_per_byte + 500) / 1000;
         let normal = data_ns + u64::from(op.transfers) * self.times.overhead_ns;
         let until = self.channel_free[channel].max(now) + Nanos(normal * self.slowdown / 1024);
@@ -445,7 +446,7 @@ impl Array {
 
     fn enqueue(&mut self, index: u32) {
         let op = self.slots[index as usize].op;
-        let die = &mut self.dies[op.die as usize];
+        let die = &mut self.dies[op.die];
         let queue = if op.urgent {
             &mut die.urgent
         } else {
@@ -460,7 +461,7 @@ impl Array {
     }
 
     /// Takes the head of a queue that is not empty.
-    fn pop(&mut self, die: usize, urgent: bool) -> u32 {
+    fn pop(&mut self, die: Die, urgent: bool) -> u32 {
         let queue = if urgent {
             &mut self.dies[die].urgent
         } else {

@@ -4,7 +4,9 @@
 //! known here.
 
 mod array;
+mod die;
 mod op;
 
 pub(crate) use array::{Array, ArrayTimes};
+pub use die::Die;
 pub(crate) use op::{FlashOp, OpClass, Owner, Progress};

@@ -1,5 +1,6 @@
 //! One operation of a die, and whose it is.
 
+use super::die::Die;
 use serde::{Deserialize, Serialize};
 
 /// What a die does.
@@ -44,7 +45,7 @@ pub(crate) struct FlashOp {
     pub(crate) class: OpClass,
     /// In the queue of host reads, before programs and background reads.
     pub(crate) urgent: bool,
-    pub(crate) die: u32,
+    pub(crate) die: Die,
     /// Time of the array.
     pub(crate) array_ns: u32,
     /// Bytes over the channel.

@@ -53,7 +53,7 @@ mod tests {
             let watts = meter.step(flash, &attachment);
             thermal.step(watts);
         };
-        // Until the temperature stands still.
+        // Until the temperature no longer changes.
         let mut taken = 0u64;
         while !(meter.is_idle(flash) && thermal.settled(meter.idle_watts(flash, &attachment))) {
             step(&mut meter, &mut thermal);

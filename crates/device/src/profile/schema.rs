@@ -136,6 +136,34 @@ pub struct ArraySection {
     pub cycles: u32,
 }
 
+/// Order in which the pages of a word line are programmed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Programming {
+    /// All pages in one operation.
+    OneShot,
+    /// One page per operation.
+    PageByPage,
+}
+
+impl ArraySection {
+    /// One program time means one-shot programming, several mean page by page.
+    pub fn programming(&self) -> Programming {
+        if self.program_us.len() == 1 {
+            Programming::OneShot
+        } else {
+            Programming::PageByPage
+        }
+    }
+
+    /// Pages of a word line that one operation programs on each plane, in blocks of `cell`.
+    pub fn pages_per_program(&self, cell: Cell) -> u32 {
+        match self.programming() {
+            Programming::OneShot => cell.bits(),
+            Programming::PageByPage => 1,
+        }
+    }
+}
+
 /// Energy of flash operations.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -35,7 +35,7 @@ impl CardGeometry {
         let nand = &profile.nand;
         let array = native(profile);
         let bits = nand.cell.bits();
-        let pages_per_program = if array.program_us.len() == 1 { bits } else { 1 };
+        let pages_per_program = array.pages_per_program(nand.cell);
         let sectors = |kib: u32| u64::from(kib) * 1024 / SECTOR_BYTES;
         let stripe = sectors(nand.page_kib) * u64::from(nand.planes);
         let unit = (stripe * u64::from(pages_per_program)).max(1);

@@ -77,7 +77,7 @@ pub(super) struct Map {
 impl Map {
     pub(super) fn new(card: &CardSection, geometry: CardGeometry, planes: u32) -> Self {
         let spare = geometry.physical_aus.saturating_sub(geometry.logical_aus);
-        // An old and a full block of each open AU and one of each merge put off, and two to turn over.
+        // An old and a full block of each open AU and one of each deferred merge, and two to turn over.
         let full_block_waits = spare >= 2 * card.open_aus + card.deferred_merges + 2;
         let policy = |out_of_order, log_kib: Option<u32>, log_first| {
             let log_pages = match out_of_order {

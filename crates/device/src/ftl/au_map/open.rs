@@ -4,7 +4,7 @@
 //! the open-AU policy says: a linear AU copies what lies between or is closed and reopened; a log takes pages out of order until it is full and is then merged into page order; a
 //! page-mapped AU takes pages in any order.
 //!
-//! Closing is a **switch merge** (nothing to copy), a **partial merge** (the rest is copied behind
+//! Closing is a **switch merge** (nothing to copy), a **partial merge** (the rest is copied after
 //! what was written in order) or a **full merge** (all pages are copied to another block).
 
 use super::op_counts::OpCounts;
@@ -144,7 +144,7 @@ impl OpenAu {
                     ops.merged = all;
                     ops.erases = policy.au_superblocks;
                 } else {
-                    // Pages from the log and from the old block go behind those in order.
+                    // Pages from the log and from the old block go after those in order.
                     ops.merged = rest + self.logged_count;
                 }
                 if self.log_used > 0 {
@@ -160,7 +160,7 @@ impl OpenAu {
         ops
     }
 
-    /// Of the merge that closes the AU, pages that have to be moved even where it is put off: a full
+    /// Of the merge that closes the AU, pages that have to be moved even if it is deferred: a full
     /// block that waited is emptied first, so that two blocks are all that the AU keeps.
     pub(super) fn moves_at_once(&self, policy: &OpenAuPolicy) -> u32 {
         if self.older_count <= policy.log_pages - self.log_used {
@@ -222,7 +222,7 @@ impl OpenAu {
         }
     }
 
-    /// Part of a page of a page-mapped AU: behind the part before where the page takes another
+    /// Part of a page of a page-mapped AU: after the part before if the page takes another
     /// program, else in a new page.
     fn write_mapped_part(
         &mut self,
@@ -327,7 +327,7 @@ impl OpenAu {
 
     /// The new block of a page-mapped AU is full: a fresh one takes further writes. Where the card
     /// has spare AUs for it, the full one waits beside the block before it until most of what that
-    /// holds has been written anew, and only what a third block back still holds is moved; else
+    /// holds has been overwritten, and only what a third block back still holds is moved; else
     /// all that is left in the old block is. Where so much is left that merging everything is the
     /// better bargain, nothing is done, and the answer is false.
     fn continue_in_fresh_block(&mut self, policy: &OpenAuPolicy, ops: &mut OpCounts) -> bool {

@@ -83,6 +83,11 @@ impl Physical {
     /// The AU holds nothing of value any more.
     pub(super) fn release(&mut self, index: u32) {
         let block = &mut self.all[index as usize];
+        debug_assert_eq!(
+            block.state,
+            State::Closed,
+            "a free or retired AU is released"
+        );
         block.state = State::Free;
         self.free.insert((block.erases, index));
     }

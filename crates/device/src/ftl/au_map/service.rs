@@ -11,10 +11,10 @@ use crate::invariant::{Checked, check_near};
 use nandscope_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
-/// Where sequential reading has got to.
+/// Position of a sequential read.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct ReadStream {
-    /// Sector behind the last read.
+    /// Sector after the last read.
     next: u64,
     /// Sector up to which the pages are in RAM already.
     fetched: u64,
@@ -22,10 +22,10 @@ pub(super) struct ReadStream {
     flash_done: Nanos,
 }
 
-/// Where sequential writing has got to.
+/// Position of a sequential write.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct WriteStream {
-    /// Sector behind the last write.
+    /// Sector after the last write.
     pub(super) next: u64,
     /// No other command has come since.
     pub(super) unbroken: bool,

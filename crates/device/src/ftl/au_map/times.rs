@@ -123,7 +123,7 @@ impl Times {
             read: ReadTimes {
                 page_ns: fw(c.read_page_us.unwrap_or(c.page_us)),
                 array_ns: read_ns,
-                // With cache reads, array times but the first hide behind the transfers.
+                // With cache reads, array times but the first overlap the transfers.
                 round_ns: if nand.cache_read { 0.0 } else { read_ns },
                 dies: geometry.dies.max(1),
                 command_ns: overhead_ns,

@@ -13,7 +13,7 @@ const REMEMBERED: usize = 16;
 /// Pieces from which on those that are safe are looked for.
 const MOST_PIECES: usize = 256;
 
-/// Where a piece of a write is.
+/// Location of a piece of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     /// In RAM, waiting for the rest of its page.

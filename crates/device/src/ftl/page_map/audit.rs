@@ -120,7 +120,7 @@ impl PageMapDevice {
         self.log.audit_emptied(&emptied)?;
         for unit in &units {
             ensure!(
-                unit.superblock < self.log.blocks.len() && unit.die < g.dies && !unit.slc,
+                unit.superblock < self.log.blocks.len() && unit.die.0 < g.dies && !unit.slc,
                 "relocation programs {unit:?}"
             );
         }

@@ -5,7 +5,7 @@ use super::PageMapDevice;
 use crate::events::Event;
 use crate::ftl::page_map::log::{PageRun, ProgramUnit};
 use crate::invariant::{Checked, ensure};
-use crate::nand::{FlashOp, OpClass, Owner};
+use crate::nand::{Die, FlashOp, OpClass, Owner};
 use crate::profile::schema::FtlSection;
 use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
@@ -428,7 +428,7 @@ impl PageMapDevice {
             let slc = self.log.blocks.get(superblock).slc;
             let (dies, array_ns) = (g.dies, g.mode(slc).erase_ns);
             self.log.blocks.get_mut(superblock).programs_pending = dies;
-            for die in 0..dies {
+            for die in (0..dies).map(Die) {
                 let op = FlashOp {
                     class: OpClass::Erase,
                     urgent: false,

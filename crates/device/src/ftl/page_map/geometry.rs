@@ -8,14 +8,10 @@
 //! what the logical-to-physical map points to; its physical number is
 //! `superblock × native units per superblock + offset`, in the order of programming.
 
+use super::ppn::Ppn;
+use crate::nand::Die;
 use crate::profile::schema::{ArraySection, Cell, FtlSection, Profile};
 use serde::{Deserialize, Serialize};
-
-/// Physical number of a mapping unit.
-pub type Ppn = u32;
-
-/// The map's mark for a logical unit that holds nothing.
-pub const UNMAPPED: Ppn = u32::MAX;
 
 /// Pages of one cell mode: sizes in mapping units, times in ns.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,6 +32,14 @@ pub struct ModeGeometry {
     pub erase_ns: u32,
     /// Rated cycles.
     pub cycles: u32,
+}
+
+impl ModeGeometry {
+    /// Program operations that fill a word line: one with one-shot programming.
+    pub fn programs_per_word_line(&self) -> u32 {
+        // At most one per bit of a cell.
+        self.program_ns.len() as u32
+    }
 }
 
 /// The division of the flash.
@@ -63,7 +67,7 @@ pub struct Geometry {
     pub native: ModeGeometry,
 }
 
-/// Where within a die a mapping unit lies.
+/// Location of a mapping unit within a die.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Superblock.
@@ -71,7 +75,7 @@ pub struct Place {
     /// Program unit within the superblock.
     pub program: u32,
     /// Die.
-    pub die: u32,
+    pub die: Die,
     /// Page across the planes within the program unit.
     pub stripe: u32,
 }
@@ -85,11 +89,7 @@ impl Geometry {
         let stripe_units = units_per_page.saturating_mul(nand.planes);
         let dies = nand.channels * nand.dies_per_channel;
         let mode = |array: &ArraySection, cell: Cell| {
-            let pages_per_program = if array.program_us.len() == 1 {
-                cell.bits()
-            } else {
-                1
-            };
+            let pages_per_program = array.pages_per_program(cell);
             let program_units = stripe_units.saturating_mul(pages_per_program);
             let programs = nand
                 .word_lines
@@ -139,7 +139,7 @@ impl Geometry {
         self.blocks_per_plane.saturating_sub(bad + uneven)
     }
 
-    /// Logical units behind the host's: pages of the map (where it lives in flash) and of its journal.
+    /// Logical units after the host's: pages of the map (where it lives in flash) and of its journal.
     pub fn metadata_units(&self, map_in_flash: bool, journal: bool) -> u32 {
         let entries_per_unit = self.unit_bytes / 4;
         let map = if map_in_flash {
@@ -188,15 +188,20 @@ impl Geometry {
 
     /// The number of the mapping unit at `offset` of a superblock.
     pub fn ppn(&self, superblock: u32, offset: u32) -> Ppn {
-        superblock * self.native.superblock_units + offset
+        Ppn(superblock * self.native.superblock_units + offset)
     }
 
     /// The superblock that a mapping unit lies in.
     pub fn superblock_of(&self, ppn: Ppn) -> u32 {
-        ppn / self.native.superblock_units
+        ppn.0 / self.native.superblock_units
     }
 
-    /// Where a mapping unit lies, given the mode of its superblock.
+    /// Die of a program unit: consecutive ones are on consecutive dies.
+    pub fn die_of(&self, program: u32) -> Die {
+        Die(program % self.dies)
+    }
+
+    /// Location of a mapping unit, given the mode of its superblock.
     pub fn place(&self, superblock: u32, offset: u32, slc: bool) -> Place {
         let program_units = if slc {
             self.slc.program_units
@@ -208,7 +213,7 @@ impl Geometry {
         Place {
             superblock,
             program,
-            die: program % self.dies,
+            die: self.die_of(program),
             stripe,
         }
     }

@@ -17,9 +17,11 @@ mod slc;
 
 use super::map::Map;
 use super::map_cache::MapCache;
+use super::ppn::Ppn;
 use super::victims::Victims;
 use crate::ftl::blocks::Superblocks;
-use crate::ftl::page_map::geometry::{Geometry, JOURNAL_UNITS, Ppn};
+use crate::ftl::page_map::geometry::{Geometry, JOURNAL_UNITS};
+use crate::nand::Die;
 use crate::profile::schema::{FtlSection, MapLocation, Profile, VictimPolicy};
 use crate::random::Random;
 use nandscope_units::Nanos;
@@ -31,7 +33,7 @@ use std::collections::VecDeque;
 pub(crate) struct ProgramUnit {
     pub(crate) superblock: u32,
     pub(crate) program: u32,
-    pub(crate) die: u32,
+    pub(crate) die: Die,
     pub(crate) slc: bool,
     /// Units of host data in it, which take places in the write buffer; the rest is metadata,
     /// relocated data and padding.
@@ -51,7 +53,7 @@ pub(crate) enum Cause {
 pub(crate) struct PageRun {
     pub(crate) superblock: u32,
     pub(crate) program: u32,
-    pub(crate) die: u32,
+    pub(crate) die: Die,
     pub(crate) array_ns: u32,
     pub(crate) units: u32,
     pub(crate) planes: u32,

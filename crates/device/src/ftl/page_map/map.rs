@@ -4,7 +4,7 @@
 //! A place is kept as its complement, so that zero means unmapped: the table of a fresh device is
 //! zeroed memory, which the system hands out page by page as it is written to.
 
-use crate::ftl::page_map::geometry::{Ppn, UNMAPPED};
+use super::ppn::Ppn;
 use crate::invariant::{Checked, ensure};
 use prefetch_index::prefetch_index;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Map {
     /// Complements of places.
-    forward: Vec<Ppn>,
+    forward: Vec<u32>,
     inverse: Vec<u32>,
     valid: Vec<u64>,
     mapped: u32,
@@ -22,7 +22,7 @@ pub(crate) struct Map {
 impl Map {
     pub(crate) fn new(logical_units: u32, physical_units: u32) -> Self {
         Map {
-            forward: vec![!UNMAPPED; logical_units as usize],
+            forward: vec![Ppn::UNMAPPED.complement(); logical_units as usize],
             inverse: vec![0; physical_units as usize],
             valid: vec![0; physical_units.div_ceil(64) as usize],
             mapped: 0,
@@ -37,19 +37,21 @@ impl Map {
 
     #[inline]
     pub(crate) fn lookup(&self, logical: u32) -> Ppn {
-        !self.forward[logical as usize]
+        Ppn::from_complement(self.forward[logical as usize])
     }
 
     /// Points a logical unit at a new place, which [`Map::mark_valid`] must be told of; returns the old one.
     #[inline]
     pub(crate) fn point(&mut self, logical: u32, ppn: Ppn) -> Ppn {
-        let old = !std::mem::replace(&mut self.forward[logical as usize], !ppn);
-        if old == UNMAPPED {
+        let slot = &mut self.forward[logical as usize];
+        let old = Ppn::from_complement(std::mem::replace(slot, ppn.complement()));
+        if old == Ppn::UNMAPPED {
             self.mapped += 1;
         } else {
             self.clear(old);
         }
-        self.inverse[ppn as usize] = logical;
+        debug_assert!(!self.is_valid(ppn), "a program overwrites valid data");
+        self.inverse[ppn.index()] = logical;
         old
     }
 
@@ -57,17 +59,18 @@ impl Map {
     /// of. Nothing is looked up in the forward table, so that many moves wait for memory at once.
     #[inline]
     pub(crate) fn move_unit(&mut self, from: Ppn, to: Ppn) {
-        let logical = self.inverse[from as usize];
-        self.forward[logical as usize] = !to;
-        self.inverse[to as usize] = logical;
+        let logical = self.inverse[from.index()];
+        debug_assert!(self.is_valid(from) && !self.is_valid(to) && self.lookup(logical) == from);
+        self.forward[logical as usize] = to.complement();
+        self.inverse[to.index()] = logical;
         self.clear(from);
     }
 
     /// `count` places from `first` hold valid data now.
     #[inline]
     pub(crate) fn mark_valid(&mut self, first: Ppn, count: u32) {
-        let mut at = first;
-        let end = first + count;
+        let mut at = first.0;
+        let end = at + count;
         while at < end {
             let n = (64 - at % 64).min(end - at);
             self.valid[at as usize / 64] |= (u64::MAX >> (64 - n)) << (at % 64);
@@ -88,15 +91,16 @@ impl Map {
         let mut sum = 0u64;
         for unit in units {
             let ppn = self.lookup(*unit);
-            sum ^= self.valid.get(ppn as usize / 64).copied().unwrap_or(0);
+            sum ^= self.valid.get(ppn.index() / 64).copied().unwrap_or(0);
         }
         std::hint::black_box(sum);
     }
 
     /// Forgets a logical unit; returns where it was.
     pub(crate) fn unmap(&mut self, logical: u32) -> Ppn {
-        let old = !std::mem::replace(&mut self.forward[logical as usize], !UNMAPPED);
-        if old != UNMAPPED {
+        let slot = &mut self.forward[logical as usize];
+        let old = Ppn::from_complement(std::mem::replace(slot, Ppn::UNMAPPED.complement()));
+        if old != Ppn::UNMAPPED {
             self.mapped -= 1;
             self.clear(old);
         }
@@ -106,24 +110,24 @@ impl Map {
     /// Which logical unit was written at a physical one.
     #[cfg(test)]
     pub(crate) fn owner(&self, ppn: Ppn) -> u32 {
-        self.inverse[ppn as usize]
+        self.inverse[ppn.index()]
     }
 
-    #[cfg(test)]
+    /// Whether a physical unit holds valid data.
     pub(crate) fn is_valid(&self, ppn: Ppn) -> bool {
-        self.valid[ppn as usize / 64] >> (ppn % 64) & 1 == 1
+        self.valid[ppn.index() / 64] >> (ppn.0 % 64) & 1 == 1
     }
 
     /// The first valid unit in `from..end`.
     pub(crate) fn next_valid(&self, from: Ppn, end: Ppn) -> Option<Ppn> {
-        let mut ppn = from;
-        while ppn < end {
-            let word = self.valid[ppn as usize / 64] >> (ppn % 64);
+        let mut at = from.0;
+        while at < end.0 {
+            let word = self.valid[at as usize / 64] >> (at % 64);
             if word != 0 {
-                let found = ppn + word.trailing_zeros();
+                let found = Ppn(at + word.trailing_zeros());
                 return (found < end).then_some(found);
             }
-            ppn = (ppn / 64 + 1).checked_mul(64)?;
+            at = (at / 64 + 1).checked_mul(64)?;
         }
         None
     }
@@ -159,16 +163,21 @@ impl Map {
                 let ppn = number * 64 + bits.trailing_zeros() as usize;
                 bits &= bits - 1;
                 let owner = self.inverse[ppn];
-                let place = self.forward.get(owner as usize).map(|place| !place);
+                let place = self.forward.get(owner as usize);
+                let place = place.map(|word| Ppn::from_complement(*word));
                 ensure!(
-                    place.is_some_and(|place| place as usize == ppn),
+                    place.is_some_and(|place| place.index() == ppn),
                     "place {ppn} holds unit {owner}, which lies at {place:?}"
                 );
                 valid[ppn / per_superblock as usize] += 1;
                 marked += 1;
             }
         }
-        let mapped = self.forward.iter().filter(|p| **p != !UNMAPPED).count();
+        let mapped = self
+            .forward
+            .iter()
+            .filter(|p| **p != Ppn::UNMAPPED.complement())
+            .count();
         ensure!(
             mapped == marked && mapped == self.mapped as usize,
             "{mapped} units are mapped, {} were counted, and {marked} places are valid",
@@ -179,7 +188,7 @@ impl Map {
 
     #[inline]
     fn clear(&mut self, ppn: Ppn) {
-        self.valid[ppn as usize / 64] &= !(1 << (ppn % 64));
+        self.valid[ppn.index() / 64] &= !(1 << (ppn.0 % 64));
     }
 }
 
@@ -190,30 +199,40 @@ mod tests {
     #[test]
     fn the_two_directions_agree() {
         let mut map = Map::new(100, 300);
-        assert_eq!(map.point(7, 130), UNMAPPED);
-        map.mark_valid(130, 1);
-        assert_eq!(map.point(7, 200), 130);
-        map.mark_valid(200, 1);
-        assert_eq!((map.lookup(7), map.owner(200), map.mapped()), (200, 7, 1));
-        assert!(map.is_valid(200) && !map.is_valid(130));
-        assert_eq!(map.next_valid(0, 300), Some(200));
-        assert_eq!(map.next_valid(0, 200), None);
-        assert_eq!(map.unmap(7), 200);
+        assert_eq!(map.point(7, Ppn(130)), Ppn::UNMAPPED);
+        map.mark_valid(Ppn(130), 1);
+        assert_eq!(map.point(7, Ppn(200)), Ppn(130));
+        map.mark_valid(Ppn(200), 1);
         assert_eq!(
-            (map.lookup(7), map.mapped(), map.next_valid(0, 300)),
-            (UNMAPPED, 0, None)
+            (map.lookup(7), map.owner(Ppn(200)), map.mapped()),
+            (Ppn(200), 7, 1)
+        );
+        assert!(map.is_valid(Ppn(200)) && !map.is_valid(Ppn(130)));
+        assert_eq!(map.next_valid(Ppn(0), Ppn(300)), Some(Ppn(200)));
+        assert_eq!(map.next_valid(Ppn(0), Ppn(200)), None);
+        assert_eq!(map.unmap(7), Ppn(200));
+        assert_eq!(
+            (
+                map.lookup(7),
+                map.mapped(),
+                map.next_valid(Ppn(0), Ppn(300))
+            ),
+            (Ppn::UNMAPPED, 0, None)
         );
     }
 
     #[test]
     fn a_moved_unit_is_found_at_its_new_place() {
         let mut map = Map::new(10, 300);
-        map.point(3, 60);
-        map.mark_valid(60, 1);
-        map.move_unit(60, 190);
-        map.mark_valid(190, 1);
-        assert_eq!((map.lookup(3), map.owner(190), map.mapped()), (190, 3, 1));
-        assert_eq!(map.next_valid(0, 300), Some(190));
+        map.point(3, Ppn(60));
+        map.mark_valid(Ppn(60), 1);
+        map.move_unit(Ppn(60), Ppn(190));
+        map.mark_valid(Ppn(190), 1);
+        assert_eq!(
+            (map.lookup(3), map.owner(Ppn(190)), map.mapped()),
+            (Ppn(190), 3, 1)
+        );
+        assert_eq!(map.next_valid(Ppn(0), Ppn(300)), Some(Ppn(190)));
     }
 
     #[test]
@@ -228,9 +247,12 @@ mod tests {
             (127, 2),
         ] {
             let mut map = Map::new(1, 300);
-            map.mark_valid(first, count);
+            map.mark_valid(Ppn(first), count);
             for ppn in 0..300 {
-                assert_eq!(map.is_valid(ppn), (first..first + count).contains(&ppn));
+                assert_eq!(
+                    map.is_valid(Ppn(ppn)),
+                    (first..first + count).contains(&ppn)
+                );
             }
         }
     }

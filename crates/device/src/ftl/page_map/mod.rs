@@ -10,6 +10,7 @@ pub(crate) mod log;
 mod map;
 mod map_cache;
 mod power;
+mod ppn;
 mod precondition;
 mod readahead;
 mod reads;

@@ -8,7 +8,7 @@ use crate::ftl::page_map::log::Programmed;
 use crate::random::Random;
 use nandscope_units::Nanos;
 
-/// The long idle time behind a fill: a device that waits longer than this with folding never folds
+/// The long idle time after a fill: a device that waits longer than this with folding never folds
 /// in practice, and keeps its SLC cache full.
 const REST: Nanos = Nanos::from_secs(3600);
 /// Units whose map entries are fetched from memory at once.

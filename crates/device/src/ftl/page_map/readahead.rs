@@ -23,7 +23,7 @@ struct Segment {
 pub(crate) struct Covered {
     /// Units from the start of the range that are ready.
     pub(crate) ready: u32,
-    /// Units behind them that are on their way.
+    /// Units after them that are on their way.
     pub(crate) coming: u32,
     /// Segments that the command now waits for.
     pub(crate) waits: u32,
@@ -37,7 +37,7 @@ pub(crate) struct ReadAhead {
     streak: u32,
     /// First unit of the first segment.
     start: u32,
-    /// First unit behind the last segment.
+    /// First unit after the last segment.
     end: u32,
     /// Number of the first segment.
     first: u32,

@@ -45,7 +45,7 @@ impl PageMapDevice {
         }
     }
 
-    /// Counters of the inside.
+    /// Counters of the translation layer.
     pub(crate) fn counters(&self) -> Counters {
         let unit = self.unit_bytes();
         let of = |units: u64| Bytes(units * unit);

@@ -4,6 +4,7 @@
 use super::PageMapDevice;
 use crate::command::{CommandKind, Status};
 use crate::ftl::page_map::log::ProgramUnit;
+use crate::nand::Die;
 use crate::powercut::{Cut, Damage, Numbers};
 use nandscope_units::{Nanos, SECTOR_BYTES};
 use std::collections::VecDeque;
@@ -24,7 +25,7 @@ struct Piece {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Program {
     sequence: u32,
-    die: u32,
+    die: Die,
     /// Word line of the die.
     word_line: u32,
     done: bool,
@@ -69,7 +70,7 @@ impl PageMapDevice {
         }
     }
 
-    /// Units of a write have come, behind `gathered` units that were in the buffer already.
+    /// Units of a write have come, after `gathered` units that were in the buffer already.
     pub(super) fn note_arrival(
         &mut self,
         index: u32,
@@ -108,7 +109,7 @@ impl PageMapDevice {
     /// A program unit of the host is handed to the array: it takes the oldest pieces that wait.
     pub(super) fn note_program(&mut self, unit: &ProgramUnit, sequence: u32) {
         let g = &self.log.geometry;
-        let passes = g.mode(unit.slc).program_ns.len() as u32;
+        let passes = g.mode(unit.slc).programs_per_word_line();
         let per_die = g.mode(unit.slc).superblock_units / g.mode(unit.slc).program_units / g.dies;
         // Counted through all superblocks, so that it is the same for the passes of one only.
         let word_line = unit.superblock * per_die + unit.program / g.dies / passes;
@@ -148,7 +149,7 @@ impl PageMapDevice {
         }
         // The word lines of what lies so far back are complete.
         let g = &self.log.geometry;
-        let passes = g.mode(false).program_ns.len() as u32;
+        let passes = g.mode(false).programs_per_word_line();
         let window = if passes == 1 { 0 } else { passes * g.dies };
         let is_old = |p: Program| p.done && sequence.wrapping_sub(p.sequence) >= window;
         while let Some(piece) = unpersisted.pieces.front()

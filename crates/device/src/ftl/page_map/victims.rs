@@ -82,6 +82,7 @@ impl Victims {
     pub(crate) fn reduce(&mut self, superblock: u32, units: u32) {
         let count = self.links[superblock as usize].count;
         if count != NONE {
+            debug_assert!(units <= count, "more units invalidated than listed");
             self.remove(superblock);
             self.insert(superblock, count - units);
         }

@@ -1,7 +1,7 @@
 //! The invariants of dies, channels and the operations in them: every operation is in exactly one
 //! place, and something is going to happen wherever one waits.
 
-use super::{Array, ArrayTimes, Die, NONE, OVERTAKES_MAX, Queue, SUSPENDS_MAX, slowdown};
+use super::{Array, ArrayTimes, Die, DieState, NONE, OVERTAKES_MAX, Queue, SUSPENDS_MAX, slowdown};
 use crate::events::{Event, EventQueue};
 use crate::invariant::{Checked, check_near, check_sum, ensure};
 use crate::nand::{FlashOp, OpClass};
@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 const MOST_BYTES: u32 = 1 << 24;
 const MOST_TRANSFERS: u32 = 1 << 10;
 
-/// Where an operation is.
+/// Location of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Unknown,
@@ -48,20 +48,20 @@ impl Places<'_> {
     }
 
     /// Of a die: places where there may be one operation.
-    fn put_of_die(&mut self, index: u32, die: usize, place: Place) -> Checked<Option<OpClass>> {
+    fn put_of_die(&mut self, index: u32, die: Die, place: Place) -> Checked<Option<OpClass>> {
         if index == NONE {
             return Ok(None);
         }
         let op = self.put(index, place)?;
         ensure!(
-            op.die as usize == die,
+            op.die == die,
             "an operation of die {} is in die {die}",
             op.die
         );
         Ok(Some(op.class))
     }
 
-    fn queue(&mut self, queue: Queue, die: usize, urgent: bool) -> Checked {
+    fn queue(&mut self, queue: Queue, die: Die, urgent: bool) -> Checked {
         let (mut at, mut last) = (queue.head, NONE);
         while at != NONE {
             let class = self.put_of_die(at, die, Place::Queued)?;
@@ -126,17 +126,17 @@ impl Array {
             live.len(),
             self.outstanding
         );
-        let ends: BTreeSet<(Nanos, u32)> = events
+        let ends: BTreeSet<(Nanos, Die)> = events
             .iter()
             .filter_map(|(at, event)| match event {
                 Event::Array(die) => Some((at, die)),
                 _ => None,
             })
             .collect();
-        for (number, die) in self.dies.iter().enumerate() {
+        for (number, die) in self.dies.iter() {
             self.audit_die(number, die, &places, now)?;
             ensure!(
-                die.array == NONE || ends.contains(&(die.array_until, number as u32)),
+                die.array == NONE || ends.contains(&(die.array_until, number)),
                 "the array of die {number} never ends"
             );
         }
@@ -154,7 +154,7 @@ impl Array {
             places.put(free, Place::Free)?;
             free = self.slots[free as usize].next;
         }
-        for (number, die) in self.dies.iter().enumerate() {
+        for (number, die) in self.dies.iter() {
             places.queue(die.urgent, number, true)?;
             places.queue(die.normal, number, false)?;
             places.put_of_die(die.array, number, Place::InArray)?;
@@ -172,7 +172,7 @@ impl Array {
                 continue;
             };
             let op = self.slots[index as usize].op;
-            let in_die = self.dies.get(op.die as usize);
+            let in_die = self.dies.get(op.die);
             let moving = in_die.is_some_and(|die| die.staged == index && !die.staged_ready);
             *place = match (*place, op.class) {
                 (Place::Staged, OpClass::Program) if moving => Place::Staging,
@@ -186,7 +186,7 @@ impl Array {
         Ok(places.of)
     }
 
-    fn audit_die(&self, number: usize, die: &Die, places: &[Place], now: Nanos) -> Checked {
+    fn audit_die(&self, number: Die, die: &DieState, places: &[Place], now: Nanos) -> Checked {
         let place = |index: u32| places.get(index as usize).copied();
         let staged = place(die.staged);
         ensure!(
@@ -197,7 +197,7 @@ impl Array {
             die.register == NONE
                 || (die.array == NONE
                     && place(die.register) == Some(Place::Leaving)
-                    && self.slots[die.register as usize].op.die as usize == number),
+                    && self.slots[die.register as usize].op.die == number),
             "the page register of die {number} is never free"
         );
         check_near("the end of an array operation", die.bus_until, now)?;
@@ -235,17 +235,21 @@ impl Array {
         let drawing = self
             .dies
             .iter()
-            .map(|die| u32::from(draws(die.array)) + u32::from(draws(die.suspended)));
+            .map(|(_, die)| u32::from(draws(die.array)) + u32::from(draws(die.suspended)));
         let drawing: u32 = drawing.sum();
         ensure!(
             drawing == self.active_dies,
             "{drawing} dies program or erase, {} were counted",
             self.active_dies
         );
-        let waiting = self.dies.iter().filter(|die| die.waits_for_power).count();
-        let queued: BTreeSet<u32> = self.power_queue.iter().copied().collect();
-        let known = |die: &u32| {
-            let die = self.dies.get(*die as usize);
+        let waiting = self
+            .dies
+            .iter()
+            .filter(|(_, die)| die.waits_for_power)
+            .count();
+        let queued: BTreeSet<Die> = self.power_queue.iter().copied().collect();
+        let known = |die: &Die| {
+            let die = self.dies.get(*die);
             die.is_some_and(|die| die.waits_for_power)
         };
         ensure!(

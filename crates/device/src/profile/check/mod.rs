@@ -206,10 +206,8 @@ fn controller(profile: &Profile, ftl: &FtlSection, c: &ControllerSection, faults
 
 /// Pages of a word line that one program covers on each plane.
 fn pages_per_program(profile: &Profile) -> u32 {
-    match &profile.nand.native {
-        Some(native) if native.program_us.len() == 1 => profile.nand.cell.bits(),
-        _ => 1,
-    }
+    let native = profile.nand.native.as_ref();
+    native.map_or(1, |array| array.pages_per_program(profile.nand.cell))
 }
 
 fn heat(profile: &Profile, faults: &mut Faults) {

@@ -3,7 +3,7 @@
 
 use super::{Log, ProgramUnit, Stream};
 use crate::ftl::blocks::State;
-use crate::ftl::page_map::geometry::{Ppn, UNMAPPED};
+use crate::ftl::page_map::ppn::Ppn;
 use nandscope_units::Nanos;
 
 impl Log {
@@ -44,7 +44,7 @@ impl Log {
         let mut gone = 0;
         for logical in first..first + count {
             let old = self.map.unmap(logical);
-            if old != UNMAPPED {
+            if old != Ppn::UNMAPPED {
                 self.invalidated(self.geometry.superblock_of(old), 1);
                 gone += 1;
             }
@@ -84,6 +84,7 @@ impl Log {
         let fitting = count.min(self.room(&stream));
         stream.host_units += if host_data { fitting } else { 0 };
         self.append(&mut stream, first, fitting);
+        debug_assert!(stream.host_units <= stream.filling);
         full.extend(self.take_full_unit(&mut stream));
         self.host = self.keep_or_close(stream, now);
         fitting
@@ -98,13 +99,13 @@ impl Log {
     pub(super) fn append(&mut self, stream: &mut Stream, first: u32, count: u32) {
         let ppn = self.geometry.ppn(stream.superblock, stream.next);
         let superblock_units = self.geometry.native.superblock_units;
-        let (mut lost, mut lost_from, mut lost_units) = (0, 0, 0);
+        let (mut lost, mut lost_from, mut lost_units) = (0, Ppn(0), 0);
         for i in 0..count {
             let old = self.map.point(first + i, ppn + i);
-            if old == UNMAPPED {
+            if old == Ppn::UNMAPPED {
                 continue;
             }
-            if lost_units == 0 || old.wrapping_sub(lost_from) >= superblock_units {
+            if lost_units == 0 || old.0.wrapping_sub(lost_from.0) >= superblock_units {
                 self.invalidated(lost, lost_units);
                 lost = self.geometry.superblock_of(old);
                 lost_from = self.geometry.ppn(lost, 0);
@@ -149,7 +150,7 @@ impl Log {
         stream.filling = 0;
         let host_units = std::mem::take(&mut stream.host_units);
         self.blocks.get_mut(stream.superblock).programs_pending += 1;
-        let die = program % self.geometry.dies;
+        let die = self.geometry.die_of(program);
         Some(ProgramUnit {
             superblock: stream.superblock,
             program,

@@ -1,6 +1,6 @@
 //! The invariants of the log, checked from the ground up, for tests and snapshots: both directions of the map
-//! agree, every count is what a recount gives, and every superblock stands in exactly the lists
-//! that its state asks for. It looks at the whole device and is slow.
+//! agree, every count is what a recount gives, and every superblock is in exactly the lists
+//! that its state requires. It looks at the whole device and is slow.
 
 use super::{Layout, Log, Stream, Victim};
 use crate::ftl::blocks::State;

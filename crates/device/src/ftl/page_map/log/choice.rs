@@ -6,7 +6,7 @@ use crate::ftl::blocks::State;
 use crate::profile::schema::VictimPolicy;
 use nandscope_units::Nanos;
 
-/// Collections after which a refresh that waits gets its turn: it makes no room, but put off for
+/// Collections after which a refresh that waits gets its turn: it makes no room, but deferred for
 /// ever it would be no refresh.
 const COLLECTIONS_BEFORE_REFRESH: u32 = 16;
 

@@ -14,6 +14,7 @@ impl Log {
             return;
         }
         let block = self.blocks.get_mut(superblock);
+        debug_assert!(block.valid >= units, "more units invalidated than valid");
         block.valid -= units;
         let (valid, state, slc) = (block.valid, block.state, block.slc);
         if state == State::Closed {
@@ -31,7 +32,7 @@ impl Log {
         self.blocks.get_mut(superblock).programs_pending -= 1;
     }
 
-    /// The data moved out of a collected superblock is safe elsewhere.
+    /// All data of a victim has been moved and programmed.
     pub(crate) fn gc_writes(&mut self, superblock: u32) {
         self.queue_erase(superblock);
     }
@@ -42,7 +43,9 @@ impl Log {
         if slc {
             self.slc_closed.retain(|s| *s != superblock);
         }
-        self.blocks.get_mut(superblock).state = State::Erasing;
+        let block = self.blocks.get_mut(superblock);
+        debug_assert_eq!(block.valid, 0, "valid data would be erased");
+        block.state = State::Erasing;
         self.to_erase.push(superblock);
     }
 

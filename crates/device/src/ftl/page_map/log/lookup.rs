@@ -2,12 +2,12 @@
 //! what changes of the map cost in journal and write-back.
 
 use super::{Log, PageRun, ProgramUnit};
-use crate::ftl::page_map::geometry::UNMAPPED;
 use crate::ftl::page_map::map_cache::Lookup;
+use crate::ftl::page_map::ppn::Ppn;
 use nandscope_units::Nanos;
 
 impl Log {
-    /// Journal and window: what a change of map entries costs in metadata writes.
+    /// Writes the metadata (journal, map cache) that a change of map entries requires.
     pub(super) fn note_map_change(
         &mut self,
         first: u32,
@@ -88,9 +88,9 @@ impl Log {
         let mut i = 0;
         while i < count {
             let ppn = self.map.lookup(first + i);
-            if ppn == UNMAPPED {
+            if ppn == Ppn::UNMAPPED {
                 let mut n = 1;
-                while i + n < count && self.map.lookup(first + i + n) == UNMAPPED {
+                while i + n < count && self.map.lookup(first + i + n) == Ppn::UNMAPPED {
                     n += 1;
                 }
                 each(None, n);
@@ -98,7 +98,7 @@ impl Log {
                 continue;
             }
             let superblock = g.superblock_of(ppn);
-            let offset = ppn - superblock * g.native.superblock_units;
+            let offset = ppn - g.ppn(superblock, 0);
             let slc = self.blocks.get(superblock).slc;
             let place = g.place(superblock, offset, slc);
             let left_in_page = g.stripe_units - offset % g.stripe_units;

@@ -1,7 +1,7 @@
 //! Moving valid units out of a victim into the relocation stream.
 
 use super::{Cause, Log, PageRun, ProgramUnit, Stream, Victim};
-use crate::ftl::page_map::geometry::Ppn;
+use crate::ftl::page_map::ppn::Ppn;
 use nandscope_units::Nanos;
 
 impl Log {
@@ -95,7 +95,13 @@ impl Log {
             units: 1,
             planes: 1,
         };
-        (ppn - offset % g.stripe_units + g.stripe_units, run)
+        (
+            g.ppn(
+                superblock,
+                offset - offset % g.stripe_units + g.stripe_units,
+            ),
+            run,
+        )
     }
 
     pub(super) fn with_planes(&self, run: PageRun) -> PageRun {

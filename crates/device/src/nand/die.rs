@@ -1,0 +1,65 @@
+//! [`Die`], the number of a die, and lists with an entry per die.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::ops::{Index, IndexMut};
+
+/// Number of a die, counted through all channels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[repr(transparent)]
+pub struct Die(pub u32);
+
+impl Die {
+    /// Position in a list of all dies.
+    #[inline]
+    pub(crate) const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl fmt::Display for Die {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A list with an entry per die.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct PerDie<T>(Vec<T>);
+
+impl<T: Clone> PerDie<T> {
+    /// The same entry for each of `dies`.
+    pub(crate) fn new(entry: T, dies: u32) -> Self {
+        PerDie(vec![entry; dies as usize])
+    }
+}
+
+impl<T> PerDie<T> {
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(crate) fn get(&self, die: Die) -> Option<&T> {
+        self.0.get(die.index())
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Die, &T)> {
+        (0..).map(Die).zip(&self.0)
+    }
+}
+
+impl<T> Index<Die> for PerDie<T> {
+    type Output = T;
+
+    #[inline]
+    fn index(&self, die: Die) -> &T {
+        &self.0[die.index()]
+    }
+}
+
+impl<T> IndexMut<Die> for PerDie<T> {
+    #[inline]
+    fn index_mut(&mut self, die: Die) -> &mut T {
+        &mut self.0[die.index()]
+    }
+}
