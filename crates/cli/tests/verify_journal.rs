@@ -272,6 +272,59 @@ fn killed_runs_lose_nothing_to_changed_bits_or_to_another_card() {
 }
 
 #[test]
+fn blocks_that_were_lost_come_back_where_the_user_says_overwrite() {
+    let folder = Folder::new("verify-undo-overwrite");
+    let Some(card) = Card::new(&folder, 16) else {
+        return;
+    };
+    assert!(card.killed_at(150_000, &[]));
+    // The stamp of the last block is not touched, by which the card is recognized.
+    let lost = card.changed()[..3].to_vec();
+    let device = std::fs::File::options()
+        .write(true)
+        .open(&card.device.device);
+    let device = device.unwrap();
+    for place in &lost {
+        device
+            .write_all_at(&[0x42; 512], *place as u64 * 512)
+            .unwrap();
+    }
+    device.sync_all().unwrap();
+    drop(device);
+    for _ in 0..2 {
+        let ran = card.run(&["--restore"]);
+        assert_eq!(ran.code, Some(13), "{ran:?}");
+        assert!(card.journal().exists());
+        assert_eq!(card.changed(), lost);
+    }
+    let path = card.device.device.as_str();
+    let unasked = ["verify", path, "--restore=overwrite", "--journal", "undo"];
+    folder.run(&unasked).fails(2, &["--yes"]);
+    assert_eq!(card.changed(), lost);
+    let ran = card.run(&["--restore=overwrite"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(card.changed().is_empty() && !card.journal().exists());
+}
+
+#[test]
+fn the_state_of_a_full_run_stays_until_its_report_is_written() {
+    let folder = Folder::new("verify-full-state");
+    let Some(card) = Card::new(&folder, 16) else {
+        return;
+    };
+    std::fs::create_dir_all(folder.0.join("report/report.html")).unwrap();
+    let destroy = format!("--destroy-data={}", card.device.name());
+    let full = ["--full", &destroy, "-o", "report"];
+    let ran = card.run(&full);
+    assert!(ran.code != Some(0) && card.journal().exists(), "{ran:?}");
+    std::fs::remove_dir(folder.0.join("report/report.html")).unwrap();
+    let ran = card.run(&full);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.err.contains("100 %"), "{ran:?}");
+    assert!(!card.journal().exists());
+}
+
+#[test]
 fn stamps_that_are_left_need_a_free_place_and_their_own_journal() {
     let folder = Folder::new("verify-undo-left");
     let Some(card) = Card::new(&folder, 16) else {

@@ -10,3 +10,4 @@ mod registers;
 mod small_target;
 mod support;
 mod undo_faults;
+mod undo_hostile;

@@ -2,7 +2,7 @@
 //! then every way out says which command restores, with an exit code of its own.
 
 use super::open::Target;
-use super::{Arguments, left, store};
+use super::{Arguments, Restore, left, store};
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use nandscope_infer::verify::{
@@ -68,7 +68,7 @@ pub fn open(target: &Target, place: &Path) -> Result<Journal, Failure> {
             Exit::Unrestored,
             format!("{shown}: {error}; the data of the device cannot be put back from it, and it is left as it is"),
         ),
-        JournalError::Foreign(_) | JournalError::Version(_) => Failure::usage(format!(
+        JournalError::Foreign(_) | JournalError::Version(_) | JournalError::TooLong => Failure::usage(format!(
             "{shown} is {error}; it is left as it is: name another file with --journal, or move it away"
         )),
     })?;
@@ -98,7 +98,9 @@ pub fn put_back(
     console: &Console,
 ) -> Result<(), Failure> {
     match std::fs::symlink_metadata(place) {
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound && !arguments.restore => return Ok(()),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound && arguments.restore.is_none() => {
+            return Ok(());
+        }
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
             return Err(none_found(arguments, place));
         }
@@ -141,7 +143,11 @@ pub fn restore_left(
     target: &mut Target,
     journal: &mut Journal,
 ) -> Result<Restored, Failure> {
-    restore(&mut target.medium, journal, Since::LeftBehind)
+    let since = match arguments.restore {
+        Some(Restore::Overwrite) => Since::LeftBehindOverwrite,
+        Some(Restore::Keep) | None => Since::LeftBehind,
+    };
+    restore(&mut target.medium, journal, since)
         .map_err(|e| not_back(arguments, journal.path(), &e.to_string()))
 }
 
@@ -232,7 +238,7 @@ fn missing(restored: &Restored) -> String {
     add(&restored.lost, "blocks do not hold their data");
     add(
         &restored.foreign,
-        "blocks hold neither a stamp nor their old contents, and were left alone",
+        "blocks hold neither a stamp nor their old contents, and were left alone (if that is of no value, --restore=overwrite puts the old contents back)",
     );
     add(
         &restored.damaged,

@@ -45,9 +45,10 @@ pub struct Arguments {
     /// Where blocks are written down before they are written to [default: in the state folder of the user]
     #[arg(long, value_name = "FILE")]
     journal: Option<PathBuf>,
-    /// Put back what an interrupted run left in the journal, and nothing else
-    #[arg(long, conflicts_with = "full")]
-    restore: bool,
+    /// Put back what an interrupted run left in the journal, and nothing else; with `=overwrite` also in blocks that
+    /// hold something else by now, which is lost then
+    #[arg(long, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "keep", conflicts_with = "full")]
+    restore: Option<Restore>,
     /// Blocks that may be written, those included by which the data is put back
     #[arg(long, value_name = "N", default_value_t = Options::default().budget)]
     budget: u32,
@@ -81,6 +82,15 @@ pub struct Arguments {
     json: bool,
 }
 
+/// What `--restore` does with blocks that hold neither a stamp nor their old contents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Restore {
+    /// Leaves them as they are.
+    Keep,
+    /// Puts their old contents back.
+    Overwrite,
+}
+
 /// Verifies the target.
 ///
 /// # Errors
@@ -103,7 +113,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         ));
     }
     journal::put_back(&arguments, &mut target, &place, console)?;
-    if arguments.restore {
+    if arguments.restore.is_some() {
         return Ok(Exit::Done);
     }
     if arguments.leave_stamps {

@@ -1,7 +1,7 @@
 //! Opens a target for verification: through the guard, with which a device may be written although it
 //! carries data, because the data is put back. Mounted devices and all others in use stay refused.
 
-use super::Arguments;
+use super::{Arguments, Restore};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::target::real::{confirm, refused};
@@ -40,6 +40,7 @@ pub fn open(arguments: &Arguments, console: &Console) -> Result<Target, Failure>
     }
     let name = Path::new(&arguments.target);
     let destroy = match (&arguments.destroy_data, arguments.full) {
+        (_, false) if arguments.restore == Some(Restore::Overwrite) => DestroyData::Overwrite,
         (_, false) => DestroyData::PutBack,
         (None, true) => DestroyData::No,
         (Some(None), true) => DestroyData::Blank,

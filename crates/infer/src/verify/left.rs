@@ -38,7 +38,7 @@ const GONE: f64 = 0.5;
 /// Reads the stamps that were left, and reads them again as often as asked for. Nothing is written.
 ///
 /// # Errors
-/// Where it was interrupted, or the device is gone.
+/// Returns an error if it was interrupted, the device is gone, or the list cannot be that of this device.
 pub fn check_left<M: Medium>(
     medium: &mut M,
     journal: &mut Journal,
@@ -47,6 +47,7 @@ pub fn check_left<M: Medium>(
     stop: &dyn Fn() -> bool,
     tell: Tell<'_>,
 ) -> Result<Kept, VerifyError> {
+    check_list(left, medium.blocks())?;
     let began = medium.now();
     let mut work = Work::new(medium, journal, stop, tell);
     work.generations = left.iter().map(|l| (l.place, l.generation)).collect();
@@ -77,6 +78,21 @@ pub fn check_left<M: Medium>(
     kept.unstable.dedup();
     kept.elapsed = work.medium.now().saturating_sub(began);
     Ok(kept)
+}
+
+/// A list that says nothing proves nothing, and a block is listed once.
+fn check_list(left: &[LeftStamp], blocks: u64) -> Result<(), VerifyError> {
+    let in_order = left.windows(2).all(|pair| pair[0].place < pair[1].place);
+    match left.last() {
+        None => Err(VerifyError::Unfit(
+            "the list of stamps is empty".to_string(),
+        )),
+        Some(last) if !in_order || last.place >= blocks => Err(VerifyError::Unfit(
+            "the list of stamps is damaged: its blocks are not in order, or not on the device"
+                .to_string(),
+        )),
+        Some(_) => Ok(()),
+    }
 }
 
 impl Kept {

@@ -40,6 +40,10 @@ impl Evidence {
         journal: &Contents,
     ) -> Result<Self, MediumError> {
         let mut evidence = Evidence::default();
+        if !journal.subject().has_size_of(medium) {
+            evidence.blocks = journal.originals().len() as u32;
+            return Ok(evidence);
+        }
         let mut originals: Vec<_> = journal.originals().iter().collect();
         originals.sort_by_key(|original| original.place);
         for run in originals.chunk_by(|a, b| a.place + 1 == b.place) {
@@ -77,6 +81,15 @@ impl Evidence {
         self.stamps > 0
             || nothing_written
             || first_batch_only && self.same == self.blocks && self.testimony.is_convincing()
+    }
+}
+
+impl Evidence {
+    /// Whether nearly all contents are those that the journal knows, which a copy of the device has too.
+    pub(super) fn nearly_all_agrees(&self) -> bool {
+        let known = self.blocks + self.testimony.of;
+        let agree = self.stamps + self.same + self.testimony.same;
+        known > 0 && u64::from(agree) * 10 >= u64::from(known) * 9
     }
 }
 

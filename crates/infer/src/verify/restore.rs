@@ -35,12 +35,14 @@ pub struct Restored {
     pub errors: IoErrors,
     /// The device did not confirm that it has what was written.
     pub unsettled: bool,
+    /// Whether the procedure came to its end: where nothing was tried, nothing is known to be back.
+    finished: bool,
 }
 
 impl Restored {
     /// Whether every block was read back and is as it was, so that the journal is of no more use.
     pub fn is_complete(&self) -> bool {
-        self.unrecognized.is_none() && !self.unsettled && self.missing() == 0
+        self.finished && self.unrecognized.is_none() && !self.unsettled && self.missing() == 0
     }
 
     /// Blocks whose data is not back, as far as they are known.
@@ -64,6 +66,9 @@ pub enum Since {
     /// The journal was left behind: it may be another device, and what holds neither a stamp nor the old contents
     /// is left alone.
     LeftBehind,
+    /// As `LeftBehind`, and the user decided that what holds neither of them gets its old contents too. A device
+    /// without any stamp is believed if nearly all of its contents are those of the journal.
+    LeftBehindOverwrite,
 }
 
 /// What is not back is written once more, so often at least: a contact may fail for a moment.
@@ -103,11 +108,14 @@ pub(super) fn restore_below<M: Medium>(
         },
     };
     if journal.progress() == Progress::Restored {
+        back.restored.finished = true;
         return Ok(back.restored);
     }
-    if since == Since::LeftBehind {
+    if since != Since::Held {
         let evidence = Evidence::gather(back.medium, journal)?;
-        if !evidence.proves(journal) {
+        let overwrites = since == Since::LeftBehindOverwrite && evidence.nearly_all_agrees();
+        let fits = journal.subject().has_size_of(back.medium);
+        if !fits || !overwrites && !evidence.proves(journal) {
             back.restored.unrecognized = Some(evidence);
             return Ok(back.restored);
         }
@@ -116,7 +124,7 @@ pub(super) fn restore_below<M: Medium>(
     back.all_of(journal, 1..batches)?;
     back.damaged(journal)?;
     back.beyond(journal, 1..batches)?;
-    if since == Since::LeftBehind {
+    if since != Since::Held {
         // A stamp in a block that has no record: a part of the journal is missing.
         let places = stamped_places(journal, back.medium.blocks());
         let unrecorded = &places - &journal.places();
@@ -140,6 +148,7 @@ pub(super) fn restore_below<M: Medium>(
         list.sort_unstable();
         list.dedup();
     }
+    restored.finished = true;
     Ok(restored)
 }
 
@@ -205,7 +214,7 @@ impl<M: Medium> Back<'_, M> {
     fn first_batch_waits(&self) -> bool {
         let bad_contact = match self.since {
             Since::Held => !self.restored.lost.is_empty(),
-            Since::LeftBehind => {
+            Since::LeftBehind | Since::LeftBehindOverwrite => {
                 self.restored.lost.len() * BAD >= self.restored.blocks.max(1) as usize
             }
         };
@@ -252,12 +261,15 @@ impl<M: Medium> Back<'_, M> {
             return false;
         }
         let somebodys = there.is_some_and(|there| !is_ours(there, original, journal.salt()));
-        if self.since == Since::LeftBehind && somebodys {
+        if self.since != Since::Held && somebodys {
             // Another name of a block that has been put back already is no loss.
-            if !is_stamp(&original.contents, journal.salt()) {
-                self.restored.foreign.push(original.place);
+            let alias = is_stamp(&original.contents, journal.salt());
+            if alias || self.since == Since::LeftBehind {
+                if !alias {
+                    self.restored.foreign.push(original.place);
+                }
+                return false;
             }
-            return false;
         }
         self.restored.written += 1;
         true

@@ -20,7 +20,11 @@ pub enum VerifyError {
     #[error("{0}")]
     Gone(String),
     /// The journal cannot be written; nothing more was written to the device, and its data is back.
-    #[error("the journal cannot be written: {0}; name a file on a disk with room with --journal")]
+    #[error("the journal cannot be written: {0}; {hint}", hint = if .0.kind() == std::io::ErrorKind::FileTooLarge {
+        "choose a smaller --cache or --budget"
+    } else {
+        "name a file on a disk with room with --journal"
+    })]
     Journal(#[from] std::io::Error),
     /// It ended early, and not all of the data is back.
     #[error("{why}")]

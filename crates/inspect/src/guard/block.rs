@@ -184,7 +184,7 @@ pub(super) fn carries(
     match destroy {
         DestroyData::Named(given) if is_name_of(identity, name, given) => None,
         DestroyData::Named(given) => Some(Reason::OtherName(given.clone(), identity.name.clone())),
-        DestroyData::PutBack => None,
+        DestroyData::PutBack | DestroyData::Overwrite => None,
         _ if nothing => None,
         _ => Some(Reason::Carries(signatures.to_vec(), identity.name.clone())),
     }

@@ -2,7 +2,7 @@
 //! descriptor.
 
 use super::block::is_name_of;
-use super::{Opened, Reason, Refusal};
+use super::{DestroyData, Opened, Reason, Refusal};
 use crate::identity::Identity;
 use crate::place::Kind;
 use crate::signature::Signature;
@@ -26,7 +26,8 @@ pub struct Unconfirmed {
     file: File,
     identity: Identity,
     signatures: Vec<Signature>,
-    put_back: bool,
+    /// What will become of the contents.
+    fate: &'static str,
 }
 
 impl Unconfirmed {
@@ -36,7 +37,7 @@ impl Unconfirmed {
         file: File,
         identity: Identity,
         signatures: Vec<Signature>,
-        put_back: bool,
+        destroy: &DestroyData,
     ) -> Self {
         Unconfirmed {
             name: name.to_path_buf(),
@@ -44,7 +45,17 @@ impl Unconfirmed {
             file,
             identity,
             signatures,
-            put_back,
+            fate: match destroy {
+                DestroyData::PutBack => {
+                    "Some blocks of this device will be written, and put back from a journal"
+                }
+                DestroyData::Overwrite => {
+                    "Blocks of this device will get the contents in a journal back; what is in them is lost"
+                }
+                DestroyData::No | DestroyData::Blank | DestroyData::Named(_) => {
+                    "Everything on this device will be lost"
+                }
+            },
         }
     }
 
@@ -62,13 +73,8 @@ impl Unconfirmed {
     pub fn question(&self) -> String {
         let about = &self.identity;
         let known = |text: &Option<String>| text.clone().unwrap_or_else(|| "not known".into());
-        let fate = if self.put_back {
-            "Some blocks of this device will be written, and put back from a journal"
-        } else {
-            "Everything on this device will be lost"
-        };
         let mut lines = vec![
-            format!("{fate}: /dev/{}", about.name),
+            format!("{}: /dev/{}", self.fate, about.name),
             format!("  model       {}", known(&about.model)),
             format!("  serial      {}", known(&about.serial)),
             format!("  size        {} ({} bytes)", about.size, about.size.0),

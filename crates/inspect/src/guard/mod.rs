@@ -45,6 +45,8 @@ pub enum DestroyData {
     /// What is written will be put back from a journal, so that nothing is given up for good; what is on
     /// the device is no reason to refuse then. All other rules hold.
     PutBack,
+    /// As `PutBack`, and blocks that hold something else by now than what was written are overwritten too.
+    Overwrite,
 }
 
 /// An open target.
@@ -190,7 +192,7 @@ impl Guard {
                 file,
                 identity,
                 signatures,
-                *destroy == DestroyData::PutBack,
+                destroy,
             ))
         } else {
             Err(refuse(reasons))

@@ -2,10 +2,11 @@
 
 use super::head::{self, Head};
 use super::record::{self, Found, Kind, Label};
-use super::{DamagedRecord, JournalError, Original, Progress, Subject};
+use super::{DamagedRecord, JournalError, LENGTH_MAX, Original, Progress, Subject};
 use crate::verify::stamp::Salt;
 use crate::verify::witness::Witness;
 use std::collections::{BTreeSet, HashMap};
+use std::io::Read;
 use std::ops::Range;
 
 /// Everything that is in a journal.
@@ -47,16 +48,27 @@ impl Contents {
     /// read.
     ///
     /// # Errors
-    /// Returns an error if the bytes are not a journal of this format version, or its head is damaged.
-    pub fn read(bytes: &[u8]) -> Result<Self, JournalError> {
-        let mut contents = Contents::new(Head::read(bytes)?);
+    /// Returns an error if the bytes are not a journal of this format version, its head is damaged, or it is longer
+    /// than any journal.
+    pub fn read(mut from: impl Read) -> Result<Self, JournalError> {
+        let mut bytes = Vec::new();
+        from.by_ref().take(head::LENGTH).read_to_end(&mut bytes)?;
+        let mut contents = Contents::new(Head::read(&bytes)?);
         let block_bytes = contents.head.subject.block_bytes;
-        let records = bytes.get(head::LENGTH as usize..).unwrap_or_default();
+        let length = record::length(block_bytes) as u64;
+        let records = (LENGTH_MAX - head::LENGTH) / length;
         // Damage between two records is damage; at the end of the file it may be a record that did not get to
         // the disk, whose block was not written to then.
         let mut nothing = Vec::new();
-        for (number, bytes) in (0_u32..).zip(records.chunks(record::length(block_bytes))) {
-            let found = record::read(bytes, number, contents.head.salt, block_bytes);
+        for number in 0.. {
+            bytes.clear();
+            if from.by_ref().take(length).read_to_end(&mut bytes)? == 0 {
+                break;
+            }
+            if u64::from(number) >= records {
+                return Err(JournalError::TooLong);
+            }
+            let found = record::read(&bytes, number, contents.head.salt, block_bytes);
             if found == Found::Nothing {
                 nothing.push(number);
                 continue;
@@ -76,6 +88,9 @@ impl Contents {
 
     /// Adds a record that was read or written.
     pub(super) fn add(&mut self, label: Label, block: Vec<u8>) {
+        if self.is_beyond_the_end(label) {
+            return self.unnamed(label.number);
+        }
         match label.kind {
             Kind::Witnesses => {
                 let count = usize::try_from(label.place).unwrap_or(usize::MAX);
@@ -109,7 +124,15 @@ impl Contents {
         self.last_batch = batch;
     }
 
+    /// Whether a record is that of a block which the device does not have.
+    fn is_beyond_the_end(&self, label: Label) -> bool {
+        label.kind == Kind::Block && label.place >= self.head.subject.blocks
+    }
+
     fn add_damaged(&mut self, label: Label) {
+        if self.is_beyond_the_end(label) {
+            return self.unnamed(label.number);
+        }
         // Without a witness less a device is recognized all the same, and progress is only lost time.
         if label.kind == Kind::Block {
             self.begin_batch(label.batch);

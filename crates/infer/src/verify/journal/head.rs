@@ -3,6 +3,7 @@
 
 use super::super::stamp::Salt;
 use super::{JournalError, Subject};
+use std::ops::RangeInclusive;
 
 /// The first 15 bytes of a journal of any format version; the version, a digit, follows.
 const FAMILY: &[u8; 15] = b"nandscope-undo-";
@@ -16,8 +17,8 @@ const COPIES: usize = 2;
 pub(super) const LENGTH: u64 = (COPIES * COPY) as u64;
 /// The longest identity in bytes.
 pub(super) const IDENTITY_MAX: usize = 4096;
-/// The largest block in bytes.
-const BLOCK_MAX: usize = 64 << 10;
+/// Supported sizes of a block.
+pub(super) const BLOCK_BYTES: RangeInclusive<usize> = 64..=64 << 10;
 
 /// Which device a journal belongs to, and the salt of its stamps.
 #[derive(Clone, Debug)]
@@ -79,7 +80,7 @@ fn copy(bytes: &[u8]) -> Option<Head> {
     let blocks = u64::from_le_bytes(number(bytes, 32)?);
     let block_bytes = u32::from_le_bytes(number(bytes, 40)?) as usize;
     let length = u32::from_le_bytes(number(bytes, 44)?) as usize;
-    if length > IDENTITY_MAX || !(64..=BLOCK_MAX).contains(&block_bytes) {
+    if length > IDENTITY_MAX || !BLOCK_BYTES.contains(&block_bytes) {
         return None;
     }
     let end = 48 + length;

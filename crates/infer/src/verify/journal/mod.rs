@@ -16,6 +16,7 @@ mod record;
 
 pub use contents::Contents;
 
+use super::medium::Medium;
 use super::restore::Restored;
 use super::stamp::Salt;
 use super::witness::Witness;
@@ -23,11 +24,14 @@ use head::Head;
 use nandscope_files::{Access, WriteError};
 use record::{Kind, Label};
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, BufReader};
 use std::ops::Deref;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
+
+/// Bytes of the longest journal that is written and read, since all of it is kept in memory.
+const LENGTH_MAX: u64 = 2 << 30;
 
 /// Which device a journal belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +42,13 @@ pub struct Subject {
     pub blocks: u64,
     /// Bytes of a block.
     pub block_bytes: usize,
+}
+
+impl Subject {
+    /// Whether a device has the size of this one.
+    pub(super) fn has_size_of<M: Medium>(&self, medium: &M) -> bool {
+        (self.blocks, self.block_bytes) == (medium.blocks(), medium.block_bytes())
+    }
 }
 
 /// One block as it was.
@@ -95,6 +106,9 @@ pub enum JournalError {
         hint = if *.0 == '1' { " (a build of 0.1.0 from before format 2)" } else { "" }
     )]
     Version(char),
+    /// It is longer than any journal.
+    #[error("longer than any journal of `nandscope verify` ({LENGTH_MAX} bytes)")]
+    TooLong,
     /// Both copies of its head are damaged.
     #[error("both copies of the journal's head are damaged")]
     Damaged,
@@ -124,8 +138,18 @@ impl Journal {
     /// Begins a journal in a file that must not exist yet.
     ///
     /// # Errors
-    /// Returns an error if anything has that name, or the file cannot be written.
+    /// Returns an error if anything has that name, the file cannot be written, or the blocks have a size that
+    /// [`Journal::open`] refuses.
     pub fn create(path: &Path, subject: Subject, salt: Salt) -> io::Result<Self> {
+        if !head::BLOCK_BYTES.contains(&subject.block_bytes) {
+            let text = format!(
+                "a device with blocks of {} bytes cannot be verified; {} to {} bytes are supported",
+                subject.block_bytes,
+                head::BLOCK_BYTES.start(),
+                head::BLOCK_BYTES.end()
+            );
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
         let head = Head { subject, salt };
         Ok(Journal {
             file: nandscope_files::begin_new(path, &head.to_bytes(), Access::Owner)
@@ -143,14 +167,13 @@ impl Journal {
     /// Returns an error if there is none, if the file is something else or of another format version, or if its
     /// head is damaged.
     pub fn open(path: &Path) -> Result<Self, JournalError> {
-        let mut file = file::open(path)?;
-        let mut bytes = Vec::new();
-        // A file of any size may have been named: its head first.
-        file.by_ref().take(head::LENGTH).read_to_end(&mut bytes)?;
-        Head::read(&bytes)?;
-        file.read_to_end(&mut bytes)?;
+        let file = file::open(path)?;
+        if file.metadata()?.len() > LENGTH_MAX {
+            return Err(JournalError::TooLong);
+        }
+        let contents = Contents::read(BufReader::new(&file))?;
         Ok(Journal {
-            contents: Contents::read(&bytes)?,
+            contents,
             path: path.to_path_buf(),
             file,
             broken: false,
@@ -224,6 +247,10 @@ impl Journal {
             record::write(&mut bytes, *label, contents, salt, block_bytes);
         }
         let at = head::LENGTH + u64::from(begin) * length;
+        if at + bytes.len() as u64 > LENGTH_MAX {
+            let text = format!("it would be longer than {LENGTH_MAX} bytes");
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));
+        }
         self.broken = true;
         self.file.write_all_at(&bytes, at)?;
         self.file.sync_all()?;
@@ -246,7 +273,8 @@ impl Journal {
     /// # Errors
     /// Returns an error if the file cannot be removed; the data is back then.
     pub fn close(mut self, restored: &Restored) -> io::Result<Option<Self>> {
-        if !restored.is_complete() {
+        let all = restored.blocks as usize == self.originals().len();
+        if !restored.is_complete() || !all {
             return Ok(Some(self));
         }
         // Where the name cannot be removed, the next run learns of it. On a full disk it cannot be noted.

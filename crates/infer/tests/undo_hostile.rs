@@ -1,0 +1,198 @@
+//! Undo journals and lists of stamps that somebody prepared, and a journal that is closed with a result of nothing.
+
+use crate::support::{Device, Fault, Folder};
+use nandscope_infer::verify::{
+    Contents, Finding, Journal, JournalError, LeftStamp, Options, Original, Restored, Salt, Since,
+    Subject, VerifyError, check_left, restore, verify,
+};
+use std::path::PathBuf;
+
+const CLAIMS: u64 = 1 << 21;
+const SALT: Salt = Salt([9; 16]);
+
+fn subject() -> Subject {
+    Subject {
+        identity: "a test".into(),
+        blocks: CLAIMS,
+        block_bytes: 512,
+    }
+}
+
+fn journal_path(folder: &Folder) -> PathBuf {
+    folder.0.join("journal")
+}
+
+/// A device that a run left in the middle, with its journal.
+fn interrupted(folder: &Folder) -> Device {
+    let mut device = Device::new(CLAIMS, Fault::None, 1);
+    device.operations_left = 900;
+    let ended = run(&mut device, folder, Options::default());
+    assert!(matches!(ended, Err(VerifyError::Gone(_))), "{ended:?}");
+    device.operations_left = u64::MAX;
+    device
+}
+
+fn run(device: &mut Device, folder: &Folder, options: Options) -> Result<Finding, VerifyError> {
+    let mut journal = Journal::create(&journal_path(folder), subject(), SALT).unwrap();
+    verify(device, &mut journal, &options, &|| false, &mut |_, _, _| {})
+}
+
+#[test]
+fn a_journal_is_not_removed_where_nothing_was_put_back() {
+    let folder = Folder::new();
+    let _device = interrupted(&folder);
+    let journal = Journal::open(&journal_path(&folder)).unwrap();
+    assert!(!Restored::default().is_complete());
+    assert!(journal.close(&Restored::default()).unwrap().is_some());
+    // That of another journal is not that of this one.
+    let other = Folder::new();
+    let mut journal = Journal::create(&journal_path(&other), subject(), SALT).unwrap();
+    let mut device = Device::new(CLAIMS, Fault::None, 1);
+    let nothing = restore(&mut device, &mut journal, Since::LeftBehind).unwrap();
+    assert!(nothing.is_complete());
+    let journal = Journal::open(&journal_path(&folder)).unwrap();
+    assert!(journal.close(&nothing).unwrap().is_some());
+    assert!(journal_path(&folder).exists());
+}
+
+#[test]
+fn a_record_of_a_block_beyond_the_end_is_damage() {
+    let folder = Folder::new();
+    let path = journal_path(&folder);
+    let original = |place| Original {
+        place,
+        contents: vec![3; 512],
+    };
+    let mut journal = Journal::create(&path, subject(), SALT).unwrap();
+    journal.append(vec![original(5)]).unwrap();
+    for place in [CLAIMS, u64::MAX - 1, u64::MAX] {
+        journal.append(vec![original(place)]).unwrap();
+    }
+    drop(journal);
+    let mut journal = Journal::open(&path).unwrap();
+    assert_eq!(journal.originals(), [original(5)]);
+    assert_eq!(journal.damaged().len(), 3);
+    assert!(journal.damaged().iter().all(|d| d.block.is_none()));
+    // A device of another size is none of this journal; the device in the test panics beyond its end.
+    let mut smaller = Device::new(CLAIMS / 2, Fault::None, 1);
+    let restored = restore(&mut smaller, &mut journal, Since::LeftBehind).unwrap();
+    assert!(restored.unrecognized.is_some() && smaller.writes == 0);
+    // With its contents cut off, such a record is damage as well.
+    let bytes = std::fs::read(&path).unwrap();
+    let cut = Contents::read(&bytes[..bytes.len() - 100]).unwrap();
+    assert!(cut.damaged().iter().all(|d| d.block.is_none()));
+}
+
+#[test]
+fn a_journal_of_any_length_is_refused_before_it_takes_the_memory() {
+    let folder = Folder::new();
+    let path = journal_path(&folder);
+    drop(Journal::create(&path, subject(), SALT).unwrap());
+    let file = std::fs::File::options().write(true).open(&path).unwrap();
+    file.set_len(1 << 40).unwrap();
+    let error = Journal::open(&path).unwrap_err();
+    assert!(matches!(error, JournalError::TooLong), "{error}");
+}
+
+#[test]
+fn what_is_created_can_be_opened() {
+    for block_bytes in [0, 63, 64, 512, 64 << 10, (64 << 10) + 1, 1 << 32] {
+        let folder = Folder::new();
+        let path = journal_path(&folder);
+        let subject = Subject {
+            block_bytes,
+            identity: "ä".repeat(5000),
+            ..subject()
+        };
+        let created = Journal::create(&path, subject, SALT).is_ok();
+        assert_eq!(Journal::open(&path).is_ok(), created, "{block_bytes}");
+        assert_eq!(path.exists(), created, "{block_bytes}");
+        assert_eq!(created, (64..=64 << 10).contains(&block_bytes));
+    }
+}
+
+#[test]
+fn a_list_of_stamps_that_says_nothing_gives_no_verdict() {
+    let folder = Folder::new();
+    let mut device = Device::new(CLAIMS, Fault::None, 1);
+    let options = Options {
+        leave: true,
+        ..Options::default()
+    };
+    let finding = run(&mut device, &folder, options).unwrap();
+    let mut journal = Journal::open(&journal_path(&folder)).unwrap();
+    let mut check = |left: &[LeftStamp]| {
+        check_left(
+            &mut device,
+            &mut journal,
+            left,
+            1,
+            &|| false,
+            &mut |_, _, _| {},
+        )
+    };
+    let stamp = |place| LeftStamp {
+        place,
+        generation: 1,
+    };
+    for left in [
+        vec![],
+        vec![stamp(CLAIMS)],
+        vec![stamp(1), stamp(u64::MAX)],
+        vec![stamp(2), stamp(2)],
+    ] {
+        let checked = check(&left);
+        assert!(
+            matches!(checked, Err(VerifyError::Unfit(_))),
+            "{left:?} {checked:?}"
+        );
+    }
+    assert!(check(&finding.left).is_ok());
+}
+
+#[test]
+fn lost_blocks_that_look_like_those_of_somebody_else_come_back_if_the_user_says_so() {
+    for restored_before in [false, true] {
+        let folder = Folder::new();
+        let mut device = interrupted(&folder);
+        let before = Device::new(CLAIMS, Fault::None, 1).snapshot();
+        let places: Vec<u64> = [3, 40, 41]
+            .map(|n| open(&folder).originals()[n].place)
+            .into();
+        for place in &places {
+            device.force(*place, &[0x42; 512]);
+        }
+        let mut back = |since| {
+            let mut journal = open(&folder);
+            let restored = restore(&mut device, &mut journal, since).unwrap();
+            journal.close(&restored).unwrap();
+            restored
+        };
+        if restored_before {
+            // Once without the stamps, once more where no stamp is left: the journal stays.
+            let mut foreign = places.clone();
+            foreign.sort_unstable();
+            assert_eq!(back(Since::LeftBehind).foreign, foreign);
+            assert!(back(Since::LeftBehind).unrecognized.is_some());
+        }
+        let restored = back(Since::LeftBehindOverwrite);
+        assert!(restored.is_complete(), "{restored:?}");
+        assert!(!journal_path(&folder).exists());
+        device.same_as(&before);
+    }
+}
+
+#[test]
+fn another_device_is_not_overwritten_whatever_the_user_says() {
+    let folder = Folder::new();
+    let _device = interrupted(&folder);
+    let mut other = Device::new(CLAIMS, Fault::None, 2);
+    let mut journal = open(&folder);
+    let restored = restore(&mut other, &mut journal, Since::LeftBehindOverwrite).unwrap();
+    assert!(restored.unrecognized.is_some() && other.writes == 0);
+    assert!(journal.close(&restored).unwrap().is_some());
+}
+
+fn open(folder: &Folder) -> Journal {
+    Journal::open(&journal_path(folder)).unwrap()
+}
