@@ -45,12 +45,7 @@ pub fn check_folder(folder: &Path) -> Result<Made, Failure> {
     let missing = |f: &&Path| !f.as_os_str().is_empty() && !f.exists();
     let missing = folder.ancestors().take_while(missing);
     let made = Made(missing.map(Path::to_path_buf).collect());
-    std::fs::create_dir_all(folder).map_err(|e| {
-        Failure::file(format!(
-            "cannot write {}: cannot make this folder: {e}; name another one",
-            folder.display()
-        ))
-    })?;
+    nandscope_files::create_folder(folder)?;
     nandscope_files::check_folder(folder)?;
     Ok(made)
 }

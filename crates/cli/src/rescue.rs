@@ -3,7 +3,7 @@
 
 use crate::failure::Failure;
 use crate::state_folder;
-use nandscope_files::{Access, WriteError, create_new};
+use nandscope_files::{Access, WriteError, create_folder, create_new};
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::fs;
@@ -36,8 +36,8 @@ pub fn keep(path: &Path, bytes: &[u8], why: &dyn Display) -> Failure {
     ))
 }
 
-fn keep_in(folder: &Path, path: &Path, bytes: &[u8]) -> Result<PathBuf, String> {
-    fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+fn keep_in(folder: &Path, path: &Path, bytes: &[u8]) -> Result<PathBuf, WriteError> {
+    create_folder(folder)?;
     let moment = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     // Colons are no good in names on FAT, and in those of scp.
     let moment = moment.replace(':', "");
@@ -49,17 +49,25 @@ fn keep_in(folder: &Path, path: &Path, bytes: &[u8]) -> Result<PathBuf, String> 
             {
                 continue;
             }
-            made => made.map_err(|e| e.to_string())?,
+            made => made?,
         };
         let written = file.write_all(bytes).and_then(|()| file.sync_all());
-        if let Err(error) = written {
+        if let Err(source) = written {
             // Half of it would be taken for the whole.
             let _ = fs::remove_file(&kept);
-            return Err(format!("{}: {error}", kept.display()));
+            return Err(WriteError::Io {
+                path: kept,
+                action: "write its contents",
+                source,
+            });
         }
         return Ok(kept);
     }
-    Err(format!("{}: no free name", folder.display()))
+    Err(WriteError::Io {
+        path: folder.to_path_buf(),
+        action: "find a free name",
+        source: std::io::ErrorKind::AlreadyExists.into(),
+    })
 }
 
 /// When it was, and the last two names of where it should have gone: `…-review-card-result.json`.

@@ -16,6 +16,8 @@
 //! In a folder that everyone may write to (sticky, such as `/tmp`), entries of other users are refused,
 //! as Linux does with `fs.protected_symlinks`, `protected_fifos` and `protected_regular`.
 //!
+//! What a killed process left of a partial file goes when the file is written the next time.
+//!
 //! The folder is opened once; everything is done relative to it.
 
 mod error;
@@ -132,26 +134,44 @@ pub fn create_new(path: &Path, access: Access) -> Result<File, WriteError> {
     system::create_new(path, access)
 }
 
-/// The partial files of `path` that a killed process left in its folder. The caller makes sure that
-/// nobody writes the file at the same time.
+/// Creates a folder, and those above it that are missing. When it returns, their names are on the disk.
+///
+/// # Errors
+/// If the system fails.
+pub fn create_folder(folder: &Path) -> Result<(), WriteError> {
+    system::create_folder(folder)
+}
+
+/// The partial files of `path` that a killed process left in its folder. Those that a process is writing are not
+/// among them.
 pub fn abandoned(path: &Path) -> Vec<PathBuf> {
     let Some(name) = path.file_name() else {
         return Vec::new();
     };
-    let prefix = prefix_of(name);
-    let is_partial = |name: &OsStr| {
-        let bytes = name.as_encoded_bytes();
-        bytes
-            .strip_prefix(prefix.as_encoded_bytes())
-            .and_then(|rest| rest.strip_suffix(PARTIAL.as_bytes()))
-            .is_some_and(|digits| digits.len() == 16 && digits.iter().all(u8::is_ascii_hexdigit))
-    };
-    let entries = std::fs::read_dir(folder_of(path)).into_iter().flatten();
+    let stem = stem_of(name);
+    abandoned_in(folder_of(path), |found| found == stem.as_encoded_bytes())
+}
+
+/// The partial files in a folder that killed processes left of files with some names. Of a name of more than 100
+/// bytes `chosen` gets the beginning.
+pub fn abandoned_in(folder: &Path, chosen: impl Fn(&[u8]) -> bool) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten();
     let names = entries.flatten().map(|entry| entry.file_name());
     names
-        .filter(|name| is_partial(name))
-        .map(|name| path.with_file_name(name))
+        .filter(|name| stem_in(name).is_some_and(&chosen))
+        .map(|name| folder.join(name))
+        .filter(|path| system::is_abandoned(path))
         .collect()
+}
+
+/// What [`stem_of`] gave for the file that a partial file will be.
+fn stem_in(partial: &OsStr) -> Option<&[u8]> {
+    let bytes = partial.as_encoded_bytes().strip_prefix(b".")?;
+    let (name, digits) = bytes
+        .strip_suffix(PARTIAL.as_bytes())?
+        .split_last_chunk::<16>()?;
+    let is_random = digits.iter().all(u8::is_ascii_hexdigit);
+    name.strip_suffix(b".").filter(|_| is_random)
 }
 
 /// The folder of a path; the current one for a bare name.
@@ -180,26 +200,23 @@ fn name_of(path: &Path) -> Result<&OsStr, Refusal> {
     }
 }
 
-/// `.NAME.`, which partial files of NAME begin with; a long NAME is shortened.
-fn prefix_of(name: &OsStr) -> OsString {
-    let mut prefix = OsString::from(".");
+/// A file's name, shortened where it is long.
+fn stem_of(name: &OsStr) -> OsString {
     if name.len() <= LONGEST_STEM {
-        prefix.push(name);
-    } else {
-        let text = name.to_string_lossy();
-        let end = (0..=LONGEST_STEM).rev().find(|i| text.is_char_boundary(*i));
-        prefix.push(&text[..end.unwrap_or(0)]);
+        return name.to_os_string();
     }
-    prefix.push(".");
-    prefix
+    let text = name.to_string_lossy();
+    let end = (0..=LONGEST_STEM).rev().find(|i| text.is_char_boundary(*i));
+    OsString::from(&text[..end.unwrap_or(0)])
 }
 
 /// A name for a partial file of `name` that nobody can guess.
 fn partial_name(name: &OsStr) -> OsString {
     // The keys of `RandomState` come from the system's random numbers, and differ each time.
     let random = RandomState::new().hash_one(name);
-    let mut partial = prefix_of(name);
-    partial.push(format!("{random:016x}{PARTIAL}"));
+    let mut partial = OsString::from(".");
+    partial.push(stem_of(name));
+    partial.push(format!(".{random:016x}{PARTIAL}"));
     partial
 }
 

@@ -1,13 +1,17 @@
 //! A file that is being written, under a random name beside its place.
 
 use crate::{ATTEMPTS, partial_name};
-use rustix::fs::{AtFlags, Mode, OFlags, fsync, linkat, openat, renameat, unlinkat};
+use rustix::fs::{
+    AtFlags, CWD, FileType, FlockOperation, Mode, OFlags, flock, fstat, fsync, linkat, openat,
+    renameat, unlinkat,
+};
 #[cfg(target_os = "linux")]
 use rustix::fs::{RenameFlags, renameat_with};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 
 /// The random name, removed when this goes, unless the file got its final name.
 #[derive(Debug)]
@@ -18,7 +22,8 @@ pub struct Partial<'a> {
 }
 
 impl<'a> Partial<'a> {
-    /// Creates the partial file of `name` in a folder, open for writing.
+    /// Creates the partial file of `name` in a folder, open for writing. It is locked until [`settle`], so that
+    /// nobody takes it for one that was abandoned.
     ///
     /// # Errors
     /// If the system fails.
@@ -33,6 +38,8 @@ impl<'a> Partial<'a> {
             let name = partial_name(name);
             match openat(folder, &name, flags | exclusive, mode) {
                 Ok(file) => {
+                    // Not every file system has locks.
+                    let _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
                     let renamed = false;
                     let partial = Partial {
                         folder,
@@ -91,6 +98,26 @@ impl Drop for Partial<'_> {
             let _ = unlinkat(self.folder, &self.name, AtFlags::empty());
         }
     }
+}
+
+/// Unlocks a file that has its final name, and makes that durable.
+///
+/// # Errors
+/// If the system fails to write the folder.
+pub fn settle(folder: &OwnedFd, file: &File) -> Result<(), Errno> {
+    let _ = flock(file, FlockOperation::Unlock);
+    sync_folder(folder)
+}
+
+/// Whether a partial file belongs to no process any more.
+pub fn is_abandoned(path: &Path) -> bool {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let Ok(file) = openat(CWD, path, flags, Mode::empty()) else {
+        return false;
+    };
+    let is_file = fstat(&file)
+        .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile);
+    is_file && flock(&file, FlockOperation::NonBlockingLockExclusive) != Err(Errno::WOULDBLOCK)
 }
 
 /// Makes the names in a folder durable, where its file system can.

@@ -1,8 +1,9 @@
 //! Writing on Unix, relative to an open folder.
 
-use crate::partial::{Partial, sync_folder};
+pub use crate::partial::is_abandoned;
+use crate::partial::{Partial, settle, sync_folder};
 use crate::place::{Found, Links, Place, open_folder};
-use crate::{Access, WriteError, folder_of, name_of, stream};
+use crate::{Access, WriteError, abandoned, folder_of, name_of, stream};
 use rustix::fs::{CWD, Mode, OFlags, Stat, fchmod, fchown, fstat, openat};
 use rustix::io::Errno;
 use rustix::process::{Gid, Uid};
@@ -50,6 +51,7 @@ pub fn begin_new(path: &Path, head: &[u8], access: Access) -> Result<File, Write
         Access::Usual => USUAL,
         Access::Owner => OWNER_ONLY,
     };
+    remove_abandoned(path);
     let (partial, mut file) = Partial::create(&folder, name, mode)
         .map_err(WriteError::io(path, "make a file beside it"))?;
     file.write_all(head)
@@ -59,7 +61,7 @@ pub fn begin_new(path: &Path, head: &[u8], access: Access) -> Result<File, Write
     partial
         .claim(name)
         .map_err(WriteError::io(path, "give it its name"))?;
-    sync_folder(&folder).map_err(WriteError::io(path, "put its name on the disk"))?;
+    settle(&folder, &file).map_err(WriteError::io(path, "put its name on the disk"))?;
     Ok(file)
 }
 
@@ -73,6 +75,7 @@ fn replace(path: &Path, place: &Place, bytes: &[u8], access: Access) -> Result<F
         (Access::Usual, None) => USUAL,
         _ => OWNER_ONLY,
     };
+    remove_abandoned(path);
     let (partial, mut file) = Partial::create(&place.folder, &place.name, mode)
         .map_err(WriteError::io(path, "make a file beside it"))?;
     file.write_all(bytes)
@@ -85,8 +88,15 @@ fn replace(path: &Path, place: &Place, bytes: &[u8], access: Access) -> Result<F
     partial
         .rename(&place.name)
         .map_err(WriteError::io(path, "give it its name"))?;
-    sync_folder(&place.folder).map_err(WriteError::io(path, "put its name on the disk"))?;
+    settle(&place.folder, &file).map_err(WriteError::io(path, "put its name on the disk"))?;
     Ok(file)
+}
+
+/// Removes what killed processes left of a file. That it cannot be removed changes nothing.
+fn remove_abandoned(path: &Path) {
+    for partial in abandoned(path) {
+        let _ = std::fs::remove_file(partial);
+    }
 }
 
 /// Gives a file the owner, group and mode of the one that it replaces, as far as the system lets us; what
@@ -145,6 +155,22 @@ pub fn check_folder(folder: &Path) -> Result<(), WriteError> {
         found: Found::Nothing,
     };
     try_out(&place).map_err(WriteError::io(folder, "make a file in this folder"))
+}
+
+pub fn create_folder(folder: &Path) -> Result<(), WriteError> {
+    let is_missing = |f: &&Path| !f.as_os_str().is_empty() && !f.is_dir();
+    let missing: Vec<&Path> = folder.ancestors().take_while(is_missing).collect();
+    for missing in missing.into_iter().rev() {
+        match std::fs::create_dir(missing) {
+            // Somebody else was faster.
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists && missing.is_dir() => {}
+            made => made.map_err(WriteError::io(folder, "make this folder"))?,
+        }
+        open_folder(CWD, folder_of(missing), OFlags::empty())
+            .and_then(|above| sync_folder(&above))
+            .map_err(WriteError::io(folder, "put its name on the disk"))?;
+    }
+    Ok(())
 }
 
 /// Writes a partial file, and removes it.

@@ -2,7 +2,11 @@
 #![cfg(unix)]
 
 use crate::support::{Folder, skip};
-use nandscope_files::{Access, abandoned, begin, check, check_folder, create_new, write};
+use nandscope_files::{
+    Access, abandoned, abandoned_in, begin, begin_new, check, check_folder, create_folder,
+    create_new, write,
+};
+use rustix::fs::{FlockOperation, flock};
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
@@ -163,6 +167,58 @@ fn what_a_killed_writer_left_is_found() {
         folder.file(other, "");
     }
     assert_eq!(abandoned(&path), [half]);
+}
+
+#[test]
+fn what_a_killed_writer_left_goes_with_the_next_one() {
+    let folder = Folder::new("leftovers");
+    for (begin, name) in [(false, "journal"), (true, "result")] {
+        let path = folder.path(name);
+        let left = folder.file(&format!(".{name}.0123456789abcdef.partial"), "half");
+        let writing = folder.file(&format!(".{name}.fedcba9876543210.partial"), "half");
+        let lock = fs::File::open(&writing).unwrap();
+        flock(&lock, FlockOperation::LockExclusive).unwrap();
+        match begin {
+            true => drop(begin_new(&path, b"head", Access::Owner).unwrap()),
+            false => write(&path, b"whole", Access::Usual).unwrap(),
+        }
+        assert!(!left.exists(), "{name}");
+        // A process is writing this one.
+        assert!(writing.exists(), "{name}");
+        drop(lock);
+        assert_eq!(abandoned(&path), [writing]);
+    }
+    // What was written is locked by nobody.
+    for name in ["journal", "result"] {
+        let file = fs::File::open(folder.path(name)).unwrap();
+        flock(&file, FlockOperation::NonBlockingLockExclusive).unwrap();
+    }
+}
+
+#[test]
+fn partial_files_are_found_by_the_names_of_their_files() {
+    let folder = Folder::new("families");
+    for number in [0, 17] {
+        folder.file(
+            &format!(".card.img.journal.{number}.0123456789abcdef.partial"),
+            "",
+        );
+    }
+    folder.file(".other.journal.0.0123456789abcdef.partial", "");
+    let found = abandoned_in(&folder.0, |name| name.starts_with(b"card.img.journal."));
+    assert_eq!(found.len(), 2, "{found:?}");
+}
+
+#[test]
+fn folders_are_made_with_those_above_them() {
+    let folder = Folder::new("folders");
+    let deep = folder.path("a/b/c");
+    create_folder(&deep).unwrap();
+    assert!(deep.is_dir());
+    create_folder(&deep).unwrap();
+    folder.file("file", "");
+    let error = create_folder(&folder.path("file/b")).unwrap_err();
+    assert!(error.to_string().contains("make this folder"), "{error}");
 }
 
 #[test]

@@ -38,11 +38,10 @@ fn journal_file(store: &Path, number: u64) -> PathBuf {
 
 /// The names in the folder of the contents, and the name of these.
 fn names_beside(store: &Path) -> (Vec<String>, String) {
-    let folder = match store.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let entries = std::fs::read_dir(folder_of(store))
+        .into_iter()
+        .flatten()
+        .flatten();
     let names = entries.filter_map(|e| e.file_name().into_string().ok());
     let own = store.file_name().unwrap_or_default().to_string_lossy();
     (names.collect(), own.into_owned())
@@ -56,6 +55,22 @@ fn journals(store: &Path) -> Vec<PathBuf> {
     let mut numbers: Vec<u64> = names.iter().filter_map(number).collect();
     numbers.sort_unstable();
     numbers.iter().map(|n| journal_file(store, *n)).collect()
+}
+
+/// What killed servers of these contents left of states and journals that were not complete.
+fn abandoned(store: &Path) -> Vec<PathBuf> {
+    let own = store.file_name().unwrap_or_default().as_encoded_bytes();
+    nandscope_files::abandoned_in(folder_of(store), |name| {
+        name.strip_prefix(own)
+            .is_some_and(|rest| rest == b".device" || rest.starts_with(b".journal."))
+    })
+}
+
+fn folder_of(store: &Path) -> &Path {
+    match store.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
 }
 
 fn remove(files: &[PathBuf]) -> Result<(), Failure> {
@@ -141,7 +156,6 @@ pub fn recover(store: &Path, discard: bool, console: &Console) -> Result<(), Fai
     write_state(&state, &kept, &device)?;
     remove(&found[..whole])?;
     set_aside(&found[whole..], console)?;
-    remove(&nandscope_files::abandoned(&state))?;
     console.note(&format!(
         "note: the last server of {} did not end in order. The device has done again what it was given since its state was kept ({} commands; {} requests were under way: of what they wrote, the old or the new is read)",
         store.display(),
@@ -224,6 +238,7 @@ impl Keeper {
         device: &Device,
         is_written: bool,
     ) -> Result<(Keeper, Box<dyn Journals>), Failure> {
+        remove(&abandoned(store))?;
         let state = state_file(store);
         if !is_written {
             write_state(&state, &Kept::of(simulated), device)?;

@@ -71,8 +71,6 @@ pub fn run(arguments: &Arguments, console: &Console) -> Result<Exit, Failure> {
             });
         }
     }
-    std::fs::remove_file(&place)
-        .map_err(|e| Failure::file(format!("cannot remove {}: {e}", place.display())))?;
     let elapsed = target.medium.now().saturating_sub(began).as_secs_f64();
     let mut document = document(arguments, &target, started);
     document.steps.push(full_step(&full, elapsed));
@@ -87,7 +85,21 @@ pub fn run(arguments: &Arguments, console: &Console) -> Result<Exit, Failure> {
     }
     let json = serde_json::to_string_pretty(&full).map_err(Failure::internal)?;
     write(arguments, &document, &json, console)?;
+    // Last: what was found in hours must not be lost with a report that could not be written.
+    forget(&place, console);
     Ok(exit(verdict))
+}
+
+/// Removes the state of a run that is over. Where that fails, the next run finds that there is nothing left to do.
+fn forget(place: &Path, console: &Console) {
+    match std::fs::remove_file(place) {
+        Ok(()) => {}
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+        Err(e) => console.note(&format!(
+            "cannot remove {}: {e}; remove it before the device is verified again",
+            place.display()
+        )),
+    }
 }
 
 fn saved(place: &Path) -> Result<Option<Full>, Failure> {

@@ -56,16 +56,25 @@ pub fn left_place(journal: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
+/// Bytes of the longest state and list of stamps that are read.
+const LONGEST: u64 = 256 << 20;
+
 /// The bytes of an ordinary file; no link is followed.
 ///
 /// # Errors
-/// Returns an error if it is something else or cannot be read.
+/// Returns an error if it is something else, too long, or cannot be read.
 pub fn read_own(path: &Path) -> std::io::Result<Vec<u8>> {
-    let kind = std::fs::symlink_metadata(path)?.file_type();
-    if !kind.is_file() {
+    let about = std::fs::symlink_metadata(path)?;
+    if !about.file_type().is_file() {
         return Err(std::io::Error::other("it is not an ordinary file"));
     }
-    std::fs::read(path)
+    if about.len() > LONGEST {
+        let text = format!("it is longer than {LONGEST} bytes");
+        return Err(std::io::Error::other(text));
+    }
+    let mut bytes = Vec::new();
+    File::open(path)?.take(LONGEST).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Seconds since 1970, as far as the clock of the machine is right.
@@ -89,12 +98,8 @@ pub fn journal_folder(given: Option<&Path>) -> Option<PathBuf> {
 /// The state folder of the user, made if it is missing.
 fn folder() -> Result<PathBuf, Failure> {
     let folder = crate::state_folder::path();
-    std::fs::create_dir_all(&folder).map_err(|e| {
-        Failure::file(format!(
-            "cannot make {} for the journal: {e}; name a file by --journal",
-            folder.display()
-        ))
-    })?;
+    nandscope_files::create_folder(&folder)
+        .map_err(|e| Failure::file(format!("the journal: {e}; or name a file with --journal")))?;
     Ok(folder)
 }
 
