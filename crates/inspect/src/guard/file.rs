@@ -9,7 +9,7 @@ use crate::loops::{Behind, FileId};
 use crate::place::Kind;
 use crate::roots::Roots;
 use nandscope_units::Bytes;
-use rustix::fs::{FallocateFlags, FlockOperation, Mode, OFlags};
+use rustix::fs::{AtFlags, FallocateFlags, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use std::ffi::OsString;
 use std::fs::File;
@@ -34,15 +34,19 @@ pub(super) fn open(roots: &Roots, name: &Path, size: Bytes) -> Result<Opened, Re
     // Asked before there is a file: a refusal should leave nothing behind.
     let room = room(&spot.folder).map_err(system)?;
     let mut notes = Vec::new();
-    let file = match rustix::fs::statat(folder, last, rustix::fs::AtFlags::SYMLINK_NOFOLLOW) {
+    let file = match rustix::fs::statat(folder, last, AtFlags::SYMLINK_NOFOLLOW) {
         Err(Errno::NOENT) => {
             room.for_more(size).map_err(|reason| vec![reason])?;
             let file = rustix::fs::openat(folder, last, create, Mode::from(0o600));
             let file = File::from(file.map_err(|e| system(e.into()))?);
-            lock_alone(&file)?;
-            let marked = marker::set(&file, folder, last, size);
-            let marked = marked.map_err(|e| vec![Reason::Unmarked(e.to_string())])?;
-            notes.extend(marked.note());
+            let marked = lock_alone(&file).and_then(|()| {
+                marker::set(&file, folder, last, size)
+                    .map_err(|e| vec![Reason::Unmarked(e.to_string())])
+            });
+            if marked.is_err() {
+                remove_empty(&file, &spot);
+            }
+            notes.extend(marked?.note());
             file
         }
         Err(e) => return Err(system(e.into())),
@@ -63,6 +67,18 @@ pub(super) fn open(roots: &Roots, name: &Path, size: Bytes) -> Result<Opened, Re
         identity: None,
         notes,
     })
+}
+
+/// Removes a file that was just created and is refused, as long as it is empty and has its name.
+fn remove_empty(file: &File, spot: &Spot) {
+    let named = rustix::fs::statat(&spot.folder, &spot.last, AtFlags::SYMLINK_NOFOLLOW);
+    let (Ok(named), Ok(created)) = (named, rustix::fs::fstat(file)) else {
+        return;
+    };
+    if FileId::of(&named) == FileId::of(&created) && created.st_size == 0 {
+        // That an empty file stays harms nobody.
+        let _ = rustix::fs::unlinkat(&spot.folder, &spot.last, AtFlags::empty());
+    }
 }
 
 /// What forbids to write a file that is there; it is not opened for writing.
