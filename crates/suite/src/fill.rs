@@ -58,7 +58,8 @@ pub(crate) fn run(
             &mut watcher,
         );
         let percent = if options.quick { QUICK_PERCENT } else { 100 };
-        let flow = both(&mut session, percent)?;
+        let flow = both(&mut session, percent);
+        let flow = session.keep_measured(flow)?;
         figures::add(&mut document, Some(&mode.name));
         if flow == Flow::Stop {
             document.complete = false;

@@ -66,10 +66,10 @@ pub(crate) struct Turns<'a> {
 
 impl Turns<'_> {
     /// Measures in each of `modes` and gives the number of those that were measured to the end;
-    /// a document that is stopped before is marked as incomplete.
+    /// a document that is stopped before, or by an error after something was measured, is marked as incomplete.
     ///
     /// # Errors
-    /// Where there is no mode, the device cannot be made or attached, or `measure` fails.
+    /// Where there is no mode, the device cannot be made or attached, or `measure` fails before anything was measured.
     pub(crate) fn take(
         &self,
         modes: &[&Mode],
@@ -103,13 +103,67 @@ impl Turns<'_> {
                 &mut watcher,
             );
             let flow = measure(&mut session);
+            let flow = session.keep_measured(flow)?;
             device = session.target.into_device();
             figures::add(document, Some(&mode.name));
-            if flow? == Flow::Stop {
+            if flow == Flow::Stop {
                 document.complete = false;
                 return Ok(number);
             }
         }
         Ok(modes.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::review::Unobserved;
+    use nandscope_units::Nanos;
+    use std::cell::Cell;
+
+    /// A procedure in two modes that fails in the second one, or at once.
+    fn fails(at_once: bool) -> Result<ResultDocument, SuiteError> {
+        let mut spec = SimSpec::library("kingston-8gb").unwrap();
+        let again = Mode {
+            name: "again".to_string(),
+            ..spec.modes[0].clone()
+        };
+        spec.modes.push(again);
+        let options = ReviewOptions {
+            modes: spec.modes.iter().map(|m| m.name.clone()).collect(),
+            quick: true,
+            ..ReviewOptions::default()
+        };
+        let done = Cell::new(false);
+        run(
+            &spec,
+            &options,
+            "test",
+            &mut Unobserved,
+            &|| false,
+            |session| {
+                if done.replace(true) || at_once {
+                    return Err(SuiteError::Step {
+                        step: "Second".to_string(),
+                        problem: "the device is worn out".to_string(),
+                    });
+                }
+                session.begin_step("first", "First", "Test", String::new(), 1);
+                let flow = session.idle(Nanos::from_secs(1));
+                session.end_step();
+                flow
+            },
+        )
+    }
+
+    #[test]
+    fn an_error_in_a_later_mode_does_not_cost_what_was_measured_before() {
+        let document = fails(false).unwrap();
+        assert!(!document.complete);
+        assert_eq!(document.steps.len(), 1);
+        let last = document.notices.last().unwrap();
+        assert_eq!(last.text, "Second: the device is worn out");
+        assert!(fails(true).is_err());
     }
 }

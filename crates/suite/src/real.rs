@@ -58,17 +58,10 @@ pub(crate) fn in_own_time<T: Target>(
     );
     session.resume();
     let flow = measure(&mut session);
-    if let Err(e) = &flow
-        && session.has_measured()
-    {
-        session.break_off(&e.to_string());
-    }
+    let flow = session.keep_measured(flow)?;
     drop(session);
-    if document.steps.is_empty() {
-        let _: Flow = flow.clone()?;
-    }
     figures::add(&mut document, None);
-    if flow != Ok(Flow::Continue) {
+    if flow != Flow::Continue {
         document.complete = false;
     }
     Ok(document)

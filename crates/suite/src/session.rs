@@ -337,7 +337,7 @@ impl<'a, T: Target> Session<'a, T> {
     }
 
     /// Whether there is anything that an error must not cost.
-    pub(crate) fn has_measured(&self) -> bool {
+    fn has_measured(&self) -> bool {
         !self.document.steps.is_empty()
             || self.step.as_ref().is_some_and(|step| !step.jobs.is_empty())
     }
@@ -347,9 +347,26 @@ impl<'a, T: Target> Session<'a, T> {
         self.step.as_ref()
     }
 
+    /// Makes the error of a procedure its end if anything was measured before, so that this is not lost.
+    ///
+    /// # Errors
+    /// With that error if nothing was measured.
+    pub(crate) fn keep_measured(
+        &mut self,
+        flow: Result<Flow, SuiteError>,
+    ) -> Result<Flow, SuiteError> {
+        match flow {
+            Err(e) if self.has_measured() => {
+                self.break_off(&e.to_string());
+                Ok(Flow::Stop)
+            }
+            flow => flow,
+        }
+    }
+
     /// Ends a procedure that cannot go on: what of the step under way was measured stays, marked as
     /// incomplete.
-    pub(crate) fn break_off(&mut self, problem: &str) {
+    fn break_off(&mut self, problem: &str) {
         if let Some(step) = self.step.as_mut() {
             step.incomplete = Some(StopReason::Failed(problem.to_string()));
         }

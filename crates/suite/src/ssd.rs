@@ -227,7 +227,8 @@ impl Run<'_> {
                 self.stop,
                 &mut watcher,
             );
-            if part.run(&mut session, self.options.quick)? == Flow::Stop {
+            let flow = part.run(&mut session, self.options.quick);
+            if session.keep_measured(flow)? == Flow::Stop {
                 document.complete = false;
                 return Ok(());
             }
