@@ -14,9 +14,16 @@ pub struct Confine {
     read: Vec<PathBuf>,
     folders: Vec<PathBuf>,
     sockets: Vec<PathBuf>,
+    everything: bool,
 }
 
 impl Confine {
+    /// Everything may be read, asked of drivers and executed; of what is started nothing can write either.
+    pub fn reading_everything(mut self) -> Self {
+        self.everything = true;
+        self
+    }
+
     /// These files, or these folders with all that is in them, may be read.
     pub fn reading<P: AsRef<Path>>(mut self, paths: impl IntoIterator<Item = P>) -> Self {
         self.read
@@ -101,7 +108,16 @@ mod rules {
             .handle_access(AccessFs::from_all(NEWEST))?
             .handle_access(AccessNet::from_all(NEWEST))?
             .create()?;
-        let ruleset = allow(ruleset, &confine.read, read)?;
+        let mut ruleset = allow(ruleset, &confine.read, read)?;
+        if confine.everything {
+            let look = AccessFs::from_read(NEWEST) | AccessFs::IoctlDev;
+            ruleset = allow(ruleset, &[PathBuf::from("/")], look)?;
+            ruleset = allow(
+                ruleset,
+                &[PathBuf::from("/dev/null")],
+                AccessFs::WriteFile.into(),
+            )?;
+        }
         let ruleset = allow(ruleset, &confine.folders, write)?;
         let ruleset = allow(ruleset, &confine.sockets, AccessFs::RemoveFile.into())?;
         Ok(ruleset.restrict_self()?.ruleset)
@@ -196,6 +212,29 @@ mod tests {
             assert!(fs::remove_file(at("inside/a")).is_err());
             // A name can still be looked up.
             assert!(at("outside/b").exists());
+        });
+        assert_eq!(fs::read(at("outside/b")).unwrap(), b"outside/b");
+    }
+
+    #[test]
+    fn what_only_looks_writes_nowhere() {
+        let folder = Folder::new("look");
+        let at = |name: &str| folder.0.join(name);
+        confined(Confine::default().reading_everything(), || {
+            assert_eq!(fs::read(at("outside/b")).unwrap(), b"outside/b");
+            assert!(fs::write(at("inside/a"), "x").is_err());
+            assert!(fs::write(at("inside/new"), "x").is_err());
+            assert!(fs::remove_file(at("inside/a")).is_err());
+            let run = |line: &str| {
+                let mut command = std::process::Command::new("sh");
+                command.args(["-c", line]).current_dir(&folder.0);
+                command
+                    .stdout(std::process::Stdio::null())
+                    .status()
+                    .unwrap()
+            };
+            assert!(run("cat outside/b > /dev/null").success());
+            assert!(!run("echo x > outside/b 2> /dev/null").success());
         });
         assert_eq!(fs::read(at("outside/b")).unwrap(), b"outside/b");
     }

@@ -1,6 +1,7 @@
 //! `nandscope inspect`: what the machine says about a target, and whether it could be written.
 //! Looks only: nothing is opened for writing.
 
+use crate::confine::Confine;
 use crate::console::{Console, lines_of};
 use crate::failure::{Exit, Failure};
 use crate::target;
@@ -64,6 +65,8 @@ struct Simulated {
 /// # Errors
 /// Where there is no such target, or it cannot be looked at.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
+    // What is on a disk may be hostile.
+    Confine::default().reading_everything().enforce();
     let report = if arguments.target.starts_with("sim:") {
         simulated(&arguments.target, console)?
     } else {

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use nandscope_device::memory_estimate;
 use nandscope_device::profile::Profile;
 use nandscope_units::Bytes;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::OnceLock;
 
 /// A bound on what the process can still take.
@@ -62,8 +62,11 @@ fn smallest_limit() -> Option<Limit> {
     let own = read("/proc/self/limits").zip(read("/proc/self/statm"));
     let address_space = own.and_then(|(limits, statm)| address_space_left(&limits, &statm));
     let machine = read("/proc/meminfo").and_then(|text| machine_left(&text));
-    let group =
-        read("/proc/self/cgroup").and_then(|text| group_left(Path::new("/sys/fs/cgroup"), &text));
+    let group = read("/proc/self/cgroup").and_then(|text| {
+        let root = Path::new("/sys/fs/cgroup");
+        let both = [V2.left(root, &text), V1.left(&root.join("memory"), &text)];
+        both.into_iter().flatten().min()
+    });
     let all = [
         (address_space, ADDRESS_SPACE),
         (group, GROUP),
@@ -96,24 +99,50 @@ fn machine_left(meminfo: &str) -> Option<u64> {
     Some(free * 1024)
 }
 
-/// The least that a control group (version 2) of this process leaves, from itself up to the root. What its
-/// page cache holds is not counted: the kernel gives that up.
-fn group_left(root: &Path, membership: &str) -> Option<u64> {
-    let own = membership.lines().find_map(|l| l.strip_prefix("0::"))?;
-    let folder = root.join(own.trim_start_matches('/'));
-    let groups: Vec<PathBuf> = folder
-        .ancestors()
-        .take_while(|f| f.starts_with(root))
-        .map(Path::to_path_buf)
-        .collect();
-    let left = |folder: &PathBuf| {
-        let limit = std::fs::read_to_string(folder.join("memory.max")).ok()?;
+/// How a version of control groups says what memory a group may have.
+struct Groups {
+    /// Whether a line of `/proc/self/cgroup` (number, controllers, path) is about memory.
+    is_about_memory: fn(&str, &str) -> bool,
+    limit: &'static str,
+    /// The lines of `memory.stat` with the memory that the kernel cannot give up, of the group and those in it.
+    used: &'static str,
+}
+
+const V2: Groups = Groups {
+    is_about_memory: |number, controllers| number == "0" && controllers.is_empty(),
+    limit: "memory.max",
+    used: "anon ",
+};
+
+const V1: Groups = Groups {
+    is_about_memory: |_, controllers| controllers.split(',').any(|name| name == "memory"),
+    limit: "memory.limit_in_bytes",
+    used: "total_rss ",
+};
+
+impl Groups {
+    /// The least that a control group of this process leaves, from itself up to the root. What its page cache holds
+    /// is not counted: the kernel gives that up.
+    fn left(&self, root: &Path, membership: &str) -> Option<u64> {
+        let own = membership.lines().find_map(|line| {
+            let mut parts = line.splitn(3, ':');
+            let (number, controllers) = (parts.next()?, parts.next()?);
+            let path = parts.next()?;
+            (self.is_about_memory)(number, controllers).then_some(path)
+        })?;
+        let folder = root.join(own.trim_start_matches('/'));
+        let groups = folder.ancestors().take_while(|f| f.starts_with(root));
+        groups.filter_map(|group| self.left_in(group)).min()
+    }
+
+    fn left_in(&self, group: &Path) -> Option<u64> {
+        let limit = std::fs::read_to_string(group.join(self.limit)).ok()?;
+        // Without a limit version 2 says "max", and version 1 a number that no memory has.
         let limit: u64 = limit.trim().parse().ok()?;
-        let used = std::fs::read_to_string(folder.join("memory.stat")).ok()?;
-        let used = used.lines().find_map(|l| l.strip_prefix("anon "))?;
+        let used = std::fs::read_to_string(group.join("memory.stat")).ok()?;
+        let used = used.lines().find_map(|l| l.strip_prefix(self.used))?;
         Some(limit.saturating_sub(used.trim().parse().ok()?))
-    };
-    groups.iter().filter_map(left).min()
+    }
 }
 
 #[cfg(test)]
@@ -139,17 +168,39 @@ mod tests {
     #[test]
     fn the_tightest_group_counts() {
         let root = std::env::temp_dir().join(format!("nandscope-groups-{}", std::process::id()));
-        let inner = root.join("a/b");
-        std::fs::create_dir_all(&inner).unwrap();
-        for (folder, max, anon) in [(&root.join("a"), "5000\n", 1000), (&inner, "max\n", 900)] {
-            std::fs::write(folder.join("memory.max"), max).unwrap();
-            let stat = format!("anon {anon}\nfile 700\n");
-            std::fs::write(folder.join("memory.stat"), stat).unwrap();
+        for (groups, unlimited, line) in [
+            (V2, "max", "0::/a/b\n"),
+            (
+                V1,
+                "9223372036854771712",
+                "12:pids:/\n5:cpu,memory:/a/b\n0::/\n",
+            ),
+        ] {
+            let inner = root.join("a/b");
+            std::fs::create_dir_all(&inner).unwrap();
+            for (folder, max, used) in [(&root.join("a"), "5000", 1000), (&inner, unlimited, 900)] {
+                std::fs::write(folder.join(groups.limit), format!("{max}\n")).unwrap();
+                let stat = format!("cache 9\n{}{used}\nfile 700\n", groups.used);
+                std::fs::write(folder.join("memory.stat"), stat).unwrap();
+            }
+            assert_eq!(groups.left(&root, line), Some(4000));
+            assert_eq!(groups.left(&root, "0::/elsewhere\n3:memory:/none\n"), None);
+            assert_eq!(groups.left(&root, "3:cpu:/\n"), None);
+            std::fs::remove_dir_all(&root).unwrap();
         }
-        assert_eq!(group_left(&root, "0::/a/b\n"), Some(4000));
-        assert_eq!(group_left(&root, "0::/elsewhere\n"), None);
-        assert_eq!(group_left(&root, "3:cpu:/\n"), None);
-        std::fs::remove_dir_all(&root).unwrap();
+    }
+
+    #[test]
+    fn what_was_left_before_confinement_is_remembered() {
+        // A confined thread cannot read what says how much is left.
+        let known = smallest_limit().is_some();
+        let seen = std::thread::spawn(|| {
+            let confined = crate::confine::Confine::default().enforce();
+            (confined, smallest_limit().is_some(), left().is_some())
+        });
+        let (confined, readable, remembered) = seen.join().unwrap();
+        assert!(!confined || !readable, "confined, and still readable");
+        assert_eq!(remembered, known);
     }
 
     #[test]
