@@ -3,6 +3,7 @@
 
 #![cfg(target_os = "linux")]
 
+use crate::support::loops::Loop;
 use crate::support::{Folder, Ran, tiny};
 use nandscope_measure::steps;
 use nandscope_result::json;
@@ -175,6 +176,36 @@ fn parts_of_a_procedure_that_are_done_are_skipped() {
 }
 
 /// Two groups that end at once, and one that takes its time.
+#[test]
+#[ignore = "slow: steps of a review in real time"]
+fn slow_a_review_of_a_real_device_goes_on_after_the_step_that_is_done() {
+    let folder = Folder::new("resume-device");
+    let Some(device) = Loop::new(&folder, 64) else {
+        return;
+    };
+    let name = device.name();
+    let destroy = format!("--destroy-data={name}");
+    let yes = ["--yes-destroy", name, "--quick", "-o", "out"];
+    let review = [&["review", &device.device, &destroy][..], &yes].concat();
+    let journal = "out/result.steps";
+    let done = killed_after(&folder, &review, journal, 1);
+    let bytes = std::fs::read(folder.0.join(journal)).unwrap();
+    let earlier = steps::read(&bytes).unwrap();
+    let resume = [&review[..], &["--resume"]].concat();
+    // The second run is stopped as well: what it adds is all that matters here.
+    let mut child = start(&folder, &resume);
+    wait_for(&mut child, &folder.0.join(journal), done + 1);
+    interrupt(&child);
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    assert_eq!(ran.code, Some(130), "{ran:?}");
+    let result = read(&folder, "out/result.json");
+    assert!(result.steps.len() > done && !result.complete);
+    assert_eq!(
+        result.steps[..done],
+        earlier.recovered("here").steps[..done]
+    );
+}
+
 fn job(last: &str) -> String {
     format!(
         "[global]\nbs=4k\nsize=4m\n[a]\nrw=write\nwrite_lat_log=first\n[b]\nstonewall\nrw=randread\n[c]\nstonewall\nrw=randread\nrate_iops=100\n{last}"

@@ -218,3 +218,29 @@ fn other_arguments_are_named() {
         ["job: not the same", "seed: was `7`, is `8`"]
     );
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_journal_whose_head_finds_no_room_is_not_left_in_the_way() {
+    let folder = folder("steps-full");
+    let at = folder.to_str().unwrap();
+    let mounted = std::process::Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=4k", "tmpfs", at])
+        .output();
+    if !mounted.is_ok_and(|done| done.status.success()) {
+        eprintln!("SKIPPED: mounting a tmpfs is not allowed here");
+        return std::fs::remove_dir_all(&folder).unwrap();
+    }
+    let (path, filler) = (folder.join("r.steps"), folder.join("filler"));
+    std::fs::write(&filler, [0; 4096]).unwrap();
+    let head = Head::new(asked(), &document(0));
+    let refused = Journal::create(&path, &head).map(drop);
+    let left = path.exists();
+    std::fs::remove_file(&filler).unwrap();
+    let begun = Journal::create(&path, &head).map(drop);
+    let unmounted = std::process::Command::new("umount").arg(at).status();
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert!(refused.is_err() && !left, "{refused:?}");
+    begun.unwrap();
+    assert!(unmounted.unwrap().success());
+}
