@@ -14,7 +14,7 @@ use nandscope_measure::sim::SimTarget;
 use nandscope_measure::target::{Load, Target};
 use nandscope_result::{ResultDocument, StopReason, TargetInfo, TargetKind, WallClock, procedure};
 use nandscope_suite::blind;
-use nandscope_units::{Bytes, Nanos, SizeBase, parse_duration, parse_size};
+use nandscope_units::{Bytes, Nanos, ParseQuantityError, SizeBase, parse_duration, parse_size};
 use serde::Serialize;
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -78,12 +78,12 @@ pub(crate) struct How {
     real: RealArguments,
 }
 
-fn size(text: &str) -> Result<Bytes, String> {
-    parse_size(text, SizeBase::Binary).map_err(|e| e.to_string())
+fn size(text: &str) -> Result<Bytes, ParseQuantityError> {
+    parse_size(text, SizeBase::Binary)
 }
 
-fn time(text: &str) -> Result<Nanos, String> {
-    parse_duration(text, 1_000_000_000).map_err(|e| e.to_string())
+fn time(text: &str) -> Result<Nanos, ParseQuantityError> {
+    parse_duration(text, 1_000_000_000)
 }
 
 /// The reason why a probe ended early, in words.

@@ -337,7 +337,7 @@ fn review_real(arguments: &Arguments, _: Procedure, _: &Console) -> Result<Exit,
 fn specify(arguments: &Arguments, console: &Console) -> Result<SimSpec, Failure> {
     let Some(place) = arguments.target.strip_prefix("sim:") else {
         return Err(Failure::usage(format!(
-            "`{}` is no target; simulated devices are named sim:NAME (see `nandscope devices`) or sim:./FILE.toml; a file or device of this machine is named by its path, such as ./FILE or /dev/sdX",
+            "unknown target `{}`; a simulated device is named sim:NAME (see `nandscope devices`) or sim:./FILE.toml, a file or device of this machine by its path, such as ./FILE or /dev/sdX",
             arguments.target
         )));
     };

@@ -45,7 +45,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let What::Fullness(arguments) = arguments.what;
     let Some(place) = arguments.target.strip_prefix("sim:") else {
         return Err(Failure::usage(format!(
-            "`{}` is no target of a sweep; simulated devices are named sim:NAME (see `nandscope devices`) or sim:./FILE.toml",
+            "a sweep cannot run on `{}`; name a simulated device: sim:NAME (see `nandscope devices`) or sim:./FILE.toml",
             arguments.target
         )));
     };

@@ -134,7 +134,7 @@ fn wrong_devices_modes_and_suites() {
             &["sim:nothing"][..],
             &["no device `nothing`", "sm2708-250gb"][..],
         ),
-        (&["sdz"], &["is no target", "sim:NAME", "/dev/sdX"]),
+        (&["sdz"], &["unknown target", "sim:NAME", "/dev/sdX"]),
         (
             &["sim:sm2708-250gb", "--mode", "SPI"],
             &["`SPI` is no mode", "`UHS-I`"],

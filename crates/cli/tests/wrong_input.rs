@@ -115,7 +115,7 @@ fn wrong_targets_and_files() {
         (
             &["run", "job.fio", "sdz"][..],
             2,
-            &["is no target", "sim:NAME", "/dev/sdX"][..],
+            &["unknown target", "sim:NAME", "/dev/sdX"][..],
         ),
         (
             &["run", "job.fio", "/dev/sdz"],

@@ -2,10 +2,11 @@
 //! same work in 1/(1 + x) of the time and idles for the rest (race to idle). The rest of the
 //! computer is taken to draw what it drew before, which understates the gain.
 
-use super::number::{not_negative, percent, positive, short};
+use super::number::{NumberError, not_negative, percent, positive, short};
 use super::{Row, row};
 use crate::failure::Failure;
 use clap::Args;
+use thiserror::Error;
 
 /// Arguments of `nandscope calc battery`.
 #[derive(Debug, Args)]
@@ -34,28 +35,38 @@ struct Use {
     faster: f64,
 }
 
-const USE_FORM: &str =
-    "write NAME:PERCENT:W:DRIVE_W or NAME:PERCENT:W:DRIVE_W:FASTER, such as light:80:7:1:20";
+/// Why a use cannot be computed with.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+enum UseError {
+    /// It has another form.
+    #[error(
+        "write NAME:PERCENT:W:DRIVE_W or NAME:PERCENT:W:DRIVE_W:FASTER, such as light:80:7:1:20"
+    )]
+    Form,
+    /// A part of it is wrong.
+    #[error("{0}: {1}; {form}", form = UseError::Form)]
+    Part(&'static str, NumberError),
+    /// The drive draws more than what it is part of.
+    #[error("the drive cannot draw more than the whole computer, which it is part of")]
+    Drive,
+}
 
-fn parse_use(text: &str) -> Result<Use, String> {
+fn parse_use(text: &str) -> Result<Use, UseError> {
     let parts: Vec<&str> = text.split(':').collect();
     let (name, share, computer, drive, faster) = match parts.as_slice() {
         [name, share, computer, drive] => (name, share, computer, drive, "0"),
         [name, share, computer, drive, faster] => (name, share, computer, drive, *faster),
-        _ => return Err(USE_FORM.to_string()),
+        _ => return Err(UseError::Form),
     };
-    let place = |what: &str, e: String| format!("{what}: {e}; {USE_FORM}");
     let parsed = Use {
         name: (*name).to_string(),
-        share: percent(share).map_err(|e| place("PERCENT", e))? / 100.0,
-        computer_w: positive(computer).map_err(|e| place("W", e))?,
-        drive_w: not_negative(drive).map_err(|e| place("DRIVE_W", e))?,
-        faster: not_negative(faster).map_err(|e| place("FASTER", e))? / 100.0,
+        share: percent(share).map_err(|e| UseError::Part("PERCENT", e))? / 100.0,
+        computer_w: positive(computer).map_err(|e| UseError::Part("W", e))?,
+        drive_w: not_negative(drive).map_err(|e| UseError::Part("DRIVE_W", e))?,
+        faster: not_negative(faster).map_err(|e| UseError::Part("FASTER", e))? / 100.0,
     };
     if parsed.drive_w > parsed.computer_w {
-        return Err(
-            "the drive cannot draw more than the whole computer, which it is part of".into(),
-        );
+        return Err(UseError::Drive);
     }
     Ok(parsed)
 }
@@ -221,14 +232,14 @@ mod tests {
         for (text, part) in [
             ("", "write NAME:PERCENT"),
             ("light:80:7", "write NAME:PERCENT"),
-            ("light:x:7:1", "PERCENT: this is no number"),
+            ("light:x:7:1", "PERCENT: not a number"),
             ("light:101:7:1", "PERCENT: give percent"),
             ("light:80:0:1", "W: give a number above 0"),
             ("light:80:7:8", "cannot draw more"),
             ("light:80:7:1:-3", "FASTER: give a number from 0"),
             ("a:80:7:1:2:3", "write NAME:PERCENT"),
         ] {
-            let error = parse_use(text).unwrap_err();
+            let error = parse_use(text).unwrap_err().to_string();
             assert!(error.contains(part), "{text}: {error}");
         }
         let mut a = article();

@@ -2,41 +2,51 @@
 
 use nandscope_units::number::in_decimal_unit;
 pub use nandscope_units::number::short4 as short;
+use thiserror::Error;
+
+/// Why a text is not taken for a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum NumberError {
+    /// It is none.
+    #[error("not a number; write it like 115 or 0.05")]
+    Form,
+    /// It is out of range.
+    #[error("out of range; give {0}")]
+    Range(&'static str),
+}
 
 /// A number above zero.
 ///
 /// # Errors
-/// Where it is none, for clap to show.
-pub fn positive(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(x) if x.is_finite() && x > 0.0 => Ok(x),
-        Ok(_) => Err("give a number above 0".to_string()),
-        Err(_) => Err("this is no number; write it like 115 or 0.05".to_string()),
-    }
+/// If it is not a number, or out of range.
+pub fn positive(text: &str) -> Result<f64, NumberError> {
+    within(text, "a number above 0", |x| x > 0.0)
 }
 
 /// Zero or a number above.
 ///
 /// # Errors
-/// Where it is none, for clap to show.
-pub fn not_negative(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(x) if x.is_finite() && x >= 0.0 => Ok(x),
-        Ok(_) => Err("give a number from 0 on".to_string()),
-        Err(_) => Err("this is no number; write it like 115 or 0.05".to_string()),
-    }
+/// As [`positive`].
+pub fn not_negative(text: &str) -> Result<f64, NumberError> {
+    within(text, "a number from 0 on", |x| x >= 0.0)
 }
 
 /// A number above 0 and up to 100.
 ///
 /// # Errors
-/// Where it is none, for clap to show.
-pub fn percent(text: &str) -> Result<f64, String> {
-    let x = positive(text)?;
-    if x > 100.0 {
-        return Err("give percent, above 0 and up to 100".to_string());
+/// As [`positive`].
+pub fn percent(text: &str) -> Result<f64, NumberError> {
+    within(text, "percent, above 0 and up to 100", |x| {
+        x > 0.0 && x <= 100.0
+    })
+}
+
+fn within(text: &str, range: &'static str, holds: fn(f64) -> bool) -> Result<f64, NumberError> {
+    let x: f64 = text.parse().map_err(|_| NumberError::Form)?;
+    match x.is_finite() && holds(x) {
+        true => Ok(x),
+        false => Err(NumberError::Range(range)),
     }
-    Ok(x)
 }
 
 /// A rate in MB/s, as GB/s from 1 GB/s on.

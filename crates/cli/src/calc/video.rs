@@ -6,6 +6,7 @@ use super::number::{bytes, positive, rate, short};
 use super::{Row, row};
 use crate::failure::Failure;
 use clap::{Args, ValueEnum};
+use thiserror::Error;
 
 /// Formats that have a name.
 const FORMATS: [(&str, u32, u32); 7] = [
@@ -75,21 +76,19 @@ impl Chroma {
     }
 }
 
-fn parse_format(text: &str) -> Result<(u32, u32), String> {
+/// A text that is not a picture format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("write WIDTHxHEIGHT, such as 3840x2160, or one of {names}", names = FORMATS.map(|(name, ..)| name).join(", "))]
+struct FormatError;
+
+fn parse_format(text: &str) -> Result<(u32, u32), FormatError> {
     if let Some((_, width, height)) = FORMATS.iter().find(|(name, ..)| *name == text) {
         return Ok((*width, *height));
     }
-    let known = || {
-        let names = FORMATS.map(|(name, ..)| name);
-        format!(
-            "write WIDTHxHEIGHT, such as 3840x2160, or one of {}",
-            names.join(", ")
-        )
-    };
-    let (width, height) = text.split_once('x').ok_or_else(known)?;
+    let (width, height) = text.split_once('x').ok_or(FormatError)?;
     match (width.parse(), height.parse()) {
         (Ok(width), Ok(height)) if width > 0 && height > 0 => Ok((width, height)),
-        _ => Err(known()),
+        _ => Err(FormatError),
     }
 }
 
@@ -223,7 +222,10 @@ mod tests {
         assert_eq!(parse_format("100x50"), Ok((100, 50)));
         for text in ["", "5k", "x", "100x", "0x100", "-1x5", "99999999999x1"] {
             assert!(
-                parse_format(text).unwrap_err().contains("3840x2160"),
+                parse_format(text)
+                    .unwrap_err()
+                    .to_string()
+                    .contains("3840x2160"),
                 "{text}"
             );
         }

@@ -2,6 +2,21 @@
 
 use nandscope_device::{Device, Fill};
 use std::str::FromStr;
+use thiserror::Error;
+
+/// Why a device is not brought into a state.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum PreconditionError {
+    /// The state has another form.
+    #[error("unknown state; use none, sequential[:PERCENT] or random[:PERCENT]")]
+    Form,
+    /// The fullness is out of range.
+    #[error("`{0}` is not a percentage; give a number above 0 and up to 100")]
+    Percent(String),
+    /// Commands are outstanding, which before a run would be a fault of the program.
+    #[error("the device has commands outstanding and cannot be filled now")]
+    Busy,
+}
 
 /// How a device is prepared, as on the command line: `none`, `sequential`, `random`, each fill
 /// with `:PERCENT` of the capacity behind it.
@@ -16,20 +31,16 @@ pub enum Precondition {
 }
 
 impl FromStr for Precondition {
-    type Err = String;
+    type Err = PreconditionError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
         let (how, percent) = match text.split_once(':') {
             None => (text, 100.0),
             Some((how, percent)) => {
                 let number = percent.trim_end_matches('%').parse::<f64>();
                 match number {
                     Ok(n) if n > 0.0 && n <= 100.0 => (how, n),
-                    _ => {
-                        return Err(format!(
-                            "`{percent}` is no percentage above 0 and up to 100"
-                        ));
-                    }
+                    _ => return Err(PreconditionError::Percent(percent.to_string())),
                 }
             }
         };
@@ -37,7 +48,7 @@ impl FromStr for Precondition {
             "none" if text == "none" => Ok(Precondition::None),
             "sequential" => Ok(Precondition::Sequential(percent)),
             "random" => Ok(Precondition::Random(percent)),
-            _ => Err("use none, sequential, random, or one of the latter two with :PERCENT".into()),
+            _ => Err(PreconditionError::Form),
         }
     }
 }
@@ -46,8 +57,8 @@ impl Precondition {
     /// Brings a device into this state, in no time of its clock.
     ///
     /// # Errors
-    /// In words, where the device is busy, which before a run would be a fault of the program.
-    pub fn apply(self, device: &mut Device, seed: u64) -> Result<(), String> {
+    /// Returns [`PreconditionError::Busy`] if commands are outstanding.
+    pub fn apply(self, device: &mut Device, seed: u64) -> Result<(), PreconditionError> {
         let (percent, fill) = match self {
             Precondition::None => return Ok(()),
             Precondition::Sequential(percent) => (percent, Fill::Sequential),
@@ -56,7 +67,7 @@ impl Precondition {
         if device.precondition(percent / 100.0, fill) {
             Ok(())
         } else {
-            Err("the device has commands outstanding and cannot be filled now".to_string())
+            Err(PreconditionError::Busy)
         }
     }
 

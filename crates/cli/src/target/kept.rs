@@ -5,8 +5,9 @@
 //! The checksum is the CRC-32 of what follows the line, in hexadecimal.
 
 use super::Simulated;
-use nandscope_device::Device;
+use nandscope_device::{Device, SnapshotError};
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 const FIRST_LINE: &str = "nandscope kept device 2 ";
 const ANY_VERSION: &str = "nandscope kept device ";
@@ -18,6 +19,31 @@ fn checksum(content: &[u8]) -> [u8; CHECKSUM] {
     let sum = format!("{:08x}", crc32fast::hash(content));
     line[..CHECKSUM - 1].copy_from_slice(sum.as_bytes());
     line
+}
+
+/// Why a device cannot be kept, or read from its file.
+#[derive(Debug, Error)]
+pub enum KeptError {
+    /// It is another kind of file.
+    #[error("not a kept device; `nandscope run … --save FILE` writes one")]
+    Foreign,
+    /// Another version wrote it.
+    #[error("a device kept by another version of nandscope; write it again with --save")]
+    Version,
+    /// Its end is missing.
+    #[error("the kept device is cut off; write it again with --save")]
+    CutOff,
+    /// Its checksum is wrong.
+    #[error(
+        "the kept device is damaged (wrong checksum); take it from a copy, or write it again with --save"
+    )]
+    Damaged,
+    /// The profiles before the snapshot cannot be read or written.
+    #[error("the header of the kept device: {0}")]
+    Header(#[from] serde_json::Error),
+    /// The device itself cannot be read or written.
+    #[error(transparent)]
+    Snapshot(#[from] SnapshotError),
 }
 
 /// What stands before the snapshot.
@@ -48,8 +74,8 @@ impl Kept {
     /// The bytes of a file that keeps a device.
     ///
     /// # Errors
-    /// Where the device cannot be written out, in words.
-    pub fn write(target: &Simulated, device: &Device) -> Result<Vec<u8>, String> {
+    /// If the device or its profiles cannot be written out.
+    pub fn write(target: &Simulated, device: &Device) -> Result<Vec<u8>, KeptError> {
         Kept::of(target).with(device)
     }
 
@@ -57,12 +83,12 @@ impl Kept {
     ///
     /// # Errors
     /// As [`Kept::write`].
-    pub fn with(&self, device: &Device) -> Result<Vec<u8>, String> {
+    pub fn with(&self, device: &Device) -> Result<Vec<u8>, KeptError> {
         let mut bytes = [FIRST_LINE.as_bytes(), &[b'\n'; CHECKSUM]].concat();
         let content = bytes.len();
-        serde_json::to_writer(&mut bytes, self).map_err(|e| e.to_string())?;
+        serde_json::to_writer(&mut bytes, self)?;
         bytes.push(b'\n');
-        bytes.extend(device.save().map_err(|e| e.to_string())?);
+        bytes.extend(device.save()?);
         let sum = checksum(&bytes[content..]);
         bytes[content - CHECKSUM..content].copy_from_slice(&sum);
         Ok(bytes)
@@ -71,42 +97,31 @@ impl Kept {
     /// Reads what [`Kept::write`] wrote.
     ///
     /// # Errors
-    /// Where the bytes are something else, of another version, or damaged; in words.
-    pub fn read(bytes: &[u8]) -> Result<(Kept, Device), String> {
+    /// If the bytes are something else, of another version, or damaged.
+    pub fn read(bytes: &[u8]) -> Result<(Kept, Device), KeptError> {
         let (kept, snapshot) = Kept::open(bytes)?;
-        let device = Device::load(snapshot).map_err(|e| e.to_string())?;
-        Ok((kept, device))
+        Ok((kept, Device::load(snapshot)?))
     }
 
     /// Reads what stands before the snapshot; the device may need more memory than there is.
     ///
     /// # Errors
     /// As [`Kept::read`].
-    pub fn open(bytes: &[u8]) -> Result<(Kept, &[u8]), String> {
+    pub fn open(bytes: &[u8]) -> Result<(Kept, &[u8]), KeptError> {
         let Some(rest) = bytes.strip_prefix(FIRST_LINE.as_bytes()) else {
-            return Err(if bytes.starts_with(ANY_VERSION.as_bytes()) {
-                "a device kept by another version of nandscope; make it anew with --save"
-            } else {
-                "this is no kept device; `nandscope run … --save FILE` makes one"
-            }
-            .to_string());
+            return Err(match bytes.starts_with(ANY_VERSION.as_bytes()) {
+                true => KeptError::Version,
+                false => KeptError::Foreign,
+            });
         };
-        let Some((sum, rest)) = rest.split_first_chunk() else {
-            return Err("the kept device is cut off; make it anew with --save".to_string());
-        };
+        let (sum, rest) = rest.split_first_chunk().ok_or(KeptError::CutOff)?;
         if *sum != checksum(rest) {
-            return Err(
-                "the kept device is damaged (its checksum is another one); take it from a copy, or make it anew with --save"
-                    .to_string(),
-            );
+            return Err(KeptError::Damaged);
         }
-        let Some(end) = rest.iter().position(|b| *b == b'\n') else {
-            return Err("the kept device is cut off; make it anew with --save".to_string());
-        };
+        let end = rest.iter().position(|b| *b == b'\n');
+        let end = end.ok_or(KeptError::CutOff)?;
         let (header, snapshot) = rest.split_at(end);
-        let kept = serde_json::from_slice(header)
-            .map_err(|e| format!("the header of the kept device cannot be read: {e}"))?;
-        Ok((kept, &snapshot[1..]))
+        Ok((serde_json::from_slice(header)?, &snapshot[1..]))
     }
 }
 
@@ -121,8 +136,8 @@ mod tests {
             [FIRST_LINE.as_bytes(), &sum, content].concat()
         };
         for (bytes, part) in [
-            (b"".to_vec(), "no kept device"),
-            (b"NSDEVICE".to_vec(), "no kept device"),
+            (b"".to_vec(), "not a kept device"),
+            (b"NSDEVICE".to_vec(), "not a kept device"),
             (b"nandscope kept device 1\n{}".to_vec(), "another version"),
             (b"nandscope kept device 2 0000".to_vec(), "cut off"),
             (
@@ -132,7 +147,7 @@ mod tests {
             (sealed(b"{}"), "cut off"),
             (sealed(b"{}\n"), "header"),
         ] {
-            let error = Kept::read(&bytes).unwrap_err();
+            let error = Kept::read(&bytes).unwrap_err().to_string();
             assert!(error.contains(part), "{error}");
         }
     }

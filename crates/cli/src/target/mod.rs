@@ -19,6 +19,7 @@ use nandscope_device::Device;
 use nandscope_device::profile::{HostProfile, Profile, library, parse_host, parse_profile};
 use nandscope_result::{ModeInfo, TargetInfo};
 use nandscope_suite::spec::target_info;
+use std::fmt::Display;
 use std::path::Path;
 
 /// How targets are named, for messages.
@@ -63,7 +64,7 @@ pub fn open(
 ) -> Result<(Simulated, Device), Failure> {
     let Some(place) = name.strip_prefix("sim:") else {
         return Err(Failure::usage(format!(
-            "`{name}` is no target; simulated devices are named {FORMS}; a file or device of this machine is named by its path, such as ./FILE or /dev/sdX"
+            "unknown target `{name}`; a simulated device is named {FORMS}, a file or device of this machine by its path, such as ./FILE or /dev/sdX"
         )));
     };
     if let Some(file) = place.strip_prefix("saved:") {
@@ -93,18 +94,18 @@ fn reopen(
     console: &Console,
 ) -> Result<(Simulated, Device), Failure> {
     let bytes = input::device(file, "the kept device")?;
-    let refuse = |what: String| Failure::usage(format!("{}: {what}", file.display()));
-    let (kept, snapshot) = Kept::open(&bytes).map_err(refuse)?;
+    let refuse = |what: &dyn Display| Failure::usage(format!("{}: {what}", file.display()));
+    let (kept, snapshot) = Kept::open(&bytes).map_err(|e| refuse(&e))?;
     let device_source = parse_device(kept.profile_file, kept.profile, console)?;
     memory::check(name, &device_source.profile)?;
-    let mut device = Device::load(snapshot).map_err(|e| refuse(e.to_string()))?;
+    let mut device = Device::load(snapshot).map_err(|e| refuse(&e))?;
     let host_source = match host {
         None => parse_host_text(kept.host_file, kept.host, console)?,
         Some(host) => {
             let source = host_source(host, console)?;
             device
                 .attach(&device_source.profile, &source.profile)
-                .map_err(|e| refuse(e.to_string()))?;
+                .map_err(|e| refuse(&e))?;
             source
         }
     };
@@ -158,7 +159,7 @@ fn is_file(place: &str) -> bool {
 fn unknown(what: &str, place: &str, entries: &[library::Entry]) -> Failure {
     let names: Vec<_> = entries.iter().map(|e| e.name).collect();
     Failure::usage(format!(
-        "there is no {what} `{place}` in the library, which has {}; for a file write ./{place}.toml",
+        "unknown {what} `{place}`; the library has {}; for a file write ./{place}.toml",
         names.join(", ")
     ))
 }
@@ -215,8 +216,8 @@ mod tests {
             colour: false,
         };
         for (name, part) in [
-            ("/dev/sdb", "is no target"),
-            ("sim:nothing", "there is no device `nothing`"),
+            ("/dev/sdb", "unknown target"),
+            ("sim:nothing", "unknown device `nothing`"),
             ("sim:./nothing.toml", "cannot read the device profile"),
             ("sim:saved:nothing", "cannot read the kept device"),
         ] {

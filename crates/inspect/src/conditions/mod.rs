@@ -17,6 +17,7 @@ use crate::mounts::Mount;
 use crate::place::Place;
 use crate::roots::{self, Roots};
 use crate::telemetry::hwmon::Thermometer;
+use crate::telemetry::{Absent, Reading};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -53,7 +54,7 @@ impl Conditions {
         let device = place.device.and_then(|n| Identity::read(roots, n).ok());
         let temperature = match place.device {
             Some(number) => temperature(roots, number),
-            None => Err("no block device is known".to_string()),
+            None => Err(Absent::new("no block device is known")),
         };
         let mut conditions = Conditions {
             kernel: roots::text(&roots.proc.join("sys/kernel/osrelease")),
@@ -64,7 +65,7 @@ impl Conditions {
             queue: place.device.and_then(|n| Queue::read(roots, n)),
             mount: place.mount.clone(),
             temperature_c: temperature.as_ref().ok().copied(),
-            temperature_absent: temperature.err(),
+            temperature_absent: temperature.err().map(|absent| absent.0),
             warnings: Vec::new(),
             device,
         };
@@ -117,10 +118,10 @@ impl Conditions {
     }
 }
 
-fn temperature(roots: &Roots, number: crate::DeviceNumber) -> Result<f64, String> {
-    let sensors = Thermometer::of(roots, number).map_err(|e| e.0)?;
-    let first = sensors.first().ok_or("no sensor")?;
-    first.read().map_err(|e| e.0)
+fn temperature(roots: &Roots, number: crate::DeviceNumber) -> Reading<f64> {
+    let sensors = Thermometer::of(roots, number)?;
+    let first = sensors.first().ok_or_else(|| Absent::new("no sensor"))?;
+    first.read()
 }
 
 fn load(roots: &Roots) -> Option<f64> {

@@ -29,7 +29,8 @@ pub struct Absent(pub String);
 pub type Reading<T> = Result<T, Absent>;
 
 impl Absent {
-    pub(crate) fn new(why: impl Into<String>) -> Self {
+    /// For this reason.
+    pub fn new(why: impl Into<String>) -> Self {
         Absent(why.into())
     }
 

@@ -6,13 +6,13 @@
 
 use super::sampler::{self, Shared, Sources, Supply};
 use nandscope_inspect::identity::{Identity, Transport};
-use nandscope_inspect::telemetry::Reading as Answer;
 use nandscope_inspect::telemetry::hwmon::Thermometer;
 use nandscope_inspect::telemetry::ina::PowerSensor;
 use nandscope_inspect::telemetry::meter::MeterFile;
 use nandscope_inspect::telemetry::rapl::Domain;
 use nandscope_inspect::telemetry::smart::{Smart, Smartctl};
 use nandscope_inspect::telemetry::transferred::Transfers;
+use nandscope_inspect::telemetry::{Absent, Reading as Answer};
 use nandscope_inspect::{DeviceNumber, Roots};
 use nandscope_measure::real::Instruments;
 use nandscope_result::series;
@@ -34,13 +34,9 @@ impl Panel {
     ///
     /// # Errors
     /// Where `power` names neither.
-    pub fn begin(
-        roots: &Roots,
-        device: Option<&Identity>,
-        power: Option<&str>,
-    ) -> Result<Panel, String> {
+    pub fn begin(roots: &Roots, device: Option<&Identity>, power: Option<&str>) -> Answer<Panel> {
         let mut found = Vec::new();
-        let mut note = |name: &str, what: Result<String, String>| {
+        let mut note = |name: &str, what: Answer<String>| {
             let what = what.unwrap_or_else(|why| format!("none: {why}"));
             found.push((name.to_string(), what));
         };
@@ -48,7 +44,7 @@ impl Panel {
         let thermometer = thermometer(roots, number);
         let smart = smartctl(roots, device);
         let before = smart.as_ref().map_err(Clone::clone);
-        let before = before.and_then(|s| s.read().map_err(|e| e.0));
+        let before = before.and_then(Smartctl::read);
         note(
             "SMART",
             before.as_ref().map(smart_words).map_err(Clone::clone),
@@ -68,14 +64,14 @@ impl Panel {
             series::POWER,
             match &supply {
                 Some((name, _)) => Ok(name.clone()),
-                None => Err(no_power(roots)),
+                None => Err(Absent(no_power(roots))),
             },
         );
-        let packages = Domain::packages(roots).map_err(|e| e.0);
+        let packages = Domain::packages(roots);
         let packages = packages.and_then(|mut all| {
             // The first reading; also whether it may be read at all.
             let first: Answer<f64> = all.iter_mut().map(Domain::read).sum();
-            first.map(|_| all).map_err(|e| e.0)
+            first.map(|_| all)
         });
         let names = |all: &Vec<Domain>| {
             let names: Vec<_> = all.iter().map(|d| d.name.as_str()).collect();
@@ -85,8 +81,8 @@ impl Panel {
             series::HOST_POWER,
             packages.as_ref().map(names).map_err(Clone::clone),
         );
-        let transfers = number.ok_or("no block device is known".to_string());
-        let transfers = transfers.and_then(|n| Transfers::of(roots, n).map_err(|e| e.0));
+        let transfers = number.ok_or_else(no_device);
+        let transfers = transfers.and_then(|n| Transfers::of(roots, n));
         let counted = transfers
             .as_ref()
             .map(|_| "counted by the kernel".to_string());
@@ -168,16 +164,20 @@ impl Drop for Panel {
     }
 }
 
-fn thermometer(roots: &Roots, number: Option<DeviceNumber>) -> Result<Thermometer, String> {
-    let number = number.ok_or("no block device is known")?;
-    let sensors = Thermometer::of(roots, number).map_err(|e| e.0)?;
-    let first = sensors.into_iter().next().ok_or("no sensor")?;
-    first.read().map(|_| first).map_err(|e| e.0)
+fn thermometer(roots: &Roots, number: Option<DeviceNumber>) -> Answer<Thermometer> {
+    let number = number.ok_or_else(no_device)?;
+    let mut sensors = Thermometer::of(roots, number)?.into_iter();
+    let first = sensors.next().ok_or_else(|| Absent::new("no sensor"))?;
+    first.read().map(|_| first)
+}
+
+fn no_device() -> Absent {
+    Absent::new("no block device is known")
 }
 
 /// Only devices that can have SMART are asked.
-fn smartctl(roots: &Roots, device: Option<&Identity>) -> Result<Smartctl, String> {
-    let device = device.ok_or("no block device is known")?;
+fn smartctl(roots: &Roots, device: Option<&Identity>) -> Answer<Smartctl> {
+    let device = device.ok_or_else(no_device)?;
     let none = matches!(
         device.transport,
         Transport::Loop
@@ -188,10 +188,10 @@ fn smartctl(roots: &Roots, device: Option<&Identity>) -> Result<Smartctl, String
             | Transport::Virtual
     );
     if none {
-        return Err(format!(
+        return Err(Absent(format!(
             "a device of this kind ({}) has none",
             device.transport
-        ));
+        )));
     }
     let node = roots.dev.join(&device.name);
     Ok(Smartctl::new(Path::new("smartctl"), &node))
@@ -215,7 +215,7 @@ fn smart_words(smart: &Smart) -> String {
 }
 
 /// The monitor or the meter's file of that name.
-fn supply(roots: &Roots, name: &str) -> Result<(String, Supply), String> {
+fn supply(roots: &Roots, name: &str) -> Answer<(String, Supply)> {
     let sensors = PowerSensor::find(roots).unwrap_or_default();
     let is_it = |s: &PowerSensor| s.name == name || s.name.ends_with(&format!("({name})"));
     if let Some(sensor) = sensors.iter().find(|s| is_it(s)) {
@@ -225,7 +225,7 @@ fn supply(roots: &Roots, name: &str) -> Result<(String, Supply), String> {
     if path.is_file() {
         let mut meter = MeterFile::new(path);
         // What is in there already was before the measurement.
-        meter.poll().map_err(|e| e.0)?;
+        meter.poll()?;
         return Ok((format!("meter, {name}"), Supply::Meter(meter)));
     }
     let known: Vec<_> = sensors.iter().map(|s| s.name.as_str()).collect();
@@ -234,9 +234,9 @@ fn supply(roots: &Roots, name: &str) -> Result<(String, Supply), String> {
     } else {
         format!("the sensors are {}", known.join(", "))
     };
-    Err(format!(
+    Err(Absent(format!(
         "--power {name} is neither a sensor nor a file; {known}"
-    ))
+    )))
 }
 
 fn no_power(roots: &Roots) -> String {
@@ -278,7 +278,7 @@ mod tests {
             path
         }
 
-        fn begin(&self, power: Option<&str>) -> Result<Panel, String> {
+        fn begin(&self, power: Option<&str>) -> Answer<Panel> {
             Panel::begin(&Roots::under(&self.0), None, power)
         }
     }
@@ -309,7 +309,7 @@ mod tests {
         }
         assert_eq!(panel.instruments().read(), Default::default());
         assert!(panel.since_then().is_empty());
-        let error = machine.begin(Some("hwmon9")).err().unwrap();
+        let error = machine.begin(Some("hwmon9")).err().unwrap().to_string();
         assert!(
             error.contains("hwmon9") && error.contains("no power sensors"),
             "{error}"

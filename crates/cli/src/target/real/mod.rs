@@ -23,7 +23,7 @@ use nandscope_measure::real::{
 };
 use nandscope_measure::target::Target;
 use nandscope_result::{TargetInfo, TargetKind};
-use nandscope_units::{Bytes, SizeBase, parse_size};
+use nandscope_units::{Bytes, ParseQuantityError, SizeBase, parse_size};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -70,8 +70,8 @@ pub struct RealArguments {
     pub poll: bool,
 }
 
-fn size(text: &str) -> Result<Bytes, String> {
-    parse_size(text, SizeBase::Binary).map_err(|e| e.to_string())
+fn size(text: &str) -> Result<Bytes, ParseQuantityError> {
+    parse_size(text, SizeBase::Binary)
 }
 
 impl RealArguments {
