@@ -11,8 +11,8 @@ use crate::view::diagram::{self, Diagram};
 use crate::view::fill::{self, Fill};
 use crate::view::matrix::{self, Matrix};
 use crate::view::notice::{self, Notice};
+use crate::view::overview::{self, Overview};
 use crate::view::published::{self, PublishedRow};
-use crate::view::story::{self, Story};
 use askama::Template;
 use nandscope_result::{Figure, Parameter, ResultDocument};
 
@@ -39,7 +39,7 @@ struct Page<'a> {
     capacity: String,
     elapsed: Option<String>,
     notices: Vec<Notice>,
-    story: Story,
+    overview: Overview,
     key_figures: Option<Matrix>,
     fill: Option<FillView>,
     diagram: Option<Diagram>,
@@ -81,7 +81,11 @@ pub fn render(document: &ResultDocument) -> Result<String> {
     let reduced = chapters
         .iter()
         .flat_map(|c| &c.parts)
-        .flat_map(|p| p.course.iter().chain(p.steps.iter().flat_map(|s| &s.plots)))
+        .flat_map(|p| {
+            p.time_lines
+                .iter()
+                .chain(p.steps.iter().flat_map(|s| &s.plots))
+        })
         .any(|p| p.reduced());
     let published = published::rows(document);
     let sources = published::sources(&published);
@@ -94,7 +98,7 @@ pub fn render(document: &ResultDocument) -> Result<String> {
         capacity: number::bytes(document.target.capacity_bytes),
         elapsed: document.wall.elapsed_s.map(number::duration),
         notices: notice::all(document),
-        story: story::of(document),
+        overview: overview::of(document),
         key_figures: key_figures(document),
         fill: fill::of(document).map(FillView::new).transpose()?,
         diagram: diagram::of_target(&document.target),
@@ -133,7 +137,7 @@ fn encoded(chapter: Chapter) -> Result<ChapterView> {
     let mut data = std::collections::BTreeMap::new();
     for part in &chapter.parts {
         for plot in part
-            .course
+            .time_lines
             .iter()
             .chain(part.steps.iter().flat_map(|s| &s.plots))
         {

@@ -1,4 +1,4 @@
-//! A course over time in one line of text: eight heights of blocks, or ASCII where a terminal has
+//! A time line in one line of text: eight heights of blocks, or ASCII where a terminal has
 //! no others.
 
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];

@@ -1,5 +1,5 @@
 //! A summary for a terminal: the device, what must be known of the run, key figures with their
-//! published counterparts, the course of the longest series. Plain text without colour or control
+//! published counterparts, the time line of the longest series. Plain text without colour or control
 //! characters, so that it can be piped; at most 80 columns wide unless told otherwise.
 
 use crate::names::capital;
@@ -7,8 +7,8 @@ use crate::number::{bytes, duration, short, with_unit};
 use crate::sparkline;
 use crate::view::chapter::Answer;
 use crate::view::notice;
+use crate::view::overview::{self, MODES, Paragraph};
 use crate::view::published::{self, Placed};
-use crate::view::story::{self, MODES, Paragraph};
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, TableComponent, presets};
 use nandscope_result::{Operation, series, throughput_profile};
 use nandscope_result::{ResultDocument, Series, StepResult};
@@ -66,7 +66,7 @@ pub fn summary(document: &ResultDocument, options: &Options) -> String {
     out.push('\n');
     // What stands in the table of figures is not said twice.
     let told = |p: &Paragraph| p.lead != MODES && p.link.is_none();
-    for p in story::of(document).paragraphs.into_iter().filter(told) {
+    for p in overview::of(document).paragraphs.into_iter().filter(told) {
         paragraph(&mut out, &format!("{}: {}", p.lead, p.text), "  ", width);
     }
     answers(&mut out, document, width);
@@ -254,7 +254,7 @@ pub(crate) fn table(width: usize, ascii: bool) -> Table {
 const MOST_CURVES: usize = 4;
 
 /// The first curves of the document over something else than time: where they begin and end, where
-/// the threshold lies, and their course.
+/// the threshold lies, and their shape.
 fn curves(out: &mut String, document: &ResultDocument, options: &Options, width: usize) {
     let all = document.steps.iter().flat_map(|s| &s.curves);
     for curve in all.take(MOST_CURVES) {

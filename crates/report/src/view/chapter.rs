@@ -1,17 +1,17 @@
 //! How the steps of a document are laid out for a reader: chapters in the order in which they
-//! first appear, the figures of a chapter over all modes together, then mode by mode the course
+//! first appear, the figures of a chapter over all modes together, then mode by mode the time line
 //! over time and the steps themselves.
 
 use super::bars::{self, BarChart};
 use super::matrix::Matrix;
 use super::plot::Plot;
-use super::{curves, percentile, states, story, time};
+use super::{curves, overview, percentile, states, time};
 use crate::names::{Unique, slug};
 use crate::number;
 use nandscope_result::{Conclusion, JobResult, ResultDocument, StepResult};
 
 /// Steps with plots that a mode's part of a chapter shows unfolded; more are folded, and their
-/// course over time is drawn in one piece above them.
+/// time line is drawn in one piece above them.
 const UNFOLDED: usize = 3;
 /// Values over all plots of a page, at about eight bytes each: a page must stay light enough for
 /// a phone.
@@ -81,7 +81,7 @@ pub struct Part {
     /// Element id.
     pub anchor: String,
     /// Plots over all steps together, where there are many.
-    pub course: Vec<Plot>,
+    pub time_lines: Vec<Plot>,
     /// The steps.
     pub steps: Vec<Step>,
 }
@@ -143,7 +143,7 @@ impl Step {
 
 /// Lays a document out. Plots are reduced such that the page stays light.
 pub fn all(document: &ResultDocument) -> Vec<Chapter> {
-    let modes = story::modes(document);
+    let modes = overview::modes(document);
     let mode_names: Vec<String> = modes.iter().flatten().cloned().collect();
     let mut titles: Vec<&str> = Vec::new();
     for step in &document.steps {
@@ -216,14 +216,14 @@ fn part(chapter: &str, mode: Option<&str>, steps: &[&StepResult], names: &mut Un
     let anchor = names.slug(&format!("{chapter} {mode} part"));
     let with_series = steps.iter().filter(|s| !s.series.is_empty()).count();
     let many = with_series > UNFOLDED;
-    let course = if many {
-        time::of_course(&anchor, steps, names)
+    let time_lines = if many {
+        time::of_steps(&anchor, steps, names)
     } else {
         Vec::new()
     };
     Part {
         mode: mode.to_string(),
-        course,
+        time_lines,
         steps: steps.iter().map(|s| step(s, !many, names)).collect(),
         anchor,
     }
@@ -351,7 +351,11 @@ fn reduce(chapters: &mut [Chapter]) {
     let sizes: Vec<(usize, usize)> = chapters
         .iter()
         .flat_map(|c| &c.parts)
-        .flat_map(|p| p.course.iter().chain(p.steps.iter().flat_map(|s| &s.plots)))
+        .flat_map(|p| {
+            p.time_lines
+                .iter()
+                .chain(p.steps.iter().flat_map(|s| &s.plots))
+        })
         .map(|p| (p.table.xs.len(), p.lines.len() + 1))
         .collect();
     let values = |rows: usize| {
@@ -366,7 +370,7 @@ fn reduce(chapters: &mut [Chapter]) {
     }
     for part in chapters.iter_mut().flat_map(|c| &mut c.parts) {
         let of_steps = part.steps.iter_mut().map(|s| &mut s.plots);
-        for list in std::iter::once(&mut part.course).chain(of_steps) {
+        for list in std::iter::once(&mut part.time_lines).chain(of_steps) {
             *list = std::mem::take(list)
                 .into_iter()
                 .map(|p| p.reduce(rows))
@@ -431,7 +435,7 @@ mod tests {
         assert!(chapters[0].parts[0].steps[0].open);
         let crowded = &chapters[1].parts[1];
         assert!(crowded.steps.iter().all(|s| !s.open));
-        assert_eq!(crowded.course[0].marks.len(), 5);
+        assert_eq!(crowded.time_lines[0].marks.len(), 5);
     }
 
     #[test]

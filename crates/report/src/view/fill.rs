@@ -3,9 +3,9 @@
 //! decides only which steps are long enough.
 
 use super::matrix::Matrix;
+use super::overview;
 use super::plot::{Axis, Kind, Line, Plot};
 use super::regions;
-use super::story;
 use super::table::{Samples, Table};
 use super::time;
 use nandscope_result::throughput_profile;
@@ -32,7 +32,7 @@ pub struct Fill {
 /// The writes across the device, or `None` where no step wrote most of it.
 pub fn of(document: &ResultDocument) -> Option<Fill> {
     let enough = document.target.capacity_bytes as f64 / 1e9 * MOST_OF_DEVICE;
-    let modes = story::modes(document);
+    let modes = overview::modes(document);
     let mut runs: Vec<(&StepResult, &Series)> = document
         .steps
         .iter()

@@ -3,17 +3,17 @@
 
 pub mod bars;
 pub mod chapter;
-pub mod conduct;
 pub mod curves;
 pub mod diagram;
 pub mod fill;
 pub mod matrix;
 pub mod notice;
+pub mod overview;
 pub mod percentile;
 pub mod plot;
+pub mod power_and_heat;
 pub mod published;
 pub mod regions;
 pub mod states;
-pub mod story;
 pub mod table;
 pub mod time;

@@ -42,9 +42,9 @@ pub fn of_step(step: &StepResult, names: &mut Unique) -> Vec<Plot> {
     )
 }
 
-/// Plots over several steps, one after another on the target's clock: the course of a whole
+/// Plots over several steps, one after another on the target's clock: the time line of a whole
 /// chapter. Each step's start is marked with its title. Lines break where no step ran.
-pub fn of_course(id: &str, steps: &[&StepResult], names: &mut Unique) -> Vec<Plot> {
+pub fn of_steps(id: &str, steps: &[&StepResult], names: &mut Unique) -> Vec<Plot> {
     let origin = steps
         .iter()
         .map(|s| s.start_s)
@@ -332,7 +332,7 @@ mod tests {
             ..StepResult::default()
         };
         let (a, b) = (step(10.0), step(50.0));
-        let plots = of_course("c", &[&a, &b], &mut Unique::default());
+        let plots = of_steps("c", &[&a, &b], &mut Unique::default());
         assert_eq!(plots[0].table.xs, [1.0, 2.0, 3.0, 41.0, 42.0]);
         assert_eq!(plots[0].marks[1].x, 40.0);
         assert_eq!(plots[0].table.columns[0][2].value(), None);

@@ -2,8 +2,8 @@
 //! reader looks for first. Every sentence follows from values that the document holds; where they
 //! are missing the sentence is left out.
 
-use super::conduct;
 use super::curves;
+use super::power_and_heat;
 use super::published;
 use super::regions::{self, Region};
 use crate::names::capital;
@@ -48,30 +48,30 @@ impl Paragraph {
 
 /// What the numbers say.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Story {
+pub struct Overview {
     /// The verdict, the most important first.
     pub paragraphs: Vec<Paragraph>,
     /// Key figures.
     pub tiles: Vec<Tile>,
 }
 
-/// The verdicts of a verification, each with its reasons; its curves are evidence and no story.
-fn verdict(document: &ResultDocument) -> Story {
+/// The verdicts of a verification, each with its reasons; its curves are evidence only.
+fn verdict(document: &ResultDocument) -> Overview {
     let conclusions = document.steps.iter().flat_map(|s| &s.conclusions);
     let verdicts = conclusions.filter(|c| c.passed.is_some());
     let paragraphs = verdicts.map(|c| Paragraph::new(&c.answer, format!("{}.", c.evidence)));
-    Story {
+    Overview {
         paragraphs: paragraphs.collect(),
         tiles: Vec::new(),
     }
 }
 
-/// Reads the story out of a document.
-pub fn of(document: &ResultDocument) -> Story {
+/// Makes the overview of a document.
+pub fn of(document: &ResultDocument) -> Overview {
     if document.procedure == procedure::VERIFY {
         return verdict(document);
     }
-    let mut story = Story::default();
+    let mut overview = Overview::default();
     let modes = modes(document);
     let mut best_reads = Vec::new();
     for mode in &modes {
@@ -82,14 +82,16 @@ pub fn of(document: &ResultDocument) -> Story {
             .collect();
         let lead = mode.clone().unwrap_or_else(|| "Speed".to_string());
         let several = modes.len() > 1;
-        speed(&mut story, &lead, several, &steps, &mut best_reads);
-        conduct::tiles(&mut story, document, mode.as_deref(), several);
+        speed(&mut overview, &lead, several, &steps, &mut best_reads);
+        power_and_heat::tiles(&mut overview, document, mode.as_deref(), several);
     }
-    modes_against_each_other(&mut story, &best_reads);
-    story.paragraphs.extend(curves::in_words(document));
-    story.paragraphs.extend(conduct::paragraphs(document));
-    published_score(&mut story, document);
-    story
+    modes_against_each_other(&mut overview, &best_reads);
+    overview.paragraphs.extend(curves::in_words(document));
+    overview
+        .paragraphs
+        .extend(power_and_heat::paragraphs(document));
+    published_score(&mut overview, document);
+    overview
 }
 
 /// Modes in the document's order, those of steps that no one declared behind them.
@@ -165,7 +167,7 @@ fn first_regions(steps: &[&StepResult]) -> Option<(Vec<Region>, String)> {
 }
 
 fn speed(
-    story: &mut Story,
+    overview: &mut Overview,
     lead: &str,
     several: bool,
     steps: &[&StepResult],
@@ -183,23 +185,23 @@ fn speed(
     let write = fastest(steps, &Operation::Write);
     if let Some((mb_s, what)) = &read {
         let tile = tile(label("fastest read"), *mb_s, "MB/s", what.clone());
-        story.tiles.push(tile);
+        overview.tiles.push(tile);
         best_reads.push((lead.to_string(), *mb_s));
     }
     sentences.extend(in_short(&read, &write));
     if let Some((regions, title)) = first_regions(steps) {
         sentences.push(regions_in_words(&regions));
-        region_tiles(story, &label, &regions, title);
-    } else if let Some((course, title)) = longest_write(steps) {
-        sentences.push(course_in_words(&course));
-        course_tiles(story, &label, &course, title);
+        region_tiles(overview, &label, &regions, title);
+    } else if let Some((profile, title)) = longest_write(steps) {
+        sentences.push(profile_in_words(&profile));
+        profile_tiles(overview, &label, &profile, title);
     } else if let Some((mb_s, what)) = write {
         let tile = tile(label("fastest write"), mb_s, "MB/s", what);
-        story.tiles.push(tile);
+        overview.tiles.push(tile);
     }
     if !sentences.is_empty() {
         let paragraph = Paragraph::new(lead, sentences.join(" "));
-        story.paragraphs.push(paragraph);
+        overview.paragraphs.push(paragraph);
     }
 }
 
@@ -242,7 +244,7 @@ fn regions_in_words(regions: &[Region]) -> String {
 }
 
 fn region_tiles(
-    story: &mut Story,
+    overview: &mut Overview,
     label: &dyn Fn(&str) -> String,
     regions: &[Region],
     title: String,
@@ -257,7 +259,7 @@ fn region_tiles(
     } else {
         "write"
     };
-    story
+    overview
         .tiles
         .push(tile(label(what), first.mb_s, "MB/s", note));
     // The region that holds most of the data is what lasts.
@@ -269,50 +271,55 @@ fn region_tiles(
         .max_by(|a, b| (a.2 - a.1).total_cmp(&(b.2 - b.1)));
     if let (Some((region, start, end)), true) = (longest, regions.len() > 1) {
         let note = format!("from {} to {}", short(start), with_unit(end, "GB"));
-        story
+        overview
             .tiles
             .push(tile(label("long write"), region.mb_s, "MB/s", note));
     }
 }
 
-fn course_tiles(
-    story: &mut Story,
+fn profile_tiles(
+    overview: &mut Overview,
     label: &dyn Fn(&str) -> String,
-    course: &ThroughputProfile,
+    profile: &ThroughputProfile,
     title: String,
 ) {
-    let share = with_unit(course.sustained_mb_s / course.burst_mb_s * 100.0, "%");
-    story
-        .tiles
-        .push(tile(label("burst write"), course.burst_mb_s, "MB/s", title));
+    let share = with_unit(profile.sustained_mb_s / profile.burst_mb_s * 100.0, "%");
+    overview.tiles.push(tile(
+        label("burst write"),
+        profile.burst_mb_s,
+        "MB/s",
+        title,
+    ));
     let note = format!("{share} of the start; last quarter of the longest write");
     let sustained = tile(
         label("sustained write"),
-        course.sustained_mb_s,
+        profile.sustained_mb_s,
         "MB/s",
         note,
     );
-    story.tiles.push(sustained);
-    if let (true, Some(gb)) = (course.slows(), course.fast_gb) {
+    overview.tiles.push(sustained);
+    if let (true, Some(gb)) = (profile.slows(), profile.fast_gb) {
         let note = "written before the speed falls; fits a cache".to_string();
-        story.tiles.push(tile(label("fast part"), gb, "GB", note));
+        overview
+            .tiles
+            .push(tile(label("fast part"), gb, "GB", note));
     }
 }
 
-fn course_in_words(course: &ThroughputProfile) -> String {
-    let burst = with_unit(course.burst_mb_s, "MB/s");
-    let sustained = with_unit(course.sustained_mb_s, "MB/s");
-    let all = with_unit(course.written_gb, "GB");
-    let share = with_unit(course.sustained_mb_s / course.burst_mb_s * 100.0, "%");
-    match course.fast_gb {
-        Some(gb) if course.slows() => format!(
+fn profile_in_words(profile: &ThroughputProfile) -> String {
+    let burst = with_unit(profile.burst_mb_s, "MB/s");
+    let sustained = with_unit(profile.sustained_mb_s, "MB/s");
+    let all = with_unit(profile.written_gb, "GB");
+    let share = with_unit(profile.sustained_mb_s / profile.burst_mb_s * 100.0, "%");
+    match profile.fast_gb {
+        Some(gb) if profile.slows() => format!(
             "Written to without pause, it starts at {burst}, slows down after about {} and averages \
              {sustained} in the last quarter of {all}: {share} of its start. The change is consistent \
              with a fast write cache of about that size; plan long writes with the lower figure.",
             with_unit(gb, "GB"),
         ),
         _ => {
-            let end = if course.sustained_mb_s >= 0.9 * course.burst_mb_s {
+            let end = if profile.sustained_mb_s >= 0.9 * profile.burst_mb_s {
                 ", with no lasting drop"
             } else {
                 ""
@@ -337,7 +344,7 @@ pub(super) fn tile(label: String, value: f64, unit: &str, note: String) -> Tile 
 /// Lead of the paragraph that compares modes.
 pub const MODES: &str = "Modes";
 
-fn modes_against_each_other(story: &mut Story, reads: &[(String, f64)]) {
+fn modes_against_each_other(overview: &mut Overview, reads: &[(String, f64)]) {
     let fastest = reads.iter().max_by(|a, b| a.1.total_cmp(&b.1));
     let slowest = reads.iter().min_by(|a, b| a.1.total_cmp(&b.1));
     if let (Some((fast, a)), Some((slow, b))) = (fastest, slowest)
@@ -348,11 +355,11 @@ fn modes_against_each_other(story: &mut Story, reads: &[(String, f64)]) {
             "The fastest read in {fast} is {} that in {slow}.",
             with_unit(a / b, "×")
         );
-        story.paragraphs.push(Paragraph::new(MODES, text));
+        overview.paragraphs.push(Paragraph::new(MODES, text));
     }
 }
 
-fn published_score(story: &mut Story, document: &ResultDocument) {
+fn published_score(overview: &mut Overview, document: &ResultDocument) {
     let (met, all) = published::score(document);
     if all == 0 {
         return;
@@ -382,7 +389,7 @@ fn published_score(story: &mut Story, document: &ResultDocument) {
             n - MOST_MISSED
         )),
     }
-    story.paragraphs.push(Paragraph {
+    overview.paragraphs.push(Paragraph {
         link: Some(("published", "All published figures, one by one")),
         ..Paragraph::new("Against publication", text)
     });
@@ -419,7 +426,7 @@ mod tests {
 
     #[test]
     fn an_empty_document_claims_nothing() {
-        assert_eq!(of(&document(vec![])), Story::default());
+        assert_eq!(of(&document(vec![])), Overview::default());
     }
 
     #[test]
@@ -466,17 +473,17 @@ mod tests {
             "directions": [],
         }]))
         .unwrap_or_default();
-        let story = of(&document);
-        let text = story.paragraphs[0].text.replace('\u{202f}', " ");
+        let overview = of(&document);
+        let text = overview.paragraphs[0].text.replace('\u{202f}', " ");
         assert!(text.contains("Writes at up to 402 MB/s"), "{text}");
         assert!(!text.contains("make test file"), "{text}");
         assert!(
             text.contains("first 5.48 GB behave like a fast write cache"),
             "{text}"
         );
-        let labels: Vec<&str> = story.tiles.iter().map(|t| t.label.as_str()).collect();
+        let labels: Vec<&str> = overview.tiles.iter().map(|t| t.label.as_str()).collect();
         assert_eq!(labels, ["Fast write", "Long write"]);
-        assert_eq!(story.tiles[1].value, "76.0");
+        assert_eq!(overview.tiles[1].value, "76.0");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! gives back. Figures of the document come first, as they say over what they were taken; the
 //! instruments' series stand in where there are none.
 
-use super::story::{Paragraph, Story, modes, tile};
+use super::overview::{Overview, Paragraph, modes, tile};
 use crate::number::with_unit;
 use nandscope_result::{Figure, ResultDocument, StepResult, figure_id, series};
 
@@ -33,7 +33,12 @@ fn greatest(document: &ResultDocument, id: &str, series: &str, mode: Option<&str
 }
 
 /// Tiles of a mode: power, and heat where there is but one mode.
-pub fn tiles(story: &mut Story, document: &ResultDocument, mode: Option<&str>, several: bool) {
+pub fn tiles(
+    overview: &mut Overview,
+    document: &ResultDocument,
+    mode: Option<&str>,
+    several: bool,
+) {
     let name = mode.unwrap_or_default();
     if let Some(w) = greatest(document, figure_id::POWER_PEAK, series::POWER, mode) {
         let label = if several {
@@ -44,7 +49,7 @@ pub fn tiles(story: &mut Story, document: &ResultDocument, mode: Option<&str>, s
         let note = figure(document, figure_id::POWER_MEAN, mode)
             .map(|f| format!("{} on average", with_unit(f.value, &f.unit)))
             .unwrap_or_default();
-        story.tiles.push(tile(label, w, "W", note));
+        overview.tiles.push(tile(label, w, "W", note));
     }
     if !several
         && let Some(c) = greatest(
@@ -54,7 +59,7 @@ pub fn tiles(story: &mut Story, document: &ResultDocument, mode: Option<&str>, s
             mode,
         )
     {
-        story
+        overview
             .tiles
             .push(tile("Hottest, inside".to_string(), c, "°C", String::new()));
     }
@@ -212,10 +217,13 @@ mod tests {
             text(&document),
             "It draws up to 4.55 W (3.20 W on average)."
         );
-        let mut story = Story::default();
-        tiles(&mut story, &document, Some("E"), true);
+        let mut overview = Overview::default();
+        tiles(&mut overview, &document, Some("E"), true);
         assert_eq!(
-            (story.tiles[0].label.as_str(), story.tiles[0].value.as_str()),
+            (
+                overview.tiles[0].label.as_str(),
+                overview.tiles[0].value.as_str()
+            ),
             ("E: peak power", "4.55")
         );
     }

@@ -1,0 +1,142 @@
+//! Results that version 0.1 wrote are read, written back unchanged, reported and compared; what the terminal
+//! shows of them is compared with snapshots (`INSTA_UPDATE=always cargo test -p nandscope-report` writes them).
+
+use nandscope_report::terminal::{Options, summary};
+use nandscope_report::{compare, html, summary::step_summary};
+use nandscope_result::{
+    DirectionResult, Event, EventKind, Figure, JobResult, Notice, Operation, Published,
+    ResultDocument, Series, StepResult, StopReason, TargetInfo, TargetKind, json, series,
+};
+use serde_json::Value;
+use std::path::Path;
+
+/// A result of each kind, shortened: a tenth of the steps, the first points of every series.
+const KINDS: [(&str, &str); 7] = [
+    ("run", include_str!("data/v0.1/run.json")),
+    ("review", include_str!("data/v0.1/review.json")),
+    ("suite", include_str!("data/v0.1/suite.json")),
+    ("sweep", include_str!("data/v0.1/sweep.json")),
+    ("probe", include_str!("data/v0.1/probe.json")),
+    ("verify", include_str!("data/v0.1/verify.json")),
+    ("fs", include_str!("data/v0.1/fs.json")),
+];
+
+fn documents() -> impl Iterator<Item = (&'static str, ResultDocument)> {
+    KINDS.into_iter().map(|(kind, text)| {
+        let document = json::from_json(text, Path::new(kind)).unwrap();
+        (kind, document)
+    })
+}
+
+#[test]
+fn results_of_version_0_1_are_written_back_unchanged() {
+    for ((kind, document), (_, text)) in documents().zip(KINDS) {
+        let before: Value = serde_json::from_str(text).unwrap();
+        let after: Value = serde_json::from_str(&json::to_json(&document).unwrap()).unwrap();
+        assert!(before == after, "{kind}");
+    }
+}
+
+#[test]
+fn results_of_version_0_1_contain_no_unknown_words() {
+    for (kind, document) in documents() {
+        assert!(
+            !matches!(document.target.kind, TargetKind::Other(_)),
+            "{kind}"
+        );
+        for step in &document.steps {
+            let directions = step.jobs.iter().flat_map(|j| &j.directions);
+            let operations = directions.map(|d| &d.kind);
+            assert!(
+                operations
+                    .into_iter()
+                    .all(|o| !matches!(o, Operation::Other(_)))
+            );
+            let mut events = step.events.iter();
+            assert!(events.all(|e| !matches!(e.kind, EventKind::Other(_))));
+        }
+    }
+}
+
+#[test]
+fn results_of_version_0_1_are_reported() {
+    for (kind, document) in documents() {
+        let page = html::render(&document).unwrap();
+        assert!(page.contains("</html>"), "{kind}");
+        insta::assert_snapshot!(
+            format!("summary_{kind}"),
+            summary(&document, &Options::default())
+        );
+    }
+}
+
+#[test]
+fn results_of_version_0_1_are_compared() {
+    for (kind, document) in documents() {
+        let rows = compare::rows(&[&document, &document]).unwrap();
+        let same = rows.iter().all(|row| row.ratio(1).is_none_or(|r| r == 1.0));
+        assert!(same, "{kind}");
+        let text = compare::text(&[&document, &document], &Options::default()).unwrap();
+        insta::assert_snapshot!(format!("comparison_{kind}"), text);
+    }
+}
+
+#[test]
+fn jobs_are_summarized_in_fios_words() {
+    let (_, run) = documents().next().unwrap();
+    let text: String = run.steps.iter().map(step_summary).collect();
+    insta::assert_snapshot!("jobs", text);
+}
+
+/// A document with the words that decide something.
+fn small() -> ResultDocument {
+    let step = StepResult {
+        id: "one".into(),
+        title: "One".into(),
+        end_s: 2.0,
+        incomplete: Some(StopReason::Interrupted),
+        jobs: vec![JobResult {
+            name: "job".into(),
+            runtime_s: 2.0,
+            directions: vec![DirectionResult {
+                kind: Operation::Write,
+                operations: 2,
+                bytes: 8192,
+                ..DirectionResult::default()
+            }],
+            ..JobResult::default()
+        }],
+        series: vec![Series {
+            name: series::of(&Operation::Write, series::BANDWIDTH),
+            unit: "MB/s".into(),
+            interval_s: 1.0,
+            t_s: vec![1.0, 2.0],
+            v: vec![0.5, 1e-7],
+        }],
+        events: vec![Event {
+            kind: EventKind::Throttling,
+            t_s: 1.0,
+            until_s: Some(2.0),
+            text: "the device throttles".into(),
+        }],
+        figures: vec![Figure {
+            id: "one.rate".into(),
+            value: 1.5,
+            published: Some(Published::default()),
+            ..Figure::default()
+        }],
+        ..StepResult::default()
+    };
+    ResultDocument {
+        generator: "nandscope VERSION".into(),
+        complete: false,
+        steps: vec![step],
+        notices: vec![Notice::warning("shortened")],
+        ..ResultDocument::begin("run", "A test".into(), 1, TargetInfo::default())
+    }
+}
+
+#[test]
+fn a_document_keeps_its_form() {
+    insta::assert_snapshot!("document", json::to_json(&small()).unwrap());
+}
