@@ -12,8 +12,7 @@ test: tools
 
 # Libraries, the oldest compiler, ARM, fault campaigns, power cuts, served cards in real time, determinism across builds,
 # generated documents.
-test-long:
-	scripts/install-tools.sh long
+test-long: tools
 	scripts/test-long.sh
 
 tools:

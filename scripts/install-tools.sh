@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what the checks need beside Rust, on Debian and as root, where it is missing. Elsewhere
-# it says what is missing; the checks that need it say so again. `install-tools.sh long` installs more.
+# it says what is missing; the checks that need it say so again. cargo-deny is not installed: it takes ten minutes to build.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/tools.sh
@@ -71,6 +71,3 @@ cargo_tool() { # NAME OPTION…
         cargo install --debug --quiet --locked --root "$tools" "$@" || echo "missing: $1 could not be built" >&2
 }
 cargo_tool cargo-nextest --no-default-features --features default-no-update
-if [[ ${1-} == long ]]; then
-    cargo_tool cargo-deny
-fi

@@ -14,7 +14,7 @@ if cargo deny --version >/dev/null 2>&1; then
         skip "advisories: their database cannot be fetched"
     fi
 else
-    skip "cargo-deny is missing"
+    skip "cargo-deny is missing: cargo install --locked cargo-deny"
 fi
 
 stage "oldest compiler"
