@@ -132,7 +132,7 @@ fn wrong_devices_modes_and_suites() {
     for (arguments, parts) in [
         (
             &["sim:nothing"][..],
-            &["no device `nothing`", "sm2708-250gb"][..],
+            &["unknown device `nothing`", "sm2708-250gb"][..],
         ),
         (&["sdz"], &["unknown target", "sim:NAME", "/dev/sdX"]),
         (

@@ -136,7 +136,7 @@ fn a_kept_device_goes_on_where_it_was() {
     std::fs::write(folder.0.join("damaged.dev"), bytes).unwrap();
     folder
         .run(&["run", "read.fio", "sim:saved:damaged.dev"])
-        .fails(2, &["damaged.dev", "damaged (its checksum"]);
+        .fails(2, &["damaged.dev", "damaged (wrong checksum"]);
 }
 
 #[test]

@@ -125,7 +125,7 @@ fn wrong_targets_and_files() {
         (
             &["run", "job.fio", "sim:nobody"],
             2,
-            &["no device `nobody`", "sm2708-250gb"],
+            &["unknown device `nobody`", "sm2708-250gb"],
         ),
         (
             &["run", "job.fio", "sim:./no.toml"],

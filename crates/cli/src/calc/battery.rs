@@ -233,7 +233,7 @@ mod tests {
             ("", "write NAME:PERCENT"),
             ("light:80:7", "write NAME:PERCENT"),
             ("light:x:7:1", "PERCENT: not a number"),
-            ("light:101:7:1", "PERCENT: give percent"),
+            ("light:101:7:1", "PERCENT: give a percentage above 0"),
             ("light:80:0:1", "W: give a number above 0"),
             ("light:80:7:8", "cannot draw more"),
             ("light:80:7:1:-3", "FASTER: give a number from 0"),

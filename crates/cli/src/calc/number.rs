@@ -11,7 +11,7 @@ pub enum NumberError {
     #[error("not a number; write it like 115 or 0.05")]
     Form,
     /// It is out of range.
-    #[error("out of range; give {0}")]
+    #[error("give {0}")]
     Range(&'static str),
 }
 
@@ -36,7 +36,7 @@ pub fn not_negative(text: &str) -> Result<f64, NumberError> {
 /// # Errors
 /// As [`positive`].
 pub fn percent(text: &str) -> Result<f64, NumberError> {
-    within(text, "percent, above 0 and up to 100", |x| {
+    within(text, "a percentage above 0 and up to 100", |x| {
         x > 0.0 && x <= 100.0
     })
 }

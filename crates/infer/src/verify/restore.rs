@@ -42,7 +42,12 @@ pub struct Restored {
 impl Restored {
     /// Whether every block was read back and is as it was, so that the journal is of no more use.
     pub fn is_complete(&self) -> bool {
-        self.finished && self.unrecognized.is_none() && !self.unsettled && self.missing() == 0
+        self.finished && self.is_back_so_far()
+    }
+
+    /// Whether everything that was tried yet is back.
+    fn is_back_so_far(&self) -> bool {
+        self.unrecognized.is_none() && !self.unsettled && self.missing() == 0
     }
 
     /// Blocks whose data is not back, as far as they are known.
@@ -130,7 +135,7 @@ pub(super) fn restore_below<M: Medium>(
         let unrecorded = &places - &journal.places();
         back.restored.unrecorded = stamped(back.medium, unrecorded, journal.salt())?;
     }
-    if back.restored.is_complete() && batches > 1 {
+    if back.restored.is_back_so_far() && batches > 1 {
         // On a full disk it cannot be noted, which costs nothing but a proof.
         let _ = journal.note(Progress::FirstBatchLeft);
     }
