@@ -81,6 +81,7 @@ fn cuts(fs: FileSystem) {
 macro_rules! file_systems {
     ($($name:ident $fs:ident)*) => {
         $(#[test]
+        #[ignore = "slow: minutes of power cuts"]
         fn $name() {
             cuts(FileSystem::$fs);
         })*
