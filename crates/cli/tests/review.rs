@@ -145,7 +145,7 @@ fn wrong_devices_modes_and_suites() {
         ),
         (
             &["sim:sm2708-250gb", "--host", "nobody"],
-            &["no host `nobody`"],
+            &["unknown host `nobody`"],
         ),
     ] {
         let mut all = vec!["review"];

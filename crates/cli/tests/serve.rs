@@ -292,7 +292,7 @@ fn what_cannot_be_served_is_said() {
     serve(&[]).fails(2, &["--nbd"]);
     serve(&["--nbd", "card.sock"]).fails(2, &["unix:PATH or tcp:PORT"]);
     serve(&["--nbd", "tcp:70000"]).fails(2, &["not a port"]);
-    serve(&[&nbd[..], &["--speed", "0"]].concat()).fails(2, &["is no speed"]);
+    serve(&[&nbd[..], &["--speed", "0"]].concat()).fails(2, &["not a speed"]);
     serve(&["--nbd", "unix:no/such/folder/s"]).fails(3, &["cannot listen at unix:no/such"]);
     folder.file("small.img", "x");
     serve(&[&nbd[..], &["--store", "small.img"]].concat()).fails(2, &["another device"]);

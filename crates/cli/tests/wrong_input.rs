@@ -140,7 +140,7 @@ fn wrong_targets_and_files() {
         (
             &["run", "job.fio", &tiny, "--host", "no"],
             2,
-            &["no host `no`", "direct"],
+            &["unknown host `no`", "direct"],
         ),
         (
             &["run", "job.fio", &tiny, "--host", "lexar-sr2"],
