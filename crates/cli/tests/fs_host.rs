@@ -197,7 +197,11 @@ impl Spinning<'_> {
         let mut command = self.folder.command(&arguments);
         command.arg(&self.linux).env("TMPDIR", self.temporary());
         let child = command.process_group(0).spawn().unwrap();
-        wait_until("the kernel runs", || processes(&self.linux).len() > 1);
+        // The kernel and the shell in it: one that was only just made is stopped, and nobody can end it with the kernel.
+        wait_until("the script spins", || {
+            let processes = processes(&self.linux);
+            processes.iter().filter(|p| has_run(**p)).count() > 1
+        });
         child
     }
 
@@ -219,6 +223,15 @@ impl Spinning<'_> {
         left.extend(memory.filter(|name| name.starts_with(&ours)));
         left
     }
+}
+
+/// Whether a process has used a tenth of a second of processor time.
+fn has_run(process: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    // Behind the name, which may hold anything: the state is the first field, the time in user mode the twelfth.
+    let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
+    let ticks = fields.split_whitespace().nth(11);
+    ticks.and_then(|ticks| ticks.parse::<u64>().ok()) >= Some(10)
 }
 
 #[test]
