@@ -102,7 +102,7 @@ fn what_makes_no_sense_is_refused_with_a_remedy() {
         (&["link", "sata-12"], "sata-<1.5|3|6>"),
         (
             &["link", "sata-6", "--efficiency", "0"],
-            "give a number above 0",
+            "give a percentage above 0",
         ),
         (&["flash", "--page-kib", "16"], "--read-us"),
         (&["flash", "--page-kib", "nan", "--read-us", "1"], "above 0"),
