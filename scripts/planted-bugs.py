@@ -139,6 +139,10 @@ FAULTS = [
      "card: programs do not overlap on different dies", "cards"),
     ("ftl/au_map/times.rs", "f64::from(extent.stripes.div_ceil(r.dies) - 1)", "stripes - 1.0",
      "card: reads do not overlap on different dies", "cards"),
+    ("ftl/page_map/background.rs", "        if !self.background.timer_pending {\n            self.start_idle_timer", "        if true {\n            self.start_idle_timer",
+     "events: every write leaves an idle timer behind", "idle_timer idle_events_do_not_pile_up_in_a_drive"),
+    ("ftl/au_map/mod.rs", "        if self.idle_timer.is_none() {", "        if true {",
+     "events: every command of a card leaves an idle timer behind", "idle_timer idle_events_do_not_pile_up_in_a_card"),
     ("ftl/au_map/mod.rs", "            self.controller_free = self.now + cost.time;\n", "",
      "card: merges in idle time hold nobody up", "cards"),
 ]

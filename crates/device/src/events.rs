@@ -25,8 +25,10 @@ pub(crate) enum Event {
     Relocated(u32),
     /// The host sees the completion: command.
     Complete(u32),
-    /// The device has been idle long enough for background work.
+    /// The idle timer: the device may have been idle long enough for background work.
     Idle,
+    /// A read has found a block that must be refreshed.
+    RefreshDue,
 }
 
 impl Event {
@@ -40,6 +42,7 @@ impl Event {
             Event::Complete(i) => (5, i),
             Event::Idle => (6, 0),
             Event::Relocated(i) => (7, i),
+            Event::RefreshDue => (8, 0),
         };
         kind << 28 | index
     }
@@ -54,7 +57,8 @@ impl Event {
             4 => Event::MapFetched(index),
             5 => Event::Complete(index),
             6 => Event::Idle,
-            _ => Event::Relocated(index),
+            7 => Event::Relocated(index),
+            _ => Event::RefreshDue,
         }
     }
 }
@@ -68,7 +72,7 @@ impl Event {
             Event::Complete(_) => 2,
             Event::Array(_) => 3,
             Event::Bus(_) => 4,
-            Event::MapFetched(_) | Event::Relocated(_) | Event::Idle => FIFOS,
+            Event::MapFetched(_) | Event::Relocated(_) | Event::Idle | Event::RefreshDue => FIFOS,
         }
     }
 }

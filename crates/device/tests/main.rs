@@ -11,6 +11,7 @@ mod durability;
 mod end_of_life;
 mod forged_snapshots;
 mod hosts;
+mod idle_timer;
 mod map_window;
 mod power;
 mod power_cut;

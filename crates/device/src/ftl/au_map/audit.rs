@@ -96,10 +96,14 @@ impl AuMapDevice {
             self.outstanding,
             self.host_queue.len()
         );
-        for (_, event) in self.events.iter() {
+        let mut idle_timers = Vec::new();
+        for (at, event) in self.events.iter() {
             let index = match event {
                 Event::Complete(index) => index,
-                Event::Idle => continue,
+                Event::Idle => {
+                    idle_timers.push(at);
+                    continue;
+                }
                 other => {
                     return Err(InvalidState(format!("a card waits for {other:?}")));
                 }
@@ -111,6 +115,11 @@ impl AuMapDevice {
             );
         }
         ensure!(!used.contains(&true), "a command never completes");
+        ensure!(
+            idle_timers == Vec::from_iter(self.idle_timer),
+            "{} idle timers are pending",
+            idle_timers.len()
+        );
         let free: std::collections::BTreeSet<u32> = self.free_pending.iter().copied().collect();
         for (index, p) in (0u32..).zip(&self.pending) {
             if free.contains(&index) {

@@ -88,6 +88,8 @@ pub(crate) struct AuMapDevice {
     /// When the last spare AU was gone.
     read_only_since: Option<Nanos>,
     idle_planned: Option<Nanos>,
+    /// When the pending idle timer runs out; there is never more than one.
+    idle_timer: Option<Nanos>,
     /// Writes that a power cut would destroy, if they are tracked.
     #[serde(skip)]
     unpersisted: Option<Box<UnpersistedWrites>>,
@@ -142,6 +144,7 @@ impl AuMapDevice {
             flash_counters: Counters::default(),
             read_only_since: None,
             idle_planned: None,
+            idle_timer: None,
             unpersisted: None,
             done: Vec::new(),
             profile: profile.clone(),
@@ -290,15 +293,27 @@ impl AuMapDevice {
 
     fn plan_idle(&mut self, at: Nanos) {
         if self.card.merge_after_ms > 0.0 && self.map.has_deferred_merges() {
-            self.idle_planned = Some(at);
+            self.start_idle_timer(at);
+        }
+    }
+
+    /// Plans the next look for deferred merges. A timer that runs out before is started again then.
+    fn start_idle_timer(&mut self, at: Nanos) {
+        self.idle_planned = Some(at);
+        if self.idle_timer.is_none() {
+            self.idle_timer = Some(at);
             self.events.push(at, Event::Idle);
         }
     }
 
     /// Does one deferred merge; a command that arrives meanwhile waits for its end.
     fn on_idle(&mut self) {
-        if self.idle_planned != Some(self.now) || self.outstanding > 0 {
+        self.idle_timer = None;
+        let Some(planned) = self.idle_planned else {
             return;
+        };
+        if planned > self.now {
+            return self.start_idle_timer(planned);
         }
         self.idle_planned = None;
         self.meter.note(false, self.now);
@@ -309,8 +324,7 @@ impl AuMapDevice {
             if self.map.has_deferred_merges() {
                 self.plan_idle(self.controller_free);
             } else {
-                self.idle_planned = Some(self.controller_free);
-                self.events.push(self.controller_free, Event::Idle);
+                self.start_idle_timer(self.controller_free);
             }
         }
     }

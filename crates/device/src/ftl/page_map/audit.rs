@@ -151,7 +151,8 @@ impl PageMapDevice {
                     waits.arriving = waits.arriving.saturating_add(units);
                 }
                 Event::Relocated(job) => census.jobs.handled.push(job),
-                Event::Array(_) | Event::Bus(_) | Event::Idle => {}
+                Event::Idle => census.jobs.idle_timers += 1,
+                Event::Array(_) | Event::Bus(_) | Event::RefreshDue => {}
             }
         }
         for op in live {

@@ -27,13 +27,15 @@ struct Job {
     grants: u64,
 }
 
-/// Relocation jobs by what is done for them now.
+/// Relocation jobs by what is done for them now, and idle timers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct JobFlow {
     /// A job for each read.
     pub(super) reads: Vec<u32>,
     pub(super) handled: Vec<u32>,
     pub(super) programs: Vec<u32>,
+    /// Idle timers that are pending.
+    pub(super) idle_timers: u32,
 }
 
 /// More than a job ever grants, native units.
@@ -53,6 +55,8 @@ pub(super) struct Background {
     takes_turns: bool,
     idle_delay: Nanos,
     idle_since: Option<Nanos>,
+    /// An idle timer is pending; there is never more than one.
+    timer_pending: bool,
     idle: bool,
     refresh_reads: u32,
     wear_spread: u32,
@@ -72,6 +76,7 @@ impl Background {
             takes_turns: slc.is_some_and(|s| s.fold_blocks_host),
             idle_delay: Nanos::from_secs_f64(slc.map_or(1.0, |s| s.fold_after_ms / 1e3)),
             idle_since: None,
+            timer_pending: false,
             idle: false,
             refresh_reads: ftl.refresh_reads,
             wear_spread: ftl.wear_spread_cycles,
@@ -88,6 +93,11 @@ impl Background {
         now: Nanos,
         flow: &JobFlow,
     ) -> Checked<(Vec<u32>, Vec<ProgramUnit>)> {
+        ensure!(
+            flow.idle_timers == u32::from(self.timer_pending),
+            "{} idle timers are pending",
+            flow.idle_timers
+        );
         let fresh = Background::new(ftl);
         ensure!(
             self.jobs.len() == fresh.jobs.len()
@@ -472,8 +482,14 @@ impl PageMapDevice {
     /// The last outstanding write is done.
     pub(super) fn plan_idle(&mut self) {
         self.background.idle_since = Some(self.now);
-        self.events
-            .push(self.now + self.background.idle_delay, Event::Idle);
+        if !self.background.timer_pending {
+            self.start_idle_timer(self.now + self.background.idle_delay);
+        }
+    }
+
+    fn start_idle_timer(&mut self, at: Nanos) {
+        self.background.timer_pending = true;
+        self.events.push(at, Event::Idle);
     }
 
     /// The host writes again.
@@ -482,14 +498,18 @@ impl PageMapDevice {
         self.background.idle = false;
     }
 
+    /// The idle timer has run out. Where the host wrote meanwhile, it runs again from the end of the
+    /// last write; where the host is still writing, the end of that write starts it.
     pub(super) fn on_idle(&mut self) {
-        let waited = self
-            .background
-            .idle_since
-            .is_some_and(|s| self.now.saturating_sub(s) >= self.background.idle_delay);
-        if waited {
-            self.background.idle = true;
+        self.background.timer_pending = false;
+        let Some(since) = self.background.idle_since else {
+            return;
+        };
+        let due = since + self.background.idle_delay;
+        if self.now < due {
+            return self.start_idle_timer(due);
         }
+        self.background.idle = true;
         self.pump();
     }
 }

@@ -275,6 +275,7 @@ impl PageMapDevice {
             Event::Relocated(job) => self.on_relocation_handled(job),
             Event::Complete(index) => self.on_complete(index),
             Event::Idle => self.on_idle(),
+            Event::RefreshDue => self.pump(),
         }
         if self.writes.is_waited_for() {
             self.end_stall();

@@ -178,7 +178,7 @@ impl PageMapDevice {
         if self.background.wants_refresh(reads, verdict.retries)
             && self.log.ask_refresh(run.superblock)
         {
-            self.events.push(self.now, Event::Idle);
+            self.events.push(self.now, Event::RefreshDue);
         }
         let op = FlashOp {
             class: OpClass::Read,
