@@ -143,6 +143,8 @@ FAULTS = [
      "events: every write leaves an idle timer behind", "idle_timer idle_events_do_not_pile_up_in_a_drive"),
     ("ftl/au_map/mod.rs", "        if self.idle_timer.is_none() {", "        if true {",
      "events: every command of a card leaves an idle timer behind", "idle_timer idle_events_do_not_pile_up_in_a_card"),
+    ("events.rs", "        if self.sequence == u32::MAX {\n            self.renumber();\n        }\n        self.sequence += 1;", "        self.sequence = self.sequence.wrapping_add(1);",
+     "events: the order breaks when the sequence numbers run out", "lib the_order_outlives"),
     ("ftl/au_map/mod.rs", "            self.controller_free = self.now + cost.time;\n", "",
      "card: merges in idle time hold nobody up", "cards"),
 ]

@@ -110,7 +110,10 @@ impl Default for EventQueue {
 
 impl EventQueue {
     pub(crate) fn push(&mut self, at: Nanos, event: Event) {
-        self.sequence = self.sequence.wrapping_add(1);
+        if self.sequence == u32::MAX {
+            self.renumber();
+        }
+        self.sequence += 1;
         let key =
             u128::from(at.0) << 64 | u128::from(self.sequence) << 32 | u128::from(event.pack());
         let fifo = event.fifo();
@@ -156,6 +159,32 @@ impl EventQueue {
         .unwrap_or(NEVER);
         debug_assert!(key <= self.earliest().1, "events come out in order of time");
         Some((Nanos((key >> 64) as u64), Event::unpack(key as u32)))
+    }
+
+    /// Gives the events to come the lowest sequence numbers, in their order, so that the numbers never
+    /// run out: every 4.3 billion events, for the few that are pending.
+    #[cold]
+    fn renumber(&mut self) {
+        let heap = std::mem::take(&mut self.heap).into_vec();
+        let mut keys: Vec<u128> = self.fifos.iter().flatten().copied().collect();
+        keys.extend(heap.iter().map(|Reverse(key)| key));
+        keys.sort_unstable();
+        // Keys are unique. The queues hold far fewer than 2^32 events: each has its own entry in a list
+        // of commands, transfers, operations, dies or jobs, whose indices have 28 bits.
+        let renumbered = |key: u128| {
+            let rank = keys.partition_point(|k| *k < key) as u32;
+            key & !(u128::from(u32::MAX) << 32) | u128::from(rank) << 32
+        };
+        for (queue, first) in self.fifos.iter_mut().zip(&mut self.first) {
+            queue.iter_mut().for_each(|key| *key = renumbered(*key));
+            *first = queue.front().copied().unwrap_or(NEVER);
+        }
+        self.heap = heap
+            .into_iter()
+            .map(|Reverse(key)| Reverse(renumbered(key)))
+            .collect();
+        self.first[FIFOS] = self.heap.peek().map_or(NEVER, |Reverse(key)| *key);
+        self.sequence = keys.len() as u32;
     }
 
     /// All events to come, in no order.
@@ -239,8 +268,21 @@ mod tests {
 
     #[test]
     fn whatever_the_kind_the_order_is_that_of_a_sorted_list() {
+        orders_like_a_sorted_list(EventQueue::default());
+    }
+
+    #[test]
+    fn the_order_outlives_the_sequence_numbers() {
+        for left in [0, 1, 2, 100, 7000] {
+            orders_like_a_sorted_list(EventQueue {
+                sequence: u32::MAX - left,
+                ..EventQueue::default()
+            });
+        }
+    }
+
+    fn orders_like_a_sorted_list(mut queue: EventQueue) {
         let mut state = 1u64;
-        let mut queue = EventQueue::default();
         let mut model: Vec<(u64, u32, Event)> = Vec::new();
         for n in 0..20_000u32 {
             state = state
