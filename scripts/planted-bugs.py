@@ -145,6 +145,10 @@ FAULTS = [
      "events: every command of a card leaves an idle timer behind", "idle_timer idle_events_do_not_pile_up_in_a_card"),
     ("events.rs", "        if self.sequence == u32::MAX {\n            self.renumber();\n        }\n        self.sequence += 1;", "        self.sequence = self.sequence.wrapping_add(1);",
      "events: the order breaks when the sequence numbers run out", "lib the_order_outlives"),
+    ("ftl/page_map/writes.rs", "Acknowledge::Programmed => self.complete_when_programmed(index),", "Acknowledge::Programmed => self.complete_after_programs(index),",
+     "buffer: a write is acknowledged while its program unit is filled in part", "acknowledged what_the_library"),
+    ("ftl/page_map/unpersisted.rs", "self.attachment.acknowledge == Acknowledge::Programmed,", "false,",
+     "power cut: an acknowledged page goes with its word line", "acknowledged what_a_random_drive"),
     ("ftl/au_map/mod.rs", "            self.controller_free = self.now + cost.time;\n", "",
      "card: merges in idle time hold nobody up", "cards"),
 ]

@@ -26,6 +26,11 @@ pub enum CommandKind {
 }
 
 impl CommandKind {
+    /// Whether it brings data.
+    pub(crate) const fn is_write(self) -> bool {
+        matches!(self, CommandKind::Write { .. })
+    }
+
     /// Whether background work waits for the end of such commands.
     pub(crate) const fn changes_data(self) -> bool {
         matches!(self, CommandKind::Write { .. } | CommandKind::Discard)

@@ -42,7 +42,7 @@ fn tracked(profile: &Profile) -> Device {
 }
 
 #[derive(Clone, Debug)]
-enum Step {
+pub enum Step {
     Write { at: u64, kib: u32, fua: bool },
     Discard { at: u64, kib: u64 },
     Flush,
@@ -62,15 +62,31 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Drives a device and knows what its flushes promised.
-struct Host {
+/// What the acknowledgement of a write says on a host path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Acknowledged {
+    /// That the data is in the write buffer.
+    Buffered,
+    /// That the data is programmed. It may go with a page of the same word line that is programmed later.
+    Programmed,
+    /// As `Programmed`, for each run of writes that the host path keeps open as one long write.
+    AtEndOfRun,
+    /// That the data stays.
+    Durable,
+}
+
+/// Drives a device and knows what its flushes and acknowledgements promised.
+pub struct Host {
     device: Device,
+    acknowledged: Acknowledged,
     /// Range of every write, by number.
     writes: Vec<Command>,
     /// Writes that are complete, and which of them with FUA.
     complete: Vec<bool>,
     /// Writes before this number, and those of the set, may not be lost.
     promised: Vec<bool>,
+    /// Writes that are programmed: lost only with their word line.
+    programmed: Vec<bool>,
     /// By tag: number of a write; the writes that were complete when a flush was submitted.
     under_way: BTreeMap<u64, Under>,
     tags: u64,
@@ -79,16 +95,24 @@ struct Host {
 enum Under {
     Write(usize, bool),
     Flush(Vec<bool>),
-    Other,
+    Read(Vec<bool>),
+    Discard,
+}
+
+/// Marks those of `among`.
+fn mark(marks: &mut [bool], among: &[bool]) {
+    marks.iter_mut().zip(among).for_each(|(m, a)| *m |= a);
 }
 
 impl Host {
-    fn new(device: Device) -> Self {
+    fn new(device: Device, acknowledged: Acknowledged) -> Self {
         Host {
             device,
+            acknowledged,
             writes: Vec::new(),
             complete: Vec::new(),
             promised: Vec::new(),
+            programmed: Vec::new(),
             under_way: BTreeMap::new(),
             tags: 0,
         }
@@ -105,6 +129,7 @@ impl Host {
             self.writes.push(command);
             self.complete.push(false);
             self.promised.push(false);
+            self.programmed.push(false);
         }
         let now = self.device.now();
         self.pass_to(now);
@@ -118,37 +143,67 @@ impl Host {
         }
         self.device.advance(until, &mut done);
         for completion in done {
-            assert_eq!(completion.status, Status::Ok);
-            match self.under_way.remove(&completion.tag).unwrap() {
+            let under = self.under_way.remove(&completion.tag).unwrap();
+            let refused =
+                matches!(under, Under::Discard) && completion.status == Status::Unsupported;
+            assert!(refused || completion.status == Status::Ok, "{completion:?}");
+            match under {
                 Under::Write(number, fua) => {
-                    self.complete[number] = true;
+                    self.acknowledge(number);
                     self.promised[number] |= fua;
                 }
-                Under::Flush(complete) => {
-                    complete
-                        .iter()
-                        .enumerate()
-                        .for_each(|(n, c)| self.promised[n] |= c);
+                Under::Flush(complete) => mark(&mut self.promised, &complete),
+                Under::Read(complete) if self.acknowledged == Acknowledged::AtEndOfRun => {
+                    mark(&mut self.programmed, &complete);
                 }
-                Under::Other => {}
+                Under::Read(_) | Under::Discard => {}
             }
         }
+    }
+
+    fn acknowledge(&mut self, number: usize) {
+        self.complete[number] = true;
+        match self.acknowledged {
+            Acknowledged::Buffered => {}
+            Acknowledged::Programmed => self.programmed[number] = true,
+            Acknowledged::Durable => self.promised[number] = true,
+            Acknowledged::AtEndOfRun => {
+                let before = number.checked_sub(1).map(|n| self.writes[n]);
+                let end = before.map(|c| c.lba.0 + u64::from(c.sectors));
+                if end.is_some_and(|end| end != self.writes[number].lba.0) {
+                    let earlier = self.complete[..number].to_vec();
+                    mark(&mut self.programmed, &earlier);
+                }
+            }
+        }
+    }
+
+    /// The place, in units of 4 KiB, brought to within the device.
+    fn within(&self, at: u64) -> u64 {
+        at % (self.device.capacity().0 - 64 * KIB) / (4 * KIB) * (4 * KIB)
     }
 
     fn take(&mut self, step: &Step) {
         match *step {
             Step::Write { at, kib, fua } => {
-                let command = write(0, at, kib * 1024);
+                let command = write(0, self.within(at), kib * 1024);
                 let kind = CommandKind::Write { fua };
                 let number = self.writes.len();
                 self.submit(Command { kind, ..command }, Under::Write(number, fua));
             }
-            Step::Discard { at, kib } => self.submit(discard(0, at, kib * KIB), Under::Other),
+            Step::Discard { at, kib } => {
+                let command = discard(0, self.within(at), kib * KIB);
+                self.submit(command, Under::Discard);
+            }
             Step::Flush => {
                 let complete = self.complete.clone();
                 self.submit(bare(0, CommandKind::Flush), Under::Flush(complete));
             }
-            Step::Read { at, kib } => self.submit(support::read(0, at, kib * 1024), Under::Other),
+            Step::Read { at, kib } => {
+                let command = support::read(0, self.within(at), kib * 1024);
+                let complete = self.complete.clone();
+                self.submit(command, Under::Read(complete));
+            }
             Step::Pass(ns) => self.pass_to(self.device.now() + Nanos(ns)),
         }
     }
@@ -162,7 +217,9 @@ impl Host {
                 damage.write >= durable,
                 "{damage:?} was durable up to {durable}"
             );
-            assert!(!self.promised[number], "{damage:?} was flushed");
+            assert!(!self.promised[number], "{damage:?} was promised to stay");
+            let programmed = self.programmed[number];
+            assert!(damage.torn || !programmed, "{damage:?} was acknowledged");
             assert!(damage.sectors > 0);
             assert!(damage.first >= command.lba, "{damage:?} of {command:?}");
             let end = damage.first.0 + u64::from(damage.sectors);
@@ -175,7 +232,13 @@ impl Host {
 }
 
 fn holds(profile: &Profile, steps: &[Step]) {
-    let mut host = Host::new(tracked(profile));
+    survives(device(profile, "direct"), Acknowledged::Buffered, steps);
+}
+
+/// Cuts the power after these steps and checks that what was promised is there.
+pub fn survives(mut device: Device, acknowledged: Acknowledged, steps: &[Step]) {
+    device.track_writes();
+    let mut host = Host::new(device, acknowledged);
     let mut durable = 0;
     for step in steps {
         host.take(step);

@@ -383,7 +383,8 @@ pub struct InterfaceSection {
 pub enum Acknowledge {
     /// When its data is in the write buffer.
     Buffered,
-    /// When all program units that it filled are programmed; the rest stays in the buffer.
+    /// When all of its data is programmed. A program unit that it fills in part is padded, unless data of other
+    /// writes that fills it further is on the link.
     Programmed,
 }
 

@@ -40,6 +40,7 @@ struct Waits {
 struct Census {
     waits: Vec<Waits>,
     transfers: Vec<u32>,
+    writes_in_firmware: u32,
     segments: BTreeSet<u32>,
     /// Programs of the host: sequence and superblock.
     programs: Vec<(u32, u32)>,
@@ -110,10 +111,17 @@ impl PageMapDevice {
         )?;
         let census = self.census(&live)?;
         self.audit_commands(&census)?;
+        ensure!(
+            census.writes_in_firmware == self.writes.in_firmware,
+            "{} writes are in firmware, {} were counted",
+            census.writes_in_firmware,
+            self.writes.in_firmware
+        );
         self.writes.audit(
             buffer_units(controller, g),
             &census.transfers,
             &census.programs,
+            self.log.gathered_host_units() > 0,
             self.log.blocks.len(),
         )?;
         let (emptied, units) = self.background.audit(ftl, self.now, &census.jobs)?;
@@ -139,7 +147,11 @@ impl PageMapDevice {
         };
         for (_, event) in self.events.iter() {
             match event {
-                Event::Firmware(index) => census.of(index)?.firmware += 1,
+                Event::Firmware(index) => {
+                    census.of(index)?.firmware += 1;
+                    let kind = self.pending[index as usize].command.kind;
+                    census.writes_in_firmware += u32::from(kind.is_write());
+                }
                 Event::MapFetched(index) => census.of(index)?.map += 1,
                 Event::Complete(index) => census.of(index)?.completion += 1,
                 Event::DataIn(transfer) => {

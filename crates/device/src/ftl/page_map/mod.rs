@@ -361,6 +361,7 @@ impl PageMapDevice {
             CommandKind::Write { .. } => self.controller.write_us,
             _ => self.controller.read_us,
         };
+        self.writes.in_firmware += u32::from(p.command.kind.is_write());
         let more = u64::from(p.units.saturating_sub(1).min(4096)) * self.controller.per_unit_ns;
         let normal = (us * 1e3) as u64 + more;
         let time = self.slowed(normal);
@@ -398,10 +399,20 @@ impl PageMapDevice {
 
     fn on_firmware(&mut self, index: u32) {
         let p = &self.pending[index as usize];
-        if p.status != Status::Ok {
-            return self.complete_at(index, self.now);
+        let kind = p.command.kind;
+        self.writes.in_firmware -= u32::from(kind.is_write());
+        if p.status == Status::Ok {
+            self.begin(index, kind);
+        } else {
+            self.complete_at(index, self.now);
         }
-        match p.command.kind {
+        if kind.is_write() {
+            self.close_awaited_unit();
+        }
+    }
+
+    fn begin(&mut self, index: u32, kind: CommandKind) {
+        match kind {
             CommandKind::Read => self.begin_read(index),
             CommandKind::Write { .. } => self.begin_write(index),
             CommandKind::Flush => self.begin_flush(index),

@@ -6,6 +6,7 @@ use crate::command::{CommandKind, Status};
 use crate::ftl::page_map::log::ProgramUnit;
 use crate::nand::Die;
 use crate::powercut::{Cut, Damage, Numbers};
+use crate::profile::schema::Acknowledge;
 use nandscope_units::{Nanos, SECTOR_BYTES};
 use std::collections::VecDeque;
 
@@ -159,18 +160,19 @@ impl PageMapDevice {
         }
     }
 
-    /// The host hears of a completion. Of a flush or FUA it means that what is programmed by now
-    /// stays, whatever its word lines do.
+    /// The host hears of a completion. Of a flush or FUA, and of any write that is acknowledged only when it
+    /// is programmed, it means that what is programmed by now stays, whatever its word lines do.
     pub(super) fn note_completed(&mut self, index: u32) {
         let p = &self.pending[index as usize];
         let Some(unpersisted) = &mut self.unpersisted else {
             return;
         };
         unpersisted.numbers.completed(index);
-        let flushed = matches!(
-            p.command.kind,
-            CommandKind::Flush | CommandKind::Write { fua: true }
-        );
+        let flushed = match p.command.kind {
+            CommandKind::Flush | CommandKind::Write { fua: true } => true,
+            CommandKind::Write { .. } => self.attachment.acknowledge == Acknowledge::Programmed,
+            _ => false,
+        };
         if flushed && p.status == Status::Ok {
             unpersisted
                 .pieces

@@ -36,6 +36,8 @@ pub(super) struct Writes {
     pub(super) used: u32,
     /// Units of it whose data is still on the link.
     pub(super) in_transit: u32,
+    /// Writes that firmware has not looked at yet.
+    pub(super) in_firmware: u32,
     /// Writes and discards that are not complete.
     pub(super) outstanding: u32,
     admission: VecDeque<u32>,
@@ -56,6 +58,7 @@ impl Writes {
             capacity,
             used: 0,
             in_transit: 0,
+            in_firmware: 0,
             outstanding: 0,
             admission: VecDeque::new(),
             transfers: Vec::new(),
@@ -72,18 +75,25 @@ impl Writes {
         self.used = self.used.saturating_sub(units);
     }
 
+    /// Data is on the link or will be as soon as firmware has looked at its command.
+    fn is_data_coming(&self) -> bool {
+        self.in_transit > 0 || self.in_firmware > 0
+    }
+
     /// Places in the buffer that are free.
     pub(super) fn room(&self) -> u32 {
         self.capacity.saturating_sub(self.used)
     }
 
     /// Checks the buffer and everything that is on its way through it; `arriving` are the transfers on
-    /// the link and `programs` the operations of the array that program data of the host.
+    /// the link, `programs` the operations of the array that program data of the host, and `gathers` says
+    /// whether a program unit is being filled.
     pub(super) fn audit(
         &self,
         capacity: u32,
         arriving: &[u32],
         programs: &[(u32, u32)],
+        gathers: bool,
         superblocks: u32,
     ) -> Checked {
         ensure!(
@@ -125,7 +135,8 @@ impl Writes {
             under_way.is_empty() && self.in_flight.front().is_none_or(|p| !p.done),
             "programs of the host are under way that nobody waits for"
         );
-        let most = self.in_flight.len() as u32;
+        // The unit that is being filled is closed when nothing more is on its way.
+        let most = self.in_flight.len() as u32 + u32::from(gathers && self.is_data_coming());
         let until = |(sequence, _): &(u32, u32)| sequence.wrapping_sub(self.base);
         ensure!(
             self.durable_waiters
@@ -290,6 +301,7 @@ impl PageMapDevice {
         self.erase_invalid();
         self.pending[command as usize].to_arrive -= units;
         self.write_may_complete(command);
+        self.close_awaited_unit();
     }
 
     /// All data has come and nothing is waited for: acknowledge, now or when it is programmed.
@@ -304,7 +316,7 @@ impl PageMapDevice {
         }
         match self.attachment.acknowledge {
             Acknowledge::Buffered => self.complete_at(index, self.now),
-            Acknowledge::Programmed => self.complete_after_programs(index),
+            Acknowledge::Programmed => self.complete_when_programmed(index),
         }
     }
 
@@ -320,6 +332,31 @@ impl PageMapDevice {
             self.submit_host_program(unit);
         }
         self.complete_after_programs(index);
+    }
+
+    /// Completes a write when its data is in the flash. While other writes are about to bring data, its
+    /// program unit stays open for them; the last one closes it.
+    fn complete_when_programmed(&mut self, index: u32) {
+        if !self.writes.is_data_coming() || self.log.gathered_host_units() == 0 {
+            return self.complete_when_durable(index);
+        }
+        let filling = self.writes.next_sequence();
+        let waiter = (filling.wrapping_add(1), index);
+        self.writes.durable_waiters.push_back(waiter);
+    }
+
+    /// Closes the program unit that is being filled if a command waits for it and no data is on its way.
+    /// What waits for room in the buffer is not: that room may be what the unit takes.
+    pub(super) fn close_awaited_unit(&mut self) {
+        let next = self.writes.next_sequence();
+        let last = self.writes.durable_waiters.back();
+        let awaited = last.is_some_and(|(until, _)| *until == next.wrapping_add(1));
+        if awaited
+            && !self.writes.is_data_coming()
+            && let Some(unit) = self.log.close_host_unit(self.now)
+        {
+            self.submit_host_program(unit);
+        }
     }
 
     fn complete_after_programs(&mut self, index: u32) {
