@@ -149,6 +149,12 @@ FAULTS = [
      "buffer: a write is acknowledged while its program unit is filled in part", "acknowledged what_the_library"),
     ("ftl/page_map/unpersisted.rs", "self.attachment.acknowledge == Acknowledge::Programmed,", "false,",
      "power cut: an acknowledged page goes with its word line", "acknowledged what_a_random_drive"),
+    ("nand/array.rs", "d.overtakes += u32::from(work_waits);", "d.overtakes += 1;",
+     "timing: host reads overtake when nothing waits", "lib reads_with_nothing_waiting"),
+    ("nand/array.rs", "        self.dies[die].overtakes = 0;\n        self.start_read(die, index", "        self.start_read(die, index",
+     "timing: background reads keep their turn", "lib one_background_read"),
+    ("nand/array.rs", "return self.dies[die].staged_ready && self.start_staged(die, now, events);", "return !self.dies[die].staged_ready || self.start_staged(die, now, events);",
+     "timing: a die rests while the data of its program is on the channel", "lib reads_go_on"),
     ("ftl/au_map/mod.rs", "            self.controller_free = self.now + cost.time;\n", "",
      "card: merges in idle time hold nobody up", "cards"),
 ]

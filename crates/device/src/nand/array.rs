@@ -6,6 +6,8 @@
 //! token of the power budget, so that no more dies than allowed draw program current at once.
 
 mod audit;
+#[cfg(test)]
+mod priority;
 
 use super::die::{Die, PerDie};
 use super::op::{FlashOp, OpClass, Progress};
@@ -17,7 +19,8 @@ use std::collections::VecDeque;
 
 const NONE: u32 = u32::MAX;
 
-/// Host reads that may overtake a waiting program before it gets its turn.
+/// Host reads that may overtake waiting work (a program, an erase, a background read) before one of it gets
+/// its turn.
 const OVERTAKES_MAX: u32 = 32;
 
 /// Times that a program or erase may be suspended, so that it comes to its end.
@@ -264,33 +267,43 @@ impl Array {
 
     fn start_next(&mut self, die: Die, now: Nanos, events: &mut EventQueue) {
         debug_assert!(self.is_idle(die));
-        let work_waits = self.dies[die].normal.head != NONE
-            || self.dies[die].staged != NONE
-            || self.dies[die].suspended != NONE;
-        if self.dies[die].urgent.head != NONE
-            && !(work_waits && self.dies[die].overtakes >= OVERTAKES_MAX)
-        {
-            let index = self.pop(die, true);
-            self.dies[die].overtakes = self.dies[die].overtakes.saturating_add(1);
-            return self.start_read(die, index, Nanos::ZERO, now, events);
+        let d = &mut self.dies[die];
+        let reads_wait = d.urgent.head != NONE;
+        let work_waits = d.normal.head != NONE || d.staged != NONE || d.suspended != NONE;
+        if reads_wait && d.overtakes < OVERTAKES_MAX {
+            d.overtakes += u32::from(work_waits);
+            return self.start_urgent_read(die, Nanos::ZERO, now, events);
         }
+        if !self.start_work(die, now, events) && reads_wait {
+            // The work's data is on the channel, or there is no power for it.
+            self.start_urgent_read(die, Nanos::ZERO, now, events);
+        }
+    }
+
+    /// Starts one of the operations that host reads overtake. Returns whether the array is at work.
+    fn start_work(&mut self, die: Die, now: Nanos, events: &mut EventQueue) -> bool {
         if self.dies[die].suspended != NONE {
-            return self.resume(die, now, events);
+            self.resume(die, now, events);
+            return true;
         }
         if self.dies[die].staged == NONE {
             self.stage(die, now, events);
         }
         if self.dies[die].staged != NONE {
-            if self.dies[die].staged_ready {
-                self.start_staged(die, now, events);
-            }
-        } else if self.dies[die].normal.head != NONE {
-            let index = self.pop(die, false);
-            self.start_read(die, index, Nanos::ZERO, now, events);
-        } else if self.dies[die].urgent.head != NONE {
-            let index = self.pop(die, true);
-            self.start_read(die, index, Nanos::ZERO, now, events);
+            return self.dies[die].staged_ready && self.start_staged(die, now, events);
         }
+        if self.dies[die].normal.head == NONE {
+            return false;
+        }
+        let index = self.pop(die, false);
+        self.dies[die].overtakes = 0;
+        self.start_read(die, index, Nanos::ZERO, now, events);
+        true
+    }
+
+    fn start_urgent_read(&mut self, die: Die, lead: Nanos, now: Nanos, events: &mut EventQueue) {
+        let index = self.pop(die, true);
+        self.start_read(die, index, lead, now, events);
     }
 
     fn start_read(
@@ -340,13 +353,14 @@ impl Array {
         }
     }
 
-    fn start_staged(&mut self, die: Die, now: Nanos, events: &mut EventQueue) {
+    /// Starts the program or erase that is next in turn; returns false if there is no power for it.
+    fn start_staged(&mut self, die: Die, now: Nanos, events: &mut EventQueue) -> bool {
         if self.active_dies >= self.active_dies_max {
             if !self.dies[die].waits_for_power {
                 self.dies[die].waits_for_power = true;
                 self.power_queue.push_back(die);
             }
-            return;
+            return false;
         }
         self.active_dies += 1;
         let index = self.dies[die].staged;
@@ -362,6 +376,7 @@ impl Array {
         self.energy_pj += u64::from(op.array_ns) * mw;
         self.occupy(die, index, now + Nanos(u64::from(op.array_ns)), events);
         self.stage_behind(die, now, events);
+        true
     }
 
     fn release_power(&mut self, now: Nanos, events: &mut EventQueue) {
@@ -394,9 +409,9 @@ impl Array {
         d.suspended = d.array;
         d.suspended_left = d.array_until.saturating_sub(now);
         d.suspends += 1;
+        d.overtakes += 1;
         d.array = NONE;
-        let index = self.pop(die, true);
-        self.start_read(die, index, lead, now, events);
+        self.start_urgent_read(die, lead, now, events);
     }
 
     fn resume(&mut self, die: Die, now: Nanos, events: &mut EventQueue) {

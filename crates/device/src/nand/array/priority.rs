@@ -1,0 +1,136 @@
+//! Tests of the order in which a die serves host reads and background work.
+
+use super::{Array, ArrayTimes, OVERTAKES_MAX};
+use crate::events::{Event, EventQueue};
+use crate::nand::{Die, FlashOp, OpClass, Owner, Progress};
+use nandscope_units::Nanos;
+
+const ARRAY_NS: u32 = 50_000;
+
+struct Bench {
+    array: Array,
+    events: EventQueue,
+    now: Nanos,
+}
+
+impl Bench {
+    fn new(dies: u32) -> Self {
+        let times = ArrayTimes {
+            picos_per_byte: 1000,
+            overhead_ns: 0,
+            cache_read: false,
+            cache_program: false,
+            suspend: None,
+            read_mw: 0,
+            program_mw: 0,
+            erase_mw: 0,
+            bus_pj_per_byte: 0.0,
+        };
+        Bench {
+            array: Array::new(times, 1, dies),
+            events: EventQueue::default(),
+            now: Nanos::ZERO,
+        }
+    }
+
+    fn submit(&mut self, class: OpClass, die: u32, owner: Owner) {
+        let op = FlashOp {
+            class,
+            urgent: matches!(owner, Owner::HostRead { .. }),
+            die: Die(die),
+            array_ns: ARRAY_NS,
+            bus_bytes: 4096,
+            transfers: 1,
+            owner,
+        };
+        self.array.submit(op, self.now, &mut self.events);
+    }
+
+    fn host_read(&mut self, command: u32) {
+        self.submit(
+            OpClass::Read,
+            0,
+            Owner::HostRead {
+                command,
+                bytes: 4096,
+            },
+        );
+    }
+
+    /// The operations that end until nothing is left to do, in the order in which they end.
+    fn run(&mut self) -> Vec<Owner> {
+        let mut ended = Vec::new();
+        while let Some((at, event)) = self.events.pop_until(Nanos::MAX) {
+            self.now = at;
+            let progress = match event {
+                Event::Array(die) => self.array.on_array(die, at, &mut self.events),
+                Event::Bus(op) => self.array.on_bus(op, at, &mut self.events),
+                other => panic!("{other:?}"),
+            };
+            if let Some(Progress::Finished(owner)) = progress {
+                ended.push(owner);
+            }
+        }
+        assert_eq!(self.array.outstanding(), 0);
+        ended
+    }
+}
+
+fn is_host_read(owner: &Owner) -> bool {
+    matches!(owner, Owner::HostRead { .. })
+}
+
+#[test]
+fn reads_with_nothing_waiting_overtake_nothing() {
+    let mut bench = Bench::new(1);
+    for command in 0..2 * OVERTAKES_MAX {
+        bench.host_read(command);
+        bench.run();
+    }
+    // The first of them is in the array when the program and the other reads come.
+    bench.host_read(0);
+    bench.submit(OpClass::Program, 0, Owner::RelocationProgram { job: 0 });
+    for command in 1..10 {
+        bench.host_read(command);
+    }
+    let ended = bench.run();
+    assert!(ended[..10].iter().all(is_host_read), "{ended:?}");
+}
+
+#[test]
+fn one_background_read_has_its_turn_after_so_many_host_reads() {
+    let mut bench = Bench::new(1);
+    bench.host_read(0);
+    for job in 0..8 {
+        bench.submit(OpClass::Read, 0, Owner::RelocationRead { job });
+    }
+    for command in 1..200 {
+        bench.host_read(command);
+    }
+    let ended = bench.run();
+    let turns: Vec<usize> = (0..ended.len())
+        .filter(|i| !is_host_read(&ended[*i]))
+        .collect();
+    let most = OVERTAKES_MAX as usize;
+    // The read in the array when the others came overtook none.
+    let expected: Vec<usize> = (1..=6).map(|n| n * (most + 1)).collect();
+    assert_eq!(turns[..6], expected, "{ended:?}");
+}
+
+#[test]
+fn reads_go_on_while_the_work_waits_for_its_data_or_for_power() {
+    let mut bench = Bench::new(2);
+    bench.array.set_active_dies(1);
+    bench.submit(OpClass::Erase, 1, Owner::Erase { superblock: 1 });
+    bench.host_read(0);
+    bench.submit(OpClass::Program, 0, Owner::RelocationProgram { job: 0 });
+    let reads = 4 * OVERTAKES_MAX;
+    for command in 1..reads {
+        bench.host_read(command);
+    }
+    let ended = bench.run();
+    // The array never rested: reads, program and the transfer after each read follow one another.
+    let transfer = 4096;
+    let busy = u64::from(reads) * (u64::from(ARRAY_NS) + transfer) + u64::from(ARRAY_NS);
+    assert_eq!(bench.now, Nanos(busy), "{ended:?}");
+}
