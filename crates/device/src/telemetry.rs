@@ -84,4 +84,59 @@ impl Counters {
             self.flash_programmed.0 as f64 / self.host_written.0 as f64
         }
     }
+
+    /// What was added since `before`, an earlier reading of the same device. States (SLC use and limit, free space) stay those of
+    /// this reading. The expression names every field, so that a new one cannot be forgotten.
+    pub fn since(&self, before: &Counters) -> Counters {
+        let count = |now: u64, before: u64| now.saturating_sub(before);
+        let bytes = |now: Bytes, before: Bytes| Bytes(count(now.0, before.0));
+        Counters {
+            host_read: bytes(self.host_read, before.host_read),
+            host_written: bytes(self.host_written, before.host_written),
+            host_discarded: bytes(self.host_discarded, before.host_discarded),
+            flash_programmed: bytes(self.flash_programmed, before.flash_programmed),
+            gc_writes: bytes(self.gc_writes, before.gc_writes),
+            folded: bytes(self.folded, before.folded),
+            refreshed: bytes(self.refreshed, before.refreshed),
+            metadata: bytes(self.metadata, before.metadata),
+            padding: bytes(self.padding, before.padding),
+            erases: count(self.erases, before.erases),
+            page_reads: count(self.page_reads, before.page_reads),
+            read_retries: count(self.read_retries, before.read_retries),
+            uncorrectable_reads: count(self.uncorrectable_reads, before.uncorrectable_reads),
+            map_misses: count(self.map_misses, before.map_misses),
+            slc_used: self.slc_used,
+            slc_limit: self.slc_limit,
+            free: self.free,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_counter_is_what_the_run_added() {
+        let lifetime = |n: u64| Counters {
+            host_read: Bytes(n),
+            host_written: Bytes(2 * n),
+            host_discarded: Bytes(3 * n),
+            flash_programmed: Bytes(4 * n),
+            gc_writes: Bytes(5 * n),
+            folded: Bytes(6 * n),
+            refreshed: Bytes(7 * n),
+            metadata: Bytes(8 * n),
+            padding: Bytes(9 * n),
+            erases: 10 * n,
+            page_reads: 11 * n,
+            read_retries: 12 * n,
+            uncorrectable_reads: 13 * n,
+            map_misses: 14 * n,
+            slc_used: Bytes(15),
+            slc_limit: Bytes(16),
+            free: Bytes(17),
+        };
+        assert_eq!(lifetime(1000).since(&lifetime(900)), lifetime(100));
+    }
 }

@@ -312,9 +312,8 @@ fn collect(
 
 /// Bytes programmed per byte the host wrote between two readings; `None` where it wrote nothing.
 fn write_amplification(a: &Counters, b: &Counters) -> Option<f64> {
-    let host = b.host_written.0.saturating_sub(a.host_written.0);
-    let flash = b.flash_programmed.0.saturating_sub(a.flash_programmed.0);
-    (host > 0).then(|| flash as f64 / host as f64)
+    let run = b.since(a);
+    (run.host_written > Bytes::ZERO).then(|| run.write_amplification())
 }
 
 /// Differences of the device's counters over a run, by name with the unit in it; only those that
@@ -337,8 +336,8 @@ pub fn counters(first: &Reading, last: &Reading) -> BTreeMap<String, f64> {
     let (Some(a), Some(b)) = (&first.counters, &last.counters) else {
         return all;
     };
-    for ((name, before), (_, after)) in counted(a).into_iter().zip(counted(b)) {
-        all.insert(name.to_string(), after.saturating_sub(before) as f64);
+    for (name, count) in counted(&b.since(a)) {
+        all.insert(name.to_string(), count as f64);
     }
     if let Some(factor) = write_amplification(a, b) {
         all.insert(counter::WRITE_AMPLIFICATION.to_string(), factor);

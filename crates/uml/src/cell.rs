@@ -83,7 +83,7 @@ pub fn measure(
         &mut contents,
         observer,
     )?;
-    let counters = difference(device.counters(), before);
+    let counters = device.counters().since(&before);
     let marks = guest::marks(&run.console);
     let missing = || SessionError {
         reason: crate::reason::Reason::Script("it made no marks `work` and `idle`".to_string()),
@@ -125,51 +125,6 @@ pub fn measure(
         messages: run.messages,
         events: run.events,
     })
-}
-
-/// What a run added to the counters that only grow; states are those at its end. The pattern names every
-/// field, so that a new one cannot be forgotten.
-fn difference(now: Counters, before: Counters) -> Counters {
-    let count = |now: u64, before: u64| now.saturating_sub(before);
-    let bytes = |now: Bytes, before: Bytes| Bytes(count(now.0, before.0));
-    let Counters {
-        host_read,
-        host_written,
-        host_discarded,
-        flash_programmed,
-        gc_writes,
-        folded,
-        refreshed,
-        metadata,
-        padding,
-        erases,
-        page_reads,
-        read_retries,
-        uncorrectable_reads,
-        map_misses,
-        slc_used,
-        slc_limit,
-        free,
-    } = now;
-    Counters {
-        host_read: bytes(host_read, before.host_read),
-        host_written: bytes(host_written, before.host_written),
-        host_discarded: bytes(host_discarded, before.host_discarded),
-        flash_programmed: bytes(flash_programmed, before.flash_programmed),
-        gc_writes: bytes(gc_writes, before.gc_writes),
-        folded: bytes(folded, before.folded),
-        refreshed: bytes(refreshed, before.refreshed),
-        metadata: bytes(metadata, before.metadata),
-        padding: bytes(padding, before.padding),
-        erases: count(erases, before.erases),
-        page_reads: count(page_reads, before.page_reads),
-        read_retries: count(read_retries, before.read_retries),
-        uncorrectable_reads: count(uncorrectable_reads, before.uncorrectable_reads),
-        map_misses: count(map_misses, before.map_misses),
-        slc_used,
-        slc_limit,
-        free,
-    }
 }
 
 impl Cell {
@@ -222,34 +177,5 @@ impl Cell {
             self.counters.write_amplification()
         ));
         text
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_counter_is_what_the_run_added() {
-        let lifetime = |n: u64| Counters {
-            host_read: Bytes(n),
-            host_written: Bytes(2 * n),
-            host_discarded: Bytes(3 * n),
-            flash_programmed: Bytes(4 * n),
-            gc_writes: Bytes(5 * n),
-            folded: Bytes(6 * n),
-            refreshed: Bytes(7 * n),
-            metadata: Bytes(8 * n),
-            padding: Bytes(9 * n),
-            erases: 10 * n,
-            page_reads: 11 * n,
-            read_retries: 12 * n,
-            uncorrectable_reads: 13 * n,
-            map_misses: 14 * n,
-            slc_used: Bytes(15),
-            slc_limit: Bytes(16),
-            free: Bytes(17),
-        };
-        assert_eq!(difference(lifetime(1000), lifetime(900)), lifetime(100));
     }
 }
