@@ -1,7 +1,9 @@
 //! What a job did, as text for a terminal of 80 columns: fio's own layout, so that who reads fio
 //! reads this. No colour; the report crate makes better tables.
 
+use crate::terminal::wrapped;
 use nandscope_result::{DirectionResult, JobResult, Latency, Operation, StepResult};
+use nandscope_units::number::significant;
 use std::fmt::Write as _;
 
 /// Widest line.
@@ -149,37 +151,14 @@ fn shorten(n: f64, prefix: Prefix, units: [&str; 6]) -> String {
         value /= step;
         unit += 1;
     }
-    // Rounding up to the next digit takes a decimal away: 9.996 is 10.0.
-    let decimals = match value {
-        _ if unit == 0 => 0,
-        v if v < 9.995 => 2,
-        v if v < 99.95 => 1,
-        _ => 0,
-    };
-    format!("{value:.decimals$}{}", units[unit])
+    let max_decimals = if unit == 0 { 0 } else { 2 };
+    format!("{}{}", significant(value, 3, max_decimals), units[unit])
 }
 
-/// Writes a line; one that is too long goes on in the next, indented, broken between words.
+/// Writes a line; the continuation of a long one is indented by four more.
 fn line(text: &mut String, content: &str) {
     let indent = content.len() - content.trim_start().len();
-    let mut width = 0;
-    for (i, word) in content.trim_start().split(' ').enumerate() {
-        let length = word.chars().count();
-        if i == 0 {
-            text.push_str(&" ".repeat(indent));
-            width = indent;
-        } else if width + 1 + length > COLUMNS {
-            text.push('\n');
-            text.push_str(&" ".repeat(indent + 4));
-            width = indent + 4;
-        } else {
-            text.push(' ');
-            width += 1;
-        }
-        text.push_str(word);
-        width += length;
-    }
-    text.push('\n');
+    text.push_str(&wrapped(content, &" ".repeat(indent + 4), COLUMNS));
 }
 
 #[cfg(test)]

@@ -340,21 +340,18 @@ fn courses(out: &mut String, document: &ResultDocument, options: &Options, width
 
 /// Wraps at spaces; every line but the first is indented.
 fn paragraph(out: &mut String, text: &str, indent: &str, width: usize) {
-    let mut column = 0;
-    for word in nandscope_units::printable(text).split_whitespace() {
-        let length = word.chars().count();
-        if column > 0 && column + 1 + length > width {
-            out.push('\n');
-            out.push_str(indent);
-            column = indent.len();
-        } else if column > 0 {
-            out.push(' ');
-            column += 1;
-        }
-        out.push_str(word);
-        column += length;
-    }
-    out.push('\n');
+    let text = nandscope_units::printable(text);
+    let words: Vec<&str> = text.split_whitespace().collect();
+    out.push_str(&wrapped(&words.join(" "), indent, width));
+}
+
+/// The text in lines of this width, broken between words; every line but the first is indented.
+pub(crate) fn wrapped(text: &str, indent: &str, width: usize) -> String {
+    let options = textwrap::Options::new(width)
+        .subsequent_indent(indent)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation)
+        .break_words(false);
+    textwrap::fill(text, options) + "\n"
 }
 
 /// With control characters escaped: a name in a document must not steer the terminal. Narrow no-break
