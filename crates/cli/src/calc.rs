@@ -47,6 +47,12 @@ fn row(what: &str, value: String, how: String) -> Row {
     [what.to_string(), value, how]
 }
 
+/// The values of an answer.
+#[cfg(test)]
+fn values(rows: &[Row]) -> Vec<&str> {
+    rows.iter().map(|row| row[1].as_str()).collect()
+}
+
 /// Computes and prints.
 ///
 /// # Errors

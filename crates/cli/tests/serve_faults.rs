@@ -8,6 +8,7 @@ use crate::support;
 use crate::support::Folder;
 use crate::support::block::{Loop, Mounted, can_mount};
 use crate::support::serving::{Serving, attempt, have, run};
+use nandscope_units::random::SplitMix64;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -213,21 +214,9 @@ impl Drop for FileSystem<'_> {
     }
 }
 
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        (self.0 >> 33) % n
-    }
-}
-
 /// What a file of this number holds.
 fn content(number: u64) -> Vec<u8> {
-    let mut random = Random(number);
+    let mut random = SplitMix64::new(number);
     let length = 1 + random.below(40_000) as usize;
     (0..length).map(|_| random.below(256) as u8).collect()
 }
@@ -309,7 +298,7 @@ fn campaign(kind: &Kind, cuts: u64, faults: &[&str]) -> Losses {
         attempt(&folder, words[0], &arguments).status.success()
     };
     assert!(on_device(kind.make));
-    let mut random = Random(1);
+    let mut random = SplitMix64::new(1);
     let mut losses = Losses::default();
     let place = folder.0.join("fs");
     let mut number = 0;
@@ -404,7 +393,7 @@ fn database(cuts: u64, faults: &[&str]) -> (u64, u64) {
     let more = [&["--speed", "max", "--control", "unix:card.ctl"], faults].concat();
     let mounted = Mounted::start(&folder, &drive, &more);
     let device = mounted.block();
-    let mut random = Random(5);
+    let mut random = SplitMix64::new(5);
     let (mut lost, mut damaged, mut afresh) = (0, 0, true);
     for _ in 0..cuts {
         if afresh {

@@ -8,25 +8,13 @@ use crate::support::block::{Mounted, can_mount};
 use crate::support::loops::{Loop, tool};
 use crate::support::serving::have;
 use crate::support::{Folder, Ran};
+use nandscope_units::random::SplitMix64;
 use std::os::unix::fs::{FileExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 const SIMULATED: &str = "sim:kingston-class10-32gb";
-
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % n.max(1)
-    }
-}
 
 #[test]
 fn a_file_that_is_no_journal_is_refused_and_stays() {
@@ -87,7 +75,7 @@ struct Card<'a> {
 }
 
 fn noise(bytes: usize, seed: u64) -> Vec<u8> {
-    let mut random = Random(seed);
+    let mut random = SplitMix64::new(seed);
     let words = (0..bytes / 8).flat_map(|_| random.below(u64::MAX).to_le_bytes());
     words.collect()
 }
@@ -163,7 +151,7 @@ impl<'a> Card<'a> {
     }
 }
 
-fn flip(path: &Path, random: &mut Random) -> u64 {
+fn flip(path: &Path, random: &mut SplitMix64) -> u64 {
     let file = std::fs::File::options()
         .read(true)
         .write(true)
@@ -190,7 +178,7 @@ fn killed_runs_lose_nothing_to_changed_bits_or_to_another_card() {
         return;
     };
     let other = folder.0.join("tmpfs/other");
-    let mut random = Random(4);
+    let mut random = SplitMix64::new(4);
     let (mut left, mut named) = (0, 0);
     for round in 0..kills() {
         let at = [0, 20_000, 40_000, 150_000, 300_000][random.below(5) as usize];

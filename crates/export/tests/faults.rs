@@ -10,6 +10,7 @@ use nandscope_export::clock::Speed;
 use nandscope_export::request::{Action, Done, Origin, Refusal, Request};
 use nandscope_export::service::Service;
 use nandscope_export::service::faults::Effect;
+use nandscope_units::random::SplitMix64;
 use nandscope_units::{Bytes, Nanos};
 use std::collections::BTreeMap;
 
@@ -56,18 +57,6 @@ fn service(device: Device) -> Service<Device> {
     Service::new(device, store, Speed::Max).with_faults(7)
 }
 
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        (self.0 >> 33) % n
-    }
-}
-
 /// Sectors of the area in which the writes of [`cuts`] meet.
 const SECTORS: usize = 512;
 
@@ -79,7 +68,7 @@ fn cuts(name: &str, seed: u64, lies: bool) -> (u64, u64) {
     if lies {
         service.inject("lie on".parse().unwrap(), NOW).unwrap();
     }
-    let mut random = Random(seed);
+    let mut random = SplitMix64::new(seed);
     let mut newest = vec![0u32; SECTORS];
     let (mut lost, mut broken, mut version) = (0, 0, 0u32);
     for _ in 0..40 {

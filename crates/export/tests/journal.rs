@@ -8,6 +8,7 @@ use nandscope_export::clock::Speed;
 use nandscope_export::journal::{Journal, JournalError, JournalFile, Journals, Replay};
 use nandscope_export::request::{Action, Origin, Request};
 use nandscope_export::service::Service;
+use nandscope_units::random::SplitMix64;
 use nandscope_units::{Bytes, Nanos};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -46,17 +47,7 @@ impl Journals for Files {
     }
 }
 
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005);
-        self.0 = self.0.wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % bound
-    }
-}
-
-fn request(dice: &mut Dice, capacity: u64) -> Request {
+fn request(dice: &mut SplitMix64, capacity: u64) -> Request {
     let used = capacity.min(USED);
     let (action, most) = match dice.below(12) {
         0..4 => (Action::Write, 16),
@@ -130,7 +121,7 @@ fn compare(name: &str, speed: Speed, seed: u64) {
         .with_faults(1)
         .with_journals_of(Box::new(files), 400)
         .unwrap();
-    let (mut dice, mut wall, mut done) = (Dice(seed), Nanos(0), Vec::new());
+    let (mut dice, mut wall, mut done) = (SplitMix64::new(seed), Nanos(0), Vec::new());
     let (mut compared, mut most_under_way) = (0, 0);
     for cookie in 0..1500 {
         wall += Nanos(dice.below(400_000));
@@ -263,7 +254,7 @@ fn what_is_cut_off_is_left_out_and_what_does_not_fit_is_refused() {
     )
     .with_journals(Box::new(Files(folder.0.clone(), 0)))
     .unwrap();
-    let mut dice = Dice(5);
+    let mut dice = SplitMix64::new(5);
     for cookie in 0..50 {
         let mut request = request(&mut dice, USED);
         request.offset = 0;

@@ -1,10 +1,11 @@
 //! Verification against devices that are not what they claim to be, and against genuine ones.
 
-use crate::support::{Device, Fault, Folder, Random};
+use crate::support::{Device, Fault, Folder};
 use nandscope_infer::verify::{
     Behaviour, Finding, Journal, Options, Salt, Since, Subject, Verdict, check_left, restore,
     verify,
 };
+use nandscope_units::random::SplitMix64;
 
 fn salt(n: u64) -> Salt {
     let mut salt = [0; 16];
@@ -32,7 +33,7 @@ fn run(device: &mut Device, number: u64) -> Finding {
 }
 
 /// Sizes that no one would choose, from 0.1 to 99.9 % of the claim.
-fn real(random: &mut Random, claims: u64) -> u64 {
+fn real(random: &mut SplitMix64, claims: u64) -> u64 {
     let share = match random.below(4) {
         0 => 1 + random.below(20),
         1 => 980 + random.below(20),
@@ -70,7 +71,7 @@ fn check(device: &Device, finding: &Finding) {
 
 #[test]
 fn a_hundred_fakes_are_found_with_their_capacity_to_the_block() {
-    let mut random = Random(11);
+    let mut random = SplitMix64::new(11);
     for number in 0..100 {
         let claims =
             [1 << 16, 1 << 21, 62_333_952, 1 << 28][random.below(4) as usize] + random.below(4096);
@@ -217,7 +218,7 @@ fn stamps_that_are_left_tell_what_became_of_them() {
 
 #[test]
 fn no_genuine_device_is_accused() {
-    let mut random = Random(5);
+    let mut random = SplitMix64::new(5);
     for number in 0..100 {
         let claims = 64 + random.below(1 << (10 + number % 18));
         let mut device = Device::new(claims, Fault::None, number);

@@ -1,11 +1,12 @@
 //! A verification that is cut off at any moment leaves a journal from which the data comes back byte
 //! for byte.
 
-use crate::support::{Device, Fault, Folder, Random};
+use crate::support::{Device, Fault, Folder};
 use nandscope_infer::verify::{
     Journal, Medium, Options, Original, Restored, Salt, Since, Subject, VerifyError, restore,
     verify,
 };
+use nandscope_units::random::SplitMix64;
 use std::cell::Cell;
 
 const CLAIMS: u64 = 1 << 21;
@@ -55,7 +56,7 @@ fn operations_of_a_whole_run(fault: Fault) -> u64 {
 
 #[test]
 fn data_comes_back_after_two_hundred_kills() {
-    let mut random = Random(3);
+    let mut random = SplitMix64::new(3);
     let operations = FAULTS.map(operations_of_a_whole_run);
     for number in 0..200_u64 {
         let fault = FAULTS[number as usize % FAULTS.len()];

@@ -1,7 +1,7 @@
 //! Verification of every device of the library, genuine and fake, in virtual time with contents: the simulated device says how
 //! long everything takes.
 
-use crate::support::{Device, Fault, Folder, Random};
+use crate::support::{Device, Fault, Folder};
 use nandscope_device::profile::library::{self, Entry};
 use nandscope_device::profile::{Profile, parse_profile};
 use nandscope_device::{Device as Simulated, Fill};
@@ -10,6 +10,7 @@ use nandscope_infer::verify::{
 };
 use nandscope_measure::sim::SimTarget;
 use nandscope_measure::target::{Reply, Request, Target as _};
+use nandscope_units::random::SplitMix64;
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::OpKind;
 
@@ -123,7 +124,7 @@ fn run(device: &mut Timed, seed: u64) -> (Finding, Vec<(Stage, Nanos)>) {
 const DEVICES: u64 = 4;
 
 /// The profile with a capacity that nobody would choose, from 1 to 3.5 GiB.
-fn cut(entry: &Entry, random: &mut Random) -> Profile {
+fn cut(entry: &Entry, random: &mut SplitMix64) -> Profile {
     let own = |line: &&str| line.starts_with("capacity_bytes");
     let line = entry.text.lines().find(own).unwrap();
     // A whole number of mapping units, and of pages of cards.
@@ -139,7 +140,7 @@ fn cut(entry: &Entry, random: &mut Random) -> Profile {
 fn no_genuine_device_of_any_profile_is_accused() {
     let given = std::env::var("NANDSCOPE_VERIFY_DEVICES").ok();
     let given: Option<u64> = given.and_then(|n| n.parse().ok());
-    let mut random = Random(8);
+    let mut random = SplitMix64::new(8);
     let mut count = 0;
     for entry in library::DEVICES {
         for seed in 0..given.unwrap_or(DEVICES) {

@@ -2,12 +2,13 @@
 //! goes before its data is back, and what is said about the data is true.
 
 use crate::support::troubled::{Trouble, Troubled};
-use crate::support::{Device, Fault, Folder, Random};
+use crate::support::{Device, Fault, Folder};
 use nandscope_infer::verify::{
     Behaviour, Finding, Journal, JournalError, Medium, MediumError, Options, Original, Progress,
     Restored, Salt, Since, Stage, Subject, Verdict, VerifyError, restore, verify,
 };
 use nandscope_units::Nanos;
+use nandscope_units::random::SplitMix64;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -166,7 +167,7 @@ impl Round {
     }
 }
 
-fn flip(path: &Path, bits: u64, random: &mut Random) {
+fn flip(path: &Path, bits: u64, random: &mut SplitMix64) {
     let mut bytes = std::fs::read(path).unwrap();
     for _ in 0..bits {
         let bit = random.below(bytes.len() as u64 * 8) as usize;
@@ -176,7 +177,7 @@ fn flip(path: &Path, bits: u64, random: &mut Random) {
 }
 
 /// Half a record behind the last one, or zeros.
-fn tear(path: &Path, random: &mut Random) {
+fn tear(path: &Path, random: &mut SplitMix64) {
     let mut bytes = std::fs::read(path).unwrap();
     let length = random.below(500) as usize;
     let from = bytes.len() - 500;
@@ -208,7 +209,7 @@ fn no_data_is_lost_in_four_hundred_faults() {
     let operations = faults.map(operations_of_a_whole_run);
     let (mut kept, mut named) = (0, 0);
     for number in 0..rounds(400) {
-        let mut choice = Random(number ^ 0x5eed);
+        let mut choice = SplitMix64::new(number ^ 0x5eed);
         let which = choice.below(faults.len() as u64) as usize;
         let trouble = TROUBLES[(number % 5) as usize];
         let between = BETWEEN[(number / 5 % 5) as usize];
@@ -301,7 +302,7 @@ fn a_single_flip_anywhere_is_repaired_or_named() {
     let stamped = round.troubled.device.snapshot();
     assert!(round.changed().len() > 300);
     let (mut repaired, mut named) = (0, 0);
-    let mut random = Random(1);
+    let mut random = SplitMix64::new(1);
     for number in 0..60 {
         // One in three in the heads.
         let room = if number % 3 == 0 {

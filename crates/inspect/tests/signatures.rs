@@ -3,6 +3,7 @@
 use crate::support::{Folder, Loop, has, must, run, skip};
 use nandscope_inspect::signature::{first_data, probe, probe_device};
 use nandscope_units::Bytes;
+use nandscope_units::random::SplitMix64;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
@@ -105,14 +106,9 @@ fn what_the_tools_write_is_found() {
 /// Random data, such as an earlier measurement leaves, is taken for no format; and not for nothing.
 #[test]
 fn random_data_carries_no_format() {
-    let mut state = 1u64;
-    let bytes: Vec<u8> = (0..8 << 20)
-        .map(|_| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) as u8
-        })
+    let mut random = SplitMix64::new(1);
+    let bytes: Vec<u8> = (0..1 << 20)
+        .flat_map(|_| random.bits().to_le_bytes())
         .collect();
     let size = Bytes(bytes.len() as u64);
     assert_eq!(probe(&bytes[..], size).unwrap(), []);

@@ -192,9 +192,8 @@ mod tests {
     fn the_published_example_comes_out() {
         // Facts S2-124 to S2-132: 9.6 W, about 5.2 h, 1.4 W, 1.1 W, 0.3 W, about 10 min.
         let rows = answer(&article()).unwrap();
-        let values: Vec<_> = rows.iter().map(|r| r[1].as_str()).collect();
         assert_eq!(
-            values,
+            super::super::values(&rows),
             [
                 "9.6 W",
                 "5.208 h",

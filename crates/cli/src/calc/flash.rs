@@ -147,9 +147,8 @@ mod tests {
         // Facts S2-091, S2-093, S2-094, S2-096: about 140 MB/s, over 2.2 GB/s, about four times
         // SATA, 3.2 GB/s.
         let rows = answer(&article()).unwrap();
-        let values: Vec<_> = rows.iter().map(|r| r[1].as_str()).collect();
         assert_eq!(
-            values,
+            super::super::values(&rows),
             [
                 "142.5 MB/s",
                 "2.28 GB/s",

@@ -179,9 +179,8 @@ mod tests {
     fn the_published_example_comes_out() {
         // Facts S2-133 to S2-136: about 900 MB/s, 3.22 TB an hour, more than SATA carries.
         let rows = answer(&article()).unwrap();
-        let values: Vec<_> = rows.iter().map(|r| r[1].as_str()).collect();
         assert_eq!(
-            values,
+            super::super::values(&rows),
             [
                 "37.32 MB",
                 "895.8 MB/s",

@@ -450,12 +450,8 @@ mod tests {
         let (folder, store) = killed("changed");
         let (state, journal) = (state_file(&store), journal_file(&store, 0));
         let originals = [&state, &journal].map(|file| std::fs::read(file).unwrap());
-        let mut dice = 1u64;
-        let mut below = |bound: usize| {
-            dice = dice.wrapping_mul(6_364_136_223_846_793_005);
-            dice = dice.wrapping_add(1_442_695_040_888_963_407);
-            (dice >> 33) as usize % bound.max(1)
-        };
+        let mut dice = nandscope_units::random::SplitMix64::new(1);
+        let mut below = |bound: usize| dice.below(bound as u64) as usize;
         for round in 0..rounds {
             let which = usize::from(below(3) > 0);
             let (file, original) = ([&state, &journal][which], &originals[which]);

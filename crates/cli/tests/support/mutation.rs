@@ -4,6 +4,7 @@
 
 use nandscope_device::Device;
 use nandscope_device::profile::{library, parse_profile};
+use nandscope_units::random::SplitMix64;
 use nandscope_workload::trace::{Trace, read_nstrace, write_nstrace};
 use std::path::{Path, PathBuf};
 
@@ -41,20 +42,20 @@ const NUMBERS: [&str; 26] = [
     "-inf",
 ];
 
-/// SplitMix64 (Steele, Lea and Flood 2014).
-pub struct Random(pub u64);
+/// A generator that also draws places in slices.
+pub struct Random(SplitMix64);
 
 impl Random {
+    pub fn new(seed: u64) -> Self {
+        Random(SplitMix64::new(seed))
+    }
+
     pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0.bits()
     }
 
     pub fn below(&mut self, n: usize) -> usize {
-        (self.next() % n.max(1) as u64) as usize
+        self.0.below(n as u64) as usize
     }
 }
 
@@ -121,7 +122,7 @@ pub fn input(body: &str, seeds: &[Vec<u8>], number: u64) -> Vec<u8> {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     });
     // The first draw separates numbers that follow one another.
-    let mut random = Random(name ^ Random(number).next());
+    let mut random = Random::new(name ^ SplitMix64::new(number).bits());
     mutate(seeds, &mut random)
 }
 

@@ -6,6 +6,7 @@ pub mod troubled;
 
 use nandscope_infer::verify::{Medium, MediumError};
 use nandscope_units::Nanos;
+use nandscope_units::random::mix;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -94,10 +95,7 @@ pub struct Device {
 }
 
 fn noise(seed: u64, place: u64) -> u64 {
-    let mut z = seed ^ place.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+    mix(seed ^ place.wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
 fn filled(seed: u64, place: u64) -> Vec<u8> {
@@ -305,16 +303,6 @@ impl Medium for Device {
 
     fn now(&self) -> Nanos {
         self.now
-    }
-}
-
-/// SplitMix64.
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        noise(self.0, 1) % n.max(1)
     }
 }
 

@@ -1,8 +1,9 @@
 //! A device with a contact, a cable or a power supply that fails for a while.
 
-use super::{Device, Random};
+use super::Device;
 use nandscope_infer::verify::{Medium, MediumError};
 use nandscope_units::Nanos;
+use nandscope_units::random::SplitMix64;
 
 /// What goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +27,7 @@ pub struct Troubled {
     pub from: u64,
     pub until: u64,
     pub operations: u64,
-    random: Random,
+    random: SplitMix64,
     /// What blocks held before they were written, since the last flush.
     unflushed: Vec<(u64, Vec<u8>)>,
 }
@@ -39,7 +40,7 @@ impl Troubled {
             from: u64::MAX,
             until: u64::MAX,
             operations: 0,
-            random: Random(seed),
+            random: SplitMix64::new(seed),
             unflushed: Vec::new(),
         }
     }
