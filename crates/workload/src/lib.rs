@@ -1,5 +1,25 @@
 //! Workloads of a device: jobs in fio's grammar, access patterns, traces and file workloads.
 //! Nothing here knows what a device is, or does any I/O.
+//!
+//! A fio job file becomes jobs, and each job a source of operations:
+//!
+//! ```
+//! use nandscope_units::Bytes;
+//! use nandscope_workload::job::JobFile;
+//! use nandscope_workload::pattern::Generator;
+//! use nandscope_workload::{OpKind, OpSource};
+//!
+//! let file = JobFile::parse("log.fio", "[log]\nrw=write\nbs=4k\nsize=16k\n")?;
+//! let mut operations = Generator::new(&file.jobs[0], 0, Bytes::gib(1), 1)?;
+//!
+//! let mut offsets = Vec::new();
+//! while let Some(next) = operations.next_op() {
+//!     assert_eq!((next.op.kind, next.op.length), (OpKind::Write, 4096));
+//!     offsets.push(next.op.offset.0);
+//! }
+//! assert_eq!(offsets, [0, 4096, 8192, 12288]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod files;
 pub mod job;
