@@ -86,5 +86,29 @@ fn genuine_cards_are_not() {
     let odd = Cid::from_hex("12345653440000000000000af200e308", Family::Sd, None).unwrap();
     let marks = of_cid(&odd, None, 2026);
     let ids: Vec<_> = marks.iter().map(|m| m.id).collect();
-    assert_eq!(ids, ["maker", "serial", "name", "checksum"]);
+    // Its last byte, 08, is the host's and no checksum.
+    assert_eq!(ids, ["maker", "serial", "name"]);
+}
+
+#[test]
+fn genuine_cards_behind_a_host_that_leaves_08_in_place_of_the_checksum_are_not_suspicious() {
+    for cid in [
+        "275048534434474230dae3e5eb00e2",
+        "1b534d3030303030106b1c53e200f7",
+        "035054534c31364730da0a5d930101",
+        "413432534438474220a070df2800e2",
+    ] {
+        let cid = Cid::from_hex(&format!("{cid}08"), Family::Sd, None).unwrap();
+        let mut marks = of_cid(&cid, None, 2026);
+        marks.retain(|m| m.weight == Weight::Suspicious);
+        assert!(marks.is_empty(), "{cid:?} {marks:?}");
+    }
+    // A wrong checksum that the card itself gave still counts.
+    let forged = "275048534434474230dae3e5eb00e255";
+    let forged = Cid::from_hex(forged, Family::Sd, None).unwrap();
+    assert!(
+        of_cid(&forged, None, 2026)
+            .iter()
+            .any(|m| m.id == "checksum")
+    );
 }
