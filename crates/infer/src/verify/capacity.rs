@@ -99,6 +99,13 @@ pub(super) struct Test {
     pub(super) twice: bool,
 }
 
+impl Test {
+    /// Writes that a tested block costs, the one included by which its data is put back.
+    fn writes_per_block(self) -> u64 {
+        2 + u64::from(self.twice)
+    }
+}
+
 /// Blocks that are tested in a round, where nothing needs to be pushed out of a cache and all lie in one or two
 /// allocation units: fewer changes between writing and reading.
 const TESTED: u64 = 8;
@@ -116,12 +123,17 @@ pub(super) fn of_end<M: Medium>(
 ) -> Result<Real, VerifyError> {
     let mut low = low.map_or(0, |low| low + 1);
     let mut high = high;
+    let mut replaced = 0;
     // `low` is now the first block that is not known to keep; the capacity lies in low ..= high.
     while low < high {
-        let count = per_round(high - low, test);
-        let cost = count * (2 + u64::from(test.twice)) + test.flood;
-        if work.in_all(high) + cost > u64::from(budget) {
+        let spent = work.in_all(high).saturating_sub(replaced);
+        let left = u64::from(budget).saturating_sub(spent);
+        let count = per_round(high - low, test, left);
+        if count * test.writes_per_block() > left {
             break;
+        }
+        if test.flood > 1 {
+            replaced += test.flood;
         }
         work.tell(Stage::Narrowing, 0.5);
         let span = high - low;
@@ -147,8 +159,9 @@ pub(super) fn of_end<M: Medium>(
     })
 }
 
-/// Writes that a round of n blocks and a flood needs, times the rounds, is least at some n.
-fn per_round(span: u64, test: Test) -> u64 {
+/// How many blocks a round tests. A round that has to replace the contents of a cache tests many: the number with which
+/// all rounds write least, among those that need no more than `left` writes for the tested blocks.
+fn per_round(span: u64, test: Test, left: u64) -> u64 {
     if test.flood <= 1 {
         return if span > NEAR { 1 } else { TESTED.min(span) };
     }
@@ -161,8 +174,10 @@ fn per_round(span: u64, test: Test) -> u64 {
         }
         rounds
     };
-    let cost = |n: &u64| rounds(*n) * (n + test.flood);
-    (1..=400.min(span)).min_by_key(cost).unwrap_or(1)
+    let tested = |n: u64| n * test.writes_per_block();
+    let affordable = (1..=400.min(span)).filter(|n| rounds(*n) * tested(*n) <= left);
+    let cost = |n: &u64| rounds(*n) * (tested(*n) + test.flood);
+    affordable.min_by_key(cost).unwrap_or(1)
 }
 
 fn keeps<M: Medium>(

@@ -231,7 +231,7 @@ pub fn step(finding: &Finding, summary: &Summary) -> StepResult {
     let sounding = &finding.sounding;
     let detection = format!(
         "a device that ends anywhere before its claim is found for certain, unless a cache of more than {} blocks stands behind its end; single bad blocks by {} stamps: {:.0} % where 1 % are bad, {:.0} % where 5 % are; whole bad units by {} places: {:.0} % and {:.0} %",
-        sounding.places.flood(),
+        sounding.places.largest_cache(),
         finding.stamps(),
         100.0 * finding.detection(0.01),
         100.0 * finding.detection(0.05),

@@ -29,21 +29,23 @@ pub struct Places {
 /// Teeth of the comb on a device of less than [`LARGE`] blocks: of those, one block in 128 is read.
 const TEETH: u64 = 128;
 /// On a larger one.
-const TEETH_LARGE: u64 = 448;
+const TEETH_LARGE: u64 = 224;
 /// 128 GiB: larger ones are drives, which write anywhere at the same cost, and reading one block in 128 would take longer.
 const LARGE: u64 = 1 << 28;
 /// The comb is so long at least: the fewer windows, the fewer commands; a card of 32 GB takes some thousand.
 const REACH_MIN: u64 = 32_768;
 /// Windows at most on a device so large that a longer comb costs nothing.
 const WINDOWS: u64 = 4096;
-/// The shortest run: it shows a cache behind an end that is just before the claim.
+/// The shortest run: it detects a cache of a device that ends just before its claim.
 const RUN_MIN: u64 = 64;
+/// The run is longer by this than the largest cache: everything written before it has left such a cache by then,
+/// and how many of its own blocks are still there is the size of the cache.
+const BEYOND_CACHE: u64 = 8;
 /// A device of fewer blocks has no room for the comb.
 pub const BLOCKS_MIN: u64 = 64;
 
 impl Places {
-    /// The places on a device of so many blocks: with the run just before the last block, the comb pushes
-    /// `cache` blocks out of a cache.
+    /// The places on a device of so many blocks, with a run that replaces all that is in a cache of `cache` blocks.
     pub fn new(blocks: u64, cache: u64) -> Self {
         let reach = (blocks / WINDOWS).max(REACH_MIN).min(blocks / 4).max(1);
         let teeth = if blocks < LARGE { TEETH } else { TEETH_LARGE };
@@ -51,7 +53,8 @@ impl Places {
         let pitch = reach / teeth;
         let reach = pitch * teeth;
         let last = blocks.saturating_sub(1);
-        let run = cache.saturating_sub(teeth).max(RUN_MIN).min(blocks / 16);
+        let run = cache.saturating_add(BEYOND_CACHE).max(RUN_MIN);
+        let run = run.min(blocks / 16);
         let run_first = last - run;
         let down = (1..teeth).map(|i| last.saturating_sub(i * pitch));
         let mut comb: Vec<u64> = down.filter(|tooth| *tooth < run_first).collect();
@@ -70,9 +73,9 @@ impl Places {
         (0..blocks).step_by(usize::try_from(self.reach.max(1)).unwrap_or(usize::MAX))
     }
 
-    /// Blocks of the comb and the run.
-    pub fn flood(&self) -> u64 {
-        self.comb.len() as u64 + self.run
+    /// The largest cache that the run detects for certain, in blocks.
+    pub fn largest_cache(&self) -> u64 {
+        self.run.saturating_sub(BEYOND_CACHE)
     }
 
     /// The first block at the end of the device that is stamped, or could be.

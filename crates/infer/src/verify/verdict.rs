@@ -132,13 +132,13 @@ impl Finding {
         };
     }
 
-    /// The finding in view of all operations that failed. A device that answers with errors, or that keeps nothing at
-    /// all, is no proof of a false capacity; only stamps under other names are.
+    /// The finding in view of all operations that failed. A device that answers with errors, or of which no block was
+    /// seen to keep data (worn out, write-protected), is no proof of a false capacity; only stamps under other names are.
     pub(super) fn concluded(mut self, errors: IoErrors) -> Self {
         let doubtful = match self.behaviour {
             None | Some(Behaviour::Wrap { .. }) => false,
-            Some(Behaviour::Errors) => self.real.at_most == 0,
-            Some(_) => !errors.is_empty() || self.real.at_most == 0,
+            Some(Behaviour::Errors) => self.real.at_least == 0,
+            Some(_) => !errors.is_empty() || self.real.at_least == 0,
         };
         if doubtful {
             self.fails();
