@@ -22,12 +22,16 @@ const LOOK_EVERY: u64 = 64;
 /// The largest request that Linux sends to an SD host controller at once.
 pub const REQUEST: Bytes = Bytes::kib(512);
 
+/// So many requests of one operation are outstanding at most; an operation of more of them goes on as they complete.
+const OUTSTANDING: u32 = 64;
+
 /// Times single operations on a target.
 pub struct Probe<'a, T: Target> {
     target: &'a mut T,
     stop: &'a dyn Fn() -> bool,
     tell: &'a mut dyn FnMut(f64, Nanos),
     request: Bytes,
+    outstanding: u32,
     fraction: f64,
     operations: u64,
     replies: Vec<Reply>,
@@ -45,6 +49,7 @@ impl<'a, T: Target> Probe<'a, T> {
             stop,
             tell,
             request: REQUEST,
+            outstanding: OUTSTANDING,
             fraction: 0.0,
             operations: 0,
             replies: Vec::new(),
@@ -54,6 +59,12 @@ impl<'a, T: Target> Probe<'a, T> {
     /// Longer operations are cut into requests of this size, as the kernel of a real host does.
     pub fn with_request(mut self, request: Bytes) -> Self {
         self.request = Bytes((request.0 / 512 * 512).max(512));
+        self
+    }
+
+    /// So many requests of one operation are outstanding at most: the fewer, the sooner an operation can be cut short.
+    pub fn with_outstanding(mut self, requests: u32) -> Self {
+        self.outstanding = requests.max(1);
         self
     }
 
@@ -98,22 +109,24 @@ impl<'a, T: Target> Probe<'a, T> {
         }
         self.operations += 1;
         let began = self.target.now();
-        let mut outstanding = 0_u32;
+        let (mut outstanding, mut tag) = (0_u32, 0_u32);
         let mut at = 0;
-        while at < length.0 {
-            let piece = self.request.0.min(length.0 - at);
-            let request = Request {
-                tag: outstanding,
-                kind,
-                offset: Bytes(offset.0 + at),
-                // At most one request, which fits.
-                length: u32::try_from(piece).unwrap_or(u32::MAX),
-            };
-            self.target.submit(request).map_err(failed)?;
-            outstanding += 1;
-            at += piece;
-        }
-        while outstanding > 0 {
+        while at < length.0 || outstanding > 0 {
+            if at < length.0 && outstanding < self.outstanding {
+                let piece = self.request.0.min(length.0 - at);
+                let request = Request {
+                    tag,
+                    kind,
+                    offset: Bytes(offset.0 + at),
+                    // At most one request, which fits.
+                    length: u32::try_from(piece).unwrap_or(u32::MAX),
+                };
+                self.target.submit(request).map_err(failed)?;
+                outstanding += 1;
+                tag = tag.wrapping_add(1);
+                at += piece;
+                continue;
+            }
             self.replies.clear();
             self.target
                 .wait(Nanos::MAX, &mut self.replies)

@@ -18,9 +18,10 @@ pub struct SimTarget<D = Device> {
 }
 
 impl<D: SimulatedDevice> SimTarget<D> {
-    /// A target over a device whose clock stands at zero.
+    /// A target over a device, new or used, from the present of its own clock on.
     pub fn new(device: D) -> Self {
-        Self::at(device, Nanos::ZERO)
+        let now = device.now();
+        Self::at(device, now)
     }
 
     /// A target over a device that has been driven up to `now` already.

@@ -8,7 +8,7 @@ mod part;
 mod score;
 
 pub use draw::{Drawn, Truth, draw};
-pub use noise::Noisy;
+pub use noise::{Noise, Noisy};
 pub use part::Part;
 pub use score::{Judged, Outcome, Row, Table, judge};
 

@@ -7,6 +7,8 @@ use nandscope_device::profile::schema::SlcCacheSection;
 use nandscope_device::profile::{Profile, library};
 use nandscope_infer::probe::{Options, Report, Value, probe};
 use nandscope_measure::sim::SimTarget;
+use nandscope_result::StopReason;
+use nandscope_suite::blind::{Noise, Noisy};
 use nandscope_units::{Bytes, Nanos};
 
 fn probed(profile: &Profile, change: impl FnOnce(&mut Options)) -> Report {
@@ -54,6 +56,66 @@ fn a_small_budget_is_kept_and_what_it_forbids_is_not_told() {
         if budget < 200_000_000 {
             assert_eq!(report.count("open-linear"), None);
         }
+    }
+}
+
+/// Every question of a probe that may write, in no order.
+const QUESTIONS: [&str; 21] = [
+    "slc",
+    "stalls",
+    "plateaus",
+    "slc-idle",
+    "slc-kind",
+    "buffer",
+    "overhead",
+    "rate",
+    "read-ahead",
+    "depth",
+    "parallelism",
+    "dies",
+    "map-span",
+    "page",
+    "unit",
+    "offset",
+    "throttling",
+    "open-linear",
+    "open-random",
+    "fat",
+    "discard",
+];
+
+#[test]
+fn time_is_a_hard_limit_and_what_it_cut_short_is_said() {
+    let host = library::host("direct").unwrap().host_profile().unwrap();
+    for (name, time_s, stall_s) in [
+        ("talk-mmcblk1-8gb", 5, 0),
+        ("talk-mmcblk1-8gb", 60, 0),
+        ("kingston-class10-32gb", 300, 10),
+        ("kingston-class10-32gb", 1200, 20),
+        ("reference-nvme-64gb", 1, 0),
+    ] {
+        let profile = library::device(name).unwrap().profile().unwrap();
+        let device = Device::new(&profile, &host, 1).unwrap();
+        let noise = Noise {
+            share: 0.0,
+            between_stalls: 60 * u64::from(stall_s > 0),
+            stall: Nanos::from_secs(stall_s),
+        };
+        let target = Noisy::new(SimTarget::new(device), noise, 7);
+        let mut options = Options::for_capacity(Bytes(profile.device.capacity_bytes));
+        options.time = Nanos::from_secs(time_s);
+        let report = probe(target, &options, &|| false, &mut |_, _| {}).unwrap();
+        let what = format!("{name} in {time_s} s: {} s", report.elapsed_s);
+        assert!(report.elapsed_s <= 1.02 * time_s as f64, "{what}");
+        assert_eq!(report.cut_short, Some(StopReason::TimeSpent), "{what}");
+        for id in QUESTIONS {
+            assert!(report.finding(id).is_some(), "{what}: nothing on {id}");
+        }
+        let last = report.finding("discard").unwrap();
+        assert!(
+            last.value.is_none() && last.evidence.contains("time is spent"),
+            "{last:?}"
+        );
     }
 }
 

@@ -16,7 +16,22 @@ pub struct Metered<T> {
     pub written: u64,
     /// Bytes that may be written in all; a write beyond is refused.
     pub limit: u64,
+    /// The end of the time, on the target's clock. An operation that might end later is refused: one as long as the
+    /// longest so far.
+    pub end: Nanos,
+    /// What was refused, if anything was.
+    pub refused: Option<Refused>,
+    longest: Nanos,
     replies: Vec<Reply>,
+}
+
+/// The part of the budget because of which an operation was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// Bytes that may be written.
+    Writes,
+    /// The device's time.
+    Time,
 }
 
 impl<T: Target> Metered<T> {
@@ -28,8 +43,29 @@ impl<T: Target> Metered<T> {
             target,
             written: 0,
             limit: u64::MAX,
+            end: Nanos::MAX,
+            refused: None,
+            longest: Nanos::ZERO,
             replies: Vec::new(),
         }
+    }
+
+    /// Refuses an operation for which there is no time.
+    fn check_time(&mut self) -> Result<(), TargetError> {
+        if self.target.now() + self.longest < self.end {
+            return Ok(());
+        }
+        self.refused = Some(Refused::Time);
+        Err(TargetError::Other(
+            "the budget of time is spent".to_string(),
+        ))
+    }
+
+    fn note_longest(&mut self, replies: &[Reply]) {
+        let times = replies
+            .iter()
+            .map(|r| r.completed.saturating_sub(r.submitted));
+        self.longest = times.fold(self.longest, Nanos::max);
     }
 
     /// Shows the beginning only, or all of it.
@@ -52,10 +88,14 @@ impl<T: Target> Metered<T> {
     /// Lets time pass.
     ///
     /// # Errors
-    /// Where the target is gone.
+    /// If there is not so much time, or the target is gone.
     pub fn idle(&mut self, time: Nanos) -> Result<(), ProbeError> {
         self.replies.clear();
         let until = self.target.now() + time;
+        if until > self.end {
+            self.refused = Some(Refused::Time);
+            return Err(ProbeError::Stopped);
+        }
         while self.target.now() < until {
             self.target
                 .wait(until, &mut self.replies)
@@ -95,12 +135,15 @@ impl<T: Target> Metered<T> {
     /// One operation and its end; the offset is that of the target itself, wherever it is shown from.
     fn single(&mut self, request: Request) -> Result<Option<Outcome>, ProbeError> {
         let failed = |e: TargetError| ProbeError::Failed(e.to_string());
+        self.check_time().map_err(failed)?;
         self.target.submit(request).map_err(failed)?;
-        self.replies.clear();
-        self.target
-            .wait(Nanos::MAX, &mut self.replies)
-            .map_err(failed)?;
-        Ok(self.replies.first().map(|r| r.outcome))
+        let mut replies = std::mem::take(&mut self.replies);
+        replies.clear();
+        self.target.wait(Nanos::MAX, &mut replies).map_err(failed)?;
+        self.note_longest(&replies);
+        let outcome = replies.first().map(|r| r.outcome);
+        self.replies = replies;
+        Ok(outcome)
     }
 
     /// Keeps `depth` operations under way until `places` are used up; the time of each completion since the
@@ -134,7 +177,7 @@ impl<T: Target> Metered<T> {
             }
             let mut replies = std::mem::take(&mut self.replies);
             replies.clear();
-            self.target.wait(Nanos::MAX, &mut replies).map_err(failed)?;
+            self.wait(Nanos::MAX, &mut replies).map_err(failed)?;
             if replies.is_empty() {
                 return Err(ProbeError::Failed("it does not answer".to_string()));
             }
@@ -164,10 +207,12 @@ impl<T: Target> Target for Metered<T> {
     }
 
     fn submit(&mut self, mut request: Request) -> Result<(), TargetError> {
+        self.check_time()?;
         request.offset.0 += self.begin.0;
         if request.kind == OpKind::Write {
             let written = self.written + u64::from(request.length);
             if written > self.limit {
+                self.refused = Some(Refused::Writes);
                 let why = "the budget of writes is spent";
                 return Err(TargetError::Other(why.to_string()));
             }
@@ -177,7 +222,10 @@ impl<T: Target> Target for Metered<T> {
     }
 
     fn wait(&mut self, until: Nanos, replies: &mut Vec<Reply>) -> Result<(), TargetError> {
-        self.target.wait(until, replies)
+        let before = replies.len();
+        self.target.wait(until, replies)?;
+        self.note_longest(&replies[before..]);
+        Ok(())
     }
 
     fn contents(&mut self, offset: Bytes, length: u32) -> Result<Option<Vec<u8>>, TargetError> {
@@ -202,7 +250,7 @@ mod tests {
 
     impl Target for Log {
         fn now(&self) -> Nanos {
-            Nanos::ZERO
+            Nanos::from_secs(10 * self.reached.len() as u64)
         }
 
         fn capacity(&self) -> Bytes {
@@ -215,7 +263,7 @@ mod tests {
             self.waiting.push(Reply {
                 tag: request.tag,
                 submitted: Nanos::ZERO,
-                completed: Nanos::ZERO,
+                completed: Nanos::from_secs(10),
                 outcome: Outcome::Done,
             });
             Ok(())
@@ -229,6 +277,18 @@ mod tests {
         fn reading(&mut self) -> Reading {
             Reading::default()
         }
+    }
+
+    #[test]
+    fn no_operation_begins_that_might_end_too_late() {
+        let mut target = Metered::new(Log::default());
+        target.end = Nanos::from_secs(45);
+        let error = target.many(OpKind::Read, &[0; 9], 512, 1).unwrap_err();
+        assert!(matches!(error, ProbeError::Failed(why) if why.contains("time")));
+        assert_eq!(target.refused, Some(Refused::Time));
+        // Of 10 s each, so that the fifth would have ended at 50 s.
+        assert_eq!(target.target.reached.len(), 4);
+        assert_eq!(target.idle(Nanos::from_secs(6)), Err(ProbeError::Stopped));
     }
 
     #[test]

@@ -19,7 +19,7 @@ mod slc;
 mod units;
 mod writes;
 
-pub use bench::Metered;
+pub use bench::{Metered, Refused};
 pub use describe::{from_document, step};
 pub use finding::{FAIR, Finding, LIKELY, SURE, Value, size};
 pub use recorded::from_flashbench;
@@ -44,6 +44,8 @@ pub struct Options {
     pub seed: u64,
 }
 
+/// Requests of one long operation that are outstanding at once: 4 MiB, so that one can be cut short in time.
+const OUTSTANDING: u32 = 8;
 /// Up to this capacity a device is taken for a card of 32 GB or less, which may be written to more.
 const CARD_MAX: u64 = 36_000_000_000;
 
@@ -130,16 +132,10 @@ impl<T: Target> Probing<'_, T> {
             let share = now.saturating_sub(began).as_secs_f64() / time.as_secs_f64().max(1e-9);
             tell(share.min(1.0), now);
         };
-        let (stop, end) = (self.stop, began + time);
-        // The probe looks now and then, and an operation may be long: the last of the time is kept for that.
-        let end = end.saturating_sub(Nanos(time.0 / 10));
-        let now = std::cell::Cell::new(self.target.now());
-        let mut told = |share: f64, at: Nanos| {
-            now.set(at);
-            spent(share, at);
-        };
-        let over = || stop() || now.get() > end;
-        measure(&mut Probe::new(&mut self.target, &over, &mut told))
+        let stop = self.stop;
+        let mut probe =
+            Probe::new(&mut self.target, stop, &mut spent).with_outstanding(OUTSTANDING);
+        measure(&mut probe)
     }
 
     pub(crate) fn add(&mut self, finding: Finding) {
@@ -165,9 +161,11 @@ impl<T: Target> Probing<'_, T> {
 
 /// Probes a target. `tell` learns which share of the time is spent.
 ///
+/// No operation begins for which the budget has no room, and of each question that was not reached the report says why.
+///
 /// # Errors
-/// Where it was interrupted before anything was found out, or the device went away; what was found
-/// until then is in the report otherwise.
+/// Returns an error if it was interrupted or the device went away before anything was found out; otherwise what was found
+/// until then is in the report.
 pub fn probe<T: Target>(
     target: T,
     options: &Options,
@@ -188,7 +186,9 @@ pub fn probe<T: Target>(
     } else {
         options.writes.0
     };
+    probing.target.end = probing.began + options.time;
     let result = investigate(&mut probing);
+    let refused = probing.target.refused;
     let mut report = probing.report;
     report.written = probing.target.written;
     report.elapsed_s = probing
@@ -196,16 +196,77 @@ pub fn probe<T: Target>(
         .now()
         .saturating_sub(probing.began)
         .as_secs_f64();
-    match result {
-        Ok(()) => {}
-        Err(error) if report.findings.is_empty() => return Err(error),
-        Err(ProbeError::Stopped) if stop() => report.cut_short = Some(StopReason::Interrupted),
-        Err(ProbeError::Stopped) => {
-            report.cut_short = Some(StopReason::TimeSpent);
-        }
-        Err(ProbeError::Failed(why)) => report.cut_short = Some(StopReason::Failed(why)),
+    report.cut_short = match result {
+        Ok(()) => None,
+        Err(ProbeError::Stopped) if stop() => Some(StopReason::Interrupted),
+        Err(_) if refused == Some(Refused::Time) => Some(StopReason::TimeSpent),
+        Err(ProbeError::Stopped) => Some(StopReason::TimeSpent),
+        Err(ProbeError::Failed(why)) => Some(StopReason::Failed(why)),
+    };
+    let Some(why) = report.cut_short.clone() else {
+        return Ok(report);
+    };
+    if report.findings.is_empty() && refused.is_none() {
+        return Err(match why {
+            StopReason::Failed(why) => ProbeError::Failed(why),
+            _ => ProbeError::Stopped,
+        });
     }
+    report.leave_out(why.as_str(), options.read_only);
     Ok(report)
+}
+
+/// Every question, in the order in which they are asked: name, wording, and whether it takes writes.
+const QUESTIONS: [(&str, &str, bool); 24] = [
+    ("slc", "SLC cache", true),
+    ("stalls", "Stalls while writing in order", true),
+    ("plateaus", "Rates of writing in order", true),
+    ("slc-idle", "SLC cache, left alone", true),
+    ("slc-kind", "SLC cache of a fixed size", true),
+    ("buffer", "RAM that gathers writes", true),
+    ("overhead", "Cost of a read command", false),
+    ("rate", "Rate at which more data adds to a read", false),
+    ("read-ahead", "Read-ahead of sequential reads", false),
+    ("depth", "Queue depth at which it saturates", false),
+    ("parallelism", "Reads that the device does at once", false),
+    ("dies", "Parts that read independently", false),
+    ("map-span", "Range over which the map is at hand", false),
+    ("page", "Page", false),
+    ("unit", "Allocation unit", false),
+    ("offset", "Where the first boundary lies", false),
+    (
+        "throttling",
+        "Temperature at which throttling starts",
+        false,
+    ),
+    (
+        "open-linear",
+        "Open allocation units, written in order",
+        true,
+    ),
+    (
+        "open-random",
+        "Open allocation units, written at random",
+        true,
+    ),
+    ("fat", "First units treated otherwise", true),
+    ("discard", "Discards", true),
+    ("discard-reads", "A discarded block reads as", true),
+    ("discard-speed", "Discards restore speed", true),
+    ("worst", "The pattern to avoid", true),
+];
+
+impl Report {
+    /// Says of each question that was not reached why there is no answer.
+    fn leave_out(&mut self, why: &str, read_only: bool) {
+        let asked = QUESTIONS.iter().filter(|q| !(read_only && q.2));
+        for (id, question, _) in asked {
+            if self.finding(id).is_none() {
+                let why = format!("not reached: {why}");
+                self.findings.push(Finding::cannot_tell(id, question, why));
+            }
+        }
+    }
 }
 
 fn investigate<T: Target>(probing: &mut Probing<'_, T>) -> Result<(), ProbeError> {

@@ -3,6 +3,7 @@
 
 use super::draw::Truth;
 use nandscope_infer::probe::{FAIR, LIKELY, Report, SURE, Value};
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -120,7 +121,7 @@ fn count(truth: Option<u32>, found: Option<u32>) -> Outcome {
 }
 
 /// The counts of one question.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Row {
     /// Devices to which it applies.
     pub asked: u32,
@@ -141,7 +142,7 @@ pub struct Row {
 }
 
 /// The counts of all questions.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Table {
     /// By question.
     pub rows: BTreeMap<&'static str, Row>,
