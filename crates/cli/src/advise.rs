@@ -63,7 +63,13 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
             text.push_str(&format!("# {line}\n"));
         }
         if let Some(command) = &advice.command {
-            text.push_str(&format!("{command}\n"));
+            // Pasted as a whole, it makes one file system.
+            let comment = if advice.alternative {
+                "# instead: "
+            } else {
+                ""
+            };
+            text.push_str(&format!("{comment}{command}\n"));
         }
         text.push('\n');
     }

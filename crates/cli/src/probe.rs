@@ -339,6 +339,11 @@ fn self_test(arguments: &Arguments, console: &Console) -> Result<Exit, Failure> 
     line.clear();
     match table.map_err(Failure::internal)? {
         None => Err(Failure::new(Exit::Interrupted, "interrupted")),
+        Some(table) if arguments.json => {
+            let text = serde_json::to_string_pretty(&table).map_err(Failure::internal)?;
+            console.print_json(&text)?;
+            Ok(Exit::Done)
+        }
         Some(table) => {
             console.print(&table.markdown())?;
             Ok(Exit::Done)

@@ -37,6 +37,13 @@ fn a_card_is_probed_within_its_budget_and_advice_follows() {
         "{text}"
     );
     assert!(text.contains("mkfs.f2fs -s 2 /dev/sdq1"), "{text}");
+    // One file system is made, and mounted somewhere.
+    let made = text.lines().filter(|l| l.starts_with("mkfs"));
+    assert_eq!(made.count(), 1, "{text}");
+    assert!(
+        text.contains("\nmount -o noatime,lazytime /dev/sdq1 /mnt\n"),
+        "{text}"
+    );
     // Everything but the commands is a comment.
     let plain = |line: &&str| !line.is_empty() && !line.starts_with('#');
     assert!(
@@ -114,4 +121,29 @@ fn a_recorded_table_of_flashbench_is_judged() {
         .output()
         .unwrap();
     assert_eq!(wrong.status.code(), Some(2));
+}
+
+#[test]
+fn a_used_device_is_probed_and_verified_from_its_present_on() {
+    let folder = Folder::new("probe-saved");
+    folder.file("w.fio", "[w]\nrw=write\nbs=256k\nsize=64m\n");
+    let fill = ["run", "w.fio", "sim:talk-mmcblk1-8gb", "--save", "used.dev"];
+    folder.run(&fill).succeeds();
+    let target = "sim:saved:used.dev";
+    let json = probed(&folder, &[target, "--read-only"]);
+    assert!(
+        answer(&json, "overhead")["value"]["value"]
+            .as_f64()
+            .unwrap()
+            > 0.0
+    );
+    assert_eq!(json["cut_short"], serde_json::Value::Null);
+    folder.run(&["verify", target]).succeeds();
+}
+
+#[test]
+fn the_self_test_writes_json() {
+    let folder = Folder::new("probe-self-test");
+    let json = probed(&folder, &["--self-test", "--devices", "2"]);
+    assert!(json["rows"]["unit"]["asked"].as_u64().is_some(), "{json}");
 }

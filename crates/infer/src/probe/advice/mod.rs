@@ -1,7 +1,10 @@
 //! What follows from the answers for whoever puts a file system on the device: commands that can be pasted,
 //! each with its reason. What is not known is said.
 
+mod measured;
+
 use super::{Report, Value, size};
+use measured::Ranking;
 use serde::Serialize;
 
 /// One piece of advice.
@@ -11,14 +14,20 @@ pub struct Advice {
     pub about: &'static str,
     /// The command, where there is one.
     pub command: Option<String>,
+    /// Whether another command before it does the same better: of several file systems one is made.
+    pub alternative: bool,
     /// Why, from the evidence.
     pub reason: String,
 }
 
-/// exFAT clusters are no larger.
-const CLUSTER_MAX: u64 = 32 << 20;
 /// A partition is aligned to this where the unit is not known: a multiple of most units.
 const ALIGN_DEFAULT: u64 = 16 << 20;
+/// A segment of F2FS.
+const SEGMENT: u64 = 2 << 20;
+/// Blocks of ext4 and NILFS2.
+const BLOCK: u64 = 4096;
+/// Where the file system is mounted in the command; whoever pastes it may choose another folder.
+const MOUNT_POINT: &str = "/mnt";
 
 /// The advice for a device named `device`, such as `/dev/sdX`.
 pub fn advice(report: &Report, device: &str) -> Vec<Advice> {
@@ -30,20 +39,42 @@ pub fn advice(report: &Report, device: &str) -> Vec<Advice> {
         .bytes("offset")
         .filter(|o| unit.is_some_and(|u| *o < u));
     let mut all = vec![partition(device, unit, offset, report)];
-    all.push(file_system(report));
-    all.push(ext4(device, unit, page));
-    all.push(f2fs(device, unit));
-    all.push(exfat(device, unit));
+    let open = report.count("open-linear");
+    let ranking = unit
+        .zip(open)
+        .and_then(|(unit, open)| measured::ranking(unit, open));
+    all.push(file_system(ranking.as_ref()));
+    let order = ranking.map_or_else(|| UNRANKED.to_vec(), |r| r.order);
+    let mut makers = order.into_iter().filter_map(|name| match name {
+        "ext4" => Some(ext4(device, unit, page)),
+        "F2FS" => Some(f2fs(device, unit)),
+        "NILFS2" => Some(nilfs2(device, unit)),
+        "exFAT" => Some(exfat(device, unit)),
+        _ => None,
+    });
+    all.extend(makers.next());
+    all.extend(makers.map(|advice| Advice {
+        alternative: true,
+        ..advice
+    }));
     all.extend(fat(report));
-    all.push(mount(report));
+    all.push(mount(report, device));
     if let Some(worst) = report.finding("worst") {
         all.push(Advice {
             about: "avoid",
             command: None,
+            alternative: false,
             reason: format!("{} ({})", worst.answer, worst.evidence),
         });
     }
     all
+}
+
+/// The file systems where nothing is known by which they could be ranked: the most usual one first.
+const UNRANKED: [&str; 4] = ["ext4", "F2FS", "NILFS2", "exFAT"];
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// The name of the first partition of a device.
@@ -88,26 +119,25 @@ fn partition(device: &str, unit: Option<u64>, offset: Option<u64>, report: &Repo
         command: Some(format!(
             "parted -s {device} mklabel msdos mkpart primary {begin}B 100%"
         )),
+        alternative: false,
         reason,
     }
 }
 
-fn file_system(report: &Report) -> Advice {
-    let open = report.count("open-linear");
-    let random = report.count("open-random");
-    let reason = match (open, random) {
-        (Some(open), _) if open < 6 => format!(
-            "{open} open allocation units are fewer than the six logs of F2FS: ext4 or exFAT with few files written at a time suit it better"
+fn file_system(ranking: Option<&Ranking>) -> Advice {
+    let reason = match ranking {
+        Some(ranking) => format!(
+            "{} is the fastest of five over three workloads, {}: {}. The file systems were new and the runs short: what a cleaner or a full file system costs is not in them",
+            ranking.order.first().copied().unwrap_or_default(),
+            ranking.how_near,
+            ranking.seconds
         ),
-        (Some(open), Some(0)) => format!(
-            "{open} units can be written in order, none at random: F2FS, which writes in order, suits it"
-        ),
-        (Some(open), _) => format!("{open} open allocation units: F2FS keeps six logs open and suits it"),
-        (None, _) => "no collapse was seen with many units in turn, or it could not be told: any file system will do".to_string(),
+        None => "the allocation unit or the number of open ones is not known, so that no measured card can be compared; ext4 is the most usual one".to_string(),
     };
     Advice {
         about: "file system",
         command: None,
+        alternative: false,
         reason,
     }
 }
@@ -134,6 +164,7 @@ fn ext4(device: &str, unit: Option<u64>, page: Option<u64>) -> Advice {
     Advice {
         about: "ext4",
         command: Some(format!("mkfs.ext4 -b 4096 {given}{}", first(device))),
+        alternative: false,
         reason: if reasons.is_empty() {
             "neither page nor allocation unit is known: the defaults".to_string()
         } else {
@@ -143,8 +174,8 @@ fn ext4(device: &str, unit: Option<u64>, page: Option<u64>) -> Advice {
 }
 
 fn f2fs(device: &str, unit: Option<u64>) -> Advice {
-    // A segment is 2 MiB; -s gives segments per section.
-    let segments = unit.map(|u| u.div_ceil(2 << 20).max(1));
+    // Sections begin at multiples of their size, so that it must be a multiple of the unit.
+    let segments = unit.map(|u| u / gcd(u, SEGMENT));
     let option = segments
         .filter(|s| *s > 1)
         .map(|s| format!("-s {s} "))
@@ -152,29 +183,53 @@ fn f2fs(device: &str, unit: Option<u64>) -> Advice {
     Advice {
         about: "F2FS",
         command: Some(format!("mkfs.f2fs {option}{}", first(device))),
+        alternative: false,
         reason: match segments {
-            Some(s) => format!("a section of {s} segments of 2 MiB covers an allocation unit"),
+            Some(s) => format!(
+                "a section of {} ({s} segments of 2 MiB) is a multiple of the allocation unit",
+                size(s * SEGMENT)
+            ),
             None => "the allocation unit is not known: the default section of 2 MiB".to_string(),
         },
     }
 }
 
+fn nilfs2(device: &str, unit: Option<u64>) -> Advice {
+    let blocks = unit.filter(|u| u.is_power_of_two() && *u >= SEGMENT);
+    let option = blocks
+        .map(|u| format!("-B {} ", u / BLOCK))
+        .unwrap_or_default();
+    Advice {
+        about: "NILFS2",
+        command: Some(format!("mkfs.nilfs2 {option}{}", first(device))),
+        alternative: false,
+        reason: match blocks {
+            Some(u) => format!("a segment of the log covers an allocation unit of {}", size(u)),
+            None => "the allocation unit is not known, or its size is no power of two of 2 MiB or more: the default segment of 8 MiB".to_string(),
+        },
+    }
+}
+
 fn exfat(device: &str, unit: Option<u64>) -> Advice {
-    // --boundary-align wants a power of two.
-    let align = unit.filter(|u| u.is_power_of_two() && *u <= CLUSTER_MAX);
+    // mkfs.exfat wants a power of two. The FAT begins one boundary into the partition: with half a unit it lies in
+    // the first unit, with the bitmap packed behind it, and clusters begin with the second unit.
+    let align = unit.filter(|u| u.is_power_of_two() && *u >= 1 << 20);
     let option = align
-        .map(|u| format!("-b {}K ", u >> 10))
+        .map(|u| format!("-b {}K --pack-bitmap ", u >> 11))
         .unwrap_or_default();
     Advice {
         about: "exFAT",
         command: Some(format!("mkfs.exfat -c 128K {option}{}", first(device))),
+        alternative: false,
         reason: match align {
             Some(u) => format!(
-                "clusters begin at a multiple of the allocation unit of {}",
+                "table and bitmap share the first allocation unit of {} of the partition, and files begin with the second",
                 size(u)
             ),
-            None => "the allocation unit is not known, or no power of two: the default boundary"
-                .to_string(),
+            None => {
+                "the allocation unit is not known, or its size is no power of two of 1 MiB or more: the default boundary"
+                    .to_string()
+            }
         },
     }
 }
@@ -188,14 +243,15 @@ fn fat(report: &Report) -> Option<Advice> {
     Some(Advice {
         about: "first units",
         command: None,
+        alternative: false,
         reason: format!(
-            "{}: exFAT keeps its table there; other file systems do not, and may well begin behind them",
+            "{}: FAT32 and exFAT gain where their table lies in such a unit; the partition above begins with the unit that its first byte lies in",
             found.evidence
         ),
     })
 }
 
-fn mount(report: &Report) -> Advice {
+fn mount(report: &Report, device: &str) -> Advice {
     let flag = |id: &str| match report.finding(id).and_then(|f| f.value) {
         Some(Value::Flag(flag)) => Some(flag),
         _ => None,
@@ -215,7 +271,11 @@ fn mount(report: &Report) -> Advice {
     };
     Advice {
         about: "mount",
-        command: Some("mount -o noatime,lazytime".to_string()),
+        command: Some(format!(
+            "mount -o noatime,lazytime {} {MOUNT_POINT}",
+            first(device)
+        )),
+        alternative: false,
         reason: format!("{reason}; access times are writes that nobody reads"),
     }
 }
@@ -263,10 +323,69 @@ mod tests {
         );
     }
 
+    fn command(about: &str, unit: u64) -> String {
+        let found = report(&[("unit", Value::Bytes(unit << 20))]);
+        let all = advice(&found, "/dev/sdX");
+        let one = all.into_iter().find(|a| a.about == about).unwrap();
+        one.command.unwrap()
+    }
+
+    #[test]
+    fn structures_of_file_systems_are_multiples_of_the_unit() {
+        for (unit, expected) in [
+            (1, "mkfs.f2fs /dev/sdX1"),
+            (2, "mkfs.f2fs /dev/sdX1"),
+            (3, "mkfs.f2fs -s 3 /dev/sdX1"),
+            (4, "mkfs.f2fs -s 2 /dev/sdX1"),
+            (6, "mkfs.f2fs -s 3 /dev/sdX1"),
+            (7, "mkfs.f2fs -s 7 /dev/sdX1"),
+            (128, "mkfs.f2fs -s 64 /dev/sdX1"),
+        ] {
+            assert_eq!(command("F2FS", unit), expected, "{unit}");
+        }
+        let packed = "mkfs.exfat -c 128K -b 2048K --pack-bitmap /dev/sdX1";
+        assert_eq!(command("exFAT", 4), packed);
+        let large = "mkfs.exfat -c 128K -b 65536K --pack-bitmap /dev/sdX1";
+        assert_eq!(command("exFAT", 128), large);
+        assert_eq!(command("exFAT", 3), "mkfs.exfat -c 128K /dev/sdX1");
+        assert_eq!(command("NILFS2", 128), "mkfs.nilfs2 -B 32768 /dev/sdX1");
+        assert_eq!(command("NILFS2", 3), "mkfs.nilfs2 /dev/sdX1");
+    }
+
+    #[test]
+    fn one_file_system_is_advised_and_the_others_are_alternatives() {
+        for known in [
+            vec![],
+            vec![
+                ("unit", Value::Bytes(4 << 20)),
+                ("open-linear", Value::Count(2)),
+            ],
+        ] {
+            let all = advice(&report(&known), "/dev/sdX");
+            let made = all.iter().filter(|a| {
+                let command = a.command.as_deref().unwrap_or_default();
+                command.starts_with("mkfs") && !a.alternative
+            });
+            let made: Vec<_> = made.map(|a| a.about).collect();
+            assert_eq!(made, [if known.is_empty() { "ext4" } else { "NILFS2" }]);
+            let mount = all.iter().find(|a| a.about == "mount").unwrap();
+            let command = "mount -o noatime,lazytime /dev/sdX1 /mnt";
+            assert_eq!(mount.command.as_deref(), Some(command));
+        }
+    }
+
     #[test]
     fn what_is_not_known_is_said() {
         let all = advice(&report(&[]), "/dev/mmcblk0");
-        for about in ["partition", "ext4", "F2FS", "mount"] {
+        for about in [
+            "partition",
+            "file system",
+            "ext4",
+            "F2FS",
+            "NILFS2",
+            "exFAT",
+            "mount",
+        ] {
             let one = all.iter().find(|a| a.about == about).unwrap();
             assert!(one.reason.contains("known"), "{one:?}");
         }
