@@ -112,7 +112,7 @@ fn a_hundred_fakes_are_found_with_their_capacity_to_the_block() {
 
 #[test]
 fn caches_of_up_to_512_blocks_hide_no_end() {
-    let mut random = Random(17);
+    let mut random = SplitMix64::new(17);
     let caches = [1, 64, 250, 256, 300, 384, 400, 480, 500, 510, 511, 512];
     for claims in [1 << 16, 1 << 21, 62_333_952, 1 << 28] {
         for cache in caches {
