@@ -155,6 +155,12 @@ FAULTS = [
      "timing: background reads keep their turn", "lib one_background_read"),
     ("nand/array.rs", "return self.dies[die].staged_ready && self.start_staged(die, now, events);", "return !self.dies[die].staged_ready || self.start_staged(die, now, events);",
      "timing: a die rests while the data of its program is on the channel", "lib reads_go_on"),
+    ("ftl/blocks.rs", "let reads = &mut self.reads[start + plane as usize];", "let reads = &mut self.reads[start - first as usize];",
+     "errors: reads are counted for a superblock", "reliability reads_are_counted"),
+    ("ftl/page_map/log/choice.rs", "(target.superblock, Cause::Refresh, target.block)", "(target.superblock, Cause::Refresh, None)",
+     "errors: a refresh rewrites blocks that were not disturbed", "reliability reads_are_counted"),
+    ("ftl/page_map/log/relocation.rs", "run.planes |= self.plane_bit(from, victim.superblock);", "",
+     "timing: collection reads the page of one plane only", "lib valid_units_on_two_planes"),
     ("ftl/au_map/mod.rs", "            self.controller_free = self.now + cost.time;\n", "",
      "card: merges in idle time hold nobody up", "cards"),
 ]

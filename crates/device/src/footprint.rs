@@ -25,13 +25,16 @@ pub fn memory_estimate(profile: &Profile) -> Bytes {
             // The map has four bytes for each logical unit, and four and a bit for each physical one.
             let map = u64::from(geometry.user_units) * 4;
             let inverse = physical.saturating_mul(4).saturating_add(physical / 8);
-            let lists = superblocks * (size_of::<Superblock>() as u64 + PER_SUPERBLOCK_IN_LISTS);
+            // Four bytes for each block count its reads.
+            let reads = u64::from(geometry.blocks_per_superblock()) * 4;
+            let lists =
+                superblocks * (size_of::<Superblock>() as u64 + PER_SUPERBLOCK_IN_LISTS + reads);
             map.saturating_add(inverse).saturating_add(lists)
         }
         None => profile.card.as_ref().map_or(0, |card| {
             let geometry = CardGeometry::new(profile, card);
             let aus = u64::from(geometry.logical_aus) + u64::from(geometry.physical_aus);
-            aus * PER_AU
+            aus * PER_AU + u64::from(geometry.physical_aus) * u64::from(geometry.au_rows()) * 4
         }),
     };
     Bytes(own.saturating_add(FIXED))

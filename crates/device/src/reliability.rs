@@ -48,8 +48,8 @@ impl Reliability {
         }
     }
 
-    /// Raw bit error rate of a block's data at `now`.
-    pub(crate) fn rber(&self, block: &Superblock, now: Nanos) -> f64 {
+    /// Raw bit error rate at `now` of data in a block that was read so often since its erase.
+    pub(crate) fn rber(&self, block: &Superblock, reads: u32, now: Nanos) -> f64 {
         let s = &self.section;
         let rated = if block.slc {
             self.rated_cycles_slc
@@ -64,7 +64,7 @@ impl Reliability {
             * worn.min(4.0)
             * libm::log(1.0 + age_s / RETENTION_ORIGIN_S)
             / span;
-        let disturbed = s.disturb_per_100k_reads * f64::from(block.reads) / 100_000.0;
+        let disturbed = s.disturb_per_100k_reads * f64::from(reads) / 100_000.0;
         let rber = base * (1.0 + aged) + disturbed;
         (if block.slc { rber * SLC_SHARE } else { rber }).min(0.5)
     }
@@ -75,38 +75,39 @@ impl Reliability {
         poisson_above(f64::from(self.section.correctable_bits), lambda)
     }
 
-    /// Reads a page: draws whether retries were needed. Most reads of healthy blocks are decided
+    /// Reads a page of a block with so many `reads`: draws whether retries were needed. Most reads of healthy blocks are decided
     /// without a look, by limits that are kept with the block.
     #[inline]
     pub(crate) fn read(
         &self,
         block: &mut Superblock,
+        reads: u32,
         bytes: u32,
         now: Nanos,
         random: &mut Random,
     ) -> ReadVerdict {
-        block.reads = block.reads.saturating_add(1);
-        if block.reads < block.safe_reads && now < block.safe_until {
+        if reads < block.safe_reads && now < block.safe_until {
             return ReadVerdict {
                 retries: 0,
                 uncorrectable: false,
             };
         }
-        self.read_slowly(block, bytes, now, random)
+        self.read_slowly(block, reads, bytes, now, random)
     }
 
     fn read_slowly(
         &self,
         block: &mut Superblock,
+        reads: u32,
         bytes: u32,
         now: Nanos,
         random: &mut Random,
     ) -> ReadVerdict {
         let codewords = f64::from(bytes.div_ceil(self.section.codeword_bytes));
-        let rber = self.rber(block, now);
+        let rber = self.rber(block, reads, now);
         if codewords * self.codeword_failure(rber * 1.05) < NEGLIGIBLE {
             // The rate changes by far less than 5 % over this many reads and this time.
-            block.safe_reads = block.reads.saturating_add(1_000);
+            block.safe_reads = reads.saturating_add(1_000);
             block.safe_until = now + Nanos::from_secs(60);
             return ReadVerdict {
                 retries: 0,

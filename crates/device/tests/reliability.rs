@@ -120,6 +120,72 @@ fn a_block_that_is_read_too_often_is_rewritten() {
     sound(&d);
 }
 
+/// Eight dies with two planes: a superblock has sixteen blocks of 32 units of 4 KiB.
+fn many_blocks(refresh_reads: u32) -> Device {
+    let flash = Flash {
+        channels: 1,
+        dies_per_channel: 8,
+        planes: 2,
+        blocks: 24,
+        pages_per_block: 32,
+        page_kib: 4,
+        mt_per_s: 1000.0,
+        read_us: 50.0,
+        program_us: 100.0,
+    };
+    let mut p = flash.profile(10);
+    p.ftl.as_mut().expect("page-mapped").refresh_reads = refresh_reads;
+    let mut d = device(&p, "direct");
+    assert!(d.precondition(1.0, Fill::Sequential));
+    d
+}
+
+#[test]
+fn reads_are_counted_for_each_block_and_that_block_is_refreshed() {
+    let mut d = many_blocks(1000);
+    // 1,600 reads of all sixteen blocks of a superblock in turn are a hundred of each.
+    closed_loop(&mut d, 4, |i| {
+        (i < 1_600).then(|| read(i, i % 16 * 4096, 4096))
+    });
+    rest(&mut d, Nanos::from_secs(5));
+    assert_eq!(d.counters().refreshed.0, 0);
+    // One unit lies in one block.
+    closed_loop(&mut d, 4, |i| (i < 1_000).then(|| read(i, 0, 4096)));
+    rest(&mut d, Nanos::from_secs(5));
+    assert_eq!(d.counters().refreshed.0, 32 * 4096, "{:?}", d.counters());
+    sound(&d);
+    // Two units across the planes of a die are in two blocks.
+    closed_loop(&mut d, 4, |i| (i < 1_000).then(|| read(i, 2 * 4096, 8192)));
+    rest(&mut d, Nanos::from_secs(5));
+    assert_eq!(
+        d.counters().refreshed.0,
+        3 * 32 * 4096,
+        "{:?}",
+        d.counters()
+    );
+    sound(&d);
+}
+
+#[test]
+fn a_block_is_refreshed_while_the_host_overwrites_it() {
+    let mut d = many_blocks(300);
+    let mut draw = Draw(1);
+    closed_loop(&mut d, 8, |i| {
+        let at = draw.below(512) * 4096;
+        (i < 60_000).then(|| {
+            if i % 8 == 0 {
+                write(i, at, 4096)
+            } else {
+                read(i, at % 65_536, 4096)
+            }
+        })
+    });
+    sound(&d);
+    rest(&mut d, Nanos::from_secs(5));
+    assert!(d.counters().refreshed.0 > 0);
+    sound(&d);
+}
+
 #[test]
 fn wear_levelling_moves_cold_data() {
     let run = |spread: u32| {

@@ -32,15 +32,13 @@ pub(crate) struct Superblock {
     pub(crate) valid: u32,
     /// Erase cycles, and those of them that ended in SLC mode.
     pub(crate) erases: u32,
-    /// Page reads since the last erase.
-    pub(crate) reads: u32,
     /// Programs that are not done yet.
     pub(crate) programs_pending: u32,
     /// Order of closing.
     pub(crate) closed_order: u64,
     /// When it was closed, for the retention of its data.
     pub(crate) closed_at: Nanos,
-    /// Until so many reads and this time no read needs a look at the error rate.
+    /// Until so many reads of one of its blocks and this time no read needs a look at the error rate.
     pub(crate) safe_reads: u32,
     /// See `safe_reads`.
     pub(crate) safe_until: Nanos,
@@ -54,7 +52,6 @@ impl Superblock {
             slc: false,
             valid: 0,
             erases: 0,
-            reads: 0,
             programs_pending: 0,
             closed_order: 0,
             closed_at: Nanos::ZERO,
@@ -77,10 +74,91 @@ impl Superblock {
     }
 }
 
+/// What a page read did to the blocks that hold the pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Disturbed {
+    /// Reads since the erase of the block that was read most.
+    pub(crate) most_reads: u32,
+    /// Planes whose blocks have been read so often that they are to be refreshed, one bit each.
+    pub(crate) due: u32,
+}
+
+/// Page reads of each block since its last erase.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct BlockReads {
+    per_superblock: u32,
+    reads: Vec<u32>,
+}
+
+impl BlockReads {
+    /// For so many superblocks (or AUs) of so many blocks each.
+    pub(crate) fn new(superblocks: u32, per_superblock: u32) -> Self {
+        BlockReads {
+            per_superblock,
+            reads: vec![0; superblocks as usize * per_superblock as usize],
+        }
+    }
+
+    /// Counts a read of a page on each plane of `planes` (one bit each), of which the blocks of a
+    /// superblock follow `first`. A block is due at each multiple of `refresh_reads`; 0 is never.
+    #[inline]
+    pub(crate) fn count(
+        &mut self,
+        superblock: u32,
+        first: u32,
+        planes: u32,
+        refresh_reads: u32,
+    ) -> Disturbed {
+        let start = superblock as usize * self.per_superblock as usize + first as usize;
+        let mut disturbed = Disturbed {
+            most_reads: 0,
+            due: 0,
+        };
+        let mut left = planes;
+        while left != 0 {
+            let plane = left.trailing_zeros();
+            left &= left - 1;
+            let reads = &mut self.reads[start + plane as usize];
+            *reads = reads.saturating_add(1);
+            disturbed.most_reads = disturbed.most_reads.max(*reads);
+            if refresh_reads > 0 && *reads >= refresh_reads && reads.is_multiple_of(refresh_reads) {
+                disturbed.due |= 1 << plane;
+            }
+        }
+        disturbed
+    }
+
+    /// The blocks of a superblock are erased.
+    pub(crate) fn erased(&mut self, superblock: u32) {
+        let start = superblock as usize * self.per_superblock as usize;
+        self.reads[start..start + self.per_superblock as usize].fill(0);
+    }
+
+    /// Most reads of a block of a superblock.
+    pub(crate) fn most(&self, superblock: u32) -> u32 {
+        let start = superblock as usize * self.per_superblock as usize;
+        let blocks = &self.reads[start..start + self.per_superblock as usize];
+        blocks.iter().copied().max().unwrap_or(0)
+    }
+
+    /// Checks that there is a count for each block.
+    pub(crate) fn audit(&self, superblocks: u32, per_superblock: u32) -> Checked {
+        ensure!(
+            self.per_superblock == per_superblock
+                && self.reads.len() == superblocks as usize * per_superblock as usize,
+            "reads are counted for {} blocks of {} each",
+            self.reads.len(),
+            self.per_superblock
+        );
+        Ok(())
+    }
+}
+
 /// All superblocks.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Superblocks {
     all: Vec<Superblock>,
+    reads: BlockReads,
     /// Free ones, the least worn first.
     free: BTreeSet<(u32, u32)>,
     /// Good blocks that are left to replace one that fails, in the plane that has the fewest.
@@ -110,6 +188,7 @@ impl Superblocks {
         let spare = good.iter().map(|g| g - usable).min().unwrap_or(0);
         Superblocks {
             all: vec![fresh; usable as usize],
+            reads: BlockReads::new(usable, geometry.blocks_per_superblock()),
             free: (0..usable).map(|i| (0, i)).collect(),
             spare_blocks: spare,
             initial_spare_blocks: spare,
@@ -128,6 +207,18 @@ impl Superblocks {
 
     pub(crate) fn get_mut(&mut self, superblock: u32) -> &mut Superblock {
         &mut self.all[superblock as usize]
+    }
+
+    /// Counts a page read; see [`BlockReads::count`].
+    #[inline]
+    pub(crate) fn disturb(
+        &mut self,
+        superblock: u32,
+        first: u32,
+        planes: u32,
+        refresh_reads: u32,
+    ) -> Disturbed {
+        self.reads.count(superblock, first, planes, refresh_reads)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Superblock)> {
@@ -184,10 +275,10 @@ impl Superblocks {
         debug_assert_eq!(block.state, State::Erasing);
         block.state = State::Free;
         block.erases += 1;
-        block.reads = 0;
         block.safe_reads = 0;
         block.safe_until = Nanos::ZERO;
         self.free.insert((block.erases, superblock));
+        self.reads.erased(superblock);
     }
 
     /// Checks what a recount cannot: that there are as many as good blocks make, and that no count
@@ -207,6 +298,7 @@ impl Superblocks {
             self.initial_spare_blocks
         );
         check_sum("erases", self.erases)?;
+        self.reads.audit(good, geometry.blocks_per_superblock())?;
         self.all.iter().try_for_each(|block| block.audit(now))
     }
 

@@ -36,7 +36,7 @@ pub struct CardSection {
     pub wear_spread_cycles: u32,
     /// AUs that are moved at a time by this static wear levelling.
     pub wear_batch_aus: u32,
-    /// An AU is rewritten after this many page reads; 0 is off.
+    /// An AU is rewritten after this many page reads of one of its blocks; 0 is off.
     pub refresh_reads: u32,
     /// AUs that are treated specially because file allocation tables lie there.
     pub fat: Option<FatSection>,

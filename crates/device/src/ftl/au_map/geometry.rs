@@ -61,6 +61,20 @@ impl CardGeometry {
         }
     }
 
+    /// Rows of an AU's blocks: those on the planes of one die, in one superblock.
+    pub(crate) fn au_rows(&self) -> u32 {
+        self.au_superblocks.saturating_mul(self.dies)
+    }
+
+    /// The row that holds a sector of an AU in page order: program units lie on the dies in turn, and fill one
+    /// superblock after the other.
+    pub(crate) fn row_of(&self, sector: u32) -> u32 {
+        let unit = u64::from(sector / self.unit_sectors);
+        let units = u64::from(self.au_sectors.div_ceil(self.unit_sectors)).max(1);
+        let superblock = unit * u64::from(self.au_superblocks) / units;
+        superblock as u32 * self.dies + (unit % u64::from(self.dies)) as u32
+    }
+
     /// Bytes of a program unit; meant for a page that is a whole number of them.
     pub(crate) fn unit_bytes(&self) -> u64 {
         u64::from(self.unit_sectors) * SECTOR_BYTES

@@ -107,7 +107,11 @@ impl Map {
         let small = card.small_writes.as_ref();
         Map {
             table: vec![UNMAPPED; geometry.logical_aus as usize],
-            physical: Physical::new(geometry.physical_aus, geometry.logical_aus),
+            physical: Physical::new(
+                geometry.physical_aus,
+                geometry.logical_aus,
+                geometry.au_rows(),
+            ),
             blocks_of_au: geometry.au_superblocks * geometry.dies * planes,
             data_policy: policy(card.out_of_order, card.log_kib, false),
             data_open_most: card.open_aus - fat.as_ref().map_or(0, |f| f.open_most),
@@ -360,13 +364,13 @@ impl Map {
         (physical != UNMAPPED).then_some(physical)
     }
 
-    /// An AU has been read so often that its neighbours' charge suffers: rewrites it.
+    /// A block of an AU has been read so often that the charge of its other pages suffers: rewrites the AU.
     pub(super) fn refresh_if_due(&mut self, au: u32, context: &mut MapContext) -> Option<OpCounts> {
         let physical = self.table[au as usize];
         if self.refresh_reads == 0 || physical == UNMAPPED || self.is_open(au) {
             return None;
         }
-        if self.physical.get_mut(physical).reads < self.refresh_reads {
+        if self.physical.reads.most(physical) < self.refresh_reads {
             return None;
         }
         let mut ops = OpCounts::default();
@@ -432,7 +436,8 @@ impl Map {
             "the translation is not that of the profile"
         );
         let g = &self.geometry;
-        self.physical.audit(g.physical_aus, g.logical_aus, now)?;
+        self.physical
+            .audit(g.physical_aus, g.logical_aus, g.au_rows(), now)?;
         self.audit_places()?;
         self.audit_owners()?;
         self.open

@@ -2,7 +2,7 @@
 //! replaced within their plane before AUs are made of them; an AU of which a block fails later is
 //! taken out of service as a whole.
 
-use crate::ftl::blocks::{State, Superblock};
+use crate::ftl::blocks::{BlockReads, State, Superblock};
 use crate::invariant::{Checked, check_sum, ensure};
 use crate::random::Random;
 use crate::reliability::Reliability;
@@ -23,6 +23,8 @@ pub(super) enum WearChoice {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Physical {
     all: Vec<Superblock>,
+    /// Reads of the blocks of each AU, those on the planes of a die together: they are read together.
+    pub(super) reads: BlockReads,
     /// Free ones, the least worn first.
     free: BTreeSet<(u32, u32)>,
     initial_free: u32,
@@ -33,11 +35,12 @@ pub(super) struct Physical {
 }
 
 impl Physical {
-    /// `aus` fresh ones, of which `needed` hold data when the card is full.
-    pub(super) fn new(aus: u32, needed: u32) -> Self {
+    /// `aus` fresh ones, of which `needed` hold data when the card is full, with so many rows of blocks each.
+    pub(super) fn new(aus: u32, needed: u32, rows: u32) -> Self {
         let fresh = Superblock::fresh();
         Physical {
             all: vec![fresh; aus as usize],
+            reads: BlockReads::new(aus, rows),
             free: (0..aus).map(|i| (0, i)).collect(),
             initial_free: aus.saturating_sub(needed),
             needed,
@@ -65,7 +68,7 @@ impl Physical {
             let (_, index) = free?;
             let block = &mut self.all[index as usize];
             block.erases += 1;
-            block.reads = 0;
+            self.reads.erased(index);
             block.safe_reads = 0;
             self.erases += 1;
             self.most_erases = self.most_erases.max(block.erases);
@@ -130,7 +133,8 @@ impl Physical {
     }
 
     /// Checks the counts; `needed` of `aus` hold data when the card is full.
-    pub(super) fn audit(&self, aus: u32, needed: u32, now: Nanos) -> Checked {
+    pub(super) fn audit(&self, aus: u32, needed: u32, rows: u32, now: Nanos) -> Checked {
+        self.reads.audit(aus, rows)?;
         let count = |state: State| self.all.iter().filter(|b| b.state == state).count();
         ensure!(
             self.all.len() == aus as usize

@@ -179,7 +179,8 @@ impl AuMapDevice {
             while at < to {
                 let place = self.map.locate(au, ((at % size) / page) as u32);
                 if let Some(physical) = place {
-                    time += self.read_page(index, physical);
+                    let row = self.map.geometry.row_of((at % size) as u32);
+                    time += self.read_page(index, physical, row);
                 }
                 at = ((at / stripe + 1) * stripe).min(to);
             }
@@ -187,13 +188,18 @@ impl AuMapDevice {
         time
     }
 
-    fn read_page(&mut self, index: u32, physical: u32) -> Nanos {
+    fn read_page(&mut self, index: u32, physical: u32, row: u32) -> Nanos {
         self.flash_counters.page_reads += 1;
         let bytes = self.map.geometry.stripe_bytes;
+        let disturbed = self.map.physical.reads.count(physical, row, 1, 0);
         let block = self.map.physical.get_mut(physical);
-        let verdict = self
-            .reliability
-            .read(block, bytes, self.now, &mut self.random);
+        let verdict = self.reliability.read(
+            block,
+            disturbed.most_reads,
+            bytes,
+            self.now,
+            &mut self.random,
+        );
         if verdict.retries == 0 && !verdict.uncorrectable {
             return Nanos::ZERO;
         }

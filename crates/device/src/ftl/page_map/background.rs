@@ -168,11 +168,9 @@ impl Background {
         }
     }
 
-    pub(super) fn wants_refresh(&self, reads: u32, retries: u32) -> bool {
-        retries > 2
-            || (self.refresh_reads > 0
-                && reads >= self.refresh_reads
-                && reads.is_multiple_of(self.refresh_reads))
+    /// Reads of a block after which it is refreshed, 0 if never.
+    pub(super) fn refresh_reads(&self) -> u32 {
+        self.refresh_reads
     }
 
     pub(super) fn is_in_flight(&self, superblock: u32, program: u32) -> bool {
@@ -263,7 +261,7 @@ impl PageMapDevice {
             if exhausted {
                 let j = &mut self.background.jobs[job as usize];
                 j.emptied.push(victim.superblock);
-                if victim.yield_per_move == 0 && moved == 0 {
+                if victim.yield_per_move == 0 && moved == 0 && !victim.is_one_block() {
                     // It held nothing: all of its space is the host's.
                     j.grants += u64::from(self.log.geometry.native.superblock_units);
                 }

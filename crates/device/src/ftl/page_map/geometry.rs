@@ -201,6 +201,21 @@ impl Geometry {
         Die(program % self.dies)
     }
 
+    /// Erase blocks of a superblock.
+    pub fn blocks_per_superblock(&self) -> u32 {
+        self.dies * self.planes
+    }
+
+    /// The erase block, within its superblock, of a die and a plane.
+    pub fn block_of(&self, die: Die, plane: u32) -> u32 {
+        die.0 * self.planes + plane
+    }
+
+    /// The plane that holds the unit at `offset` of a superblock.
+    pub fn plane_of(&self, offset: u32) -> u32 {
+        offset % self.stripe_units / self.units_per_page
+    }
+
     /// Location of a mapping unit, given the mode of its superblock.
     pub fn place(&self, superblock: u32, offset: u32, slc: bool) -> Place {
         let program_units = if slc {

@@ -56,6 +56,7 @@ pub(crate) struct PageRun {
     pub(crate) die: Die,
     pub(crate) array_ns: u32,
     pub(crate) units: u32,
+    /// Planes whose pages are read, one bit each: those pages are transferred, and their blocks disturbed.
     pub(crate) planes: u32,
 }
 
@@ -66,8 +67,25 @@ pub(crate) struct Victim {
     pub(crate) cause: Cause,
     cursor: Ppn,
     end: Ppn,
+    /// The erase block to which the relocation is limited, where only that one is refreshed.
+    only: Option<u32>,
     /// Units that the host may write for each unit moved out of this victim, in 1024ths.
     pub(crate) yield_per_move: u64,
+}
+
+impl Victim {
+    /// Whether only one of the superblock's blocks is refreshed.
+    pub(crate) fn is_one_block(&self) -> bool {
+        self.only.is_some()
+    }
+}
+
+/// What is to be rewritten for refresh or wear levelling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RefreshTarget {
+    pub(crate) superblock: u32,
+    /// One erase block of it, or all.
+    pub(crate) block: Option<u32>,
 }
 
 /// An open superblock and how far it is filled.
@@ -185,7 +203,7 @@ pub(crate) struct Log {
     host: Option<Stream>,
     relocation: Option<Stream>,
     victim: Option<Victim>,
-    refresh_queue: VecDeque<u32>,
+    refresh_queue: VecDeque<RefreshTarget>,
     /// Superblocks without valid data that wait for their erasure.
     to_erase: Vec<u32>,
     map_cache: Option<MapCache>,

@@ -4,9 +4,12 @@ use super::PageMapDevice;
 use crate::command::Status;
 use crate::events::Event;
 use crate::ftl::blocks::State;
-use crate::ftl::page_map::log::PageRun;
+use crate::ftl::page_map::log::{PageRun, RefreshTarget};
 use crate::nand::{FlashOp, OpClass, Owner};
 use nandscope_units::Nanos;
+
+/// A page that needs more read retries than this has its data rewritten.
+const RETRIES_BEFORE_REFRESH: u32 = 2;
 
 impl PageMapDevice {
     pub(super) fn begin_read(&mut self, index: u32) {
@@ -161,11 +164,20 @@ impl PageMapDevice {
         command: Option<u32>,
     ) -> bool {
         let bytes = run.units * self.log.geometry.unit_bytes;
+        let due = self.background.refresh_reads();
+        let first_block = self.log.geometry.block_of(run.die, 0);
+        let disturbed = self
+            .log
+            .blocks
+            .disturb(run.superblock, first_block, run.planes, due);
         let block = self.log.blocks.get_mut(run.superblock);
-        let verdict = self
-            .reliability
-            .read(block, bytes, self.now, &mut self.random);
-        let reads = block.reads;
+        let verdict = self.reliability.read(
+            block,
+            disturbed.most_reads,
+            bytes,
+            self.now,
+            &mut self.random,
+        );
         if verdict.retries > 0 {
             self.counters.read_retries += u64::from(verdict.retries);
         }
@@ -175,10 +187,12 @@ impl PageMapDevice {
                 self.pending[index as usize].status = Status::UncorrectableRead;
             }
         }
-        if self.background.wants_refresh(reads, verdict.retries)
-            && self.log.ask_refresh(run.superblock)
-        {
-            self.events.push(self.now, Event::RefreshDue);
+        if verdict.retries > RETRIES_BEFORE_REFRESH {
+            self.ask_refresh(run.superblock, None);
+        } else if disturbed.due != 0 {
+            for plane in (0..u32::BITS).filter(|plane| disturbed.due >> plane & 1 == 1) {
+                self.ask_refresh(run.superblock, Some(first_block + plane));
+            }
         }
         let op = FlashOp {
             class: OpClass::Read,
@@ -186,11 +200,19 @@ impl PageMapDevice {
             die: run.die,
             array_ns: run.array_ns.saturating_mul(1 + verdict.retries),
             bus_bytes: bytes,
-            transfers: run.planes,
+            transfers: run.planes.count_ones(),
             owner,
         };
         self.array.submit(op, self.now, &mut self.events);
         !verdict.uncorrectable
+    }
+
+    /// A block has been read too often, or all data of the superblock has so many errors that it is rewritten.
+    #[cold]
+    fn ask_refresh(&mut self, superblock: u32, block: Option<u32>) {
+        if self.log.ask_refresh(RefreshTarget { superblock, block }) {
+            self.events.push(self.now, Event::RefreshDue);
+        }
     }
 
     fn decode_time(&self) -> Nanos {

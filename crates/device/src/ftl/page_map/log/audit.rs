@@ -75,6 +75,7 @@ impl Log {
     /// Every superblock that anything names exists.
     fn audit_places(&self) -> Checked {
         let superblocks = self.blocks.len();
+        let blocks = self.geometry.blocks_per_superblock();
         let free: Vec<u32> = self.blocks.free_list().map(|(_, s)| s).collect();
         let named = [self.host, self.relocation]
             .into_iter()
@@ -82,7 +83,7 @@ impl Log {
             .map(|s| s.superblock)
             .chain(self.victim.map(|v| v.superblock))
             .chain(self.slc_closed.iter().copied())
-            .chain(self.refresh_queue.iter().copied())
+            .chain(self.refresh_queue.iter().map(|target| target.superblock))
             .chain(self.to_erase.iter().copied())
             .chain(free);
         for superblock in named {
@@ -92,7 +93,10 @@ impl Log {
             );
         }
         ensure!(
-            self.refresh_queue.len() <= superblocks as usize,
+            self.refresh_queue
+                .iter()
+                .all(|t| t.block.is_none_or(|b| b < blocks))
+                && self.refresh_queue.len() <= superblocks as usize * (blocks as usize + 1),
             "{} superblocks wait for a refresh",
             self.refresh_queue.len()
         );
@@ -228,7 +232,6 @@ impl Log {
             .flatten()
             .map(|s| s.superblock)
             .collect();
-        let victim = self.victim.map(|v| v.superblock);
         let mut in_slc_mode = 0;
         for (superblock, block) in self.blocks.iter() {
             let state = block.state;
@@ -239,8 +242,8 @@ impl Log {
                 "superblock {superblock} is {state:?}, and the streams write to {open:?}"
             );
             let holds_data = match state {
-                State::Open | State::Closed => true,
-                State::Collecting => victim == Some(superblock),
+                // Of a superblock that is being collected, data may be left where one block is refreshed.
+                State::Open | State::Closed | State::Collecting => true,
                 State::Free | State::Erasing | State::Retired => false,
             };
             ensure!(

@@ -1,7 +1,7 @@
 //! Which superblock is relocated next, and why: folding, collection, refresh, wear levelling; and how
 //! far the host must wait for it.
 
-use super::{Cause, Log, Victim};
+use super::{Cause, Log, RefreshTarget, Victim};
 use crate::ftl::blocks::State;
 use crate::profile::schema::VictimPolicy;
 use nandscope_units::Nanos;
@@ -38,13 +38,17 @@ impl Log {
         })
     }
 
-    /// Superblocks whose wear or reads ask for a rewrite.
-    /// Returns true where it was not known yet.
-    pub(crate) fn ask_refresh(&mut self, superblock: u32) -> bool {
-        let new = self.blocks.get(superblock).state == State::Closed
-            && !self.refresh_queue.contains(&superblock);
+    /// Asks for a rewrite because of wear or reads. Cached data is rewritten superblock by superblock: that
+    /// folds it. Returns true where it was not known yet.
+    pub(crate) fn ask_refresh(&mut self, target: RefreshTarget) -> bool {
+        let block = self.blocks.get(target.superblock);
+        let target = RefreshTarget {
+            block: target.block.filter(|_| !block.slc),
+            ..target
+        };
+        let new = block.state == State::Closed && !self.refresh_queue.contains(&target);
         if new {
-            self.refresh_queue.push_back(superblock);
+            self.refresh_queue.push_back(target);
         }
         new
     }
@@ -66,7 +70,10 @@ impl Log {
         if let Some((superblock, erases)) = coldest
             && f64::from(erases) + f64::from(spread) <= mean
         {
-            self.ask_refresh(superblock);
+            self.ask_refresh(RefreshTarget {
+                superblock,
+                block: None,
+            });
         }
     }
 
@@ -85,15 +92,17 @@ impl Log {
     }
 
     pub(super) fn choose_victim(&mut self, now: Nanos, idle: bool) -> Option<Victim> {
-        let (superblock, cause) =
+        let (superblock, cause, only) =
             if self.must_fold() || (idle && !self.needs_relocation() && self.has_slc_data()) {
-                (self.slc_closed.pop_front()?, Cause::Fold)
+                (self.slc_closed.pop_front()?, Cause::Fold, None)
             } else if self.needs_relocation() && !self.refresh_is_due() {
-                self.gc_victim(now)?
-            } else if let Some(superblock) = self.refresh_victim() {
-                (superblock, Cause::Refresh)
+                let (superblock, cause) = self.gc_victim(now)?;
+                (superblock, cause, None)
+            } else if let Some(target) = self.refresh_victim() {
+                (target.superblock, Cause::Refresh, target.block)
             } else if self.needs_relocation() {
-                self.gc_victim(now)?
+                let (superblock, cause) = self.gc_victim(now)?;
+                (superblock, cause, None)
             } else {
                 return None;
             };
@@ -108,12 +117,15 @@ impl Log {
         let valid = u64::from(block.valid);
         let start = self.geometry.ppn(superblock, 0);
         let gained = u64::from(self.geometry.native.superblock_units).saturating_sub(valid);
+        let yield_per_move = (gained * 1024).checked_div(valid).unwrap_or(0);
         Some(Victim {
             superblock,
             cause,
             cursor: start,
             end: start + self.geometry.native.superblock_units,
-            yield_per_move: (gained * 1024).checked_div(valid).unwrap_or(0),
+            only,
+            // What leaves one block of many makes no room.
+            yield_per_move: if only.is_some() { 0 } else { yield_per_move },
         })
     }
 
@@ -124,11 +136,13 @@ impl Log {
             && self.blocks.free_count() > 1
     }
 
-    pub(super) fn refresh_victim(&mut self) -> Option<u32> {
-        while let Some(superblock) = self.refresh_queue.pop_front() {
-            if self.blocks.get(superblock).state == State::Closed {
-                self.slc_closed.retain(|s| *s != superblock);
-                return Some(superblock);
+    pub(super) fn refresh_victim(&mut self) -> Option<RefreshTarget> {
+        while let Some(target) = self.refresh_queue.pop_front() {
+            let block = self.blocks.get(target.superblock);
+            // The block may hold other data by now.
+            if block.state == State::Closed && !(block.slc && target.block.is_some()) {
+                self.slc_closed.retain(|s| *s != target.superblock);
+                return Some(target);
             }
         }
         None

@@ -32,9 +32,16 @@ impl Log {
         self.blocks.get_mut(superblock).programs_pending -= 1;
     }
 
-    /// All data of a victim has been moved and programmed.
+    /// All data that was to be moved out of a victim is programmed. Where only one of its blocks was
+    /// refreshed, the others keep their data.
     pub(crate) fn gc_writes(&mut self, superblock: u32) {
-        self.queue_erase(superblock);
+        let block = self.blocks.get_mut(superblock);
+        if block.valid == 0 {
+            return self.queue_erase(superblock);
+        }
+        block.state = State::Closed;
+        let valid = block.valid;
+        self.victims.insert(superblock, valid);
     }
 
     pub(super) fn queue_erase(&mut self, superblock: u32) {

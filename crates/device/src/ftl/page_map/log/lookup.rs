@@ -107,9 +107,8 @@ impl Log {
             while n < most && self.map.lookup(first + i + n) == ppn + n {
                 n += 1;
             }
-            let planes = (offset % g.stripe_units + n - 1) / g.units_per_page
-                - offset % g.stripe_units / g.units_per_page
-                + 1;
+            let (first_plane, last_plane) = (g.plane_of(offset), g.plane_of(offset + n - 1));
+            let planes = (2 << last_plane) - (1 << first_plane);
             let array_ns = g.read_ns(slc, place.program, place.stripe);
             each(
                 Some(PageRun {

@@ -18,14 +18,14 @@ impl Log {
         };
         let mut full = None;
         let mut moved = 0;
-        let some_valid = self.map.next_valid(victim.cursor, victim.end).is_some();
+        let some_valid = self.next_to_move(&victim).is_some();
         if some_valid && let Some(mut stream) = self.relocation_stream() {
             moved = self.move_units(&mut victim, &mut stream, read);
             full = self.take_full_unit(&mut stream);
             self.relocation = self.keep_or_close(stream, now);
         }
         self.count_moved(victim.cause, moved);
-        let exhausted = self.map.next_valid(victim.cursor, victim.end).is_none();
+        let exhausted = self.next_to_move(&victim).is_none();
         if !exhausted {
             self.victim = Some(victim);
         }
@@ -60,21 +60,24 @@ impl Log {
         // The run that is being joined, and where its page ends.
         let mut run_so_far: Option<(Ppn, PageRun)> = None;
         while moved < most {
-            let Some(from) = self.map.next_valid(victim.cursor, victim.end) else {
+            let Some(from) = self.next_to_move(victim) else {
                 break;
             };
             victim.cursor = from + 1;
             self.map.move_unit(from, to + moved);
             moved += 1;
             match &mut run_so_far {
-                Some((page_end, run)) if from < *page_end => run.units += 1,
+                Some((page_end, run)) if from < *page_end => {
+                    run.units += 1;
+                    run.planes |= self.plane_bit(from, victim.superblock);
+                }
                 _ => {
-                    read.extend(run_so_far.map(|(_, run)| self.with_planes(run)));
+                    read.extend(run_so_far.map(|(_, run)| run));
                     run_so_far = Some(self.first_of_page(from, victim.superblock));
                 }
             }
         }
-        read.extend(run_so_far.map(|(_, run)| self.with_planes(run)));
+        read.extend(run_so_far.map(|(_, run)| run));
         // A victim is neither open nor listed: nothing else follows from what it loses.
         self.blocks.get_mut(victim.superblock).valid -= moved;
         self.advance_stream(stream, to, moved);
@@ -93,7 +96,7 @@ impl Log {
             die: place.die,
             array_ns: g.read_ns(slc, place.program, place.stripe),
             units: 1,
-            planes: 1,
+            planes: self.plane_bit(ppn, superblock),
         };
         (
             g.ppn(
@@ -104,10 +107,27 @@ impl Log {
         )
     }
 
-    pub(super) fn with_planes(&self, run: PageRun) -> PageRun {
-        PageRun {
-            planes: run.units.div_ceil(self.geometry.units_per_page),
-            ..run
+    /// The bit of the plane that holds a unit.
+    fn plane_bit(&self, ppn: Ppn, superblock: u32) -> u32 {
+        let offset = ppn - self.geometry.ppn(superblock, 0);
+        1 << self.geometry.plane_of(offset)
+    }
+
+    /// The next valid unit of the victim, of its one block where it is limited to that.
+    fn next_to_move(&self, victim: &Victim) -> Option<Ppn> {
+        let mut from = self.map.next_valid(victim.cursor, victim.end)?;
+        let Some(block) = victim.only else {
+            return Some(from);
+        };
+        let g = &self.geometry;
+        let slc = self.blocks.get(victim.superblock).slc;
+        loop {
+            let offset = from - g.ppn(victim.superblock, 0);
+            let die = g.place(victim.superblock, offset, slc).die;
+            if g.block_of(die, g.plane_of(offset)) == block {
+                return Some(from);
+            }
+            from = self.map.next_valid(from + 1, victim.end)?;
         }
     }
 
@@ -129,5 +149,47 @@ impl Log {
             Cause::Refresh => &mut self.programmed.refreshed,
         };
         *count += u64::from(units);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ftl::page_map::geometry::Geometry;
+    use crate::profile::library;
+    use crate::random::Random;
+
+    /// A read of collected data transfers the page of every plane that holds some of it.
+    #[test]
+    fn valid_units_on_two_planes_are_two_pages() {
+        let entry = library::device("sm2708-250gb").expect("in the library");
+        let mut profile = entry.profile().expect("valid");
+        profile.nand.word_lines = 4;
+        profile.nand.blocks_per_plane = 40;
+        profile.nand.factory_bad_percent = 0.0;
+        let mut ftl = profile.ftl.clone().expect("page-mapped");
+        ftl.slc_cache = None;
+        let geometry = Geometry::new(&profile, &ftl);
+        let per_page = geometry.units_per_page;
+        let mut log = Log::new(&profile, &ftl, geometry.clone(), &mut Random::new(1));
+        let mut full = Vec::new();
+        let written = geometry.native.superblock_units;
+        log.write(0, written, Nanos::ZERO, &mut full);
+        // What is left in the first superblock: a unit of the first page, and one of its sister.
+        for unit in (1..per_page).chain(per_page + 1..written / 2) {
+            log.write(unit, 1, Nanos::ZERO, &mut full);
+        }
+        log.victim = Some(Victim {
+            superblock: 0,
+            cause: Cause::Collect,
+            cursor: geometry.ppn(0, 0),
+            end: geometry.ppn(0, 2 * per_page),
+            only: None,
+            yield_per_move: 0,
+        });
+        let mut reads = Vec::new();
+        let (moved, ..) = log.relocate(Nanos::ZERO, &mut reads);
+        assert_eq!((moved, reads.len()), (2, 1), "{reads:?}");
+        assert_eq!((reads[0].units, reads[0].planes), (2, 0b11));
     }
 }
