@@ -161,6 +161,12 @@ FAULTS = [
      "errors: a refresh rewrites blocks that were not disturbed", "reliability reads_are_counted"),
     ("ftl/page_map/log/relocation.rs", "run.planes |= self.plane_bit(from, victim.superblock);", "",
      "timing: collection reads the page of one plane only", "lib valid_units_on_two_planes"),
+    ("reliability.rs", "        let aged = (s.retention_factor_year - 1.0) *", "        let aged = (s.retention_factor_year - 1.0) * worn *",
+     "errors: a block without wear keeps its data for ever", "lib retention_multiplies"),
+    ("ftl/blocks.rs", "        if slc { self.slc } else { NATIVE_CYCLE }", "        if slc { NATIVE_CYCLE } else { NATIVE_CYCLE }",
+     "errors: SLC cycles wear like native ones", "reliability cycles_of_the_cache"),
+    ("ftl/blocks.rs", "        block.slc = slc;\n        block.opened_at = now;\n", "        block.slc = slc;\n",
+     "errors: an open block keeps the age of its former data", "reliability data_of_an_open_block"),
     ("ftl/au_map/mod.rs", "            self.controller_free = self.now + cost.time;\n", "",
      "card: merges in idle time hold nobody up", "cards"),
 ]

@@ -1,7 +1,8 @@
 //! Raw bit errors of a block, and whether the ECC can correct them.
 //!
-//! The raw bit error rate (RBER) grows with program/erase cycles as a power law, with the time
-//! since programming logarithmically, and linearly with reads since the erase; the forms follow
+//! The raw bit error rate (RBER) grows with program/erase cycles as a power law, is multiplied by a
+//! factor that grows logarithmically with the time since programming, at any wear, and grows linearly
+//! with reads of the block since the erase; the forms follow
 //! Cai, Ghose, Haratsch, Luo and Mutlu, "Error characterization, mitigation, and recovery in
 //! flash-memory-based solid-state drives" (Proc. IEEE 105, 2017). A codeword fails where a Poisson
 //! number of errors exceeds what the ECC corrects; each read retry, with adjusted thresholds,
@@ -9,7 +10,7 @@
 //! pages of a word line, between blocks, and with temperature are left out; and data that is lost
 //! while it is being moved is counted, but the host that reads it later is not told.
 
-use crate::ftl::blocks::Superblock;
+use crate::ftl::blocks::{NATIVE_CYCLE, Superblock};
 use crate::profile::schema::ReliabilitySection;
 use crate::random::Random;
 use nandscope_units::Nanos;
@@ -35,35 +36,33 @@ pub(crate) struct ReadVerdict {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Reliability {
     section: ReliabilitySection,
-    rated_cycles: f64,
-    rated_cycles_slc: f64,
+    /// In the unit in which blocks count their wear.
+    rated_wear: f64,
 }
 
 impl Reliability {
-    pub(crate) fn new(section: &ReliabilitySection, cycles: u32, cycles_slc: u32) -> Self {
+    /// For blocks that are rated for so many cycles in their native mode.
+    pub(crate) fn new(section: &ReliabilitySection, cycles: u32) -> Self {
         Reliability {
             section: section.clone(),
-            rated_cycles: f64::from(cycles.max(1)),
-            rated_cycles_slc: f64::from(cycles_slc.max(1)),
+            rated_wear: f64::from(cycles.max(1)) * NATIVE_CYCLE as f64,
         }
+    }
+
+    /// Share of the block's rated life that is used up.
+    fn used_up(&self, block: &Superblock) -> f64 {
+        block.wear as f64 / self.rated_wear
     }
 
     /// Raw bit error rate at `now` of data in a block that was read so often since its erase.
     pub(crate) fn rber(&self, block: &Superblock, reads: u32, now: Nanos) -> f64 {
         let s = &self.section;
-        let rated = if block.slc {
-            self.rated_cycles_slc
-        } else {
-            self.rated_cycles
-        };
-        let worn = libm::pow(f64::from(block.erases) / rated, s.wear_exponent);
+        let worn = libm::pow(self.used_up(block), s.wear_exponent);
         let base = s.rber_fresh + (s.rber_rated - s.rber_fresh) * worn;
-        let age_s = now.saturating_sub(block.closed_at).as_secs_f64();
+        let age_s = now.saturating_sub(block.opened_at).as_secs_f64();
         let span = libm::log(1.0 + YEAR_S / RETENTION_ORIGIN_S);
-        let aged = (s.retention_factor_year - 1.0)
-            * worn.min(4.0)
-            * libm::log(1.0 + age_s / RETENTION_ORIGIN_S)
-            / span;
+        let aged =
+            (s.retention_factor_year - 1.0) * libm::log(1.0 + age_s / RETENTION_ORIGIN_S) / span;
         let disturbed = s.disturb_per_100k_reads * f64::from(reads) / 100_000.0;
         let rber = base * (1.0 + aged) + disturbed;
         (if block.slc { rber * SLC_SHARE } else { rber }).min(0.5)
@@ -136,13 +135,7 @@ impl Reliability {
     /// over 3,000 cycles, about 7 in a million; most of them late); beyond, it grows with the
     /// eighth power of the cycles.
     pub(crate) fn erase_fails(&self, block: &Superblock, blocks: u32, random: &mut Random) -> bool {
-        let rated = if block.slc {
-            self.rated_cycles_slc
-        } else {
-            self.rated_cycles
-        };
-        let share = f64::from(block.erases) / rated;
-        let chance = 1e-7 * libm::pow(share.max(1.0), 8.0) * f64::from(blocks);
+        let chance = 1e-7 * libm::pow(self.used_up(block).max(1.0), 8.0) * f64::from(blocks);
         random.unit() < chance
     }
 }
@@ -166,6 +159,8 @@ fn poisson_above(limit: f64, lambda: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ftl::blocks::WearPerErase;
+    use crate::profile::library;
 
     fn poisson_above_exactly(limit: u32, lambda: f64) -> f64 {
         let mut term = libm::exp(-lambda);
@@ -175,6 +170,58 @@ mod tests {
             below += term;
         }
         1.0 - below
+    }
+
+    /// The error model and a fresh block of the reference card.
+    fn model() -> (Reliability, ReliabilitySection, Superblock, WearPerErase) {
+        let entry = library::device("sm2708-250gb").expect("in the library");
+        let nand = entry.profile().expect("valid").nand;
+        let native = nand.native.expect("is TLC").cycles;
+        (
+            Reliability::new(&nand.reliability, native),
+            nand.reliability,
+            Superblock::fresh(),
+            WearPerErase::new(native, nand.slc.cycles),
+        )
+    }
+
+    #[test]
+    fn retention_multiplies_the_errors_at_any_wear() {
+        let (model, section, mut block, wear) = model();
+        let year = Nanos::from_secs_f64(YEAR_S);
+        for _ in 0..3 {
+            let fresh = model.rber(&block, 0, Nanos::ZERO);
+            let aged = model.rber(&block, 0, year) / fresh;
+            assert!(
+                (aged / section.retention_factor_year - 1.0).abs() < 1e-9,
+                "{aged}"
+            );
+            // Opened later, its data is younger.
+            block.opened_at = year;
+            assert_eq!(model.rber(&block, 0, year), fresh);
+            block.opened_at = Nanos::ZERO;
+            (0..700).for_each(|_| block.count_erase(wear));
+        }
+    }
+
+    #[test]
+    fn each_mode_uses_up_the_life_by_its_own_rated_cycles() {
+        let (model, section, block, wear) = model();
+        for (slc, cycles) in [(false, 1_500), (true, 40_000)] {
+            let mut block = Superblock {
+                slc,
+                ..block.clone()
+            };
+            (0..cycles).for_each(|_| block.count_erase(wear));
+            assert!(
+                (model.used_up(&block) - 1.0).abs() < 1e-3,
+                "{}",
+                model.used_up(&block)
+            );
+            block.slc = false;
+            let rber = model.rber(&block, 0, Nanos::ZERO);
+            assert!((rber / section.rber_rated - 1.0).abs() < 2e-3, "{rber}");
+        }
     }
 
     #[test]

@@ -186,6 +186,64 @@ fn a_block_is_refreshed_while_the_host_overwrites_it() {
     sound(&d);
 }
 
+/// A cache that is written and folded again and again wears its blocks by the cycles of the SLC mode.
+#[test]
+fn cycles_of_the_cache_count_as_slc_cycles() {
+    let mut p = support::profile("sm2708-250gb");
+    p.nand.blocks_per_plane = 60;
+    p.nand.word_lines = 16;
+    p.nand.factory_bad_percent = 0.0;
+    p.nand.slc.cycles = 4_000_000;
+    p.nand.native.as_mut().expect("is TLC").cycles = 10;
+    let ftl = p.ftl.as_mut().expect("page-mapped");
+    ftl.wear_spread_cycles = 0;
+    let cache = ftl.slc_cache.as_mut().expect("has a cache");
+    (cache.static_gb, cache.dynamic_gb, cache.fold_after_ms) = (0.0, 0.02, 1e7);
+    p.device.capacity_bytes = 40 * 4 * 2 * 16 * 3 * 16_384;
+    let mut d = device(&p, "rtl9211ds");
+    let erases = d.counters().erases;
+    // Overwriting a small area, all of the data is in the cache until it is overwritten.
+    closed_loop(&mut d, 4, |i| {
+        (i < 20_000).then(|| write(i, i % 64 * 65_536, 65_536))
+    });
+    let blocks = 4 * 2 * 60;
+    let cycles = (d.counters().erases - erases) / blocks;
+    assert!(cycles > 1, "{cycles}");
+    assert_eq!(d.counters().folded.0, 0);
+    assert!(
+        d.health().percentage_used < 10,
+        "{}",
+        d.health().percentage_used
+    );
+}
+
+/// Data that was just written is young, also in a block that is still open and was used long before.
+#[test]
+fn data_of_an_open_block_is_as_old_as_its_opening() {
+    // A year multiplies the errors of data by 10,000: far beyond what can be mended.
+    let mut p = with_errors(1_000_000, 1e-6);
+    p.nand.reliability.rber_fresh = 1e-6;
+    p.nand.reliability.retention_factor_year = 1e4;
+    let mut d = device(&p, "direct");
+    let units = d.capacity().0 / 4096;
+    assert!(d.precondition(1.0, Fill::Sequential));
+    d.overwrite_randomly(3 * units, 1);
+    rest(&mut d, Nanos::from_secs(400 * 86_400));
+    for unit in 0..10 {
+        one(&mut d, write(unit, unit * 4096, 4096));
+    }
+    one(&mut d, bare(0, nandscope_device::CommandKind::Flush));
+    for unit in 0..10 {
+        let c = one(&mut d, read(unit, unit * 4096, 4096));
+        assert_eq!(c.status, Status::Ok, "unit {unit}");
+    }
+    // What was not rewritten is lost, without any wear to speak of.
+    assert_eq!(
+        one(&mut d, read(0, 100 * 4096, 4096)).status,
+        Status::UncorrectableRead
+    );
+}
+
 #[test]
 fn wear_levelling_moves_cold_data() {
     let run = |spread: u32| {

@@ -12,6 +12,28 @@ use std::collections::BTreeSet;
 /// No block lives that long.
 const MOST_ERASES: u32 = 1 << 30;
 
+/// A cycle of the native mode, as wear is counted.
+pub(crate) const NATIVE_CYCLE: u64 = 1 << 16;
+
+/// What an erase cycle uses up of a block's life, by the mode that the block was used in: each mode's rated
+/// cycles use up all of it (Miner's rule).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct WearPerErase {
+    slc: u64,
+}
+
+impl WearPerErase {
+    /// For blocks that are rated for so many cycles in either mode.
+    pub(crate) fn new(native_cycles: u32, slc_cycles: u32) -> Self {
+        let slc = NATIVE_CYCLE * u64::from(native_cycles.max(1)) / u64::from(slc_cycles.max(1));
+        WearPerErase { slc: slc.max(1) }
+    }
+
+    fn of(self, slc: bool) -> u64 {
+        if slc { self.slc } else { NATIVE_CYCLE }
+    }
+}
+
 /// State of a superblock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum State {
@@ -30,14 +52,16 @@ pub(crate) struct Superblock {
     pub(crate) slc: bool,
     /// Units that hold valid data.
     pub(crate) valid: u32,
-    /// Erase cycles, and those of them that ended in SLC mode.
+    /// Erase cycles.
     pub(crate) erases: u32,
+    /// What they used up of its life: cycles of the native mode, in 65,536ths; see [`WearPerErase`].
+    pub(crate) wear: u64,
     /// Programs that are not done yet.
     pub(crate) programs_pending: u32,
     /// Order of closing.
     pub(crate) closed_order: u64,
-    /// When it was closed, for the retention of its data.
-    pub(crate) closed_at: Nanos,
+    /// When it was opened: its oldest data was programmed then.
+    pub(crate) opened_at: Nanos,
     /// Until so many reads of one of its blocks and this time no read needs a look at the error rate.
     pub(crate) safe_reads: u32,
     /// See `safe_reads`.
@@ -52,9 +76,10 @@ impl Superblock {
             slc: false,
             valid: 0,
             erases: 0,
+            wear: 0,
             programs_pending: 0,
             closed_order: 0,
-            closed_at: Nanos::ZERO,
+            opened_at: Nanos::ZERO,
             safe_reads: 0,
             safe_until: Nanos::ZERO,
         }
@@ -62,13 +87,19 @@ impl Superblock {
 }
 
 impl Superblock {
+    /// It is erased after use in the mode that it has.
+    pub(crate) fn count_erase(&mut self, wear: WearPerErase) {
+        self.erases += 1;
+        self.wear = self.wear.saturating_add(wear.of(self.slc));
+    }
+
     /// Checks what holds for a block by itself.
     pub(crate) fn audit(&self, now: Nanos) -> Checked {
         ensure!(
-            self.erases <= MOST_ERASES && self.closed_at <= now,
-            "a block with {} cycles was closed at {}",
+            self.erases <= MOST_ERASES && self.opened_at <= now,
+            "a block with {} cycles was opened at {}",
             self.erases,
-            self.closed_at
+            self.opened_at
         );
         Ok(())
     }
@@ -159,8 +190,9 @@ impl BlockReads {
 pub(crate) struct Superblocks {
     all: Vec<Superblock>,
     reads: BlockReads,
+    wear_per_erase: WearPerErase,
     /// Free ones, the least worn first.
-    free: BTreeSet<(u32, u32)>,
+    free: BTreeSet<(u64, u32)>,
     /// Good blocks that are left to replace one that fails, in the plane that has the fewest.
     spare_blocks: u32,
     initial_spare_blocks: u32,
@@ -189,6 +221,7 @@ impl Superblocks {
         Superblocks {
             all: vec![fresh; usable as usize],
             reads: BlockReads::new(usable, geometry.blocks_per_superblock()),
+            wear_per_erase: WearPerErase::new(geometry.native.cycles, geometry.slc.cycles),
             free: (0..usable).map(|i| (0, i)).collect(),
             spare_blocks: spare,
             initial_spare_blocks: spare,
@@ -229,8 +262,8 @@ impl Superblocks {
         self.free.len() as u32
     }
 
-    /// Free superblocks with the cycles under which they are listed.
-    pub(crate) fn free_list(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+    /// Free superblocks with the wear under which they are listed.
+    pub(crate) fn free_list(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
         self.free.iter().copied()
     }
 
@@ -251,12 +284,13 @@ impl Superblocks {
     }
 
     /// Takes the least worn free superblock.
-    pub(crate) fn open(&mut self, slc: bool) -> Option<u32> {
+    pub(crate) fn open(&mut self, slc: bool, now: Nanos) -> Option<u32> {
         let (_, superblock) = self.free.pop_first()?;
         let block = &mut self.all[superblock as usize];
         debug_assert_eq!((block.state, block.valid), (State::Free, 0));
         block.state = State::Open;
         block.slc = slc;
+        block.opened_at = now;
         Some(superblock)
     }
 
@@ -274,10 +308,10 @@ impl Superblocks {
         let block = &mut self.all[superblock as usize];
         debug_assert_eq!(block.state, State::Erasing);
         block.state = State::Free;
-        block.erases += 1;
+        block.count_erase(self.wear_per_erase);
         block.safe_reads = 0;
         block.safe_until = Nanos::ZERO;
-        self.free.insert((block.erases, superblock));
+        self.free.insert((block.wear, superblock));
         self.reads.erased(superblock);
     }
 
@@ -299,23 +333,17 @@ impl Superblocks {
         );
         check_sum("erases", self.erases)?;
         self.reads.audit(good, geometry.blocks_per_superblock())?;
+        ensure!(
+            self.wear_per_erase == WearPerErase::new(geometry.native.cycles, geometry.slc.cycles),
+            "blocks wear otherwise than the profile says"
+        );
         self.all.iter().try_for_each(|block| block.audit(now))
     }
 
-    /// Erase cycles: least, mean and most of all superblocks that are in use.
-    pub(crate) fn wear(&self) -> (u32, f64, u32) {
-        let used = || {
-            self.all
-                .iter()
-                .filter(|b| b.state != State::Retired)
-                .map(|b| b.erases)
-        };
-        let count = used().count().max(1);
-        let sum: u64 = used().map(u64::from).sum();
-        (
-            used().min().unwrap_or(0),
-            sum as f64 / count as f64,
-            used().max().unwrap_or(0),
-        )
+    /// Mean wear of the superblocks that are in use, cycles of the native mode.
+    pub(crate) fn mean_wear(&self) -> f64 {
+        let used = || self.all.iter().filter(|b| b.state != State::Retired);
+        let sum: f64 = used().map(|b| b.wear as f64).sum();
+        sum / (used().count().max(1) as f64 * NATIVE_CYCLE as f64)
     }
 }

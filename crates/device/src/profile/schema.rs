@@ -188,7 +188,7 @@ pub struct ReliabilitySection {
     pub rber_rated: f64,
     /// Exponent of the growth with cycles.
     pub wear_exponent: f64,
-    /// Factor on the error rate after one year at 40 °C at rated cycles.
+    /// Factor on the error rate after one year at 40 °C, at any wear.
     pub retention_factor_year: f64,
     /// Raw bit error rate added by 100,000 reads of a block.
     pub disturb_per_100k_reads: f64,

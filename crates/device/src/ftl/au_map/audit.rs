@@ -41,7 +41,7 @@ impl AuMapDevice {
                 && self.identity == p.device
                 && self.planes == p.nand.planes
                 && self.times == times
-                && self.reliability == Reliability::new(&p.nand.reliability, cycles, cycles),
+                && self.reliability == Reliability::new(&p.nand.reliability, cycles),
             "the controller is not that of the profile"
         );
         for at in [self.controller_free, self.flash_free] {
@@ -58,7 +58,7 @@ impl AuMapDevice {
             self.map.fits(&geometry),
             "the card is divided otherwise than the profile says"
         );
-        let fresh = Map::new(card, geometry, p.nand.planes);
+        let fresh = Map::new(p, card, geometry);
         self.map.audit(&fresh, self.now)?;
         self.audit_commands()
     }

@@ -4,12 +4,14 @@
 //! A merge's bookkeeping is done at once even where it is deferred: nobody can see the
 //! difference, because the spare AUs that it would hold meanwhile are checked to be there.
 
-use super::geometry::CardGeometry;
+use super::geometry::{CardGeometry, native};
 use super::op_counts::OpCounts;
 use super::open::{OpenAu, OpenAuPolicy};
 use super::physical::{Physical, WearChoice};
+use crate::ftl::blocks::WearPerErase;
 use crate::invariant::{Checked, check_sum, ensure};
 use crate::profile::card::{CardSection, OutOfOrder};
+use crate::profile::schema::Profile;
 use crate::random::Random;
 use crate::reliability::Reliability;
 use nandscope_units::Nanos;
@@ -69,13 +71,15 @@ pub(super) struct Map {
     wear_spread: u32,
     wear_batch: u32,
     refresh_reads: u32,
-    /// Most erases of any AU when wear was looked at last.
+    /// Cycles of the most worn AU when wear was looked at last.
     levelled_at: u32,
     uses: u64,
 }
 
 impl Map {
-    pub(super) fn new(card: &CardSection, geometry: CardGeometry, planes: u32) -> Self {
+    pub(super) fn new(profile: &Profile, card: &CardSection, geometry: CardGeometry) -> Self {
+        let planes = profile.nand.planes;
+        let wear = WearPerErase::new(native(profile).cycles, profile.nand.slc.cycles);
         let spare = geometry.physical_aus.saturating_sub(geometry.logical_aus);
         // An old and a full block of each open AU and one of each deferred merge, and two to turn over.
         let full_block_waits = spare >= 2 * card.open_aus + card.deferred_merges + 2;
@@ -107,11 +111,7 @@ impl Map {
         let small = card.small_writes.as_ref();
         Map {
             table: vec![UNMAPPED; geometry.logical_aus as usize],
-            physical: Physical::new(
-                geometry.physical_aus,
-                geometry.logical_aus,
-                geometry.au_rows(),
-            ),
+            physical: Physical::new(&geometry, wear),
             blocks_of_au: geometry.au_superblocks * geometry.dies * planes,
             data_policy: policy(card.out_of_order, card.log_kib, false),
             data_open_most: card.open_aus - fat.as_ref().map_or(0, |f| f.open_most),
@@ -223,7 +223,7 @@ impl Map {
             let merge = self.close(oldest);
             self.defer(merge, ops);
         }
-        let fresh = self.take_fresh(context, ops)?;
+        let fresh = self.take_fresh(self.is_slc(au), context, ops)?;
         let has_old = self.is_mapped(au);
         let open = OpenAu::new(au, has_old, self.policy(au), self.uses);
         self.open.push((open, fresh));
@@ -288,24 +288,31 @@ impl Map {
         self.states.push_front(au);
     }
 
-    fn take_fresh(&mut self, context: &mut MapContext, ops: &mut OpCounts) -> Result<u32, NoSpare> {
-        let fresh = self.take_erased(WearChoice::LeastWorn, context, ops)?;
+    fn take_fresh(
+        &mut self,
+        slc: bool,
+        context: &mut MapContext,
+        ops: &mut OpCounts,
+    ) -> Result<u32, NoSpare> {
+        let fresh = self.take_erased(WearChoice::LeastWorn, slc, context, ops)?;
         if self.wear_spread > 0 {
             self.level_wear(context, ops);
         }
         Ok(fresh)
     }
 
+    /// An erased AU, for use in SLC mode or not.
     fn take_erased(
         &mut self,
         which: WearChoice,
+        slc: bool,
         context: &mut MapContext,
         ops: &mut OpCounts,
     ) -> Result<u32, NoSpare> {
         ops.erases += self.geometry.au_superblocks;
         self.physical
             .take(
-                which,
+                (which, slc),
                 self.blocks_of_au,
                 context.reliability,
                 context.random,
@@ -317,7 +324,7 @@ impl Map {
     /// Static wear levelling: moves the data that lies in the least worn AUs to the most worn ones,
     /// so that the former take part in writing again and the latter rest.
     fn level_wear(&mut self, context: &mut MapContext, ops: &mut OpCounts) {
-        let most = self.physical.most_erases();
+        let most = self.physical.most_worn();
         let limit = most.saturating_sub(self.wear_spread);
         if limit == 0 || most == self.levelled_at {
             return;
@@ -325,8 +332,8 @@ impl Map {
         self.levelled_at = most;
         let mut cold: Vec<(u32, u32)> = (0..self.geometry.logical_aus)
             .filter(|au| self.is_mapped(*au) && !self.is_open(*au))
-            .map(|au| (self.physical.erases_of(self.table[au as usize]), au))
-            .filter(|(erases, _)| *erases < limit)
+            .map(|au| (self.physical.cycles_of(self.table[au as usize]), au))
+            .filter(|(cycles, _)| *cycles < limit)
             .collect();
         cold.sort_unstable();
         for (_, au) in cold.into_iter().take(self.wear_batch as usize) {
@@ -346,7 +353,7 @@ impl Map {
         context: &mut MapContext,
         ops: &mut OpCounts,
     ) -> Result<(), NoSpare> {
-        let fresh = self.take_erased(which, context, ops)?;
+        let fresh = self.take_erased(which, self.is_slc(au), context, ops)?;
         let old = std::mem::replace(&mut self.table[au as usize], fresh);
         self.physical.release(old);
         ops.relocated += self.geometry.au_pages;
@@ -436,8 +443,7 @@ impl Map {
             "the translation is not that of the profile"
         );
         let g = &self.geometry;
-        self.physical
-            .audit(g.physical_aus, g.logical_aus, g.au_rows(), now)?;
+        self.physical.audit(g, now)?;
         self.audit_places()?;
         self.audit_owners()?;
         self.open

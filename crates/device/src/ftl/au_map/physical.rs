@@ -2,7 +2,8 @@
 //! replaced within their plane before AUs are made of them; an AU of which a block fails later is
 //! taken out of service as a whole.
 
-use crate::ftl::blocks::{BlockReads, State, Superblock};
+use super::geometry::CardGeometry;
+use crate::ftl::blocks::{BlockReads, NATIVE_CYCLE, State, Superblock, WearPerErase};
 use crate::invariant::{Checked, check_sum, ensure};
 use crate::random::Random;
 use crate::reliability::Reliability;
@@ -25,36 +26,40 @@ pub(super) struct Physical {
     all: Vec<Superblock>,
     /// Reads of the blocks of each AU, those on the planes of a die together: they are read together.
     pub(super) reads: BlockReads,
+    wear_per_erase: WearPerErase,
     /// Free ones, the least worn first.
-    free: BTreeSet<(u32, u32)>,
+    free: BTreeSet<(u64, u32)>,
     initial_free: u32,
     needed: u32,
     retired: u32,
-    erases: u64,
-    most_erases: u32,
+    /// Wear of all together, and of the most worn.
+    wear: u64,
+    most_wear: u64,
 }
 
 impl Physical {
-    /// `aus` fresh ones, of which `needed` hold data when the card is full, with so many rows of blocks each.
-    pub(super) fn new(aus: u32, needed: u32, rows: u32) -> Self {
+    /// Fresh ones, as many as the card has.
+    pub(super) fn new(geometry: &CardGeometry, wear_per_erase: WearPerErase) -> Self {
+        let (aus, needed) = (geometry.physical_aus, geometry.logical_aus);
         let fresh = Superblock::fresh();
         Physical {
             all: vec![fresh; aus as usize],
-            reads: BlockReads::new(aus, rows),
+            reads: BlockReads::new(aus, geometry.au_rows()),
+            wear_per_erase,
             free: (0..aus).map(|i| (0, i)).collect(),
             initial_free: aus.saturating_sub(needed),
             needed,
             retired: 0,
-            erases: 0,
-            most_erases: 0,
+            wear: 0,
+            most_wear: 0,
         }
     }
 
-    /// Erases the least worn free AU (or the most worn one) and hands it out; one of which a block
-    /// fails is retired and the next one tried. None where none is left.
+    /// Erases the least worn free AU (or the most worn one) and hands it out, for use in SLC mode or not; one of
+    /// which a block fails is retired and the next one tried. None where none is left.
     pub(super) fn take(
         &mut self,
-        which: WearChoice,
+        (which, slc): (WearChoice, bool),
         blocks: u32,
         reliability: &Reliability,
         random: &mut Random,
@@ -67,18 +72,20 @@ impl Physical {
             };
             let (_, index) = free?;
             let block = &mut self.all[index as usize];
-            block.erases += 1;
+            let before = block.wear;
+            block.count_erase(self.wear_per_erase);
             self.reads.erased(index);
             block.safe_reads = 0;
-            self.erases += 1;
-            self.most_erases = self.most_erases.max(block.erases);
+            self.wear = self.wear.saturating_add(block.wear - before);
+            self.most_wear = self.most_wear.max(block.wear);
             if reliability.erase_fails(block, blocks, random) {
                 block.state = State::Retired;
                 self.retired += 1;
                 continue;
             }
             block.state = State::Closed;
-            block.closed_at = now;
+            block.slc = slc;
+            block.opened_at = now;
             return Some(index);
         }
     }
@@ -92,19 +99,21 @@ impl Physical {
             "a free or retired AU is released"
         );
         block.state = State::Free;
-        self.free.insert((block.erases, index));
+        self.free.insert((block.wear, index));
     }
 
     pub(super) fn get_mut(&mut self, index: u32) -> &mut Superblock {
         &mut self.all[index as usize]
     }
 
-    pub(super) fn erases_of(&self, index: u32) -> u32 {
-        self.all[index as usize].erases
+    /// Wear of an AU in whole cycles of the native mode.
+    pub(super) fn cycles_of(&self, index: u32) -> u32 {
+        whole_cycles(self.all[index as usize].wear)
     }
 
-    pub(super) fn most_erases(&self) -> u32 {
-        self.most_erases
+    /// Wear of the most worn AU in whole cycles of the native mode.
+    pub(super) fn most_worn(&self) -> u32 {
+        whole_cycles(self.most_wear)
     }
 
     pub(super) fn free(&self) -> u32 {
@@ -119,8 +128,9 @@ impl Physical {
         self.retired
     }
 
-    pub(super) fn mean_erases(&self) -> f64 {
-        self.erases as f64 / self.all.len().max(1) as f64
+    /// Mean wear, cycles of the native mode.
+    pub(super) fn mean_wear(&self) -> f64 {
+        self.wear as f64 / (self.all.len().max(1) as f64 * NATIVE_CYCLE as f64)
     }
 
     /// Spare AUs that are left, percent of those the card began with.
@@ -132,9 +142,10 @@ impl Physical {
         (u64::from(left) * 100 / u64::from(self.initial_free.max(1))).min(100) as u8
     }
 
-    /// Checks the counts; `needed` of `aus` hold data when the card is full.
-    pub(super) fn audit(&self, aus: u32, needed: u32, rows: u32, now: Nanos) -> Checked {
-        self.reads.audit(aus, rows)?;
+    /// Checks the counts.
+    pub(super) fn audit(&self, geometry: &CardGeometry, now: Nanos) -> Checked {
+        let (aus, needed) = (geometry.physical_aus, geometry.logical_aus);
+        self.reads.audit(aus, geometry.au_rows())?;
         let count = |state: State| self.all.iter().filter(|b| b.state == state).count();
         ensure!(
             self.all.len() == aus as usize
@@ -147,20 +158,24 @@ impl Physical {
             self.free.len(),
             self.retired
         );
-        for (erases, index) in &self.free {
+        for (wear, index) in &self.free {
             let block = self.all.get(*index as usize);
             ensure!(
-                block.is_some_and(|b| b.state == State::Free && b.erases == *erases),
-                "the free AU {index} is listed with {erases} erases"
+                block.is_some_and(|b| b.state == State::Free && b.wear == *wear),
+                "the free AU {index} is listed with a wear of {wear}"
             );
         }
-        let most = self.all.iter().map(|b| b.erases).max().unwrap_or(0);
+        let most = self.all.iter().map(|b| b.wear).max().unwrap_or(0);
+        let sum = self
+            .all
+            .iter()
+            .fold(0, |sum: u64, b| sum.saturating_add(b.wear));
         ensure!(
-            self.most_erases == most,
-            "the most worn AU has {most} erases, not {}",
-            self.most_erases
+            (self.most_wear, self.wear) == (most, sum),
+            "the most worn AU has a wear of {most}, not {}",
+            self.most_wear
         );
-        check_sum("erases", self.erases)?;
+        check_sum("wear", self.wear)?;
         self.all.iter().try_for_each(|block| block.audit(now))
     }
 
@@ -169,6 +184,10 @@ impl Physical {
         let block = self.all.get(index as usize);
         block.is_none_or(|block| block.state != State::Closed)
     }
+}
+
+fn whole_cycles(wear: u64) -> u32 {
+    u32::try_from(wear / NATIVE_CYCLE).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ impl AuMapDevice {
         let cycles = super::geometry::native(&self.profile).cycles;
         let flash = FlashHealth {
             spare_percent: self.map.physical.spare_percent(),
-            used_percent: self.map.physical.mean_erases() / f64::from(cycles) * 100.0,
+            used_percent: self.map.physical.mean_wear() / f64::from(cycles) * 100.0,
             read_only: self.read_only_since.is_some(),
         };
         self.counters

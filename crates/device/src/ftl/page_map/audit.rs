@@ -85,11 +85,7 @@ impl PageMapDevice {
         self.random.audit()?;
         self.log.audit(&self.profile, ftl, self.now)?;
         let g = &self.log.geometry;
-        let reliability = Reliability::new(
-            &self.profile.nand.reliability,
-            g.native.cycles,
-            g.slc.cycles,
-        );
+        let reliability = Reliability::new(&self.profile.nand.reliability, g.native.cycles);
         ensure!(
             self.controller == *controller
                 && self.reliability == reliability

@@ -360,7 +360,7 @@ impl PageMapDevice {
         let Some(job) = self.background.filling else {
             return;
         };
-        match self.log.close_relocation_unit(self.now) {
+        match self.log.close_relocation_unit() {
             Some(unit) => self.close_job(job, unit),
             None => {
                 self.background.filling = None;

@@ -141,11 +141,7 @@ impl PageMapDevice {
                 geometry.channels,
                 geometry.dies,
             ),
-            reliability: Reliability::new(
-                &profile.nand.reliability,
-                geometry.native.cycles,
-                geometry.slc.cycles,
-            ),
+            reliability: Reliability::new(&profile.nand.reliability, geometry.native.cycles),
             read_ahead: ReadAhead::new(read_ahead_units(controller, &geometry)),
             map_fetch: ftl.map.host_memory_us.map(Nanos::from_micros_f64),
             pending: Vec::new(),

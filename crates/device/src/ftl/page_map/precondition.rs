@@ -67,7 +67,7 @@ impl PageMapDevice {
                 }
             }
         }
-        if let Some(unit) = self.log.close_host_unit(now) {
+        if let Some(unit) = self.log.close_host_unit() {
             self.log.program_done(unit.superblock);
         }
         self.scratch.full = full;

@@ -26,10 +26,10 @@ impl PageMapDevice {
 
     /// The health log as NVMe gives it.
     pub(crate) fn health(&self) -> HealthLog {
-        let (_, mean_erases, _) = self.log.blocks.wear();
         let flash = FlashHealth {
             spare_percent: self.log.blocks.spare_percent(),
-            used_percent: mean_erases / f64::from(self.log.geometry.native.cycles) * 100.0,
+            used_percent: self.log.blocks.mean_wear() / f64::from(self.log.geometry.native.cycles)
+                * 100.0,
             read_only: self.log.is_read_only(),
         };
         self.counters

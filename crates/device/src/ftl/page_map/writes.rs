@@ -328,7 +328,7 @@ impl PageMapDevice {
     }
 
     fn complete_when_durable(&mut self, index: u32) {
-        if let Some(unit) = self.log.close_host_unit(self.now) {
+        if let Some(unit) = self.log.close_host_unit() {
             self.submit_host_program(unit);
         }
         self.complete_after_programs(index);
@@ -353,7 +353,7 @@ impl PageMapDevice {
         let awaited = last.is_some_and(|(until, _)| *until == next.wrapping_add(1));
         if awaited
             && !self.writes.is_data_coming()
-            && let Some(unit) = self.log.close_host_unit(self.now)
+            && let Some(unit) = self.log.close_host_unit()
         {
             self.submit_host_program(unit);
         }
@@ -468,7 +468,7 @@ impl PageMapDevice {
 
     /// Orderly power-off: everything buffered is programmed.
     pub(super) fn flush_for_power_off(&mut self) {
-        if let Some(unit) = self.log.close_host_unit(self.now) {
+        if let Some(unit) = self.log.close_host_unit() {
             self.submit_host_program(unit);
         }
         let mut none = Vec::new();

@@ -57,10 +57,10 @@ impl Log {
     }
 
     /// Closes the host's program unit with padding, so that what it holds can be programmed.
-    pub(crate) fn close_host_unit(&mut self, now: Nanos) -> Option<ProgramUnit> {
+    pub(crate) fn close_host_unit(&mut self) -> Option<ProgramUnit> {
         let mut stream = self.host.take()?;
         let unit = self.close_unit(&mut stream);
-        self.host = self.keep_or_close(stream, now);
+        self.host = self.keep_or_close(stream);
         unit
     }
 
@@ -74,7 +74,7 @@ impl Log {
         now: Nanos,
         full: &mut Vec<ProgramUnit>,
     ) -> u32 {
-        if self.host.is_none() && !self.open_host() {
+        if self.host.is_none() && !self.open_host(now) {
             return 0;
         }
         // The stream was opened right above where there was none.
@@ -86,7 +86,7 @@ impl Log {
         self.append(&mut stream, first, fitting);
         debug_assert!(stream.host_units <= stream.filling);
         full.extend(self.take_full_unit(&mut stream));
-        self.host = self.keep_or_close(stream, now);
+        self.host = self.keep_or_close(stream);
         fitting
     }
 
@@ -160,7 +160,7 @@ impl Log {
         })
     }
 
-    pub(super) fn keep_or_close(&mut self, stream: Stream, now: Nanos) -> Option<Stream> {
+    pub(super) fn keep_or_close(&mut self, stream: Stream) -> Option<Stream> {
         if stream.next < self.geometry.mode(stream.slc).superblock_units {
             return Some(stream);
         }
@@ -168,7 +168,6 @@ impl Log {
         let block = self.blocks.get_mut(stream.superblock);
         block.state = State::Closed;
         block.closed_order = self.closings;
-        block.closed_at = now;
         let valid = block.valid;
         if valid == 0 {
             self.queue_erase(stream.superblock);
@@ -180,9 +179,9 @@ impl Log {
         None
     }
 
-    pub(super) fn open_host(&mut self) -> bool {
+    pub(super) fn open_host(&mut self, now: Nanos) -> bool {
         let slc = self.slc_may_grow();
-        let Some(superblock) = self.blocks.open(slc) else {
+        let Some(superblock) = self.blocks.open(slc, now) else {
             return false;
         };
         self.slc_count += u32::from(slc);

@@ -281,10 +281,10 @@ impl Log {
                 && free.len() == self.blocks.free_count() as usize,
             "the list of free superblocks is {free:?}"
         );
-        for (erases, superblock) in self.blocks.free_list() {
+        for (wear, superblock) in self.blocks.free_list() {
             ensure!(
-                self.blocks.get(superblock).erases == erases,
-                "free superblock {superblock} is listed under {erases} cycles"
+                self.blocks.get(superblock).wear == wear,
+                "free superblock {superblock} is listed under a wear of {wear}"
             );
         }
         let native: BTreeSet<u32> = self.victims.iter().collect();

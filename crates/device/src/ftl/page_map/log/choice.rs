@@ -2,7 +2,7 @@
 //! far the host must wait for it.
 
 use super::{Cause, Log, RefreshTarget, Victim};
-use crate::ftl::blocks::State;
+use crate::ftl::blocks::{NATIVE_CYCLE, State};
 use crate::profile::schema::VictimPolicy;
 use nandscope_units::Nanos;
 
@@ -60,15 +60,15 @@ impl Log {
 
     /// Wear levelling: the least worn closed superblock, where it lags the mean by `spread` cycles.
     pub(crate) fn level_wear(&mut self, spread: u32) {
-        let (_, mean, _) = self.blocks.wear();
+        let limit = (self.blocks.mean_wear() - f64::from(spread)) * NATIVE_CYCLE as f64;
         let coldest = self
             .blocks
             .iter()
             .filter(|(_, b)| b.state == State::Closed && !b.slc)
-            .min_by_key(|(_, b)| b.erases)
-            .map(|(i, b)| (i, b.erases));
-        if let Some((superblock, erases)) = coldest
-            && f64::from(erases) + f64::from(spread) <= mean
+            .min_by_key(|(_, b)| b.wear)
+            .map(|(i, b)| (i, b.wear));
+        if let Some((superblock, wear)) = coldest
+            && wear as f64 <= limit
         {
             self.ask_refresh(RefreshTarget {
                 superblock,

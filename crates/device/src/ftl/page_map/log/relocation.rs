@@ -19,10 +19,10 @@ impl Log {
         let mut full = None;
         let mut moved = 0;
         let some_valid = self.next_to_move(&victim).is_some();
-        if some_valid && let Some(mut stream) = self.relocation_stream() {
+        if some_valid && let Some(mut stream) = self.relocation_stream(now) {
             moved = self.move_units(&mut victim, &mut stream, read);
             full = self.take_full_unit(&mut stream);
-            self.relocation = self.keep_or_close(stream, now);
+            self.relocation = self.keep_or_close(stream);
         }
         self.count_moved(victim.cause, moved);
         let exhausted = self.next_to_move(&victim).is_none();
@@ -33,11 +33,11 @@ impl Log {
     }
 
     /// The open stream of relocation, taken out of the log, or a new one; `None` where no block is left.
-    pub(super) fn relocation_stream(&mut self) -> Option<Stream> {
+    pub(super) fn relocation_stream(&mut self, now: Nanos) -> Option<Stream> {
         if let Some(stream) = self.relocation.take() {
             return Some(stream);
         }
-        let superblock = self.blocks.open(false)?;
+        let superblock = self.blocks.open(false, now)?;
         Some(Stream {
             superblock,
             next: 0,
@@ -132,10 +132,10 @@ impl Log {
     }
 
     /// Closes the relocation stream's program unit with padding.
-    pub(crate) fn close_relocation_unit(&mut self, now: Nanos) -> Option<ProgramUnit> {
+    pub(crate) fn close_relocation_unit(&mut self) -> Option<ProgramUnit> {
         let mut stream = self.relocation.take()?;
         let unit = self.close_unit(&mut stream);
-        self.relocation = self.keep_or_close(stream, now);
+        self.relocation = self.keep_or_close(stream);
         unit
     }
 
