@@ -167,6 +167,10 @@ FAULTS = [
      "errors: SLC cycles wear like native ones", "reliability cycles_of_the_cache"),
     ("ftl/blocks.rs", "        block.slc = slc;\n        block.opened_at = now;\n", "        block.slc = slc;\n",
      "errors: an open block keeps the age of its former data", "reliability data_of_an_open_block"),
+    ("host_counters.rs", "self.unsafe_shutdowns += u64::from(!with_notice);", "",
+     "health: a power cut is no unsafe shutdown", "power_cut health_counts"),
+    ("host_counters.rs", "        let hot = thermal.is_above_warning();", "        let hot = thermal.clock() < 1.0;",
+     "health: the warning is that of throttling", "power the_warning"),
     ("ftl/au_map/mod.rs", "            self.controller_free = self.now + cost.time;\n", "",
      "card: merges in idle time hold nobody up", "cards"),
 ]

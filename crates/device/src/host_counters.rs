@@ -26,6 +26,9 @@ pub(crate) struct HostCounters {
     pub(crate) map_misses: u64,
     pub(crate) read_retries: u64,
     pub(crate) uncorrectable_reads: u64,
+    /// Times that the power came back, and after cuts without notice.
+    power_ups: u64,
+    unsafe_shutdowns: u64,
 }
 
 /// What the health log says of the flash.
@@ -39,6 +42,12 @@ pub(crate) struct FlashHealth {
 }
 
 impl HostCounters {
+    /// The power went off, after notice or not, and came back.
+    pub(crate) fn power_cycled(&mut self, with_notice: bool) {
+        self.power_ups += 1;
+        self.unsafe_shutdowns += u64::from(!with_notice);
+    }
+
     /// A command has been done.
     pub(crate) fn count(&mut self, command: &Command) {
         let bytes = command.bytes().0;
@@ -67,6 +76,8 @@ impl HostCounters {
             self.map_misses,
             self.read_retries,
             self.uncorrectable_reads,
+            self.power_ups,
+            self.unsafe_shutdowns,
         ];
         all.into_iter()
             .try_for_each(|sum| check_sum("counters of the host", sum))
@@ -83,7 +94,7 @@ impl HostCounters {
         let (warning, critical) = thermal.time_above();
         let minutes = |t: Nanos| (t.as_secs_f64() / 60.0) as u64;
         let short = flash.spare_percent < SPARE_THRESHOLD;
-        let hot = thermal.clock() < 1.0;
+        let hot = thermal.is_above_warning();
         HealthLog {
             critical_warning: u8::from(short) | u8::from(hot) << 1 | u8::from(flash.read_only) << 3,
             composite_temperature_k: (thermal.controller_c() + KELVIN + 0.5) as u16,
@@ -95,9 +106,9 @@ impl HostCounters {
             host_read_commands: self.read_commands,
             host_write_commands: self.write_commands,
             controller_busy_minutes: minutes(meter.busy_total()),
-            power_cycles: 1,
+            power_cycles: 1 + self.power_ups,
             power_on_hours: (now.as_secs_f64() / 3600.0) as u64,
-            unsafe_shutdowns: 0,
+            unsafe_shutdowns: self.unsafe_shutdowns,
             media_errors: self.uncorrectable_reads,
             warning_temperature_minutes: minutes(warning),
             critical_temperature_minutes: minutes(critical),

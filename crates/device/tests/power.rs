@@ -112,3 +112,20 @@ fn heat_throttles_and_throttling_slows_down() {
         1e-3,
     );
 }
+
+/// The warning of the health log follows the warning temperature, whether the device throttles or not.
+#[test]
+fn the_warning_is_that_of_the_warning_temperature() {
+    for (warning_c, throttle_c, expected) in [(40.0, 200.0, 1), (200.0, 40.0, 0)] {
+        let mut p = plain();
+        p.interface[0].idle_mw = 1500.0;
+        p.thermal.warning_c = warning_c;
+        p.thermal.critical_c = 250.0;
+        (p.thermal.throttle_start_c, p.thermal.throttle_full_c) = (throttle_c, throttle_c + 10.0);
+        let mut d = device(&p, "direct");
+        rest(&mut d, Nanos::from_secs(5_000));
+        assert!(d.telemetry().smart_temperature_c > 50.0);
+        assert_eq!(d.health().critical_warning >> 1 & 1, expected);
+        assert_eq!(d.health().warning_temperature_minutes > 0, expected == 1);
+    }
+}

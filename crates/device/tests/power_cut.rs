@@ -363,3 +363,18 @@ fn pages_of_one_word_line_go_together() {
         );
     }
 }
+
+/// SMART counts power cycles, and those without notice.
+#[test]
+fn health_counts_power_cycles_and_unsafe_shutdowns() {
+    for profile in [card(), drive()] {
+        let mut d = tracked(&profile);
+        let counts = |d: &Device| (d.health().power_cycles, d.health().unsafe_shutdowns);
+        assert_eq!(counts(&d), (1, 0));
+        d.attach(&profile, &support::host("direct")).unwrap();
+        assert_eq!(counts(&d), (2, 0));
+        d.cut_power();
+        d.cut_power();
+        assert_eq!(counts(&d), (4, 2));
+    }
+}

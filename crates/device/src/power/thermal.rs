@@ -115,6 +115,11 @@ impl Thermal {
         self.controller_c
     }
 
+    /// Whether the warning temperature is reached.
+    pub(crate) fn is_above_warning(&self) -> bool {
+        self.controller_c >= self.section.warning_c
+    }
+
     /// Temperature of the surface.
     pub(crate) fn case_c(&self) -> f64 {
         self.case_c

@@ -167,6 +167,7 @@ impl AuMapDevice {
         self.write_out_buffer(self.now);
         self.buffer = Buffer::new(&attachment, &self.card, &self.map.geometry);
         self.attachment = attachment;
+        self.counters.power_cycled(true);
         self.set_times();
         Ok(())
     }

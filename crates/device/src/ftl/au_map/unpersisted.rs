@@ -195,6 +195,7 @@ impl AuMapDevice {
         let ready = at.max(self.controller_free) + self.recovery();
         self.stream = super::ReadStream::default();
         self.buffer.drain();
+        self.counters.power_cycled(false);
         self.controller_free = ready;
         while self.now < ready {
             self.advance(ready, &mut dropped);

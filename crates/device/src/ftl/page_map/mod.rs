@@ -182,7 +182,9 @@ impl PageMapDevice {
             self.advance(Nanos::MAX, &mut dropped);
         }
         self.flush_for_power_off();
-        self.apply_attachment(profile, host)
+        self.apply_attachment(profile, host)?;
+        self.counters.power_cycled(true);
+        Ok(())
     }
 
     fn apply_attachment(

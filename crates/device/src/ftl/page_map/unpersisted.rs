@@ -196,6 +196,7 @@ impl PageMapDevice {
         }
         self.flush_for_power_off();
         self.read_ahead.drop_all();
+        self.counters.power_cycled(false);
         let ready = self.now + Nanos::from_micros_f64(self.controller.boot_ms * 1e3);
         while self.now < ready {
             self.advance(ready, &mut dropped);
