@@ -65,7 +65,7 @@ FAULTS = [
      "timing: cache reads the wrong way round", "arithmetic"),
     ("ftl/page_map/geometry.rs", "        Die(program % self.dies)", "        Die(program - program)",
      "timing: only one die is ever read", "arithmetic"),
-    ("ftl/page_map/mod.rs", "let done = self.cores[core].max(from) + time;", "let done = from + time;",
+    ("ftl/page_map/mod.rs", "let done = self.cores[core].max(self.now) + time;", "let done = self.now + time;",
      "timing: a core handles any number of commands at once", "arithmetic"),
     ("ftl/page_map/writes.rs", "            self.writes.used += chunk;", "",
      "buffer: it has no end", "conservation"),
@@ -171,6 +171,8 @@ FAULTS = [
      "health: a power cut is no unsafe shutdown", "power_cut health_counts"),
     ("host_counters.rs", "        let hot = thermal.is_above_warning();", "        let hot = thermal.clock() < 1.0;",
      "health: the warning is that of throttling", "power the_warning"),
+    ("ftl/page_map/mod.rs", "            self.events.push(self.now + way, Event::Arrived(index));", "            self.cores[0] = self.cores[0].max(self.now + way);\n            self.on_arrived(index);",
+     "timing: a core is booked before the command is there", "arithmetic a_core_does_not_rest"),
     ("ftl/au_map/mod.rs", "            self.controller_free = self.now + cost.time;\n", "",
      "card: merges in idle time hold nobody up", "cards"),
 ]

@@ -11,6 +11,8 @@ use std::collections::{BinaryHeap, VecDeque};
 /// What happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Event {
+    /// A command has arrived at the device.
+    Arrived(u32),
     /// Firmware has looked at a command.
     Firmware(u32),
     /// Data of a write has arrived in the buffer: index of the transfer.
@@ -43,6 +45,7 @@ impl Event {
             Event::Idle => (6, 0),
             Event::Relocated(i) => (7, i),
             Event::RefreshDue => (8, 0),
+            Event::Arrived(i) => (9, i),
         };
         kind << 28 | index
     }
@@ -58,7 +61,8 @@ impl Event {
             5 => Event::Complete(index),
             6 => Event::Idle,
             7 => Event::Relocated(index),
-            _ => Event::RefreshDue,
+            8 => Event::RefreshDue,
+            _ => Event::Arrived(index),
         }
     }
 }
@@ -72,13 +76,14 @@ impl Event {
             Event::Complete(_) => 2,
             Event::Array(_) => 3,
             Event::Bus(_) => 4,
+            Event::Arrived(_) => 5,
             Event::MapFetched(_) | Event::Relocated(_) | Event::Idle | Event::RefreshDue => FIFOS,
         }
     }
 }
 
 /// Kinds that mostly come in order of time, each with its own FIFO.
-const FIFOS: usize = 5;
+const FIFOS: usize = 6;
 /// Later than every event.
 const NEVER: u128 = u128::MAX;
 
