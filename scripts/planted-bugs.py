@@ -173,6 +173,8 @@ FAULTS = [
      "health: the warning is that of throttling", "power the_warning"),
     ("ftl/page_map/mod.rs", "            self.events.push(self.now + way, Event::Arrived(index));", "            self.cores[0] = self.cores[0].max(self.now + way);\n            self.on_arrived(index);",
      "timing: a core is booked before the command is there", "arithmetic a_core_does_not_rest"),
+    ("ftl/au_map/map.rs", "            if self.cluster_au.is_none() || room == 0 {", "            if self.cluster_au.is_none() {",
+     "card: small writes never erase", "cards small_writes_wear"),
     ("ftl/au_map/mod.rs", "            self.controller_free = self.now + cost.time;\n", "",
      "card: merges in idle time hold nobody up", "cards"),
 ]

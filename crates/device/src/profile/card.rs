@@ -83,7 +83,7 @@ pub struct FatSection {
 }
 
 /// Writes that are too small for an open AU: unless they continue the write before, the cluster
-/// around them is read, changed and written to an area of its own.
+/// around them is read, changed and written to an AU of its own, which is erased when it is full.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SmallWritesSection {

@@ -3,6 +3,7 @@
 use super::{full, write_us};
 use crate::support::card::*;
 use crate::support::{bare, one, read, sound, write};
+use nandscope_device::profile::card::SmallWritesSection;
 use nandscope_device::{CommandKind, Status};
 
 #[test]
@@ -56,4 +57,31 @@ fn a_card_whose_blocks_fail_ends_read_only() {
     assert_eq!(one(&mut d, write(0, 0, 512)).status, Status::ReadOnly);
     assert_eq!(one(&mut d, read(0, 0, 512)).status, Status::Ok);
     assert_eq!(one(&mut d, bare(1, CommandKind::Flush)).status, Status::Ok);
+}
+
+/// Small writes fill an AU of their own, cluster by cluster, and each that is full is erased for the next.
+#[test]
+fn small_writes_wear_and_erase() {
+    let mut p = plain();
+    section(&mut p).small_writes = Some(SmallWritesSection {
+        up_to_kib: 4,
+        cluster_kib: 32,
+    });
+    let mut d = full(&p);
+    let before = d.counters();
+    let writes = 1600;
+    for i in 0..writes {
+        write_us(&mut d, i * 7 % 40 * AU, 4 * KIB);
+    }
+    let after = d.counters();
+    // A cluster takes two of the sixteen pages of an AU, which is one block here.
+    assert_eq!(after.erases - before.erases, writes * 2 / PAGES);
+    assert_eq!(after.gc_writes.0 - before.gc_writes.0, writes * 2 * PAGE);
+    sound(&d);
+    p.nand.slc.cycles = 2;
+    let mut d = full(&p);
+    let refused = (0..1_000_000u64)
+        .map(|i| one(&mut d, write(i, i * 7 % 40 * AU, 4096)).status)
+        .find(|status| *status != Status::Ok);
+    assert_eq!(refused, Some(Status::ReadOnly), "it wears out");
 }

@@ -68,6 +68,9 @@ pub(super) struct Map {
     deferred_max: u32,
     small_up_to: u32,
     cluster_pages: u32,
+    /// AU to which clusters go one after another, and how many of its pages are used.
+    cluster_au: Option<u32>,
+    cluster_au_used: u32,
     wear_spread: u32,
     wear_batch: u32,
     refresh_reads: u32,
@@ -82,7 +85,9 @@ impl Map {
         let wear = WearPerErase::new(native(profile).cycles, profile.nand.slc.cycles);
         let spare = geometry.physical_aus.saturating_sub(geometry.logical_aus);
         // An old and a full block of each open AU and one of each deferred merge, and two to turn over.
-        let full_block_waits = spare >= 2 * card.open_aus + card.deferred_merges + 2;
+        // Small writes have an AU of their own.
+        let clusters = u32::from(card.small_writes.is_some());
+        let full_block_waits = spare >= 2 * card.open_aus + card.deferred_merges + 2 + clusters;
         let policy = |out_of_order, log_kib: Option<u32>, log_first| {
             let log_pages = match out_of_order {
                 OutOfOrder::Map => geometry.au_pages,
@@ -123,6 +128,8 @@ impl Map {
             deferred_max: card.deferred_merges,
             small_up_to: small.map_or(0, |s| s.up_to_kib * 2),
             cluster_pages: small.map_or(0, |s| (s.cluster_kib * 2).div_ceil(geometry.page_sectors)),
+            cluster_au: None,
+            cluster_au_used: 0,
             wear_spread: card.wear_spread_cycles,
             wear_batch: card.wear_batch_aus,
             refresh_reads: card.refresh_reads,
@@ -151,13 +158,40 @@ impl Map {
             let from = (at % size) as u32;
             let to = (end - u64::from(au) * size).min(size) as u32;
             if !continues && sectors <= self.small_up_to && self.is_mapped(au) {
-                ops.clusters += self.cluster_pages;
+                self.write_cluster(context, &mut ops)?;
             } else {
                 self.write_to_au(au, from, to, context, &mut ops)?;
             }
             at += u64::from(to - from);
         }
         Ok(ops)
+    }
+
+    /// Rewrites a cluster: its pages go to the AU that clusters are written to, which is erased when it is full.
+    /// What it still holds is taken to have been rewritten as part of later clusters.
+    fn write_cluster(
+        &mut self,
+        context: &mut MapContext,
+        ops: &mut OpCounts,
+    ) -> Result<(), NoSpare> {
+        let mut left = self.cluster_pages;
+        while left > 0 {
+            let room = self.geometry.au_pages - self.cluster_au_used;
+            if self.cluster_au.is_none() || room == 0 {
+                if let Some(full) = self.cluster_au.take() {
+                    self.physical.release(full);
+                }
+                let fresh = self.take_erased(WearChoice::LeastWorn, false, context, ops)?;
+                self.cluster_au = Some(fresh);
+                self.cluster_au_used = 0;
+                continue;
+            }
+            let pages = left.min(room);
+            ops.clusters += pages;
+            self.cluster_au_used += pages;
+            left -= pages;
+        }
+        Ok(())
     }
 
     fn write_to_au(
@@ -515,6 +549,12 @@ impl Map {
             "an AU was used after {} uses",
             self.uses
         );
+        ensure!(
+            self.cluster_au_used <= self.geometry.au_pages
+                && (self.cluster_au.is_none() || self.small_up_to > 0),
+            "{} pages of an AU hold clusters",
+            self.cluster_au_used
+        );
         check_sum("uses", self.uses)
     }
 
@@ -522,7 +562,8 @@ impl Map {
         let physical_aus = self.physical.len();
         let mut owners = vec![0u32; physical_aus as usize];
         let held = self.table.iter().filter(|p| **p != UNMAPPED);
-        for physical in held.chain(self.open.iter().map(|(_, fresh)| fresh)) {
+        let fresh = self.open.iter().map(|(_, fresh)| fresh);
+        for physical in held.chain(fresh).chain(&self.cluster_au) {
             let count = owners.get_mut(*physical as usize);
             ensure!(
                 count.is_some() && !self.physical.is_out_of_use(*physical),

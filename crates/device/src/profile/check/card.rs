@@ -122,10 +122,11 @@ pub(super) fn capacity(profile: &Profile, card: &CardSection, faults: &mut Fault
 }
 
 /// AUs beyond those of the capacity: a new block for each open one and each merge that is put
-/// off, their logs, and two to turn over.
+/// off, their logs, one for the clusters of small writes, and two to turn over.
 fn spare(card: &CardSection) -> u64 {
     let log_aus = card
         .log_kib
         .map_or(0, |kib| kib.div_ceil(card.au_kib.max(1)));
-    u64::from(card.open_aus + card.deferred_merges) * u64::from(1 + log_aus) + 2
+    let clusters = u64::from(card.small_writes.is_some());
+    u64::from(card.open_aus + card.deferred_merges) * u64::from(1 + log_aus) + 2 + clusters
 }
