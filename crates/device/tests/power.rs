@@ -116,15 +116,19 @@ fn heat_throttles_and_throttling_slows_down() {
 /// The warning of the health log follows the warning temperature, whether the device throttles or not.
 #[test]
 fn the_warning_is_that_of_the_warning_temperature() {
-    for (warning_c, throttle_c, expected) in [(40.0, 200.0, 1), (200.0, 40.0, 0)] {
-        let mut p = plain();
-        p.interface[0].idle_mw = 1500.0;
-        p.thermal.warning_c = warning_c;
-        p.thermal.critical_c = 250.0;
-        (p.thermal.throttle_start_c, p.thermal.throttle_full_c) = (throttle_c, throttle_c + 10.0);
+    let mut p = plain();
+    p.interface[0].idle_mw = 1500.0;
+    let mut d = device(&p, "direct");
+    rest(&mut d, Nanos::from_secs(5_000));
+    let reached_c = d.telemetry().smart_temperature_c;
+    for (warning_k, throttle_k, expected) in [(-5.0, 50.0, 1), (5.0, -20.0, 0)] {
+        p.thermal.warning_c = reached_c + warning_k;
+        p.thermal.critical_c = reached_c + 100.0;
+        p.thermal.throttle_start_c = reached_c + throttle_k;
+        p.thermal.throttle_full_c = reached_c + throttle_k + 10.0;
         let mut d = device(&p, "direct");
         rest(&mut d, Nanos::from_secs(5_000));
-        assert!(d.telemetry().smart_temperature_c > 50.0);
+        assert_eq!(d.telemetry().throttle < 1.0, expected == 0);
         assert_eq!(d.health().critical_warning >> 1 & 1, expected);
         assert_eq!(d.health().warning_temperature_minutes > 0, expected == 1);
     }

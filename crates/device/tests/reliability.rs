@@ -209,7 +209,9 @@ fn cycles_of_the_cache_count_as_slc_cycles() {
     let blocks = 4 * 2 * 60;
     let cycles = (d.counters().erases - erases) / blocks;
     assert!(cycles > 1, "{cycles}");
-    assert_eq!(d.counters().folded.0, 0);
+    // Hardly anything is written in the native mode.
+    let c = d.counters();
+    assert!(c.folded.0 * 100 < c.host_written.0, "{c:?}");
     assert!(
         d.health().percentage_used < 10,
         "{}",

@@ -46,7 +46,13 @@ impl Log {
             block: target.block.filter(|_| !block.slc),
             ..target
         };
-        let new = block.state == State::Closed && !self.refresh_queue.contains(&target);
+        // Of a superblock, several blocks may be refreshed one after another.
+        let possible = match block.state {
+            State::Closed => true,
+            State::Collecting => target.block.is_some(),
+            _ => false,
+        };
+        let new = possible && !self.refresh_queue.contains(&target);
         if new {
             self.refresh_queue.push_back(target);
         }
@@ -56,6 +62,11 @@ impl Log {
     /// Whether a rewrite for refresh or wear levelling waits.
     pub(crate) fn has_refresh(&self) -> bool {
         !self.refresh_queue.is_empty()
+    }
+
+    /// A refresh or wear levelling has begun with a superblock.
+    pub(crate) fn is_refreshing(&self) -> bool {
+        self.victim.is_some_and(|v| v.cause == Cause::Refresh)
     }
 
     /// Wear levelling: the least worn closed superblock, where it lags the mean by `spread` cycles.
@@ -136,13 +147,23 @@ impl Log {
             && self.blocks.free_count() > 1
     }
 
+    /// Takes the first target whose superblock is closed. One that is being collected may be closed again, if
+    /// another of its blocks is being refreshed; what is erased by now is forgotten.
     pub(super) fn refresh_victim(&mut self) -> Option<RefreshTarget> {
-        while let Some(target) = self.refresh_queue.pop_front() {
+        let mut at = 0;
+        while let Some(&target) = self.refresh_queue.get(at) {
             let block = self.blocks.get(target.superblock);
-            // The block may hold other data by now.
-            if block.state == State::Closed && !(block.slc && target.block.is_some()) {
-                self.slc_closed.retain(|s| *s != target.superblock);
-                return Some(target);
+            let other_data = block.slc && target.block.is_some();
+            match block.state {
+                State::Closed if !other_data => {
+                    self.refresh_queue.remove(at);
+                    self.slc_closed.retain(|s| *s != target.superblock);
+                    return Some(target);
+                }
+                State::Collecting => at += 1,
+                _ => {
+                    self.refresh_queue.remove(at);
+                }
             }
         }
         None

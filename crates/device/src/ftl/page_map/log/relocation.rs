@@ -114,7 +114,7 @@ impl Log {
     }
 
     /// The next valid unit of the victim, of its one block where it is limited to that.
-    fn next_to_move(&self, victim: &Victim) -> Option<Ppn> {
+    pub(super) fn next_to_move(&self, victim: &Victim) -> Option<Ppn> {
         let mut from = self.map.next_valid(victim.cursor, victim.end)?;
         let Some(block) = victim.only else {
             return Some(from);
