@@ -18,7 +18,7 @@ const DEPTH: usize = 40;
 
 /// A profile whose blocks are rated for so many cycles, with the largest capacity that its check
 /// accepts.
-fn tight(k: &Knobs, collection_start: u32, cycles: u32) -> Option<(Profile, &'static str)> {
+pub fn tight(k: &Knobs, collection_start: u32, cycles: u32) -> Option<(Profile, &'static str)> {
     let (mut p, link) = build(k);
     p.nand.slc.cycles = cycles;
     if let Some(native) = p.nand.native.as_mut() {

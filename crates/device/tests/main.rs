@@ -10,6 +10,7 @@ mod conservation;
 mod determinism;
 mod durability;
 mod end_of_life;
+mod exact;
 mod forged_snapshots;
 mod hosts;
 mod idle_timer;

@@ -218,6 +218,11 @@ pub(crate) struct Log {
     /// Collections since something else was relocated.
     gc_victims_in_row: u32,
     pub(crate) programmed: Programmed,
+    /// Units appended to superblocks so far, those of them that were erased, and those that are not in
+    /// `programmed`.
+    appended: u64,
+    erased_units: u64,
+    uncounted: u64,
 }
 
 impl Log {
@@ -252,6 +257,9 @@ impl Log {
             closings: 0,
             gc_victims_in_row: 0,
             programmed: Programmed::default(),
+            appended: 0,
+            erased_units: 0,
+            uncounted: 0,
             geometry,
             blocks,
         };

@@ -4,7 +4,6 @@
 
 use super::PageMapDevice;
 use crate::fill::Fill;
-use crate::ftl::page_map::log::Programmed;
 use crate::random::Random;
 use nandscope_units::Nanos;
 
@@ -74,7 +73,7 @@ impl PageMapDevice {
         let folds = self.background.folds_within(REST);
         self.log.settle_instantly(now, folds);
         // Counters tell of what hosts did; this was nobody's doing.
-        self.log.programmed = Programmed::default();
+        self.log.restart_counters();
         true
     }
 }

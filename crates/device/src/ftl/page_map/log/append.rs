@@ -123,6 +123,7 @@ impl Log {
         self.blocks.get_mut(stream.superblock).valid += count;
         stream.next += count;
         stream.filling += count;
+        self.appended += u64::from(count);
     }
 
     pub(super) fn take_full_unit(&mut self, stream: &mut Stream) -> Option<ProgramUnit> {
@@ -140,6 +141,7 @@ impl Log {
         let program_units = self.geometry.mode(stream.slc).program_units;
         let padded = stream.next.next_multiple_of(program_units);
         self.programmed.padding += u64::from(padded - stream.next);
+        self.appended += u64::from(padded - stream.next);
         stream.next = padded;
         self.take_unit(stream)
     }

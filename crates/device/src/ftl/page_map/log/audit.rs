@@ -145,10 +145,15 @@ impl Log {
     fn audit_victim(&self, victim: &Victim) -> Checked {
         let units = self.geometry.native.superblock_units;
         let start = self.geometry.ppn(victim.superblock, 0);
+        let passed = Victim {
+            cursor: start,
+            end: victim.cursor,
+            ..*victim
+        };
         ensure!(
             victim.end == start + units
                 && (start..=victim.end).contains(&victim.cursor)
-                && self.map.next_valid(start, victim.cursor).is_none()
+                && self.next_to_move(&passed).is_none()
                 && victim.yield_per_move <= u64::from(units) * 1024,
             "superblock {} is collected from {} to {}",
             victim.superblock,
@@ -327,7 +332,39 @@ impl Log {
         Ok(())
     }
 
+    /// Every unit that was programmed has its cause, and lies in a superblock or went with an erasure.
+    fn audit_programmed(&self) -> Checked {
+        let superblocks = 0..self.blocks.len();
+        let written: u64 = superblocks.map(|s| u64::from(self.written_units(s))).sum();
+        ensure!(
+            self.erased_units.checked_add(written) == Some(self.appended),
+            "{} units were programmed, {} erased, and {written} are there",
+            self.appended,
+            self.erased_units
+        );
+        let p = &self.programmed;
+        let causes = [
+            p.host,
+            p.gc_writes,
+            p.folded,
+            p.refreshed,
+            p.metadata,
+            p.padding,
+        ];
+        let sum = causes
+            .iter()
+            .try_fold(self.uncounted, |sum, n| sum.checked_add(*n));
+        ensure!(
+            sum == Some(self.appended),
+            "{} units were programmed, {} before counting began, and their causes are {p:?}",
+            self.appended,
+            self.uncounted
+        );
+        check_sum("programmed units", self.appended)
+    }
+
     fn audit_wear(&self) -> Checked {
+        self.audit_programmed()?;
         let cycles: u64 = self.blocks.iter().map(|(_, b)| u64::from(b.erases)).sum();
         let retired = count_retired(self);
         ensure!(

@@ -1,7 +1,7 @@
 //! The life of a superblock after it is closed: units become invalid, it is buried, erased and free
 //! again; and the same done at once, for starting states.
 
-use super::Log;
+use super::{Log, Programmed};
 use crate::ftl::blocks::State;
 use crate::ftl::page_map::geometry::OPEN_SUPERBLOCKS;
 use nandscope_units::Nanos;
@@ -67,9 +67,11 @@ impl Log {
 
     /// The erase of a superblock is over.
     pub(crate) fn erased(&mut self, superblock: u32, block_failed: bool, now: Nanos) {
-        if self.blocks.get(superblock).slc {
+        let slc = self.blocks.get(superblock).slc;
+        if slc {
             self.slc_count -= 1;
         }
+        self.erased_units += u64::from(self.geometry.mode(slc).superblock_units);
         self.blocks.erased(superblock, block_failed);
         self.note_retired(now);
     }
@@ -131,6 +133,12 @@ impl Log {
     pub(crate) fn gc_is_futile(&self) -> bool {
         let all = u64::from(self.blocks.len()) * u64::from(self.geometry.native.superblock_units);
         self.gc_writes_since_host > all
+    }
+
+    /// What has been programmed so far was nobody's doing: counters begin at zero.
+    pub(crate) fn restart_counters(&mut self) {
+        self.programmed = Programmed::default();
+        self.uncounted = self.appended;
     }
 
     /// Does everything that relocation and erasure must do, at once and without time: for starting

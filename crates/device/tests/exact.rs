@@ -1,0 +1,127 @@
+//! What holds exactly on random devices: programs have their causes, collection ends at the least spare area that
+//! a profile may have, and a read takes what its data takes.
+
+use crate::end_of_life::tight;
+use crate::support::any_paged::{build, knobs};
+use crate::support::{Draw, bare, closed_loop, device_on, one, plain, read, rest, write};
+use nandscope_device::profile::check_profile;
+use nandscope_device::{CommandKind, Counters, Fill, Status};
+use nandscope_units::Nanos;
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+
+const UNIT: u64 = 4096;
+
+fn cases(cases: u32) -> ProptestConfig {
+    ProptestConfig {
+        cases,
+        rng_seed: RngSeed::Fixed(3),
+        max_shrink_iters: 50,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
+}
+
+/// What the host's writes programmed.
+fn by_host(c: &Counters) -> u64 {
+    let others = [c.gc_writes, c.folded, c.refreshed, c.metadata, c.padding];
+    c.flash_programmed.0 - others.iter().map(|bytes| bytes.0).sum::<u64>()
+}
+
+proptest! {
+    #![proptest_config(cases(150))]
+
+    /// Everything that was programmed has one cause, and the host's part is what it wrote, unit for unit.
+    /// The audit compares programs with what superblocks hold and erasures took.
+    #[test]
+    fn counters_conserve_exactly(k in knobs(), seed in 0u64..1000, full in any::<bool>()) {
+        let mut k = k;
+        k.retire = false;
+        let (p, link) = build(&k);
+        let mut d = device_on(&p, link);
+        if full {
+            d.precondition(1.0, Fill::Random { seed });
+        }
+        let units = d.capacity().0 / UNIT;
+        let mut draw = Draw(seed);
+        let mut written = 0;
+        closed_loop(&mut d, 8, |i| {
+            let length = 1 + draw.below(16.min(units));
+            let at = draw.below(units - length + 1);
+            let flush = draw.below(16) == 0;
+            (i < 400).then(|| {
+                if flush {
+                    return bare(i, CommandKind::Flush);
+                }
+                written += length;
+                write(i, at * UNIT, (length * UNIT) as u32)
+            })
+        });
+        prop_assert_eq!(d.audit(), Ok(()));
+        prop_assert_eq!(by_host(&d.counters()), written * UNIT);
+        prop_assert_eq!(d.counters().host_written.0, written * UNIT);
+        rest(&mut d, Nanos::from_secs(3));
+        prop_assert_eq!(d.audit(), Ok(()));
+        prop_assert_eq!(by_host(&d.counters()), written * UNIT);
+    }
+
+    /// With the least spare area that the check of a profile accepts, writing never ends; with a superblock less
+    /// the profile is refused.
+    #[test]
+    fn collection_ends_at_the_least_spare_area(k in knobs(), start in 2u32..6, seed in 0u64..8) {
+        let made = tight(&k, start, 1_000_000);
+        prop_assume!(made.is_some());
+        let Some((mut p, link)) = made else { return Ok(()) };
+        let superblock = p.nand.channels * p.nand.dies_per_channel * p.nand.planes * p.nand.word_lines
+            * p.nand.cell.bits() * p.nand.page_kib;
+        loop {
+            let mut larger = p.clone();
+            larger.device.capacity_bytes += u64::from(superblock) * 1024;
+            if check_profile(&larger).is_err() {
+                break;
+            }
+            p = larger;
+        }
+        let mut d = device_on(&p, link);
+        d.precondition(1.0, Fill::Random { seed });
+        let units = d.capacity().0 / UNIT;
+        prop_assert!(d.overwrite_randomly(4 * units, seed));
+        prop_assert!(d.health().critical_warning >> 3 & 1 == 0);
+        let mut draw = Draw(seed);
+        for i in 0..300 {
+            let done = one(&mut d, write(i, draw.below(units) * UNIT, UNIT as u32));
+            prop_assert_eq!(done.status, Status::Ok);
+        }
+        prop_assert_eq!(d.audit(), Ok(()));
+    }
+
+    /// A read of data in flash takes at least an array read, the transfer of a unit to the controller and of
+    /// everything to the host.
+    #[test]
+    fn reads_take_what_their_data_takes(k in knobs(), seed in 0u64..1000, depth in 1u32..5) {
+        let mut k = k;
+        k.retire = false;
+        // Nothing is left in a buffer of folding or collection.
+        k.slc_cache = 0;
+        let (mut p, link) = build(&k);
+        p.controller.as_mut().expect("page-mapped").read_ahead_kib = 0;
+        let mut d = device_on(&p, link);
+        d.precondition(1.0, Fill::Sequential);
+        rest(&mut d, Nanos::from_secs(3));
+        let units = d.capacity().0 / UNIT;
+        let native = p.nand.native.iter().flat_map(|a| &a.read_us);
+        let array_us = native.chain(&p.nand.slc.read_us).fold(f64::MAX, |least, us| least.min(*us));
+        // The model rounds the time of a byte to picoseconds.
+        let bus_ns = (UNIT as f64 * 1e3 / p.nand.bus_mt_per_s * 0.99) as u64;
+        let mut draw = Draw(seed);
+        let length = 1 + draw.below(8.min(units));
+        let run = closed_loop(&mut d, depth, |i| {
+            let at = draw.below(units - length + 1);
+            (i < 200).then(|| read(i, at * UNIT, (length * UNIT) as u32))
+        });
+        let link_ns = plain::link_ns(link, UNIT).max(1);
+        let first = (array_us * 1e3) as u64 + bus_ns + link_ns;
+        let least = first.max(plain::link_ns(link, length * UNIT));
+        prop_assert!(run.latency_min >= Nanos(least), "{} and {least} ns", run.latency_min);
+    }
+}
