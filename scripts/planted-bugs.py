@@ -164,7 +164,7 @@ FAULTS = [
     ("reliability.rs", "(s.retention_factor_year - 1.0) * libm", "(s.retention_factor_year - 1.0) * worn * libm",
      "errors: a block without wear keeps its data for ever", "lib retention_multiplies"),
     ("ftl/blocks.rs", "        if slc { self.slc } else { NATIVE_CYCLE }", "        if slc { NATIVE_CYCLE } else { NATIVE_CYCLE }",
-     "errors: SLC cycles wear like native ones", "reliability cycles_of_the_cache"),
+     "errors: SLC cycles wear like native ones", "lib each_mode_uses_up"),
     ("ftl/blocks.rs", "        block.slc = slc;\n        block.opened_at = now;\n", "        block.slc = slc;\n",
      "errors: an open block keeps the age of its former data", "reliability data_of_an_open_block"),
     ("host_counters.rs", "self.unsafe_shutdowns += u64::from(!with_notice);", "",

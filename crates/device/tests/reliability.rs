@@ -186,39 +186,6 @@ fn a_block_is_refreshed_while_the_host_overwrites_it() {
     sound(&d);
 }
 
-/// A cache that is written and folded again and again wears its blocks by the cycles of the SLC mode.
-#[test]
-fn cycles_of_the_cache_count_as_slc_cycles() {
-    let mut p = support::profile("sm2708-250gb");
-    p.nand.blocks_per_plane = 60;
-    p.nand.word_lines = 16;
-    p.nand.factory_bad_percent = 0.0;
-    p.nand.slc.cycles = 4_000_000;
-    p.nand.native.as_mut().expect("is TLC").cycles = 10;
-    let ftl = p.ftl.as_mut().expect("page-mapped");
-    ftl.wear_spread_cycles = 0;
-    let cache = ftl.slc_cache.as_mut().expect("has a cache");
-    (cache.static_gb, cache.dynamic_gb, cache.fold_after_ms) = (0.0, 0.02, 1e7);
-    p.device.capacity_bytes = 40 * 4 * 2 * 16 * 3 * 16_384;
-    let mut d = device(&p, "rtl9211ds");
-    let erases = d.counters().erases;
-    // Overwriting a small area, all of the data is in the cache until it is overwritten.
-    closed_loop(&mut d, 4, |i| {
-        (i < 20_000).then(|| write(i, i % 64 * 65_536, 65_536))
-    });
-    let blocks = 4 * 2 * 60;
-    let cycles = (d.counters().erases - erases) / blocks;
-    assert!(cycles > 1, "{cycles}");
-    // Hardly anything is written in the native mode.
-    let c = d.counters();
-    assert!(c.folded.0 * 100 < c.host_written.0, "{c:?}");
-    assert!(
-        d.health().percentage_used < 10,
-        "{}",
-        d.health().percentage_used
-    );
-}
-
 /// Data that was just written is young, also in a block that is still open and was used long before.
 #[test]
 fn data_of_an_open_block_is_as_old_as_its_opening() {
