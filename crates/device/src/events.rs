@@ -21,7 +21,7 @@ pub(crate) enum Event {
     Array(Die),
     /// A transfer over a channel is done: index of the flash operation.
     Bus(u32),
-    /// A part of the map has come from host memory: command.
+    /// A page of the map has come from host memory: number of the fetch.
     MapFetched(u32),
     /// Firmware has handled the units of a relocation job.
     Relocated(u32),

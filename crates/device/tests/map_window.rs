@@ -3,7 +3,7 @@
 
 use crate::support;
 use crate::support::plain::{FAST_LINK, Flash, link_ns};
-use crate::support::{Draw, closed_loop, device, one, read, sound};
+use crate::support::{Draw, closed_loop, device, one, read, sound, write};
 use nandscope_device::profile::Profile;
 use nandscope_device::profile::schema::MapLocation;
 use nandscope_device::{Device, Fill};
@@ -97,6 +97,137 @@ fn a_map_in_host_memory_costs_its_fetch() {
     one(&mut d, read(0, 0, 4096));
     let c = one(&mut d, read(0, 4096, 4096));
     assert_eq!(c.latency(), Nanos(flash_read() + 4_000));
+}
+
+/// A map of which `kib` are at hand, and a buffer of a single place.
+fn one_place(kib: u32, read_us: f64, program_us: f64) -> Profile {
+    let mut p = plain();
+    p.nand.slc.read_us = vec![read_us];
+    p.nand.slc.program_us = vec![program_us];
+    p.ftl.as_mut().expect("page-mapped").map.location = MapLocation::Window;
+    p.ftl.as_mut().expect("page-mapped").map.window_kib = Some(kib);
+    p.controller.as_mut().expect("page-mapped").write_buffer_kib = 4;
+    p
+}
+
+#[test]
+fn a_write_beyond_the_window_keeps_its_place_in_the_buffer_until_the_map_page_came() {
+    let mut d = filled(&one_place(16, 500.0, 100.0));
+    let reach = 1024 * 4096;
+    let link = link_ns(FAST_LINK, 4096);
+    let fetch = 500_000 + 4_096;
+    for page in 4..14 {
+        let before = d.counters();
+        let now = d.now();
+        for tag in [0, 1] {
+            let command = write(tag, page * reach + tag * 4096, 4096);
+            d.submit(command, now).expect("in order");
+        }
+        let mut done = Vec::new();
+        while done.len() < 2 {
+            d.advance(Nanos::MAX, &mut done);
+        }
+        assert_eq!(done[0].latency(), Nanos(link), "acknowledged in the buffer");
+        // The second has its place when the map page of the first has come. Where the page is in
+        // the die that programs, the program comes after the fetch.
+        let waited = done[1].latency().0 - 2 * link;
+        let same_die = 500_000 + 100_000;
+        assert!(
+            waited == fetch || waited == same_die,
+            "page {page}: {waited}"
+        );
+        assert_eq!(d.counters().map_misses, before.map_misses + 1);
+        // One array read in all: the second finds the page.
+        assert_eq!(d.counters().page_reads, before.page_reads + 1);
+        support::rest(&mut d, Nanos::from_millis(5));
+        sound(&d);
+    }
+}
+
+#[test]
+fn reads_that_come_meanwhile_wait_for_the_same_fetch() {
+    let mut p = plain();
+    p.ftl.as_mut().expect("page-mapped").map.location = MapLocation::Window;
+    p.ftl.as_mut().expect("page-mapped").map.window_kib = Some(16);
+    let mut d = filled(&p);
+    let reach = 1024 * 4096;
+    let before = d.counters();
+    let begun = d.now();
+    // Two units of one page of the map, on different dies.
+    d.submit(read(0, 9 * reach, 4096), begun).expect("in order");
+    let mut done = Vec::new();
+    d.advance(begun + Nanos(30_000), &mut done);
+    d.submit(read(1, 9 * reach + 4096, 4096), d.now())
+        .expect("in order");
+    while done.len() < 2 {
+        d.advance(Nanos::MAX, &mut done);
+    }
+    assert_eq!(d.counters().map_misses, before.map_misses + 1);
+    assert_eq!(d.counters().page_reads, before.page_reads + 3);
+    let fetch = 50_000 + 4_096;
+    assert_eq!(done[0].completed, begun + Nanos(fetch + flash_read()));
+    // Both data reads begin when the map page has come; one bus carries them one after the other.
+    assert_eq!(done[1].completed, done[0].completed + Nanos(4_096));
+    sound(&d);
+}
+
+#[test]
+fn random_writes_and_collection_miss_the_window_like_reads() {
+    let mut p = plain();
+    p.ftl.as_mut().expect("page-mapped").map.location = MapLocation::Window;
+    p.ftl.as_mut().expect("page-mapped").map.window_kib = Some(16);
+    let mut d = device(&p, "direct");
+    assert!(d.precondition(1.0, Fill::Random { seed: 1 }));
+    let units = d.capacity().0 / 4096;
+    let mut draw = Draw(3);
+    let mut writes = |d: &mut Device, count: u64| {
+        closed_loop(d, 8, |i| {
+            (i < count).then(|| write(i, draw.below(units) * 4096, 4096))
+        })
+    };
+    writes(&mut d, 2 * units);
+    let (before, count) = (d.counters(), units / 2);
+    writes(&mut d, count);
+    let after = d.counters();
+    let moved = (after.gc_writes.0 - before.gc_writes.0) / 4096;
+    let misses = (after.map_misses - before.map_misses) as f64;
+    assert!(
+        moved > count / 4,
+        "collection is at work: {moved} of {count}"
+    );
+    // Of so many pages of the map four are at hand. Pages of the map that are moved need none.
+    let absent = 1.0 - 4.0 / (units as f64 / 1024.0);
+    let most = (count + moved) as f64 * absent;
+    assert!(misses <= most * 1.02, "{misses} of {most}");
+    assert!(
+        misses >= count as f64 * absent * 0.98 + moved as f64 * 0.5,
+        "{misses} of {most}"
+    );
+    // A page that was fetched for a change goes back to flash when it leaves the window.
+    let written = (after.metadata.0 - before.metadata.0) as f64 / 4096.0;
+    support::near("map pages written", written, misses, 0.02);
+    sound(&d);
+}
+
+#[test]
+fn writes_fetch_the_map_from_host_memory_too() {
+    let mut p = one_place(4096, 50.0, 1.0);
+    p.ftl.as_mut().expect("page-mapped").map.location = MapLocation::HostMemory;
+    p.ftl.as_mut().expect("page-mapped").map.host_memory_us = Some(100.0);
+    let mut d = filled(&p);
+    let now = d.now();
+    for tag in [0, 1] {
+        d.submit(write(tag, tag * 4096, 4096), now)
+            .expect("in order");
+    }
+    let mut done = Vec::new();
+    while done.len() < 2 {
+        d.advance(Nanos::MAX, &mut done);
+    }
+    let link = link_ns(FAST_LINK, 4096);
+    assert_eq!(done[0].latency(), Nanos(link));
+    assert_eq!(done[1].latency(), Nanos(2 * link + 100_000));
+    sound(&d);
 }
 
 #[test]

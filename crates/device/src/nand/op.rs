@@ -19,8 +19,8 @@ pub(crate) enum OpClass {
 pub(crate) enum Owner {
     /// A host read: command, bytes for the link.
     HostRead { command: u32, bytes: u32 },
-    /// A part of the map that a command needs.
-    MapRead { command: u32 },
+    /// A page of the map: number of the fetch.
+    MapRead { fetch: u32 },
     /// Old data that a write of less than a mapping unit needs.
     MergeRead { command: u32 },
     /// Read-ahead: number of the segment.

@@ -208,7 +208,7 @@ pub struct FtlSection {
     pub mapping_unit_bytes: u32,
     /// How garbage collection picks its victim.
     pub collection: VictimPolicy,
-    /// Free superblocks at which garbage collection begins.
+    /// Free superblocks at which garbage collection begins, at least: with the map in flash, there is always room for a copy of it.
     pub collection_start: u32,
     /// Units that garbage collection and folding move at once (buffers set aside for it).
     pub relocation_units: u32,
@@ -244,9 +244,9 @@ pub enum VictimPolicy {
 pub struct MapSection {
     /// `dram`, `host-memory` or `window`.
     pub location: MapLocation,
-    /// Bytes of map held near the controller, KiB (not for `dram`).
+    /// Bytes of map held near the controller, KiB (not for `dram`): a look-up of any other page of it reads the flash.
     pub window_kib: Option<u32>,
-    /// Time to fetch a part of the map from host memory, µs (only `host-memory`).
+    /// Time to fetch a page of the map from host memory, µs, for every look-up of one that is there (only `host-memory`).
     pub host_memory_us: Option<f64>,
 }
 

@@ -7,6 +7,7 @@ use super::{PageMapDevice, buffer_units, read_ahead_units};
 use crate::command::{CommandKind, Status};
 use crate::events::Event;
 use crate::ftl::blocks::State;
+use crate::ftl::page_map::map_fetches::MapWaiter;
 use crate::invariant::{
     Checked, InvalidState, check_clock, check_near, check_sum, ensure, places_in_use,
 };
@@ -47,6 +48,10 @@ struct Census {
     /// Places in the write buffer that these programs give back at their end.
     programmed_units: u64,
     jobs: JobFlow,
+    /// Fetches of pages of the map.
+    map_fetches: Vec<u32>,
+    /// Programs that wait for these.
+    map_waits: Vec<u32>,
     /// Operations per superblock that keep it from being erased, or erase it.
     programs_of: Vec<u32>,
     erases_of: Vec<u32>,
@@ -89,7 +94,7 @@ impl PageMapDevice {
         ensure!(
             self.controller == *controller
                 && self.reliability == reliability
-                && self.map_fetch == ftl.map.host_memory_us.map(Nanos::from_micros_f64)
+                && self.map_fetch_time == ftl.map.host_memory_us.map(Nanos::from_micros_f64)
                 && self.cores.len() == controller.cores as usize,
             "the controller is not that of the profile"
         );
@@ -117,6 +122,7 @@ impl PageMapDevice {
             buffer_units(controller, g),
             &census.transfers,
             &census.programs,
+            &census.map_waits,
             self.log.gathered_host_units() > 0,
             self.log.blocks.len(),
         )?;
@@ -148,7 +154,7 @@ impl PageMapDevice {
                     let kind = self.pending[index as usize].command.kind;
                     census.writes_in_firmware += u32::from(kind.is_write());
                 }
-                Event::MapFetched(index) => census.of(index)?.map += 1,
+                Event::MapFetched(fetch) => census.map_fetches.push(fetch),
                 Event::Complete(index) => census.of(index)?.completion += 1,
                 Event::DataIn(transfer) => {
                     census.transfers.push(transfer);
@@ -166,6 +172,7 @@ impl PageMapDevice {
         for op in live {
             self.count_operation(op, &mut census)?;
         }
+        self.count_map_waiters(&mut census)?;
         let (admission, durable) = self.writes.waiting();
         for index in admission {
             census.of(index)?.admission += 1;
@@ -184,6 +191,22 @@ impl PageMapDevice {
         Ok(census)
     }
 
+    fn count_map_waiters(&self, census: &mut Census) -> Checked {
+        let page_of = |fetch: u32| {
+            let under_way = census.map_fetches.contains(&fetch);
+            self.map_fetches.page_of(fetch).filter(|_| under_way)
+        };
+        let pages = self.log.audit_coming(page_of)?;
+        for waiter in self.map_fetches.audit(&census.map_fetches, pages)? {
+            match waiter {
+                MapWaiter::Command(index) => census.of(index)?.map += 1,
+                MapWaiter::Program(sequence) => census.map_waits.push(sequence),
+                MapWaiter::Job(job) => census.jobs.reads.push(job),
+            }
+        }
+        Ok(())
+    }
+
     fn count_operation(&self, op: &FlashOp, census: &mut Census) -> Checked {
         let class = match op.owner {
             Owner::HostRead { command, bytes } => {
@@ -191,8 +214,8 @@ impl PageMapDevice {
                 ensure!(bytes <= 1 << 24, "a page of {bytes} bytes");
                 OpClass::Read
             }
-            Owner::MapRead { command } => {
-                census.of(command)?.map += 1;
+            Owner::MapRead { fetch } => {
+                census.map_fetches.push(fetch);
                 OpClass::Read
             }
             Owner::MergeRead { command } => {
@@ -291,6 +314,7 @@ impl PageMapDevice {
         let p = &self.pending[index];
         let is_read = matches!(p.command.kind, CommandKind::Read);
         let is_write = matches!(p.command.kind, CommandKind::Write { .. });
+        let is_discard = matches!(p.command.kind, CommandKind::Discard);
         let flushes = matches!(p.command.kind, CommandKind::Flush);
         let one = Waits {
             firmware: 1,
@@ -317,6 +341,12 @@ impl PageMapDevice {
                 && (waits.map == 0 || waits.data == 0)
                 && waits.map + waits.data == p.waits
                 && p.waits > 0
+        } else if is_discard {
+            let of = Waits {
+                map: waits.map,
+                ..Waits::default()
+            };
+            *waits == of && waits.map == p.waits && p.waits > 0
         } else {
             let of = Waits {
                 merge: waits.merge,
@@ -370,7 +400,7 @@ impl PageMapDevice {
         let g = &self.log.geometry;
         let gathered = u64::from(self.log.gathered_host_units());
         let jobs = u64::from(self.background.buffer_units(g.native.program_units));
-        let least = gathered + u64::from(self.writes.in_transit) + jobs;
+        let least = gathered + u64::from(self.writes.in_transit) + jobs + self.writes.held();
         // Those of programs under way may have been given back at their transfer.
         let most = least + census.programmed_units;
         check_sum("units in the write buffer", most)?;

@@ -4,6 +4,7 @@
 use super::PageMapDevice;
 use crate::events::Event;
 use crate::ftl::page_map::log::{PageRun, ProgramUnit};
+use crate::ftl::page_map::map_fetches::MapWaiter;
 use crate::invariant::{Checked, ensure};
 use crate::nand::{Die, FlashOp, OpClass, Owner};
 use crate::profile::schema::FtlSection;
@@ -18,6 +19,7 @@ const WEAR_CHECK_ERASES: u64 = 64;
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Job {
     active: bool,
+    /// Reads of data and of the map that it waits for.
     reads: u32,
     /// Set when the unit is full.
     unit: Option<ProgramUnit>,
@@ -61,6 +63,9 @@ pub(super) struct Background {
     refresh_reads: u32,
     wear_spread: u32,
     paced: bool,
+    /// Relocation is being started: what it writes must not start it again.
+    #[serde(skip)]
+    pumping: bool,
 }
 
 impl Background {
@@ -81,6 +86,7 @@ impl Background {
             refresh_reads: ftl.refresh_reads,
             wear_spread: ftl.wear_spread_cycles,
             paced: false,
+            pumping: false,
         }
     }
 
@@ -241,13 +247,19 @@ impl PageMapDevice {
 
     /// Starts as many relocation jobs as there are buffers and reasons for.
     pub(super) fn pump(&mut self) {
+        if self.background.pumping {
+            return;
+        }
+        self.background.pumping = true;
         while self.may_relocate() {
             let Some(victim) = self.log.current_victim(self.now, self.background.idle) else {
                 break;
             };
             let job = self.filling_job();
             let mut reads: Vec<PageRun> = std::mem::take(&mut self.scratch.fetch);
-            let (moved, full, exhausted) = self.log.relocate(self.now, &mut reads);
+            let mut written = std::mem::take(&mut self.scratch.written);
+            let (moved, full, exhausted) = self.log.relocate(self.now, &mut reads, &mut written);
+            let wanted = self.log.take_wanted();
             self.background.jobs[job as usize].grants +=
                 u64::from(moved) * victim.yield_per_move / 1024;
             for run in reads.drain(..) {
@@ -258,6 +270,12 @@ impl PageMapDevice {
                 self.submit_read(run, false, Owner::RelocationRead { job }, None);
             }
             self.scratch.fetch = reads;
+            let fetches = self.fetch_map(wanted, MapWaiter::Job(job), false);
+            self.background.jobs[job as usize].reads += fetches;
+            for unit in written.drain(..) {
+                self.submit_host_program(unit);
+            }
+            self.scratch.written = written;
             if exhausted {
                 let j = &mut self.background.jobs[job as usize];
                 j.emptied.push(victim.superblock);
@@ -273,6 +291,7 @@ impl PageMapDevice {
             }
         }
         self.finish_filling_job();
+        self.background.pumping = false;
     }
 
     /// Writes wait for room, and nothing is under way that could make it. Relocation is given its turn
@@ -302,6 +321,7 @@ impl PageMapDevice {
         self.writes.is_waited_for()
             && self.array.outstanding() == 0
             && !self.background.working()
+            && !self.map_fetches.under_way()
             && self.writes.in_transit == 0
     }
 

@@ -10,7 +10,7 @@
 
 use super::ppn::Ppn;
 use crate::nand::Die;
-use crate::profile::schema::{ArraySection, Cell, FtlSection, Profile};
+use crate::profile::schema::{ArraySection, Cell, FtlSection, MapLocation, Profile};
 use serde::{Deserialize, Serialize};
 
 /// Pages of one cell mode: sizes in mapping units, times in ns.
@@ -156,14 +156,27 @@ impl Geometry {
 
     /// Superblocks that the profile's capacity needs, spare for collection, open blocks and static SLC cache included.
     pub fn needed_superblocks(&self, ftl: &FtlSection) -> u64 {
-        let map_in_flash = ftl.map.location != crate::profile::schema::MapLocation::Dram;
+        let map_in_flash = ftl.map.location != MapLocation::Dram;
         let logical = u64::from(self.user_units)
             + u64::from(self.metadata_units(map_in_flash, ftl.journal_entries > 0));
         let static_gb = ftl.slc_cache.as_ref().map_or(0.0, |s| s.static_gb);
         logical.div_ceil(u64::from(self.native.superblock_units.max(1)))
-            + u64::from(ftl.collection_start)
+            + u64::from(self.collection_start(ftl))
             + OPEN_SUPERBLOCKS
             + u64::from(self.slc_superblocks_for(static_gb))
+    }
+
+    /// Free superblocks at which collection starts. Where the map is in flash, every move may write a
+    /// page of it, and the room of the page's old copy comes back only with its superblock: until as
+    /// many have been written as the map has, there must be room for them.
+    pub fn collection_start(&self, ftl: &FtlSection) -> u32 {
+        if ftl.map.location == MapLocation::Dram {
+            return ftl.collection_start;
+        }
+        let map = self.metadata_units(true, false);
+        let copies = map.div_ceil(self.native.superblock_units.max(1));
+        ftl.collection_start
+            .max(copies.saturating_add(OPEN_SUPERBLOCKS as u32))
     }
 
     /// Superblocks in the native mode that so many GB fill whole.

@@ -60,6 +60,14 @@ pub(crate) struct PageRun {
     pub(crate) planes: u32,
 }
 
+/// A page of the map that a look-up did not find in the controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct WantedPage {
+    pub(crate) page: u32,
+    /// It is in the flash only, not in host memory.
+    pub(crate) absent: bool,
+}
+
 /// A superblock from which data is being moved.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Victim {
@@ -137,6 +145,8 @@ struct Layout {
     map_pages: u32,
     /// Pages of the map that are at hand, where not all of them are.
     map_cache_slots: Option<u32>,
+    /// These are in host memory: the controller fetches a page for every look-up.
+    map_is_remote: bool,
     journal_base: u32,
     journal_units: u32,
     journal_entries: u32,
@@ -179,11 +189,12 @@ impl Layout {
             map_base: geometry.user_units,
             map_pages,
             map_cache_slots,
+            map_is_remote: ftl.map.location == MapLocation::HostMemory,
             journal_base: logical - journal_units,
             journal_units,
             journal_entries: ftl.journal_entries,
             policy: ftl.collection,
-            gc_start: ftl.collection_start,
+            gc_start: geometry.collection_start(ftl),
             slc,
             spare,
         }
@@ -207,6 +218,9 @@ pub(crate) struct Log {
     /// Superblocks without valid data that wait for their erasure.
     to_erase: Vec<u32>,
     map_cache: Option<MapCache>,
+    /// Pages of the map that the look-ups of the present step wait for.
+    #[serde(skip)]
+    wanted: Vec<WantedPage>,
     layout: Layout,
     journal_next: u32,
     entries_pending: u32,
@@ -244,6 +258,7 @@ impl Log {
             map_cache: layout
                 .map_cache_slots
                 .map(|slots| MapCache::new(slots, layout.map_pages)),
+            wanted: Vec::new(),
             layout,
             journal_next: 0,
             entries_pending: 0,

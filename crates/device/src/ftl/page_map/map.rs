@@ -108,7 +108,6 @@ impl Map {
     }
 
     /// Which logical unit was written at a physical one.
-    #[cfg(test)]
     pub(crate) fn owner(&self, ppn: Ppn) -> u32 {
         self.inverse[ppn.index()]
     }

@@ -11,7 +11,9 @@ const ABSENT: u32 = u32::MAX;
 pub(crate) enum Lookup {
     /// At hand.
     Hit,
-    /// Fetched now; a changed page may have had to go.
+    /// On its way: a fetch has been begun.
+    Coming,
+    /// Absent, to be fetched now; a changed page may have had to go.
     Miss {
         /// Map page that must be written back.
         write_back: Option<u32>,
@@ -23,6 +25,8 @@ struct Slot {
     page: u32,
     referenced: bool,
     changed: bool,
+    /// Fetch that it waits for, or [`ABSENT`].
+    fetch: u32,
 }
 
 /// Pages of the map in RAM.
@@ -40,6 +44,7 @@ impl MapCache {
             page: ABSENT,
             referenced: false,
             changed: false,
+            fetch: ABSENT,
         };
         MapCache {
             slots: vec![empty; slots.max(1) as usize],
@@ -48,14 +53,18 @@ impl MapCache {
         }
     }
 
-    /// Looks a page up and fetches it where it is absent; `change` marks it as changed.
+    /// Looks a page up and gives it a slot where it is absent; `change` marks it as changed.
     pub(crate) fn touch(&mut self, page: u32, change: bool) -> Lookup {
         let slot = self.slot_of[page as usize];
         if slot != ABSENT {
             let slot = &mut self.slots[slot as usize];
             slot.referenced = true;
             slot.changed |= change;
-            return Lookup::Hit;
+            return if slot.fetch == ABSENT {
+                Lookup::Hit
+            } else {
+                Lookup::Coming
+            };
         }
         let free = self.sweep();
         let old = std::mem::replace(
@@ -64,6 +73,7 @@ impl MapCache {
                 page,
                 referenced: true,
                 changed: change,
+                fetch: ABSENT,
             },
         );
         if old.page != ABSENT {
@@ -73,6 +83,32 @@ impl MapCache {
         Lookup::Miss {
             write_back: (old.page != ABSENT && old.changed).then_some(old.page),
         }
+    }
+
+    /// The fetch of a page, if it is on its way and has not been evicted since.
+    pub(crate) fn fetch_of(&self, page: u32) -> Option<u32> {
+        let slot = self.slots.get(self.slot_of[page as usize] as usize)?;
+        (slot.fetch != ABSENT).then_some(slot.fetch)
+    }
+
+    /// The page is being fetched. Nothing changes where it has been evicted already.
+    pub(crate) fn note_fetch(&mut self, page: u32, fetch: u32) {
+        if let Some(slot) = self.slots.get_mut(self.slot_of[page as usize] as usize) {
+            slot.fetch = fetch;
+        }
+    }
+
+    /// The fetch of a page is over.
+    pub(crate) fn note_fetched(&mut self, page: u32, fetch: u32) {
+        if self.fetch_of(page) == Some(fetch) {
+            self.note_fetch(page, ABSENT);
+        }
+    }
+
+    /// Pages that wait for a fetch, and its number.
+    pub(crate) fn coming(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let slots = self.slots.iter().filter(|s| s.fetch != ABSENT);
+        slots.map(|s| (s.page, s.fetch))
     }
 
     /// Checks that pages and slots name each other.
@@ -137,5 +173,24 @@ mod tests {
             }
         );
         assert_eq!(map_cache.touch(4, false), Lookup::Miss { write_back: None });
+    }
+
+    #[test]
+    fn a_page_on_its_way_is_no_second_miss() {
+        let mut map_cache = MapCache::new(1, 10);
+        assert_eq!(map_cache.touch(1, false), Lookup::Miss { write_back: None });
+        map_cache.note_fetch(1, 7);
+        assert_eq!(map_cache.touch(1, false), Lookup::Coming);
+        assert_eq!(map_cache.fetch_of(1), Some(7));
+        map_cache.note_fetched(1, 6);
+        assert_eq!(map_cache.touch(1, true), Lookup::Coming, "another fetch");
+        map_cache.note_fetched(1, 7);
+        assert_eq!(map_cache.touch(1, false), Lookup::Hit);
+        // A page that had to go before it came is fetched again.
+        map_cache.note_fetch(1, 8);
+        let write_back = Some(1);
+        assert_eq!(map_cache.touch(2, false), Lookup::Miss { write_back });
+        map_cache.note_fetched(1, 8);
+        assert_eq!(map_cache.fetch_of(1), None);
     }
 }

@@ -9,6 +9,7 @@ pub(crate) mod geometry;
 pub(crate) mod log;
 mod map;
 mod map_cache;
+mod map_fetches;
 mod power;
 mod ppn;
 mod precondition;
@@ -25,6 +26,7 @@ use crate::error::AttachError;
 use crate::events::{Event, EventQueue, horizon};
 use crate::ftl::page_map::geometry::Geometry;
 use crate::ftl::page_map::log::{Log, PageRun, ProgramUnit};
+use crate::ftl::page_map::map_fetches::{MapFetches, MapWaiter};
 use crate::ftl::page_map::readahead::ReadAhead;
 use crate::host_counters::HostCounters;
 use crate::nand::{Array, ArrayTimes, Owner, Progress};
@@ -73,7 +75,9 @@ pub(crate) struct PageMapDevice {
     reliability: Reliability,
     random: Random,
     read_ahead: ReadAhead,
-    map_fetch: Option<Nanos>,
+    map_fetches: MapFetches,
+    /// Time of a fetch from host memory.
+    map_fetch_time: Option<Nanos>,
     pending: Vec<Pending>,
     free_pending: Vec<u32>,
     outstanding: u32,
@@ -102,6 +106,8 @@ struct Scratch {
     runs: Vec<(Option<PageRun>, u32)>,
     fetch: Vec<PageRun>,
     full: Vec<ProgramUnit>,
+    map_waiters: Vec<MapWaiter>,
+    written: Vec<ProgramUnit>,
 }
 
 /// Mapping units that the write buffer holds.
@@ -143,7 +149,8 @@ impl PageMapDevice {
             ),
             reliability: Reliability::new(&profile.nand.reliability, geometry.native.cycles),
             read_ahead: ReadAhead::new(read_ahead_units(controller, &geometry)),
-            map_fetch: ftl.map.host_memory_us.map(Nanos::from_micros_f64),
+            map_fetches: MapFetches::default(),
+            map_fetch_time: ftl.map.host_memory_us.map(Nanos::from_micros_f64),
             pending: Vec::new(),
             free_pending: Vec::new(),
             outstanding: 0,
@@ -270,7 +277,7 @@ impl PageMapDevice {
                 let progress = self.array.on_bus(op, self.now, &mut self.events);
                 self.on_progress(progress);
             }
-            Event::MapFetched(index) => self.on_wait_over(index),
+            Event::MapFetched(fetch) => self.on_map_fetched(fetch),
             Event::Relocated(job) => self.on_relocation_handled(job),
             Event::Complete(index) => self.on_complete(index),
             Event::Idle => self.on_idle(),
@@ -285,8 +292,13 @@ impl PageMapDevice {
         let owner = match progress {
             None => return,
             Some(Progress::Transferred(owner)) => {
-                if let Owner::HostProgram { host_units, .. } = owner {
-                    self.on_host_transferred(host_units);
+                if let Owner::HostProgram {
+                    sequence,
+                    host_units,
+                    ..
+                } = owner
+                {
+                    self.on_host_transferred(sequence, host_units);
                 }
                 return;
             }
@@ -294,7 +306,8 @@ impl PageMapDevice {
         };
         match owner {
             Owner::HostRead { command, bytes } => self.on_host_read(command, bytes),
-            Owner::MapRead { command } | Owner::MergeRead { command } => self.on_wait_over(command),
+            Owner::MapRead { fetch } => self.on_map_fetched(fetch),
+            Owner::MergeRead { command } => self.on_wait_over(command),
             Owner::ReadAhead { segment } => self.on_read_ahead(segment),
             Owner::HostProgram {
                 sequence,
@@ -438,6 +451,7 @@ impl PageMapDevice {
         }
         match p.command.kind {
             CommandKind::Read => self.dispatch_read(index),
+            CommandKind::Discard => self.complete_at(index, self.now),
             _ => self.write_may_complete(index),
         }
     }

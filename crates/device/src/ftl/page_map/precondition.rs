@@ -58,6 +58,8 @@ impl PageMapDevice {
                 if self.log.is_read_only() || self.log.write(*unit, 1, now, &mut full) == 0 {
                     break 'filling;
                 }
+                self.log.note_map_change(*unit, 1, now, &mut full);
+                self.log.forget_wanted();
                 if !full.is_empty() {
                     for unit in full.drain(..) {
                         self.log.program_done(unit.superblock);

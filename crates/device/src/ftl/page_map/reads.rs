@@ -4,7 +4,8 @@ use super::PageMapDevice;
 use crate::command::Status;
 use crate::events::Event;
 use crate::ftl::blocks::State;
-use crate::ftl::page_map::log::{PageRun, RefreshTarget};
+use crate::ftl::page_map::log::{PageRun, RefreshTarget, WantedPage};
+use crate::ftl::page_map::map_fetches::MapWaiter;
 use crate::nand::{FlashOp, OpClass, Owner};
 use nandscope_units::Nanos;
 
@@ -19,31 +20,86 @@ impl PageMapDevice {
             return self.complete_at(index, self.now);
         }
         let mut full = std::mem::take(&mut self.scratch.full);
-        let mut fetch = std::mem::take(&mut self.scratch.fetch);
-        let misses = self
-            .log
-            .touch_for_read(first, units, self.now, &mut full, &mut fetch);
-        self.counters.map_misses += u64::from(misses);
+        self.log.touch_for_read(first, units, self.now, &mut full);
+        let wanted = self.log.take_wanted();
         for unit in full.drain(..) {
             self.submit_host_program(unit);
         }
-        let mut waits = 0;
-        for run in fetch.drain(..) {
-            if !self.is_buffered(&run) {
-                self.submit_read(run, true, Owner::MapRead { command: index }, Some(index));
-                waits += 1;
-            }
-        }
         self.scratch.full = full;
-        self.scratch.fetch = fetch;
-        if let Some(time) = self.map_fetch {
-            self.events.push(self.now + time, Event::MapFetched(index));
-            waits += 1;
-        }
+        let waits = self.fetch_map(wanted, MapWaiter::Command(index), true);
         self.pending[index as usize].waits = waits;
         if waits == 0 {
             self.dispatch_read(index);
         }
+    }
+
+    /// Begins to fetch pages of the map, or joins the fetch of what is on its way; returns for how
+    /// many of them `waiter` waits.
+    pub(super) fn fetch_map(
+        &mut self,
+        wanted: Vec<WantedPage>,
+        waiter: MapWaiter,
+        urgent: bool,
+    ) -> u32 {
+        let mut waits = 0;
+        for page in &wanted {
+            self.counters.map_misses += u64::from(page.absent);
+            let under_way = self.log.map_fetch_of(page.page);
+            let Some(fetch) = under_way.or_else(|| self.begin_map_fetch(*page, waiter, urgent))
+            else {
+                continue;
+            };
+            self.map_fetches.join(fetch, waiter);
+            waits += 1;
+        }
+        self.log.return_wanted(wanted);
+        waits
+    }
+
+    /// Begins to fetch a page of the map; `None` where nothing has to be fetched: it was never
+    /// written to flash, or is still in the write buffer.
+    fn begin_map_fetch(
+        &mut self,
+        wanted: WantedPage,
+        waiter: MapWaiter,
+        urgent: bool,
+    ) -> Option<u32> {
+        let page = wanted.page;
+        let fetch = if wanted.absent {
+            let run = self.log.map_page_run(page)?;
+            if self.is_buffered(&run) {
+                return None;
+            }
+            let fetch = self.map_fetches.begin(page);
+            let command = match waiter {
+                MapWaiter::Command(index) => Some(index),
+                MapWaiter::Program(_) | MapWaiter::Job(_) => None,
+            };
+            self.submit_read(run, urgent, Owner::MapRead { fetch }, command);
+            fetch
+        } else {
+            let time = self.map_fetch_time?;
+            let fetch = self.map_fetches.begin(page);
+            self.events.push(self.now + time, Event::MapFetched(fetch));
+            fetch
+        };
+        self.log.note_map_fetch(page, fetch);
+        Some(fetch)
+    }
+
+    /// A page of the map has come.
+    pub(super) fn on_map_fetched(&mut self, fetch: u32) {
+        let mut waiters = std::mem::take(&mut self.scratch.map_waiters);
+        let page = self.map_fetches.end(fetch, &mut waiters);
+        self.log.note_map_fetched(page, fetch);
+        for waiter in waiters.drain(..) {
+            match waiter {
+                MapWaiter::Command(index) => self.on_wait_over(index),
+                MapWaiter::Program(sequence) => self.on_map_updated(sequence),
+                MapWaiter::Job(job) => self.on_relocation_read(job),
+            }
+        }
+        self.scratch.map_waiters = waiters;
     }
 
     /// The map is at hand: read what read-ahead has not.

@@ -4,6 +4,7 @@ use super::PageMapDevice;
 use crate::command::{CommandKind, Status};
 use crate::events::Event;
 use crate::ftl::page_map::log::ProgramUnit;
+use crate::ftl::page_map::map_fetches::MapWaiter;
 use crate::invariant::{Checked, ensure, places_in_use};
 use crate::nand::{FlashOp, OpClass, Owner};
 use crate::profile::schema::{Acknowledge, BufferRelease};
@@ -27,6 +28,10 @@ struct InFlight {
     superblock: u32,
     program: u32,
     done: bool,
+    /// Pages of the map on their way that its units must be entered in.
+    map_waits: u32,
+    /// Places in the buffer that are free once these have come.
+    held: u32,
 }
 
 /// State of the write path.
@@ -48,6 +53,10 @@ pub(super) struct Writes {
     /// Sequence number of the first entry of `in_flight`.
     base: u32,
     in_flight: VecDeque<InFlight>,
+    /// All programs before this sequence number are done.
+    programmed: u32,
+    /// Pages of the map that units of the next program must be entered in.
+    gathering_map_waits: u32,
     /// Commands that wait until all programs before a sequence number are done, in that order.
     durable_waiters: VecDeque<(u32, u32)>,
 }
@@ -66,6 +75,8 @@ impl Writes {
             credit: 0,
             base: 0,
             in_flight: VecDeque::new(),
+            programmed: 0,
+            gathering_map_waits: 0,
             durable_waiters: VecDeque::new(),
         }
     }
@@ -93,6 +104,7 @@ impl Writes {
         capacity: u32,
         arriving: &[u32],
         programs: &[(u32, u32)],
+        map_waits: &[u32],
         gathers: bool,
         superblocks: u32,
     ) -> Checked {
@@ -131,13 +143,22 @@ impl Writes {
                 "program {offset} of the host is lost, or done twice"
             );
         }
+        let first = self.programmed.wrapping_sub(self.base);
+        let done = self.in_flight.iter().take_while(|p| p.done).count();
         ensure!(
-            under_way.is_empty() && self.in_flight.front().is_none_or(|p| !p.done),
+            under_way.is_empty()
+                && self
+                    .in_flight
+                    .front()
+                    .is_none_or(|p| !p.done || p.map_waits > 0)
+                && done == first as usize,
             "programs of the host are under way that nobody waits for"
         );
+        self.audit_map_waits(map_waits)?;
         // The unit that is being filled is closed when nothing more is on its way.
-        let most = self.in_flight.len() as u32 + u32::from(gathers && self.is_data_coming());
-        let until = |(sequence, _): &(u32, u32)| sequence.wrapping_sub(self.base);
+        let filling = u32::from(gathers && self.is_data_coming());
+        let most = self.in_flight.len() as u32 - first + filling;
+        let until = |(sequence, _): &(u32, u32)| sequence.wrapping_sub(self.programmed);
         ensure!(
             self.durable_waiters
                 .iter()
@@ -146,6 +167,37 @@ impl Writes {
             "commands wait for programs that are not under way"
         );
         Ok(())
+    }
+
+    /// Programs wait for as many pages of the map as are fetched for them (`map_waits`: a sequence
+    /// number for each).
+    fn audit_map_waits(&self, map_waits: &[u32]) -> Checked {
+        let mut counts = vec![0u32; self.in_flight.len() + 1];
+        for sequence in map_waits {
+            let count = counts.get_mut(sequence.wrapping_sub(self.base) as usize);
+            ensure!(
+                count.is_some(),
+                "a page of the map is fetched for program {sequence}, which is over"
+            );
+            if let Some(count) = count {
+                *count += 1;
+            }
+        }
+        let of_programs = self.in_flight.iter().map(|p| p.map_waits);
+        ensure!(
+            of_programs.chain([self.gathering_map_waits]).eq(counts)
+                && self
+                    .in_flight
+                    .iter()
+                    .all(|p| p.held == 0 || p.map_waits > 0),
+            "programs of the host wait for pages of the map that do not come"
+        );
+        Ok(())
+    }
+
+    /// Places in the buffer that are held until their units are entered in the map.
+    pub(super) fn held(&self) -> u64 {
+        self.in_flight.iter().map(|p| u64::from(p.held)).sum()
     }
 
     /// Commands of the write path: those that wait for room, with `durable` those that wait for
@@ -172,6 +224,48 @@ impl Writes {
         self.in_flight
             .iter()
             .any(|f| !f.done && f.superblock == superblock && f.program == program)
+    }
+
+    /// A program that is under way, or whose units are not all entered in the map.
+    fn program(&mut self, sequence: u32) -> Option<&mut InFlight> {
+        let offset = sequence.wrapping_sub(self.base) as usize;
+        self.in_flight.get_mut(offset)
+    }
+
+    /// Pages of the map that a program, or the one that is gathered, waits for.
+    fn map_waits_of(&mut self, sequence: u32) -> &mut u32 {
+        let offset = sequence.wrapping_sub(self.base) as usize;
+        match self.in_flight.get_mut(offset) {
+            Some(program) => &mut program.map_waits,
+            None => &mut self.gathering_map_waits,
+        }
+    }
+
+    /// Places in the buffer that are free now because a program waits for no page of the map any more.
+    fn take_held(&mut self, sequence: u32) -> u32 {
+        match self.program(sequence) {
+            Some(program) if program.map_waits == 0 => std::mem::take(&mut program.held),
+            _ => 0,
+        }
+    }
+
+    /// A program is done: all before `programmed` are.
+    fn note_programmed(&mut self) {
+        while self.program(self.programmed).is_some_and(|p| p.done) {
+            self.programmed = self.programmed.wrapping_add(1);
+        }
+    }
+
+    /// Forgets the first programs as far as nothing is left to do for them.
+    fn drop_finished(&mut self) {
+        while self
+            .in_flight
+            .front()
+            .is_some_and(|f| f.done && f.map_waits == 0)
+        {
+            self.in_flight.pop_front();
+            self.base = self.base.wrapping_add(1);
+        }
     }
 
     fn next_sequence(&self) -> u32 {
@@ -288,6 +382,10 @@ impl PageMapDevice {
         let mut full = std::mem::take(&mut self.scratch.full);
         let gathered = self.log.gathered_host_units();
         let appended = self.log.write(first, units, self.now, &mut full);
+        let sequence = self.sequence_of_last(&full);
+        self.log
+            .note_map_change(first, appended, self.now, &mut full);
+        let wanted = self.log.take_wanted();
         self.note_arrival(command, (first, appended), gathered, &full);
         if appended < units {
             self.pending[command as usize].status = Status::ReadOnly;
@@ -297,11 +395,36 @@ impl PageMapDevice {
             self.submit_host_program(unit);
         }
         self.scratch.full = full;
+        // The program that takes the last units keeps its places in the buffer until the pages of the map
+        // have come that they are entered in: until then, reads find the data in the buffer only.
+        let waits = self.fetch_map(wanted, MapWaiter::Program(sequence), true);
+        *self.writes.map_waits_of(sequence) += waits;
         self.pump();
         self.erase_invalid();
         self.pending[command as usize].to_arrive -= units;
         self.write_may_complete(command);
         self.close_awaited_unit();
+    }
+
+    /// Sequence number of the program that takes the units appended last: of the full ones, or the
+    /// one that is being gathered.
+    fn sequence_of_last(&self, full: &[ProgramUnit]) -> u32 {
+        let after = self.writes.next_sequence().wrapping_add(full.len() as u32);
+        if self.log.is_gathering() {
+            after
+        } else {
+            after.wrapping_sub(1)
+        }
+    }
+
+    /// A page of the map has come that units of a program are entered in.
+    pub(super) fn on_map_updated(&mut self, sequence: u32) {
+        *self.writes.map_waits_of(sequence) -= 1;
+        let held = self.writes.take_held(sequence);
+        self.writes.drop_finished();
+        if held > 0 {
+            self.release(held);
+        }
     }
 
     /// All data has come and nothing is waited for: acknowledge, now or when it is programmed.
@@ -360,10 +483,10 @@ impl PageMapDevice {
     }
 
     fn complete_after_programs(&mut self, index: u32) {
-        if self.writes.in_flight.is_empty() {
+        let sequence = self.writes.next_sequence();
+        if self.writes.programmed == sequence {
             return self.complete_at(index, self.now);
         }
-        let sequence = self.writes.next_sequence();
         self.writes.durable_waiters.push_back((sequence, index));
     }
 
@@ -385,13 +508,18 @@ impl PageMapDevice {
             self.read_ahead.invalidate(first, end - first);
             let mut full = std::mem::take(&mut self.scratch.full);
             self.log.discard(first, end - first, self.now, &mut full);
+            let wanted = self.log.take_wanted();
             for unit in full.drain(..) {
                 self.submit_host_program(unit);
             }
             self.scratch.full = full;
+            let waits = self.fetch_map(wanted, MapWaiter::Command(index), true);
+            self.pending[index as usize].waits = waits;
             self.erase_invalid();
         }
-        self.complete_at(index, self.now);
+        if self.pending[index as usize].waits == 0 {
+            self.complete_at(index, self.now);
+        }
     }
 
     pub(super) fn submit_host_program(&mut self, unit: ProgramUnit) {
@@ -404,6 +532,8 @@ impl PageMapDevice {
             superblock: unit.superblock,
             program: unit.program,
             done: false,
+            map_waits: std::mem::take(&mut self.writes.gathering_map_waits),
+            held: 0,
         });
         let owner = Owner::HostProgram {
             sequence,
@@ -428,25 +558,29 @@ impl PageMapDevice {
         self.array.submit(op, self.now, &mut self.events);
     }
 
-    pub(super) fn on_host_transferred(&mut self, host_units: u32) {
+    pub(super) fn on_host_transferred(&mut self, sequence: u32, host_units: u32) {
         if self.controller.buffer_release == BufferRelease::Transferred {
-            self.release(host_units);
+            self.release_or_hold(sequence, host_units);
+        }
+    }
+
+    /// Gives the places of a program back, now or when its units are entered in the map.
+    fn release_or_hold(&mut self, sequence: u32, host_units: u32) {
+        match self.writes.program(sequence) {
+            Some(program) if program.map_waits > 0 => program.held = host_units,
+            _ => self.release(host_units),
         }
     }
 
     pub(super) fn on_host_programmed(&mut self, sequence: u32, superblock: u32, host_units: u32) {
         self.log.program_done(superblock);
         self.note_programmed(sequence);
-        let offset = sequence.wrapping_sub(self.writes.base) as usize;
-        if let Some(entry) = self.writes.in_flight.get_mut(offset) {
-            entry.done = true;
+        if let Some(program) = self.writes.program(sequence) {
+            program.done = true;
         }
-        while self.writes.in_flight.front().is_some_and(|f| f.done) {
-            self.writes.in_flight.pop_front();
-            self.writes.base = self.writes.base.wrapping_add(1);
-        }
+        self.writes.note_programmed();
         while let Some(&(until, index)) = self.writes.durable_waiters.front() {
-            let left = until.wrapping_sub(self.writes.base);
+            let left = until.wrapping_sub(self.writes.programmed);
             if left != 0 && left < u32::MAX / 2 {
                 break;
             }
@@ -455,8 +589,9 @@ impl PageMapDevice {
         }
         self.erase_invalid();
         if self.controller.buffer_release == BufferRelease::Programmed {
-            self.release(host_units);
+            self.release_or_hold(sequence, host_units);
         }
+        self.writes.drop_finished();
     }
 
     /// Places in the buffer are free again.

@@ -9,6 +9,7 @@ use nandscope_units::Nanos;
 impl Log {
     /// Appends `count` logical units from `first`; full program units go to `full`. Returns how many
     /// were appended: fewer where no block is left to write to, which ends the device's life.
+    /// [`Log::note_map_change`] must follow for these.
     pub(crate) fn write(
         &mut self,
         first: u32,
@@ -27,9 +28,6 @@ impl Log {
             at += appended;
         }
         self.gc_writes_since_host = 0;
-        if at > first {
-            self.note_map_change(first, at - first, now, full);
-        }
         at - first
     }
 

@@ -2,7 +2,7 @@
 //! agree, every count is what a recount gives, and every superblock is in exactly the lists
 //! that its state requires. It looks at the whole device and is slow.
 
-use super::{Layout, Log, Stream, Victim};
+use super::{Layout, Log, MapCache, Stream, Victim};
 use crate::ftl::blocks::State;
 use crate::ftl::page_map::geometry::Geometry;
 use crate::invariant::{Checked, check_near, check_sum, ensure};
@@ -161,6 +161,18 @@ impl Log {
             victim.end
         );
         Ok(())
+    }
+
+    /// Checks that pages of the map wait for fetches of them only; returns the number of all pages.
+    pub(crate) fn audit_coming(&self, page_of: impl Fn(u32) -> Option<u32>) -> Checked<u32> {
+        for (page, fetch) in self.map_cache.iter().flat_map(MapCache::coming) {
+            ensure!(
+                page_of(fetch) == Some(page),
+                "page {page} of the map waits for fetch {fetch}, which is of {:?}",
+                page_of(fetch)
+            );
+        }
+        Ok(self.layout.map_pages)
     }
 
     /// Units of host data that are gathered for the next program.

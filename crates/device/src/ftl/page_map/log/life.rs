@@ -85,6 +85,11 @@ impl Log {
         })
     }
 
+    /// Data is being gathered for the next program of the host's stream.
+    pub(crate) fn is_gathering(&self) -> bool {
+        self.host.is_some_and(|s| s.filling > 0)
+    }
+
     /// Units that the host can write before an erase must end: the last free superblock is kept
     /// for relocation.
     pub(crate) fn host_space_units(&self) -> u64 {
@@ -144,7 +149,7 @@ impl Log {
     /// Does everything that relocation and erasure must do, at once and without time: for starting
     /// states (preconditioning), not for measurements.
     pub(crate) fn settle_instantly(&mut self, now: Nanos, idle: bool) {
-        let mut reads = Vec::new();
+        let (mut reads, mut written) = (Vec::new(), Vec::new());
         loop {
             self.erase_invalid_instantly(now);
             let wanted =
@@ -156,8 +161,9 @@ impl Log {
                 break;
             };
             reads.clear();
-            let (moved, full, exhausted) = self.relocate(now, &mut reads);
-            if let Some(unit) = full {
+            let (moved, full, exhausted) = self.relocate(now, &mut reads, &mut written);
+            self.wanted.clear();
+            for unit in written.drain(..).chain(full) {
                 self.program_done(unit.superblock);
             }
             if exhausted {

@@ -1,20 +1,23 @@
 //! Looking up: which array reads a logical range needs, which parts of the map are not at hand, and
 //! what changes of the map cost in journal and write-back.
 
-use super::{Log, PageRun, ProgramUnit};
+use super::{Log, PageRun, ProgramUnit, WantedPage};
 use crate::ftl::page_map::map_cache::Lookup;
 use crate::ftl::page_map::ppn::Ppn;
 use nandscope_units::Nanos;
 
 impl Log {
     /// Writes the metadata (journal, map cache) that a change of map entries requires.
-    pub(super) fn note_map_change(
+    pub(crate) fn note_map_change(
         &mut self,
         first: u32,
         count: u32,
         now: Nanos,
         full: &mut Vec<ProgramUnit>,
     ) {
+        if count == 0 {
+            return;
+        }
         if self.layout.journal_entries > 0 {
             self.entries_pending += count;
             while self.entries_pending >= self.layout.journal_entries {
@@ -36,48 +39,112 @@ impl Log {
         self.programmed.metadata += u64::from(self.append_host(logical, 1, false, now, full));
     }
 
-    /// Looks up the map pages of a range for reading. Pages that must be fetched from flash are
-    /// given to `fetch`; returns how many were not at hand.
+    /// Looks up the map pages of a range for reading.
     pub(crate) fn touch_for_read(
         &mut self,
         first: u32,
         count: u32,
         now: Nanos,
         full: &mut Vec<ProgramUnit>,
-        fetch: &mut Vec<PageRun>,
-    ) -> u32 {
+    ) {
         if self.map_cache.is_none() {
-            return 0;
+            return;
         }
         let per_page = self.geometry.unit_bytes / 4;
-        let mut misses = 0;
         for page in first / per_page..=(first + count - 1) / per_page {
-            if self.touch_map(page, false, now, full) {
-                misses += 1;
-                self.runs(self.layout.map_base + page, 1, |run, _| fetch.extend(run));
-            }
+            self.touch_map(page, false, now, full);
         }
-        misses
     }
 
+    /// Looks up the map pages of units that were moved to `to`. Where pages of the map itself lie
+    /// is kept in RAM.
+    pub(super) fn touch_for_move(
+        &mut self,
+        to: Ppn,
+        count: u32,
+        now: Nanos,
+        full: &mut Vec<ProgramUnit>,
+    ) {
+        if self.map_cache.is_none() {
+            return;
+        }
+        let per_page = self.geometry.unit_bytes / 4;
+        let mut last = None;
+        for i in 0..count {
+            let logical = self.map.owner(to + i);
+            let page = logical / per_page;
+            if logical < self.layout.map_base && last != Some(page) {
+                self.touch_map(page, true, now, full);
+                last = Some(page);
+            }
+        }
+    }
+
+    /// Looks a map page up. What it must wait for is among the wanted pages afterwards.
     pub(super) fn touch_map(
         &mut self,
         page: u32,
         change: bool,
         now: Nanos,
         full: &mut Vec<ProgramUnit>,
-    ) -> bool {
+    ) {
         let Some(map_cache) = self.map_cache.as_mut() else {
-            return false;
+            return;
         };
-        match map_cache.touch(page, change) {
-            Lookup::Hit => false,
-            Lookup::Miss { write_back } => {
-                if let Some(old) = write_back {
-                    self.write_metadata(self.layout.map_base + old, now, full);
-                }
-                true
-            }
+        let lookup = map_cache.touch(page, change);
+        let absent = matches!(lookup, Lookup::Miss { .. });
+        if lookup != Lookup::Hit || self.layout.map_is_remote {
+            self.wanted.push(WantedPage { page, absent });
+        }
+        if let Lookup::Miss {
+            write_back: Some(old),
+        } = lookup
+        {
+            self.write_metadata(self.layout.map_base + old, now, full);
+        }
+    }
+
+    /// Takes the map pages that the look-ups since the last call wait for.
+    pub(crate) fn take_wanted(&mut self) -> Vec<WantedPage> {
+        std::mem::take(&mut self.wanted)
+    }
+
+    /// Nothing waits for the look-ups since the last call: starting states take no time.
+    pub(crate) fn forget_wanted(&mut self) {
+        self.wanted.clear();
+    }
+
+    /// Gives the list of [`Log::take_wanted`] back, so that its memory is used again.
+    pub(crate) fn return_wanted(&mut self, mut wanted: Vec<WantedPage>) {
+        wanted.clear();
+        if self.wanted.is_empty() {
+            self.wanted = wanted;
+        }
+    }
+
+    /// The array read that fetches a map page; `None` if it was never written to flash.
+    pub(crate) fn map_page_run(&self, page: u32) -> Option<PageRun> {
+        let mut found = None;
+        self.runs(self.layout.map_base + page, 1, |run, _| found = run);
+        found
+    }
+
+    /// The fetch of a map page that is on its way.
+    pub(crate) fn map_fetch_of(&self, page: u32) -> Option<u32> {
+        self.map_cache.as_ref()?.fetch_of(page)
+    }
+
+    /// A map page is being fetched.
+    pub(crate) fn note_map_fetch(&mut self, page: u32, fetch: u32) {
+        if let Some(map_cache) = &mut self.map_cache {
+            map_cache.note_fetch(page, fetch);
+        }
+    }
+
+    /// The fetch of a map page is over.
+    pub(crate) fn note_map_fetched(&mut self, page: u32, fetch: u32) {
+        if let Some(map_cache) = &mut self.map_cache {
+            map_cache.note_fetched(page, fetch);
         }
     }
 

@@ -6,12 +6,14 @@ use nandscope_units::Nanos;
 
 impl Log {
     /// Moves valid units out of the current victim into the relocation stream, until a program unit
-    /// is full. `read` gets the array reads, in order. Returns the units moved, the program unit
+    /// is full. `read` gets the array reads, in order, and `written` the program units of the host's
+    /// stream that pages of the map fill which had to go. Returns the units moved, the program unit
     /// that became full, and whether the victim is exhausted.
     pub(crate) fn relocate(
         &mut self,
         now: Nanos,
         read: &mut Vec<PageRun>,
+        written: &mut Vec<ProgramUnit>,
     ) -> (u32, Option<ProgramUnit>, bool) {
         let Some(mut victim) = self.victim.take() else {
             return (0, None, true);
@@ -20,9 +22,11 @@ impl Log {
         let mut moved = 0;
         let some_valid = self.next_to_move(&victim).is_some();
         if some_valid && let Some(mut stream) = self.relocation_stream(now) {
+            let to = self.geometry.ppn(stream.superblock, stream.next);
             moved = self.move_units(&mut victim, &mut stream, read);
             full = self.take_full_unit(&mut stream);
             self.relocation = self.keep_or_close(stream);
+            self.touch_for_move(to, moved, now, written);
         }
         self.count_moved(victim.cause, moved);
         let exhausted = self.next_to_move(&victim).is_none();

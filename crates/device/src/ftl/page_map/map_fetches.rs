@@ -1,0 +1,99 @@
+//! Pages of the L2P map on their way to the controller, from flash or host memory. Whoever looks up a
+//! page that is on its way waits for the same fetch.
+
+use crate::invariant::{Checked, ensure, places_in_use};
+use serde::{Deserialize, Serialize};
+
+/// Who waits for a page of the map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum MapWaiter {
+    /// A read that cannot find its data, or a discard.
+    Command(u32),
+    /// Places of the write buffer: those of the program of this sequence number.
+    Program(u32),
+    /// A relocation job.
+    Job(u32),
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct MapFetch {
+    page: u32,
+    /// Keeps its memory from one fetch to the next.
+    waiters: Vec<MapWaiter>,
+}
+
+/// All fetches under way.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct MapFetches {
+    fetches: Vec<MapFetch>,
+    free: Vec<u32>,
+}
+
+impl MapFetches {
+    /// A fetch of `page` begins; returns its number.
+    pub(crate) fn begin(&mut self, page: u32) -> u32 {
+        if let Some(fetch) = self.free.pop() {
+            self.fetches[fetch as usize].page = page;
+            return fetch;
+        }
+        self.fetches.push(MapFetch {
+            page,
+            waiters: Vec::new(),
+        });
+        self.fetches.len() as u32 - 1
+    }
+
+    /// `waiter` waits for a fetch too.
+    pub(crate) fn join(&mut self, fetch: u32, waiter: MapWaiter) {
+        self.fetches[fetch as usize].waiters.push(waiter);
+    }
+
+    /// A fetch is over. Exchanges its waiters, in order of arrival, with the empty list `waiters`;
+    /// returns the page.
+    pub(crate) fn end(&mut self, fetch: u32, waiters: &mut Vec<MapWaiter>) -> u32 {
+        let ended = &mut self.fetches[fetch as usize];
+        std::mem::swap(&mut ended.waiters, waiters);
+        self.free.push(fetch);
+        ended.page
+    }
+
+    /// Whether something is being fetched.
+    pub(crate) fn under_way(&self) -> bool {
+        self.free.len() < self.fetches.len()
+    }
+
+    /// The page of a fetch.
+    pub(crate) fn page_of(&self, fetch: u32) -> Option<u32> {
+        self.fetches.get(fetch as usize).map(|f| f.page)
+    }
+
+    /// Checks that exactly the fetches `coming` are under way; returns their waiters.
+    pub(crate) fn audit(&self, coming: &[u32], pages: u32) -> Checked<Vec<MapWaiter>> {
+        let mut waited_for = places_in_use("map fetches", self.fetches.len(), &self.free)?;
+        for fetch in coming {
+            let place = waited_for.get_mut(*fetch as usize);
+            ensure!(
+                place.is_some_and(|used| std::mem::replace(used, false)),
+                "map fetch {fetch} comes twice or does not exist"
+            );
+        }
+        ensure!(
+            !waited_for.contains(&true),
+            "a page of the map is waited for and never comes"
+        );
+        for fetch in &self.free {
+            ensure!(
+                self.fetches[*fetch as usize].waiters.is_empty(),
+                "something waits for map fetch {fetch}, which is over"
+            );
+        }
+        ensure!(
+            coming
+                .iter()
+                .all(|f| self.fetches[*f as usize].page < pages),
+            "a page is fetched that the map does not have"
+        );
+        let waiters = self.fetches.iter().flat_map(|f| f.waiters.iter().copied());
+        Ok(waiters.collect())
+    }
+}
