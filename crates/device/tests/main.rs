@@ -20,5 +20,6 @@ mod power_cut;
 mod profiles;
 mod reliability;
 mod slc_cache;
+mod small_io;
 mod support;
 mod write_amplification;

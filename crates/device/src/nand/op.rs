@@ -1,6 +1,7 @@
 //! One operation of a die, and whose it is.
 
 use super::die::Die;
+use crate::ftl::page_map::SegmentId;
 use serde::{Deserialize, Serialize};
 
 /// What a die does.
@@ -21,10 +22,10 @@ pub(crate) enum Owner {
     HostRead { command: u32, bytes: u32 },
     /// A page of the map: number of the fetch.
     MapRead { fetch: u32 },
-    /// Old data that a write of less than a mapping unit needs.
-    MergeRead { command: u32 },
-    /// Read-ahead: number of the segment.
-    ReadAhead { segment: u32 },
+    /// Old data of a unit of which only a part was written: sequence number of the program that takes it.
+    MergeRead { sequence: u32 },
+    /// Read-ahead of a segment.
+    ReadAhead { segment: SegmentId },
     /// A program of the host stream: its sequence number, superblock and places in the write buffer.
     HostProgram {
         sequence: u32,

@@ -3,7 +3,7 @@
 //! unit of the flash.
 
 use super::background::JobFlow;
-use super::{PageMapDevice, buffer_units, read_ahead_units};
+use super::{PageMapDevice, SegmentId, buffer_units, read_ahead_units, unit_sectors};
 use crate::command::{CommandKind, Status};
 use crate::events::Event;
 use crate::ftl::blocks::State;
@@ -24,8 +24,6 @@ struct Waits {
     completion: u32,
     /// Parts of the map, from flash or host memory.
     map: u32,
-    /// Old data that a write needs.
-    merge: u32,
     /// Data of a read, from flash or read-ahead.
     data: u32,
     /// Waits for room in the write buffer.
@@ -42,7 +40,7 @@ struct Census {
     waits: Vec<Waits>,
     transfers: Vec<u32>,
     writes_in_firmware: u32,
-    segments: BTreeSet<u32>,
+    segments: BTreeSet<SegmentId>,
     /// Programs of the host: sequence and superblock.
     programs: Vec<(u32, u32)>,
     /// Places in the write buffer that these programs give back at their end.
@@ -52,6 +50,8 @@ struct Census {
     map_fetches: Vec<u32>,
     /// Programs that wait for these.
     map_waits: Vec<u32>,
+    /// Programs that wait for old data.
+    merges: Vec<u32>,
     /// Operations per superblock that keep it from being erased, or erase it.
     programs_of: Vec<u32>,
     erases_of: Vec<u32>,
@@ -123,6 +123,7 @@ impl PageMapDevice {
             &census.transfers,
             &census.programs,
             &census.map_waits,
+            &census.merges,
             self.log.gathered_host_units() > 0,
             self.log.blocks.len(),
         )?;
@@ -172,6 +173,10 @@ impl PageMapDevice {
         for op in live {
             self.count_operation(op, &mut census)?;
         }
+        for unit in self.writes.staged() {
+            census.programmed_units += u64::from(unit.host_units);
+            count(&mut census.programs_of, unit.superblock)?;
+        }
         self.count_map_waiters(&mut census)?;
         let (admission, durable) = self.writes.waiting();
         for index in admission {
@@ -182,9 +187,9 @@ impl PageMapDevice {
         }
         let g = &self.log.geometry;
         let ahead = read_ahead_units(&self.controller, g);
-        let waiters = self
-            .read_ahead
-            .audit(ahead, g.user_units, &census.segments)?;
+        let waiters =
+            self.read_ahead
+                .audit(ahead, unit_sectors(g), g.user_units, &census.segments)?;
         for index in waiters {
             census.of(index)?.data += 1;
         }
@@ -218,8 +223,8 @@ impl PageMapDevice {
                 census.map_fetches.push(fetch);
                 OpClass::Read
             }
-            Owner::MergeRead { command } => {
-                census.of(command)?.merge += 1;
+            Owner::MergeRead { sequence } => {
+                census.merges.push(sequence);
                 OpClass::Read
             }
             Owner::ReadAhead { segment } => {
@@ -349,18 +354,17 @@ impl PageMapDevice {
             *waits == of && waits.map == p.waits && p.waits > 0
         } else {
             let of = Waits {
-                merge: waits.merge,
                 admission: waits.admission,
                 arriving: waits.arriving,
                 ..Waits::default()
             };
             is_write
                 && *waits == of
-                && waits.merge == p.waits
+                && p.waits == 0
                 && waits.admission == u32::from(p.to_admit > 0)
                 && p.to_admit <= p.units
                 && waits.arriving.checked_add(p.to_admit) == Some(p.to_arrive)
-                && p.waits + p.to_arrive > 0
+                && p.to_arrive > 0
         };
         ensure!(
             sound,

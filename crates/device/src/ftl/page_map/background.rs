@@ -456,6 +456,7 @@ impl PageMapDevice {
             let g = &self.log.geometry;
             let slc = self.log.blocks.get(superblock).slc;
             let (dies, array_ns) = (g.dies, g.mode(slc).erase_ns);
+            self.merge_before_erase(superblock);
             self.log.blocks.get_mut(superblock).programs_pending = dies;
             for die in (0..dies).map(Die) {
                 let op = FlashOp {
@@ -528,6 +529,7 @@ impl PageMapDevice {
         if self.now < due {
             return self.start_idle_timer(due);
         }
+        self.end_linger(true);
         self.background.idle = true;
         self.pump();
     }

@@ -4,7 +4,7 @@
 //!
 //! The log says *what* must be read, programmed and erased; *when* is the device's affair.
 //! This file holds its state; [`append`] the host's side, [`lookup`] what reads ask, [`slc`] the
-//! cache's rules, [`choice`] whom to relocate, [`relocation`] how, [`life`] what becomes of a
+//! cache's rules, [`partial`] writes of less than a unit, [`choice`] whom to relocate, [`relocation`] how, [`life`] what becomes of a
 //! superblock after that, [`audit`] the check of it all.
 
 mod append;
@@ -12,6 +12,7 @@ mod audit;
 mod choice;
 mod life;
 mod lookup;
+mod partial;
 mod relocation;
 mod slc;
 
@@ -25,6 +26,7 @@ use crate::nand::Die;
 use crate::profile::schema::{FtlSection, MapLocation, Profile, VictimPolicy};
 use crate::random::Random;
 use nandscope_units::Nanos;
+use partial::Partial;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
@@ -218,6 +220,8 @@ pub(crate) struct Log {
     /// Superblocks without valid data that wait for their erasure.
     to_erase: Vec<u32>,
     map_cache: Option<MapCache>,
+    /// Units gathered in the host's stream of which only a part has come.
+    partials: Vec<Partial>,
     /// Pages of the map that the look-ups of the present step wait for.
     #[serde(skip)]
     wanted: Vec<WantedPage>,
@@ -258,6 +262,7 @@ impl Log {
             map_cache: layout
                 .map_cache_slots
                 .map(|slots| MapCache::new(slots, layout.map_pages)),
+            partials: Vec::new(),
             wanted: Vec::new(),
             layout,
             journal_next: 0,

@@ -28,6 +28,7 @@ use crate::ftl::page_map::geometry::Geometry;
 use crate::ftl::page_map::log::{Log, PageRun, ProgramUnit};
 use crate::ftl::page_map::map_fetches::{MapFetches, MapWaiter};
 use crate::ftl::page_map::readahead::ReadAhead;
+pub(crate) use crate::ftl::page_map::readahead::SegmentId;
 use crate::host_counters::HostCounters;
 use crate::nand::{Array, ArrayTimes, Owner, Progress};
 use crate::power::meter::Meter;
@@ -52,7 +53,7 @@ struct Pending {
     /// First logical unit and number of units.
     first: u32,
     units: u32,
-    /// Flash operations, segments and fetches that it waits for.
+    /// Flash operations, segments and fetches that a read or discard waits for.
     waits: u32,
     /// Units of a write for which the buffer has no place yet, and those whose data has not come.
     to_admit: u32,
@@ -108,6 +109,7 @@ struct Scratch {
     full: Vec<ProgramUnit>,
     map_waiters: Vec<MapWaiter>,
     written: Vec<ProgramUnit>,
+    merges: Vec<PageRun>,
 }
 
 /// Mapping units that the write buffer holds.
@@ -118,6 +120,11 @@ fn buffer_units(controller: &ControllerSection, geometry: &Geometry) -> u32 {
 /// Mapping units that are read ahead.
 fn read_ahead_units(controller: &ControllerSection, geometry: &Geometry) -> u32 {
     controller.read_ahead_kib * 1024 / geometry.unit_bytes
+}
+
+/// Sectors of a mapping unit.
+fn unit_sectors(geometry: &Geometry) -> u32 {
+    geometry.unit_bytes / SECTOR_BYTES as u32
 }
 
 impl PageMapDevice {
@@ -148,7 +155,10 @@ impl PageMapDevice {
                 geometry.dies,
             ),
             reliability: Reliability::new(&profile.nand.reliability, geometry.native.cycles),
-            read_ahead: ReadAhead::new(read_ahead_units(controller, &geometry)),
+            read_ahead: ReadAhead::new(
+                read_ahead_units(controller, &geometry),
+                unit_sectors(&geometry),
+            ),
             map_fetches: MapFetches::default(),
             map_fetch_time: ftl.map.host_memory_us.map(Nanos::from_micros_f64),
             pending: Vec::new(),
@@ -307,7 +317,7 @@ impl PageMapDevice {
         match owner {
             Owner::HostRead { command, bytes } => self.on_host_read(command, bytes),
             Owner::MapRead { fetch } => self.on_map_fetched(fetch),
-            Owner::MergeRead { command } => self.on_wait_over(command),
+            Owner::MergeRead { sequence } => self.on_merge_read(sequence),
             Owner::ReadAhead { segment } => self.on_read_ahead(segment),
             Owner::HostProgram {
                 sequence,
@@ -451,8 +461,7 @@ impl PageMapDevice {
         }
         match p.command.kind {
             CommandKind::Read => self.dispatch_read(index),
-            CommandKind::Discard => self.complete_at(index, self.now),
-            _ => self.write_may_complete(index),
+            _ => self.complete_at(index, self.now),
         }
     }
 

@@ -38,10 +38,14 @@ impl PageMapDevice {
     }
 
     fn write_instantly(&mut self, units: impl Iterator<Item = u32>) -> bool {
+        if self.outstanding == 0 && self.writes.lingers() {
+            self.flush_for_power_off();
+        }
         if self.outstanding > 0 || self.array.outstanding() > 0 {
             return false;
         }
         let now = self.now;
+        self.log.forget_partials();
         let mut full = std::mem::take(&mut self.scratch.full);
         let mut units = units.peekable();
         let mut batch = [0; BATCH];

@@ -1,5 +1,5 @@
-//! Read-ahead of sequential reads: which part of the address range has been or is being read into
-//! the controller's memory before the host asks. One stream; a second one takes it over.
+//! Read-ahead of sequential reads: which parts of the address range have been or are being read into
+//! the controller's memory before the host asks. Several streams share that memory.
 
 use crate::invariant::{Checked, ensure};
 use serde::{Deserialize, Serialize};
@@ -7,6 +7,17 @@ use std::collections::{BTreeSet, VecDeque};
 
 /// Reads in sequence before read-ahead begins.
 const STREAK_MIN: u32 = 2;
+/// Streams that are followed at once. No maker states it; a few let several programs read files at the
+/// same time, and cost the firmware a few comparisons per read.
+const STREAMS: usize = 4;
+
+/// Units of a command that wait for a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Waiter {
+    pub(crate) command: u32,
+    pub(crate) first: u32,
+    pub(crate) units: u32,
+}
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Segment {
@@ -14,12 +25,22 @@ struct Segment {
     ready: bool,
     /// Its data is lost: it covers nothing.
     spoiled: bool,
-    /// Commands that wait for it, and for how many units.
-    waiters: Vec<(u32, u32)>,
+    waiters: Vec<Waiter>,
+}
+
+/// A range of a read command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ReadRange {
+    pub(crate) command: u32,
+    /// Sectors from the first to the one after the last.
+    pub(crate) sectors: (u64, u64),
+    /// First mapping unit, and the number of units that it touches.
+    pub(crate) first: u32,
+    pub(crate) units: u32,
 }
 
 /// What read-ahead has of a range.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Covered {
     /// Units from the start of the range that are ready.
     pub(crate) ready: u32,
@@ -27,14 +48,24 @@ pub(crate) struct Covered {
     pub(crate) coming: u32,
     /// Segments that the command now waits for.
     pub(crate) waits: u32,
+    /// Stream that the read belongs to.
+    pub(crate) stream: Option<u32>,
 }
 
-/// State of the read-ahead.
+/// A segment of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct SegmentId {
+    pub(crate) stream: u32,
+    pub(crate) number: u32,
+}
+
+/// Reads that follow one another.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct ReadAhead {
-    window: u32,
-    next_expected: u32,
+struct Stream {
+    next_sector: u64,
     streak: u32,
+    /// When it was used last, in reads.
+    used: u64,
     /// First unit of the first segment.
     start: u32,
     /// First unit after the last segment.
@@ -44,46 +75,200 @@ pub(crate) struct ReadAhead {
     segments: VecDeque<Segment>,
 }
 
+/// State of the read-ahead.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct ReadAhead {
+    /// Units that fit into the memory for it.
+    window: u32,
+    unit_sectors: u32,
+    reads: u64,
+    streams: [Stream; STREAMS],
+}
+
 impl ReadAhead {
-    pub(crate) fn new(window_units: u32) -> Self {
+    pub(crate) fn new(window_units: u32, unit_sectors: u32) -> Self {
         ReadAhead {
             window: window_units,
+            unit_sectors,
             ..ReadAhead::default()
         }
     }
 
-    /// A read of `units` from `unit` arrives: what of it is at hand? Segments before its end are dropped.
-    pub(crate) fn take(&mut self, unit: u32, units: u32, command: u32) -> Covered {
+    /// A read arrives: what of it is at hand? Segments before its end are dropped.
+    pub(crate) fn take(&mut self, read: &ReadRange) -> Covered {
         if self.window == 0 {
-            return Covered {
-                ready: 0,
-                coming: 0,
-                waits: 0,
-            };
+            return Covered::default();
         }
-        self.streak = if unit == self.next_expected {
-            self.streak.saturating_add(1)
+        self.reads += 1;
+        let from = read.sectors.0;
+        let follows = |s: &Stream| s.next_sector == from && s.used > 0;
+        let Some(index) = self.streams.iter().position(follows) else {
+            self.begin_stream(read);
+            return Covered::default();
+        };
+        let next_unit = (read.sectors.1 / u64::from(self.unit_sectors)) as u32;
+        let stream = &mut self.streams[index];
+        stream.used = self.reads;
+        stream.streak = stream.streak.saturating_add(1);
+        stream.next_sector = read.sectors.1;
+        Covered {
+            stream: Some(index as u32),
+            ..stream.take(read, next_unit)
+        }
+    }
+
+    /// A read that follows no other may be the first of a stream: it takes the place of the one that
+    /// was used least lately, and for whose segments no command waits.
+    fn begin_stream(&mut self, read: &ReadRange) {
+        let free = self.streams.iter_mut().filter(|s| !s.is_waited_for());
+        let Some(stream) = free.min_by_key(|s| s.used) else {
+            return;
+        };
+        stream.drop_all();
+        stream.streak = 0;
+        stream.used = self.reads;
+        stream.next_sector = read.sectors.1;
+    }
+
+    /// The next range to read ahead in a stream, if any: first unit and most units. The streams that
+    /// are read ahead share the memory equally.
+    pub(crate) fn wanted(&self, stream: u32, user_units: u32) -> Option<(u32, u32)> {
+        let is_ahead = |s: &&Stream| s.streak >= STREAK_MIN;
+        let sharing = self.streams.iter().filter(is_ahead).count() as u32;
+        let stream = self.streams.get(stream as usize).filter(is_ahead)?;
+        let next_unit = (stream.next_sector / u64::from(self.unit_sectors)) as u32;
+        if !stream.segments.is_empty() && !(stream.start..=stream.end).contains(&next_unit) {
+            // Segments of an older stream that commands still wait for.
+            return None;
+        }
+        let from = if stream.segments.is_empty() {
+            next_unit
         } else {
-            0
+            stream.end
         };
-        self.next_expected = unit + units;
-        if self.streak == 0 || unit < self.start || unit >= self.end {
-            self.drop_all();
-            return Covered {
-                ready: 0,
-                coming: 0,
-                waits: 0,
-            };
+        let window = (self.window / sharing.max(1)).max(1);
+        let until = next_unit.saturating_add(window).min(user_units);
+        (from < until).then(|| (from, until - from))
+    }
+
+    /// A segment of `units` from `unit` is being read (or holds nothing and is `ready`).
+    pub(crate) fn push(&mut self, stream: u32, unit: u32, units: u32, ready: bool) -> SegmentId {
+        let own = &mut self.streams[stream as usize];
+        if own.segments.is_empty() {
+            own.start = unit;
+            own.end = unit;
         }
-        let wanted_end = (unit + units).min(self.end);
-        let mut covered = Covered {
-            ready: 0,
-            coming: 0,
-            waits: 0,
-        };
+        own.end += units;
+        own.segments.push_back(Segment {
+            units,
+            ready,
+            spoiled: false,
+            waiters: Vec::new(),
+        });
+        SegmentId {
+            stream,
+            number: own.first.wrapping_add(own.segments.len() as u32 - 1),
+        }
+    }
+
+    /// A segment has been read; returns who waited for it.
+    pub(crate) fn arrived(&mut self, id: SegmentId) -> Vec<Waiter> {
+        match self.segment(id) {
+            Some(segment) => {
+                segment.ready = true;
+                std::mem::take(&mut segment.waiters)
+            }
+            None => Vec::new(),
+        }
+    }
+
+    /// The data of a segment is lost.
+    pub(crate) fn spoil(&mut self, id: SegmentId) {
+        if let Some(segment) = self.segment(id) {
+            segment.spoiled = true;
+        }
+    }
+
+    fn segment(&mut self, id: SegmentId) -> Option<&mut Segment> {
+        let stream = self.streams.get_mut(id.stream as usize)?;
+        let index = id.number.wrapping_sub(stream.first) as usize;
+        stream.segments.get_mut(index)
+    }
+
+    /// The host writes or discards a range: what was read ahead of it is stale.
+    pub(crate) fn invalidate(&mut self, unit: u32, units: u32) {
+        for stream in &mut self.streams {
+            if unit < stream.end && unit + units > stream.start {
+                stream.drop_all();
+            }
+        }
+    }
+
+    /// Everything that no command waits for is dropped.
+    pub(crate) fn drop_all(&mut self) {
+        self.streams.iter_mut().for_each(Stream::drop_all);
+    }
+
+    /// Checks that the segments lie within the host's units, and that each that has not come is among
+    /// those `coming`. Returns the commands that wait for segments.
+    pub(crate) fn audit(
+        &self,
+        window: u32,
+        unit_sectors: u32,
+        user_units: u32,
+        coming: &BTreeSet<SegmentId>,
+    ) -> Checked<Vec<u32>> {
+        ensure!(
+            (self.window, self.unit_sectors) == (window, unit_sectors),
+            "read-ahead of {} units of {} sectors",
+            self.window,
+            self.unit_sectors
+        );
+        let mut waiters = Vec::new();
+        for (number, stream) in (0u32..).zip(&self.streams) {
+            let all: u64 = stream.segments.iter().map(|s| u64::from(s.units)).sum();
+            ensure!(
+                u64::from(stream.start) + all == u64::from(stream.end)
+                    && stream.end <= user_units
+                    && stream.next_sector <= u64::from(user_units) * u64::from(unit_sectors)
+                    && stream.used <= self.reads,
+                "read-ahead has units {} to {} of {user_units}",
+                stream.start,
+                stream.end
+            );
+            for (offset, segment) in (0u32..).zip(&stream.segments) {
+                let id = SegmentId {
+                    stream: number,
+                    number: stream.first.wrapping_add(offset),
+                };
+                let within = |w: &Waiter| w.units <= segment.units && w.first < user_units;
+                ensure!(
+                    if segment.ready {
+                        segment.waiters.is_empty()
+                    } else {
+                        coming.contains(&id) && segment.waiters.iter().all(within)
+                    },
+                    "commands wait for what read-ahead has, or never gets"
+                );
+                waiters.extend(segment.waiters.iter().map(|w| w.command));
+            }
+        }
+        Ok(waiters)
+    }
+}
+
+impl Stream {
+    fn take(&mut self, read: &ReadRange, next_unit: u32) -> Covered {
+        let mut covered = Covered::default();
+        let (first, end) = (read.first, read.first + read.units);
+        if first < self.start || first >= self.end {
+            self.drop_all();
+            return covered;
+        }
+        let wanted_end = end.min(self.end);
         let mut at = self.start;
         for segment in &mut self.segments {
-            let (from, to) = (at.max(unit), (at + segment.units).min(wanted_end));
+            let (from, to) = (at.max(first), (at + segment.units).min(wanted_end));
             at += segment.units;
             if from >= to {
                 continue;
@@ -96,106 +281,20 @@ impl ReadAhead {
             } else {
                 covered.coming += to - from;
                 covered.waits += 1;
-                segment.waiters.push((command, to - from));
+                segment.waiters.push(Waiter {
+                    command: read.command,
+                    first: from,
+                    units: to - from,
+                });
             }
         }
-        self.drop_before(wanted_end);
+        // The rest of a unit that was read in part is wanted next.
+        self.drop_before(wanted_end.min(next_unit));
         covered
     }
 
-    /// The next range to read ahead of a read that ended at `unit_end`, if any: first unit and most units.
-    pub(crate) fn wanted(&self, unit_end: u32, user_units: u32) -> Option<(u32, u32)> {
-        if self.window == 0 || self.streak < STREAK_MIN {
-            return None;
-        }
-        if !self.segments.is_empty() && !(self.start..=self.end).contains(&unit_end) {
-            // Segments of an older stream that commands still wait for.
-            return None;
-        }
-        let from = if self.segments.is_empty() {
-            unit_end
-        } else {
-            self.end
-        };
-        let until = unit_end.saturating_add(self.window).min(user_units);
-        (from < until).then(|| (from, until - from))
-    }
-
-    /// A segment of `units` from `unit` is being read (or holds nothing and is `ready`); returns its number.
-    pub(crate) fn push(&mut self, unit: u32, units: u32, ready: bool) -> u32 {
-        if self.segments.is_empty() {
-            self.start = unit;
-            self.end = unit;
-        }
-        self.end += units;
-        self.segments.push_back(Segment {
-            units,
-            ready,
-            spoiled: false,
-            waiters: Vec::new(),
-        });
-        self.first.wrapping_add(self.segments.len() as u32 - 1)
-    }
-
-    /// A segment has been read; returns the commands that waited for it with their units.
-    pub(crate) fn arrived(&mut self, number: u32) -> Vec<(u32, u32)> {
-        let index = number.wrapping_sub(self.first) as usize;
-        match self.segments.get_mut(index) {
-            Some(segment) => {
-                segment.ready = true;
-                std::mem::take(&mut segment.waiters)
-            }
-            None => Vec::new(),
-        }
-    }
-
-    /// The data of a segment is lost.
-    pub(crate) fn spoil(&mut self, number: u32) {
-        let index = number.wrapping_sub(self.first) as usize;
-        if let Some(segment) = self.segments.get_mut(index) {
-            segment.spoiled = true;
-        }
-    }
-
-    /// The host writes or discards a range: what was read ahead of it is stale.
-    pub(crate) fn invalidate(&mut self, unit: u32, units: u32) {
-        if unit < self.end && unit + units > self.start {
-            self.drop_all();
-        }
-    }
-
-    /// Checks that the segments lie within the host's units, and that each that has not come is among
-    /// those `coming`. Returns the commands that wait for segments.
-    pub(crate) fn audit(
-        &self,
-        window: u32,
-        user_units: u32,
-        coming: &BTreeSet<u32>,
-    ) -> Checked<Vec<u32>> {
-        let all: u64 = self.segments.iter().map(|s| u64::from(s.units)).sum();
-        ensure!(
-            self.window == window
-                && u64::from(self.start) + all == u64::from(self.end)
-                && self.end <= user_units
-                && self.next_expected <= user_units,
-            "read-ahead has units {} to {} of {user_units}",
-            self.start,
-            self.end
-        );
-        let mut waiters = Vec::new();
-        for (offset, segment) in (0u32..).zip(&self.segments) {
-            let comes = coming.contains(&self.first.wrapping_add(offset));
-            ensure!(
-                if segment.ready {
-                    segment.waiters.is_empty()
-                } else {
-                    comes && segment.waiters.iter().all(|(_, n)| *n <= segment.units)
-                },
-                "commands wait for what read-ahead has, or never gets"
-            );
-            waiters.extend(segment.waiters.iter().map(|(command, _)| *command));
-        }
-        Ok(waiters)
+    fn is_waited_for(&self) -> bool {
+        self.segments.iter().any(|s| !s.waiters.is_empty())
     }
 
     /// Segments that commands wait for stay until they have arrived.
@@ -210,17 +309,9 @@ impl ReadAhead {
         }
     }
 
-    pub(crate) fn drop_all(&mut self) {
-        while let Some(segment) = self.segments.front() {
-            if !segment.waiters.is_empty() {
-                // Commands still wait for parts of the old stream; it ends with them.
-                break;
-            }
-            self.start += segment.units;
-            self.first = self.first.wrapping_add(1);
-            self.segments.pop_front();
-        }
-        if self.segments.iter().all(|s| s.waiters.is_empty()) {
+    fn drop_all(&mut self) {
+        self.drop_before(u32::MAX);
+        if !self.is_waited_for() {
             self.first = self.first.wrapping_add(self.segments.len() as u32);
             self.segments.clear();
             self.start = 0;
@@ -233,48 +324,93 @@ impl ReadAhead {
 mod tests {
     use super::*;
 
+    fn range(command: u32, sector: u64, sectors: u64) -> ReadRange {
+        let first = (sector / 8) as u32;
+        ReadRange {
+            command,
+            sectors: (sector, sector + sectors),
+            first,
+            units: (sector + sectors).div_ceil(8) as u32 - first,
+        }
+    }
+
+    fn take(ahead: &mut ReadAhead, unit: u64, units: u64, command: u32) -> Covered {
+        ahead.take(&range(command, unit * 8, units * 8))
+    }
+
     #[test]
     fn begins_after_a_streak_and_serves_what_is_ready() {
-        let mut ahead = ReadAhead::new(64);
-        assert_eq!(ahead.take(0, 8, 1).ready, 0);
-        ahead.take(8, 8, 2);
-        assert_eq!(ahead.wanted(16, 1000), Some((16, 64)));
-        let first = ahead.push(16, 32, false);
-        let second = ahead.push(48, 32, true);
-        assert_eq!(ahead.wanted(16, 1000), None);
-        assert_eq!(
-            ahead.take(16, 8, 3),
-            Covered {
-                ready: 0,
-                coming: 8,
-                waits: 1
-            }
-        );
-        assert_eq!(ahead.arrived(first), [(3, 8)]);
-        assert_eq!(
-            ahead.take(24, 40, 4),
-            Covered {
-                ready: 40,
-                coming: 0,
-                waits: 0
-            }
-        );
+        let mut ahead = ReadAhead::new(64, 8);
+        assert_eq!(take(&mut ahead, 0, 8, 1), Covered::default());
+        take(&mut ahead, 8, 8, 2);
+        assert_eq!(ahead.wanted(0, 1000), None);
+        take(&mut ahead, 16, 8, 3);
+        assert_eq!(ahead.wanted(0, 1000), Some((24, 64)));
+        let first = ahead.push(0, 24, 32, false);
+        let second = ahead.push(0, 56, 32, true);
+        assert_eq!(ahead.wanted(0, 1000), None);
+        let covered = take(&mut ahead, 24, 8, 4);
+        assert_eq!((covered.ready, covered.coming, covered.waits), (0, 8, 1));
+        let waiter = Waiter {
+            command: 4,
+            first: 24,
+            units: 8,
+        };
+        assert_eq!(ahead.arrived(first), [waiter]);
+        let covered = take(&mut ahead, 32, 40, 5);
+        assert_eq!((covered.ready, covered.coming, covered.waits), (40, 0, 0));
         assert!(ahead.arrived(second).is_empty());
-        ahead.take(500, 8, 5);
-        assert_eq!(ahead.wanted(508, 1000), None);
+        assert_eq!(take(&mut ahead, 500, 8, 6).stream, None);
     }
 
     #[test]
     fn what_is_spoiled_covers_nothing_from_there_on() {
-        let mut ahead = ReadAhead::new(64);
-        ahead.take(0, 8, 1);
-        ahead.take(8, 8, 2);
-        ahead.push(16, 8, true);
-        let lost = ahead.push(24, 8, true);
-        ahead.push(32, 8, true);
+        let mut ahead = ReadAhead::new(64, 8);
+        take(&mut ahead, 0, 8, 1);
+        take(&mut ahead, 8, 8, 2);
+        ahead.push(0, 16, 8, true);
+        let lost = ahead.push(0, 24, 8, true);
+        ahead.push(0, 32, 8, true);
         ahead.spoil(lost);
-        let covered = ahead.take(16, 24, 3);
+        let covered = take(&mut ahead, 16, 24, 3);
         assert_eq!((covered.ready, covered.coming), (8, 0));
-        assert_eq!(ahead.take(40, 8, 4).ready, 0);
+        assert_eq!(take(&mut ahead, 40, 8, 4).ready, 0);
+    }
+
+    #[test]
+    fn the_rest_of_a_unit_that_was_read_in_part_stays() {
+        let mut ahead = ReadAhead::new(64, 8);
+        for part in 0..3 {
+            ahead.take(&range(0, part * 4, 4));
+        }
+        // The next sector is the seventh half unit's.
+        assert_eq!(ahead.wanted(0, 1000), Some((1, 64)));
+        ahead.push(0, 1, 2, true);
+        for part in 3..6 {
+            assert_eq!(ahead.take(&range(0, part * 4, 4)).ready, 1, "part {part}");
+        }
+        assert_eq!(ahead.take(&range(0, 24, 4)).ready, 0);
+    }
+
+    #[test]
+    fn streams_are_followed_side_by_side_and_share_the_memory() {
+        let mut ahead = ReadAhead::new(64, 8);
+        let mut streams = [None; 2];
+        for round in 0..4 {
+            for (which, stream) in streams.iter_mut().enumerate() {
+                *stream = take(&mut ahead, which as u64 * 500 + round * 4, 4, 0).stream;
+            }
+        }
+        let [Some(a), Some(b)] = streams else {
+            panic!("{streams:?}");
+        };
+        assert_eq!(ahead.wanted(a, 1000), Some((16, 32)));
+        assert_eq!(ahead.wanted(b, 1000), Some((516, 32)));
+        // Reads anywhere do not end streams that are in use.
+        for unit in [700, 300, 900] {
+            take(&mut ahead, unit, 4, 0);
+            assert_eq!(take(&mut ahead, 16, 0, 0).stream, Some(a));
+            assert_eq!(take(&mut ahead, 516, 0, 0).stream, Some(b));
+        }
     }
 }

@@ -6,6 +6,7 @@ use crate::events::Event;
 use crate::ftl::blocks::State;
 use crate::ftl::page_map::log::{PageRun, RefreshTarget, WantedPage};
 use crate::ftl::page_map::map_fetches::MapWaiter;
+use crate::ftl::page_map::readahead::{ReadRange, SegmentId};
 use crate::nand::{FlashOp, OpClass, Owner};
 use nandscope_units::Nanos;
 
@@ -106,7 +107,13 @@ impl PageMapDevice {
     pub(super) fn dispatch_read(&mut self, index: u32) {
         let p = &self.pending[index as usize];
         let (first, units) = (p.first, p.units);
-        let covered = self.read_ahead.take(first, units, index);
+        let from = p.command.lba.0;
+        let covered = self.read_ahead.take(&ReadRange {
+            command: index,
+            sectors: (from, from + u64::from(p.command.sectors)),
+            first,
+            units,
+        });
         let mut waits = covered.waits;
         if covered.ready > 0 {
             self.send_units(index, first, covered.ready, self.now);
@@ -137,7 +144,9 @@ impl PageMapDevice {
             at += n;
         }
         self.scratch.runs = runs;
-        self.extend_read_ahead(first + units);
+        if let Some(stream) = covered.stream {
+            self.extend_read_ahead(stream);
+        }
         self.pending[index as usize].waits = waits;
         if waits == 0 {
             self.complete_at(index, self.pending[index as usize].link_done);
@@ -150,12 +159,12 @@ impl PageMapDevice {
         self.part_read(index, end);
     }
 
-    pub(super) fn on_read_ahead(&mut self, segment: u32) {
+    pub(super) fn on_read_ahead(&mut self, segment: SegmentId) {
         let ready = self.now + self.decode_time();
-        for (index, units) in self.read_ahead.arrived(segment) {
-            let bytes = u64::from(units) * self.unit_bytes();
+        for waiter in self.read_ahead.arrived(segment) {
+            let bytes = self.bytes_in(waiter.command, waiter.first, waiter.units);
             let end = self.send(bytes, ready);
-            self.part_read(index, end);
+            self.part_read(waiter.command, end);
         }
     }
 
@@ -176,9 +185,9 @@ impl PageMapDevice {
         p.link_done = p.link_done.max(end);
     }
 
-    fn extend_read_ahead(&mut self, end: u32) {
+    fn extend_read_ahead(&mut self, stream: u32) {
         let user_units = self.log.geometry.user_units;
-        let Some((from, units)) = self.read_ahead.wanted(end, user_units) else {
+        let Some((from, units)) = self.read_ahead.wanted(stream, user_units) else {
             return;
         };
         let mut runs = std::mem::take(&mut self.scratch.runs);
@@ -186,7 +195,7 @@ impl PageMapDevice {
         let mut at = from;
         for (run, n) in runs.drain(..) {
             let run = run.filter(|run| !self.is_buffered(run));
-            let segment = self.read_ahead.push(at, n, run.is_none());
+            let segment = self.read_ahead.push(stream, at, n, run.is_none());
             if let Some(run) = run {
                 let readable = self.submit_read(run, true, Owner::ReadAhead { segment }, None);
                 if !readable {

@@ -107,6 +107,27 @@ impl PageMapDevice {
         }
     }
 
+    /// A part of a write has joined a unit that is in the buffer already: it goes with its program, and
+    /// takes no room there.
+    pub(super) fn note_merged(&mut self, index: u32, unit: u32) {
+        let per_unit = self.unit_bytes() / SECTOR_BYTES;
+        let command = self.pending[index as usize].command;
+        let (begin, end) = (command.lba.0, command.lba.0 + u64::from(command.sectors));
+        let Some(unpersisted) = &mut self.unpersisted else {
+            return;
+        };
+        let Some(write) = unpersisted.numbers.of(index) else {
+            return;
+        };
+        unpersisted.pieces.push_back(Piece {
+            write,
+            units: 0,
+            from: (u64::from(unit) * per_unit).max(begin),
+            to: (u64::from(unit + 1) * per_unit).min(end),
+            program: None,
+        });
+    }
+
     /// A program unit of the host is handed to the array: it takes the oldest pieces that wait.
     pub(super) fn note_program(&mut self, unit: &ProgramUnit, sequence: u32) {
         let g = &self.log.geometry;

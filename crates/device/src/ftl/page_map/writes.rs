@@ -8,6 +8,7 @@ use crate::ftl::page_map::map_fetches::MapWaiter;
 use crate::invariant::{Checked, ensure, places_in_use};
 use crate::nand::{FlashOp, OpClass, Owner};
 use crate::profile::schema::{Acknowledge, BufferRelease};
+use nandscope_units::SECTOR_BYTES;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -28,6 +29,8 @@ struct InFlight {
     superblock: u32,
     program: u32,
     done: bool,
+    /// Reads of old data of units that came in parts, before which it cannot begin.
+    merges: u32,
     /// Pages of the map on their way that its units must be entered in.
     map_waits: u32,
     /// Places in the buffer that are free once these have come.
@@ -57,6 +60,12 @@ pub(super) struct Writes {
     programmed: u32,
     /// Pages of the map that units of the next program must be entered in.
     gathering_map_waits: u32,
+    /// Reads of old data for units of the next program.
+    gathering_merges: u32,
+    /// Programs that are not in the array yet: the last of those in flight.
+    staged: VecDeque<ProgramUnit>,
+    /// The last of them waits for the rest of its last unit.
+    lingers: bool,
     /// Commands that wait until all programs before a sequence number are done, in that order.
     durable_waiters: VecDeque<(u32, u32)>,
 }
@@ -77,6 +86,9 @@ impl Writes {
             in_flight: VecDeque::new(),
             programmed: 0,
             gathering_map_waits: 0,
+            gathering_merges: 0,
+            staged: VecDeque::new(),
+            lingers: false,
             durable_waiters: VecDeque::new(),
         }
     }
@@ -105,6 +117,7 @@ impl Writes {
         arriving: &[u32],
         programs: &[(u32, u32)],
         map_waits: &[u32],
+        merges: &[u32],
         gathers: bool,
         superblocks: u32,
     ) -> Checked {
@@ -135,8 +148,16 @@ impl Writes {
             let twice = under_way.insert(sequence.wrapping_sub(self.base), *superblock);
             ensure!(twice.is_none(), "program {sequence} is under way twice");
         }
+        let in_array = self.in_flight.len().saturating_sub(self.staged.len());
         for (offset, program) in (0u32..).zip(&self.in_flight) {
-            let found = under_way.remove(&offset);
+            let is_staged = offset as usize >= in_array;
+            let found = match self
+                .staged
+                .get(offset.saturating_sub(in_array as u32) as usize)
+            {
+                Some(unit) if is_staged => Some(unit.superblock),
+                _ => under_way.remove(&offset),
+            };
             ensure!(
                 found == (!program.done).then_some(program.superblock)
                     && program.superblock < superblocks,
@@ -154,7 +175,26 @@ impl Writes {
                 && done == first as usize,
             "programs of the host are under way that nobody waits for"
         );
-        self.audit_map_waits(map_waits)?;
+        self.audit_waits(
+            map_waits,
+            "pages of the map",
+            |p| p.map_waits,
+            self.gathering_map_waits,
+        )?;
+        self.audit_waits(merges, "old data", |p| p.merges, self.gathering_merges)?;
+        let waits = |unit: &InFlight| unit.merges > 0;
+        ensure!(
+            self.staged.len() <= self.in_flight.len()
+                && self.in_flight.iter().take(in_array).all(|p| !waits(p))
+                && (self.in_flight.get(in_array).is_none_or(waits)
+                    || (self.lingers && self.staged.len() == 1))
+                && !(self.lingers && self.staged.is_empty())
+                && self
+                    .in_flight
+                    .iter()
+                    .all(|p| p.held == 0 || p.map_waits > 0),
+            "a program of the host never begins, or keeps places that are free"
+        );
         // The unit that is being filled is closed when nothing more is on its way.
         let filling = u32::from(gathers && self.is_data_coming());
         let most = self.in_flight.len() as u32 - first + filling;
@@ -169,30 +209,42 @@ impl Writes {
         Ok(())
     }
 
-    /// Programs wait for as many pages of the map as are fetched for them (`map_waits`: a sequence
-    /// number for each).
-    fn audit_map_waits(&self, map_waits: &[u32]) -> Checked {
+    /// Programs wait for as much (`what`) as is under way for them: `under_way` has a sequence number
+    /// for each, `of` is the count of a program, and `gathering` that of the next one.
+    fn audit_waits(
+        &self,
+        under_way: &[u32],
+        what: &str,
+        of: impl Fn(&InFlight) -> u32,
+        gathering: u32,
+    ) -> Checked {
         let mut counts = vec![0u32; self.in_flight.len() + 1];
-        for sequence in map_waits {
+        for sequence in under_way {
             let count = counts.get_mut(sequence.wrapping_sub(self.base) as usize);
             ensure!(
                 count.is_some(),
-                "a page of the map is fetched for program {sequence}, which is over"
+                "{what} is read for program {sequence}, which is over"
             );
             if let Some(count) = count {
                 *count += 1;
             }
         }
-        let of_programs = self.in_flight.iter().map(|p| p.map_waits);
+        let expected = self.in_flight.iter().map(of).chain([gathering]);
         ensure!(
-            of_programs.chain([self.gathering_map_waits]).eq(counts)
-                && self
-                    .in_flight
-                    .iter()
-                    .all(|p| p.held == 0 || p.map_waits > 0),
-            "programs of the host wait for pages of the map that do not come"
+            expected.eq(counts),
+            "programs of the host wait for {what} that does not come"
         );
         Ok(())
+    }
+
+    /// A program unit waits for what may come, and nothing else happens to it.
+    pub(super) fn lingers(&self) -> bool {
+        self.lingers
+    }
+
+    /// Programs that are not in the array yet.
+    pub(super) fn staged(&self) -> impl Iterator<Item = &ProgramUnit> {
+        self.staged.iter()
     }
 
     /// Places in the buffer that are held until their units are entered in the map.
@@ -295,33 +347,8 @@ impl PageMapDevice {
             return self.refuse(index);
         }
         self.read_ahead.invalidate(first, units);
-        self.merge_partial_units(index);
         self.writes.admission.push_back(index);
         self.admit();
-    }
-
-    /// A write that does not cover its first or last unit needs the old data around it.
-    fn merge_partial_units(&mut self, index: u32) {
-        let p = &self.pending[index as usize];
-        let (first, last) = (p.first, p.first + p.units - 1);
-        let partial = |unit: u32| self.bytes_in(index, unit, 1) < self.unit_bytes();
-        let mut edges = [
-            partial(first).then_some(first),
-            (last != first && partial(last)).then_some(last),
-        ];
-        let mut runs = std::mem::take(&mut self.scratch.runs);
-        for unit in edges.iter_mut().filter_map(Option::take) {
-            self.log.runs(unit, 1, |run, n| runs.push((run, n)));
-        }
-        for (run, _) in runs.drain(..) {
-            if let Some(run) = run
-                && !self.is_buffered(&run)
-            {
-                self.submit_read(run, true, Owner::MergeRead { command: index }, Some(index));
-                self.pending[index as usize].waits += 1;
-            }
-        }
-        self.scratch.runs = runs;
     }
 
     /// Gives places in the buffer to waiting writes, first come first served, and books the link.
@@ -353,6 +380,9 @@ impl PageMapDevice {
             });
             self.events.push(end, Event::DataIn(transfer));
         }
+        if self.writes.is_waited_for() {
+            self.end_linger(true);
+        }
     }
 
     /// The device is read-only: nothing of the command was done.
@@ -379,9 +409,69 @@ impl PageMapDevice {
         } = self.writes.transfers[transfer as usize];
         self.writes.free_transfers.push(transfer);
         self.writes.in_transit -= units;
+        // A write may begin and end within a unit.
+        let last = first + units - 1;
+        let head = u32::from(self.is_partial(command, first));
+        let tail = u32::from(last > first && self.is_partial(command, last));
+        for (at, count) in [
+            (first, head),
+            (first + head, units - head - tail),
+            (last, tail),
+        ] {
+            if count > 0 {
+                self.take_units(command, at, count, head + tail > 0 && count == 1);
+            }
+        }
+        self.pump();
+        self.erase_invalid();
+        self.pending[command as usize].to_arrive -= units;
+        self.write_may_complete(command);
+        self.close_awaited_unit();
+    }
+
+    /// Whether a command covers only a part of a unit.
+    fn is_partial(&self, index: u32, unit: u32) -> bool {
+        self.bytes_in(index, unit, 1) < self.unit_bytes()
+    }
+
+    /// Sectors of a unit that a command covers, from the first to the one after the last.
+    fn sectors_in_unit(&self, index: u32, unit: u32) -> (u32, u32) {
+        let command = &self.pending[index as usize].command;
+        let per_unit = self.unit_bytes() / SECTOR_BYTES;
+        let start = u64::from(unit) * per_unit;
+        let end = command.lba.0 + u64::from(command.sectors);
+        let from = command.lba.0.max(start) - start;
+        let to = end.min(start + per_unit) - start;
+        (from as u32, to as u32)
+    }
+
+    /// Puts units that have come into the log. A part of a unit (`edge`: there may be one) joins what
+    /// is gathered of this unit already; otherwise its rest is at its old place, where that is in flash.
+    fn take_units(&mut self, command: u32, first: u32, units: u32, edge: bool) {
+        let partial = edge && self.is_partial(command, first);
+        let (from, to) = if partial {
+            self.sectors_in_unit(command, first)
+        } else {
+            (0, 0)
+        };
+        if partial && self.log.takes_parts(first) {
+            self.log.merge_partial(first, from, to);
+            self.note_merged(command, first);
+            self.end_linger(false);
+            return self.release(units);
+        }
+        let mut rest = None;
+        if partial {
+            self.log.runs(first, 1, |run, _| rest = run);
+            rest = rest.filter(|run| !self.is_buffered(run));
+        }
+        let old = rest.map(|_| self.log.map.lookup(first));
         let mut full = std::mem::take(&mut self.scratch.full);
         let gathered = self.log.gathered_host_units();
         let appended = self.log.write(first, units, self.now, &mut full);
+        if partial && appended > 0 {
+            self.log.note_partial(first, old, from, to);
+        }
         let sequence = self.sequence_of_last(&full);
         self.log
             .note_map_change(first, appended, self.now, &mut full);
@@ -399,11 +489,6 @@ impl PageMapDevice {
         // have come that they are entered in: until then, reads find the data in the buffer only.
         let waits = self.fetch_map(wanted, MapWaiter::Program(sequence), true);
         *self.writes.map_waits_of(sequence) += waits;
-        self.pump();
-        self.erase_invalid();
-        self.pending[command as usize].to_arrive -= units;
-        self.write_may_complete(command);
-        self.close_awaited_unit();
     }
 
     /// Sequence number of the program that takes the units appended last: of the full ones, or the
@@ -430,7 +515,7 @@ impl PageMapDevice {
     /// All data has come and nothing is waited for: acknowledge, now or when it is programmed.
     pub(super) fn write_may_complete(&mut self, index: u32) {
         let p = &self.pending[index as usize];
-        if p.to_arrive > 0 || p.waits > 0 {
+        if p.to_arrive > 0 {
             return;
         }
         let fua = matches!(p.command.kind, CommandKind::Write { fua: true });
@@ -474,15 +559,20 @@ impl PageMapDevice {
         let next = self.writes.next_sequence();
         let last = self.writes.durable_waiters.back();
         let awaited = last.is_some_and(|(until, _)| *until == next.wrapping_add(1));
+        let last_waits = last.is_some();
         if awaited
             && !self.writes.is_data_coming()
             && let Some(unit) = self.log.close_host_unit()
         {
             self.submit_host_program(unit);
         }
+        if last_waits && !self.writes.is_data_coming() {
+            self.end_linger(true);
+        }
     }
 
     fn complete_after_programs(&mut self, index: u32) {
+        self.end_linger(true);
         let sequence = self.writes.next_sequence();
         if self.writes.programmed == sequence {
             return self.complete_at(index, self.now);
@@ -526,21 +616,91 @@ impl PageMapDevice {
         // Host data was paid for at its admission; metadata and padding take free space too.
         let units = self.log.geometry.mode(unit.slc).program_units;
         self.spend_credit(units - unit.host_units);
+        self.end_linger(true);
         let sequence = self.writes.next_sequence();
         self.note_program(&unit, sequence);
         self.writes.in_flight.push_back(InFlight {
             superblock: unit.superblock,
             program: unit.program,
             done: false,
+            merges: std::mem::take(&mut self.writes.gathering_merges),
             map_waits: std::mem::take(&mut self.writes.gathering_map_waits),
             held: 0,
         });
-        let owner = Owner::HostProgram {
-            sequence,
-            superblock: unit.superblock,
-            host_units: unit.host_units,
+        self.writes.staged.push_back(unit);
+        self.writes.lingers = true;
+        self.end_linger(false);
+    }
+
+    /// The last program unit waits no longer for the rest of its last unit, which a sequential stream of
+    /// small writes brings next: the buffer's place or the data is needed (`at_once`), or it has come.
+    pub(super) fn end_linger(&mut self, at_once: bool) {
+        let Some(&unit) = self.writes.staged.back().filter(|_| self.writes.lingers) else {
+            return;
         };
-        self.submit_program(unit, owner);
+        if !at_once && self.log.awaits_rest(&unit) {
+            return;
+        }
+        self.writes.lingers = false;
+        let sequence = self.writes.next_sequence().wrapping_sub(1);
+        let merges = self.begin_merges(&unit, sequence);
+        if let Some(program) = self.writes.program(sequence) {
+            program.merges += merges;
+        }
+        self.program_staged();
+    }
+
+    /// Reads the old data of units that came in parts, for the program that takes them; returns how
+    /// many reads that are.
+    fn begin_merges(&mut self, unit: &ProgramUnit, sequence: u32) -> u32 {
+        let mut reads = std::mem::take(&mut self.scratch.merges);
+        self.log.take_merges(unit, &mut reads);
+        let merges = reads.len() as u32;
+        for run in reads.drain(..) {
+            self.submit_read(run, true, Owner::MergeRead { sequence }, None);
+        }
+        self.scratch.merges = reads;
+        merges
+    }
+
+    /// What parts of gathered units need is read before it is erased.
+    pub(super) fn merge_before_erase(&mut self, superblock: u32) {
+        let mut reads = std::mem::take(&mut self.scratch.merges);
+        self.log.merges_before_erase(superblock, &mut reads);
+        self.writes.gathering_merges += reads.len() as u32;
+        let sequence = self.writes.next_sequence();
+        for run in reads.drain(..) {
+            self.submit_read(run, true, Owner::MergeRead { sequence }, None);
+        }
+        self.scratch.merges = reads;
+    }
+
+    /// Old data has come for a program that takes units written in part.
+    pub(super) fn on_merge_read(&mut self, sequence: u32) {
+        match self.writes.program(sequence) {
+            Some(program) => program.merges -= 1,
+            None => self.writes.gathering_merges -= 1,
+        }
+        self.program_staged();
+    }
+
+    /// Hands programs over to the array, in order, as far as their data is complete.
+    fn program_staged(&mut self) {
+        while let Some(&unit) = self.writes.staged.front() {
+            let first = self.writes.staged.len() as u32;
+            let sequence = self.writes.next_sequence().wrapping_sub(first);
+            let waits = self.writes.program(sequence).is_some_and(|p| p.merges > 0);
+            if waits || (first == 1 && self.writes.lingers) {
+                break;
+            }
+            self.writes.staged.pop_front();
+            let owner = Owner::HostProgram {
+                sequence,
+                superblock: unit.superblock,
+                host_units: unit.host_units,
+            };
+            self.submit_program(unit, owner);
+        }
     }
 
     pub(super) fn submit_program(&mut self, unit: ProgramUnit, owner: Owner) {
@@ -606,6 +766,7 @@ impl PageMapDevice {
         if let Some(unit) = self.log.close_host_unit() {
             self.submit_host_program(unit);
         }
+        self.end_linger(true);
         let mut none = Vec::new();
         while !self.writes.in_flight.is_empty()
             && let Some(next) = self.events.next_time()

@@ -28,6 +28,7 @@ impl Log {
         self.audit_numbers(now)?;
         self.audit_places()?;
         self.audit_streams()?;
+        self.audit_partials()?;
         self.audit_map()?;
         self.victim
             .map_or(Ok(()), |victim| self.audit_victim(&victim))?;

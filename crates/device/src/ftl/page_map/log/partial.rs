@@ -1,0 +1,149 @@
+//! Writes of less than a mapping unit. What comes for a unit that is still gathered for its program is
+//! merged there; what is missing of it when it must be programmed is read from its old place.
+
+use super::{Log, PageRun, ProgramUnit};
+use crate::ftl::page_map::ppn::Ppn;
+use crate::invariant::{Checked, ensure};
+use serde::{Deserialize, Serialize};
+
+/// A unit of the write buffer of which only a part has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Partial {
+    logical: u32,
+    /// Where it will be programmed.
+    ppn: Ppn,
+    /// Where its old data is, unless there is none or the buffer has it.
+    old: Option<Ppn>,
+    /// Sectors of the unit that have come: one range, which grows at its ends.
+    from: u32,
+    to: u32,
+    /// The old data has been read.
+    read: bool,
+}
+
+impl Log {
+    /// Whether a part of a logical unit can join it in the buffer: the unit is gathered for the next
+    /// program of the host's stream, or its own rest is waited for.
+    pub(crate) fn takes_parts(&self, logical: u32) -> bool {
+        let ppn = self.map.lookup(logical);
+        if ppn == Ppn::UNMAPPED {
+            return false;
+        }
+        let gathered = self.host.is_some_and(|stream| {
+            let end = self.geometry.ppn(stream.superblock, stream.next);
+            ppn < end && end - ppn <= stream.filling
+        });
+        gathered || self.partials.iter().any(|p| p.ppn == ppn && !p.read)
+    }
+
+    /// Sectors `from..to` of a unit have come, which was appended just now, as a part of it: the rest
+    /// is at `old`.
+    pub(crate) fn note_partial(&mut self, logical: u32, old: Option<Ppn>, from: u32, to: u32) {
+        self.partials.push(Partial {
+            logical,
+            ppn: self.map.lookup(logical),
+            old,
+            from,
+            to,
+            read: false,
+        });
+    }
+
+    /// Sectors `from..to` of a gathered unit have come as well.
+    pub(crate) fn merge_partial(&mut self, logical: u32, from: u32, to: u32) {
+        let sectors = self.geometry.unit_bytes / 512;
+        let ppn = self.map.lookup(logical);
+        let Some(index) = self.partials.iter().position(|p| p.ppn == ppn) else {
+            return;
+        };
+        let partial = &mut self.partials[index];
+        if from <= partial.to && to >= partial.from {
+            partial.from = partial.from.min(from);
+            partial.to = partial.to.max(to);
+        }
+        if (partial.from, partial.to) == (0, sectors) {
+            self.partials.swap_remove(index);
+        }
+    }
+
+    /// Whether the rest of the last unit of a full program unit may come next: its beginning has.
+    pub(crate) fn awaits_rest(&self, unit: &ProgramUnit) -> bool {
+        let units = self.geometry.mode(unit.slc).program_units;
+        let last = self
+            .geometry
+            .ppn(unit.superblock, unit.program * units + units - 1);
+        let rest = |p: &Partial| p.ppn == last && p.from == 0 && !p.read;
+        self.partials.iter().any(rest)
+    }
+
+    /// A program unit is full: gives the reads of old data that it must wait for, and forgets what
+    /// came in parts for it.
+    pub(crate) fn take_merges(&mut self, unit: &ProgramUnit, reads: &mut Vec<PageRun>) {
+        let units = self.geometry.mode(unit.slc).program_units;
+        let start = self.geometry.ppn(unit.superblock, unit.program * units);
+        let mut index = 0;
+        while index < self.partials.len() {
+            let partial = self.partials[index];
+            if partial.ppn < start || partial.ppn - start >= units {
+                index += 1;
+                continue;
+            }
+            self.partials.swap_remove(index);
+            // What has been overwritten or discarded since is not merged.
+            if let Some(old) = partial.old
+                && !partial.read
+                && self.map.lookup(partial.logical) == partial.ppn
+            {
+                reads.push(self.run_at(old));
+            }
+        }
+    }
+
+    /// A superblock is going to be erased: gives the reads of old data in it that parts of units need.
+    pub(crate) fn merges_before_erase(&mut self, superblock: u32, reads: &mut Vec<PageRun>) {
+        for index in 0..self.partials.len() {
+            let partial = self.partials[index];
+            if let Some(old) = partial.old
+                && !partial.read
+                && self.geometry.superblock_of(old) == superblock
+            {
+                self.partials[index].read = true;
+                reads.push(self.run_at(old));
+            }
+        }
+    }
+
+    /// Units of which only a part has come are programmed as they are: for starting states.
+    pub(crate) fn forget_partials(&mut self) {
+        self.partials.clear();
+    }
+
+    fn run_at(&self, ppn: Ppn) -> PageRun {
+        let superblock = self.geometry.superblock_of(ppn);
+        self.first_of_page(ppn, superblock).1
+    }
+
+    /// Checks that parts are of units that exist, and no more than two program units hold.
+    pub(super) fn audit_partials(&self) -> Checked {
+        let sectors = self.geometry.unit_bytes / 512;
+        let physical = self.blocks.len() * self.geometry.native.superblock_units;
+        for partial in &self.partials {
+            ensure!(
+                partial.ppn.0 < physical
+                    && partial.old.is_none_or(|old| old.0 < physical)
+                    && partial.logical < self.geometry.user_units
+                    && partial.from < partial.to
+                    && partial.to <= sectors,
+                "a part of a unit waits for the rest: {partial:?}"
+            );
+        }
+        let units = self.geometry.native.program_units;
+        let most = units.max(self.geometry.slc.program_units) as usize;
+        ensure!(
+            self.partials.len() <= 2 * most,
+            "{} units came in parts",
+            self.partials.len()
+        );
+        Ok(())
+    }
+}
