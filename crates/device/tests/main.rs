@@ -19,6 +19,7 @@ mod power;
 mod power_cut;
 mod profiles;
 mod reliability;
+mod relocation;
 mod slc_cache;
 mod small_io;
 mod support;

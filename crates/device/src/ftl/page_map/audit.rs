@@ -2,7 +2,7 @@
 //! every command and job waits for is counted in the queues, and compared. Slow: it looks at every
 //! unit of the flash.
 
-use super::background::JobFlow;
+use super::background::{JobFlow, JobState};
 use super::{PageMapDevice, SegmentId, buffer_units, read_ahead_units, unit_sectors};
 use crate::command::{CommandKind, Status};
 use crate::events::Event;
@@ -127,7 +127,12 @@ impl PageMapDevice {
             self.log.gathered_host_units() > 0,
             self.log.blocks.len(),
         )?;
-        let (emptied, units) = self.background.audit(ftl, self.now, &census.jobs)?;
+        let JobState {
+            emptied,
+            units,
+            sources,
+        } = self.background.audit(ftl, self.now, &census.jobs)?;
+        self.log.audit_sources(&sources)?;
         self.log.audit_emptied(&emptied)?;
         for unit in &units {
             ensure!(

@@ -3,8 +3,9 @@
 
 use super::PageMapDevice;
 use crate::events::Event;
-use crate::ftl::page_map::log::{PageRun, ProgramUnit};
+use crate::ftl::page_map::log::ProgramUnit;
 use crate::ftl::page_map::map_fetches::MapWaiter;
+use crate::ftl::page_map::ppn::Ppn;
 use crate::invariant::{Checked, ensure};
 use crate::nand::{Die, FlashOp, OpClass, Owner};
 use crate::profile::schema::FtlSection;
@@ -23,6 +24,8 @@ struct Job {
     reads: u32,
     /// Set when the unit is full.
     unit: Option<ProgramUnit>,
+    /// Where its units are until it is programmed, in order. Keeps its memory from job to job.
+    sources: Vec<Ppn>,
     /// Superblocks whose last valid data is in this job.
     emptied: Vec<u32>,
     /// Units that the host may write when it is done.
@@ -38,6 +41,17 @@ pub(super) struct JobFlow {
     pub(super) programs: Vec<u32>,
     /// Idle timers that are pending.
     pub(super) idle_timers: u32,
+}
+
+/// What all jobs hold.
+#[derive(Clone, Debug, Default)]
+pub(super) struct JobState {
+    /// Superblocks that they have emptied.
+    pub(super) emptied: Vec<u32>,
+    /// Programs that they gather.
+    pub(super) units: Vec<ProgramUnit>,
+    /// Where the data for these is.
+    pub(super) sources: Vec<Ppn>,
 }
 
 /// More than a job ever grants, native units.
@@ -91,14 +105,9 @@ impl Background {
     }
 
     /// Checks that every job is in exactly one place: it waits in order for its reads, or firmware is
-    /// at work on it (`handled`), or it is being programmed; `reads` names a job per read. Returns the
-    /// superblocks that the jobs have emptied, and the programs that they gather.
-    pub(super) fn audit(
-        &self,
-        ftl: &FtlSection,
-        now: Nanos,
-        flow: &JobFlow,
-    ) -> Checked<(Vec<u32>, Vec<ProgramUnit>)> {
+    /// at work on it (`handled`), or it is being programmed; `reads` names a job per read. Returns what
+    /// they hold.
+    pub(super) fn audit(&self, ftl: &FtlSection, now: Nanos, flow: &JobFlow) -> Checked<JobState> {
         ensure!(
             flow.idle_timers == u32::from(self.timer_pending),
             "{} idle timers are pending",
@@ -137,7 +146,8 @@ impl Background {
                 *count += 1;
             }
         }
-        let (mut emptied, mut units, mut active) = (Vec::new(), Vec::new(), 0);
+        let (mut emptied, mut units, mut sources) = (Vec::new(), Vec::new(), Vec::new());
+        let mut active = 0;
         for (number, job) in self.jobs.iter().enumerate() {
             active += u32::from(job.active);
             ensure!(
@@ -145,11 +155,13 @@ impl Background {
                     && reads[number] == job.reads
                     && job.unit.is_some() == job.active
                     && (job.active || (job.emptied.is_empty() && job.grants == 0))
+                    && job.sources.is_empty() != job.active
                     && job.grants <= MOST_GRANTS,
                 "relocation job {number} is lost: {job:?}"
             );
             emptied.extend(&job.emptied);
             units.extend(job.unit);
+            sources.extend(&job.sources);
         }
         let waits = |job: &u32| self.jobs[*job as usize].reads > 0;
         let mut later = flow.handled.iter().chain(&flow.programs);
@@ -162,7 +174,11 @@ impl Background {
             "{active} relocation jobs are under way, {} were counted",
             self.active
         );
-        Ok((emptied, units))
+        Ok(JobState {
+            emptied,
+            units,
+            sources,
+        })
     }
 
     /// Places of the write buffer that jobs take.
@@ -179,17 +195,30 @@ impl Background {
         self.refresh_reads
     }
 
-    pub(super) fn is_in_flight(&self, superblock: u32, program: u32) -> bool {
-        self.jobs.iter().any(|j| {
+    /// Where the units of a program unit are that a job has not programmed yet, in order.
+    pub(super) fn sources(&self, superblock: u32, program: u32) -> Option<&[Ppn]> {
+        let job = self.jobs.iter().find(|j| {
             j.active
                 && j.unit
                     .is_some_and(|u| u.superblock == superblock && u.program == program)
-        })
+        })?;
+        Some(&job.sources)
+    }
+
+    /// The same of the job that is being filled.
+    pub(super) fn filling_sources(&self) -> Option<&[Ppn]> {
+        let job = self.filling?;
+        Some(&self.jobs[job as usize].sources)
     }
 
     /// Folding begins within that idle time.
     pub(super) fn folds_within(&self, rest: Nanos) -> bool {
         self.idle_delay <= rest
+    }
+
+    /// Most jobs at once, with the one that is being filled.
+    pub(super) fn jobs(&self) -> usize {
+        self.jobs.len()
     }
 
     pub(super) fn working(&self) -> bool {
@@ -256,20 +285,25 @@ impl PageMapDevice {
                 break;
             };
             let job = self.filling_job();
-            let mut reads: Vec<PageRun> = std::mem::take(&mut self.scratch.fetch);
+            let mut moves = std::mem::take(&mut self.scratch.moves);
             let mut written = std::mem::take(&mut self.scratch.written);
-            let (moved, full, exhausted) = self.log.relocate(self.now, &mut reads, &mut written);
+            let (moved, full, exhausted) = self.log.relocate(self.now, &mut moves, &mut written);
             let wanted = self.log.take_wanted();
             self.background.jobs[job as usize].grants +=
                 u64::from(moved) * victim.yield_per_move / 1024;
-            for run in reads.drain(..) {
-                if self.is_buffered(&run) {
-                    continue;
-                }
+            let mut runs = std::mem::take(&mut self.scratch.runs);
+            for run in moves.reads.drain(..) {
+                self.resolve(run, &mut runs);
+            }
+            for run in runs.drain(..).filter_map(|(run, _)| run) {
                 self.background.jobs[job as usize].reads += 1;
                 self.submit_read(run, false, Owner::RelocationRead { job }, None);
             }
-            self.scratch.fetch = reads;
+            self.scratch.runs = runs;
+            self.background.jobs[job as usize]
+                .sources
+                .append(&mut moves.sources);
+            self.scratch.moves = moves;
             let fetches = self.fetch_map(wanted, MapWaiter::Job(job), false);
             self.background.jobs[job as usize].reads += fetches;
             for unit in written.drain(..) {
@@ -356,10 +390,7 @@ impl PageMapDevice {
             .iter()
             .position(|j| !j.active)
             .unwrap_or(0) as u32;
-        self.background.jobs[job as usize] = Job {
-            active: true,
-            ..Job::default()
-        };
+        self.background.jobs[job as usize].active = true;
         self.background.active += 1;
         self.background.filling = Some(job);
         if self.background.shares_buffer {
@@ -433,7 +464,9 @@ impl PageMapDevice {
     }
 
     fn end_job(&mut self, job: u32) {
-        let finished = std::mem::take(&mut self.background.jobs[job as usize]);
+        let mut finished = std::mem::take(&mut self.background.jobs[job as usize]);
+        finished.sources.clear();
+        self.background.jobs[job as usize].sources = finished.sources;
         self.background.active -= 1;
         if self.background.shares_buffer {
             self.writes.used = self

@@ -53,6 +53,8 @@ pub(crate) enum Cause {
 /// A run of mapping units in one page across planes: one array read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PageRun {
+    /// Where its first unit is.
+    pub(crate) first: Ppn,
     pub(crate) superblock: u32,
     pub(crate) program: u32,
     pub(crate) die: Die,
@@ -68,6 +70,22 @@ pub(crate) struct WantedPage {
     pub(crate) page: u32,
     /// It is in the flash only, not in host memory.
     pub(crate) absent: bool,
+}
+
+/// What moving units takes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Moves {
+    /// Array reads.
+    pub(crate) reads: Vec<PageRun>,
+    /// Where the units were, in the order in which they are programmed.
+    pub(crate) sources: Vec<Ppn>,
+}
+
+impl Moves {
+    pub(crate) fn clear(&mut self) {
+        self.reads.clear();
+        self.sources.clear();
+    }
 }
 
 /// A superblock from which data is being moved.

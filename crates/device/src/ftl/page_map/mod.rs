@@ -25,7 +25,7 @@ use crate::command::{Command, CommandKind, Completion, Status, SubmitError};
 use crate::error::AttachError;
 use crate::events::{Event, EventQueue, horizon};
 use crate::ftl::page_map::geometry::Geometry;
-use crate::ftl::page_map::log::{Log, PageRun, ProgramUnit};
+use crate::ftl::page_map::log::{Log, Moves, PageRun, ProgramUnit};
 use crate::ftl::page_map::map_fetches::{MapFetches, MapWaiter};
 use crate::ftl::page_map::readahead::ReadAhead;
 pub(crate) use crate::ftl::page_map::readahead::SegmentId;
@@ -105,7 +105,7 @@ pub(crate) struct PageMapDevice {
 #[derive(Clone, Debug, Default)]
 struct Scratch {
     runs: Vec<(Option<PageRun>, u32)>,
-    fetch: Vec<PageRun>,
+    moves: Moves,
     full: Vec<ProgramUnit>,
     map_waiters: Vec<MapWaiter>,
     written: Vec<ProgramUnit>,

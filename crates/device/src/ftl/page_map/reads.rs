@@ -6,6 +6,7 @@ use crate::events::Event;
 use crate::ftl::blocks::State;
 use crate::ftl::page_map::log::{PageRun, RefreshTarget, WantedPage};
 use crate::ftl::page_map::map_fetches::MapWaiter;
+use crate::ftl::page_map::ppn::Ppn;
 use crate::ftl::page_map::readahead::{ReadRange, SegmentId};
 use crate::nand::{FlashOp, OpClass, Owner};
 use nandscope_units::Nanos;
@@ -68,9 +69,7 @@ impl PageMapDevice {
         let page = wanted.page;
         let fetch = if wanted.absent {
             let run = self.log.map_page_run(page)?;
-            if self.is_buffered(&run) {
-                return None;
-            }
+            let run = self.place_of(run)?;
             let fetch = self.map_fetches.begin(page);
             let command = match waiter {
                 MapWaiter::Command(index) => Some(index),
@@ -120,12 +119,11 @@ impl PageMapDevice {
         }
         let behind = covered.ready + covered.coming;
         let mut runs = std::mem::take(&mut self.scratch.runs);
-        self.log
-            .runs(first + behind, units - behind, |run, n| runs.push((run, n)));
+        self.runs_now(first + behind, units - behind, &mut runs);
         let mut at = first + behind;
         for (run, n) in runs.drain(..) {
             match run {
-                Some(run) if !self.is_buffered(&run) => {
+                Some(run) => {
                     let bytes = self.bytes_in(index, at, n) as u32;
                     self.submit_read(
                         run,
@@ -139,7 +137,7 @@ impl PageMapDevice {
                     waits += 1;
                 }
                 // Nothing is stored there, or it is still in the write buffer: no flash read.
-                _ => self.send_units(index, at, n, self.now),
+                None => self.send_units(index, at, n, self.now),
             }
             at += n;
         }
@@ -191,10 +189,9 @@ impl PageMapDevice {
             return;
         };
         let mut runs = std::mem::take(&mut self.scratch.runs);
-        self.log.runs(from, units, |run, n| runs.push((run, n)));
+        self.runs_now(from, units, &mut runs);
         let mut at = from;
         for (run, n) in runs.drain(..) {
-            let run = run.filter(|run| !self.is_buffered(run));
             let segment = self.read_ahead.push(stream, at, n, run.is_none());
             if let Some(run) = run {
                 let readable = self.submit_read(run, true, Owner::ReadAhead { segment }, None);
@@ -208,15 +205,84 @@ impl PageMapDevice {
         self.scratch.runs = runs;
     }
 
-    /// The data of the run is not in the flash yet.
-    pub(super) fn is_buffered(&self, run: &PageRun) -> bool {
-        let block = self.log.blocks.get(run.superblock);
-        if block.programs_pending == 0 && block.state != State::Open {
-            return false;
+    /// Array reads of a logical range as its data is placed now, in order; `None` with a number of
+    /// units that need none.
+    fn runs_now(&self, first: u32, count: u32, runs: &mut Vec<(Option<PageRun>, u32)>) {
+        self.log.runs(first, count, |run, n| match run {
+            Some(run) => self.resolve(run, runs),
+            None => runs.push((None, n)),
+        });
+    }
+
+    /// Array reads that a run in its final place takes now: none while the write buffer has its data.
+    /// What is being moved is read where it was, until the program at its new place is done.
+    pub(super) fn resolve(&self, run: PageRun, runs: &mut Vec<(Option<PageRun>, u32)>) {
+        if self.is_settled(&run) {
+            return runs.push((Some(run), run.units));
         }
-        self.log.is_filling(run.superblock, run.program)
-            || self.writes.is_in_flight(run.superblock, run.program)
-            || self.background.is_in_flight(run.superblock, run.program)
+        // The page that units are joined in, and where it ends.
+        let mut page: Option<(Ppn, PageRun)> = None;
+        for i in 0..run.units {
+            let Some(ppn) = self.unit_place(run.first + i) else {
+                runs.extend(page.take().map(|(_, run)| (Some(run), run.units)));
+                runs.push((None, 1));
+                continue;
+            };
+            match &mut page {
+                Some((end, run)) if ppn < *end && run.first + run.units <= ppn => {
+                    run.units += 1;
+                    run.planes |= self.log.plane_bit(ppn, run.superblock);
+                }
+                _ => {
+                    runs.extend(page.take().map(|(_, run)| (Some(run), run.units)));
+                    page = Some(self.log.first_of_page(ppn));
+                }
+            }
+        }
+        runs.extend(page.map(|(_, run)| (Some(run), run.units)));
+    }
+
+    /// The array read of a run of one unit as [`PageMapDevice::resolve`] finds it.
+    pub(super) fn place_of(&self, run: PageRun) -> Option<PageRun> {
+        if self.is_settled(&run) {
+            return Some(run);
+        }
+        let ppn = self.unit_place(run.first)?;
+        Some(self.log.first_of_page(ppn).1)
+    }
+
+    /// Nothing is written to the superblock of the run.
+    fn is_settled(&self, run: &PageRun) -> bool {
+        let block = self.log.blocks.get(run.superblock);
+        block.programs_pending == 0 && block.state != State::Open
+    }
+
+    /// Where a unit is in the flash now; `None` while the write buffer has it.
+    fn unit_place(&self, ppn: Ppn) -> Option<Ppn> {
+        let mut at = ppn;
+        // A source may be the target of a move that is not over either; no more of them than jobs.
+        for _ in 0..self.background.jobs() {
+            let run = self.log.first_of_page(at).1;
+            let (superblock, program) = (run.superblock, run.program);
+            if self.is_settled(&run) {
+                return Some(at);
+            }
+            if self.log.is_filling(superblock, program)
+                || self.writes.is_in_flight(superblock, program)
+            {
+                return None;
+            }
+            let sources = if self.log.is_moving_into(superblock, program) {
+                self.background.filling_sources()
+            } else {
+                self.background.sources(superblock, program)
+            };
+            let Some(sources) = sources else {
+                return Some(at);
+            };
+            at = *sources.get(self.log.place_in_program(at) as usize)?;
+        }
+        Some(at)
     }
 
     /// Hands one array read over, with the retries that its block's errors ask for. Returns false

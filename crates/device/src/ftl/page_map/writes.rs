@@ -463,9 +463,8 @@ impl PageMapDevice {
         let mut rest = None;
         if partial {
             self.log.runs(first, 1, |run, _| rest = run);
-            rest = rest.filter(|run| !self.is_buffered(run));
         }
-        let old = rest.map(|_| self.log.map.lookup(first));
+        let old = rest.and_then(|run| self.place_of(run)).map(|run| run.first);
         let mut full = std::mem::take(&mut self.scratch.full);
         let gathered = self.log.gathered_host_units();
         let appended = self.log.write(first, units, self.now, &mut full);

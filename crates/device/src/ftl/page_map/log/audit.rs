@@ -5,6 +5,7 @@
 use super::{Layout, Log, MapCache, Stream, Victim};
 use crate::ftl::blocks::State;
 use crate::ftl::page_map::geometry::Geometry;
+use crate::ftl::page_map::ppn::Ppn;
 use crate::invariant::{Checked, check_near, check_sum, ensure};
 use crate::profile::schema::{FtlSection, Profile};
 use nandscope_units::Nanos;
@@ -184,6 +185,16 @@ impl Log {
     /// Whether a superblock waits for its erasure.
     pub(crate) fn waits_for_erase(&self, superblock: u32) -> bool {
         self.to_erase.contains(&superblock)
+    }
+
+    /// Checks that data that is being moved lies in the flash.
+    pub(crate) fn audit_sources(&self, sources: &[Ppn]) -> Checked {
+        let physical = self.blocks.len() * self.geometry.native.superblock_units;
+        ensure!(
+            sources.iter().all(|ppn| ppn.0 < physical),
+            "data is moved from beyond the flash"
+        );
+        Ok(())
     }
 
     /// Superblocks that are being collected are the victim, or have been emptied by jobs.

@@ -1,7 +1,7 @@
 //! The life of a superblock after it is closed: units become invalid, it is buried, erased and free
 //! again; and the same done at once, for starting states.
 
-use super::{Log, Programmed};
+use super::{Log, Moves, Programmed, Stream};
 use crate::ftl::blocks::State;
 use crate::ftl::page_map::geometry::OPEN_SUPERBLOCKS;
 use nandscope_units::Nanos;
@@ -76,13 +76,22 @@ impl Log {
         self.note_retired(now);
     }
 
-    /// The program unit is still being filled: its data is in the write buffer.
+    /// The program unit is still being filled with data of the host, which is in the write buffer.
     pub(crate) fn is_filling(&self, superblock: u32, program: u32) -> bool {
-        [self.host, self.relocation].into_iter().flatten().any(|s| {
-            s.superblock == superblock
-                && s.filling > 0
-                && s.next / self.geometry.mode(s.slc).program_units == program
-        })
+        let fills = |s| self.fills(s, superblock, program);
+        self.host.is_some_and(fills)
+    }
+
+    /// The program unit is still being filled with data that is moved.
+    pub(crate) fn is_moving_into(&self, superblock: u32, program: u32) -> bool {
+        let fills = |s| self.fills(s, superblock, program);
+        self.relocation.is_some_and(fills)
+    }
+
+    fn fills(&self, stream: Stream, superblock: u32, program: u32) -> bool {
+        stream.superblock == superblock
+            && stream.filling > 0
+            && stream.next / self.geometry.mode(stream.slc).program_units == program
     }
 
     /// Data is being gathered for the next program of the host's stream.
@@ -149,7 +158,7 @@ impl Log {
     /// Does everything that relocation and erasure must do, at once and without time: for starting
     /// states (preconditioning), not for measurements.
     pub(crate) fn settle_instantly(&mut self, now: Nanos, idle: bool) {
-        let (mut reads, mut written) = (Vec::new(), Vec::new());
+        let (mut moves, mut written) = (Moves::default(), Vec::new());
         loop {
             self.erase_invalid_instantly(now);
             let wanted =
@@ -160,8 +169,8 @@ impl Log {
             let Some(victim) = self.current_victim(now, idle) else {
                 break;
             };
-            reads.clear();
-            let (moved, full, exhausted) = self.relocate(now, &mut reads, &mut written);
+            moves.clear();
+            let (moved, full, exhausted) = self.relocate(now, &mut moves, &mut written);
             self.wanted.clear();
             for unit in written.drain(..).chain(full) {
                 self.program_done(unit.superblock);

@@ -179,6 +179,7 @@ impl Log {
             let array_ns = g.read_ns(slc, place.program, place.stripe);
             each(
                 Some(PageRun {
+                    first: ppn,
                     superblock,
                     program: place.program,
                     die: place.die,

@@ -119,8 +119,7 @@ impl Log {
     }
 
     fn run_at(&self, ppn: Ppn) -> PageRun {
-        let superblock = self.geometry.superblock_of(ppn);
-        self.first_of_page(ppn, superblock).1
+        self.first_of_page(ppn).1
     }
 
     /// Checks that parts are of units that exist, and no more than two program units hold.

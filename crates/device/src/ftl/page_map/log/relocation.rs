@@ -1,18 +1,19 @@
 //! Moving valid units out of a victim into the relocation stream.
 
-use super::{Cause, Log, PageRun, ProgramUnit, Stream, Victim};
+use super::{Cause, Log, Moves, PageRun, ProgramUnit, Stream, Victim};
 use crate::ftl::page_map::ppn::Ppn;
 use nandscope_units::Nanos;
 
 impl Log {
     /// Moves valid units out of the current victim into the relocation stream, until a program unit
-    /// is full. `read` gets the array reads, in order, and `written` the program units of the host's
+    /// is full. `moves.reads` gets the array reads, in order, and `moves.sources` the place of every unit
+    /// before; `written` the program units of the host's
     /// stream that pages of the map fill which had to go. Returns the units moved, the program unit
     /// that became full, and whether the victim is exhausted.
     pub(crate) fn relocate(
         &mut self,
         now: Nanos,
-        read: &mut Vec<PageRun>,
+        moves: &mut Moves,
         written: &mut Vec<ProgramUnit>,
     ) -> (u32, Option<ProgramUnit>, bool) {
         let Some(mut victim) = self.victim.take() else {
@@ -23,7 +24,7 @@ impl Log {
         let some_valid = self.next_to_move(&victim).is_some();
         if some_valid && let Some(mut stream) = self.relocation_stream(now) {
             let to = self.geometry.ppn(stream.superblock, stream.next);
-            moved = self.move_units(&mut victim, &mut stream, read);
+            moved = self.move_units(&mut victim, &mut stream, moves);
             full = self.take_full_unit(&mut stream);
             self.relocation = self.keep_or_close(stream);
             self.touch_for_move(to, moved, now, written);
@@ -56,7 +57,7 @@ impl Log {
         &mut self,
         victim: &mut Victim,
         stream: &mut Stream,
-        read: &mut Vec<PageRun>,
+        moves: &mut Moves,
     ) -> u32 {
         let to = self.geometry.ppn(stream.superblock, stream.next);
         let most = self.room(stream);
@@ -69,6 +70,7 @@ impl Log {
             };
             victim.cursor = from + 1;
             self.map.move_unit(from, to + moved);
+            moves.sources.push(from);
             moved += 1;
             match &mut run_so_far {
                 Some((page_end, run)) if from < *page_end => {
@@ -76,12 +78,12 @@ impl Log {
                     run.planes |= self.plane_bit(from, victim.superblock);
                 }
                 _ => {
-                    read.extend(run_so_far.map(|(_, run)| run));
-                    run_so_far = Some(self.first_of_page(from, victim.superblock));
+                    moves.reads.extend(run_so_far.map(|(_, run)| run));
+                    run_so_far = Some(self.first_of_page(from));
                 }
             }
         }
-        read.extend(run_so_far.map(|(_, run)| run));
+        moves.reads.extend(run_so_far.map(|(_, run)| run));
         // A victim is neither open nor listed: nothing else follows from what it loses.
         self.blocks.get_mut(victim.superblock).valid -= moved;
         self.advance_stream(stream, to, moved);
@@ -89,12 +91,14 @@ impl Log {
     }
 
     /// An array read of one unit, to be joined by others of its page, and where that page ends.
-    pub(super) fn first_of_page(&self, ppn: Ppn, superblock: u32) -> (Ppn, PageRun) {
+    pub(crate) fn first_of_page(&self, ppn: Ppn) -> (Ppn, PageRun) {
         let g = &self.geometry;
+        let superblock = g.superblock_of(ppn);
         let offset = ppn - g.ppn(superblock, 0);
         let slc = self.blocks.get(superblock).slc;
         let place = g.place(superblock, offset, slc);
         let run = PageRun {
+            first: ppn,
             superblock,
             program: place.program,
             die: place.die,
@@ -112,7 +116,7 @@ impl Log {
     }
 
     /// The bit of the plane that holds a unit.
-    fn plane_bit(&self, ppn: Ppn, superblock: u32) -> u32 {
+    pub(crate) fn plane_bit(&self, ppn: Ppn, superblock: u32) -> u32 {
         let offset = ppn - self.geometry.ppn(superblock, 0);
         1 << self.geometry.plane_of(offset)
     }
@@ -133,6 +137,13 @@ impl Log {
             }
             from = self.map.next_valid(from + 1, victim.end)?;
         }
+    }
+
+    /// Position of a unit within its program unit.
+    pub(crate) fn place_in_program(&self, ppn: Ppn) -> u32 {
+        let superblock = self.geometry.superblock_of(ppn);
+        let slc = self.blocks.get(superblock).slc;
+        (ppn - self.geometry.ppn(superblock, 0)) % self.geometry.mode(slc).program_units
     }
 
     /// Closes the relocation stream's program unit with padding.

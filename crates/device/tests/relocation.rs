@@ -1,0 +1,55 @@
+//! Data on the move: it is read where it was until the program at its new place is done.
+
+use crate::support::plain::{FAST_LINK, Flash, link_ns};
+use crate::support::{Draw, device, read, sound, write};
+use nandscope_device::{Completion, Fill};
+use nandscope_units::Nanos;
+
+#[test]
+fn what_is_being_moved_is_read_from_the_flash() {
+    let flash = Flash {
+        channels: 1,
+        dies_per_channel: 4,
+        planes: 4,
+        blocks: 40,
+        pages_per_block: 32,
+        page_kib: 16,
+        mt_per_s: 1000.0,
+        read_us: 50.0,
+        program_us: 400.0,
+    };
+    let mut p = flash.profile(10);
+    // Much is on the move at once, so that many reads meet it.
+    p.ftl.as_mut().expect("page-mapped").relocation_units = 256;
+    let mut d = device(&p, "direct");
+    assert!(d.precondition(1.0, Fill::Random { seed: 1 }));
+    let half = d.capacity().0 / 4096 / 2;
+    let mut draw = Draw(7);
+    // The host writes to the first half and reads from the second, which collection moves as well.
+    let (mut reads, mut moved, mut outstanding, mut issued) = (0, 0, 0, 0);
+    let mut done: Vec<Completion> = Vec::new();
+    while reads < 6000 || moved < 20_000 {
+        while outstanding < 16 {
+            let now = d.now();
+            let command = if issued % 2 == 0 {
+                write(0, draw.below(half) * 4096, 4096)
+            } else {
+                read(1, (half + draw.below(half)) * 4096, 4096)
+            };
+            d.submit(command, now).expect("in order");
+            outstanding += 1;
+            issued += 1;
+        }
+        d.advance(Nanos::MAX, &mut done);
+        for c in done.drain(..) {
+            outstanding -= 1;
+            if c.tag == 1 {
+                reads += 1;
+                let least = Nanos(50_000 + 4_096 + link_ns(FAST_LINK, 4096));
+                assert!(c.latency() >= least, "read {reads} took {}", c.latency());
+            }
+        }
+        moved = d.counters().gc_writes.0 / 4096;
+    }
+    sound(&d);
+}
