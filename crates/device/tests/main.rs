@@ -8,6 +8,7 @@ mod cards;
 mod cards_random;
 mod conservation;
 mod determinism;
+mod discards;
 mod durability;
 mod end_of_life;
 mod exact;

@@ -3,7 +3,7 @@
 //! unit of the flash.
 
 use super::background::{JobFlow, JobState};
-use super::{PageMapDevice, SegmentId, buffer_units, read_ahead_units, unit_sectors};
+use super::{Discarding, PageMapDevice, SegmentId, buffer_units, read_ahead_units, unit_sectors};
 use crate::command::{CommandKind, Status};
 use crate::events::Event;
 use crate::ftl::blocks::State;
@@ -48,6 +48,7 @@ struct Census {
     jobs: JobFlow,
     /// Fetches of pages of the map.
     map_fetches: Vec<u32>,
+    discard_fetches: u32,
     /// Programs that wait for these.
     map_waits: Vec<u32>,
     /// Programs that wait for old data.
@@ -112,6 +113,11 @@ impl PageMapDevice {
         )?;
         let census = self.census(&live)?;
         self.audit_commands(&census)?;
+        Discarding::audit(
+            self.discarding.as_ref(),
+            g.user_units,
+            census.discard_fetches,
+        )?;
         ensure!(
             census.writes_in_firmware == self.writes.in_firmware,
             "{} writes are in firmware, {} were counted",
@@ -212,6 +218,7 @@ impl PageMapDevice {
                 MapWaiter::Command(index) => census.of(index)?.map += 1,
                 MapWaiter::Program(sequence) => census.map_waits.push(sequence),
                 MapWaiter::Job(job) => census.jobs.reads.push(job),
+                MapWaiter::Discard => census.discard_fetches += 1,
             }
         }
         Ok(())
@@ -310,8 +317,11 @@ impl PageMapDevice {
     fn audit_command(&self, index: usize) -> Checked {
         let p = &self.pending[index];
         let (in_range, first, units) = self.range_of(&p.command);
+        // A discard waits with the units that it covers whole.
+        let within = p.first >= first && p.first + p.units <= first + units;
+        let is_discard = p.command.kind == CommandKind::Discard;
         ensure!(
-            (p.first, p.units) == (first, units)
+            ((p.first, p.units) == (first, units) || (is_discard && within))
                 && (in_range || p.status == Status::LbaOutOfRange)
                 && (!in_range || p.status != Status::LbaOutOfRange)
                 && p.submitted <= self.now,
@@ -353,10 +363,10 @@ impl PageMapDevice {
                 && p.waits > 0
         } else if is_discard {
             let of = Waits {
-                map: waits.map,
+                admission: 1,
                 ..Waits::default()
             };
-            *waits == of && waits.map == p.waits && p.waits > 0
+            *waits == of && p.to_admit == p.units && p.to_arrive == p.units && p.units > 0
         } else {
             let of = Waits {
                 admission: waits.admission,

@@ -4,12 +4,13 @@
 //!
 //! The log says *what* must be read, programmed and erased; *when* is the device's affair.
 //! This file holds its state; [`append`] the host's side, [`lookup`] what reads ask, [`slc`] the
-//! cache's rules, [`partial`] writes of less than a unit, [`choice`] whom to relocate, [`relocation`] how, [`life`] what becomes of a
+//! cache's rules, [`partial`] writes of less than a unit, [`discard`] what is forgotten, [`choice`] whom to relocate, [`relocation`] how, [`life`] what becomes of a
 //! superblock after that, [`audit`] the check of it all.
 
 mod append;
 mod audit;
 mod choice;
+mod discard;
 mod life;
 mod lookup;
 mod partial;

@@ -85,6 +85,24 @@ impl MapCache {
         }
     }
 
+    /// Whether a page is at hand or on its way.
+    pub(crate) fn holds(&self, page: u32) -> bool {
+        self.slot_of[page as usize] != ABSENT
+    }
+
+    /// A page is not needed any more, nor what was changed in it.
+    pub(crate) fn forget(&mut self, page: u32) {
+        let slot = std::mem::replace(&mut self.slot_of[page as usize], ABSENT);
+        if let Some(slot) = self.slots.get_mut(slot as usize) {
+            *slot = Slot {
+                page: ABSENT,
+                referenced: false,
+                changed: false,
+                fetch: ABSENT,
+            };
+        }
+    }
+
     /// The fetch of a page, if it is on its way and has not been evicted since.
     pub(crate) fn fetch_of(&self, page: u32) -> Option<u32> {
         let slot = self.slots.get(self.slot_of[page as usize] as usize)?;

@@ -7,8 +7,10 @@ use serde::{Deserialize, Serialize};
 /// Who waits for a page of the map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum MapWaiter {
-    /// A read that cannot find its data, or a discard.
+    /// A read that cannot find its data.
     Command(u32),
+    /// The discard that is taking effect.
+    Discard,
     /// Places of the write buffer: those of the program of this sequence number.
     Program(u32),
     /// A relocation job.

@@ -5,6 +5,7 @@
 
 mod audit;
 mod background;
+mod discards;
 pub(crate) mod geometry;
 pub(crate) mod log;
 mod map;
@@ -38,6 +39,7 @@ use crate::profile::schema::{ControllerSection, FtlSection, Profile};
 use crate::random::Random;
 use crate::reliability::Reliability;
 use background::Background;
+use discards::Discarding;
 use nandscope_units::{Bytes, Nanos, SECTOR_BYTES};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -53,7 +55,7 @@ struct Pending {
     /// First logical unit and number of units.
     first: u32,
     units: u32,
-    /// Flash operations, segments and fetches that a read or discard waits for.
+    /// Flash operations, segments and fetches that a read waits for.
     waits: u32,
     /// Units of a write for which the buffer has no place yet, and those whose data has not come.
     to_admit: u32,
@@ -88,6 +90,7 @@ pub(crate) struct PageMapDevice {
     link_in: Nanos,
     link_out: Nanos,
     writes: Writes,
+    discarding: Option<Discarding>,
     background: Background,
     meter: Meter,
     thermal: Thermal,
@@ -168,6 +171,7 @@ impl PageMapDevice {
             cores: vec![Nanos::ZERO; controller.cores as usize],
             link_in: Nanos::ZERO,
             link_out: Nanos::ZERO,
+            discarding: None,
             writes: Writes::new(buffer_units(controller, &geometry)),
             background: Background::new(ftl),
             meter: Meter::new(&profile.power),

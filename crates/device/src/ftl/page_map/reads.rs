@@ -73,7 +73,7 @@ impl PageMapDevice {
             let fetch = self.map_fetches.begin(page);
             let command = match waiter {
                 MapWaiter::Command(index) => Some(index),
-                MapWaiter::Program(_) | MapWaiter::Job(_) => None,
+                MapWaiter::Program(_) | MapWaiter::Job(_) | MapWaiter::Discard => None,
             };
             self.submit_read(run, urgent, Owner::MapRead { fetch }, command);
             fetch
@@ -97,6 +97,7 @@ impl PageMapDevice {
                 MapWaiter::Command(index) => self.on_wait_over(index),
                 MapWaiter::Program(sequence) => self.on_map_updated(sequence),
                 MapWaiter::Job(job) => self.on_relocation_read(job),
+                MapWaiter::Discard => self.on_discard_fetched(),
             }
         }
         self.scratch.map_waiters = waiters;

@@ -267,6 +267,11 @@ impl Writes {
         Some((transfer.command, transfer.first, transfer.units))
     }
 
+    /// A write or discard waits for its turn.
+    pub(super) fn wait_for_admission(&mut self, index: u32) {
+        self.admission.push_back(index);
+    }
+
     /// Writes wait for room.
     pub(super) fn is_waited_for(&self) -> bool {
         !self.admission.is_empty()
@@ -357,6 +362,14 @@ impl PageMapDevice {
             return self.refuse_waiting();
         }
         while let Some(&index) = self.writes.admission.front() {
+            if self.discarding.is_some() {
+                break;
+            }
+            if self.pending[index as usize].command.kind == CommandKind::Discard {
+                self.writes.admission.pop_front();
+                self.admit_discard(index);
+                continue;
+            }
             let room = self.writes.room().min(self.host_allowance());
             let p = &self.pending[index as usize];
             let chunk = p.to_admit.min(room).min(self.log.geometry.stripe_units);
@@ -386,7 +399,7 @@ impl PageMapDevice {
     }
 
     /// The device is read-only: nothing of the command was done.
-    fn refuse(&mut self, index: u32) {
+    pub(super) fn refuse(&mut self, index: u32) {
         self.pending[index as usize].status = Status::ReadOnly;
         self.complete_at(index, self.now);
     }
@@ -517,6 +530,9 @@ impl PageMapDevice {
         if p.to_arrive > 0 {
             return;
         }
+        if p.command.kind == CommandKind::Discard {
+            return self.complete_at(index, self.now);
+        }
         let fua = matches!(p.command.kind, CommandKind::Write { fua: true });
         if fua && !self.controller.power_fail_hold_up {
             return self.complete_when_durable(index);
@@ -577,38 +593,6 @@ impl PageMapDevice {
             return self.complete_at(index, self.now);
         }
         self.writes.durable_waiters.push_back((sequence, index));
-    }
-
-    pub(super) fn begin_discard(&mut self, index: u32) {
-        if !self.attachment.chain.discard {
-            self.pending[index as usize].status = Status::Unsupported;
-            return self.complete_at(index, self.now);
-        }
-        if self.log.is_read_only() {
-            return self.refuse(index);
-        }
-        let p = &self.pending[index as usize];
-        let unit = self.unit_bytes();
-        let start = p.command.lba.offset().0;
-        // Units that are covered only in part keep their data.
-        let first = start.div_ceil(unit) as u32;
-        let end = ((start + p.command.bytes().0) / unit) as u32;
-        if end > first {
-            self.read_ahead.invalidate(first, end - first);
-            let mut full = std::mem::take(&mut self.scratch.full);
-            self.log.discard(first, end - first, self.now, &mut full);
-            let wanted = self.log.take_wanted();
-            for unit in full.drain(..) {
-                self.submit_host_program(unit);
-            }
-            self.scratch.full = full;
-            let waits = self.fetch_map(wanted, MapWaiter::Command(index), true);
-            self.pending[index as usize].waits = waits;
-            self.erase_invalid();
-        }
-        if self.pending[index as usize].waits == 0 {
-            self.complete_at(index, self.now);
-        }
     }
 
     pub(super) fn submit_host_program(&mut self, unit: ProgramUnit) {

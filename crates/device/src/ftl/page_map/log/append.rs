@@ -31,29 +31,6 @@ impl Log {
         at - first
     }
 
-    /// Forgets `count` logical units from `first`.
-    pub(crate) fn discard(
-        &mut self,
-        first: u32,
-        count: u32,
-        now: Nanos,
-        full: &mut Vec<ProgramUnit>,
-    ) -> u32 {
-        let mut gone = 0;
-        for logical in first..first + count {
-            let old = self.map.unmap(logical);
-            if old != Ppn::UNMAPPED {
-                self.invalidated(self.geometry.superblock_of(old), 1);
-                gone += 1;
-            }
-        }
-        if gone > 0 {
-            self.gc_writes_since_host = 0;
-            self.note_map_change(first, count, now, full);
-        }
-        gone
-    }
-
     /// Closes the host's program unit with padding, so that what it holds can be programmed.
     pub(crate) fn close_host_unit(&mut self) -> Option<ProgramUnit> {
         let mut stream = self.host.take()?;

@@ -18,20 +18,31 @@ impl Log {
         if count == 0 {
             return;
         }
-        if self.layout.journal_entries > 0 {
-            self.entries_pending += count;
-            while self.entries_pending >= self.layout.journal_entries {
-                self.entries_pending -= self.layout.journal_entries;
-                let unit = self.layout.journal_base + self.journal_next;
-                self.journal_next = (self.journal_next + 1) % self.layout.journal_units;
-                self.write_metadata(unit, now, full);
-            }
-        }
+        self.note_journal_entries(count, now, full);
         if self.map_cache.is_some() {
             let per_page = self.geometry.unit_bytes / 4;
             for page in first / per_page..=(first + count - 1) / per_page {
                 self.touch_map(page, true, now, full);
             }
+        }
+    }
+
+    /// Writes the pages that entries of the journal fill.
+    pub(super) fn note_journal_entries(
+        &mut self,
+        count: u32,
+        now: Nanos,
+        full: &mut Vec<ProgramUnit>,
+    ) {
+        if self.layout.journal_entries == 0 {
+            return;
+        }
+        self.entries_pending += count;
+        while self.entries_pending >= self.layout.journal_entries {
+            self.entries_pending -= self.layout.journal_entries;
+            let unit = self.layout.journal_base + self.journal_next;
+            self.journal_next = (self.journal_next + 1) % self.layout.journal_units;
+            self.write_metadata(unit, now, full);
         }
     }
 

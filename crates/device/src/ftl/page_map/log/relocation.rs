@@ -202,8 +202,9 @@ mod tests {
             only: None,
             yield_per_move: 0,
         });
-        let mut reads = Vec::new();
-        let (moved, ..) = log.relocate(Nanos::ZERO, &mut reads);
+        let mut moves = Moves::default();
+        let (moved, ..) = log.relocate(Nanos::ZERO, &mut moves, &mut Vec::new());
+        let reads = moves.reads;
         assert_eq!((moved, reads.len()), (2, 1), "{reads:?}");
         assert_eq!((reads[0].units, reads[0].planes), (2, 0b11));
     }

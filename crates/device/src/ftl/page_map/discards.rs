@@ -1,0 +1,130 @@
+//! Discards in time. A discard waits for its turn among the writes, is acknowledged when it is in the
+//! journal, and takes effect after that, some pages of the map at a time; what was submitted later and
+//! changes data waits for it.
+
+use super::PageMapDevice;
+use crate::ftl::page_map::map_fetches::MapWaiter;
+use crate::invariant::{Checked, ensure};
+use serde::{Deserialize, Serialize};
+
+/// A discard that is taking effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Discarding {
+    /// Units from here on are still mapped.
+    at: u32,
+    /// The map pages of the units up to here are being fetched.
+    until: u32,
+    end: u32,
+    /// Fetches that it waits for.
+    waits: u32,
+}
+
+impl Discarding {
+    /// Checks that it lies within the host's units and waits for as many fetches as are under way.
+    pub(super) fn audit(this: Option<&Self>, user_units: u32, fetches: u32) -> Checked {
+        ensure!(
+            match this {
+                None => fetches == 0,
+                Some(d) => {
+                    d.at < d.until
+                        && d.until <= d.end
+                        && d.end <= user_units
+                        && d.waits == fetches
+                        && fetches > 0
+                }
+            },
+            "{fetches} pages of the map are fetched for {this:?}"
+        );
+        Ok(())
+    }
+}
+
+impl PageMapDevice {
+    pub(super) fn begin_discard(&mut self, index: u32) {
+        if !self.attachment.chain.discard {
+            self.pending[index as usize].status = crate::command::Status::Unsupported;
+            return self.complete_at(index, self.now);
+        }
+        if self.log.is_read_only() {
+            return self.refuse(index);
+        }
+        let p = &self.pending[index as usize];
+        let unit = self.unit_bytes();
+        let start = p.command.lba.offset().0;
+        // Units that are covered only in part keep their data.
+        let first = start.div_ceil(unit) as u32;
+        let end = ((start + p.command.bytes().0) / unit) as u32;
+        if end <= first {
+            return self.complete_at(index, self.now);
+        }
+        let p = &mut self.pending[index as usize];
+        p.first = first;
+        p.units = end - first;
+        p.to_admit = p.units;
+        p.to_arrive = p.units;
+        self.writes.wait_for_admission(index);
+        self.admit();
+    }
+
+    /// A discard has its turn.
+    pub(super) fn admit_discard(&mut self, index: u32) {
+        let p = &mut self.pending[index as usize];
+        p.to_admit = 0;
+        p.to_arrive = 0;
+        let (first, units) = (p.first, p.units);
+        self.read_ahead.invalidate(first, units);
+        let mut full = std::mem::take(&mut self.scratch.full);
+        self.log.note_discard(self.now, &mut full);
+        for unit in full.drain(..) {
+            self.submit_host_program(unit);
+        }
+        self.scratch.full = full;
+        self.complete_at(index, self.now);
+        self.continue_discard(Discarding {
+            at: first,
+            until: first,
+            end: first + units,
+            waits: 0,
+        });
+    }
+
+    /// Discards as far as the pages of the map are at hand, and fetches the next: one for each die.
+    fn continue_discard(&mut self, mut discarding: Discarding) {
+        let most = self.log.geometry.dies as usize;
+        while discarding.waits == 0 && discarding.at < discarding.end {
+            let mut full = std::mem::take(&mut self.scratch.full);
+            let (at, end) = (discarding.at, discarding.end);
+            discarding.until = self
+                .log
+                .touch_for_discard(at, end, most, self.now, &mut full);
+            let wanted = self.log.take_wanted();
+            for unit in full.drain(..) {
+                self.submit_host_program(unit);
+            }
+            self.scratch.full = full;
+            discarding.waits = self.fetch_map(wanted, MapWaiter::Discard, false);
+            if discarding.waits == 0 {
+                self.log.discard(discarding.at, discarding.until);
+                discarding.at = discarding.until;
+            }
+        }
+        self.discarding = (discarding.waits > 0).then_some(discarding);
+        self.erase_invalid();
+    }
+
+    /// A page of the map has come that a discard changes.
+    pub(super) fn on_discard_fetched(&mut self) {
+        let Some(mut discarding) = self.discarding.take() else {
+            return;
+        };
+        discarding.waits -= 1;
+        if discarding.waits > 0 {
+            self.discarding = Some(discarding);
+            return;
+        }
+        self.log.discard(discarding.at, discarding.until);
+        discarding.at = discarding.until;
+        self.continue_discard(discarding);
+        self.admit();
+    }
+}
