@@ -95,7 +95,10 @@ pub fn text(path: &Path, what: &str) -> Result<String, Failure> {
 /// Where it cannot be read.
 pub fn is_json(path: &Path) -> Result<bool, Failure> {
     let bytes = bytes(path, "the file")?;
-    Ok(bytes.trim_ascii_start().first() == Some(&b'{'))
+    if bytes.trim_ascii_start().first() == Some(&b'{') {
+        return Ok(true);
+    }
+    Ok(std::str::from_utf8(&bytes).is_ok_and(fio_output::recognised))
 }
 
 /// A stored result, or the output of fio as one.

@@ -1,6 +1,7 @@
 //! `nandscope job`: job files checked, shown as they were understood, or written for fio. Nothing
 //! is run here.
 
+mod host;
 mod steps;
 
 use crate::confine::Confine;
@@ -8,7 +9,8 @@ use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use crate::{fault, input};
 use clap::{Args, Subcommand};
-use nandscope_workload::job::{Job, JobFile};
+use host::Host;
+use nandscope_workload::job::{Job, JobFile, Override};
 use std::path::{Path, PathBuf};
 
 /// Arguments of `nandscope job`.
@@ -50,8 +52,10 @@ enum Action {
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let confine = Confine::default();
     match &arguments.action {
-        Action::Check { files } => confine.reading(files),
-        Action::Show { file } | Action::EmitFio { file, .. } => confine.reading([file]),
+        Action::Check { files } => confine.reading(files).reading(around(files)),
+        Action::Show { file } | Action::EmitFio { file, .. } => {
+            confine.reading([file]).reading(around([file]))
+        }
     }
     .enforce();
     match arguments.action {
@@ -62,6 +66,20 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         }
     }?;
     Ok(Exit::Done)
+}
+
+/// What a job file may refer to: files beside it, facts about the machine.
+fn around<'a>(files: impl IntoIterator<Item = &'a PathBuf>) -> impl Iterator<Item = PathBuf> {
+    let beside = files.into_iter().filter_map(|file| file.parent());
+    let beside = beside.map(|folder| match folder.as_os_str().is_empty() {
+        true => PathBuf::from("."),
+        false => folder.to_path_buf(),
+    });
+    let facts = host::FACTS.into_iter().chain(["."]);
+    beside
+        .chain(facts.map(PathBuf::from))
+        .collect::<Vec<_>>()
+        .into_iter()
 }
 
 fn emit(path: &Path, step: Option<&str>, console: &Console) -> Result<String, Failure> {
@@ -82,11 +100,33 @@ fn emit(path: &Path, step: Option<&str>, console: &Console) -> Result<String, Fa
 /// # Errors
 /// Where the file cannot be read, or with all faults at their places.
 pub fn read(path: &Path, console: &Console) -> Result<(JobFile, String), Failure> {
+    read_with(path, &[], console)
+}
+
+/// The same with options that are set on every job.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_with(
+    path: &Path,
+    overrides: &[Override],
+    console: &Console,
+) -> Result<(JobFile, String), Failure> {
     let text = input::text(path, "the job file")?;
-    match JobFile::parse(&path.display().to_string(), &text) {
+    let host = Host {
+        overrides: overrides.to_vec(),
+    };
+    match JobFile::read(&path.display().to_string(), &text, &host) {
         Ok(jobs) => Ok((jobs, text)),
         Err(error) => Err(fault::of_job(console, &text, &error)),
     }
+}
+
+/// What must be known of how the jobs were understood, each once.
+pub fn notices(jobs: &JobFile) -> impl Iterator<Item = &String> {
+    let mut seen = std::collections::BTreeSet::new();
+    let all = jobs.jobs.iter().flat_map(|job| &job.origin.notices);
+    all.filter(move |text| seen.insert(*text))
 }
 
 /// Every file is looked at, so that all faults are known after one run.
@@ -103,6 +143,9 @@ fn check(files: &[PathBuf], console: &Console) -> Result<(), Failure> {
                     count(groups, "group")
                 );
                 console.print(&line)?;
+                for notice in notices(&jobs) {
+                    console.print(&console.paragraph(notice, "  "))?;
+                }
             }
             Err(failure) => {
                 if let Some(before) = worst.replace(failure) {

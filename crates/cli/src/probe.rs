@@ -180,6 +180,7 @@ fn on_real(
     let outputs: Vec<PathBuf> = output.into_iter().cloned().collect();
     let mut opened = real::open_real(name, access, &arguments.real, &outputs, false, interrupt)?;
     let load = Load {
+        batch: 1,
         depth: 64,
         largest: 512 << 10,
     };

@@ -4,9 +4,11 @@ use crate::confine::Confine;
 use crate::console::{Console, lines_of};
 use crate::failure::{Exit, Failure};
 use crate::input;
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use nandscope_workload::OpKind;
-use nandscope_workload::trace::{Format, NamedTrace, ParseReport, Trace, find, library};
+use nandscope_workload::trace::{
+    BlockEvent, Format, NamedTrace, Order, ParseOptions, ParseReport, Trace, find, library,
+};
 use std::path::Path;
 
 /// Arguments of `nandscope trace`.
@@ -25,13 +27,64 @@ enum Action {
         /// A trace file, or the name of one from the list
         #[arg(value_name = "FILE|NAME")]
         trace: String,
+        #[command(flatten)]
+        reading: Reading,
     },
     /// List the requests of a trace as CSV: times in nanoseconds, what, and where in bytes
     Requests {
         /// A trace file, or the name of one from the list
         #[arg(value_name = "FILE|NAME")]
         trace: String,
+        #[command(flatten)]
+        reading: Reading,
     },
+}
+
+/// How a trace file is read.
+#[derive(Debug, Default, Args)]
+struct Reading {
+    /// Only this device: 8,0 in blkparse text, the disk number or device id in others
+    #[arg(long, value_name = "DEVICE")]
+    device: Option<String>,
+    /// Event of blkparse's text that is taken for a request
+    #[arg(long, value_enum, default_value_t)]
+    event: Event,
+    /// Sort records that are out of order by time
+    #[arg(long)]
+    sort: bool,
+}
+
+/// See [`Reading::event`].
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum Event {
+    /// Queued by the file system
+    #[value(name = "Q")]
+    Queue,
+    /// Issued to the device
+    #[default]
+    #[value(name = "D")]
+    Issue,
+    /// Completed
+    #[value(name = "C")]
+    Complete,
+}
+
+impl Reading {
+    fn options(&self) -> ParseOptions {
+        ParseOptions {
+            event: match self.event {
+                Event::Queue => BlockEvent::Queue,
+                Event::Issue => BlockEvent::Issue,
+                Event::Complete => BlockEvent::Complete,
+            },
+            device: self.device.clone(),
+            order: if self.sort {
+                Order::Sort
+            } else {
+                Order::Strict
+            },
+        }
+    }
 }
 
 /// Runs one of the actions.
@@ -39,13 +92,13 @@ enum Action {
 /// # Errors
 /// Where a trace cannot be read.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
-    if let Action::Info { trace } | Action::Requests { trace } = &arguments.action {
+    if let Action::Info { trace, .. } | Action::Requests { trace, .. } = &arguments.action {
         Confine::default().reading([trace]).enforce();
     }
     match arguments.action {
         Action::List => console.print(&list(console)),
-        Action::Info { trace } => console.print(&info(&trace, console)?),
-        Action::Requests { trace } => console.print(&requests(&read(&trace)?)),
+        Action::Info { trace, reading } => console.print(&info(&trace, &reading, console)?),
+        Action::Requests { trace, reading } => console.print(&requests(&read(&trace, &reading)?)),
     }?;
     Ok(Exit::Done)
 }
@@ -66,7 +119,7 @@ pub fn named(name: &str) -> Option<&'static NamedTrace> {
     (!Path::new(name).exists()).then(|| find(name)).flatten()
 }
 
-fn info(name: &str, console: &Console) -> Result<String, Failure> {
+fn info(name: &str, reading: &Reading, console: &Console) -> Result<String, Failure> {
     if let Some(named) = named(name) {
         let (_, trace) = named.load().map_err(Failure::internal)?;
         return Ok(format!(
@@ -76,7 +129,7 @@ fn info(name: &str, console: &Console) -> Result<String, Failure> {
             contents(&trace)
         ));
     }
-    let (trace, format, report) = read_file(name)?;
+    let (trace, format, report) = read_file(name, reading)?;
     Ok(format!(
         "{name}: {}\n{}{}",
         format.title(),
@@ -85,7 +138,7 @@ fn info(name: &str, console: &Console) -> Result<String, Failure> {
     ))
 }
 
-fn read_file(name: &str) -> Result<(Trace, Format, ParseReport), Failure> {
+fn read_file(name: &str, reading: &Reading) -> Result<(Trace, Format, ParseReport), Failure> {
     let path = Path::new(name);
     if !path.exists() {
         let names: Vec<_> = library().iter().map(|t| t.name).collect();
@@ -96,15 +149,16 @@ fn read_file(name: &str) -> Result<(Trace, Format, ParseReport), Failure> {
     }
     let bytes = input::bytes(path, "the trace")?;
     let format = Format::detect_or_error(name, &bytes).map_err(Failure::usage)?;
-    let (trace, report) = Trace::parse(format, name, &bytes).map_err(Failure::usage)?;
+    let (trace, report) =
+        Trace::parse_with(format, name, &bytes, &reading.options()).map_err(Failure::usage)?;
     Ok((trace, format, report))
 }
 
 /// A trace of the library or in a file.
-fn read(name: &str) -> Result<Trace, Failure> {
+fn read(name: &str, reading: &Reading) -> Result<Trace, Failure> {
     match named(name) {
         Some(named) => Ok(named.load().map_err(Failure::internal)?.1),
-        None => Ok(read_file(name)?.0),
+        None => Ok(read_file(name, reading)?.0),
     }
 }
 

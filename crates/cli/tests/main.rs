@@ -8,6 +8,7 @@ mod beside_fio;
 mod bodies;
 mod calc;
 mod documents;
+mod fio_numbers;
 mod foreign;
 mod fs;
 mod fs_host;

@@ -66,8 +66,8 @@ fn faults_of_a_job_file() {
             &["keeps no contents", "job.fio:3:1", "help: remove verify"],
         ),
         (
-            "[a]\nrw=rw\nunified_rw_reporting=mixed\n",
-            &["keeps the directions apart", "job.fio:3:1"],
+            "[a]\nrw=rw\nioengine=ftruncate\n",
+            &["changes the sizes of files", "job.fio:3:1"],
         ),
         ("", &["the file holds no job", "help: add a section"]),
     ] {
@@ -81,7 +81,13 @@ fn faults_of_a_job_file() {
 #[test]
 fn all_files_are_checked() {
     let folder = Folder::new("job-check");
-    folder.file("good.fio", "[a]\nrw=read\n[b]\nstonewall\nrw=read\n");
+    folder.file(
+        "good.fio",
+        "[global]\ndirect=1\n[a]\nrw=read\n[b]\nstonewall\nrw=read\n",
+    );
+    folder.file("other.fio", "[a]\nrw=read\n");
+    let other = folder.run(&["job", "check", "other.fio"]);
+    assert!(other.succeeds().out.contains("no `direct=`"), "{other:?}");
     folder.file("bad.fio", "[a]\nrx=read\n");
     folder.file("worse.fio", "[a]\nbs=ä\nrw=1\n");
     let ran = folder.run(&["job", "check", "bad.fio", "good.fio", "worse.fio"]);

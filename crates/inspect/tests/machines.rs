@@ -397,6 +397,8 @@ fn transfers_are_counted_in_sectors_of_512_bytes_unless_counting_is_off() {
     let expected = Transferred {
         read: Bytes(16384 * 512),
         written: Bytes(4096 * 512),
+        reads: 1024,
+        writes: 256,
     };
     assert_eq!(transfers.read(), Ok(expected));
     m.put("sys/devices/virtual/block/sdx/queue/iostats", "0");

@@ -8,11 +8,12 @@ use crate::target::Reading;
 use crate::{cached, events};
 use nandscope_device::Counters;
 use nandscope_result::{
-    DirectionResult, JobResult, Notice, ResultDocument, Series, StepResult, counter, series,
+    DirectionResult, JobResult, Notice, Operation, ResultDocument, Series, StepResult, counter,
+    series,
 };
 use nandscope_units::number::round_significant;
 use nandscope_units::{Bytes, Nanos};
-use nandscope_workload::job::DEFAULT_PERCENTILES;
+use nandscope_workload::job::{DEFAULT_PERCENTILES, UnifiedRw};
 use std::collections::BTreeMap;
 
 /// Significant digits of a series: no instrument has more, and a long document would be half noise.
@@ -42,6 +43,8 @@ pub struct JobMeta {
     pub options: BTreeMap<String, String>,
     /// Percentiles to list, ascending, in percent.
     pub percentiles: Vec<f64>,
+    /// Whether reads, writes and trims are reported together, apart, or both.
+    pub unified: UnifiedRw,
 }
 
 impl JobMeta {
@@ -51,6 +54,7 @@ impl JobMeta {
             name: name.into(),
             options: BTreeMap::new(),
             percentiles: DEFAULT_PERCENTILES.to_vec(),
+            unified: UnifiedRw::None,
         }
     }
 }
@@ -96,13 +100,7 @@ pub fn job_result(group: &GroupRun, meta: &JobMeta) -> JobResult {
         start_s: group.start.as_secs_f64(),
         runtime_s: runtime.as_secs_f64(),
         idle_s: group.idle.as_secs_f64() / f64::from(group.threads.max(1)),
-        directions: group
-            .record
-            .present()
-            .map(|(direction, record)| {
-                direction_result(direction, record, runtime, &meta.percentiles)
-            })
-            .collect(),
+        directions: directions(group, meta),
         errors: group
             .errors
             .iter()
@@ -111,14 +109,31 @@ pub fn job_result(group: &GroupRun, meta: &JobMeta) -> JobResult {
     }
 }
 
+/// The kinds of operation of a group, joined as the job wants it. Flushes stay by themselves, as in fio.
+fn directions(group: &GroupRun, meta: &JobMeta) -> Vec<DirectionResult> {
+    let result = |kind, record: &DirectionRecord| {
+        direction_result(kind, record, group.runtime(), &meta.percentiles)
+    };
+    let joined =
+        |direction: &Direction| meta.unified == UnifiedRw::Mixed && *direction != Direction::Flush;
+    let apart = group.record.present().filter(|(d, _)| !joined(d));
+    let mut all: Vec<DirectionResult> = apart.map(|(d, r)| result(d.operation(), r)).collect();
+    if meta.unified != UnifiedRw::None
+        && let Some(mixed) = group.record.mixed()
+    {
+        all.insert(0, result(Operation::Mixed, &mixed));
+    }
+    all
+}
+
 fn direction_result(
-    direction: Direction,
+    kind: Operation,
     record: &DirectionRecord,
     runtime: Nanos,
     percentiles: &[f64],
 ) -> DirectionResult {
     DirectionResult {
-        kind: direction.operation(),
+        kind,
         operations: record.operations,
         bytes: record.bytes.0,
         bandwidth_bytes_per_s: per_second(record.bytes.0 as f64, runtime),
@@ -332,6 +347,8 @@ pub fn counters(first: &Reading, last: &Reading) -> BTreeMap<String, f64> {
         };
         put(counter::DEVICE_READ, a.read, b.read);
         put(counter::DEVICE_WRITTEN, a.written, b.written);
+        put(counter::DEVICE_READS, Bytes(a.reads), Bytes(b.reads));
+        put(counter::DEVICE_WRITES, Bytes(a.writes), Bytes(b.writes));
     }
     let (Some(a), Some(b)) = (&first.counters, &last.counters) else {
         return all;

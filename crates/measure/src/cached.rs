@@ -1,4 +1,4 @@
-//! Whether a measurement reached the device at all. What is faster than the link, or was never
+//! Whether a measurement reached the device at all, and in the sizes that were asked for. What is faster than the link, or was never
 //! transferred from or to the device as the kernel counts it, came from a cache.
 
 use nandscope_result::{Notice, Operation, StepResult, counter};
@@ -13,9 +13,19 @@ const REACHED: f64 = 0.9;
 /// the device can carry.
 pub fn notices(step: &StepResult, link_bytes_per_s: Option<f64>) -> Vec<Notice> {
     let mut texts = Vec::new();
-    for (kind, verb, counter) in [
-        (Operation::Read, "read", counter::DEVICE_READ),
-        (Operation::Write, "written", counter::DEVICE_WRITTEN),
+    for (kind, verb, counter, requests) in [
+        (
+            Operation::Read,
+            "read",
+            counter::DEVICE_READ,
+            counter::DEVICE_READS,
+        ),
+        (
+            Operation::Write,
+            "written",
+            counter::DEVICE_WRITTEN,
+            counter::DEVICE_WRITES,
+        ),
     ] {
         let directions = || {
             let all = step.jobs.iter().flat_map(|j| &j.directions);
@@ -34,6 +44,8 @@ pub fn notices(step: &StepResult, link_bytes_per_s: Option<f64>) -> Vec<Notice> 
                 seen / 1e9
             ));
         }
+        let asked: u64 = directions().map(|d| d.operations).sum();
+        texts.extend(other_sizes(step, &kind, moved, asked, counter, requests));
         let fastest = directions().map(|d| d.bandwidth_bytes_per_s);
         let fastest = fastest.fold(0.0, f64::max);
         if let Some(link) = link_bytes_per_s
@@ -47,6 +59,35 @@ pub fn notices(step: &StepResult, link_bytes_per_s: Option<f64>) -> Vec<Notice> 
         }
     }
     texts.into_iter().map(Notice::warning).collect()
+}
+
+/// What to say where the device completed other requests than the jobs made: the kernel merged
+/// neighbours, or cut what is longer than the device takes.
+fn other_sizes(
+    step: &StepResult,
+    kind: &Operation,
+    moved: u64,
+    asked: u64,
+    bytes: &str,
+    requests: &str,
+) -> Option<String> {
+    let (seen_bytes, seen) = (*step.counters.get(bytes)?, *step.counters.get(requests)?);
+    // Where others used the device as well, or a cache answered, its requests say nothing.
+    let ours = seen_bytes >= REACHED * moved as f64 && seen_bytes * REACHED <= moved as f64;
+    let same = seen >= REACHED * asked as f64 && seen * REACHED <= asked as f64;
+    if !ours || same || seen < 1.0 || asked == 0 {
+        return None;
+    }
+    let cause = if seen < asked as f64 {
+        "the kernel merged neighbours"
+    } else {
+        "the kernel split them (see max_sectors_kb of its queue)"
+    };
+    Some(format!(
+        "other sizes: the jobs made {asked} {kind} operations of {:.1} KiB on average, the device completed {seen:.0} of {:.1} KiB: {cause}",
+        moved as f64 / asked as f64 / 1024.0,
+        seen_bytes / seen / 1024.0
+    ))
 }
 
 #[cfg(test)]
@@ -71,6 +112,19 @@ mod tests {
                 .collect(),
             ..StepResult::default()
         }
+    }
+
+    #[test]
+    fn requests_of_other_sizes_are_named() {
+        let read = |reads: f64| {
+            let mut step = step("read", 64 << 20, 1e6, Some(("device_read_bytes", 67.2e6)));
+            step.jobs[0].directions[0].operations = 16_384;
+            step.counters.insert("device_reads".into(), reads);
+            notices(&step, None)
+        };
+        assert_eq!(read(16_384.0).len(), 0);
+        assert!(read(5_963.0)[0].text.contains("merged neighbours"));
+        assert!(read(65_536.0)[0].text.contains("split"));
     }
 
     #[test]

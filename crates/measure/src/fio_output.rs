@@ -102,11 +102,23 @@ struct Times {
     bins: BTreeMap<String, u64>,
 }
 
-/// Whether a text looks like fio's JSON output: its version is the first thing in it.
+/// Whether a text looks like fio's JSON output, alone or among fio's notes and other formats.
 pub fn recognised(text: &str) -> bool {
-    text.trim_start()
-        .strip_prefix('{')
-        .is_some_and(|rest| rest.trim_start().starts_with("\"fio version\""))
+    json_part(text).is_some()
+}
+
+/// The text from the JSON object on, which is the first whose first key is fio's version.
+fn json_part(text: &str) -> Option<&str> {
+    let mut from = 0;
+    for line in text.split_inclusive('\n') {
+        let part = &text[from..];
+        from += line.len();
+        let begins = |rest: &str| rest.trim_start().starts_with("\"fio version\"");
+        if part.trim_start().strip_prefix('{').is_some_and(begins) {
+            return Some(part.trim_start());
+        }
+    }
+    None
 }
 
 /// Reads the output of one run of fio. Each of its groups is a step: a job with `stonewall` or
@@ -115,8 +127,13 @@ pub fn recognised(text: &str) -> bool {
 /// # Errors
 /// Where the text is no JSON output of fio, or holds numbers that cannot be.
 pub fn read(text: &str, generator: &str) -> Result<ResultDocument, FioOutputError> {
-    let output: Output =
-        serde_json::from_str(text).map_err(|e| FioOutputError::NotFio(e.to_string()))?;
+    let part = json_part(text).unwrap_or(text);
+    // What follows the object is output in another format (`--output-format=normal,json+`).
+    let mut objects = serde_json::Deserializer::from_str(part).into_iter::<Output>();
+    let output = match objects.next() {
+        Some(output) => output.map_err(|e| FioOutputError::NotFio(e.to_string()))?,
+        None => return Err(FioOutputError::NotFio("it is empty".to_string())),
+    };
     let mut steps: Vec<StepResult> = Vec::new();
     let mut sources = BTreeSet::new();
     let mut elapsed = 0.0_f64;
@@ -298,7 +315,9 @@ fn direction_result(
     direction: &Direction,
     sources: &mut BTreeSet<&'static str>,
 ) -> DirectionResult {
-    let total = !direction.lat_ns.percentile.is_empty();
+    // Of flushes fio gives total latencies only.
+    let no_completion = direction.clat_ns.max == 0 && direction.clat_ns.bins.is_empty();
+    let total = !direction.lat_ns.percentile.is_empty() || no_completion;
     let times = if total {
         &direction.lat_ns
     } else {
@@ -395,6 +414,16 @@ mod tests {
             .collect();
         assert_eq!(kinds, ["read", "write", "flush"]);
         assert!(d.steps[1].start_s >= d.steps[0].end_s);
+    }
+
+    #[test]
+    fn notes_and_other_formats_around_the_object_are_passed_over() {
+        let plain = read(JSON_PLUS, "test").unwrap();
+        let note = "note: both iodepth >= 1 and synchronous I/O engine are selected\n";
+        let around =
+            format!("{note}a: (g=0): rw=read\n{JSON_PLUS}\na: (groupid=0, jobs=1): {{}}\n");
+        assert!(recognised(&around));
+        assert_eq!(read(&around, "test").unwrap(), plain);
     }
 
     #[test]

@@ -49,6 +49,10 @@ pub struct Transferred {
     pub read: Bytes,
     /// Written.
     pub written: Bytes,
+    /// Reads that the device completed.
+    pub reads: u64,
+    /// Writes that the device completed.
+    pub writes: u64,
 }
 
 /// One reading of the instruments beside the I/O. Absent instruments are `None`, never zero.
@@ -93,6 +97,8 @@ pub struct Load {
     pub depth: u32,
     /// The longest operation, bytes.
     pub largest: u32,
+    /// Operations handed over at once; 0 and 1 hand each over by itself.
+    pub batch: u32,
 }
 
 /// Which thread a lane is for.

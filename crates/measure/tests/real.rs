@@ -226,6 +226,7 @@ fn more_than_was_foretold_is_served() {
         let mut target = scratch.open(Access::Write, engine);
         target
             .prepare(&Load {
+                batch: 1,
                 depth: 2,
                 largest: 4096,
             })

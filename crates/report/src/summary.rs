@@ -76,8 +76,9 @@ fn latency_summary(text: &mut String, name: &str, l: &Latency) {
     let _ = writeln!(
         text,
         "    {name} ({unit}): min={}, max={}, avg={:.2}, stdev={:.2}",
-        scaled(l.min_ns, scale),
-        scaled(l.max_ns, scale),
+        // Rounded away from the mean, which has more digits: it must not stand outside of them.
+        l.min_ns / scale,
+        l.max_ns.div_ceil(scale),
         l.mean_ns / scale as f64,
         l.stddev_ns / scale as f64,
     );

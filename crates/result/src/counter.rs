@@ -8,6 +8,10 @@ pub const HOST_ENERGY: &str = "host_energy_j";
 pub const DEVICE_READ: &str = "device_read_bytes";
 /// Bytes that the kernel wrote to a real device.
 pub const DEVICE_WRITTEN: &str = "device_written_bytes";
+/// Reads that a real device completed, as the kernel counts them.
+pub const DEVICE_READS: &str = "device_reads";
+/// Writes that a real device completed, as the kernel counts them.
+pub const DEVICE_WRITES: &str = "device_writes";
 /// Bytes that the host read.
 pub const HOST_READ: &str = "host_read_bytes";
 /// Bytes that the host wrote.

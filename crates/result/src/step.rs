@@ -61,9 +61,14 @@ impl StepResult {
 
     /// Bytes that the jobs of the step read and wrote.
     pub fn bytes_read_and_written(&self) -> u64 {
-        let directions = self.jobs.iter().flat_map(|j| &j.directions);
-        let moved = directions.filter(|d| matches!(d.kind, Operation::Read | Operation::Write));
-        moved.map(|d| d.bytes).sum()
+        let of_job = |job: &JobResult| {
+            let apart = |d: &&DirectionResult| matches!(d.kind, Operation::Read | Operation::Write);
+            let apart: u64 = job.directions.iter().filter(apart).map(|d| d.bytes).sum();
+            let mixed = job.directions.iter().find(|d| d.kind == Operation::Mixed);
+            // Who reports both has the sum twice.
+            apart.max(mixed.map_or(0, |d| d.bytes))
+        };
+        self.jobs.iter().map(of_job).sum()
     }
 }
 

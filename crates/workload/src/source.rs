@@ -14,12 +14,36 @@ pub struct TimedOp {
     pub due: Option<Nanos>,
 }
 
+/// The schedules of reads and writes under rate limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pace {
+    /// The present, on the clock of the schedules.
+    pub now: Nanos,
+    /// When the next read may begin; zero without a limit.
+    pub read: Nanos,
+    /// When the next write may begin; zero without a limit.
+    pub write: Nanos,
+}
+
 /// The source of a thread's operations: a pattern of a job file, a trace, a folder copy.
 /// The same source with the same seed gives the same operations.
 /// It can move to another thread.
 pub trait OpSource: Send {
     /// The next operation, or `None` at the end of the work.
     fn next_op(&mut self) -> Option<TimedOp>;
+
+    /// The next operation of a thread with rate limits. A source that mixes directions chooses
+    /// the one that the limits let go first, as fio does.
+    fn next_op_at(&mut self, pace: &Pace) -> Option<TimedOp> {
+        let _ = pace;
+        self.next_op()
+    }
+
+    /// The operation that closes a run that ended by its time: the flush of `end_fsync`. It is
+    /// asked for once, when nothing is outstanding.
+    fn closing(&mut self) -> Option<Op> {
+        None
+    }
 
     /// Starts the work over for a time-based job; the source continues its random sequence.
     /// Sources that cannot start over do nothing, and then end.
@@ -41,6 +65,13 @@ pub trait OpSource: Send {
 pub struct Pacing {
     /// Operations outstanding at once, at least 1.
     pub iodepth: u32,
+    /// Operations handed over at once, at least 1 (fio's `iodepth_batch`). The kernel may merge
+    /// neighbours of one hand-over.
+    pub batch: u32,
+    /// Once the queue was full, nothing is issued before this few are outstanding: the smaller of
+    /// fio's `iodepth_low` and `iodepth` less `iodepth_batch_complete_min`. `None` refills after
+    /// each completion.
+    pub refill_at: Option<u32>,
     /// Nothing is issued before this, from the start of the group.
     pub start_delay: Nanos,
     /// Length of the first part of the run, which is not measured.
@@ -72,6 +103,8 @@ impl Default for Pacing {
     fn default() -> Self {
         Pacing {
             iodepth: 1,
+            batch: 1,
+            refill_at: None,
             start_delay: Nanos::ZERO,
             ramp_time: Nanos::ZERO,
             runtime: None,

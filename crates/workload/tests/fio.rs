@@ -16,8 +16,8 @@ fn fio(name: &str, section: &str) -> Option<Vec<Operation>> {
     let job = folder.join(format!("{name}.fio"));
     let log = folder.join(format!("{name}.log"));
     let _ = std::fs::remove_file(&log);
-    // The null engine has no file to take a percentage of.
-    let filesize = if section.contains('%') {
+    // The null engine has no file to take a percentage of, or to reach beyond the region in.
+    let filesize = if section.contains('%') || section.contains("bs=12k") {
         "filesize=4m\n"
     } else {
         ""

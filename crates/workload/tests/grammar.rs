@@ -2,7 +2,8 @@
 
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::job::{
-    Access, BlockSizes, ContinueOnError, Distribution, Extent, Job, JobFile, PerKind,
+    Access, BlockSizes, ContinueOnError, Distribution, Extent, Included, Job, JobError, JobFile,
+    Machine, Override, PerKind, Surroundings,
 };
 use nandscope_workload::{DutyCycle, RateLimit};
 use proptest::prelude::*;
@@ -229,27 +230,19 @@ fn messages_name_line_and_remedy() {
         ),
         (
             "[a]\nsize=${SIZE}\n",
-            "job.fio:2: `size=${SIZE}`: environment variables are not supported; write the value itself, so that the job means the same everywhere",
+            "job.fio:2: `size=${SIZE}`: the environment variable `SIZE` is not set; set it (`SIZE=… nandscope …`), or write the value itself",
         ),
         (
             "include x.fio\n[a]\n",
-            "job.fio:1: `include` is not supported; put the included text into this file",
-        ),
-        (
-            "[a]\nbs=4k\nblocksize=8k\n",
-            "job.fio:3: `blocksize` was given before in line 2; keep one of them",
+            "job.fio:1: `include x.fio`: `x.fio` cannot be read here; name a file beside this one",
         ),
         (
             "[a]\nsteadystate=iops:1%\n",
             "job.fio:2: option `steadystate` of fio is not supported; use the steady-state suite",
         ),
         (
-            "[a]\ndirect=0\n",
-            "job.fio:2: `direct=0`: not honoured: the page cache is always bypassed; remove it, or write `direct=1`",
-        ),
-        (
-            "[a]\ntime_based\n",
-            "job.fio:2: `time_based` without `runtime`; give a runtime",
+            "[a]\nioengine=ftruncate\n",
+            "job.fio:2: `ioengine=ftruncate`: an engine that changes the sizes of files, which is not I/O on a block device; run it with fio",
         ),
         (
             "",
@@ -258,10 +251,6 @@ fn messages_name_line_and_remedy() {
         (
             "[a\n",
             "job.fio:1: the section name is not closed; write `[name]` alone on the line",
-        ),
-        (
-            "[globalx]\n",
-            "job.fio:1: fio takes `[globalx]` for another `[global]` section; rename the job, or write `[global]`",
         ),
         (
             "[a]\nbs\n",
@@ -282,9 +271,11 @@ fn refuses_values_that_mean_nothing() {
         "bs=4g",
         "bs=1k,2k,3k,4k",
         "bs=4x",
-        "bs=(4*1024)",
+        "bs=(4*1024",
+        "bs=(1/0)",
+        "ioengine=nonsense",
+        "ioengine=libhdfs",
         "bssplit=4k/60:8k/50",
-        "bssplit=4k/60:8k/30",
         "bsrange=8k-4k",
         "bs_unaligned=1",
         "ba=1000",
@@ -322,10 +313,8 @@ fn refuses_values_that_mean_nothing() {
         "verify=pattern",
         "kb_base=1001",
         "sync=1",
-        "buffered=1",
         "zero_buffers=1",
         "rate_process=poisson",
-        "iodepth_batch=4",
         "startdelay=1-5",
         "replay_no_stall=1",
         "read_iolog=a:b",
@@ -380,7 +369,8 @@ fn traces_are_named_but_not_opened() {
 #[test]
 fn options_without_effect_are_kept() {
     let job = job("ioengine=libaio\nthread\ndirect=1\nfilename=/dev/null");
-    assert_eq!(job.without_effect["ioengine"], "libaio");
+    assert_eq!(job.options()["ioengine"], "libaio");
+    assert_eq!(job.options()["direct"], "1");
     assert_eq!(job.without_effect["thread"], "1");
     assert_eq!(job.options()["filename"], "/dev/null");
 }
@@ -395,6 +385,169 @@ fn processors_and_failures_take_effect() {
     assert_eq!(set.options()["continue_on_error"], "all");
     let off = job("continue_on_error=0");
     assert_eq!(off.continue_on_error, ContinueOnError::None);
+}
+
+/// The surroundings of a file of fio's users.
+struct Desk {
+    overrides: Vec<Override>,
+}
+
+impl Surroundings for Desk {
+    fn variable(&self, name: &str) -> Option<String> {
+        (name == "SIZE").then(|| "16".to_string())
+    }
+
+    fn include(&self, name: &str, from: &str) -> Result<Included, String> {
+        assert!(["job.fio", "dir/common.fio"].contains(&from), "{from}");
+        match name {
+            "common.fio" => Ok(Included {
+                name: "dir/common.fio".to_string(),
+                text: "[global]\nrw=randread\ninclude depth.fio\n".to_string(),
+            }),
+            "depth.fio" => Ok(Included {
+                name: "dir/depth.fio".to_string(),
+                text: "iodepth=8\nfault=1\n".to_string(),
+            }),
+            "loop.fio" => Ok(Included {
+                name: "job.fio".to_string(),
+                text: "include loop.fio\n".to_string(),
+            }),
+            _ => Err("there is no such file".to_string()),
+        }
+    }
+
+    fn machine(&self) -> Option<Machine> {
+        Some(Machine {
+            processors: 4,
+            memory_mib: 2048,
+            page_bytes: 4096,
+        })
+    }
+
+    fn overrides(&self) -> &[Override] {
+        &self.overrides
+    }
+}
+
+fn at_desk(text: &str, overrides: &[&str]) -> Result<JobFile, JobError> {
+    let overrides = overrides.iter().map(|text| Override::parse(text)).collect();
+    JobFile::read("job.fio", text, &Desk { overrides })
+}
+
+#[test]
+fn values_from_outside_of_the_file() {
+    let text = "[a]\nsize=${SIZE}m\niodepth=$ncpus*4\nioengine=libaio\nbs=$pagesize\nio_size=(2*${SIZE}m)\nruntime=(2*30)\n";
+    let job = at_desk(text, &[]).unwrap().jobs.remove(0);
+    let bytes = |n| Some(Extent::Bytes(Bytes(n)));
+    assert_eq!((job.size, job.io_size), (bytes(16 << 20), bytes(32 << 20)));
+    assert_eq!(job.pacing.iodepth, 16);
+    assert_eq!(job.bs.read, BlockSizes::Fixed(4096));
+    assert_eq!(job.pacing.runtime, Some(Nanos::from_secs(60)));
+    assert!(at_desk("[a]\nsize=${OTHER}\n", &[]).is_err());
+    assert!(at_desk("[a]\nsize=${SIZE\n", &[]).is_err());
+}
+
+#[test]
+fn included_files_stand_where_they_are_named() {
+    let text = "include common.fio\n[a]\nbs=8k\n";
+    let error = at_desk(text, &[]).unwrap_err();
+    let fault = &error.faults[0];
+    assert_eq!((fault.file.as_str(), fault.line), ("dir/depth.fio", 2));
+    assert!(
+        at_desk("[a]\ninclude other.fio\n", &[])
+            .unwrap_err()
+            .to_string()
+            .contains("no such file")
+    );
+    assert!(
+        at_desk("[a]\ninclude loop.fio\n", &[])
+            .unwrap_err()
+            .to_string()
+            .contains("16 files")
+    );
+}
+
+#[test]
+fn options_of_the_command_line_come_last() {
+    let text = "[global]\nioengine=libaio\ndirect=1\n[a]\niodepth=4\n[b]\n";
+    let file = at_desk(text, &["iodepth=64", "--bs=16k", "norandommap"]).unwrap();
+    for job in &file.jobs {
+        assert_eq!(job.pacing.iodepth, 64);
+        assert_eq!(job.bs.read, BlockSizes::Fixed(16_384));
+        assert!(!job.random_map);
+    }
+    let error = at_desk(text, &["iodepht=64"]).unwrap_err().to_string();
+    assert!(
+        error.starts_with("the command line: unknown option `iodepht`"),
+        "{error}"
+    );
+}
+
+fn notices(text: &str) -> Vec<String> {
+    at_desk(text, &[]).unwrap().jobs.remove(0).origin.notices
+}
+
+/// "note: both iodepth >= 1 and synchronous I/O engine are selected, queue depth will be capped at 1".
+#[test]
+fn a_synchronous_engine_has_a_queue_depth_of_one() {
+    for text in [
+        "[a]\niodepth=8\ndirect=1\n",
+        "[a]\nioengine=pvsync2\niodepth=8\ndirect=1\n",
+    ] {
+        let job = at_desk(text, &[]).unwrap().jobs.remove(0);
+        assert_eq!(job.pacing.iodepth, 1, "{text}");
+        let [notice] = &job.origin.notices[..] else {
+            panic!("{:?}", job.origin.notices);
+        };
+        assert!(
+            notice.contains("the queue depth is 1 and not 8"),
+            "{notice}"
+        );
+    }
+    assert!(notices("[a]\nioengine=libaio\niodepth=8\ndirect=1\n").is_empty());
+    // Jobs that a program writes have the depth that they ask for.
+    assert_eq!(job("iodepth=8").pacing.iodepth, 8);
+}
+
+#[test]
+fn what_fio_does_in_silence_is_said() {
+    for (text, part) in [
+        ("[a]\n", "no `direct=`"),
+        (
+            "[a]\ndirect=1\nbs=4k\nblocksize=8k\n",
+            "the last one counts",
+        ),
+        ("[a]\ndirect=1\ntime_based\n", "without `runtime`"),
+        ("[a]\ndirect=1\nsize=1MiB\n", "counts by 1000"),
+        ("[global]\nname=x\n[a]\ndirect=1\n", "no effect"),
+    ] {
+        let all = notices(text);
+        assert!(all.len() == 1 && all[0].contains(part), "{text}: {all:?}");
+    }
+    let twice = at_desk("[a]\nbs=4k\nbs=8k\n", &[]).unwrap();
+    assert_eq!(twice.jobs[0].bs.read, BlockSizes::Fixed(8192));
+    let odd = at_desk("[a]\nsize=1GiB\n", &[]).unwrap();
+    assert_eq!(odd.jobs[0].size, Some(Extent::Bytes(Bytes(1_000_000_000))));
+    let global = at_desk("[global2]\nbs=8k\n[a]\n", &[]).unwrap();
+    assert_eq!(global.jobs[0].bs.read, BlockSizes::Fixed(8192));
+    // fio 3.33 on 4k/60:8k/20:2k/10: 2759, 816 and 425 of 4,000.
+    let split = at_desk("[a]\nbssplit=4k/60:8k/20:2k/10\n", &[]).unwrap();
+    let shares = vec![(4096, 70), (8192, 20), (2048, 10)];
+    assert_eq!(split.jobs[0].bs.read, BlockSizes::Split(shares));
+}
+
+#[test]
+fn batches_and_low_marks_of_the_queue() {
+    let pacing = |options: &str| job(&format!("iodepth=32\n{options}")).pacing;
+    assert_eq!((pacing("").batch, pacing("").refill_at), (1, None));
+    assert_eq!(pacing("iodepth_batch=0").batch, 32);
+    assert_eq!(pacing("iodepth_batch_submit=8").batch, 8);
+    assert_eq!(pacing("iodepth_batch_complete_min=8").refill_at, Some(24));
+    assert_eq!(pacing("iodepth_low=4").refill_at, Some(4));
+    assert_eq!(
+        pacing("iodepth_low=4\niodepth_batch_complete=32").refill_at,
+        Some(0)
+    );
 }
 
 /// Options of which any choice makes a valid job, except where two exclude each other.
@@ -449,15 +602,21 @@ const CHOICES: &[&[&str]] = &[
     &["do_verify=0"],
     &["description=a b c"],
     &["unified_rw_reporting=both", "unified_rw_reporting=1"],
-    &["ioengine=io_uring"],
-    &["direct=1"],
+    &["ioengine=io_uring", "ioengine=psync"],
+    &["direct=1", "direct=0", "buffered=0"],
+    &["iodepth_batch=0", "iodepth_batch=4"],
+    &["iodepth_batch_complete_min=8"],
+    &["iodepth_low=2"],
     &["cpus_allowed=3,0-1,1"],
     &[
         "continue_on_error=all",
         "continue_on_error",
         "continue_on_error=0",
     ],
-    &["read_iolog=a.log"],
+    &[
+        "read_iolog=a.log",
+        "read_iolog=a.log\nnandscope_trace_device=8,0\nnandscope_trace_event=Q\nnandscope_trace_sort=1",
+    ],
     &["nandscope_duty_cycle=32m:20"],
     &["nandscope_fullness=80%"],
     &["nandscope_idle_cap=25ms"],

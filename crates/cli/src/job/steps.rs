@@ -69,6 +69,12 @@ fn section(step: &StepResult, job: &JobResult, waits: bool) -> Result<String, Fa
     for (key, value) in &job.options {
         text.push_str(&format!("{key}={value}\n"));
     }
+    // What a suite does bypasses the page cache at its queue depth; fio's defaults would not.
+    for (key, value) in [("ioengine", "libaio"), ("direct", "1")] {
+        if !job.options.contains_key(key) {
+            text.push_str(&format!("{key}={value}\n"));
+        }
+    }
     if waits && !job.options.contains_key("stonewall") {
         text.push_str("stonewall\n");
     }

@@ -16,7 +16,11 @@ pub enum Value {
     Bandwidth,
     /// Operations per second; 1 for a single operation.
     Iops,
-    /// Nanoseconds.
+    /// From the hand-over of an operation until it was submitted, ns: fio's `slat`.
+    Submission,
+    /// From there until it was complete, ns: fio's `clat`.
+    Completion,
+    /// Both, ns: fio's `lat`.
     Latency,
 }
 
@@ -43,8 +47,12 @@ pub fn of_thread(logs: &Logs, name: &str, number: usize) -> Vec<LogFile> {
         (
             "write_lat_log",
             &logs.latency,
-            // Virtual submission takes no time: all latency is completion latency.
-            &[("lat", Value::Latency), ("clat", Value::Latency)],
+            // Virtual submission takes no time: there, all latency is completion latency.
+            &[
+                ("slat", Value::Submission),
+                ("clat", Value::Completion),
+                ("lat", Value::Latency),
+            ],
         ),
     ];
     let mut files = Vec::new();

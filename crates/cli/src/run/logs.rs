@@ -11,7 +11,7 @@ use super::log_names::{self, Value};
 use nandscope_measure::target::{Load, Outcome, Reading, Reply, Request, Target, TargetError};
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::job::Logs;
-use nandscope_workload::{OpKind, OpSource, TimedOp};
+use nandscope_workload::{Op, OpKind, OpSource, Pace, TimedOp};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -21,6 +21,9 @@ type Operation = (OpKind, Bytes, u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Entry {
     at: Nanos,
+    /// From the hand-over to the target until it was submitted there.
+    submission: Nanos,
+    /// From there until it was complete.
     latency: Nanos,
     operation: Operation,
 }
@@ -31,6 +34,7 @@ struct Window {
     operations: u64,
     bytes: u64,
     latency_ns: u128,
+    submission_ns: u128,
 }
 
 /// What is known of one thread.
@@ -46,6 +50,8 @@ struct ThreadLog {
     begin: Nanos,
     entries: Vec<Entry>,
     windows: BTreeMap<(u64, u8), Window>,
+    /// The last completion, from the start of the group.
+    last: Nanos,
 }
 
 /// The threads of a group, watched.
@@ -106,29 +112,33 @@ impl Watch {
         Some(owner)
     }
 
-    fn finished(&mut self, thread: usize, operation: Operation, reply: &Reply) {
+    fn finished(&mut self, thread: usize, operation: Operation, begun: Nanos, reply: &Reply) {
         let log = &mut self.threads[thread];
         if reply.completed < log.from || reply.outcome != Outcome::Done {
             return;
         }
         let at = reply.completed.saturating_sub(log.begin);
-        let latency = reply.completed.saturating_sub(reply.submitted);
+        let submission = reply.submitted.saturating_sub(begun);
+        let latency = reply.completed.saturating_sub(reply.submitted.max(begun));
         let Some(direction) = direction(operation.0) else {
             return;
         };
         if log.logs.interval.is_zero() {
             log.entries.push(Entry {
                 at,
+                submission,
                 latency,
                 operation,
             });
             return;
         }
+        log.last = log.last.max(at);
         let key = (at.0 / log.logs.interval.0, direction);
         let window = log.windows.entry(key).or_default();
         window.operations += 1;
         window.bytes += u64::from(operation.2);
         window.latency_ns += u128::from(latency.0);
+        window.submission_ns += u128::from(submission.0);
     }
 
     /// Name and text of every log that was asked for.
@@ -156,17 +166,27 @@ fn direction(kind: OpKind) -> Option<u8> {
 impl Value {
     fn of_entry(self, entry: &Entry) -> u64 {
         match self {
-            Value::Bandwidth => per_second(u64::from(entry.operation.2), entry.latency) / 1024,
+            Value::Bandwidth => {
+                per_second(
+                    u64::from(entry.operation.2),
+                    entry.submission + entry.latency,
+                ) / 1024
+            }
             Value::Iops => 1,
-            Value::Latency => entry.latency.0,
+            Value::Submission => entry.submission.0,
+            Value::Completion => entry.latency.0,
+            Value::Latency => (entry.submission + entry.latency).0,
         }
     }
 
-    fn of_window(self, window: &Window, interval: Nanos) -> u64 {
+    fn of_window(self, window: &Window, length: Nanos) -> u64 {
+        let mean = |sum: u128| (sum / u128::from(window.operations.max(1))) as u64;
         match self {
-            Value::Bandwidth => per_second(window.bytes, interval) / 1024,
-            Value::Iops => per_second(window.operations, interval),
-            Value::Latency => (window.latency_ns / u128::from(window.operations.max(1))) as u64,
+            Value::Bandwidth => per_second(window.bytes, length) / 1024,
+            Value::Iops => per_second(window.operations, length),
+            Value::Submission => mean(window.submission_ns),
+            Value::Completion => mean(window.latency_ns),
+            Value::Latency => mean(window.submission_ns + window.latency_ns),
         }
     }
 }
@@ -177,6 +197,11 @@ fn per_second(amount: u64, time: Nanos) -> u64 {
 }
 
 impl ThreadLog {
+    /// When its measurement begins, from the start of the group.
+    fn measured_from(&self) -> Nanos {
+        self.from.saturating_sub(self.begin)
+    }
+
     fn text(&self, value: Value) -> String {
         let mut text = String::new();
         for entry in &self.entries {
@@ -191,8 +216,12 @@ impl ThreadLog {
         }
         // As in fio, block size and offset of a mean are 0, and its time is the end of the interval.
         for ((index, direction), window) in &self.windows {
-            let end = (index + 1).saturating_mul(self.logs.interval.0) / 1_000_000;
-            let value = value.of_window(window, self.logs.interval);
+            // The last interval ends with the thread.
+            let begin = Nanos(index.saturating_mul(self.logs.interval.0)).max(self.measured_from());
+            let whole = Nanos((index + 1).saturating_mul(self.logs.interval.0));
+            let end = if self.last < whole { self.last } else { whole };
+            let value = value.of_window(window, end.saturating_sub(begin));
+            let end = end.0 / 1_000_000;
             text.push_str(&format!("{end}, {value}, {direction}, 0, 0, 0\n"));
         }
         text
@@ -209,12 +238,30 @@ pub struct Watched {
     pub thread: usize,
 }
 
+impl Watched {
+    fn note(&self, op: &Op) {
+        let operation = (op.kind, op.offset, op.length);
+        self.watch.lock().pulled(self.thread, operation);
+    }
+}
+
 impl OpSource for Watched {
     fn next_op(&mut self) -> Option<TimedOp> {
         let next = self.source.next_op()?;
-        let operation = (next.op.kind, next.op.offset, next.op.length);
-        self.watch.lock().pulled(self.thread, operation);
+        self.note(&next.op);
         Some(next)
+    }
+
+    fn next_op_at(&mut self, pace: &Pace) -> Option<TimedOp> {
+        let next = self.source.next_op_at(pace)?;
+        self.note(&next.op);
+        Some(next)
+    }
+
+    fn closing(&mut self) -> Option<Op> {
+        let op = self.source.closing()?;
+        self.note(&op);
+        Some(op)
     }
 
     fn restart(&mut self) {
@@ -235,7 +282,8 @@ pub struct WatchedTarget<'a, T> {
     /// What is watched.
     target: &'a mut T,
     watch: SharedWatch,
-    in_flight: Vec<Option<(usize, Operation)>>,
+    /// Thread, operation, and when it was handed over.
+    in_flight: Vec<Option<(usize, Operation, Nanos)>>,
 }
 
 impl<'a, T: Target> WatchedTarget<'a, T> {
@@ -273,7 +321,7 @@ impl<T: Target> Target for WatchedTarget<'_, T> {
         if tag >= self.in_flight.len() {
             self.in_flight.resize(tag + 1, None);
         }
-        self.in_flight[tag] = owner.map(|thread| (thread, operation));
+        self.in_flight[tag] = owner.map(|thread| (thread, operation, self.target.now()));
         self.target.submit(request)
     }
 
@@ -283,8 +331,8 @@ impl<T: Target> Target for WatchedTarget<'_, T> {
         let mut watch = self.watch.lock();
         for reply in &replies[before..] {
             let slot = self.in_flight.get_mut(reply.tag as usize);
-            if let Some((thread, operation)) = slot.and_then(Option::take) {
-                watch.finished(thread, operation, reply);
+            if let Some((thread, operation, begun)) = slot.and_then(Option::take) {
+                watch.finished(thread, operation, begun, reply);
             }
         }
         done
@@ -324,20 +372,34 @@ mod tests {
             latency: Some(String::new()),
             ..Logs::default()
         });
-        watch.finished(0, WRITE, &reply(5_000, 5_500));
-        watch.finished(0, WRITE, &reply(6_000, 6_002));
+        watch.finished(
+            0,
+            WRITE,
+            Nanos::from_millis(5_000 - 1),
+            &reply(5_000, 5_500),
+        );
+        watch.finished(
+            0,
+            WRITE,
+            Nanos::from_millis(6_000 - 1),
+            &reply(6_000, 6_002),
+        );
         let files = watch.files();
         assert_eq!(
             files,
             [
-                ("x_bw.1.log".into(), "1002, 2000, 1, 4096, 8192, 0\n".into()),
+                ("x_bw.1.log".into(), "1002, 1333, 1, 4096, 8192, 0\n".into()),
                 (
-                    "a_lat.1.log".into(),
-                    "1002, 2000000, 1, 4096, 8192, 0\n".into()
+                    "a_slat.1.log".into(),
+                    "1002, 1000000, 1, 4096, 8192, 0\n".into()
                 ),
                 (
                     "a_clat.1.log".into(),
-                    "1002, 2000000, 1, 4096, 8192, 0\n".to_string()
+                    "1002, 2000000, 1, 4096, 8192, 0\n".into()
+                ),
+                (
+                    "a_lat.1.log".into(),
+                    "1002, 3000000, 1, 4096, 8192, 0\n".to_string()
                 ),
             ]
         );
@@ -351,14 +413,14 @@ mod tests {
             ..Logs::default()
         });
         for at in [6_100, 6_200, 6_400, 6_900] {
-            watch.finished(0, WRITE, &reply(at - 2, at));
+            watch.finished(0, WRITE, Nanos::from_millis(at - 2 - 1), &reply(at - 2, at));
         }
         let files = watch.files();
         assert_eq!(
             files,
             [(
                 "x_iops.1.log".to_string(),
-                "1500, 6, 1, 0, 0, 0\n2000, 2, 1, 0, 0, 0\n".to_string()
+                "1500, 6, 1, 0, 0, 0\n1900, 2, 1, 0, 0, 0\n".to_string()
             )]
         );
     }

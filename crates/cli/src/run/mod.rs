@@ -194,7 +194,7 @@ fn carry_out<S: Subject>(
         plan::of_group(group, setting, 1, None)?;
     }
     let keeper = place.begin(subject.asked(arguments.asked(jobs)))?;
-    let mut session = Session::new(arguments, subject, keeper, interrupt)?;
+    let mut session = Session::new(arguments, jobs, subject, keeper, interrupt)?;
     if let Err(failure) = session.run(jobs, setting) {
         session.break_off(failure)?;
     }

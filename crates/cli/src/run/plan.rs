@@ -14,7 +14,7 @@ use nandscope_units::{Bytes, Nanos};
 #[cfg(target_os = "linux")]
 use nandscope_workload::OpKind;
 use nandscope_workload::OpSource;
-use nandscope_workload::job::{ContinueOnError, Fault, Job, JobError, UnifiedRw};
+use nandscope_workload::job::{ContinueOnError, Fault, Job, JobError};
 use nandscope_workload::pattern::Generator;
 
 /// What all groups of a run have in common.
@@ -87,14 +87,6 @@ pub fn check(jobs: &[Job], setting: &Setting<'_>, reality: Reality) -> Result<()
                 "nandscope_fullness",
                 "`nandscope_fullness`: a real target is not filled beforehand".to_string(),
                 "put a job that writes, with stonewall behind it, before this one",
-            ));
-        }
-        if job.unified_rw != UnifiedRw::None {
-            faults.push(fault_at(
-                job,
-                "unified_rw_reporting",
-                "`unified_rw_reporting`: the result keeps the directions apart".to_string(),
-                "remove it and add the directions up, or compare their latencies",
             ));
         }
     }
@@ -181,6 +173,7 @@ impl Plan {
             name: job.name.clone(),
             options: job.options(),
             percentiles: job.percentiles.clone(),
+            unified: job.unified_rw,
         });
         self.jobs.len() - 1
     }

@@ -6,7 +6,9 @@ use crate::{input, trace};
 use clap::ValueEnum;
 use nandscope_units::Bytes;
 use nandscope_workload::job::{Job, TraceRef};
-use nandscope_workload::trace::{Fit, Format, Record, Replay, ReplayOptions, Timing, Trace};
+use nandscope_workload::trace::{
+    Fit, Format, Order, ParseOptions, Record, Replay, ReplayOptions, Timing, Trace,
+};
 use std::path::{Path, PathBuf};
 
 /// What to do with a trace that was recorded on a device of another size.
@@ -118,7 +120,16 @@ fn load(job: &Job, reference: &TraceRef) -> Result<Trace, Failure> {
         })?,
         None => Format::detect_or_error(&name, &bytes).map_err(Failure::usage)?,
     };
-    let (trace, _) = Trace::parse(format, &name, &bytes).map_err(Failure::usage)?;
+    let options = ParseOptions {
+        event: reference.event,
+        device: reference.device.clone(),
+        order: if reference.sort {
+            Order::Sort
+        } else {
+            Order::Strict
+        },
+    };
+    let (trace, _) = Trace::parse_with(format, &name, &bytes, &options).map_err(Failure::usage)?;
     Ok(trace)
 }
 

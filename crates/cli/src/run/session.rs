@@ -10,9 +10,9 @@ use super::{Arguments, wants_logs};
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupt;
-use crate::output;
 use crate::steps::Keeper;
 use crate::target::Precondition;
+use crate::{job, output};
 use nandscope_measure::build::{JobMeta, StepMeta, add_step, step_result};
 use nandscope_measure::runner::{Ending, GroupOutcome, Thread, run_group};
 use nandscope_measure::steps::Attachment;
@@ -42,6 +42,7 @@ impl<S: Subject> Session<S> {
     /// Where the target cannot be brought into that state.
     pub fn new(
         arguments: &Arguments,
+        jobs: &JobFile,
         mut subject: S,
         mut keeper: Keeper,
         interrupt: Interrupt,
@@ -50,7 +51,14 @@ impl<S: Subject> Session<S> {
         let groups = earlier.as_ref().map_or(0, |earlier| earlier.parts as usize);
         let attachments = earlier.iter().flat_map(|e| &e.attachments);
         let logs = attachments.filter_map(log_of).collect();
-        let mut document = earlier.map_or_else(|| empty(arguments, &subject), |e| e.document);
+        let fresh = || {
+            let mut document = empty(arguments, &subject);
+            for text in job::notices(jobs) {
+                note(&mut document, text.clone());
+            }
+            document
+        };
+        let mut document = earlier.map_or_else(fresh, |e| e.document);
         let began = Instant::now();
         if let Some(state) = arguments.precondition.describe() {
             let line = Line::new("prepare");

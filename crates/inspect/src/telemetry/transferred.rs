@@ -21,6 +21,10 @@ pub struct Transferred {
     pub read: Bytes,
     /// Written.
     pub written: Bytes,
+    /// Reads that were completed.
+    pub reads: u64,
+    /// Writes that were completed.
+    pub writes: u64,
 }
 
 impl Transfers {
@@ -56,8 +60,14 @@ impl Transfers {
             let sectors: u64 = fields.get(at)?.parse().ok()?;
             Some(Lba(sectors).offset())
         };
-        match (sectors(2), sectors(6)) {
-            (Some(read), Some(written)) => Ok(Transferred { read, written }),
+        let count = |at: usize| fields.get(at)?.parse::<u64>().ok();
+        match (sectors(2), sectors(6), count(0), count(4)) {
+            (Some(read), Some(written), Some(reads), Some(writes)) => Ok(Transferred {
+                read,
+                written,
+                reads,
+                writes,
+            }),
             _ => Err(Absent::new(format!(
                 "{} is in no known form",
                 self.file.display()

@@ -1,8 +1,10 @@
 //! The way through io_uring: registered memory and files, operations handed over together, one
 //! ring for one thread.
 //!
-//! Operations are gathered by [`Ring::push`] and handed to the kernel a few at a time, the last of
-//! them by the next [`Ring::wait`], which waits in the same call. A wait that ends by time is rare:
+//! Operations are handed to the kernel one at a time, as fio does by default: the kernel merges
+//! neighbours that come in one call, and the device would see other sizes than the job asked for.
+//! The last one goes with the next [`Ring::wait`], which waits in the same call. A job may ask for
+//! more at once (`iodepth_batch`). A wait that ends by time is rare:
 //! for far instants a timer stands in the ring, so that the common wait needs none.
 
 use super::clock::{AWAKE, Clock};
@@ -22,10 +24,6 @@ use std::sync::Arc;
 const TIMER: u64 = u64::MAX;
 /// From this far on a timer in the ring replaces the time limit of a wait.
 const FAR: Nanos = Nanos::from_millis(10);
-/// So many operations are handed over at once. The kernel holds back what comes in one call until the
-/// call ends: a driver that works on another processor would wait for a long one, and this one then
-/// for it. Of 1, 2, 4, 8 and all, four were the fastest on a loop device at queue depth 32.
-const HANDFUL: usize = 4;
 /// The volume is the only registered file.
 const VOLUME: types::Fixed = types::Fixed(0);
 /// `BLOCK_URING_CMD_DISCARD` of linux/blkdev.h, `_IO(0x12, 0)`; since Linux 6.12.
@@ -39,6 +37,8 @@ pub(super) struct Ring {
     volume: Arc<Volume>,
     clock: Clock,
     slots: Vec<Slot>,
+    /// Operations that are handed over at once.
+    batch: usize,
     /// Tags that the kernel has not been told of yet.
     queued: Vec<u32>,
     /// Operations that ended without the kernel's help.
@@ -77,6 +77,7 @@ impl Ring {
             slots: (0..depth)
                 .map(|i| Slot::new(load.largest as usize, u64::from(i), verifier))
                 .collect(),
+            batch: load.batch.max(1) as usize,
             queued: Vec::with_capacity(depth as usize),
             settled: Vec::with_capacity(depth as usize),
             outstanding: 0,
@@ -172,15 +173,15 @@ impl Ring {
     }
 
     fn hand_over(&mut self, tag: u32) -> Result<(), TargetError> {
-        self.resume(tag)?;
-        self.queued.push(tag);
-        if self.queued.len() >= HANDFUL {
+        if self.queued.len() >= self.batch {
             self.note_submission();
             let queued = self.ring.submission().len() as u32;
             // What the kernel does not take now stays in the queue and goes with the next wait, which
             // tells passing trouble from lasting.
             let _ = sys::submit(&self.ring, self.index, queued);
         }
+        self.resume(tag)?;
+        self.queued.push(tag);
         Ok(())
     }
 

@@ -80,6 +80,16 @@ impl GroupRecord {
         }
     }
 
+    /// Reads, writes and trims together; `None` where none was completed.
+    pub fn mixed(&self) -> Option<DirectionRecord> {
+        let mut records = self.present().filter(|(d, _)| *d != Direction::Flush);
+        let mut mixed = records.next()?.1.clone();
+        for (_, record) in records {
+            mixed.merge(record.clone());
+        }
+        Some(mixed)
+    }
+
     /// The kinds that occurred, reads first.
     pub fn present(&self) -> impl Iterator<Item = (Direction, &DirectionRecord)> {
         Direction::ALL

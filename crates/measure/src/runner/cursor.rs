@@ -1,6 +1,6 @@
 //! Walks a source of operations as often as the job says.
 
-use nandscope_workload::{OpSource, Pacing, TimedOp};
+use nandscope_workload::{Op, OpSource, Pace, Pacing, TimedOp};
 
 /// A source and the passes over it that are left.
 pub(super) struct Cursor {
@@ -10,16 +10,6 @@ pub(super) struct Cursor {
     passes_left: u32,
     /// Whether the pass under way has given anything: a pass that gives nothing would spin.
     productive: bool,
-}
-
-/// What comes next.
-pub(super) enum Next {
-    /// An operation.
-    Op(TimedOp),
-    /// The first operation after the source started over.
-    Restarted(TimedOp),
-    /// Nothing more.
-    End,
 }
 
 impl Cursor {
@@ -41,28 +31,38 @@ impl Cursor {
         Some(self.source.expected_bytes()?.saturating_mul(passes))
     }
 
+    /// The next operation, of another pass where one has ended; `None` where nothing more comes.
     #[inline]
-    pub(super) fn next(&mut self) -> Next {
-        if let Some(op) = self.source.next_op() {
+    pub(super) fn next(&mut self, pace: Option<&Pace>) -> Option<TimedOp> {
+        if let Some(op) = self.pull(pace) {
             self.productive = true;
-            return Next::Op(op);
+            return Some(op);
         }
-        self.start_over()
+        self.start_over(pace)
     }
 
-    fn start_over(&mut self) -> Next {
+    /// What a run does last that its time has ended.
+    pub(super) fn closing(&mut self) -> Option<Op> {
+        self.source.closing()
+    }
+
+    #[inline]
+    fn pull(&mut self, pace: Option<&Pace>) -> Option<TimedOp> {
+        match pace {
+            None => self.source.next_op(),
+            Some(pace) => self.source.next_op_at(pace),
+        }
+    }
+
+    fn start_over(&mut self, pace: Option<&Pace>) -> Option<TimedOp> {
         if !self.productive || (!self.endless && self.passes_left == 0) {
-            return Next::End;
+            return None;
         }
         self.passes_left = self.passes_left.saturating_sub(1);
         self.productive = false;
         self.source.restart();
-        match self.source.next_op() {
-            Some(op) => {
-                self.productive = true;
-                Next::Restarted(op)
-            }
-            None => Next::End,
-        }
+        let op = self.pull(pace)?;
+        self.productive = true;
+        Some(op)
     }
 }

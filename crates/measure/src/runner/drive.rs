@@ -87,6 +87,7 @@ pub(super) fn load(threads: &[Thread]) -> Load {
     let depths = threads.iter().map(|t| t.pacing.iodepth);
     Load {
         depth: depths.fold(0, u32::saturating_add),
+        batch: threads.iter().map(|t| t.pacing.batch).max().unwrap_or(1),
         largest: threads
             .iter()
             .filter_map(|t| t.source.largest())

@@ -5,9 +5,12 @@
 //! waits nor issues anything.
 
 use nandscope_units::Nanos;
-use nandscope_workload::{OpKind, Pacing, RateLimit, TimedOp};
+use nandscope_workload::{OpKind, Pace, Pacing, RateLimit, TimedOp};
 
 const NANOS_PER_SECOND: u128 = 1_000_000_000;
+const READ: usize = 0;
+const WRITE: usize = 1;
+const TRIM: usize = 2;
 
 /// The schedule of one thread.
 #[derive(Clone, Debug)]
@@ -20,7 +23,6 @@ pub(super) struct Schedule {
     /// The trace's own time of the operation before, and where it was put.
     trace_raw: Nanos,
     trace_due: Nanos,
-    last: Nanos,
 }
 
 impl Schedule {
@@ -33,44 +35,56 @@ impl Schedule {
             idle_cap: pacing.idle_cap,
             trace_raw: Nanos::ZERO,
             trace_due: base,
-            last: base,
         }
     }
 
     /// When the next operation is due; `None` where nothing but the target's speed decides.
-    /// Operations stay in order: one that stands behind another is not due before it.
+    /// Each direction has a schedule of its own; the operations of a trace stay in order.
     #[inline]
     pub(super) fn due(&mut self, next: &TimedOp) -> Option<Nanos> {
         let rated = self.rated(next);
         let traced = next.due.map(|raw| self.traced(raw));
-        let due = rated.max(traced)?.max(self.last);
-        self.last = due;
-        Some(due)
+        rated.max(traced)
     }
 
-    /// The source has started over: a trace's times begin at zero again.
-    pub(super) fn restart(&mut self) {
-        self.trace_raw = Nanos::ZERO;
+    /// When the next operation of each direction may begin, where reads or writes are limited.
+    pub(super) fn pace(&self, now: Nanos) -> Option<Pace> {
+        let [read, write, _] = self.limits;
+        let limited = read != RateLimit::Unlimited || write != RateLimit::Unlimited;
+        limited.then(|| Pace {
+            now,
+            read: self.place(READ).unwrap_or(Nanos::ZERO),
+            write: self.place(WRITE).unwrap_or(Nanos::ZERO),
+        })
+    }
+
+    /// The next place in the schedule of a direction; `None` without a limit.
+    #[inline]
+    fn place(&self, lane: usize) -> Option<Nanos> {
+        let per_second = match self.limits[lane] {
+            RateLimit::Unlimited => return None,
+            RateLimit::BytesPerSecond(rate) | RateLimit::OpsPerSecond(rate) => rate,
+        };
+        // A rate of zero is refused before the run.
+        let after = u128::from(self.spent[lane]) * NANOS_PER_SECOND / u128::from(per_second.max(1));
+        Some(self.base + Nanos(u64::try_from(after).unwrap_or(u64::MAX)))
     }
 
     #[inline]
     fn rated(&mut self, next: &TimedOp) -> Option<Nanos> {
         let lane = match next.op.kind {
-            OpKind::Read => 0,
-            OpKind::Write => 1,
-            OpKind::Trim => 2,
+            OpKind::Read => READ,
+            OpKind::Write => WRITE,
+            OpKind::Trim => TRIM,
             OpKind::Flush => return None,
         };
-        let (per_second, cost) = match self.limits[lane] {
-            RateLimit::Unlimited => return None,
-            RateLimit::BytesPerSecond(rate) => (rate, u64::from(next.op.length)),
-            RateLimit::OpsPerSecond(rate) => (rate, 1),
+        let place = self.place(lane)?;
+        let cost = match self.limits[lane] {
+            RateLimit::BytesPerSecond(_) => u64::from(next.op.length),
+            RateLimit::OpsPerSecond(_) | RateLimit::Unlimited => 1,
         };
-        let spent = self.spent[lane];
-        self.spent[lane] = spent.saturating_add(cost);
-        // A rate of zero is refused before the run.
-        let after = u128::from(spent) * NANOS_PER_SECOND / u128::from(per_second.max(1));
-        Some(self.base + Nanos(u64::try_from(after).unwrap_or(u64::MAX)))
+        self.spent[lane] = self.spent[lane].saturating_add(cost);
+        Some(place)
     }
 
     fn traced(&mut self, raw: Nanos) -> Nanos {
@@ -136,7 +150,5 @@ mod tests {
             .map(|&t| s.due(&op(OpKind::Read, 512, Some(t))).unwrap().0)
             .collect();
         assert_eq!(dues, [1000, 1050, 1150, 1150, 1180, 1180, 1180]);
-        s.restart();
-        assert_eq!(s.due(&op(OpKind::Read, 512, Some(20))), Some(Nanos(1200)));
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! It talks to no target; the loop in [`super`] does what it says.
 
-use super::cursor::{Cursor, Next};
+use super::cursor::Cursor;
 use super::pause::Pauses;
 use super::schedule::Schedule;
 use super::{OnError, Thread};
@@ -55,6 +55,10 @@ pub(super) struct ThreadState {
     pauses: Pauses,
     pending: Option<(Op, Option<Nanos>)>,
     depth: u32,
+    /// See [`Pacing::refill_at`].
+    refill_at: u32,
+    /// The queue was full and is not yet empty enough to be filled again.
+    emptying: bool,
     outstanding: u32,
     /// Of these: writes and trims, which a flush waits for.
     outstanding_writes: u32,
@@ -63,6 +67,8 @@ pub(super) struct ThreadState {
     ramp_end: Option<Nanos>,
     deadline: Nanos,
     stop: Option<Stop>,
+    /// Whether the closing operation was asked for.
+    closed: bool,
     last_completion: Nanos,
     bytes_done: u64,
     expected_bytes: Option<u64>,
@@ -135,6 +141,8 @@ impl ThreadState {
             pauses: Pauses::new(p, measure_from),
             pending: None,
             depth: p.iodepth,
+            refill_at: p.refill_at.unwrap_or(p.iodepth).min(p.iodepth - 1),
+            emptying: false,
             outstanding: 0,
             outstanding_writes: 0,
             flushing: false,
@@ -142,6 +150,7 @@ impl ThreadState {
             ramp_end: (!p.ramp_time.is_zero()).then_some(measure_from),
             deadline: p.runtime.map_or(Nanos::MAX, |r| measure_from + r),
             stop: None,
+            closed: false,
             last_completion: Nanos::ZERO,
             bytes_done: 0,
             expected_bytes: cursor.expected_bytes(),
@@ -166,17 +175,17 @@ impl ThreadState {
             self.stop = Some(Stop::Time);
         }
         if self.stop.is_some() {
-            return self.wind_down();
+            return self.wind_down(now);
         }
-        if self.outstanding >= self.depth || self.flushing {
+        if self.is_full() || self.flushing {
             return Step::AwaitReply;
         }
         if now < self.start {
             return Step::Sleep(self.start.min(self.deadline));
         }
-        let Some((op, scheduled)) = self.fetch() else {
+        let Some((op, scheduled)) = self.fetch(now) else {
             self.stop = Some(Stop::Work);
-            return self.wind_down();
+            return self.wind_down(now);
         };
         if self.pauses.draining() {
             if self.outstanding > 0 {
@@ -209,6 +218,17 @@ impl ThreadState {
             due: if scheduled.is_some() { due } else { now },
             scheduled: scheduled.is_some(),
         }
+    }
+
+    /// Whether nothing may be issued because of what is outstanding.
+    #[inline]
+    fn is_full(&mut self) -> bool {
+        if self.outstanding >= self.depth {
+            self.emptying = true;
+        } else if self.outstanding <= self.refill_at {
+            self.emptying = false;
+        }
+        self.emptying
     }
 
     /// One of its operations has come back.
@@ -273,26 +293,34 @@ impl ThreadState {
     }
 
     #[inline]
-    fn fetch(&mut self) -> Option<(Op, Option<Nanos>)> {
+    fn fetch(&mut self, now: Nanos) -> Option<(Op, Option<Nanos>)> {
         if self.pending.is_none() {
-            let next = match self.cursor.next() {
-                Next::Op(next) => next,
-                Next::Restarted(next) => {
-                    self.schedule.restart();
-                    next
-                }
-                Next::End => return None,
-            };
+            let next = self.cursor.next(self.schedule.pace(now).as_ref())?;
             self.pending = Some((next.op, self.schedule.due(&next)));
         }
         self.pending
     }
 
-    fn wind_down(&self) -> Step {
+    /// Waits for what is outstanding. As in fio, a job whose time is over then does what it does at
+    /// the end of its work as well (`end_fsync`).
+    fn wind_down(&mut self, now: Nanos) -> Step {
         if self.outstanding > 0 {
-            Step::AwaitReply
-        } else {
-            Step::Finished
+            return Step::AwaitReply;
+        }
+        let op = match self.stop {
+            Some(Stop::Time) if !self.closed => self.cursor.closing(),
+            _ => None,
+        };
+        self.closed = true;
+        let Some(op) = op else {
+            return Step::Finished;
+        };
+        self.outstanding = 1;
+        self.flushing = true;
+        Step::Issue {
+            op,
+            due: now,
+            scheduled: false,
         }
     }
 }

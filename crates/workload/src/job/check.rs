@@ -6,7 +6,6 @@ use super::model::{BlockSizes, Distribution, Extent, Job};
 /// Faults of a job with the option to which each belongs.
 pub(crate) fn check(job: &Job) -> Vec<(&'static str, Problem)> {
     let mut faults = Vec::new();
-    time(job, &mut faults);
     region(job, &mut faults);
     pattern(job, &mut faults);
     trace(job, &mut faults);
@@ -14,15 +13,6 @@ pub(crate) fn check(job: &Job) -> Vec<(&'static str, Problem)> {
 }
 
 type Faults = Vec<(&'static str, Problem)>;
-
-fn time(job: &Job, faults: &mut Faults) {
-    if job.pacing.time_based && job.pacing.runtime.is_none() {
-        faults.push((
-            "time_based",
-            Problem::new("`time_based` without `runtime`", "give a runtime"),
-        ));
-    }
-}
 
 fn region(job: &Job, faults: &mut Faults) {
     for (key, extent) in [

@@ -2,14 +2,18 @@
 //! No file is opened here; the caller gives the text and a name for messages.
 
 use super::check::check;
+use super::engine::{self, Engine};
 use super::error::{Fault, JobError, Problem};
 use super::lines::{Assignment, Section, sections};
 use super::model::Job;
 use super::option::{self, main_name};
+use super::substitute::substitute;
+use super::surroundings::{Nowhere, Surroundings};
 use super::value::Value;
 use nandscope_units::{SizeBase, saturating_u32};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::rc::Rc;
 
 /// The jobs of a file in fio's grammar, in order.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,16 +23,30 @@ pub struct JobFile {
 }
 
 impl JobFile {
-    /// Reads the text of a job file; `file_name` is only used in messages.
+    /// Reads the text of a job file that refers to nothing outside of itself; `file_name` is only
+    /// used in messages. A job without `ioengine` has the queue depth that it asks for.
     ///
     /// # Errors
     /// All faults of the file, each with line, option and remedy.
     pub fn parse(file_name: &str, text: &str) -> Result<JobFile, JobError> {
+        JobFile::read(file_name, text, &Nowhere)
+    }
+
+    /// Reads the text of a job file with what it refers to.
+    ///
+    /// # Errors
+    /// As [`JobFile::parse`].
+    pub fn read(
+        file_name: &str,
+        text: &str,
+        around: &dyn Surroundings,
+    ) -> Result<JobFile, JobError> {
         let mut reader = Reader {
             file: file_name,
+            around,
             faults: Vec::new(),
         };
-        let sections = sections(file_name, text, &mut reader.faults);
+        let sections = sections(file_name, text, around, &mut reader.faults);
         let jobs = reader.jobs(&sections);
         let mut faults = reader.faults;
         if jobs.is_empty() && faults.is_empty() {
@@ -75,11 +93,12 @@ impl JobFile {
 struct Template {
     job: Job,
     base: SizeBase,
-    places: BTreeMap<String, (usize, Range<usize>)>,
+    places: BTreeMap<String, Assignment>,
 }
 
 struct Reader<'a> {
     file: &'a str,
+    around: &'a dyn Surroundings,
     faults: Vec<Fault>,
 }
 
@@ -91,48 +110,56 @@ impl Reader<'_> {
             places: BTreeMap::new(),
         };
         let mut jobs = Vec::new();
+        let overrides = self.overrides();
         for section in sections {
-            if section.name == "global" {
-                self.apply(&mut global, section);
+            if section.is_global() {
+                self.apply(&mut global, &section.assignments, true);
                 continue;
             }
             let mut template = global.clone();
             template.job.name = section.name.clone();
             template.job.ordinal = saturating_u32(jobs.len() as u64);
-            self.apply(&mut template, section);
+            self.apply(&mut template, &section.assignments, false);
+            self.apply(&mut template, &overrides, false);
+            self.settle(&mut template);
             self.check(&template, section);
             let mut job = template.job;
             job.origin.file = self.file.to_string();
             job.origin.line = section.line;
-            job.origin.options = template
-                .places
-                .into_iter()
-                .map(|(key, (line, _))| (key, line))
-                .collect();
+            let places = template.places.into_iter();
+            job.origin.options = places.map(|(key, place)| (key, place.line)).collect();
             jobs.push(job);
         }
         jobs
     }
 
-    fn apply(&mut self, template: &mut Template, section: &Section) {
-        let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
-        let mut usable = Vec::new();
-        for assignment in &section.assignments {
+    /// The options from outside of the file.
+    fn overrides(&self) -> Vec<Assignment> {
+        let overrides = self.around.overrides().iter();
+        overrides
+            .map(|set| Assignment {
+                key: set.key.clone(),
+                value: set.value.clone(),
+                file: Rc::from("the command line"),
+                line: 0,
+                span: 0..0,
+            })
+            .collect()
+    }
+
+    fn apply(&mut self, template: &mut Template, assignments: &[Assignment], is_global: bool) {
+        let mut seen: BTreeMap<&str, &Assignment> = BTreeMap::new();
+        for assignment in assignments {
             let name = main_name(&assignment.key);
-            match seen.insert(name, assignment.line) {
-                None => usable.push((name, assignment)),
-                Some(first) => self.fault(
-                    assignment,
-                    Problem::new(
-                        format!("`{}` was given before in line {first}", assignment.key),
-                        "keep one of them",
-                    ),
-                ),
+            if let Some(first) = seen.insert(name, assignment) {
+                let text = format!(
+                    "`{}` is given in line {} and in line {}; as in fio, the last one counts",
+                    assignment.key, first.line, assignment.line
+                );
+                template.job.origin.notices.push(text);
             }
-        }
-        // As in fio, kb_base holds for the whole section, wherever it stands in it.
-        for (name, assignment) in &usable {
-            if *name == "kb_base" {
+            // As in fio, kb_base holds for the whole section, wherever it stands in it.
+            if name == "kb_base" {
                 match assignment.value.as_deref() {
                     Some("1024") => template.base = SizeBase::Binary,
                     Some("1000") => template.base = SizeBase::Decimal,
@@ -143,12 +170,11 @@ impl Reader<'_> {
                 }
             }
         }
-        let is_global = section.name == "global";
-        for (name, assignment) in usable {
+        for assignment in assignments {
+            let name = main_name(&assignment.key);
             match self.set(template, name, assignment, is_global) {
                 Ok(()) => {
-                    let place = (assignment.line, assignment.span.clone());
-                    template.places.insert(name.to_string(), place);
+                    template.places.insert(name.to_string(), assignment.clone());
                 }
                 Err(problem) => self.fault(assignment, problem),
             }
@@ -162,40 +188,98 @@ impl Reader<'_> {
         assignment: &Assignment,
         is_global: bool,
     ) -> Result<(), Problem> {
-        if is_global && name == "name" {
-            return Err(Problem::new(
-                "`name` in `[global]` would give all jobs one name",
-                "move it to the job",
-            ));
-        }
         let text = assignment.value.as_deref();
-        substitutions(name, text)?;
+        let text = text.map(|t| substitute(name, t, self.around)).transpose()?;
+        if is_global && name == "name" {
+            let text = "`name` in a global section has no effect, as in fio".to_string();
+            template.job.origin.notices.push(text);
+            return Ok(());
+        }
         let value = Value {
             key: name,
-            text,
+            text: text.as_deref(),
             base: template.base,
         };
-        option::set(&mut template.job, value, &assignment.key)
+        let odd = text.as_deref().is_some_and(|t| value.has_odd_unit(t));
+        option::set(&mut template.job, value, &assignment.key)?;
+        if odd {
+            template.job.origin.notices.push(format!(
+                "`{name}={}`: as in fio, `iB` counts by 1000 while kb_base is 1024",
+                text.unwrap_or_default()
+            ));
+        }
+        Ok(())
+    }
+
+    /// What fio does about options that do not go together.
+    fn settle(&self, template: &mut Template) {
+        let job = &mut template.job;
+        let mut notices = Vec::new();
+        let engine = match &job.engine {
+            Some(name) => Some(name.as_str()),
+            None => self.around.is_fios().then_some(engine::DEFAULT),
+        };
+        if let Some(engine) = engine
+            && engine::find(engine) == Some(Engine::Synchronous)
+            && job.pacing.iodepth > 1
+        {
+            notices.push(format!(
+                "job `{}`: the queue depth is 1 and not {}, as in fio, because the engine {engine} is synchronous{}; `ioengine=libaio` or `io_uring` gives the depth",
+                job.name,
+                job.pacing.iodepth,
+                if job.engine.is_none() { " (fio's default)" } else { "" }
+            ));
+            job.pacing.iodepth = 1;
+        }
+        if self.around.is_fios() && job.direct.is_none() {
+            notices.push(format!(
+                "job `{}` has no `direct=`: fio would go through the page cache, here it is bypassed; write `direct=1` to mean the same in both",
+                job.name
+            ));
+        }
+        if job.pacing.time_based && job.pacing.runtime.is_none() {
+            notices.push(format!(
+                "job `{}`: `time_based` without `runtime` has no effect, as in fio",
+                job.name
+            ));
+            job.pacing.time_based = false;
+        }
+        let depth = job.pacing.iodepth;
+        job.pacing.batch = if job.batch == 0 { depth } else { job.batch }.min(depth);
+        let low = if job.depth_low == 0 {
+            depth
+        } else {
+            job.depth_low
+        };
+        let refill_at = low.min(depth.saturating_sub(job.complete_min));
+        job.pacing.refill_at = (refill_at + 1 < depth).then_some(refill_at);
+        job.origin.notices.extend(notices);
+        let mut seen = BTreeSet::new();
+        job.origin.notices.retain(|text| seen.insert(text.clone()));
     }
 
     fn check(&mut self, template: &Template, section: &Section) {
         for (key, problem) in check(&template.job) {
-            let (line, span) = template
-                .places
-                .get(key)
-                .cloned()
-                .unwrap_or((section.line, section.span.clone()));
-            self.push(line, span, key, problem);
+            match template.places.get(key) {
+                Some(at) => self.push(&at.file, at.line, at.span.clone(), key, problem),
+                None => self.push(
+                    &section.file,
+                    section.line,
+                    section.span.clone(),
+                    key,
+                    problem,
+                ),
+            }
         }
     }
 
     fn fault(&mut self, at: &Assignment, problem: Problem) {
-        self.push(at.line, at.span.clone(), &at.key, problem);
+        self.push(&at.file, at.line, at.span.clone(), &at.key, problem);
     }
 
-    fn push(&mut self, line: usize, span: Range<usize>, key: &str, problem: Problem) {
+    fn push(&mut self, file: &str, line: usize, span: Range<usize>, key: &str, problem: Problem) {
         self.faults.push(Fault {
-            file: self.file.to_string(),
+            file: file.to_string(),
             line,
             span,
             key: key.to_string(),
@@ -203,24 +287,4 @@ impl Reader<'_> {
             remedy: problem.remedy,
         });
     }
-}
-
-/// fio would put in environment variables and facts about the host.
-fn substitutions(name: &str, text: Option<&str>) -> Result<(), Problem> {
-    let text = text.unwrap_or_default();
-    if text.contains("${") {
-        return Err(Problem::new(
-            format!("`{name}={text}`: environment variables are not supported"),
-            "write the value itself, so that the job means the same everywhere",
-        ));
-    }
-    for keyword in ["$pagesize", "$mb_memory", "$ncpus"] {
-        if text.contains(keyword) {
-            return Err(Problem::new(
-                format!("`{name}={text}`: `{keyword}` is not supported"),
-                "write the number itself, so that the job means the same everywhere",
-            ));
-        }
-    }
-    Ok(())
 }

@@ -1,8 +1,15 @@
-//! The outer grammar of a job file: sections, assignments, comments. It does not know the
-//! options.
+//! The outer grammar of a job file: sections, assignments, comments, included files. It does not
+//! know the options.
 
 use super::error::Fault;
+use super::surroundings::Surroundings;
 use std::ops::Range;
+use std::rc::Rc;
+
+/// fio's own limit of files that include each other.
+const DEEPEST: usize = 16;
+/// Lines of all included files together: files that include each other twice would grow without end.
+const MOST_LINES: usize = 1 << 20;
 
 /// `key=value` or a bare `key`, with its position.
 #[derive(Clone, Debug)]
@@ -10,6 +17,8 @@ pub(crate) struct Assignment {
     pub(crate) key: String,
     /// `None` for a flag without `=`.
     pub(crate) value: Option<String>,
+    pub(crate) file: Rc<str>,
+    /// From 1; 0 for one that stands in no file.
     pub(crate) line: usize,
     pub(crate) span: Range<usize>,
 }
@@ -18,83 +27,151 @@ pub(crate) struct Assignment {
 #[derive(Clone, Debug)]
 pub(crate) struct Section {
     pub(crate) name: String,
+    pub(crate) file: Rc<str>,
     pub(crate) line: usize,
     pub(crate) span: Range<usize>,
     pub(crate) assignments: Vec<Assignment>,
 }
 
+impl Section {
+    /// Whether its options hold for the jobs after it. As in fio, only the beginning of the name counts.
+    pub(crate) fn is_global(&self) -> bool {
+        self.name.starts_with("global")
+    }
+}
+
 /// Splits a file into its sections. Lines that cannot be understood become faults, and the rest
 /// is read all the same.
-pub(crate) fn sections(file: &str, text: &str, faults: &mut Vec<Fault>) -> Vec<Section> {
-    let mut sections: Vec<Section> = Vec::new();
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    for (index, raw) in text.lines().enumerate() {
-        let line = index + 1;
-        let (content, span) = content_of(raw);
-        if content.is_empty() {
-            continue;
-        }
-        let mut fault = |key: &str, message: String, remedy: &str| {
-            faults.push(Fault {
-                file: file.to_string(),
-                line,
-                span: span.clone(),
-                key: key.to_string(),
-                message,
-                remedy: remedy.to_string(),
-            });
-        };
-        if let Some(rest) = content.strip_prefix('[') {
-            match section_name(rest) {
-                Ok(name) => sections.push(Section {
-                    name: name.to_string(),
-                    line,
-                    span,
-                    assignments: Vec::new(),
-                }),
-                Err((message, remedy)) => {
-                    fault("", message, remedy);
-                    // The options that follow belong to a section all the same: one fault is enough.
-                    sections.push(Section {
-                        name: rest.trim_end_matches(']').trim().to_string(),
-                        line,
-                        span,
-                        assignments: Vec::new(),
-                    });
-                }
+pub(crate) fn sections(
+    file: &str,
+    text: &str,
+    around: &dyn Surroundings,
+    faults: &mut Vec<Fault>,
+) -> Vec<Section> {
+    let mut splitter = Splitter {
+        around,
+        faults,
+        sections: Vec::new(),
+        lines: 0,
+    };
+    splitter.read(&Rc::from(file), text, 0);
+    splitter.sections
+}
+
+struct Splitter<'a> {
+    around: &'a dyn Surroundings,
+    faults: &'a mut Vec<Fault>,
+    sections: Vec<Section>,
+    lines: usize,
+}
+
+impl Splitter<'_> {
+    fn read(&mut self, file: &Rc<str>, text: &str, depth: usize) {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        for (index, raw) in text.lines().enumerate() {
+            let (content, span) = content_of(raw);
+            if content.is_empty() {
+                continue;
             }
-            continue;
+            self.lines += 1;
+            let place = Place {
+                file,
+                line: index + 1,
+                span,
+            };
+            self.line(content, &place, depth);
         }
-        if content == "include" || content.starts_with("include ") {
-            fault(
+    }
+
+    fn line(&mut self, content: &str, place: &Place<'_>, depth: usize) {
+        if let Some(rest) = content.strip_prefix('[') {
+            self.begin(rest, place);
+        } else if let Some(name) = included(content) {
+            self.include(name, place, depth);
+        } else {
+            self.assign(content, place);
+        }
+    }
+
+    fn begin(&mut self, rest: &str, place: &Place<'_>) {
+        // The options that follow belong to a section all the same: one fault is enough.
+        let name = match section_name(rest) {
+            Ok(name) => name,
+            Err((message, remedy)) => {
+                self.fault(place, "", message, remedy);
+                rest.trim_end_matches(']').trim()
+            }
+        };
+        self.sections.push(Section {
+            name: name.to_string(),
+            file: place.file.clone(),
+            line: place.line,
+            span: place.span.clone(),
+            assignments: Vec::new(),
+        });
+    }
+
+    /// The text of another file, as if it stood here.
+    fn include(&mut self, name: &str, place: &Place<'_>, depth: usize) {
+        if depth >= DEEPEST || self.lines > MOST_LINES {
+            let message = format!("`include {name}`: more than {DEEPEST} files include each other");
+            self.fault(place, "include", message, "include each file once");
+            return;
+        }
+        match self.around.include(name, place.file) {
+            Ok(other) => self.read(&Rc::from(other.name), &other.text, depth + 1),
+            Err(why) => self.fault(
+                place,
                 "include",
-                "`include` is not supported".into(),
-                "put the included text into this file",
-            );
-            continue;
+                format!("`include {name}`: {why}"),
+                "name a file beside this one",
+            ),
         }
-        let assignment = assignment(content, line, span.clone());
-        if assignment.key.is_empty() {
-            fault(
-                "",
-                "a value without an option name".into(),
-                "write `option=value`",
-            );
-            continue;
+    }
+
+    fn assign(&mut self, content: &str, place: &Place<'_>) {
+        let (key, value) = match content.split_once('=') {
+            Some((key, value)) => (key.trim_end(), Some(value.trim_start().to_string())),
+            None => (content, None),
+        };
+        if key.is_empty() {
+            let message = "a value without an option name".to_string();
+            self.fault(place, "", message, "write `option=value`");
+            return;
         }
-        match sections.last_mut() {
-            Some(section) => section.assignments.push(assignment),
-            None => fault(
-                &assignment.key,
-                format!(
-                    "option `{}` stands before the first section",
-                    assignment.key
-                ),
+        match self.sections.last_mut() {
+            Some(section) => section.assignments.push(Assignment {
+                key: key.to_string(),
+                value,
+                file: place.file.clone(),
+                line: place.line,
+                span: place.span.clone(),
+            }),
+            None => self.fault(
+                place,
+                key,
+                format!("option `{key}` stands before the first section"),
                 "put `[global]` or `[name of the job]` above it",
             ),
         }
     }
-    sections
+
+    fn fault(&mut self, place: &Place<'_>, key: &str, message: String, remedy: &str) {
+        self.faults.push(Fault {
+            file: place.file.to_string(),
+            line: place.line,
+            span: place.span.clone(),
+            key: key.to_string(),
+            message,
+            remedy: remedy.to_string(),
+        });
+    }
+}
+
+struct Place<'a> {
+    file: &'a Rc<str>,
+    line: usize,
+    span: Range<usize>,
 }
 
 /// The line without comment and blanks. As in fio, `;` and `#` begin a comment anywhere in a line.
@@ -103,6 +180,16 @@ fn content_of(raw: &str) -> (&str, Range<usize>) {
     let content = raw[..end].trim();
     let start = raw[..end].len() - raw[..end].trim_start().len();
     (content, start..start + content.len())
+}
+
+/// The file that a line includes.
+fn included(content: &str) -> Option<&str> {
+    let rest = content.strip_prefix("include")?;
+    match rest.chars().next() {
+        None => Some(""),
+        Some(c) if c.is_whitespace() => Some(rest.trim()),
+        Some(_) => None,
+    }
 }
 
 fn section_name(rest: &str) -> Result<&str, (String, &'static str)> {
@@ -118,24 +205,5 @@ fn section_name(rest: &str) -> Result<&str, (String, &'static str)> {
             "give the job a name",
         ));
     }
-    if name != "global" && name.starts_with("global") {
-        return Err((
-            format!("fio takes `[{name}]` for another `[global]` section"),
-            "rename the job, or write `[global]`",
-        ));
-    }
     Ok(name)
-}
-
-fn assignment(content: &str, line: usize, span: Range<usize>) -> Assignment {
-    let (key, value) = match content.split_once('=') {
-        Some((key, value)) => (key.trim_end(), Some(value.trim_start().to_string())),
-        None => (content, None),
-    };
-    Assignment {
-        key: key.to_string(),
-        value,
-        line,
-        span,
-    }
 }

@@ -3,15 +3,19 @@
 //! and line; docs/jobs.md has the tables. [`crate::pattern`] derives the
 //! operations of a job.
 
+mod arithmetic;
 mod check;
 mod distribution;
 mod emit;
+mod engine;
 mod error;
 mod file;
 mod kinds;
 mod lines;
 mod model;
 mod option;
+mod substitute;
+mod surroundings;
 mod text;
 mod value;
 
@@ -23,3 +27,4 @@ pub use model::{
     Origin, Rw, TraceRef, UnifiedRw, Verify, Zone,
 };
 pub use option::{ACCEPTED, ALIASES, Accepted, JobOption, REFUSED, Refused, supported};
+pub use surroundings::{Included, Machine, Nowhere, Override, Surroundings};

@@ -2,6 +2,7 @@
 //! elsewhere; a program may as well build a job from [`Job::new`].
 
 use super::kinds::PerKind;
+use crate::trace::BlockEvent;
 use crate::{OpKind, Pacing};
 use nandscope_units::{Bytes, Nanos};
 use std::collections::BTreeMap;
@@ -80,6 +81,17 @@ pub struct Job {
     pub trace: Option<TraceRef>,
     /// `nandscope_fullness`: fill the device to this percentage before the job.
     pub fullness_percent: Option<u32>,
+    /// `iodepth_batch`: operations submitted at once; 0 is the queue depth.
+    pub batch: u32,
+    /// `iodepth_batch_complete_min`: completions waited for once the queue is full.
+    pub complete_min: u32,
+    /// `iodepth_low`: where a full queue is filled again; 0 is the queue depth.
+    pub depth_low: u32,
+    /// `ioengine`: how fio would do the I/O. It decides only about the queue depth: synchronous
+    /// engines have 1.
+    pub engine: Option<String>,
+    /// `direct`, or the opposite of `buffered`; `None` where the job does not say.
+    pub direct: Option<bool>,
     /// `cpus_allowed`: processors of a real target's threads, ascending; empty is any.
     pub cpus_allowed: Vec<u32>,
     /// `continue_on_error`.
@@ -126,6 +138,11 @@ impl Job {
             verify: Verify::default(),
             trace: None,
             fullness_percent: None,
+            batch: 1,
+            complete_min: 1,
+            depth_low: 0,
+            engine: None,
+            direct: None,
             cpus_allowed: Vec::new(),
             continue_on_error: ContinueOnError::None,
             without_effect: BTreeMap::new(),
@@ -153,6 +170,8 @@ pub struct Origin {
     pub line: usize,
     /// The line of each option that was given, by its main name, global ones included.
     pub options: BTreeMap<String, usize>,
+    /// What a reader of the results must know of how the job was understood.
+    pub notices: Vec<String>,
 }
 
 impl PartialEq for Origin {
@@ -386,6 +405,12 @@ pub struct TraceRef {
     pub time_scale_percent: u32,
     /// `replay_scale`: offsets are divided by this.
     pub offset_divisor: u64,
+    /// `nandscope_trace_device`: only the requests of this device of the trace.
+    pub device: Option<String>,
+    /// `nandscope_trace_event`: which event of blkparse's text is taken for a request.
+    pub event: BlockEvent,
+    /// `nandscope_trace_sort`: records out of order are sorted.
+    pub sort: bool,
     /// `replay_align`: offsets are rounded down to this.
     pub align: Option<u32>,
 }
@@ -400,6 +425,9 @@ impl TraceRef {
             time_scale_percent: 100,
             offset_divisor: 1,
             align: None,
+            device: None,
+            event: BlockEvent::default(),
+            sort: false,
         }
     }
 }

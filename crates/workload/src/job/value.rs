@@ -1,6 +1,7 @@
 //! Reads the values of options: sizes, times, numbers, flags and lists by direction.
 //! It does not know the options themselves.
 
+use super::arithmetic::evaluate;
 use super::error::Problem;
 use super::kinds::PerKind;
 use super::model::Extent;
@@ -46,25 +47,44 @@ impl<'a> Value<'a> {
     }
 
     pub(crate) fn size_of(&self, text: &str) -> Result<Bytes, Problem> {
-        let lower = text.to_ascii_lowercase();
-        if self.base == SizeBase::Binary && lower.ends_with("ib") {
-            // fio turns the meaning round: with kb_base=1024 `4KiB` is 4000 bytes there.
-            return Err(self.bad(
-                format!("fio reads the unit of `{text}` as a power of 1000 while kb_base is 1024"),
-                "write it without `iB` (`4k` is 4096 bytes), or set `kb_base=1000`",
-            ));
+        if text.starts_with('(') {
+            return self.computed(text).map(Bytes);
         }
+        let lower = text.to_ascii_lowercase();
         if let Some(hex) = lower.strip_prefix("0x") {
             return u64::from_str_radix(hex, 16)
                 .map(Bytes)
                 .map_err(|e| self.bad(e, "write a size such as 4k, 32m or 1g"));
         }
-        parse_size(text, self.base).map_err(|e| {
-            self.bad(
-                e,
-                "write a size such as 4k, 32m or 1g (expressions are not supported)",
-            )
-        })
+        // fio turns the meaning round: with kb_base=1024 `4KiB` is 4000 bytes there.
+        if self.base == SizeBase::Binary && self.has_odd_unit(text) {
+            let number = lower.trim_end_matches("ib").trim_end_matches('i');
+            return parse_size(number, SizeBase::Decimal)
+                .map_err(|e| self.bad(e, "write a size such as 4k, 32m or 1g"));
+        }
+        parse_size(text, self.base).map_err(|e| self.bad(e, "write a size such as 4k, 32m or 1g"))
+    }
+
+    /// Whether a size has one of the units `KiB`, `MiB` and so on, and they do not mean what they say.
+    pub(crate) fn has_odd_unit(&self, text: &str) -> bool {
+        let lower = text.to_ascii_lowercase();
+        let unit = lower.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+        let odd = ["ki", "mi", "gi", "ti", "pi"];
+        self.base == SizeBase::Binary
+            && unit.len() < lower.len()
+            && odd.contains(&unit.trim_end_matches('b'))
+    }
+
+    /// The value of an arithmetic expression; numbers in it may have units of size.
+    fn computed(&self, text: &str) -> Result<u64, Problem> {
+        let number = |token: &str| {
+            let whole = token.parse::<u64>().ok();
+            let size = || parse_size(token, self.base).ok().map(|b| b.0);
+            whole.or_else(size).map(i128::from)
+        };
+        evaluate(text, &number)
+            .and_then(|n| u64::try_from(n).map_err(|_| format!("{n} is no size")))
+            .map_err(|why| self.bad(why, "write such as (4*1024)"))
     }
 
     /// A size that one operation can have: 512 bytes to just below 4 GiB, whole sectors.
@@ -93,12 +113,33 @@ impl<'a> Value<'a> {
 
     /// A time; a bare number counts `unit`. fio resolves microseconds.
     pub(crate) fn time(&self, unit: Nanos) -> Result<Nanos, Problem> {
-        let time = parse_duration(self.text()?, unit.0)
+        let text = self.text()?;
+        if text.starts_with('(') {
+            return self.computed_time(text, unit);
+        }
+        let time = parse_duration(text, unit.0)
             .map_err(|e| self.bad(e, "write a time such as 30s, 200ms or 50us"))?;
         if !time.0.is_multiple_of(1_000) {
             return Err(self.bad("finer than a microsecond", "round it to microseconds"));
         }
         Ok(time)
+    }
+
+    /// The value of an expression in times: numbers with a unit, or without any in `unit`.
+    fn computed_time(&self, text: &str, unit: Nanos) -> Result<Nanos, Problem> {
+        let has_units = text.contains(|c: char| c.is_ascii_alphabetic());
+        let number = |token: &str| match token.parse::<u64>() {
+            Ok(n) => Some(i128::from(n)),
+            Err(_) => parse_duration(token, unit.0).ok().map(|t| i128::from(t.0)),
+        };
+        let scale = if has_units { 1 } else { i128::from(unit.0) };
+        evaluate(text, &number)
+            .and_then(|n| {
+                let ns = n.checked_mul(scale).and_then(|ns| u64::try_from(ns).ok());
+                ns.ok_or_else(|| format!("{n} is no time"))
+            })
+            .map(|ns| Nanos(ns - ns % 1_000))
+            .map_err(|why| self.bad(why, "write such as (2*60)"))
     }
 
     /// A whole number in a range.

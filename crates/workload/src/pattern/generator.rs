@@ -4,8 +4,8 @@
 use super::region::fault;
 use super::setup::{check_sizes, maps};
 use super::{Mix, Offsets, Random, RandomMap, Region, Sizes};
-use crate::job::{Access, Job, JobError, PerKind, Rw};
-use crate::{Op, OpKind, OpSource, TimedOp};
+use crate::job::{Access, BlockSizes, Job, JobError, PerKind, Rw};
+use crate::{Op, OpKind, OpSource, Pace, TimedOp};
 use nandscope_units::{Bytes, saturating_u32};
 
 /// The operations of one clone of a job.
@@ -18,6 +18,8 @@ use nandscope_units::{Bytes, saturating_u32};
 pub struct Generator {
     rw: Rw,
     region: Region,
+    /// How far operations in order may reach, from the start of the region.
+    reach: u64,
     /// Bytes that a run may issue; `None` for a time-based job.
     budget: Option<u64>,
     /// Operations that a run may issue.
@@ -118,6 +120,7 @@ impl Generator {
         Ok(Generator {
             rw: job.rw,
             region,
+            reach: reach(job, &region, capacity),
             budget: (!timed).then_some(region.budget),
             limit: job.number_ios.filter(|_| !timed),
             renews: timed || job.io_size.is_some(),
@@ -182,7 +185,11 @@ impl Generator {
     #[inline]
     fn try_place(&mut self, kind: OpKind) -> Option<(u64, u32)> {
         let (offset, fresh) = self.offset(kind)?;
-        let length = self.region.length;
+        let length = if self.rw.random {
+            self.region.length
+        } else {
+            self.reach
+        };
         let stream = self.streams.get_mut(kind);
         let room = length.checked_sub(offset)?;
         let mut size = stream.sizes.draw(room, &mut self.size_random)?;
@@ -212,7 +219,7 @@ impl Generator {
         let stream = self.streams.get_mut(kind);
         if !self.rw.random {
             return stream
-                .in_order(self.region.length, self.rw.modifier.unwrap_or(0))
+                .in_order(self.reach, self.rw.modifier.unwrap_or(0))
                 .map(|offset| (offset, false));
         }
         if let Some(repeat) = self.rw.modifier.filter(|n| *n > 1) {
@@ -306,9 +313,9 @@ impl Stream {
     }
 }
 
-impl OpSource for Generator {
+impl Generator {
     #[inline]
-    fn next_op(&mut self) -> Option<TimedOp> {
+    fn next(&mut self, pace: Option<&Pace>) -> Option<TimedOp> {
         if let Some(op) = self.second.take() {
             self.count(op.kind, op.length);
             return Some(TimedOp { op, due: None });
@@ -320,7 +327,7 @@ impl OpSource for Generator {
             self.flush.due = false;
             return Some(untimed(OpKind::Flush, 0, 0));
         }
-        let kind = self.mix.next_kind();
+        let kind = self.mix.next_kind(pace);
         let Some((offset, length)) = self.place(kind) else {
             return self.end();
         };
@@ -334,13 +341,29 @@ impl OpSource for Generator {
         self.count(kind, length);
         Some(timed)
     }
+}
+
+impl OpSource for Generator {
+    #[inline]
+    fn next_op(&mut self) -> Option<TimedOp> {
+        self.next(None)
+    }
+
+    #[inline]
+    fn next_op_at(&mut self, pace: &Pace) -> Option<TimedOp> {
+        self.next(Some(pace))
+    }
+
+    fn closing(&mut self) -> Option<Op> {
+        self.end().map(|timed| timed.op)
+    }
 
     fn restart(&mut self) {
         // What stopped by its budget goes on where it was; what used the region up begins anew.
         if self.progress.exhausted || self.maps.iter().any(|m| m.free() == 0) {
             self.renew();
         } else {
-            let length = self.region.length;
+            let length = self.reach;
             let skip = if self.rw.random {
                 0
             } else {
@@ -368,6 +391,21 @@ impl OpSource for Generator {
     fn largest(&self) -> Option<u32> {
         Some(self.largest)
     }
+}
+
+/// As in fio, operations in order that all have one size do not stop before the end of a region
+/// that is no multiple of it: the last one reaches beyond, as far as the target goes.
+fn reach(job: &Job, region: &Region, capacity: Bytes) -> u64 {
+    let mut sizes = job.rw.kinds().iter().map(|kind| job.bs.get(*kind));
+    let Some(BlockSizes::Fixed(size)) = sizes.next() else {
+        return region.length;
+    };
+    if !sizes.all(|other| *other == BlockSizes::Fixed(*size)) {
+        return region.length;
+    }
+    let size = u64::from(*size);
+    let rounded = region.length.div_ceil(size).saturating_mul(size);
+    rounded.min(capacity.0.saturating_sub(region.start).max(region.length))
 }
 
 fn untimed(kind: OpKind, offset: u64, length: u32) -> TimedOp {

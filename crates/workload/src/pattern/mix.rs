@@ -1,8 +1,8 @@
 //! Which direction comes next in a job that has two. Offsets and sizes are chosen elsewhere.
 
 use super::Random;
-use crate::OpKind;
 use crate::job::Access;
+use crate::{OpKind, Pace};
 
 /// Chooses directions as fio does.
 #[derive(Clone, Debug)]
@@ -36,18 +36,33 @@ impl Mix {
     /// The next direction. A job of trims and writes begins each block with the trim; the write
     /// that follows it is the caller's.
     #[inline]
-    pub fn next_kind(&mut self) -> OpKind {
+    pub fn next_kind(&mut self, pace: Option<&Pace>) -> OpKind {
         match self.access {
             Access::Read => OpKind::Read,
             Access::Write => OpKind::Write,
             Access::Trim | Access::TrimWrite => OpKind::Trim,
-            Access::ReadWrite => self.mixed(),
+            Access::ReadWrite => self.mixed(pace),
         }
+    }
+
+    /// As in fio's `rate_ddir`: a direction that is ahead of its rate gives way to one that is not,
+    /// and where both are, the one that may go first is next.
+    fn paced(&self, pace: &Pace) -> usize {
+        let next = [pace.read, pace.write];
+        let other = 1 - self.now;
+        let share = [self.read_percent, 100 - self.read_percent][other];
+        if next[self.now] <= pace.now || share == 0 {
+            return self.now;
+        }
+        if next[other] <= pace.now || next[other] < next[self.now] {
+            return other;
+        }
+        self.now
     }
 
     /// fio draws a direction with the job's odds once the present one has had its due, and after a
     /// change stays with the new one until it has caught up with its share of the old.
-    fn mixed(&mut self) -> OpKind {
+    fn mixed(&mut self, pace: Option<&Pace>) -> OpKind {
         if self.issued[self.now] >= self.keep_until {
             let drawn = if self.random.percent(self.read_percent) {
                 READ
@@ -64,6 +79,9 @@ impl Mix {
             }
             self.now = drawn;
         }
+        if let Some(pace) = pace {
+            self.now = self.paced(pace);
+        }
         self.issued[self.now] += 1;
         [OpKind::Read, OpKind::Write][self.now]
     }
@@ -72,6 +90,31 @@ impl Mix {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nandscope_units::Nanos;
+
+    /// fio 3.33, `rw=rw rate_iops=900,100`, 2 s: 1,800 reads and 200 writes.
+    #[test]
+    fn rates_by_direction_are_both_kept() {
+        let mut mix = Mix::new(Access::ReadWrite, 50, Random::new(9, &[]));
+        let mut now = Nanos::ZERO;
+        let mut counts = [0u64; 2];
+        while now < Nanos::from_secs(2) {
+            let pace = Pace {
+                now,
+                read: Nanos(counts[READ] * 1_000_000_000 / 900),
+                write: Nanos(counts[WRITE] * 1_000_000_000 / 100),
+            };
+            let kind = mix.next_kind(Some(&pace));
+            let (lane, due) = match kind {
+                OpKind::Read => (READ, pace.read),
+                _ => (WRITE, pace.write),
+            };
+            counts[lane] += 1;
+            now = now.max(due);
+        }
+        assert!((1799..=1801).contains(&counts[READ]), "{counts:?}");
+        assert!((199..=201).contains(&counts[WRITE]), "{counts:?}");
+    }
 
     #[test]
     fn keeps_the_ratio() {
@@ -79,7 +122,7 @@ mod tests {
             let mut mix = Mix::new(Access::ReadWrite, percent, Random::new(9, &[]));
             let total = 200_000;
             let reads = (0..total)
-                .filter(|_| mix.next_kind() == OpKind::Read)
+                .filter(|_| mix.next_kind(None) == OpKind::Read)
                 .count();
             let share = reads as f64 / f64::from(total);
             let expected = f64::from(percent) / 100.0;

@@ -140,6 +140,24 @@ impl<'a> Builder<'a> {
         &mut self.records
     }
 
+    /// What to do where no request was found: blkparse may have printed other events only, or the
+    /// file may hold other devices.
+    fn remedy(&self) -> String {
+        let others = ["Q", "D", "C"];
+        let event = others
+            .into_iter()
+            .find(|event| self.passed_over.contains_key(&format!("event {event}")));
+        if let Some(event) = event {
+            return format!(
+                " The requests may be those of another event: `nandscope_trace_event={event}` in the job (`--event {event}` of `nandscope trace`)"
+            );
+        }
+        match (&self.options.device, self.passed_over.get("another device")) {
+            (Some(device), Some(_)) => format!(" The device `{device}` does not occur"),
+            _ => String::new(),
+        }
+    }
+
     pub(super) fn finish(
         self,
         format: Format,
@@ -155,6 +173,7 @@ impl<'a> Builder<'a> {
             return Err(TraceError::Empty {
                 file: name.to_string(),
                 format: format.title(),
+                remedy: self.remedy(),
                 seen: if seen.is_empty() {
                     "it is empty".to_string()
                 } else {

@@ -18,7 +18,7 @@ pub enum TraceError {
     },
     /// A record is earlier than the one before it.
     #[error(
-        "{file}:{line}: time goes backwards by {back_ns} ns; sort the file by time, or ask for sorting when it is read"
+        "{file}:{line}: time goes backwards by {back_ns} ns; sort the file by time, or write `nandscope_trace_sort=1` into the job (`--sort` of `nandscope trace`)"
     )]
     Backwards {
         /// The name of the file.
@@ -30,7 +30,7 @@ pub enum TraceError {
     },
     /// The file mixes several devices and none was chosen.
     #[error(
-        "{file}:{line}: device {second} appears beside device {first}; choose the device to read"
+        "{file}:{line}: device {second} appears beside device {first}; choose one with `nandscope_trace_device={first}` in the job (`--device {first}` of `nandscope trace`)"
     )]
     Devices {
         /// The name of the file.
@@ -43,7 +43,7 @@ pub enum TraceError {
         second: String,
     },
     /// Nothing in the file is a request that was asked for.
-    #[error("{file}: holds no request ({seen}); is it really {format}?")]
+    #[error("{file}: holds no request ({seen}); is it really {format}?{remedy}")]
     Empty {
         /// The name of the file.
         file: String,
@@ -51,6 +51,8 @@ pub enum TraceError {
         format: &'static str,
         /// The text found instead.
         seen: String,
+        /// What to do, with a blank before it; empty where nothing is known.
+        remedy: String,
     },
     /// A `.nstrace` file that is damaged or of another version.
     #[error("{file}: {what}")]

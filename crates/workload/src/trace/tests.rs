@@ -169,7 +169,7 @@ fn devices_are_not_mixed() {
     let error = parse(Format::Alibaba, text).unwrap_err().to_string();
     assert_eq!(
         error,
-        "t:2: device 2 appears beside device 1; choose the device to read"
+        "t:2: device 2 appears beside device 1; choose one with `nandscope_trace_device=1` in the job (`--device 1` of `nandscope trace`)"
     );
     let options = ParseOptions {
         device: Some("1".to_string()),

@@ -89,6 +89,8 @@ impl Instruments for Shared {
         let transferred = transferred.map(|t| Transferred {
             read: t.read,
             written: t.written,
+            reads: t.reads,
+            writes: t.writes,
         });
         let mut shown = self.shown();
         Reading {

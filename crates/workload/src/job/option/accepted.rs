@@ -61,20 +61,17 @@ const OWN_FILE: &str = "the target is a whole device or one given file; no job f
 const OWN_DATA: &str = "writes carry fresh incompressible data";
 const OWN_STATS: &str = "the result always holds all latencies and series";
 const ONE_TARGET: &str = "there is one target";
-const NO_CACHE: &str = "the page cache is always bypassed";
 const EACH_COMPLETION: &str = "each completion is taken as it comes";
 
 /// All of them, in groups.
 pub const ACCEPTED: &[Accepted] = &[
-    accepted("ioengine mem lockmem", ANY, OWN_ENGINE),
+    accepted("mem lockmem", ANY, OWN_ENGINE),
     accepted("io_submit_mode", &["inline"], OWN_ENGINE),
     accepted(
         "filename directory",
         ANY,
         "the target is given on the command line",
     ),
-    accepted("direct", ON, NO_CACHE),
-    accepted("buffered", OFF, NO_CACHE),
     accepted("invalidate", ANY, "there is no page cache to invalidate"),
     accepted("fadvise_hint", ANY, "there is no page cache to advise"),
     accepted("sync", &["0", "none"], "writes are not synchronous"),
@@ -106,12 +103,6 @@ pub const ACCEPTED: &[Accepted] = &[
     accepted("softrandommap", OFF, "a map that does not fit is an error"),
     accepted("bs_unaligned", OFF, "all sizes are whole sectors"),
     accepted("bs_is_seq_rand", OFF, "sizes go by direction"),
-    accepted(
-        "iodepth_batch",
-        ON,
-        "each operation is submitted as soon as there is room",
-    ),
-    accepted("iodepth_batch_complete_min", ON, EACH_COMPLETION),
     accepted("iodepth_batch_complete_max", ANY, EACH_COMPLETION),
     accepted(
         "serialize_overlap",

@@ -2,6 +2,7 @@
 
 use super::Kind::{Count, Flag, Other, Time};
 use super::{JobOption, MICROSECOND, SECOND, flag, number, option, word_of};
+use crate::job::engine::{self, Engine};
 use crate::job::error::Problem;
 use crate::job::kinds::PerKind;
 use crate::job::model::{ContinueOnError, Job};
@@ -16,6 +17,45 @@ pub(super) const OPTIONS: &[JobOption] = &[
         "Outstanding operations per clone",
         Count(1, 65_536, |j, n| j.pacing.iodepth = n),
         |j| number(j.pacing.iodepth),
+    ),
+    option(
+        "iodepth_batch",
+        "Operations submitted at once; 0 is the queue depth. The kernel may merge neighbours of one submission",
+        Count(0, 65_536, |j, n| j.batch = n),
+        |j| number(j.batch),
+    ),
+    option(
+        "iodepth_batch_complete_min",
+        "Completions that are waited for once the queue is full; 0 polls and has the effect of 1",
+        Count(0, 65_536, |j, n| j.complete_min = n),
+        |j| number(j.complete_min),
+    ),
+    option(
+        "iodepth_low",
+        "A full queue is filled again once so few operations are outstanding; 0 is `iodepth`",
+        Count(0, 65_536, |j, n| j.depth_low = n),
+        |j| number(j.depth_low),
+    ),
+    option(
+        "ioengine",
+        "Engine of fio. One of nandscope takes its place; of the synchronous ones it takes the queue depth, 1. Without this option a job file has fio's default, which is synchronous",
+        Other("name", |j, v| {
+            j.engine = Some(engine(v)?);
+            Ok(())
+        }),
+        |j| j.engine.clone(),
+    ),
+    option(
+        "direct",
+        "Bypass the page cache. 0 only on a real target, and with a warning",
+        Flag(|j, on| j.direct = Some(on)),
+        |j| j.direct.and_then(flag),
+    ),
+    option(
+        "buffered",
+        "The opposite of `direct`",
+        Flag(|j, on| j.direct = Some(!on)),
+        |_| None,
     ),
     option(
         "numjobs",
@@ -159,6 +199,22 @@ pub(super) const OPTIONS: &[JobOption] = &[
         |j| j.pacing.idle_cap.map(time_text),
     ),
 ];
+
+/// The name of an engine that does block I/O.
+fn engine(v: Value<'_>) -> Result<String, Problem> {
+    let name = v.text()?;
+    match engine::find(name) {
+        Some(Engine::Foreign(what)) => Err(v.bad(
+            format!("an engine that {what}, which is not I/O on a block device"),
+            "run it with fio",
+        )),
+        Some(_) => Ok(name.to_string()),
+        None => Err(v.bad(
+            "fio has no such engine",
+            format!("write one of {}", engine::block_engines()),
+        )),
+    }
+}
 
 /// The words of `continue_on_error`, with the two numbers that fio takes for words.
 const ON_ERROR: &[(&str, ContinueOnError)] = &[

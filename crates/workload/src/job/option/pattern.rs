@@ -231,7 +231,7 @@ fn block_split(v: Value<'_>, text: &str) -> Result<BlockSizes, Problem> {
         .fold(0_u32, u32::saturating_add);
     let open = parts.iter().filter(|p| p.1.is_none()).count();
     let mut waiting = saturating_u32(open as u64);
-    if given > 100 || (waiting == 0 && given != 100) {
+    if given > 100 || (waiting == 0 && given == 0) {
         return Err(v.bad(
             format!("the shares sum to {given} percent"),
             "make them sum to 100",
@@ -242,11 +242,15 @@ fn block_split(v: Value<'_>, text: &str) -> Result<BlockSizes, Problem> {
     for (size, share) in parts {
         let share = share.unwrap_or_else(|| {
             let part = left / waiting.max(1);
-            left -= part;
+            left = left.saturating_sub(part);
             waiting -= 1;
             part
         });
         shares.push((size, share));
+    }
+    // What is missing goes to the largest share, as in fio.
+    if let Some(largest) = shares.iter_mut().max_by_key(|(_, share)| *share) {
+        largest.1 += left;
     }
     shares.retain(|(_, share)| *share > 0);
     match shares[..] {

@@ -25,10 +25,6 @@ const fn refused(names: &'static str, remedy: &'static str) -> Refused {
 /// All of them, in groups.
 pub const REFUSED: &[Refused] = &[
     refused(
-        "iodepth_low",
-        "remove it: the queue is refilled after every completion",
-    ),
-    refused(
         "rate_min rate_iops_min rate_cycle",
         "remove it and judge the result instead",
     ),

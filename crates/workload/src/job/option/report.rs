@@ -41,7 +41,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "unified_rw_reporting",
-        "Only `none`: the result keeps the directions apart, and their sum can be derived from it",
+        "With `mixed` reads, writes and trims are reported as one, with `both` also apart",
         Other("`none`, `mixed` or `both`", |j, v| {
             j.unified_rw = v.word(UNIFIED, "write none, mixed or both")?;
             Ok(())

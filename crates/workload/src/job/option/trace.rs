@@ -1,9 +1,10 @@
 //! Options that replay a trace instead of a pattern.
 
 use super::Kind::Other;
-use super::{JobOption, flag, number, option};
+use super::{JobOption, flag, number, option, word_of};
 use crate::job::model::{Job, TraceRef};
 use crate::job::text::size_text;
+use crate::trace::BlockEvent;
 
 pub(super) const OPTIONS: &[JobOption] = &[
     option(
@@ -72,6 +73,42 @@ pub(super) const OPTIONS: &[JobOption] = &[
         }),
         |j| shown(j, |trace| trace.format.clone()),
     ),
+    option(
+        "nandscope_trace_device",
+        "Only the requests of this device of the trace; without it a trace of several is an error",
+        Other("`8,0`, a disk number or device id", |j, v| {
+            of(j).device = Some(v.text()?.to_string());
+            Ok(())
+        }),
+        |j| shown(j, |trace| trace.device.clone()),
+    ),
+    option(
+        "nandscope_trace_event",
+        "Event of blkparse's text that is taken for a request: queued, issued or complete; issued by default",
+        Other("`Q`, `D` or `C`", |j, v| {
+            of(j).event = v.word(EVENTS, "write Q, D or C")?;
+            Ok(())
+        }),
+        |j| shown(j, |trace| word_of(EVENTS, trace.event)).filter(|event| event != "D"),
+    ),
+    option(
+        "nandscope_trace_sort",
+        "Sort records that are out of order by time; without it they are an error",
+        Other("`0` or `1`", |j, v| {
+            of(j).sort = v.flag()?;
+            Ok(())
+        }),
+        |j| shown(j, |trace| flag(trace.sort).filter(|_| trace.sort)),
+    ),
+];
+
+const EVENTS: &[(&str, BlockEvent)] = &[
+    ("D", BlockEvent::Issue),
+    ("Q", BlockEvent::Queue),
+    ("C", BlockEvent::Complete),
+    ("issue", BlockEvent::Issue),
+    ("queue", BlockEvent::Queue),
+    ("complete", BlockEvent::Complete),
 ];
 
 fn of(job: &mut Job) -> &mut TraceRef {

@@ -1,0 +1,87 @@
+//! What a job file may refer to on this machine: its environment, its size, the files beside it.
+
+use crate::input;
+use nandscope_workload::job::{Included, Machine, Override, Surroundings};
+use std::path::{Path, PathBuf};
+
+const MEMORY: &str = "/proc/meminfo";
+const VECTOR: &str = "/proc/self/auxv";
+/// Files that tell about the machine, which a confined process must be able to read.
+pub const FACTS: [&str; 2] = [MEMORY, VECTOR];
+
+/// This machine, with the options of the command line.
+#[derive(Debug, Default)]
+pub struct Host {
+    /// Options that are set on every job.
+    pub overrides: Vec<Override>,
+}
+
+impl Surroundings for Host {
+    fn variable(&self, name: &str) -> Option<String> {
+        std::env::var(name).ok()
+    }
+
+    /// A file beside the one that names it, or one in the present folder, in this order.
+    fn include(&self, name: &str, from: &str) -> Result<Included, String> {
+        let beside = Path::new(from).parent().map(|folder| folder.join(name));
+        let places = [beside, Some(PathBuf::from(name))].into_iter().flatten();
+        let Some(path) = places.into_iter().find(|path| path.is_file()) else {
+            return Err("there is no such file beside this one or here".to_string());
+        };
+        let text = input::text(&path, "the job file").map_err(|failure| failure.text)?;
+        Ok(Included {
+            name: path.display().to_string(),
+            text,
+        })
+    }
+
+    fn machine(&self) -> Option<Machine> {
+        let processors = std::thread::available_parallelism().ok()?;
+        Some(Machine {
+            processors: processors.get() as u64,
+            memory_mib: memory_bytes()? >> 20,
+            page_bytes: page_bytes()?,
+        })
+    }
+
+    fn overrides(&self) -> &[Override] {
+        &self.overrides
+    }
+}
+
+/// Bytes of memory of the machine.
+fn memory_bytes() -> Option<u64> {
+    let text = std::fs::read_to_string(MEMORY).ok()?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+/// Bytes of a page, from what the kernel gave the process (`AT_PAGESZ` of getauxval(3)).
+fn page_bytes() -> Option<u64> {
+    const PAGE_SIZE: usize = 6;
+    let word = |bytes: &[u8]| bytes.try_into().ok().map(usize::from_ne_bytes);
+    let bytes = std::fs::read(VECTOR).ok()?;
+    let entries = bytes.chunks_exact(2 * size_of::<usize>());
+    let mut entries = entries.map(|entry| entry.split_at(size_of::<usize>()));
+    let (_, value) = entries.find(|(key, _)| word(key) == Some(PAGE_SIZE))?;
+    u64::try_from(word(value)?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn facts_about_this_machine() {
+        let machine = Host::default().machine().unwrap();
+        assert!(
+            machine.processors >= 1 && machine.memory_mib > 16,
+            "{machine:?}"
+        );
+        assert!(machine.page_bytes.is_power_of_two() && machine.page_bytes >= 4096);
+    }
+}

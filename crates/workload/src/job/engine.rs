@@ -1,0 +1,95 @@
+//! fio's I/O engines: which of them name a way of doing block I/O, for which the engine here stands,
+//! and which do something else.
+
+/// What an engine of fio is to a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Engine {
+    /// Block I/O, one operation at a time.
+    Synchronous,
+    /// Block I/O at the queue depth of the job.
+    Asynchronous,
+    /// Something else, in words.
+    Foreign(&'static str),
+}
+
+use Engine::{Asynchronous, Foreign, Synchronous};
+
+/// The engine that fio takes on Linux where a job names none.
+pub(crate) const DEFAULT: &str = "psync";
+
+/// Which are synchronous was seen from fio 3.33, which caps their queue depth at 1.
+const ENGINES: &[(&str, Engine)] = &[
+    ("sync", Synchronous),
+    ("psync", Synchronous),
+    ("vsync", Synchronous),
+    ("pvsync", Synchronous),
+    ("pvsync2", Synchronous),
+    ("mmap", Synchronous),
+    ("splice", Synchronous),
+    ("libaio", Asynchronous),
+    ("linuxaio", Asynchronous),
+    ("io_uring", Asynchronous),
+    ("io_uring_cmd", Asynchronous),
+    ("posixaio", Asynchronous),
+    ("solarisaio", Asynchronous),
+    ("windowsaio", Asynchronous),
+    ("sg", Asynchronous),
+    ("guasi", Asynchronous),
+    ("syslet-rw", Asynchronous),
+    ("null", Foreign("does no I/O at all")),
+    ("cpuio", Foreign("burns processor time")),
+    ("net", Foreign("sends over a network")),
+    ("netsplice", Foreign("sends over a network")),
+    ("rdma", Foreign("sends over a network")),
+    ("ftruncate", Foreign("changes the sizes of files")),
+    ("filecreate", Foreign("creates files")),
+    ("filestat", Foreign("looks up files")),
+    ("filedelete", Foreign("deletes files")),
+    ("dircreate", Foreign("creates folders")),
+    ("dirstat", Foreign("looks up folders")),
+    ("dirdelete", Foreign("deletes folders")),
+    ("falloc", Foreign("allocates ranges of files")),
+    ("e4defrag", Foreign("defragments files of ext4")),
+    ("exec", Foreign("runs a program")),
+    ("nbd", Foreign("is the client of an NBD server")),
+    ("rbd", Foreign("is a client of Ceph")),
+    ("rados", Foreign("is a client of Ceph")),
+    ("http", Foreign("is a client of an object store")),
+    ("gfapi", Foreign("is a client of Gluster")),
+    ("gfapi_async", Foreign("is a client of Gluster")),
+    ("libhdfs", Foreign("is a client of Hadoop")),
+    ("libiscsi", Foreign("is a client of an iSCSI server")),
+    ("nfs", Foreign("is a client of an NFS server")),
+    ("dfs", Foreign("is a client of DAOS")),
+    ("ime_psync", Foreign("is a client of DDN IME")),
+    ("ime_psyncv", Foreign("is a client of DDN IME")),
+    ("ime_aio", Foreign("is a client of DDN IME")),
+    ("libcufile", Foreign("moves data to the memory of a GPU")),
+    ("libzbc", Foreign("is for zoned devices")),
+    ("mtd", Foreign("is for bare flash behind Linux's MTD layer")),
+    ("pmemblk", Foreign("is for persistent memory")),
+    ("dev-dax", Foreign("is for persistent memory")),
+    ("libpmem", Foreign("is for persistent memory")),
+    ("libblkio", Foreign("is a library of drivers of its own")),
+    ("xnvme", Foreign("is a library of drivers of its own")),
+    ("spdk", Foreign("is a driver of its own")),
+    ("spdk_bdev", Foreign("is a driver of its own")),
+    ("binject", Foreign("injects bios through a kernel module")),
+];
+
+/// What the engine of that name is; `None` if fio has none of that name. A suffix after a colon
+/// belongs to the engine (`external:` apart).
+pub(crate) fn find(name: &str) -> Option<Engine> {
+    if name.starts_with("external:") || name.starts_with(['/', '.']) {
+        return Some(Foreign("is loaded from a library"));
+    }
+    let found = ENGINES.iter().find(|(known, _)| *known == name);
+    found.map(|(_, engine)| *engine)
+}
+
+/// The engines for which the one here stands.
+pub(crate) fn block_engines() -> String {
+    let block = ENGINES.iter().filter(|(_, e)| !matches!(e, Foreign(_)));
+    let names: Vec<&str> = block.map(|(name, _)| *name).collect();
+    names.join(", ")
+}

@@ -1,0 +1,90 @@
+//! What the text of a job file may refer to outside of itself. This crate reads no environment and
+//! opens no file: whoever has them gives them.
+
+/// Facts about a machine that a job file may name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Machine {
+    /// `$ncpus`.
+    pub processors: u64,
+    /// `$mb_memory`, MiB.
+    pub memory_mib: u64,
+    /// `$pagesize`, bytes.
+    pub page_bytes: u64,
+}
+
+/// An option that is set on every job of a file, after those of the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Override {
+    /// Its name.
+    pub key: String,
+    /// `None` for a flag.
+    pub value: Option<String>,
+}
+
+impl Override {
+    /// Reads `name=value` or `name`, with or without fio's two hyphens before it.
+    pub fn parse(text: &str) -> Override {
+        let text = text.strip_prefix("--").unwrap_or(text);
+        let (key, value) = match text.split_once('=') {
+            Some((key, value)) => (key, Some(value.trim().to_string())),
+            None => (text, None),
+        };
+        Override {
+            key: key.trim().to_string(),
+            value,
+        }
+    }
+}
+
+/// A file that was included: its name for messages, and its text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Included {
+    /// The name.
+    pub name: String,
+    /// The text.
+    pub text: String,
+}
+
+/// What a job file may refer to.
+pub trait Surroundings {
+    /// The value of a variable of the environment (`${NAME}`); `None` if it is not set.
+    fn variable(&self, name: &str) -> Option<String> {
+        let _ = name;
+        None
+    }
+
+    /// The file `name` that the file `from` includes.
+    ///
+    /// # Errors
+    /// With the reason in words if it cannot be had.
+    fn include(&self, name: &str, from: &str) -> Result<Included, String> {
+        let _ = from;
+        Err(format!("`{name}` cannot be read here"))
+    }
+
+    /// The machine that `$ncpus` and the like mean; `None` makes them errors.
+    fn machine(&self) -> Option<Machine> {
+        None
+    }
+
+    /// Options that are set on every job.
+    fn overrides(&self) -> &[Override] {
+        &[]
+    }
+
+    /// Whether the text is one of fio's users: a job that names no engine has fio's default one,
+    /// which is synchronous, and one without `direct=1` was meant for the page cache.
+    fn is_fios(&self) -> bool {
+        true
+    }
+}
+
+/// Nothing: for jobs that a program writes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Nowhere;
+
+impl Surroundings for Nowhere {
+    fn is_fios(&self) -> bool {
+        false
+    }
+}
