@@ -17,11 +17,12 @@ fn fio(name: &str, section: &str) -> Option<Vec<Operation>> {
     let log = folder.join(format!("{name}.log"));
     let _ = std::fs::remove_file(&log);
     // The null engine has no file to take a percentage of, or to reach beyond the region in.
-    let filesize = if section.contains('%') || section.contains("bs=12k") {
-        "filesize=4m\n"
-    } else {
-        ""
-    };
+    let filesize =
+        if section.contains('%') || section.contains("bs=12k") || section.contains("zonemode") {
+            "filesize=4m\n"
+        } else {
+            ""
+        };
     let log_path = log.display();
     let extra = format!("{filesize}ioengine=null\nfilename=x\nwrite_iolog={log_path}\n");
     std::fs::write(&job, format!("{section}{extra}")).expect("the folder of tests is writable");
@@ -82,6 +83,10 @@ fn sequential_jobs_are_the_same() {
         "rw=write\nsize=64k\nend_fsync=1",
         "rw=trimwrite\nsize=64k\nbs=8k",
         "rw=read:8k\nsize=64k",
+        "rw=read:-8k\nsize=64k",
+        "rw=write:-16k\nsize=64k\noffset=1m",
+        "rw=read\nzonemode=strided\nzonesize=16k\nzonerange=32k\nzoneskip=32k\nsize=1m",
+        "rw=read\nzonemode=strided\nzonesize=64k\nzonerange=16k\nsize=256k",
         "rw=read\nsize=16k\nio_size=40k",
         "rw=read\nsize=64k\noffset=1m",
         "rw=read\nsize=50%\noffset=128k\nbs=64k",
@@ -104,6 +109,7 @@ fn random_jobs_cover_the_same() {
         "rw=randtrimwrite\nsize=256k",
         "rw=randread\nsize=256k\nio_size=512k",
         "rw=randwrite\nsize=30k",
+        "rw=randread\nzonemode=strided\nzonesize=64k\nzonerange=64k\nzoneskip=64k\nsize=1m\nio_size=512k",
     ];
     for (i, options) in cases.iter().enumerate() {
         let Some(mut theirs) = fio(&format!("random{i}"), &emitted(options)) else {

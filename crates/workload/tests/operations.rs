@@ -104,6 +104,21 @@ fn sequential_jobs_follow_fio() {
             ],
         ),
         ("rw=read\nsize=64k\nnumber_ios=2", &[('r', 0), ('r', 4)]),
+        (
+            "rw=read:-8k\nsize=16k\nio_size=24k",
+            &[('r', 0), ('r', 8), ('r', 4), ('r', 0), ('r', 8), ('r', 4)],
+        ),
+        (
+            "rw=read\nzonemode=strided\nzonesize=8k\nzonerange=16k\nzoneskip=496k\nsize=24k",
+            &[
+                ('r', 0),
+                ('r', 4),
+                ('r', 512),
+                ('r', 516),
+                ('r', 0),
+                ('r', 4),
+            ],
+        ),
         ("rw=trim\nbs=,,8k\nsize=16k", &[('t', 0), ('t', 8)]),
     ];
     for (options, expected) in cases {

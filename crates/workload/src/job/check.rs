@@ -8,6 +8,7 @@ pub(crate) fn check(job: &Job) -> Vec<(&'static str, Problem)> {
     let mut faults = Vec::new();
     region(job, &mut faults);
     pattern(job, &mut faults);
+    zones(job, &mut faults);
     trace(job, &mut faults);
     faults
 }
@@ -75,6 +76,31 @@ fn pattern(job: &Job, faults: &mut Faults) {
             Problem::new(
                 "`random_distribution` with sequential offsets",
                 "use a random rw, or remove it",
+            ),
+        ));
+    }
+}
+
+fn zones(job: &Job, faults: &mut Faults) {
+    let Some(zones) = job.strides else {
+        return;
+    };
+    let whole = |bytes: u64| bytes.is_multiple_of(512);
+    if zones.size == 0 || !whole(zones.range.unwrap_or(zones.size)) || !whole(zones.skip) {
+        faults.push((
+            "zonesize",
+            Problem::new(
+                "zones need a `zonesize`, and sizes and gaps of whole sectors",
+                "write such as zonesize=256m and zoneskip=1g",
+            ),
+        ));
+    }
+    if !job.distribution.is_uniform() {
+        faults.push((
+            "random_distribution",
+            Problem::new(
+                "`random_distribution` together with `zonemode=strided`",
+                "keep one of them",
             ),
         ));
     }

@@ -74,25 +74,63 @@ fn shape(
     Ok((v.float(number, low, high)?, centre))
 }
 
+/// Reads `access/size:…`. As in fio, zones without a share divide what is left of the accesses, and a
+/// zone without a size takes what is left of the region.
 fn zones(v: Value<'_>, rest: Option<&str>, absolute: bool) -> Result<Distribution, Problem> {
-    let mut zones = Vec::new();
+    let mut parts: Vec<(Option<u32>, Option<Extent>)> = Vec::new();
     for part in rest.unwrap_or_default().split(':') {
-        let Some((access, size)) = part.split_once('/') else {
-            return Err(v.bad(
-                format!("zone `{part}` is not access/size"),
-                "write such as zoned:60/10:30/20:10/70",
-            ));
+        let (access, size) = part.split_once('/').unwrap_or((part, ""));
+        let access = match access {
+            "" => None,
+            text => Some(v.number_of(text, 0..=100)?),
         };
-        let access = v.number_of(access, 0..=100)?;
-        let extent = if absolute {
-            Extent::Bytes(v.size_of(size)?)
-        } else {
-            Extent::Percent(v.number_of(size, 1..=100)?)
+        let size = match size {
+            "" => None,
+            text if absolute => Some(Extent::Bytes(v.size_of(text)?)),
+            text => Some(Extent::Percent(v.number_of(text, 1..=100)?)),
         };
-        zones.push(Zone { access, extent });
+        parts.push((access, size));
     }
+    if absolute && parts.iter().any(|(_, size)| size.is_none()) {
+        return Err(v.bad(
+            "a zone without a size",
+            "write such as zoned_abs:90/1g:10/9g",
+        ));
+    }
+    let access = divided(parts.iter().map(|(access, _)| *access));
+    let percents = parts.iter().map(|(_, size)| match size {
+        Some(Extent::Percent(p)) => Some(*p),
+        Some(Extent::Bytes(_)) => Some(0),
+        None => None,
+    });
+    let percents = divided(percents);
+    let zones: Vec<Zone> = parts
+        .iter()
+        .zip(access.iter().zip(&percents))
+        .map(|((_, size), (access, percent))| Zone {
+            access: *access,
+            extent: size.unwrap_or(Extent::Percent(*percent)),
+        })
+        .collect();
     check_zones(v, &zones)?;
     Ok(Distribution::Zoned(zones))
+}
+
+/// Shares in percent, where those that are left out divide the rest equally.
+fn divided(shares: impl Iterator<Item = Option<u32>> + Clone) -> Vec<u32> {
+    let given = shares.clone().flatten().fold(0_u32, u32::saturating_add);
+    let mut open = shares.clone().filter(Option::is_none).count() as u32;
+    let mut left = 100_u32.saturating_sub(given);
+    shares
+        .map(|share| {
+            share.unwrap_or_else(|| {
+                let part = left / open.max(1);
+                left -= part;
+                open = open.saturating_sub(1);
+                part
+            })
+        })
+        .collect()
 }
 
 fn check_zones(v: Value<'_>, zones: &[Zone]) -> Result<(), Problem> {
@@ -110,10 +148,10 @@ fn check_zones(v: Value<'_>, zones: &[Zone]) -> Result<(), Problem> {
             Extent::Bytes(_) => 0,
         })
         .sum();
-    if percent > 100 {
+    if percent > 100 || zones.iter().any(|z| z.extent == Extent::Percent(0)) {
         return Err(v.bad(
-            format!("the zones take {percent} percent of the region"),
-            "make them take 100 at most",
+            format!("the zones take {percent} percent of the region, or one takes nothing"),
+            "make them take 100 at most, and each at least 1",
         ));
     }
     if zones.len() > MAX_ZONES {

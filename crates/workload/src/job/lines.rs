@@ -9,7 +9,7 @@ use std::rc::Rc;
 /// fio's own limit of files that include each other.
 const DEEPEST: usize = 16;
 /// Lines of all included files together: files that include each other twice would grow without end.
-const MOST_LINES: usize = 1 << 20;
+const MOST_LINES: usize = 1 << 16;
 
 /// `key=value` or a bare `key`, with its position.
 #[derive(Clone, Debug)]

@@ -24,7 +24,7 @@ pub use file::JobFile;
 pub use kinds::PerKind;
 pub use model::{
     Access, BlockSizes, ContinueOnError, DEFAULT_PERCENTILES, Distribution, Extent, Job, Logs,
-    Origin, Rw, TraceRef, UnifiedRw, Verify, Zone,
+    Origin, Rw, StridedZones, TraceRef, UnifiedRw, Verify, Zone,
 };
 pub use option::{ACCEPTED, ALIASES, Accepted, JobOption, REFUSED, Refused, supported};
 pub use surroundings::{Included, Machine, Nowhere, Override, Surroundings};

@@ -81,6 +81,10 @@ pub struct Job {
     pub trace: Option<TraceRef>,
     /// `nandscope_fullness`: fill the device to this percentage before the job.
     pub fullness_percent: Option<u32>,
+    /// `zonemode=strided` with its sizes.
+    pub strides: Option<StridedZones>,
+    /// `filesize`: size of the region where `size` is not given.
+    pub file_size: Option<Bytes>,
     /// `iodepth_batch`: operations submitted at once; 0 is the queue depth.
     pub batch: u32,
     /// `iodepth_batch_complete_min`: completions waited for once the queue is full.
@@ -138,6 +142,8 @@ impl Job {
             verify: Verify::default(),
             trace: None,
             fullness_percent: None,
+            strides: None,
+            file_size: None,
             batch: 1,
             complete_min: 1,
             depth_low: 0,
@@ -190,6 +196,8 @@ pub struct Rw {
     /// The number after the colon: for random offsets, how many operations follow each one; for
     /// sequential ones, bytes left out between two operations.
     pub modifier: Option<u64>,
+    /// The bytes of `modifier` are gone back, from the end of the region on (`rw=read:-8k`).
+    pub backwards: bool,
     /// `rw_sequencer=identical`: the operations after a random offset repeat it.
     pub identical: bool,
 }
@@ -200,6 +208,7 @@ impl Default for Rw {
             access: Access::Read,
             random: false,
             modifier: None,
+            backwards: false,
             identical: false,
         }
     }
@@ -216,6 +225,17 @@ impl Rw {
             Access::TrimWrite => &[OpKind::Trim, OpKind::Write],
         }
     }
+}
+
+/// `zonemode=strided`: zones between which a job moves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StridedZones {
+    /// `zonesize`: bytes of I/O in a zone before the next one.
+    pub size: u64,
+    /// `zonerange`: bytes of a zone; `None` is `size`.
+    pub range: Option<u64>,
+    /// `zoneskip`: bytes between two zones.
+    pub skip: u64,
 }
 
 /// Directions of a job.
@@ -319,6 +339,13 @@ pub enum Distribution {
     },
     /// Consecutive zones, each with its share of the accesses.
     Zoned(Vec<Zone>),
+}
+
+impl Distribution {
+    /// Whether all blocks are alike.
+    pub fn is_uniform(&self) -> bool {
+        *self == Distribution::Uniform
+    }
 }
 
 /// One zone of [`Distribution::Zoned`].

@@ -3,6 +3,7 @@
 
 use super::region::fault;
 use super::setup::{check_sizes, maps};
+use super::strides::Strides;
 use super::{Mix, Offsets, Random, RandomMap, Region, Sizes};
 use crate::job::{Access, BlockSizes, Job, JobError, PerKind, Rw};
 use crate::{Op, OpKind, OpSource, Pace, TimedOp};
@@ -20,6 +21,8 @@ pub struct Generator {
     region: Region,
     /// How far operations in order may reach, from the start of the region.
     reach: u64,
+    /// Zones between which the work moves.
+    zones: Option<Strides>,
     /// Bytes that a run may issue; `None` for a time-based job.
     budget: Option<u64>,
     /// Operations that a run may issue.
@@ -48,6 +51,8 @@ struct Stream {
     random_percent: u32,
     /// Index into the maps.
     map: Option<usize>,
+    /// Goes backwards, and whether from the end of the region on.
+    rewind: Option<bool>,
     /// Start of the last operation and end of it, from the start of the region.
     last: u64,
     next: u64,
@@ -109,21 +114,28 @@ impl Generator {
         let seed = job.rand_seed.unwrap_or(seed);
         let place = [u64::from(job.ordinal), u64::from(clone)];
         let random = |purpose: u64| Random::new(seed, &[place[0], place[1], purpose]);
-        let (maps, map_of) = maps(job, &region)?;
+        let zones = Strides::of(job, &region, capacity)?;
+        // Offsets are those within a zone.
+        let work = Region {
+            length: zones.as_ref().map_or(region.length, |z| z.range),
+            ..region
+        };
+        let (maps, map_of) = maps(job, &work)?;
         let stream = |kind: OpKind, purpose: u64| {
             // What is read often is written often: one order of heat for all directions, as in fio.
             let heat = (kind != OpKind::Read).then(|| random(3));
-            Stream::new(job, kind, &region, *map_of.get(kind), random(purpose), heat)
+            Stream::new(job, kind, &work, *map_of.get(kind), random(purpose), heat)
         };
         let timed = job.pacing.time_based;
         let writes = job.rw.kinds().contains(&OpKind::Write);
         Ok(Generator {
             rw: job.rw,
-            region,
-            reach: reach(job, &region, capacity),
+            region: work,
+            reach: reach(job, &work, capacity),
+            zones,
             budget: (!timed).then_some(region.budget),
             limit: job.number_ios.filter(|_| !timed),
-            renews: timed || job.io_size.is_some(),
+            renews: timed || job.io_size.is_some() || job.strides.is_some() || job.rw.backwards,
             mix: Mix::new(job.rw.access, job.rwmix_read, random(0)),
             size_random: random(1),
             order_random: random(2),
@@ -298,6 +310,7 @@ impl Stream {
             align,
             random_percent: *job.percentage_random.get(kind),
             map,
+            rewind: job.rw.backwards.then_some(region.start > 0),
             last: 0,
             next: 0,
         }
@@ -306,6 +319,9 @@ impl Stream {
     /// Behind the last operation and `skip` bytes more; `None` where nothing fits there.
     #[inline]
     fn in_order(&self, length: u64, skip: u64) -> Option<u64> {
+        if let Some(rewind) = self.rewind {
+            return self.backwards(length, skip, rewind);
+        }
         let skip = if self.next == 0 { 0 } else { skip };
         let offset = self.next.checked_add(skip)?;
         let end = offset.checked_add(u64::from(self.sizes.min()))?;
@@ -327,11 +343,18 @@ impl Generator {
             self.flush.due = false;
             return Some(untimed(OpKind::Flush, 0, 0));
         }
+        if self.zones.as_mut().is_some_and(Strides::moves) {
+            self.renew();
+        }
         let kind = self.mix.next_kind(pace);
         let Some((offset, length)) = self.place(kind) else {
             return self.end();
         };
-        let timed = untimed(kind, self.region.start + offset, length);
+        let base = self.zones.as_ref().map_or(0, |z| z.base);
+        let timed = untimed(kind, self.region.start + base + offset, length);
+        if let Some(zones) = &mut self.zones {
+            zones.done += u64::from(length);
+        }
         if self.rw.access == Access::TrimWrite {
             self.second = Some(Op {
                 kind: OpKind::Write,
@@ -340,6 +363,23 @@ impl Generator {
         }
         self.count(kind, length);
         Some(timed)
+    }
+}
+
+impl Stream {
+    /// As in fio: from the end of the last operation back by `skip`, and at the start of the region
+    /// again from its end. `rewind`: the first operation is at the end as well, which fio does in
+    /// a region that does not begin at 0.
+    fn backwards(&self, length: u64, skip: u64, rewind: bool) -> Option<u64> {
+        let size = u64::from(self.sizes.min());
+        if self.next == 0 && !rewind {
+            return (size <= length).then_some(0);
+        }
+        let from = if self.next == 0 { length } else { self.next };
+        let offset = from
+            .checked_sub(skip)
+            .or_else(|| length.checked_sub(skip))?;
+        (offset.checked_add(size)? <= length).then_some(offset)
     }
 }
 
@@ -400,7 +440,7 @@ fn reach(job: &Job, region: &Region, capacity: Bytes) -> u64 {
     let Some(BlockSizes::Fixed(size)) = sizes.next() else {
         return region.length;
     };
-    if !sizes.all(|other| *other == BlockSizes::Fixed(*size)) {
+    if job.rw.backwards || !sizes.all(|other| *other == BlockSizes::Fixed(*size)) {
         return region.length;
     }
     let size = u64::from(*size);

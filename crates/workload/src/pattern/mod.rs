@@ -10,6 +10,7 @@ mod region;
 mod setup;
 mod sizes;
 mod skew;
+mod strides;
 
 pub use generator::Generator;
 pub use map::{MAX_BLOCKS, RandomMap};

@@ -38,7 +38,7 @@ impl Region {
         let start = start as u64;
         let rest = capacity - start;
         let length = match job.size {
-            None => rest,
+            None => job.file_size.map_or(rest, |size| size.0.min(rest)),
             // fio takes a percentage of the whole target, and cuts it at the end.
             Some(size @ Extent::Percent(_)) => {
                 let part = size.of(capacity).min(rest);

@@ -11,6 +11,8 @@ pub struct Accepted {
     pub values: &'static [&'static str],
     /// Why they have no effect.
     pub reason: &'static str,
+    /// A notice says it, because fio's numbers would depend on it.
+    pub is_said: bool,
 }
 
 impl Accepted {
@@ -35,6 +37,14 @@ impl Accepted {
                 ),
             ));
         }
+        if self.is_said && text != "0" {
+            job.origin.notices.push(format!(
+                "`{}{}` has no effect: {}",
+                v.key,
+                v.text.map(|t| format!("={t}")).unwrap_or_default(),
+                self.reason
+            ));
+        }
         job.without_effect
             .insert(v.key.to_string(), text.to_string());
         Ok(())
@@ -50,6 +60,17 @@ const fn accepted(
         names,
         values,
         reason,
+        is_said: false,
+    }
+}
+
+/// Options whose effect a user of fio may count on: a notice says that they have none.
+const fn said(names: &'static str, reason: &'static str) -> Accepted {
+    Accepted {
+        names,
+        values: ANY,
+        reason,
+        is_said: true,
     }
 }
 
@@ -58,15 +79,32 @@ const ON: &[&str] = &["1"];
 const ANY: &[&str] = &[];
 const OWN_ENGINE: &str = "the engine is nandscope's own, for simulated and real targets";
 const OWN_FILE: &str = "the target is a whole device or one given file; no job files are made";
-const OWN_DATA: &str = "writes carry fresh incompressible data";
+const OWN_DATA: &str =
+    "writes carry fresh incompressible data; a simulated device does not compress";
+const OWN_CHECK: &str = "verification has contents of its own, which cover each sector";
 const OWN_STATS: &str = "the result always holds all latencies and series";
 const ONE_TARGET: &str = "there is one target";
 const EACH_COMPLETION: &str = "each completion is taken as it comes";
 
 /// All of them, in groups.
 pub const ACCEPTED: &[Accepted] = &[
-    accepted("mem lockmem", ANY, OWN_ENGINE),
-    accepted("io_submit_mode", &["inline"], OWN_ENGINE),
+    accepted("mem lockmem iomem_align hugepage-size", ANY, OWN_ENGINE),
+    accepted(
+        "io_submit_mode",
+        ANY,
+        "rates are schedules that do not wait for completions, as with `offload`",
+    ),
+    said(
+        "hipri hipri_percentage fixedbufs registerfiles sqthread_poll sqthread_poll_cpu nonvectored \
+         uncached nowait force_async userspace_reap cmd_type readfua writefua sg_write_mode",
+        "it belongs to one of fio's engines, and the engine is nandscope's own (`--poll` polls)",
+    ),
+    said(
+        "prio prioclass cmdprio_percentage cmdprio cmdprio_class cmdprio_split cmdprio_bssplit \
+         write_hint ioscheduler numa_cpu_nodes numa_mem_policy cgroup cgroup_nodelete cgroup_weight \
+         uid gid gtod_cpu",
+        "the kernel of the host is not part of the model; on a real target set it outside of the job",
+    ),
     accepted(
         "filename directory",
         ANY,
@@ -74,14 +112,18 @@ pub const ACCEPTED: &[Accepted] = &[
     ),
     accepted("invalidate", ANY, "there is no page cache to invalidate"),
     accepted("fadvise_hint", ANY, "there is no page cache to advise"),
-    accepted("sync", &["0", "none"], "writes are not synchronous"),
     accepted(
         "overwrite fallocate create_serialize create_fsync allow_file_create unlink",
         ANY,
         OWN_FILE,
     ),
-    accepted("create_on_open file_append", OFF, OWN_FILE),
-    accepted("fill_device", OFF, "the size is that of the region"),
+    accepted("create_on_open opendir unlink_each_loop", ANY, OWN_FILE),
+    accepted("file_append", OFF, OWN_FILE),
+    accepted(
+        "fill_device",
+        ANY,
+        "without a size, the region ends with the target",
+    ),
     accepted("nrfiles", ON, ONE_TARGET),
     accepted("openfiles file_service_type", ANY, ONE_TARGET),
     accepted(
@@ -91,17 +133,21 @@ pub const ACCEPTED: &[Accepted] = &[
     ),
     accepted(
         "random_generator",
-        &["tausworthe", "tausworthe64"],
-        "xoshiro256++ takes its place",
+        &["tausworthe", "tausworthe64", "lfsr"],
+        "xoshiro256++ takes its place; the random map visits each block once, as lfsr does",
     ),
     accepted("refill_buffers scramble_buffers", ANY, OWN_DATA),
-    accepted(
-        "zero_buffers buffer_compress_percentage dedupe_percentage",
-        OFF,
+    said(
+        "zero_buffers buffer_compress_percentage buffer_compress_chunk buffer_pattern \
+         dedupe_percentage dedupe_mode dedupe_working_set_percentage dedupe_global",
         OWN_DATA,
     ),
     accepted("softrandommap", OFF, "a map that does not fit is an error"),
-    accepted("bs_unaligned", OFF, "all sizes are whole sectors"),
+    accepted(
+        "bs_unaligned",
+        OFF,
+        "a block device takes whole sectors only",
+    ),
     accepted("bs_is_seq_rand", OFF, "sizes go by direction"),
     accepted("iodepth_batch_complete_max", ANY, EACH_COMPLETION),
     accepted(
@@ -109,6 +155,7 @@ pub const ACCEPTED: &[Accepted] = &[
         OFF,
         "overlapping operations are not held back",
     ),
+    accepted("sync", &["0", "none"], "writes are not synchronous"),
     accepted(
         "rate_process",
         &["linear"],
@@ -116,13 +163,13 @@ pub const ACCEPTED: &[Accepted] = &[
     ),
     accepted(
         "thinktime_blocks_type",
-        &["complete"],
-        "completed operations are counted",
+        ANY,
+        "a pause begins when all that was issued is complete, so both counts are the same",
     ),
     accepted(
         "thinktime_spin",
-        OFF,
-        "the processor is not part of the model",
+        ANY,
+        "the thread sleeps; the device sees no difference",
     ),
     accepted("clocksource", ANY, "the target has its own clock"),
     accepted(
@@ -136,23 +183,68 @@ pub const ACCEPTED: &[Accepted] = &[
         ANY,
         OWN_STATS,
     ),
-    accepted("gtod_reduce", OFF, OWN_STATS),
+    accepted("gtod_reduce disable_iops", ANY, OWN_STATS),
     accepted("stats", ON, OWN_STATS),
     accepted("disk_util", ANY, "the result has counters of its own"),
     accepted("per_job_logs", ANY, "logs are named after their job"),
     accepted("log_max_value", OFF, "logs hold means"),
+    accepted("log_offset", ANY, "logs always have the column of offsets"),
+    accepted(
+        "log_prio",
+        ANY,
+        "logs always have the column of priorities, which is 0",
+    ),
+    accepted("log_entries", ANY, "logs grow as needed"),
+    accepted(
+        "log_compression log_compression_cpus",
+        ANY,
+        "logs are written uncompressed",
+    ),
+    accepted("log_store_compressed", OFF, "logs are written uncompressed"),
+    accepted(
+        "log_unix_epoch log_alternate_epoch",
+        OFF,
+        "the clock of a simulated device has no date",
+    ),
+    accepted(
+        "error_dump",
+        ANY,
+        "the result holds the reasons of all errors",
+    ),
     accepted("unit_base", ANY, "the report names its units"),
     accepted(
-        "verify_fatal",
+        "verify_fatal verify_dump",
         ANY,
-        "every mismatch is counted and reported",
+        "every mismatch is counted, the first 16 are described",
+    ),
+    said(
+        "verify_interval verify_offset verify_pattern experimental_verify",
+        OWN_CHECK,
+    ),
+    said(
+        "verify_async verify_async_cpus verify_backlog verify_backlog_batch",
+        "what a group wrote is read back after the group",
+    ),
+    accepted(
+        "verify_state_save",
+        ANY,
+        "a later job that only reads needs no saved state",
+    ),
+    accepted(
+        "verify_state_load",
+        OFF,
+        "a job that only reads needs no saved state",
     ),
     accepted(
         "replay_redirect",
         ANY,
         "a trace is always replayed on the one target",
     ),
-    accepted("zonemode", &["none"], "there are no zones"),
+    accepted(
+        "trim_percentage trim_backlog trim_backlog_batch trim_verify_zero",
+        OFF,
+        "trims are jobs of their own",
+    ),
     accepted("atomic", OFF, "writes are plain"),
     accepted("pre_read", OFF, "nothing is read before the job"),
     accepted("exitall", OFF, "jobs end by themselves"),

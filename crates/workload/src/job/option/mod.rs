@@ -127,6 +127,10 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("iodepth_batch_complete", "iodepth_batch_complete_min"),
     ("nr_files", "nrfiles"),
     ("iomem", "mem"),
+    ("ss", "steadystate"),
+    ("ss_dur", "steadystate_duration"),
+    ("ss_ramp", "steadystate_ramp_time"),
+    ("mem_align", "iomem_align"),
 ];
 
 /// The main name of an option.

@@ -179,15 +179,13 @@ fn set_rw(rw: &mut Rw, v: Value<'_>) -> Result<(), Problem> {
     };
     rw.modifier = match modifier {
         None => None,
-        Some(text) if text.starts_with('-') => {
-            return Err(v.bad("going backwards is not supported", "use a positive number"));
-        }
         Some(text) if random => Some(v.number_of(text, 1..=u64::from(u32::MAX))?),
-        Some(text) => match v.size_of(text)?.0 {
+        Some(text) => match v.size_of(text.trim_start_matches('-'))?.0 {
             n if n.is_multiple_of(512) => Some(n).filter(|n| *n > 0),
             _ => return Err(v.bad("no whole number of sectors", "use a multiple of 512")),
         },
     };
+    rw.backwards = rw.modifier.is_some() && modifier.is_some_and(|text| text.starts_with('-'));
     (rw.access, rw.random) = (*access, random);
     Ok(())
 }
@@ -198,6 +196,7 @@ fn rw_text(rw: &Rw) -> String {
     match rw.modifier {
         None => format!("{random}{direction}"),
         Some(n) if rw.random => format!("{random}{direction}:{n}"),
+        Some(n) if rw.backwards => format!("{direction}:-{}", size_text(n)),
         Some(n) => format!("{direction}:{}", size_text(n)),
     }
 }
@@ -287,6 +286,8 @@ fn blocks_text(bs: &PerKind<BlockSizes>, key: &str) -> Option<String> {
 }
 
 const VERIFY_METHODS: &[&str] = &[
+    "meta",
+    "pattern",
     "md5",
     "crc64",
     "crc32",

@@ -25,16 +25,8 @@ const fn refused(names: &'static str, remedy: &'static str) -> Refused {
 /// All of them, in groups.
 pub const REFUSED: &[Refused] = &[
     refused(
-        "rate_min rate_iops_min rate_cycle",
+        "rate_min rate_iops_min rate_cycle rate_ignore_thinktime",
         "remove it and judge the result instead",
-    ),
-    refused(
-        "rate_ignore_thinktime thinktime_iotime",
-        "use rate or thinktime with thinktime_blocks",
-    ),
-    refused(
-        "max_latency",
-        "remove it and read the maximum from the result",
     ),
     refused(
         "latency_target latency_window latency_percentile latency_run",
@@ -44,41 +36,41 @@ pub const REFUSED: &[Refused] = &[
         "steadystate steadystate_duration steadystate_ramp_time",
         "use the steady-state suite",
     ),
-    refused("write_barrier sync_file_range", "use fsync or fdatasync"),
+    refused(
+        "write_barrier",
+        "Linux has had no barrier writes since 2.6.37: use fsync or sync",
+    ),
+    refused(
+        "sync_file_range",
+        "it works on the page cache, which is bypassed: use fsync or fdatasync",
+    ),
+    refused("thinktime_iotime", "use thinktime_blocks"),
+    refused(
+        "max_latency",
+        "remove it and read the maximum from the result",
+    ),
+    refused("replay_skip", "prepare the trace beforehand"),
     refused("wait_for", "use stonewall"),
     refused(
         "exit_what exitall_on_error",
         "remove it: jobs end by themselves",
     ),
     refused(
-        "filesize filename_format unique_filename opendir lockfile unlink_each_loop",
+        "filename_format unique_filename lockfile",
         "use size and offset on the one target",
     ),
     refused(
         "create_only allow_mounted_write",
         "remove it: the command line decides about the target",
     ),
+    refused("verify_only", "write a job that only reads, with verify"),
     refused(
-        "buffer_pattern buffer_compress_chunk dedupe_mode dedupe_working_set_percentage \
-         dedupe_global",
-        "remove it: writes carry fresh incompressible data",
-    ),
-    refused(
-        "verify_only verify_interval verify_offset verify_pattern verify_dump verify_async \
-         verify_async_cpus verify_backlog verify_backlog_batch experimental_verify \
-         verify_state_load verify_state_save trim_percentage trim_verify_zero trim_backlog \
-         trim_backlog_batch",
-        "use verify and do_verify alone",
-    ),
-    refused(
-        "write_iolog read_iolog_chunked replay_skip merge_blktrace_file \
-         merge_blktrace_scalars merge_blktrace_iters",
+        "write_iolog read_iolog_chunked merge_blktrace_file merge_blktrace_scalars \
+         merge_blktrace_iters",
         "prepare the trace beforehand",
     ),
     refused(
-        "log_entries log_hist_msec log_hist_coarseness write_hist_log log_offset log_prio \
-         log_compression log_compression_cpus log_store_compressed log_unix_epoch \
-         log_alternate_epoch log_alternate_epoch_clock_id",
+        "log_hist_msec log_hist_coarseness write_hist_log log_alternate_epoch_clock_id",
         "remove it: the result holds histograms and series",
     ),
     refused(
@@ -86,27 +78,21 @@ pub const REFUSED: &[Refused] = &[
         "read the error counts from the result",
     ),
     refused(
-        "zonesize zonecapacity zonerange zoneskip read_beyond_wp max_open_zones \
+        "zonecapacity read_beyond_wp max_open_zones \
          job_max_open_zones ignore_zone_limits zone_reset_threshold zone_reset_frequency",
-        "zoned devices are not supported; for a skewed load use random_distribution=zoned",
-    ),
-    refused(
-        "prio prioclass write_hint ioscheduler numa_cpu_nodes numa_mem_policy cgroup \
-         cgroup_nodelete cgroup_weight uid gid gtod_cpu hugepage-size",
-        "set it outside of the job, or remove it",
+        "zoned block devices are not supported; for a skewed load use random_distribution=zoned",
     ),
     refused(
         "flow flow_id flow_sleep",
         "use rate limits to keep jobs in proportion",
     ),
     refused(
-        "exec_prerun exec_postrun profile error_dump ignore_error",
-        "remove it",
+        "exec_prerun exec_postrun",
+        "a job file starts no programs here: run them yourself",
     ),
+    refused("profile ignore_error", "remove it"),
     refused(
-        "hipri hipri_percentage fixedbufs registerfiles sqthread_poll sqthread_poll_cpu \
-         nonvectored uncached nowait force_async userspace_reap cmdprio_percentage cmdprio \
-         cmd_type readfua writefua sg_write_mode cpuload cpuchunks uri",
-        "remove it: it belongs to one of fio's engines, and the engine is nandscope's own",
+        "cpuload cpuchunks uri hostname port listen clientname pool rbdname clustername",
+        "it belongs to an engine that does no I/O on a block device",
     ),
 ];

@@ -13,6 +13,22 @@ pub(super) const OPTIONS: &[JobOption] = &[
         |j| j.size.map(extent_text),
     ),
     option(
+        "filesize",
+        "Size of the region where `size` is not given",
+        Other("size", |j, v| {
+            let text = v.text()?;
+            if text.contains('-') {
+                return Err(v.bad(
+                    "files of different sizes need a file system",
+                    "give one size",
+                ));
+            }
+            j.file_size = Some(v.size_of(text)?).filter(|size| size.0 > 0);
+            Ok(())
+        }),
+        |j| j.file_size.map(|size| size_text(size.0)),
+    ),
+    option(
         "io_size",
         "Amount to transfer, a percentage is one of `size`; a smaller region is used again",
         Size(|j, size| j.io_size = Some(size)),
@@ -38,6 +54,54 @@ pub(super) const OPTIONS: &[JobOption] = &[
         "Clone n begins n times this after the offset",
         Size(|j, size| j.offset_increment = size),
         |j| Some(extent_text(j.offset_increment)),
+    ),
+    option(
+        "zonemode",
+        "With `strided`, work in one zone after the other",
+        Other("`none` or `strided`", |j, v| {
+            match v.text()? {
+                "none" => j.strides = None,
+                "strided" => {
+                    j.strides.get_or_insert_default();
+                }
+                _ => {
+                    return Err(v.bad(
+                        "zoned block devices are not supported",
+                        "write none or strided",
+                    ));
+                }
+            }
+            Ok(())
+        }),
+        |j| j.strides.map(|_| "strided".to_string()),
+    ),
+    option(
+        "zonesize",
+        "I/O in a zone before the next one begins",
+        Other("size", |j, v| {
+            j.strides.get_or_insert_default().size = v.size_of(v.text()?)?.0;
+            Ok(())
+        }),
+        |j| j.strides.map(|zones| size_text(zones.size)),
+    ),
+    option(
+        "zonerange",
+        "Size of a zone; `zonesize` by default",
+        Other("size", |j, v| {
+            let range = v.size_of(v.text()?)?.0;
+            j.strides.get_or_insert_default().range = Some(range).filter(|range| *range > 0);
+            Ok(())
+        }),
+        |j| j.strides.and_then(|zones| zones.range).map(size_text),
+    ),
+    option(
+        "zoneskip",
+        "Gap between two zones",
+        Other("size", |j, v| {
+            j.strides.get_or_insert_default().skip = v.size_of(v.text()?)?.0;
+            Ok(())
+        }),
+        |j| j.strides.map(|zones| size_text(zones.skip)),
     ),
     option(
         "number_ios",

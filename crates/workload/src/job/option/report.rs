@@ -11,7 +11,17 @@ pub(super) const OPTIONS: &[JobOption] = &[
     option(
         "name",
         "Name of the job instead of that of its section",
-        Text(|j, text| j.name = text),
+        Other("text", |j, v| {
+            let name = v.text()?;
+            if name.starts_with("global") {
+                return Err(v.bad(
+                    "fio takes a section of this name for `[global]`",
+                    "rename the job",
+                ));
+            }
+            j.name = name.to_string();
+            Ok(())
+        }),
         |_| None,
     ),
     option(

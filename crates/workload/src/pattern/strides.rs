@@ -1,0 +1,74 @@
+//! Zones of fio's `zonemode=strided`: so much I/O in one, then on to the next.
+
+use super::Region;
+use super::region::fault;
+use crate::job::{Job, JobError};
+use nandscope_units::Bytes;
+
+/// Where the work is, and when it moves on.
+#[derive(Clone, Debug)]
+pub(super) struct Strides {
+    /// Bytes of I/O in a zone before the work moves on.
+    size: u64,
+    /// Bytes of a zone.
+    pub(super) range: u64,
+    /// From the start of one zone to that of the next.
+    stride: u64,
+    /// Start of the last zone that fits.
+    last: u64,
+    /// Start of the zone of the present, from the start of the region.
+    pub(super) base: u64,
+    /// Bytes done in it.
+    pub(super) done: u64,
+}
+
+impl Strides {
+    /// The zones of a job on a target of `capacity` bytes; `None` if it has none. As in fio they go on to
+    /// the end of the target, wherever the region ends.
+    pub(super) fn of(
+        job: &Job,
+        region: &Region,
+        capacity: Bytes,
+    ) -> Result<Option<Strides>, JobError> {
+        let Some(zones) = job.strides else {
+            return Ok(None);
+        };
+        let range = zones.range.unwrap_or(zones.size);
+        let block = u64::from(job.min_block());
+        let reach = capacity.0.saturating_sub(region.start);
+        if range < block || range > reach {
+            return Err(fault(
+                job,
+                "zonesize",
+                format!(
+                    "a zone of job `{}` has {range} bytes, its smallest block {block}, the target {reach} from there on",
+                    job.name
+                ),
+                "make the zones larger than a block and smaller than the target",
+            ));
+        }
+        let stride = range.saturating_add(zones.skip);
+        Ok(Some(Strides {
+            size: zones.size,
+            range,
+            stride,
+            last: (reach - range) / stride * stride,
+            base: 0,
+            done: 0,
+        }))
+    }
+
+    /// Moves on where the zone has had its I/O, behind the last zone to the first; whether it did.
+    pub(super) fn moves(&mut self) -> bool {
+        if self.done < self.size {
+            return false;
+        }
+        self.done = 0;
+        self.base = if self.base >= self.last {
+            0
+        } else {
+            self.base + self.stride
+        };
+        true
+    }
+}
