@@ -123,6 +123,9 @@ fn hot(step: &StepResult, series: &Series) -> Option<Event> {
 
 /// Where a long write slows down for good.
 fn exhausted(step: &StepResult) -> Option<Event> {
+    if throughput_profile::without_cache(step) {
+        return None;
+    }
     let course =
         throughput_profile::of_step(step).filter(throughput_profile::ThroughputProfile::slows)?;
     let (gb, seconds) = (course.fast_gb?, course.fast_s?);
@@ -216,6 +219,7 @@ mod tests {
             start_s: 100.0,
             end_s: 100.0 + bandwidth.len() as f64,
             jobs: vec![JobResult {
+                options: [("rw".to_string(), "write".to_string())].into(),
                 directions: vec![DirectionResult {
                     kind: Operation::Write,
                     bytes: 1,

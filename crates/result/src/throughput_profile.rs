@@ -1,7 +1,7 @@
 //! How a long write went: fast at first, slow for good, and how much was written before the
 //! change. It reads one series of a step; it does not know why a device slows down.
 
-use crate::{Operation, Series, StepResult, series};
+use crate::{DirectionResult, Operation, Series, StepResult, series};
 
 /// A step shorter than this says nothing of what lasts, seconds.
 const SHORTEST_S: f64 = 20.0;
@@ -21,7 +21,7 @@ pub struct ThroughputProfile {
     /// Mean over the last quarter of the time, MB/s.
     pub sustained_mb_s: f64,
     /// Bytes written before the speed fell below six tenths of the burst, 10^9 bytes; `None`
-    /// where it never did for good.
+    /// where it never did for good, or by no more than its noise.
     pub fast_gb: Option<f64>,
     /// The same in seconds from the start of the series.
     pub fast_s: Option<f64>,
@@ -36,9 +36,61 @@ impl ThroughputProfile {
     }
 }
 
-/// The course of the writes of a step, where it has a series of them that is long enough.
+/// The profile of a step that is one run of sequential writing; `None` for any other step, and for
+/// one that is too short.
 pub fn of_step(step: &StepResult) -> Option<ThroughputProfile> {
-    of_series(write_series(step)?)
+    of_series(sequential_write(step)?)
+}
+
+/// The write bandwidth of a step that is one run of sequential writing without pauses. Runs that follow one another
+/// in a step, random writes, bursts and limited rates change their speed for reasons of their own.
+pub fn sequential_write(step: &StepResult) -> Option<&Series> {
+    let [job] = step.jobs.as_slice() else {
+        return None;
+    };
+    let option = |name: &str| job.options.get(name).map(String::as_str);
+    let sequential = option("rw").or(option("readwrite")) == Some("write");
+    let wrote = |d: &DirectionResult| matches!(d.kind, Operation::Write | Operation::Flush);
+    let paced = PACING.iter().any(|name| option(name).is_some());
+    let one_run = sequential && !paced && job.idle_s == 0.0 && job.directions.iter().all(wrote);
+    write_series(step).filter(|_| one_run)
+}
+
+/// Options with which a job paces itself.
+const PACING: [&str; 4] = ["rate", "rate_iops", "thinktime", "nandscope_duty_cycle"];
+
+/// Whether the device is known to use no SLC cache in the step: it reports its use, which is zero throughout.
+pub fn without_cache(step: &StepResult) -> bool {
+    let used = step.find_series(series::SLC_CACHE_USED);
+    used.is_some_and(|s| s.v.iter().all(|v| *v == 0.0))
+}
+
+/// Least probability with which a sample of the fast part exceeds one of the slow part.
+const EXCEEDS: f64 = 0.9;
+/// Least distance of the rank sum from that of equal distributions, in standard deviations.
+const SIGNIFICANT: f64 = 3.0;
+
+/// Whether one stretch is faster than another by more than the noise of both: a rank-sum test (Mann and Whitney,
+/// 1947), with a bound on the effect, since in a long series any difference is significant.
+pub fn faster_beyond_noise(fast: &[f64], slow: &[f64]) -> bool {
+    let (n, m) = (fast.len() as f64, slow.len() as f64);
+    if fast.is_empty() || slow.is_empty() {
+        return false;
+    }
+    let mut sorted: Vec<f64> = slow.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let pairs: f64 = fast
+        .iter()
+        .map(|v| {
+            let below = sorted.partition_point(|s| s < v) as f64;
+            let up_to = sorted.partition_point(|s| s <= v) as f64;
+            (below + up_to) / 2.0
+        })
+        .sum();
+    let variance = n * m * (n + m + 1.0) / 12.0;
+    let distance = pairs - n * m / 2.0;
+    // The first bound makes the distance positive.
+    pairs >= EXCEEDS * n * m && distance * distance >= SIGNIFICANT * SIGNIFICANT * variance
 }
 
 /// The series of the speed of writing, MB/s.
@@ -61,7 +113,9 @@ pub fn of_series(series: &Series) -> Option<ThroughputProfile> {
     let early = (means.len() / 10).max(1);
     let burst = means[..early].iter().copied().fold(0.0, f64::max);
     let written = |part: &[(f64, f64)]| part.iter().map(|(v, dt)| v * dt).sum::<f64>() / 1e3;
-    let knee = knee(&means, burst);
+    let values: Vec<f64> = samples.iter().map(|s| s.0).collect();
+    let beyond_noise = |i: &usize| faster_beyond_noise(&values[..*i], &values[*i..]);
+    let knee = knee(&means, burst).filter(beyond_noise);
     let time = |part: &[(f64, f64)]| part.iter().map(|(_, dt)| dt).sum::<f64>();
     Some(ThroughputProfile {
         burst_mb_s: burst,
@@ -185,6 +239,51 @@ mod tests {
             .map(|i| if (50..60).contains(&i) { 5.0 } else { 60.0 })
             .collect();
         assert_eq!(of_series(&series(v)).unwrap().fast_gb, None);
+    }
+
+    #[test]
+    fn noise_is_no_knee() {
+        // Two speeds that take turns irregularly, as garbage collection makes them; the fast one first.
+        let mut state = 1_u64;
+        let v: Vec<f64> = (0..600)
+            .map(|i| {
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
+                let fast = i < 8 || (state >> 60) < 5;
+                if fast { 400.0 } else { 90.0 }
+            })
+            .collect();
+        assert!(!of_series(&series(v)).unwrap().slows());
+        let falls: Vec<f64> = (0..40).map(|i| if i < 10 { 400.0 } else { 90.0 }).collect();
+        assert!(faster_beyond_noise(&falls[..10], &falls[10..]));
+        assert!(!faster_beyond_noise(&falls[..2], &falls[10..12]));
+        assert!(!faster_beyond_noise(&falls, &falls) && !faster_beyond_noise(&[], &falls));
+    }
+
+    fn step(jobs: &[&str]) -> StepResult {
+        let job = |rw: &&str| crate::JobResult {
+            options: [("rw".to_string(), (*rw).to_string())].into(),
+            ..crate::JobResult::default()
+        };
+        let mut v = vec![400.0; 20];
+        v.extend(vec![40.0; 80]);
+        StepResult {
+            jobs: jobs.iter().map(job).collect(),
+            series: vec![series(v)],
+            ..StepResult::default()
+        }
+    }
+
+    #[test]
+    fn only_one_run_of_sequential_writing_has_a_profile() {
+        assert!(of_step(&step(&["write"])).is_some_and(|p| p.slows()));
+        for jobs in [&[][..], &["randwrite"], &["write", "randwrite"], &["rw"]] {
+            assert_eq!(of_step(&step(jobs)), None, "{jobs:?}");
+        }
+        let mut paced = step(&["write"]);
+        paced.jobs[0].options.insert("rate".into(), "10m".into());
+        assert_eq!(of_step(&paced), None);
     }
 
     #[test]
