@@ -36,6 +36,7 @@ pub(crate) fn run(
         spec,
         options,
         settle: |_| {},
+        begin: |_| {},
     };
     turns.take(&modes, &mut document, observer, stop, measure)?;
     published(spec, options, document)
@@ -60,8 +61,10 @@ pub(crate) fn published(
 pub(crate) struct Turns<'a> {
     pub(crate) spec: &'a SimSpec,
     pub(crate) options: &'a ReviewOptions,
-    /// What is done with the device when it has been attached anew.
+    /// What is done with the device before a mode after the first.
     pub(crate) settle: fn(&mut Device),
+    /// The same before the first mode.
+    pub(crate) begin: fn(&mut Device),
 }
 
 impl Turns<'_> {
@@ -89,6 +92,8 @@ impl Turns<'_> {
                 let attached = device.attach(profile, &mode.host);
                 attached.map_err(|e| SuiteError::Target(e.to_string()))?;
                 (self.settle)(&mut device);
+            } else {
+                (self.begin)(&mut device);
             }
             let info = SimSpec::mode_info(mode, device.path());
             document.target.modes.push(info);

@@ -10,8 +10,10 @@ use crate::jobs::phase;
 use crate::review::{ReviewObserver, ReviewOptions, chosen_modes};
 use crate::session::{Flow, Pick, Session, SuiteError, id_in_mode};
 use crate::spec::{Mode, SimSpec};
+use nandscope_device::Device;
 use nandscope_measure::target::Target;
 use nandscope_result::{Figure, Operation, ResultDocument};
+use nandscope_units::Nanos;
 
 const SECTION: &str = "Iometer";
 
@@ -49,13 +51,49 @@ pub(crate) fn run(
     let turns = Turns {
         spec,
         options,
-        settle: |_| {},
+        settle: rest,
+        begin: rest,
     };
     let measured = turns.take(&modes, &mut document, observer, stop, |session| {
         port(session, options.quick)
     })?;
     side_by_side(&mut document, &modes[..measured]);
     published(spec, options, document)
+}
+
+/// Idle time after which the temperature is looked at again.
+const REST: Nanos = Nanos::from_secs(10 * 60);
+/// A change over [`REST`] that is none, K.
+const RESTED_K: f64 = 0.05;
+/// Longest rest: a device that is still cooling then has a case of many kilograms.
+const LONGEST_REST: u32 = 6 * 24;
+
+/// Leaves the device idle until its temperature stays the same, so that no port is measured with the heat of the one
+/// before it.
+fn rest(device: &mut Device) {
+    let mut none = Vec::new();
+    let temperatures = |device: &Device| {
+        let telemetry = device.telemetry();
+        [
+            telemetry.smart_temperature_c,
+            telemetry.surface_temperature_c,
+        ]
+    };
+    for _ in 0..LONGEST_REST {
+        let before = temperatures(device);
+        let until = device.now() + REST;
+        while device.now() < until {
+            device.advance(until, &mut none);
+        }
+        let after = temperatures(device);
+        if before
+            .iter()
+            .zip(after)
+            .all(|(b, a)| (a - b).abs() < RESTED_K)
+        {
+            return;
+        }
+    }
 }
 
 /// Steps at each port: the file, read, write.
@@ -70,7 +108,7 @@ fn port<T: Target>(session: &mut Session<'_, T>, quick: bool) -> Result<Flow, Su
         "iometer-file",
         "Test file",
         SECTION,
-        format!("A sequential write of the first {file_mib} MiB, so that reads find data."),
+        format!("A sequential write of the first {file_mib} MiB, so that reads find data. The device has rested before until its temperature stays the same."),
         1,
     );
     let text = format!("[make test file]\nrw=write\nbs=128k\niodepth=32\nsize={file_mib}m\n");

@@ -159,6 +159,7 @@ pub fn review(
         spec,
         options,
         settle: cool_down,
+        begin: |_| {},
     };
     turns.take(&modes, &mut document, observer, stop, |session| {
         all_stages(session, options.quick)

@@ -80,6 +80,24 @@ fn the_vertex_450_loses_a_quarter_at_the_asmedia_port() {
 }
 
 #[test]
+fn every_port_begins_at_the_same_temperature() {
+    let document = measure("plextor-m6e-256gb", &quick());
+    let begin = |name: &str| -> Vec<f64> {
+        let files = document.steps.iter().filter(|s| s.title == "Test file");
+        let first = |s: &nandscope_result::StepResult| s.find_series(name).map(|t| t.v[0]);
+        files.filter_map(first).collect()
+    };
+    for name in ["device temperature", "surface temperature"] {
+        let found = begin(name);
+        assert_eq!(found.len(), 3, "{name}");
+        let spread = found
+            .iter()
+            .fold(0.0_f64, |s, t| s.max((t - found[0]).abs()));
+        assert!(spread < 0.5, "{name}: {found:?}");
+    }
+}
+
+#[test]
 fn the_same_seed_gives_the_same_document() {
     let first = measure("ocz-vertex-450-256gb", &quick());
     let again = measure("ocz-vertex-450-256gb", &quick());
