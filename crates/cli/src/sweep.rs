@@ -71,7 +71,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     result.wall.elapsed_s = Some(began.elapsed().as_secs_f64());
     output::present(&result, &folder, console)?;
     if interrupt.asked() {
-        let text = "interrupted; curves that were not finished are missing";
+        let text = "interrupted; the points that were measured are kept";
         return Err(Failure::new(Exit::Interrupted, text));
     }
     Ok(Exit::Done)

@@ -8,7 +8,8 @@
 //! the caller's thread reports each one, so that its channel and its counter would stay, with six crates added.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
 
 /// A piece that was just done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +52,29 @@ pub fn run<T: Send>(
     work: impl Fn(usize) -> T + Sync,
     mut tell: impl FnMut(Done<'_, T>),
 ) -> Vec<Option<T>> {
+    let heard = |done: Option<Done<'_, T>>| {
+        if let Some(done) = done {
+            tell(done);
+        }
+    };
+    run_watched(pieces, threads, stop, work, heard)
+}
+
+/// Time after which `heard` of [`run_watched`] is called again where no piece was done.
+const BEAT: Duration = Duration::from_millis(100);
+
+/// As [`run`] for pieces that take long: `heard` is also called with `None` several times a second while none is
+/// done, on the caller's thread, so that it can show how far the pieces under way have come.
+///
+/// # Panics
+/// Where a piece panicked, when all threads have ended.
+pub fn run_watched<T: Send>(
+    pieces: usize,
+    threads: usize,
+    stop: &(dyn Fn() -> bool + Sync),
+    work: impl Fn(usize) -> T + Sync,
+    mut heard: impl FnMut(Option<Done<'_, T>>),
+) -> Vec<Option<T>> {
     let next = AtomicUsize::new(0);
     let mut outcomes: Vec<Option<T>> = std::iter::repeat_with(|| None).take(pieces).collect();
     let (sender, receiver) = mpsc::channel();
@@ -67,13 +91,21 @@ pub fn run<T: Send>(
             });
         }
         drop(sender);
-        for (before, (number, outcome)) in receiver.into_iter().enumerate() {
-            tell(Done {
-                number,
-                count: before + 1,
-                outcome: &outcome,
-            });
-            outcomes[number] = Some(outcome);
+        let mut count = 0;
+        loop {
+            match receiver.recv_timeout(BEAT) {
+                Ok((number, outcome)) => {
+                    count += 1;
+                    heard(Some(Done {
+                        number,
+                        count,
+                        outcome: &outcome,
+                    }));
+                    outcomes[number] = Some(outcome);
+                }
+                Err(RecvTimeoutError::Timeout) => heard(None),
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
         }
     });
     outcomes
@@ -114,6 +146,25 @@ mod tests {
         let all = Barrier::new(4);
         let outcomes = run(4, 4, &|| false, |_| all.wait().is_leader(), |_| {});
         assert_eq!(outcomes.into_iter().flatten().filter(|l| *l).count(), 1);
+    }
+
+    #[test]
+    fn the_caller_hears_of_pieces_that_take_long() {
+        // The piece ends when the caller has heard that it is under way.
+        let heard = AtomicUsize::new(0);
+        let work = |_| {
+            while heard.load(Ordering::SeqCst) < 2 {
+                std::thread::yield_now();
+            }
+        };
+        let mut done = 0;
+        run_watched(1, 1, &|| false, work, |piece| match piece {
+            Some(piece) => done = piece.count,
+            None => {
+                heard.fetch_add(1, Ordering::SeqCst);
+            }
+        });
+        assert_eq!(done, 1);
     }
 
     #[test]

@@ -17,10 +17,11 @@ use nandscope_measure::recorder::IntervalPlan;
 use nandscope_measure::runner::{Ending, Observer, Progress, Thread, run_group};
 use nandscope_measure::sim::SimTarget;
 use nandscope_measure::target::Target;
-use nandscope_result::{Curve, Figure, Notice, ResultDocument, StepResult};
+use nandscope_result::{Curve, Figure, Notice, ResultDocument, StepResult, StopReason};
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::job::JobFile;
 use nandscope_workload::pattern::Generator;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Points of the curve: 0, 5, … 100 %.
 const POINTS: u32 = 21;
@@ -118,18 +119,61 @@ pub fn fullness(
         ));
     }
     let points = measure(&fresh, options.seed, observer, &mode.name, stop)?;
-    let mut measured = Vec::new();
-    for (number, case) in Case::ALL.into_iter().enumerate() {
-        let curve: Option<Vec<Point>> = points.iter().map(|p| p.map(|four| four[number])).collect();
-        match curve {
-            Some(curve) => measured.push((case, curve)),
-            None => document.complete = false,
-        }
-    }
-    if !measured.is_empty() {
+    let measured = Case::ALL.map(|case| (case, case.curve(&points)));
+    document.complete = measured.iter().all(|(_, curve)| curve.is_whole());
+    if measured.iter().any(|(_, curve)| !curve.points.is_empty()) {
         document.steps.push(step(&measured));
     }
     Ok(document)
+}
+
+/// One curve as far as it was measured.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Measured {
+    /// Fullness in percent, ascending, and what was measured there.
+    points: Vec<(u32, Point)>,
+}
+
+impl Measured {
+    fn is_whole(&self) -> bool {
+        self.points.len() == POINTS as usize
+    }
+}
+
+/// What one piece of work measures: one fullness, filled in one way, without and with idle time.
+type Pair = [Point; 2];
+
+impl Case {
+    /// The points of the curve among those of all pieces.
+    fn curve(self, pieces: &[Option<Pair>]) -> Measured {
+        let of_fill = pieces
+            .iter()
+            .enumerate()
+            .filter(|(n, _)| Piece(*n).random() == self.random);
+        let points = of_fill.filter_map(|(n, pair)| {
+            let point = pair.as_ref()?[usize::from(self.idle)];
+            Some((Piece(n).percent(), point))
+        });
+        let mut points: Vec<_> = points.collect();
+        points.sort_by_key(|p| p.0);
+        Measured { points }
+    }
+}
+
+/// Number of a piece of work: the fullest first, as they take longest; each filled in order, then at random.
+#[derive(Clone, Copy, Debug)]
+struct Piece(usize);
+
+impl Piece {
+    const ALL: usize = 2 * POINTS as usize;
+
+    fn percent(self) -> u32 {
+        (POINTS - 1 - (self.0 / 2) as u32) * STRIDE
+    }
+
+    fn random(self) -> bool {
+        self.0 % 2 == 1
+    }
 }
 
 /// A profile of the same proportions small enough to be copied often, and by how much smaller.
@@ -162,66 +206,90 @@ fn smaller(profile: &Profile) -> (Profile, u32) {
     (small, factor)
 }
 
-/// All points, in the order of fullness; those that were not reached before `stop` are `None`.
+/// Parts of a measurement that are counted, for the progress.
+const PARTS: u64 = 1000;
+
+/// Counts how far the measurements of all pieces have come, in [`PARTS`] of each.
+struct Count<'a> {
+    all: &'a AtomicU64,
+    mine: u64,
+}
+
+impl Count<'_> {
+    fn reach(&mut self, parts: u64) {
+        let parts = parts.min(PARTS);
+        self.all
+            .fetch_add(parts.saturating_sub(self.mine), Ordering::Relaxed);
+        self.mine = self.mine.max(parts);
+    }
+}
+
+impl Observer for Count<'_> {
+    fn progress(&mut self, progress: &Progress) {
+        if let Some(share) = progress.fraction {
+            self.reach((share.clamp(0.0, 1.0) * PARTS as f64) as u64);
+        }
+    }
+}
+
+/// What each piece measured; those that were not done before `stop` are `None`.
 fn measure(
     fresh: &Device,
     seed: u64,
     observer: &mut dyn ReviewObserver,
     mode: &str,
     stop: &(dyn Fn() -> bool + Sync),
-) -> Result<Vec<Option<[Point; 4]>>, SuiteError> {
-    let mut points = at_once::run(
-        POINTS as usize,
+) -> Result<Vec<Option<Pair>>, SuiteError> {
+    let count = AtomicU64::new(0);
+    let pieces = at_once::run_watched(
+        Piece::ALL,
         THREADS,
         stop,
-        |number| {
-            // The fullest first: they take longest.
-            let percent = (POINTS - 1 - number as u32) * STRIDE;
-            all_cases(fresh, percent, seed, stop)
-        },
-        |done| {
-            let share = done.share(POINTS as usize);
+        |number| both(fresh, Piece(number), seed, &count, stop),
+        |_| {
+            let all = Piece::ALL as u64 * 2 * PARTS;
+            let share = count.load(Ordering::Relaxed) as f64 / all as f64;
             observer.progress(share, mode, "fullness", Nanos::ZERO);
         },
     );
-    points.reverse();
-    points
+    pieces
         .into_iter()
-        .map(|point| point.transpose().map(Option::flatten))
+        .map(|piece| piece.transpose().map(Option::flatten))
         .collect()
 }
 
-/// The four cases at one fullness.
-fn all_cases(
+/// One fullness, without and with idle time.
+fn both(
     fresh: &Device,
-    percent: u32,
+    piece: Piece,
     seed: u64,
+    count: &AtomicU64,
     stop: &dyn Fn() -> bool,
-) -> Result<Option<[Point; 4]>, SuiteError> {
-    let mut points = [Point::default(); 4];
-    for random in [false, true] {
-        let mut filled = fresh.clone();
-        let fill = if random {
-            Fill::Random { seed }
-        } else {
-            Fill::Sequential
+) -> Result<Option<Pair>, SuiteError> {
+    let mut filled = fresh.clone();
+    let fill = if piece.random() {
+        Fill::Random { seed }
+    } else {
+        Fill::Sequential
+    };
+    // What is read must have been written, on an empty drive too.
+    let share = (f64::from(piece.percent()) / 100.0).max(1.0 / SPAN);
+    if !filled.precondition(share, fill) {
+        return Err(SuiteError::Target(
+            "the drive is not idle and cannot be filled".to_string(),
+        ));
+    }
+    let mut points = Pair::default();
+    for (point, idle) in points.iter_mut().zip([false, true]) {
+        let mut counted = Count {
+            all: count,
+            mine: 0,
         };
-        // What is read must have been written, on an empty drive too.
-        let share = (f64::from(percent) / 100.0).max(1.0 / SPAN);
-        if !filled.precondition(share, fill) {
-            return Err(SuiteError::Target(
-                "the drive is not idle and cannot be filled".to_string(),
-            ));
+        match one(filled.clone(), idle, seed, &mut counted, stop)? {
+            Some(measured) => *point = measured,
+            None => return Ok(None),
         }
-        for (number, case) in Case::ALL.into_iter().enumerate() {
-            if case.random != random {
-                continue;
-            }
-            match one(filled.clone(), case.idle, seed, stop)? {
-                Some(point) => points[number] = point,
-                None => return Ok(None),
-            }
-        }
+        counted.reach(PARTS);
     }
     Ok(Some(points))
 }
@@ -232,6 +300,7 @@ fn one(
     device: Device,
     idle: bool,
     seed: u64,
+    observer: &mut dyn Observer,
     stop: &dyn Fn() -> bool,
 ) -> Result<Option<Point>, SuiteError> {
     let mut target = SimTarget::new(device);
@@ -258,8 +327,8 @@ fn one(
         threads.push(Thread::new(Box::new(source), job.pacing.clone(), 0));
     }
     let plan = Some(IntervalPlan::with_interval(Nanos::from_secs(1)));
-    let outcome = run_group(&mut target, threads, plan, &mut Blind, stop)
-        .map_err(|e| fault(e.to_string()))?;
+    let outcome =
+        run_group(&mut target, threads, plan, observer, stop).map_err(|e| fault(e.to_string()))?;
     match &outcome.ending {
         Ending::Complete => {}
         Ending::Interrupted => return Ok(None),
@@ -279,34 +348,35 @@ fn one(
     }))
 }
 
-struct Blind;
-
-impl Observer for Blind {
-    fn progress(&mut self, _: &Progress) {}
-}
-
-/// The step that holds all curves that were measured whole, those of latency first.
-fn step(measured: &[(Case, Vec<Point>)]) -> StepResult {
+/// The step that holds all curves as far as they were measured, those of latency first.
+fn step(measured: &[(Case, Measured)]) -> StepResult {
     let mut figures = Vec::new();
     let mut latency = Vec::new();
     let mut bandwidth = Vec::new();
-    for (case, points) in measured {
-        let found = threshold(points);
-        figures.extend(case_figures(*case, points, found));
-        latency.push(curve(
+    for (case, curve) in measured
+        .iter()
+        .filter(|(_, curve)| !curve.points.is_empty())
+    {
+        // Where points are missing, the greatest rise may be between two of them.
+        let found = curve.is_whole().then(|| threshold(&curve.points)).flatten();
+        figures.extend(case_figures(*case, &curve.points, found));
+        latency.push(case_curve(
             *case,
             ("mean latency", "µs"),
-            points.iter().map(|p| p.latency_us).collect(),
+            curve,
+            |p| p.latency_us,
             found,
         ));
-        bandwidth.push(curve(
+        bandwidth.push(case_curve(
             *case,
             ("bandwidth", "MB/s"),
-            points.iter().map(|p| p.mb_per_s).collect(),
+            curve,
+            |p| p.mb_per_s,
             None,
         ));
     }
     latency.extend(bandwidth);
+    let whole = measured.iter().all(|(_, curve)| curve.is_whole());
     StepResult {
         id: "fullness".to_string(),
         title: "Performance by fullness".to_string(),
@@ -316,25 +386,32 @@ fn step(measured: &[(Case, Vec<Point>)]) -> StepResult {
         ),
         figures,
         curves: latency,
+        incomplete: (!whole).then_some(StopReason::Interrupted),
         ..StepResult::default()
     }
 }
 
-fn curve(case: Case, (name, unit): (&str, &str), y: Vec<f64>, threshold: Option<u32>) -> Curve {
+fn case_curve(
+    case: Case,
+    (name, unit): (&str, &str),
+    measured: &Measured,
+    value: impl Fn(&Point) -> f64,
+    threshold: Option<u32>,
+) -> Curve {
     Curve {
         name: case.title(),
         x_name: "fullness".to_string(),
         x_unit: "%".to_string(),
         y_name: name.to_string(),
         y_unit: unit.to_string(),
-        x: (0..y.len() as u32).map(|i| f64::from(i * STRIDE)).collect(),
-        y,
+        x: measured.points.iter().map(|p| f64::from(p.0)).collect(),
+        y: measured.points.iter().map(|p| value(&p.1)).collect(),
         threshold: threshold.map(f64::from),
     }
 }
 
 /// Latency on the empty, the half-full and the full drive, and the threshold; the curve has the rest.
-fn case_figures(case: Case, points: &[Point], found: Option<u32>) -> Vec<Figure> {
+fn case_figures(case: Case, points: &[(u32, Point)], found: Option<u32>) -> Vec<Figure> {
     let id = format!("fullness.{}", case.id());
     let figure = |id: String, title: String, unit: &str, value: f64| Figure {
         id,
@@ -344,7 +421,7 @@ fn case_figures(case: Case, points: &[Point], found: Option<u32>) -> Vec<Figure>
         ..Figure::default()
     };
     let ends = [0, 50, 100].into_iter().filter_map(|percent| {
-        let point = points.get((percent / STRIDE) as usize)?;
+        let (_, point) = points.iter().find(|p| p.0 == percent)?;
         let title = format!("Mean latency at {percent} %, {}", case.title());
         Some(figure(
             format!("{id}.{percent}.latency"),
@@ -366,27 +443,53 @@ fn case_figures(case: Case, points: &[Point], found: Option<u32>) -> Vec<Figure>
 
 /// The fullness at the end of the step over which latency rises most, in percent; `None` where it
 /// rises by less than a quarter at every step.
-fn threshold(curve: &[Point]) -> Option<u32> {
+fn threshold(curve: &[(u32, Point)]) -> Option<u32> {
     let rises = curve
         .windows(2)
-        .enumerate()
-        .map(|(i, w)| (i, w[1].latency_us / w[0].latency_us.max(1e-9)));
-    let (i, rise) = rises.max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))?;
-    (rise >= RISE).then_some((i as u32 + 1) * STRIDE)
+        .map(|w| (w[1].0, w[1].1.latency_us / w[0].1.latency_us.max(1e-9)));
+    let (percent, rise) = rises.max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))?;
+    (rise >= RISE).then_some(percent)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn curve(latencies: &[f64]) -> Vec<Point> {
-        latencies
-            .iter()
-            .map(|us| Point {
-                latency_us: *us,
-                mb_per_s: 1.0,
-            })
+    fn curve(latencies: &[f64]) -> Vec<(u32, Point)> {
+        let point = |us: &f64| Point {
+            latency_us: *us,
+            mb_per_s: 1.0,
+        };
+        (0..)
+            .step_by(STRIDE as usize)
+            .zip(latencies.iter().map(point))
             .collect()
+    }
+
+    #[test]
+    fn an_interrupted_sweep_keeps_the_points_that_were_measured() {
+        let point = |us: f64| Point {
+            latency_us: us,
+            mb_per_s: 1.0,
+        };
+        let mut pieces: Vec<Option<Pair>> = vec![None; Piece::ALL];
+        // Filled in order to 100 and 95 %, at random to 100 %.
+        pieces[0] = Some([point(50.0), point(20.0)]);
+        pieces[1] = Some([point(90.0), point(80.0)]);
+        pieces[2] = Some([point(10.0), point(5.0)]);
+        let measured = Case::ALL.map(|case| (case, case.curve(&pieces)));
+        let step = step(&measured);
+        assert_eq!(step.curves.len(), 8);
+        assert_eq!(step.curves[0].x, [95.0, 100.0]);
+        assert_eq!(step.curves[0].y, [10.0, 50.0]);
+        assert_eq!(step.curves[1].y, [5.0, 20.0]);
+        assert_eq!(
+            (&step.curves[3].x[..], &step.curves[3].y[..]),
+            (&[100.0][..], &[80.0][..])
+        );
+        // The greatest rise may be between points that are missing.
+        assert!(step.curves.iter().all(|c| c.threshold.is_none()));
+        assert_eq!(step.incomplete, Some(StopReason::Interrupted));
     }
 
     #[test]
