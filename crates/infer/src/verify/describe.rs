@@ -312,12 +312,55 @@ fn figures(summary: &Summary) -> Vec<Figure> {
 }
 
 fn map(finding: &Finding) -> Curve {
-    let real = finding.real.exact().filter(|real| *real < finding.blocks);
-    right_curve(&finding.sounding.readings, finding.block_bytes, real)
+    kept_curve(
+        &finding.sounding.readings,
+        finding.block_bytes,
+        end_of(finding),
+    )
 }
 
-/// Where stamps were right: 1, and where they were not: 0; and where the real end is.
-fn right_curve(readings: &[Reading], block_bytes: usize, end: Option<u64>) -> Curve {
+/// The end of a device that has less than it claims, where it is known to the block.
+fn end_of(finding: &Finding) -> Option<u64> {
+    finding.real.exact().filter(|real| *real < finding.blocks)
+}
+
+/// Whether the device keeps the stamp at a place. A block beyond the end keeps nothing: where its stamp was right,
+/// memory of a lower address or a cache answered.
+fn is_kept(reading: &Reading, end: Option<u64>) -> bool {
+    reading.seen.right() && end.is_none_or(|end| reading.place < end)
+}
+
+/// Stamps below and beyond the end, and how many of them were right.
+fn by_place(finding: &Finding) -> Option<DataTable> {
+    let end = end_of(finding)?;
+    let row = |label: &str, wanted: &dyn Fn(u64) -> bool| {
+        let readings = finding.sounding.readings.iter();
+        let there: Vec<_> = readings.filter(|r| wanted(r.place)).collect();
+        let right = there.iter().filter(|r| r.seen.right()).count();
+        let kept = there.iter().filter(|r| is_kept(r, Some(end))).count();
+        DataRow {
+            label: label.to_string(),
+            cells: [there.len(), right, kept].map(|n| Some(n as f64)).into(),
+        }
+    };
+    let column = |name: &str| DataColumn {
+        name: name.to_string(),
+        unit: String::new(),
+    };
+    Some(DataTable {
+        title: "Stamps by place; a right one beyond the end was answered by memory of a lower address, or by a cache"
+            .to_string(),
+        corner: "Place".to_string(),
+        columns: vec![column("stamps"), column("right"), column("kept")],
+        rows: vec![
+            row("below the real end", &|place| place < end),
+            row("beyond the real end", &|place| place >= end),
+        ],
+    })
+}
+
+/// Where stamps were kept: 1, and where they were not: 0; and where the real end is.
+fn kept_curve(readings: &[Reading], block_bytes: usize, end: Option<u64>) -> Curve {
     let mut readings: Vec<_> = readings.iter().collect();
     readings.sort_by_key(|r| r.place);
     let gb = |place: u64| place as f64 * block_bytes as f64 / 1e9;
@@ -325,19 +368,19 @@ fn right_curve(readings: &[Reading], block_bytes: usize, end: Option<u64>) -> Cu
         name: "stamps".to_string(),
         x_name: "place".to_string(),
         x_unit: "GB".to_string(),
-        y_name: "stamp right".to_string(),
-        y_unit: String::new(),
+        y_name: "stamp kept".to_string(),
+        y_unit: "1 yes, 0 no".to_string(),
         x: readings.iter().map(|r| gb(r.place)).collect(),
         y: readings
             .iter()
-            .map(|r| f64::from(u8::from(r.seen.right())))
+            .map(|r| f64::from(u8::from(is_kept(r, end))))
             .collect(),
         threshold: end.map(gb),
     }
 }
 
 fn tables(finding: &Finding, summary: &Summary) -> Vec<DataTable> {
-    let mut tables = Vec::new();
+    let mut tables: Vec<DataTable> = by_place(finding).into_iter().collect();
     if !finding.sounding.aliases.is_empty() {
         let names = ["written to block", "found in block", "distance"];
         let columns = names.map(|name| DataColumn {
@@ -431,7 +474,7 @@ pub fn kept_step(kept: &Kept, summary: &KeptSummary, block_bytes: usize) -> Step
             .to_string(),
         end_s: summary.elapsed_s,
         conclusions: vec![answer],
-        curves: vec![right_curve(&kept.readings, block_bytes, None)],
+        curves: vec![kept_curve(&kept.readings, block_bytes, None)],
         ..StepResult::default()
     }
 }
