@@ -157,6 +157,9 @@ impl Cell {
         let c = &self.pattern;
         let mean = c.writes.mean().unwrap_or(Bytes::ZERO);
         let (open, reopened) = c.reopened.first().copied().unwrap_or((card.open, 0));
+        if c.writes.commands == 0 {
+            return format!("no writes, {} flushes", c.flushes);
+        }
         let mut text = format!(
             "{} writes of {} on average, {:.0} % in sequence, {} flushes",
             c.writes.commands,
