@@ -3,8 +3,8 @@
 
     check_report.py REPORT.html OUTPUT_FOLDER [--browser CHROMIUM]
 
-At 1280 and 390 px, light and dark: no script errors, no requests, nothing wider than the screen,
-no text on other text, enough contrast, every plot drawn with a unit on each axis. Then hover,
+At 1440, 768 and 390 px, light and dark: no script errors, no requests, nothing wider than the screen,
+no text on other text or clipped, none smaller than 11 px, enough contrast, every plot drawn with a unit on each axis. Then hover,
 zoom, keyboard, tabs, folding, theme, and printing. Screenshots and the printed page go to the
 output folder. Exit status 0 where all is well, 1 with a list of faults otherwise.
 """
@@ -18,7 +18,10 @@ import time
 from devtools import Browser, BrowserError
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SCREENS = {"desktop": (1280, 900, 1, False), "phone": (390, 844, 2, True)}
+SCREENS = {"desktop": (1440, 900, 1, False), "tablet": (768, 1024, 1, True), "phone": (390, 844, 2, True)}
+# A report is light enough for a phone, and short enough to be printed.
+MOST_BYTES = 3_000_000
+MOST_PAGES = 12
 # A screenshot higher than this is more than the browser's surface can hold; it is cut into parts.
 PART = 6000
 # Plots that are tried with the pointer; more would show the same again.
@@ -88,6 +91,7 @@ class Check:
         run = self.browser.run
         self.note(where, run(f"reportChecks.sideways({width})"))
         self.note(where, run("reportChecks.overlaps()"))
+        self.note(where, run("reportChecks.texts()"))
         self.note(where, run("reportChecks.contrast()"))
         self.note(where, run("reportChecks.plots()"))
 
@@ -176,7 +180,7 @@ class Check:
     def printing(self):
         missing = self.browser.run("""(() => {
             dispatchEvent(new Event('beforeprint'));
-            const steps = [...document.querySelectorAll('.plot-area')].filter(a => !a.closest('details.step:not([open])'));
+            const steps = [...document.querySelectorAll('.plot-area')].filter(a => !a.closest('details:not([open])'));
             const missing = steps.filter(a => !a.uplot).map(a => a.parentNode.id);
             dispatchEvent(new Event('afterprint'));
             return missing;
@@ -185,6 +189,9 @@ class Check:
         pdf = self.browser.call("Page.printToPDF", timeout=300, printBackground=False, preferCSSPageSize=True,
                                 paperWidth=8.27, paperHeight=11.69)
         self.write("report.pdf", pdf["data"])
+        pages = base64.b64decode(pdf["data"]).count(b"/Type /Page\n")
+        if pages > MOST_PAGES:
+            self.note("print", [f"the report takes {pages} pages, more than {MOST_PAGES}"])
         if len(pdf["data"]) < 20_000:
             self.note("print", ["the printed page is nearly empty"])
         if self.browser.run("'print' in document.documentElement.dataset"):
@@ -208,6 +215,11 @@ class Check:
                 url = parameters["request"]["url"]
                 if url.split("#")[0] != self.url and not url.startswith(("data:", "about:")):
                     self.note("network", [f"the page asks for {url}"])
+
+    def size(self, path):
+        size = os.path.getsize(path)
+        if size > MOST_BYTES:
+            self.note("size", [f"the page has {size} bytes, more than {MOST_BYTES}"])
 
     def whole(self):
         for domain in ("Page", "Runtime", "Log", "Network"):
@@ -248,6 +260,7 @@ def main():
     try:
         browser = Browser(arguments.browser)
         check = Check(browser, "file://" + path, arguments.out)
+        check.size(path)
         check.whole()
     except BrowserError as error:
         print(f"{path}: the check could not be finished: {error}", file=sys.stderr)

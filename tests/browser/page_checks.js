@@ -66,6 +66,48 @@ window.reportChecks = (function () {
     return faults.slice(0, 10);
   }
 
+  /* Every line of text on the page: none smaller than 11 px, none on another, none clipped by its box. */
+  function texts() {
+    var faults = [], boxes = [];
+    var walker = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT), node;
+    while ((node = walker.nextNode())) {
+      var el = node.parentElement;
+      if (!node.textContent.trim() || !visible(el) || hidden(el) || el.closest(".plot-area, script, style")) continue;
+      var size = parseFloat(getComputedStyle(el).fontSize);
+      var scale = el.ownerSVGElement ? el.getScreenCTM().a : 1;
+      if (size * scale < 10.99) faults.push(name(el) + " is only " + (size * scale).toFixed(1) + " px high");
+      var range = document.createRange();
+      range.selectNodeContents(node);
+      Array.prototype.forEach.call(range.getClientRects(), function (r) {
+        if (r.width > 1 && r.height > 1) boxes.push({ el: el, left: r.left, right: r.right, top: r.top, bottom: r.bottom });
+      });
+      faults = faults.concat(clipped(el, range.getBoundingClientRect()));
+    }
+    boxes.sort(function (a, b) { return a.top - b.top; });
+    for (var i = 0; i < boxes.length; i++) {
+      for (var j = i + 1; j < boxes.length && boxes[j].top < boxes[i].bottom; j++) {
+        if (boxes[i].el !== boxes[j].el && cross(boxes[i], boxes[j])) faults.push("text of " + name(boxes[i].el) + " lies on " + name(boxes[j].el));
+      }
+    }
+    return faults.slice(0, 10);
+  }
+  /* For screen readers only: clipped away on purpose. */
+  function hidden(el) {
+    for (var box = el; box; box = box.parentElement) if (getComputedStyle(box).clipPath !== "none") return true;
+    return false;
+  }
+  /* Boxes that scroll show their text when they are scrolled. */
+  function clipped(el, text) {
+    for (var box = el; box && box.tagName !== "MAIN"; box = box.parentElement) {
+      var style = getComputedStyle(box);
+      if (/auto|scroll/.test(style.overflowX)) return [];
+      if (style.overflowX === "visible" || style.textOverflow === "ellipsis") continue;
+      var r = box.getBoundingClientRect();
+      if (text.right > r.right + 1.5 || text.left < r.left - 1.5) return [name(el) + " is clipped by " + name(box)];
+    }
+    return [];
+  }
+
   function areas() { return Array.prototype.filter.call(document.querySelectorAll(".plot-area"), nandscope.seen); }
 
   function plots() {
@@ -74,7 +116,7 @@ window.reportChecks = (function () {
       var u = area.uplot, id = area.parentNode.id;
       if (!u) { faults.push(id + " is not drawn"); return; }
       u.axes.forEach(function (axis, i) {
-        if (!/\S.*\(.+\)$/.test(axis.label || "")) faults.push(id + ": axis " + i + " has no label with a unit: " + axis.label);
+        if (axis.scale === "y" && area.spec.yu === "" ? !axis.label : !/\S.*\(.+\)$/.test(axis.label || "")) faults.push(id + ": axis " + i + " has no label with a unit: " + axis.label);
       });
       if (Math.abs(u.width - area.clientWidth) > 2) faults.push(id + " is " + u.width + " px wide in a box of " + area.clientWidth + " px");
       faults = faults.concat(blank(u, id), ticks(u, id));
@@ -169,5 +211,5 @@ window.reportChecks = (function () {
     return faults.slice(0, 10);
   }
 
-  return { sideways: sideways, overlaps: overlaps, plots: plots, aim: aim, read: read, count: function () { return areas().length; }, contrast: contrast, structure: structure };
+  return { sideways: sideways, overlaps: overlaps, texts: texts, plots: plots, aim: aim, read: read, count: function () { return areas().length; }, contrast: contrast, structure: structure };
 })();

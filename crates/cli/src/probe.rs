@@ -45,7 +45,7 @@ pub struct Arguments {
     /// With --self-test: how many devices
     #[arg(long, value_name = "N", default_value_t = 200)]
     devices: u64,
-    /// Folder to write report.html, result.json, plots/ and csv/ into; made where it is missing
+    /// Folder to write report.html, result.json, plots/ and series.csv into; made where it is missing
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
     /// Write JSON instead of text

@@ -27,7 +27,7 @@ pub struct Arguments {
         requires = "output"
     )]
     recover: Option<PathBuf>,
-    /// Folder to write report.html, plots/ and csv/ into; made where it is missing
+    /// Folder to write report.html, plots/ and series.csv into; made where it is missing
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
 }
@@ -61,7 +61,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
             ));
         }
     }
-    console.print(&output::summary(&document, console))?;
+    console.print_verdicts(&output::summary(&document, console))?;
     Ok(Exit::Done)
 }
 

@@ -92,7 +92,9 @@ fn a_sweep_finds_the_threshold_and_shows_it_everywhere() {
     assert!(page.contains("\"kind\":\"curve\"") && page.contains("Fullness (%)"));
     let svg = folder.read("out/plots/fullness-mean-latency-by-fullness.svg");
     assert!(svg.contains("Threshold at") && svg.contains("Mean latency (µs)"));
-    let csv = folder.read("out/csv/fullness-mean-latency-filled-in-order-with-idle-time.csv");
-    assert_eq!(csv.lines().next(), Some("fullness (%),mean latency (µs)"));
-    assert_eq!(csv.lines().count(), 22);
+    let index = folder.read("out/series-index.csv");
+    let curve = "\"filled in order, with idle time\",fullness (%),mean latency (µs)";
+    assert!(index.lines().any(|l| l.ends_with(curve)), "{index}");
+    // Eight curves of 21 points.
+    assert_eq!(folder.read("out/series.csv").lines().count(), 8 * 21 + 1);
 }

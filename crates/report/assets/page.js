@@ -50,11 +50,11 @@
   var fold = document.getElementById("fold");
   fold.addEventListener("click", function () {
     var open = fold.dataset.open !== "true";
-    document.querySelectorAll("details.step").forEach(function (d) { d.open = open; });
+    document.querySelectorAll("details.step, details.fold").forEach(function (d) { d.open = open; });
     fold.dataset.open = open;
     fold.textContent = open ? "Fold all" : "Unfold all";
   });
-  document.querySelectorAll("details.step").forEach(function (d) {
+  document.querySelectorAll("details.step, details.fold").forEach(function (d) {
     d.addEventListener("toggle", function () { if (d.open) { nandscope.show(); nandscope.fit(); } });
   });
 

@@ -25,19 +25,20 @@ var nandscope = (function () {
     return parts.join(".");
   }
   function withUnit(v, unit) { return unit === "×" ? short(v) + "×" : short(v) + "\u202f" + unit; }
-  /* Long numbers would not fit beside the axis. */
-  function tick(v) {
-    if (v === null || v === undefined) return "";
-    var a = Math.abs(v);
-    if (a >= 1e6) return +(v / 1e6).toPrecision(4) + " M";
-    if (a >= 1e5) return +(v / 1e3).toPrecision(4) + " k";
-    return String(+v.toPrecision(6));
+  /* The numbers of one axis, all in the same unit: long ones would not fit beside it. */
+  function ticksOf(list) {
+    var most = list.reduce(function (m, v) { return v === null ? m : Math.max(m, Math.abs(v)); }, 0);
+    var scale = most >= 1e6 ? 1e6 : most >= 1e5 ? 1e3 : 1, suffix = scale === 1e6 ? " M" : scale === 1e3 ? " k" : "";
+    return list.map(function (v) {
+      if (v === null || v === undefined) return "";
+      return +(v / scale).toPrecision(6) + (v === 0 ? "" : suffix);
+    });
   }
 
   /* Powers of ten on a logarithmic axis: long ones as powers, or they would not fit. */
   function power(v) {
     if (v === null || v === undefined) return "";
-    var e = Math.round(Math.log10(v));
+    var e = Math.floor(Math.log10(v) + 1e-9);
     if (e < 4) return String(+v.toPrecision(3));
     var mantissa = +(v / Math.pow(10, e)).toPrecision(2);
     var digits = String(e).replace(/\d/g, function (d) { return "⁰¹²³⁴⁵⁶⁷⁸⁹"[d]; });
@@ -102,6 +103,7 @@ var nandscope = (function () {
       value: function (u, v) { return v === null || v === undefined ? "–" : log ? percentile(v) : withUnit(v, spec.xu); }
     }];
     spec.lines.forEach(function (line) {
+      if (line.edge) { series.push({ label: line.name, class: "edge", stroke: "transparent", width: 0, points: { show: false } }); return; }
       series.push({
         label: line.name, stroke: css("--c" + line.c), width: 1.6, dash: line.dash ? [7, 4] : undefined,
         paths: dots ? function () { return null; } : undefined,
@@ -109,8 +111,8 @@ var nandscope = (function () {
         value: function (u, v) { return v === null || v === undefined ? "–" : withUnit(v, spec.yu); }
       });
     });
-    var y = { size: 58, labelSize: 20, values: function (u, ticks) { return ticks.map(tick); } };
-    var x = { size: 34, labelSize: 20, space: width < 480 ? 46 : 60, values: function (u, ticks) { return ticks.map(tick); } };
+    var y = { size: 58, labelSize: 20, values: function (u, ticks) { return ticksOf(ticks); } };
+    var x = { size: 34, labelSize: 20, space: width < 480 ? 46 : 60, values: function (u, ticks) { return ticksOf(ticks); } };
     if (log) {
       y.values = function (u, ticks) { return ticks.map(power); };
       x.splits = function () { return NINES; };
@@ -124,6 +126,7 @@ var nandscope = (function () {
     }
     return {
       width: width, height: height, series: series,
+      bands: spec.bands.map(function (b) { return { series: [b[0] + 1, b[1] + 1], fill: css("--c" + spec.lines[b[0]].c) + "38" }; }),
       axes: [axis(spec.x, x), axis(spec.y, y)],
       scales: { x: { time: false }, y: log ? { distr: 3, log: 10 } : { range: yRange(spec.yu) } },
       padding: [curve && spec.marks.length ? 26 : 10, log ? 24 : 16, 0, 0],

@@ -23,6 +23,7 @@ pub fn plot(plot: &Plot) -> Result<String> {
                 "name": line.name,
                 "c": line.colour % 8,
                 "dash": line.dashed,
+                "edge": line.edge,
                 "v": column.iter().map(|c| cell(*c)).collect::<Vec<Value>>(),
             })
         })
@@ -41,6 +42,7 @@ pub fn plot(plot: &Plot) -> Result<String> {
         "yu": plot.y.unit,
         "xs": places(&plot.table.xs),
         "lines": lines,
+        "bands": plot.bands.iter().map(|b| [b.high, b.low]).collect::<Vec<_>>(),
         "marks": marks,
     });
     show_escaped(&mut value);

@@ -1,4 +1,4 @@
-//! A report as files in a folder: the page, every plot as SVG, every series as CSV. Each file
+//! A report as files in a folder: the page, every plot as SVG, all series in one table with an index. Each file
 //! appears whole or not at all. The result document itself is written by whoever measured.
 
 use crate::error::{ReportError, Result};
@@ -10,7 +10,7 @@ use nandscope_result::{ResultDocument, StepResult};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Writes `report.html`, `plots/<step>-<name>.svg` and `csv/<step>-<series>.csv` into `dir`, which
+/// Writes `report.html`, `plots/<step>-<name>.svg`, `series.csv` and `series-index.csv` into `dir`, which
 /// is made where it is missing, and gives the paths written, in order.
 ///
 /// # Errors
@@ -21,21 +21,18 @@ pub fn write_all(document: &ResultDocument, dir: &Path) -> Result<Vec<PathBuf>> 
         written: Vec::new(),
     };
     report.write("", "report.html", &html::render(document)?)?;
-    let (mut plot_names, mut table_names) = (Unique::default(), Unique::default());
+    let mut plot_names = Unique::default();
     for step in &document.steps {
         for plot in chapter::plots_for_files(step, &mut plot_names) {
             let heading = format!("{}: {}", heading(step), plot.title);
             let text = svg::plot(&plot, &heading)?;
             report.write("plots", &format!("{}.svg", plot.id), &text)?;
         }
-        for series in &step.series {
-            let name = table_names.slug(&format!("{} {}", step.id, series.name));
-            report.write("csv", &format!("{name}.csv"), &csv::of_series(series))?;
-        }
-        for curve in &step.curves {
-            let name = table_names.slug(&format!("{} {} {}", step.id, curve.y_name, curve.name));
-            report.write("csv", &format!("{name}.csv"), &csv::of_curve(curve))?;
-        }
+    }
+    let tables = csv::of_document(document);
+    if !tables.index.is_empty() {
+        report.write("", "series.csv", &tables.values)?;
+        report.write("", "series-index.csv", &tables.index)?;
     }
     for (name, text) in overviews(document, &mut plot_names)? {
         report.write("plots", &format!("{name}.svg"), &text)?;
@@ -52,7 +49,7 @@ fn overviews(document: &ResultDocument, names: &mut Unique) -> Result<Vec<(Strin
         }
     }
     for chapter in chapter::all(document) {
-        for chart in &chapter.charts {
+        for chart in chapter.glance.iter().chain(&chapter.charts) {
             let heading = format!("{}: {}", chapter.title, chart.title);
             let name = names.slug(&format!("{} {} {}", chapter.title, chart.title, chart.unit));
             drawings.push((name, svg_bars::chart(chart, &heading)?));

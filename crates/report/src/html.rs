@@ -52,7 +52,7 @@ struct Page<'a> {
 }
 
 /// Sets the theme before the first paint, so that a dark page does not flash white.
-const THEME_SCRIPT: &str = include_str!("../assets/theme.js");
+pub(crate) const THEME_SCRIPT: &str = include_str!("../assets/theme.js");
 
 /// A chapter with the data of its plots encoded.
 struct ChapterView {
@@ -163,7 +163,21 @@ fn key_figures(document: &ResultDocument) -> Option<Matrix> {
     matrix::of_figures("Key figures", &own)
 }
 
+/// How many published figures are met, in words.
+fn met(rows: &[PublishedRow]) -> String {
+    let met = rows.iter().filter(|r| r.met).count();
+    format!(
+        "{met} of {} figures met within their tolerances",
+        rows.len()
+    )
+}
+
 impl Page<'_> {
+    /// True where a chapter has a chart for the first page.
+    fn has_glances(&self) -> bool {
+        self.chapters.iter().any(|c| c.chapter.glance.is_some())
+    }
+
     /// Number of a source in the list beneath the table, from 1.
     fn source_number(&self, source: &str) -> String {
         let at = self.sources.iter().position(|s| s == source);

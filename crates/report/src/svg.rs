@@ -43,7 +43,8 @@ pub(crate) fn plot(plot: &Plot, heading: &str) -> Result<String> {
 type DrawResult = std::result::Result<(), Box<dyn std::error::Error>>;
 
 fn draw(plot: &Plot, heading: &str, text: &mut String) -> DrawResult {
-    let rows = plot.lines.len().div_ceil(3) as i32;
+    let named = plot.lines.iter().filter(|l| !l.edge).count();
+    let rows = named.div_ceil(3) as i32;
     let root = SVGBackend::with_string(text, SIZE).into_drawing_area();
     root.fill(&WHITE)?;
     root.draw_text(heading, &font(17, HPos::Left), (16, 10))?;
@@ -82,7 +83,26 @@ fn draw(plot: &Plot, heading: &str, text: &mut String) -> DrawResult {
             }
         })
         .draw()?;
-    for (line, column) in plot.lines.iter().zip(&plot.table.columns) {
+    for band in &plot.bands {
+        let edge = |i: usize| {
+            let column = plot.table.columns.get(i).map(Vec::as_slice);
+            let run = |c| runs(&plot.table.xs, c, log).into_iter().flatten();
+            column.map(run).into_iter().flatten().collect::<Vec<_>>()
+        };
+        let colour = plot.lines.get(band.low).map_or(0, |l| l.colour);
+        let around: Vec<_> = edge(band.low)
+            .into_iter()
+            .chain(edge(band.high).into_iter().rev())
+            .collect();
+        let fill = COLOURS[colour % 8].mix(0.22).filled();
+        chart.draw_series(std::iter::once(Polygon::new(around, fill)))?;
+    }
+    for (line, column) in plot
+        .lines
+        .iter()
+        .zip(&plot.table.columns)
+        .filter(|(l, _)| !l.edge)
+    {
         let style = COLOURS[line.colour % 8].stroke_width(2);
         for run in runs(&plot.table.xs, column, log) {
             if plot.kind == Kind::Points {
@@ -127,7 +147,7 @@ fn draw_legend<DB: DrawingBackend>(
     plot: &Plot,
     area: &DrawingArea<DB, plotters::coord::Shift>,
 ) -> std::result::Result<(), DrawingAreaErrorKind<DB::ErrorType>> {
-    for (i, line) in plot.lines.iter().enumerate() {
+    for (i, line) in plot.lines.iter().filter(|l| !l.edge).enumerate() {
         let (x, y) = (78 + (i as i32 % 3) * 290, (i as i32 / 3) * LEGEND_LINE);
         let style = COLOURS[line.colour % 8].stroke_width(3);
         let pieces: &[(i32, i32)] = if line.dashed {

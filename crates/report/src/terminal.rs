@@ -7,11 +7,13 @@ use crate::number::{bytes, duration, short, with_unit};
 use crate::sparkline;
 use crate::view::chapter::Answer;
 use crate::view::notice;
-use crate::view::overview::{self, MODES, Paragraph};
+use crate::view::overview::{self, Paragraph};
 use crate::view::published::{self, Placed};
+use crate::view::ranking;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, TableComponent, presets};
-use nandscope_result::{Operation, series, throughput_profile};
-use nandscope_result::{ResultDocument, Series, StepResult};
+use nandscope_result::{
+    Figure, Operation, ResultDocument, Series, StepResult, figure_id, series, throughput_profile,
+};
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -65,7 +67,7 @@ pub fn summary(document: &ResultDocument, options: &Options) -> String {
     notices(&mut out, document, width);
     out.push('\n');
     // What stands in the table of figures is not said twice.
-    let told = |p: &Paragraph| p.lead != MODES && p.link.is_none();
+    let told = |p: &Paragraph| p.link.is_none();
     for p in overview::of(document).paragraphs.into_iter().filter(told) {
         paragraph(&mut out, &format!("{}: {}", p.lead, p.text), "  ", width);
     }
@@ -148,20 +150,31 @@ fn notices(out: &mut String, document: &ResultDocument, width: usize) {
     }
 }
 
-/// What a reader looks for first: figures that miss what was published, then those that meet it,
-/// those of the steps before those of the whole; then the document's own.
+/// What a reader looks for first: figures that miss what was published, then the others in the order in which readers
+/// ask for them.
 fn chosen(document: &ResultDocument) -> Vec<Placed<'_>> {
     let mut chosen: Vec<Placed> = published::all_figures(document)
         .into_iter()
-        .filter(|p| p.step.is_none() || p.figure.published.is_some())
+        .filter(|p| {
+            let told = p.step.is_none() || p.figure.published.is_some();
+            told || ranking::is_headline(p.figure)
+        })
         .collect();
-    chosen.sort_by_key(|p| match &p.figure.published {
-        Some(published) if !published.met => 0,
-        Some(_) if p.step.is_some() => 1,
-        Some(_) => 2,
-        None => 3,
+    chosen.retain(|p| !says_nothing(p.figure));
+    let missed = |p: &Placed| p.figure.published.as_ref().is_none_or(|p| p.met);
+    chosen.sort_by_key(|p| {
+        (
+            missed(p),
+            ranking::rank(&p.figure.id),
+            p.figure.published.is_none(),
+        )
     });
     chosen
+}
+
+/// A throttle that never acted.
+fn says_nothing(figure: &Figure) -> bool {
+    figure.has_id(figure_id::THROTTLE_MIN) && figure.published.is_none() && figure.value >= 100.0
 }
 
 /// As many figures as fit into `lines` lines, but never fewer than the fewest.
@@ -184,8 +197,9 @@ fn figure_table(chosen: &[Placed], count: usize, options: &Options, width: usize
     }
     let mut table = table(width, options.ascii);
     table.set_header(["Figure", "Value", "Published", "Error", ""]);
+    let modes: BTreeSet<_> = chosen.iter().map(|p| p.figure.mode.as_deref()).collect();
     for placed in chosen.iter().take(count) {
-        table.add_row(row(placed, options.ascii));
+        table.add_row(row(placed, modes.len() > 1, options.ascii));
     }
     let _ = writeln!(out, "\n{table}");
     let left = chosen.len().saturating_sub(count);
@@ -206,8 +220,12 @@ fn figure_table(chosen: &[Placed], count: usize, options: &Options, width: usize
     out
 }
 
-fn row(placed: &Placed, ascii: bool) -> Vec<Cell> {
-    let (figure, title) = (placed.figure, placed.title_with_mode());
+fn row(placed: &Placed, several: bool, ascii: bool) -> Vec<Cell> {
+    let figure = placed.figure;
+    let title = match several {
+        true => placed.title_with_mode(),
+        false => placed.title(),
+    };
     let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
     let (published, error, mark) = match &figure.published {
         Some(p) => {
@@ -338,8 +356,8 @@ fn courses(out: &mut String, document: &ResultDocument, options: &Options, width
     }
 }
 
-/// Wraps at spaces; every line but the first is indented.
-fn paragraph(out: &mut String, text: &str, indent: &str, width: usize) {
+/// Wraps at spaces; every line but the first is indented. Shared with the comparison.
+pub(crate) fn paragraph(out: &mut String, text: &str, indent: &str, width: usize) {
     let text = nandscope_units::printable(text);
     let words: Vec<&str> = text.split_whitespace().collect();
     out.push_str(&wrapped(&words.join(" "), indent, width));
@@ -379,7 +397,6 @@ fn ascii(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nandscope_result::Figure;
 
     #[test]
     fn wraps_between_words() {

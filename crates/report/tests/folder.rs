@@ -46,15 +46,24 @@ fn writes_what_it_says_and_nothing_else() {
         .collect();
     assert_eq!(written, all_files(&folder.0));
     let series: usize = document.steps.iter().map(|s| s.series.len()).sum();
-    let tables = written
-        .iter()
-        .filter(|p| p.extension().is_some_and(|e| e == "csv"))
-        .count();
-    assert_eq!(tables, series);
-    let table =
-        std::fs::read_to_string(folder.0.join("csv/sde-across-write-write-bandwidth.csv")).unwrap();
-    assert!(table.starts_with("time (s),write bandwidth (MB/s)\r\n"));
-    assert_eq!(table.lines().count(), 2001);
+    let index = std::fs::read_to_string(folder.0.join("series-index.csv")).unwrap();
+    assert_eq!(index.lines().count(), series + 1);
+    let line = index
+        .lines()
+        .find(|l| l.contains("sde-across-write,") && l.contains(",write bandwidth,"))
+        .unwrap();
+    let number = |i: usize| line.split(',').nth(i).unwrap().parse::<usize>().unwrap();
+    assert_eq!(number(2), 2000);
+    let values = std::fs::read_to_string(folder.0.join("series.csv")).unwrap();
+    let mine: Vec<&str> = values.lines().skip(number(1)).take(number(2)).collect();
+    assert!(
+        mine.iter()
+            .all(|l| l.starts_with(&format!("{},", number(0))))
+    );
+    let others = values
+        .lines()
+        .filter(|l| l.starts_with(&format!("{},", number(0))));
+    assert_eq!(others.count(), 2000);
     let plot =
         std::fs::read_to_string(folder.0.join("plots/sde-across-write-temperature.svg")).unwrap();
     for text in [

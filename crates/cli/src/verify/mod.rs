@@ -74,7 +74,7 @@ pub struct Arguments {
     /// With --full: the sustained speed that is printed on the device, MB/s (10 for C10, 30 for V30)
     #[arg(long, value_name = "MB/S", requires = "full")]
     printed_speed: Option<f64>,
-    /// Folder to write report.html, result.json, plots/ and csv/ into; made where it is missing
+    /// Folder to write report.html, result.json, plots/ and series.csv into; made where it is missing
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
     /// Write JSON instead of text
@@ -234,5 +234,5 @@ fn write(
     for conclusion in conclusions.filter(|c| c.passed.is_none()) {
         text.push_str(&console.paragraph(&conclusion.evidence, "  "));
     }
-    output::all([written, console.print(&text)])
+    output::all([written, console.print_verdicts(&text)])
 }

@@ -2,6 +2,7 @@
 //! several modes side by side, the published value where there is one. Positions are given in
 //! percent of the axis, so that the page needs no script for them.
 
+use super::matrix::{Body, Cell, Matrix, Row};
 use crate::names::capital;
 use crate::number::{short, tick_step, with_unit};
 use nandscope_result::{Figure, StepResult};
@@ -19,6 +20,24 @@ pub struct BarChart {
     pub end: f64,
     /// Ticks: place in percent, and text.
     pub ticks: Vec<(String, String)>,
+}
+
+/// Which values of a quantity are the better ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Better {
+    /// Rates.
+    More,
+    /// Times, power, energy and temperature.
+    Less,
+}
+
+/// Which values of a unit are the better ones; `None` where that depends on the quantity.
+pub fn better(unit: &str) -> Option<Better> {
+    match unit {
+        "MB/s" | "IOPS" | "MB/s/W" | "GB/s" => Some(Better::More),
+        "ns" | "µs" | "ms" | "s" | "W" | "J/GB" | "kJ" | "J" | "°C" => Some(Better::Less),
+        _ => None,
+    }
 }
 
 /// The bars of one label.
@@ -51,15 +70,73 @@ pub struct Bar {
     pub whisker: Option<(String, String)>,
     /// Place of the published value in percent.
     pub published_at: Option<String>,
+    /// What else is to be said of it.
+    pub note: String,
 }
 
+/// One of several drives in a chart of one figure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Subject {
+    /// Its name.
+    pub name: String,
+    /// Value of the figure.
+    pub value: f64,
+    /// Ratio or difference to the baseline.
+    pub note: String,
+    /// The others are compared with it.
+    pub baseline: bool,
+}
+
+/// A chart of one figure of several drives, in the order given.
+pub fn of_subjects(title: &str, unit: &str, subjects: &[Subject]) -> BarChart {
+    let rows = subjects.iter().map(|s| {
+        let figure = Figure {
+            value: s.value,
+            unit: unit.to_string(),
+            ..Figure::default()
+        };
+        let note = if s.baseline { "baseline" } else { &s.note };
+        BarRow {
+            label: s.name.clone(),
+            bars: vec![Bar {
+                mode_index: usize::from(!s.baseline) * OTHERS,
+                note: note.to_string(),
+                ..bar(&figure, None, &[])
+            }],
+        }
+    });
+    chart(title, unit, rows.collect())
+}
+
+/// Colour of the bars that are not the baseline.
+const OTHERS: usize = 4;
+
 impl BarChart {
+    /// Sorts the rows, the best first: the shortest time, the highest rate.
+    pub fn rank(&mut self) {
+        let best = |row: &BarRow| row.bars.first().map_or(f64::NAN, |b| b.value);
+        match better(&self.unit) {
+            Some(Better::Less) => self.rows.sort_by(|a, b| best(a).total_cmp(&best(b))),
+            Some(Better::More) => self.rows.sort_by(|a, b| best(b).total_cmp(&best(a))),
+            None => {}
+        }
+    }
+
     /// True where a bar shows repeats.
     pub fn has_repeats(&self) -> bool {
         self.rows
             .iter()
             .flat_map(|r| &r.bars)
             .any(|b| b.whisker.is_some())
+    }
+
+    /// True where a name of a mode needs more room than a short word.
+    pub fn has_long_modes(&self) -> bool {
+        let mut bars = self.rows.iter().flat_map(|r| &r.bars);
+        bars.any(|b| {
+            let mode = b.mode.as_deref().unwrap_or_default();
+            mode.split([' ', '-']).any(|word| word.chars().count() > 10)
+        })
     }
 
     /// True where a bar has a published value beside it.
@@ -71,6 +148,43 @@ impl BarChart {
     }
 }
 
+/// Parts the charts that compare something from single bars, which become rows of a table.
+pub fn without_singles(charts: Vec<BarChart>) -> (Vec<BarChart>, Option<Matrix>) {
+    let bars = |c: &BarChart| c.rows.iter().map(|r| r.bars.len()).sum::<usize>();
+    let (several, single): (Vec<_>, Vec<_>) = charts.into_iter().partition(|c| bars(c) > 1);
+    let rows = single.iter().flat_map(|chart| {
+        chart.rows.iter().flat_map(|row| {
+            let label = if row.label.contains(&chart.title) || chart.title.contains(&row.label) {
+                [&chart.title, &row.label]
+                    .into_iter()
+                    .max_by_key(|t| t.len())
+                    .cloned()
+            } else {
+                Some(format!("{}, {}", chart.title, row.label))
+            };
+            row.bars.iter().map(move |bar| Row {
+                label: label.clone().unwrap_or_default(),
+                cells: vec![Cell {
+                    text: bar.text.clone(),
+                    remark: bar.remark(),
+                }],
+            })
+        })
+    });
+    let rows: Vec<Row> = rows.collect();
+    let table = (!rows.is_empty()).then(|| Matrix {
+        title: "Figures".into(),
+        corner: "Figure".into(),
+        heads: Vec::new(),
+        columns: vec!["Value".into()],
+        bodies: vec![Body {
+            title: String::new(),
+            rows,
+        }],
+    });
+    (several, table)
+}
+
 impl Bar {
     /// Repeats and published value in words, for the line beside the value.
     pub fn remark(&self) -> String {
@@ -80,6 +194,9 @@ impl Bar {
         }
         if let Some(published) = self.published {
             parts.push(format!("published {}", short(published)));
+        }
+        if !self.note.is_empty() {
+            parts.push(self.note.clone());
         }
         parts.join(", ")
     }
@@ -114,6 +231,50 @@ pub fn of_steps(steps: &[&StepResult], modes: &[String]) -> Vec<BarChart> {
         })
         .filter(|e| e.figure.value.is_finite())
         .collect();
+    let (mut charts, entries) = by_depth(entries, modes);
+    charts.extend(by_step_or_kind(entries, modes));
+    charts
+}
+
+/// The test and the queue depth of a figure at one of several.
+fn depth(entry: &Entry) -> Option<(String, u32)> {
+    let (test, last) = entry.figure.id.rsplit_once('.')?;
+    let depth = last.strip_prefix("qd")?.parse().ok()?;
+    // The name of a mode stands before the test.
+    let without_mode = test.split_once('.').filter(|_| entry.mode.is_some());
+    let test = without_mode.map_or(test, |(_, test)| test);
+    Some((test.replace('.', " "), depth))
+}
+
+/// Charts of figures at several queue depths, a row for each, and the other figures.
+fn by_depth<'a>(entries: Vec<Entry<'a>>, modes: &[String]) -> (Vec<BarChart>, Vec<Entry<'a>>) {
+    let (deep, rest): (Vec<_>, Vec<_>) = entries.into_iter().partition(|e| depth(e).is_some());
+    let mut tests: Vec<String> = Vec::new();
+    let labelled: Vec<Entry> = deep
+        .into_iter()
+        .filter_map(|e| {
+            let (test, depth) = depth(&e)?;
+            if !tests.contains(&test) {
+                tests.push(test);
+            }
+            let label = format!("queue depth {depth}");
+            Some(Entry { label, ..e })
+        })
+        .collect();
+    let names: Vec<&str> = tests.iter().map(String::as_str).collect();
+    let of_test = |e: &Entry| depth(e).and_then(|(test, _)| names.iter().position(|n| *n == test));
+    let mut charts = Vec::new();
+    for (i, name) in names.iter().enumerate() {
+        let members: Vec<&Entry> = labelled.iter().filter(|e| of_test(e) == Some(i)).collect();
+        for unit in &distinct(members.iter().map(|e| e.figure.unit.as_str())) {
+            let rows = rows(&members, unit, |e| e.label.clone(), modes);
+            charts.push(chart(&capital(name), unit, rows));
+        }
+    }
+    (charts, rest)
+}
+
+fn by_step_or_kind(entries: Vec<Entry>, modes: &[String]) -> Vec<BarChart> {
     let steps = distinct(entries.iter().map(|e| e.step));
     let titles = distinct(entries.iter().map(|e| e.figure.title.as_str()));
     let kinds = distinct(entries.iter().map(|e| kind(e.figure)));
@@ -287,6 +448,7 @@ fn bar(figure: &Figure, mode: Option<&str>, modes: &[String]) -> Bar {
         length: String::new(),
         whisker: None,
         published_at: None,
+        note: String::new(),
     }
 }
 
@@ -413,6 +575,30 @@ mod tests {
     }
 
     #[test]
+    fn queue_depths_are_rows_of_one_chart() {
+        let deep = |depth: u32, value: f64| {
+            let id = format!("e.sustained.read.qd{depth}");
+            step(
+                "depth",
+                "E",
+                vec![Figure {
+                    id,
+                    ..figure("read", value)
+                }],
+            )
+        };
+        let (a, b, c) = (deep(1, 59.0), deep(2, 117.0), deep(32, 1475.0));
+        let other = step("depth", "E", vec![figure("score", 136.0)]);
+        let charts = of_steps(&[&a, &b, &c, &other], &["E".into()]);
+        assert_eq!(
+            (charts.len(), charts[0].title.as_str()),
+            (2, "Sustained read")
+        );
+        let labels: Vec<&str> = charts[0].rows.iter().map(|r| r.label.as_str()).collect();
+        assert_eq!(labels, ["queue depth 1", "queue depth 2", "queue depth 32"]);
+    }
+
+    #[test]
     fn many_steps_with_one_figure_are_rows_of_one_chart() {
         let steps: Vec<StepResult> = (1..4)
             .map(|i| step(&format!("pass {i}"), "E", vec![figure("copy", 100.0)]))
@@ -440,6 +626,32 @@ mod tests {
         assert_eq!(bar.whisker, Some(("80.00".into(), "20.00".into())));
         assert_eq!(bar.published_at.as_deref(), Some("50.00"));
         assert_eq!(bar.remark(), "80.0 to 100, published 50.0");
+    }
+
+    #[test]
+    fn a_single_bar_is_a_row_of_a_table() {
+        let a = step(
+            "copy",
+            "E",
+            vec![
+                figure("seq", 878.0),
+                Figure {
+                    unit: "W".into(),
+                    ..figure("power", 3.0)
+                },
+            ],
+        );
+        let b = step("copy", "E", vec![figure("rnd", 30.0)]);
+        let (charts, table) = without_singles(of_steps(&[&a, &b], &["E".into()]));
+        let bars = |c: &BarChart| c.rows.iter().map(|r| r.bars.len()).sum::<usize>();
+        assert!(charts.iter().all(|c| bars(c) > 1));
+        let rows = &table.unwrap().bodies[0].rows;
+        assert_eq!(rows.len(), 1);
+        assert_eq!(
+            (rows[0].label.as_str(), rows[0].cells[0].text.as_str()),
+            ("copy, power", "3.00\u{202f}W")
+        );
+        assert_eq!(without_singles(Vec::new()).1, None);
     }
 
     #[test]

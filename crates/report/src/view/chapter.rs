@@ -5,17 +5,17 @@
 use super::bars::{self, BarChart};
 use super::matrix::Matrix;
 use super::plot::Plot;
-use super::{curves, overview, percentile, states, time};
+use super::{curves, overview, percentile, speed, states, time};
 use crate::names::{Unique, slug};
 use crate::number;
-use nandscope_result::{Conclusion, JobResult, ResultDocument, StepResult};
+use nandscope_result::{Conclusion, JobResult, Operation, ResultDocument, StepResult, procedure};
 
 /// Steps with plots that a mode's part of a chapter shows unfolded; more are folded, and their
 /// time line is drawn in one piece above them.
 const UNFOLDED: usize = 3;
 /// Values over all plots of a page, at about eight bytes each: a page must stay light enough for
-/// a phone.
-const VALUES_OF_A_PAGE: usize = 600_000;
+/// a phone, below 3 MB.
+const VALUES_OF_A_PAGE: usize = 250_000;
 /// Rows that a plot keeps however many there are.
 const FEWEST_ROWS: usize = 100;
 /// Rows of one plot: about two for each pixel of a wide screen.
@@ -28,6 +28,12 @@ pub struct Chapter {
     pub title: String,
     /// Element id.
     pub anchor: String,
+    /// Shown unfolded: the only chapter of a document is what it is about.
+    pub open: bool,
+    /// What the chapter says, in a line.
+    pub verdict: String,
+    /// The chart that stands on the first page; the others are in the chapter.
+    pub glance: Option<BarChart>,
     /// Answers of all its steps.
     pub answers: Vec<Answer>,
     /// Figures of all its steps.
@@ -164,8 +170,76 @@ pub fn all(document: &ResultDocument) -> Vec<Chapter> {
         })
         .collect();
     reduce(&mut chapters);
+    if let [only] = chapters.as_mut_slice() {
+        only.open = true;
+    }
+    let rank = document.procedure == procedure::FILE_SYSTEMS;
+    for chapter in chapters
+        .iter_mut()
+        .filter(|c| !c.charts.is_empty())
+        .take(MOST_GLANCES)
+    {
+        let mut chart = chapter.charts.remove(0);
+        if rank {
+            chart.rank();
+        }
+        chapter.glance = Some(chart);
+    }
     chapters
 }
+
+/// Charts of the first page; more would not be one.
+const MOST_GLANCES: usize = 6;
+
+/// What the steps of a chapter say, in a line: their answers, or else how fast they were.
+fn verdict(steps: &[&StepResult]) -> String {
+    let conclusions: Vec<&Conclusion> = steps.iter().flat_map(|s| &s.conclusions).collect();
+    let tests: Vec<&Conclusion> = conclusions
+        .iter()
+        .copied()
+        .filter(|c| c.passed.is_some())
+        .collect();
+    if let [test] = tests.as_slice() {
+        return test.answer.clone();
+    }
+    if !tests.is_empty() {
+        let passed: Vec<&str> = tests
+            .iter()
+            .filter(|c| c.passed == Some(true))
+            .map(|c| c.question.as_str())
+            .collect();
+        return match passed.as_slice() {
+            [] => format!("none of {} tests passed", tests.len()),
+            some => format!(
+                "{} of {} tests passed: {}",
+                some.len(),
+                tests.len(),
+                some.join(", ")
+            ),
+        };
+    }
+    if !conclusions.is_empty() {
+        let told = conclusions
+            .iter()
+            .filter(|c| !c.answer.starts_with(CANNOT_TELL));
+        let told: Vec<String> = told
+            .take(MOST_TOLD)
+            .map(|c| format!("{}: {}", c.question, c.answer))
+            .collect();
+        return told.join(" · ");
+    }
+    let speeds = speed::of(None, steps);
+    let part = |verb: &str, best: Option<speed::Fastest>| {
+        best.map(|b| format!("{verb} up to {}", number::with_unit(b.mb_s, "MB/s")))
+    };
+    let parts = [part("reads", speeds.read), part("writes", speeds.write)];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// Begin of an answer where the evidence is too thin.
+pub const CANNOT_TELL: &str = "cannot tell";
+/// Answers that stand in a line.
+const MOST_TOLD: usize = 3;
 
 fn chapter(
     title: &str,
@@ -190,16 +264,21 @@ fn chapter(
         .filter(|(_, of_mode)| !of_mode.is_empty())
         .map(|(mode, of_mode)| part(&anchor, mode.as_deref(), &of_mode, names))
         .collect();
-    let (tables, details, charts) = if let Some(c) = states::crystal(steps, mode_names) {
+    let (mut tables, details, charts) = if let Some(c) = states::crystal(steps, mode_names) {
         (c.speeds, c.details, c.charts)
     } else if let Some(table) = states::across(steps) {
         (vec![table], Vec::new(), Vec::new())
     } else {
         (Vec::new(), Vec::new(), bars::of_steps(steps, mode_names))
     };
+    let (charts, singles) = bars::without_singles(charts);
+    tables.extend(singles);
     let conclusions = steps.iter().flat_map(|s| &s.conclusions);
     Chapter {
         title: shown.to_string(),
+        open: false,
+        verdict: verdict(steps),
+        glance: None,
         answers: conclusions
             .map(|c| Answer::of(c, modes.len() > 1))
             .collect(),
@@ -284,12 +363,14 @@ fn brief(step: &StepResult) -> String {
         .iter()
         .flat_map(|j| &j.directions)
         .take(3)
-        .map(|d| {
-            format!(
-                "{} {}",
-                d.kind,
-                number::with_unit(d.bandwidth_bytes_per_s / 1e6, "MB/s")
-            )
+        .map(|d| match d.kind {
+            Operation::Trim | Operation::Flush => {
+                format!("{} {}", number::count(d.operations), d.kind)
+            }
+            _ => {
+                let mb_s = d.bandwidth_bytes_per_s / 1e6;
+                format!("{} {}", d.kind, number::with_unit(mb_s, "MB/s"))
+            }
         })
         .collect();
     jobs.join(" · ")
@@ -309,7 +390,11 @@ fn job_rows(job: &JobResult) -> Vec<JobRow> {
             JobRow {
                 job: job.name.clone(),
                 kind: d.kind.to_string(),
-                bandwidth: number::short(d.bandwidth_bytes_per_s / 1e6),
+                // A discard moves no data, a flush names none.
+                bandwidth: match d.kind {
+                    Operation::Trim | Operation::Flush => "–".to_string(),
+                    _ => number::short(d.bandwidth_bytes_per_s / 1e6),
+                },
                 iops: number::short(d.iops),
                 latencies: [
                     number::latency(d.latency.mean_ns),
@@ -431,6 +516,7 @@ mod tests {
         let chapters = all(&document(steps));
         let titles: Vec<&str> = chapters.iter().map(|c| c.title.as_str()).collect();
         assert_eq!(titles, ["A", "B"]);
+        assert!(chapters.iter().all(|c| !c.open));
         assert_eq!(chapters[0].parts.len(), 2);
         assert!(chapters[0].parts[0].steps[0].open);
         let crowded = &chapters[1].parts[1];
@@ -440,6 +526,8 @@ mod tests {
 
     #[test]
     fn every_anchor_and_plot_is_named_once() {
+        let chapters = all(&document(vec![step("A", "E", 0)]));
+        assert!(chapters[0].open);
         let chapters = all(&document(vec![
             step("A", "E", 0),
             step("A", "E", 0),

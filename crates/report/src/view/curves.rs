@@ -26,13 +26,17 @@ pub fn of_step(step: &StepResult, names: &mut Unique) -> Vec<Plot> {
     groups.iter().map(|g| plot(step, g, names)).collect()
 }
 
-/// What curves with a threshold say together: by how much they change from end to end, and where
+/// What the curves of a sweep are over.
+const FULLNESS: &str = "fullness";
+
+/// What the curves of a sweep of fullness say together: by how much they change from end to end, and where
 /// the thresholds lie.
 pub fn in_words(document: &ResultDocument) -> Vec<Paragraph> {
     let all: Vec<&Curve> = document.steps.iter().flat_map(|s| &s.curves).collect();
     let mut told: Vec<&Curve> = Vec::new();
     let mut paragraphs = Vec::new();
-    for first in all.iter().filter(|c| c.threshold.is_some()) {
+    let swept = |c: &&&Curve| c.x_name == FULLNESS && (c.threshold.is_some() || c.y_unit == "µs");
+    for first in all.iter().filter(swept) {
         if told.iter().any(|c| alike(c, first)) {
             continue;
         }
@@ -40,20 +44,26 @@ pub fn in_words(document: &ResultDocument) -> Vec<Paragraph> {
         let group: Vec<&Curve> = all.iter().copied().filter(|c| alike(c, first)).collect();
         let change = range(group.iter().filter_map(|c| change(c)));
         let places = range(group.iter().filter_map(|c| c.threshold));
-        let (Some((least, most)), Some((low, high))) = (change, places) else {
+        let Some((least, most)) = change else {
             continue;
         };
         let found = group.iter().filter(|c| c.threshold.is_some()).count();
+        let thresholds = match places {
+            None => format!("none of {} curves has a threshold", group.len()),
+            Some((low, high)) => format!(
+                "{found} of {} curves have a threshold, at {}",
+                group.len(),
+                if low == high {
+                    with_unit(low, &first.x_unit)
+                } else {
+                    format!("{} to {}", short(low), with_unit(high, &first.x_unit))
+                }
+            ),
+        };
         let text = format!(
-            "{} at the end is {} times that at the beginning. {found} of {} curves have a threshold, at {}.",
+            "{} on the fullest device is {} times that on the emptiest; {thresholds}.",
             capital(&first.y_name),
-            span(least, most),
-            group.len(),
-            if low == high {
-                with_unit(low, &first.x_unit)
-            } else {
-                format!("{} to {}", short(low), with_unit(high, &first.x_unit))
-            }
+            span(least, most)
         );
         paragraphs.push(Paragraph::new(&capital(&first.x_name), text));
     }
@@ -153,6 +163,7 @@ fn plot(step: &StepResult, curves: &[&Curve], names: &mut Unique) -> Plot {
             .enumerate()
             .map(|(i, (c, s))| Line::over(&c.name, i % 8, i % 2 == 1, s))
             .collect(),
+        bands: Vec::new(),
         rows_measured: table.xs.len(),
         table,
         marks,
@@ -234,7 +245,7 @@ mod tests {
         assert_eq!(told[0].lead, "Fullness");
         assert_eq!(
             told[0].text,
-            "Mean latency at the end is 4.00 times that at the beginning. 1 of 2 curves have a threshold, at 50.0\u{202f}%."
+            "Mean latency on the fullest device is 4.00 times that on the emptiest; 1 of 2 curves have a threshold, at 50.0\u{202f}%."
         );
     }
 

@@ -65,13 +65,18 @@ fn leading_number(text: &str) -> Option<u32> {
     digits.parse().ok()
 }
 
+/// Width of the drawing, where the dies begin, and the width that they share; all in the units of the drawing.
+const WIDTH: u32 = 320;
+const DIES_LEFT: u32 = 92;
+const DIES_WIDTH: u32 = WIDTH - DIES_LEFT - 4;
+
 /// Controller at the left, one line per channel, dies on it, planes in each die.
 fn draw(channels: u32, dies: u32, planes: u32) -> String {
     let (pitch, height) = (34, channels * 34 + 6);
-    let die_width = (210 / dies).clamp(10, 64);
-    let gap = if die_width > 20 { 8 } else { 3 };
+    let gap = if dies <= 4 { 8 } else { 3 };
+    let die_width = ((DIES_WIDTH - gap * (dies - 1)) / dies).min(64);
     let mut svg = format!(
-        "<svg class=\"structure\" viewBox=\"0 0 320 {height}\" role=\"img\" \
+        "<svg class=\"structure\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" \
          aria-label=\"Controller with {channels} channel(s), {dies} die(s) on each, {planes} plane(s) in each die\">"
     );
     // Writing to a String cannot fail.
@@ -84,10 +89,10 @@ fn draw(channels: u32, dies: u32, planes: u32) -> String {
     );
     for channel in 0..channels {
         let y = 3 + channel * pitch;
-        let end = 92 + dies * (die_width + gap) - gap;
+        let end = DIES_LEFT + dies * (die_width + gap) - gap;
         let _ = write!(svg, "<path class=\"bus\" d=\"M79 {0}H{1}\"/>", y + 17, end);
         for die in 0..dies {
-            let x = 92 + die * (die_width + gap);
+            let x = DIES_LEFT + die * (die_width + gap);
             let _ = write!(
                 svg,
                 "<rect class=\"die\" x=\"{x}\" y=\"{}\" width=\"{die_width}\" height=\"26\" rx=\"3\"/>",
@@ -134,6 +139,28 @@ mod tests {
         assert_eq!(d.svg.matches("class=\"die\"").count(), 8);
         assert_eq!(d.svg.matches("class=\"plane\"").count(), 8);
         assert_eq!(d.caption, "2 channels × 4 dies × 2 planes");
+    }
+
+    /// The value of an attribute in every element of a class.
+    fn values(svg: &str, class: &str, name: &str) -> Vec<u32> {
+        svg.split('<')
+            .filter(|e| e.contains(&format!("class=\"{class}\"")))
+            .filter_map(|e| e.split(&format!(" {name}=\"")).nth(1)?.split('"').next())
+            .filter_map(|v| v.parse().ok())
+            .collect()
+    }
+
+    #[test]
+    fn no_die_is_clipped_or_on_another() {
+        for dies in 1..=MOST_DIES {
+            let svg = draw(2, dies, 2);
+            let (x, width) = (values(&svg, "die", "x"), values(&svg, "die", "width"));
+            assert_eq!(x.len(), 2 * dies as usize);
+            let ends: Vec<u32> = x.iter().zip(&width).map(|(x, w)| x + w).collect();
+            assert!(ends.iter().all(|end| *end < WIDTH), "{dies}: {ends:?}");
+            let apart = (1..dies as usize).all(|i| x[i] > ends[i - 1]);
+            assert!(apart && width.iter().all(|w| *w >= 8), "{dies}");
+        }
     }
 
     #[test]

@@ -29,20 +29,37 @@ pub struct Fill {
     pub regions: Option<Matrix>,
 }
 
-/// The writes across the device, or `None` where no step wrote most of it.
-pub fn of(document: &ResultDocument) -> Option<Fill> {
+/// The steps that wrote most of the device without pause, in the order of the document.
+fn runs(document: &ResultDocument) -> Vec<(&StepResult, &Series)> {
     let enough = document.target.capacity_bytes as f64 / 1e9 * MOST_OF_DEVICE;
-    let modes = overview::modes(document);
-    let mut runs: Vec<(&StepResult, &Series)> = document
+    let written = |series: &Series| {
+        let samples = throughput_profile::weighted(series);
+        samples.iter().map(|(v, dt)| v * dt).sum::<f64>() / 1e3
+    };
+    document
         .steps
         .iter()
-        .filter(|s| {
-            throughput_profile::of_step(s).is_some_and(|c| c.written_gb >= enough && enough > 0.0)
-        })
-        // A step that also reads and deletes, such as copying folders, is no single long write.
-        .filter(|s| s.jobs.len() <= 1)
-        .filter_map(|s| throughput_profile::write_series(s).map(|series| (s, series)))
-        .collect();
+        .filter_map(|s| throughput_profile::sequential_write(s).map(|series| (s, series)))
+        .filter(|(_, series)| enough > 0.0 && written(series) >= enough)
+        .collect()
+}
+
+/// The speed of the first long write of a document over what was written, 10^9 bytes.
+pub fn first(document: &ResultDocument) -> Option<Samples> {
+    runs(document).first().map(|(_, series)| over_data(series))
+}
+
+/// Long writes of several documents in one plot, a line for each.
+pub fn overlay(id: &str, writes: &[(String, Samples)]) -> Plot {
+    let (names, samples): (Vec<String>, Vec<Samples>) = writes.iter().cloned().unzip();
+    let styles: Vec<(usize, bool)> = (0..names.len()).map(|i| (i % 8, i / 8 % 2 == 1)).collect();
+    plot(id, ("Written", "GB"), &names, &styles, &samples)
+}
+
+/// The writes across the device, or `None` where no step wrote most of it.
+pub fn of(document: &ResultDocument) -> Option<Fill> {
+    let modes = overview::modes(document);
+    let mut runs = runs(document);
     let order = |s: &StepResult| {
         modes
             .iter()
@@ -162,6 +179,7 @@ fn plot(
             unit: "MB/s".into(),
         },
         lines,
+        bands: Vec::new(),
         rows_measured: samples
             .iter()
             .map(|s| s.points.len())
@@ -190,6 +208,7 @@ fn reduced(samples: &Samples, rows: usize) -> Samples {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nandscope_result::JobResult;
 
     fn step(title: &str, mode: &str, mb_s: f64) -> StepResult {
         StepResult {
@@ -197,6 +216,10 @@ mod tests {
             mode: Some(mode.into()),
             start_s: 100.0,
             end_s: 200.0,
+            jobs: vec![JobResult {
+                options: [("rw".to_string(), "write".to_string())].into(),
+                ..JobResult::default()
+            }],
             series: vec![Series {
                 name: "write bandwidth".into(),
                 unit: "MB/s".into(),

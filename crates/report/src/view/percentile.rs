@@ -1,46 +1,38 @@
 //! Plots of latency over percentile. The horizontal axis counts nines, so that the tail, in which
 //! storage devices differ most, has as much room as the bulk.
 
-use super::plot::{Axis, Kind, Line, Plot};
+use super::plot::{Axis, Band, Kind, Line, Plot};
 use super::table::{Samples, Table};
 use crate::names::{Unique, slug};
-use nandscope_result::{Latency, StepResult};
+use nandscope_result::{Latency, ResultDocument, StepResult};
 
 /// Lines that one plot holds; more could not be told apart.
 const MOST_LINES: usize = 8;
 
-/// One plot for each kind of operation (all in one where they are few) of the jobs of a step.
+/// One test: the distributions of its repetitions, one where it ran once.
+struct Test<'a> {
+    name: &'a str,
+    kind: &'a str,
+    runs: Vec<Samples>,
+}
+
+/// One plot for each kind of operation (all in one where they are few) of the tests of a step. Repetitions of a test are
+/// one line, their median, in the band of their range.
 pub fn of_step(step: &StepResult, names: &mut Unique) -> Vec<Plot> {
-    let all: Vec<(String, &str, Samples)> = step
-        .jobs
-        .iter()
-        .flat_map(|job| job.directions.iter().map(move |d| (job, d)))
-        .map(|(job, d)| {
-            (
-                format!("{} {}", job.name, d.kind),
-                d.kind.as_str(),
-                samples(&d.latency),
-            )
-        })
-        .filter(|(_, _, s)| s.points.len() >= 3)
-        .collect();
+    let all = tests(step);
     if all.is_empty() {
         return Vec::new();
     }
     if all.len() <= MOST_LINES / 2 {
-        let lines: Vec<(&str, &Samples)> = all.iter().map(|(n, _, s)| (n.as_str(), s)).collect();
+        let lines: Vec<&Test> = all.iter().collect();
         return vec![plot(step, "Latency by percentile", &lines, names)];
     }
-    let mut kinds: Vec<&str> = all.iter().map(|a| a.1).collect();
+    let mut kinds: Vec<&str> = all.iter().map(|a| a.kind).collect();
     kinds.sort_unstable();
     kinds.dedup();
     let mut plots = Vec::new();
     for kind in kinds {
-        let lines: Vec<(&str, &Samples)> = all
-            .iter()
-            .filter(|a| a.1 == kind)
-            .map(|(n, _, s)| (n.as_str(), s))
-            .collect();
+        let lines: Vec<&Test> = all.iter().filter(|a| a.kind == kind).collect();
         for (i, some) in lines.chunks(MOST_LINES).enumerate() {
             let title = match i {
                 0 => format!("Latency by percentile, {kind}"),
@@ -52,8 +44,103 @@ pub fn of_step(step: &StepResult, names: &mut Unique) -> Vec<Plot> {
     plots
 }
 
-fn plot(step: &StepResult, title: &str, lines: &[(&str, &Samples)], names: &mut Unique) -> Plot {
-    let samples: Vec<Samples> = lines.iter().map(|l| l.1.clone()).collect();
+/// The median latencies of every test of a document, by the title of the step and the name of the test; a test that
+/// ran in several modes stands with the first.
+pub fn medians(document: &ResultDocument) -> Vec<(String, Samples)> {
+    let mut found: Vec<(String, Samples)> = Vec::new();
+    for step in &document.steps {
+        for test in tests(step) {
+            let name = test.title();
+            let name = match step.title.as_str() {
+                title if title.is_empty() || title == name => name,
+                title => format!("{title}: {name}"),
+            };
+            if found.iter().all(|f| f.0 != name) {
+                let [_, middle, _] = spread(&test.runs);
+                found.push((name, middle));
+            }
+        }
+    }
+    found
+}
+
+impl Test<'_> {
+    /// Its name with the kind of operation.
+    fn title(&self) -> String {
+        if self.name.split(' ').any(|w| w == self.kind) {
+            self.name.to_string()
+        } else {
+            format!("{} {}", self.name, self.kind)
+        }
+    }
+}
+
+/// The tests of a step. Where some were repeated, the others prepare them (a test file, a run to warm up).
+fn tests(step: &StepResult) -> Vec<Test<'_>> {
+    let mut tests: Vec<Test> = Vec::new();
+    let directions = step
+        .jobs
+        .iter()
+        .flat_map(|job| job.directions.iter().map(move |d| (job, d)));
+    for (job, direction) in directions {
+        let run = samples(&direction.latency);
+        if run.points.len() < 3 {
+            continue;
+        }
+        let (name, kind) = (repeated(&job.name), direction.kind.as_str());
+        match tests.iter_mut().find(|t| t.name == name && t.kind == kind) {
+            Some(test) => test.runs.push(run),
+            None => tests.push(Test {
+                name,
+                kind,
+                runs: vec![run],
+            }),
+        }
+    }
+    if tests.iter().any(|t| t.runs.len() > 1) {
+        tests.retain(|t| t.runs.len() > 1);
+    }
+    tests
+}
+
+/// The name of a test without the number of its repetition: `SEQ1M read, run 3`, `AV write, pass 1`.
+fn repeated(name: &str) -> &str {
+    let Some((test, number)) = name.rsplit_once(' ') else {
+        return name;
+    };
+    let words = [", run", ", pass"];
+    let test = words.iter().find_map(|word| test.strip_suffix(word));
+    match test {
+        Some(test) if number.bytes().all(|b| b.is_ascii_digit()) => test,
+        _ => name,
+    }
+}
+
+fn plot(step: &StepResult, title: &str, tests: &[&Test], names: &mut Unique) -> Plot {
+    let (mut lines, mut bands, mut samples) = (Vec::new(), Vec::new(), Vec::new());
+    for (i, test) in tests.iter().enumerate() {
+        let (colour, dashed) = (i % 8, i % 2 == 1);
+        let [low, middle, high] = spread(&test.runs);
+        let name = match test.runs.len() {
+            1 => test.title(),
+            n => format!("{}, median of {n}", test.title()),
+        };
+        lines.push(Line::over(&name, colour, dashed, &middle));
+        samples.push(middle);
+        if test.runs.len() > 1 {
+            bands.push(Band {
+                low: lines.len(),
+                high: lines.len() + 1,
+            });
+            for (word, edge) in [("least", low), ("greatest", high)] {
+                lines.push(Line {
+                    edge: true,
+                    ..Line::over(&format!("{name}, {word}"), colour, false, &edge)
+                });
+                samples.push(edge);
+            }
+        }
+    }
     let table = Table::align(&samples);
     Plot {
         id: names.slug(&format!("{} {title}", step.id)),
@@ -68,15 +155,35 @@ fn plot(step: &StepResult, title: &str, lines: &[(&str, &Samples)], names: &mut 
             name: "Latency".into(),
             unit: "µs".into(),
         },
-        lines: lines
-            .iter()
-            .enumerate()
-            .map(|(i, (name, s))| Line::over(name, i % 8, i % 2 == 1, s))
-            .collect(),
+        lines,
+        bands,
         rows_measured: table.xs.len(),
         table,
         marks: Vec::new(),
     }
+}
+
+/// Least, median and greatest of the runs at each percentile that all have.
+fn spread(runs: &[Samples]) -> [Samples; 3] {
+    let mut out: [Samples; 3] = Default::default();
+    let places = runs
+        .first()
+        .map(|r| r.points.as_slice())
+        .unwrap_or_default();
+    for (x, _) in places {
+        let at = |run: &Samples| run.points.iter().find(|p| p.0 == *x).map(|p| p.1);
+        let mut values: Vec<f64> = runs.iter().filter_map(at).collect();
+        if values.len() < runs.len() {
+            continue;
+        }
+        values.sort_by(f64::total_cmp);
+        let middle = values[values.len() / 2];
+        let ends = [values[0], middle, values[values.len() - 1]];
+        for (samples, value) in out.iter_mut().zip(ends) {
+            samples.points.push((*x, value));
+        }
+    }
+    out
 }
 
 /// Percentiles as nines and microseconds. The hundredth percentile, the maximum, lies infinitely
@@ -159,5 +266,44 @@ mod tests {
         let sizes: Vec<usize> = many.iter().map(|p| p.lines.len()).collect();
         assert_eq!(sizes, [8, 2, 8, 2]);
         assert!(of_step(&step(0), &mut Unique::default()).is_empty());
+    }
+
+    #[test]
+    fn repetitions_are_one_line_in_the_band_of_their_range() {
+        let mut step = step(0);
+        let runs = [
+            ("SEQ read, warm-up", 5),
+            ("SEQ read, run 1", 3),
+            ("SEQ read, run 2", 1),
+            ("SEQ read, run 3", 2),
+        ];
+        for (name, factor) in runs {
+            let percentiles = [(50.0, 100), (90.0, 200), (99.0, 900)];
+            step.jobs.push(JobResult {
+                name: name.into(),
+                directions: vec![DirectionResult {
+                    kind: "read".into(),
+                    latency: Latency {
+                        percentiles: percentiles.map(|(p, us)| (p, us * 1000 * factor)).into(),
+                        ..Latency::default()
+                    },
+                    ..DirectionResult::default()
+                }],
+                ..JobResult::default()
+            });
+        }
+        let plots = of_step(&step, &mut Unique::default());
+        assert_eq!(plots.len(), 1);
+        let plot = &plots[0];
+        assert_eq!(plot.lines.iter().filter(|l| !l.edge).count(), 1);
+        assert_eq!(plot.lines[0].name, "SEQ read, median of 3");
+        assert_eq!(plot.bands, [Band { low: 1, high: 2 }]);
+        let at = |line: usize| plot.table.columns[line][1].value();
+        assert_eq!(
+            [at(1), at(0), at(2)],
+            [Some(200.0), Some(400.0), Some(600.0)]
+        );
+        assert!(!plot.summary().contains("least"), "{}", plot.summary());
+        assert_eq!(repeated("run 3"), "run 3");
     }
 }

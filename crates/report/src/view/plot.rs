@@ -2,7 +2,7 @@
 //! beneath. The page's script and the static SVG both draw from this; neither reads a result document.
 
 use super::table::{Samples, Table};
-use crate::number::{latency, short, with_unit};
+use crate::number::{count, latency, short, with_unit};
 
 /// What kind of axes a plot has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,9 +40,12 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// `Bandwidth (MB/s)`.
+    /// `Bandwidth (MB/s)`; the name alone for a quantity without a unit.
     pub fn label(&self) -> String {
-        format!("{} ({})", self.name, self.unit)
+        match self.unit.as_str() {
+            "" => self.name.clone(),
+            unit => format!("{} ({unit})", self.name),
+        }
     }
 }
 
@@ -55,6 +58,8 @@ pub struct Line {
     pub colour: usize,
     /// Dashed, so that two lines differ without colour.
     pub dashed: bool,
+    /// The edge of a [`Band`]: it has no name of its own and is not drawn as a line.
+    pub edge: bool,
     /// Least of all values measured, before any reduction.
     pub least: f64,
     /// Arithmetic mean of them.
@@ -70,6 +75,15 @@ pub struct Mark {
     pub x: f64,
     /// What begins there.
     pub name: String,
+}
+
+/// The range of repetitions around the line of their median: numbers of lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Band {
+    /// Line of the least values.
+    pub low: usize,
+    /// Line of the greatest values.
+    pub high: usize,
 }
 
 /// A whole plot.
@@ -89,6 +103,8 @@ pub struct Plot {
     pub y: Axis,
     /// Lines, one for each column of the table.
     pub lines: Vec<Line>,
+    /// Ranges of repetitions.
+    pub bands: Vec<Band>,
     /// The values.
     pub table: Table,
     /// Rows before reduction; equal to the table's where there was none.
@@ -101,6 +117,16 @@ impl Plot {
     /// True where fewer rows are shown than were measured.
     pub fn reduced(&self) -> bool {
         self.table.xs.len() < self.rows_measured
+    }
+
+    /// The reduction in words.
+    pub fn reduction(&self) -> String {
+        let (from, to) = (self.rows_measured as u64, self.table.xs.len() as u64);
+        format!(
+            "Downsampled from {} to {} points; minima and maxima kept.",
+            count(from),
+            count(to)
+        )
     }
 
     /// The same plot with at most about `rows` rows; see [`Table::reduce`].
@@ -117,6 +143,7 @@ impl Plot {
         let lines: Vec<String> = self
             .lines
             .iter()
+            .filter(|line| !line.edge)
             .map(|line| self.line_in_words(line))
             .collect();
         let mut words = lines.join("; ");
@@ -167,6 +194,7 @@ impl Line {
             name: name.to_string(),
             colour,
             dashed,
+            edge: false,
             least: values().fold(f64::INFINITY, f64::min),
             mean: values().sum::<f64>() / n as f64,
             greatest: values().fold(f64::NEG_INFINITY, f64::max),

@@ -65,16 +65,19 @@ pub fn tiles(
     }
 }
 
-/// Paragraphs on power, heat and formatting; none where nothing is known.
-pub fn paragraphs(document: &ResultDocument) -> Vec<Paragraph> {
-    [
-        ("Power", power(document)),
-        ("Heat", heat(document)),
-        ("Formatting", formatting(document)),
-    ]
-    .into_iter()
-    .filter_map(|(lead, text)| text.map(|t| Paragraph::new(lead, t)))
-    .collect()
+/// One sentence on power and heat; `None` where nothing is known.
+pub fn paragraph(document: &ResultDocument) -> Option<Paragraph> {
+    let mut clauses = Vec::new();
+    clauses.extend(power(document));
+    clauses.extend(heat(document));
+    clauses.extend(throttled_percent(document).map(throttling));
+    (!clauses.is_empty())
+        .then(|| Paragraph::new("Power and heat", format!("It {}.", clauses.join("; it "))))
+}
+
+/// What formatting gives back; `None` where the device was not formatted.
+pub fn formatting_paragraph(document: &ResultDocument) -> Option<Paragraph> {
+    formatting(document).map(|text| Paragraph::new("Formatting", text))
 }
 
 /// The clauses of all modes as one sentence; each names its mode where there are several.
@@ -107,12 +110,11 @@ fn power(document: &ResultDocument) -> Option<String> {
             .unwrap_or_default();
         Some(format!("up to {w}{place}{mean}"))
     })?;
-    Some(format!("It draws {text}."))
+    Some(format!("draws {text}"))
 }
 
 fn heat(document: &ResultDocument) -> Option<String> {
-    let mut sentences = Vec::new();
-    let inside = sentence(document, |mode, place| {
+    let text = sentence(document, |mode, place| {
         let c = greatest(
             document,
             figure_id::DEVICE_TEMPERATURE_MAX,
@@ -128,22 +130,20 @@ fn heat(document: &ResultDocument) -> Option<String> {
         .map(|s| format!(" (surface {})", with_unit(s, "°C")))
         .unwrap_or_default();
         Some(format!("up to {}{place}{surface}", with_unit(c, "°C")))
-    });
-    sentences.extend(inside.map(|t| format!("The device reports {t}.")));
-    sentences.extend(throttled_percent(document).map(throttling));
-    (!sentences.is_empty()).then(|| sentences.join(" "))
+    })?;
+    Some(format!("reports {text}"))
 }
 
 fn throttling(percent: f64) -> String {
     if percent <= 0.0 {
-        return "It does not throttle at any time that was recorded.".to_string();
+        return "does not throttle at any time that was recorded".to_string();
     }
     let share = if percent < 0.1 {
         "less than 0.1\u{202f}%".into()
     } else {
         with_unit(percent, "%")
     };
-    format!("It throttles for {share} of the time that was recorded.")
+    format!("throttles for {share} of the time that was recorded")
 }
 
 /// Share of the samples of `throttle` that lie below full speed, in percent; full speed is 100 in
@@ -203,7 +203,7 @@ mod tests {
             }],
             ..StepResult::default()
         }];
-        let text = |d: &ResultDocument| paragraphs(d)[0].text.replace('\u{202f}', " ");
+        let text = |d: &ResultDocument| paragraph(d).unwrap().text.replace('\u{202f}', " ");
         assert_eq!(text(&document), "It draws up to 4.75 W.");
         let figure = |id: &str, value: f64| Figure {
             id: id.into(),
@@ -248,7 +248,7 @@ mod tests {
             figure("u.format.restores", "U", 0.0),
         ];
         assert_eq!(
-            paragraphs(&document)[0].text,
+            formatting_paragraph(&document).unwrap().text,
             "It brings the write speed of a used device back in E (5.25× what it was before), changes nothing in U."
         );
     }

@@ -88,6 +88,13 @@ impl Placed<'_> {
 /// True where a title already says what its step's title would add: the state behind its comma.
 fn says(title: &str, step: &str) -> bool {
     let state = step.rsplit(", ").next().unwrap_or(step);
+    // `Application trace: Copying photos` adds to `Copying photos, time` only what kind of step it was.
+    if step
+        .rsplit_once(": ")
+        .is_some_and(|(_, name)| title.contains(name))
+    {
+        return true;
+    }
     title.contains(step) || (step.contains(", ") && title.contains(&format!(", {state}")))
 }
 

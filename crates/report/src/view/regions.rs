@@ -1,13 +1,13 @@
 //! The regions of a write across the whole device: stretches of about equal speed, as the
-//! procedure found them and left them in figures (`….write.plateau-N` for the speed,
-//! `….write.plateau-N.end` for where it ends). It finds no regions of its own.
+//! procedure found them and left them in figures (`….plateau-N` for the speed,
+//! `….plateau-N.end` for where it ends). It finds no regions of its own.
 
 use super::matrix::{Body, Cell, Matrix, Row};
 use crate::number::with_unit;
 use nandscope_result::StepResult;
 
 /// What stands between the name of the run and the number of the region.
-const MARK: &str = ".write.plateau-";
+const MARK: &str = ".plateau-";
 
 /// One region.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -89,8 +89,32 @@ pub fn crystal(steps: &[&StepResult], modes: &[String]) -> Option<Crystal> {
         })
         .collect();
     let title = all.first().map_or(String::new(), test_name);
-    crystal.charts = bars::of_labelled(&title, &chosen, modes);
+    crystal.charts = all_tests(&all, &kinds, states.first().copied(), modes);
+    crystal
+        .charts
+        .extend(bars::of_labelled(&title, &chosen, modes));
     Some(crystal)
+}
+
+/// The speeds of all tests in one state, a chart.
+fn all_tests(
+    all: &[Entry],
+    kinds: &[&str],
+    state: Option<&str>,
+    modes: &[String],
+) -> Vec<BarChart> {
+    let Some(state) = state else {
+        return Vec::new();
+    };
+    let mut chosen: Vec<(String, &Figure, Option<&str>)> = Vec::new();
+    for kind in kinds {
+        let fits = |e: &&Entry| e.state == state && e.rest.len() == 2 && e.rest[1] == *kind;
+        chosen.extend(all.iter().filter(fits).map(|e| {
+            let mode = (!e.mode.is_empty()).then_some(e.mode);
+            (format!("{} {kind}", test_name(e)), e.figure, mode)
+        }));
+    }
+    bars::of_labelled(&capital(state), &chosen, modes)
 }
 
 /// The test as its figure calls it: what stands before the direction.
@@ -284,9 +308,10 @@ mod tests {
             c.details[0].bodies[0].rows[0].cells[0].text,
             "9.40\u{202f}ms"
         );
-        assert_eq!(c.charts.len(), 1);
-        assert_eq!(c.charts[0].title, "SEQ1M");
-        assert_eq!(c.charts[0].rows[0].bars.len(), 2);
+        let titles: Vec<&str> = c.charts.iter().map(|c| c.title.as_str()).collect();
+        assert_eq!(titles, ["Fresh", "SEQ1M"]);
+        assert_eq!(c.charts[0].rows.len(), 2);
+        assert_eq!(c.charts[1].rows[0].bars.len(), 2);
     }
 
     #[test]

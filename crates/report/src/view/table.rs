@@ -51,6 +51,23 @@ impl Samples {
         Samples { points, interval }
     }
 
+    /// Adds samples that were taken later. The line is broken between the two where a stretch is missing, and where
+    /// a habit of one of them is unknown.
+    pub fn append(&mut self, later: Samples) {
+        if let (Some(last), Some(first)) = (self.points.last(), later.points.first()) {
+            let gap = first.0 - last.0;
+            let seen = |interval: f64| interval > 0.0 && gap > MISSING * interval;
+            let missing = gap > MISSING * self.interval.min(later.interval);
+            // What the interval of the whole shows is broken there anyway.
+            if missing && !seen(self.interval.max(later.interval)) {
+                self.points.push(((last.0 + first.0) / 2.0, f64::NAN));
+            }
+        }
+        self.points.extend(later.points);
+        self.points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        self.interval = self.interval.max(later.interval);
+    }
+
     /// Places at which the line must be broken because more than three intervals are missing.
     fn breaks(&self) -> Vec<f64> {
         if !(self.interval.is_finite() && self.interval > 0.0) {
@@ -58,16 +75,18 @@ impl Samples {
         }
         self.points
             .windows(2)
-            .filter(|w| w[1].0 - w[0].0 > 3.5 * self.interval)
+            .filter(|w| w[1].0 - w[0].0 > MISSING * self.interval)
             .map(|w| w[0].0 + self.interval)
             .collect()
     }
 }
 
+/// Intervals between two samples from which on a stretch is missing between them.
+const MISSING: f64 = 3.5;
 /// Fewer distances than this show no habit.
-const FEWEST_DISTANCES: usize = 8;
+const FEWEST_DISTANCES: usize = 3;
 
-/// The distance that most neighbours keep, or zero where there is none such: a series whose step
+/// The distance that at least half of the neighbours keep, or zero where there is none such: a series whose step
 /// pauses now and then has no interval of its own, yet its pauses must not be drawn as slopes.
 fn usual_distance(points: &[(f64, f64)]) -> f64 {
     let mut distances: Vec<f64> = points.windows(2).map(|w| w[1].0 - w[0].0).collect();
@@ -77,7 +96,7 @@ fn usual_distance(points: &[(f64, f64)]) -> f64 {
     distances.sort_by(f64::total_cmp);
     let middle = distances[distances.len() / 2];
     let near = |d: &&f64| (**d - middle).abs() <= 0.1 * middle;
-    if distances.iter().filter(near).count() * 10 >= distances.len() * 8 {
+    if distances.iter().filter(near).count() * 2 >= distances.len() {
         middle
     } else {
         0.0
@@ -297,6 +316,14 @@ mod tests {
         assert_eq!(line.interval, 1.0);
         let gaps = |t: &Table| t.columns[0].iter().filter(|c| **c == Cell::Gap).count();
         assert_eq!(gaps(&Table::align(&[line])), 1);
+        // Short runs with pauses of a minute: one distance in four is a pause, one a cut interval.
+        let runs: Vec<f64> = (0..6)
+            .flat_map(|run| [1.0, 2.0, 3.0, 3.4].map(|t| t + 60.0 * f64::from(run)))
+            .collect();
+        assert_eq!(
+            gaps(&Table::align(&[Samples::new(&runs, &[1.0; 24], 0.0)])),
+            5
+        );
         let growing: Vec<f64> = (0..40).map(|i| f64::from(i * i)).collect();
         let irregular = Samples::new(&growing, &growing, 0.0);
         assert_eq!(gaps(&Table::align(&[irregular])), 0);

@@ -4,7 +4,7 @@
 use super::plot::{Axis, Kind, Line, Mark, Plot};
 use super::table::{Samples, Table};
 use crate::names::{Unique, capital, slug};
-use nandscope_result::{ADDRESS_UNIT, Series, StepResult, series};
+use nandscope_result::{ADDRESS_UNIT, Operation, Series, StepResult, series};
 
 /// Units in the order in which their plots stand; others follow.
 const ORDER: [&str; 8] = ["MB/s", "IOPS", "µs", "ms", "W", "°C", "%", "GB"];
@@ -21,7 +21,8 @@ pub fn of_step(step: &StepResult, names: &mut Unique) -> Vec<Plot> {
     let tracks: Vec<Track> = step
         .series
         .iter()
-        .map(|s| track(s, step.start_s, s.interval_s))
+        .filter(|s| is_shown(s, step))
+        .map(|s| track(s, step.start_s))
         .collect();
     let length = step.end_s - step.start_s;
     let marks: Vec<Mark> = step
@@ -43,8 +44,12 @@ pub fn of_step(step: &StepResult, names: &mut Unique) -> Vec<Plot> {
 }
 
 /// Plots over several steps, one after another on the target's clock: the time line of a whole
-/// chapter. Each step's start is marked with its title. Lines break where no step ran.
+/// chapter. Each step's start is marked with its title. Lines break where no step ran. There are none where
+/// the steps do not follow one another on one clock, as runs that each began with a fresh device.
 pub fn of_steps(id: &str, steps: &[&StepResult], names: &mut Unique) -> Vec<Plot> {
+    if !follow_one_another(steps) {
+        return Vec::new();
+    }
     let origin = steps
         .iter()
         .map(|s| s.start_s)
@@ -54,21 +59,18 @@ pub fn of_steps(id: &str, steps: &[&StepResult], names: &mut Unique) -> Vec<Plot
         .map(|s| s.end_s)
         .fold(f64::NEG_INFINITY, f64::max);
     let mut tracks: Vec<Track> = Vec::new();
-    for series in steps.iter().flat_map(|s| &s.series) {
-        let part = track(series, origin, series.interval_s);
+    let shown = steps
+        .iter()
+        .flat_map(|step| step.series.iter().filter(|s| is_shown(s, step)));
+    for series in shown {
+        let part = track(series, origin);
         match tracks
             .iter_mut()
             .find(|t| t.name == part.name && t.unit == part.unit)
         {
-            Some(whole) => {
-                whole.samples.points.extend(part.samples.points);
-                whole.samples.interval = whole.samples.interval.max(part.samples.interval);
-            }
+            Some(whole) => whole.samples.append(part.samples),
             None => tracks.push(part),
         }
-    }
-    for t in &mut tracks {
-        t.samples.points.sort_by(|a, b| a.0.total_cmp(&b.0));
     }
     let marks: Vec<Mark> = steps
         .iter()
@@ -87,13 +89,46 @@ pub fn of_steps(id: &str, steps: &[&StepResult], names: &mut Unique) -> Vec<Plot
     )
 }
 
-fn track(series: &Series, origin: f64, interval: f64) -> Track {
+/// Steps of one run of the clock: none begins before the one before it has ended.
+fn follow_one_another(steps: &[&StepResult]) -> bool {
+    // Times of a document are rounded.
+    const ROUNDING_S: f64 = 1e-3;
+    let follows = |w: &[&StepResult]| w[1].start_s >= w[0].end_s - ROUNDING_S;
+    steps.windows(2).all(follows)
+}
+
+/// A throttle below this share of full speed throttles.
+const FULL: f64 = 0.999;
+
+/// Whether a plot of the series tells a reader something: operations and latencies say what the bandwidth says, a
+/// discard moves no data, and a throttle that never acts is a line along the top. All are in the CSV file.
+fn is_shown(series: &Series, step: &StepResult) -> bool {
+    let quantity = |name: &str| series.name.ends_with(name);
+    let bandwidth = |s: &Series| s.unit == "MB/s" && s.name.ends_with(series::BANDWIDTH);
+    match series.name.as_str() {
+        series::THROTTLE => {
+            let full = if series.unit == "%" { 100.0 } else { 1.0 };
+            series.v.iter().any(|v| *v < FULL * full)
+        }
+        series::SLC_CACHE_USED => series.v.iter().any(|v| *v > 0.0),
+        name if name == series::of(&Operation::Trim, series::BANDWIDTH) => false,
+        _ if quantity(series::IOPS)
+            || quantity(series::LATENCY)
+            || quantity(series::LATENCY_MAX) =>
+        {
+            !step.series.iter().any(bandwidth)
+        }
+        _ => true,
+    }
+}
+
+fn track(series: &Series, origin: f64) -> Track {
     let origin = if origin.is_finite() { origin } else { 0.0 };
     let places: Vec<f64> = series.t_s.iter().map(|t| t - origin).collect();
     Track {
         name: series.name.clone(),
         unit: series.unit.clone(),
-        samples: Samples::new(&places, &series.v, interval),
+        samples: Samples::new(&places, &series.v, series.interval_s),
     }
 }
 
@@ -144,6 +179,7 @@ fn plots(
                     unit: shown_unit(y_unit),
                 },
                 lines: lines(&members),
+                bands: Vec::new(),
                 rows_measured: table.xs.len(),
                 table,
                 marks: marks
@@ -336,6 +372,55 @@ mod tests {
         assert_eq!(plots[0].table.xs, [1.0, 2.0, 3.0, 41.0, 42.0]);
         assert_eq!(plots[0].marks[1].x, 40.0);
         assert_eq!(plots[0].table.columns[0][2].value(), None);
+    }
+
+    #[test]
+    fn runs_that_started_apart_make_no_course() {
+        let step = |start: f64| StepResult {
+            start_s: start,
+            end_s: start + 5.0,
+            series: vec![series(
+                "power",
+                "W",
+                &[start + 1.0, start + 2.0, start + 3.0],
+                &[1.0; 3],
+            )],
+            ..StepResult::default()
+        };
+        let (a, b, again) = (step(0.0), step(5.0), step(0.0));
+        assert_eq!(of_steps("c", &[&a, &b], &mut Unique::default()).len(), 1);
+        // A fresh device begins at zero again.
+        assert!(of_steps("c", &[&a, &b, &again], &mut Unique::default()).is_empty());
+    }
+
+    #[test]
+    fn a_throttle_that_never_acts_is_not_drawn() {
+        let seconds = [1.0, 2.0, 3.0];
+        let titles = |throttle: &[f64], latency_alone: bool| {
+            let mut step = StepResult {
+                end_s: 3.0,
+                series: vec![
+                    series("throttle", "%", &seconds, throttle),
+                    series("SLC cache used", "GB", &seconds, &[0.0; 3]),
+                    series("trim bandwidth", "MB/s", &seconds, &[250_000.0; 3]),
+                    series("write latency", "µs", &seconds, &[9.0; 3]),
+                    series("write bandwidth", "MB/s", &seconds, &[9.0; 3]),
+                ],
+                ..StepResult::default()
+            };
+            if latency_alone {
+                step.series.truncate(4);
+                step.series.remove(2);
+            }
+            let plots = of_step(&step, &mut Unique::default());
+            plots.into_iter().map(|p| p.title).collect::<Vec<_>>()
+        };
+        assert_eq!(titles(&[100.0; 3], false), ["Write bandwidth"]);
+        assert_eq!(
+            titles(&[100.0, 90.0, 100.0], false),
+            ["Write bandwidth", "Throttle"]
+        );
+        assert_eq!(titles(&[100.0; 3], true), ["Write latency"]);
     }
 
     #[test]

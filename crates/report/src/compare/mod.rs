@@ -1,0 +1,21 @@
+//! Several documents side by side, aligned by test: the figures that at least two of them share, with their ratio
+//! or difference to the first document, sorted with the best first; their long writes, their scaling with queue
+//! depth and their latencies in the same plots.
+
+mod page;
+mod plots;
+mod rows;
+mod subjects;
+mod text;
+
+pub use page::html;
+pub use rows::{Row, rows};
+pub use text::text;
+
+/// A, B, C … for the documents; numbers after Z.
+fn letter(i: usize) -> String {
+    match u8::try_from(i) {
+        Ok(i) if i < 26 => char::from(b'A' + i).to_string(),
+        _ => format!("#{}", i + 1),
+    }
+}

@@ -1,0 +1,165 @@
+//! The comparison as a page: bar charts sorted with the best first, plots of all documents together, and the table.
+
+use super::letter;
+use super::plots;
+use super::rows::{Alignment, Row, rows};
+use super::subjects;
+use crate::encode;
+use crate::error::Result;
+use crate::html::{SCRIPT, STYLE, THEME_SCRIPT};
+use crate::names::Unique;
+use crate::view::bars::{self, BarChart, Subject};
+use crate::view::plot::Plot;
+use askama::Template;
+use nandscope_result::ResultDocument;
+use std::collections::BTreeMap;
+
+/// Figures with a chart of their own; all are in the table.
+const MOST_CHARTS: usize = 24;
+
+#[derive(Template)]
+#[template(path = "compare.html")]
+struct Page<'a> {
+    documents: Vec<Document<'a>>,
+    rows: Vec<Row>,
+    charts: Vec<BarChart>,
+    sections: Vec<(&'static str, &'static str, Vec<Plot>)>,
+    c: Data,
+    style: &'static str,
+    script: &'static str,
+    theme_script: &'static str,
+}
+
+/// A document with its letter and its name.
+struct Document<'a> {
+    letter: String,
+    name: String,
+    document: &'a ResultDocument,
+}
+
+/// The encoded data of the plots.
+struct Data(BTreeMap<String, String>);
+
+impl Data {
+    /// Data of the plot with this identifier.
+    fn data(&self, id: &str) -> &str {
+        self.0.get(id).map_or("{}", String::as_str)
+    }
+}
+
+impl Page<'_> {
+    /// Letter of the document, value and change, for each document of a row.
+    fn cells(&self, row: &Row) -> Vec<(String, String, String)> {
+        (0..self.documents.len())
+            .map(|i| (letter(i), row.cell(i), row.change(i)))
+            .collect()
+    }
+}
+
+/// The comparison as one self-contained page.
+///
+/// # Errors
+/// Where there are fewer than two documents, or the template cannot be filled in.
+pub fn html(documents: &[&ResultDocument]) -> Result<String> {
+    let rows = rows(documents)?;
+    let names = subjects::names(documents, &Alignment::of(documents).named());
+    let lettered: Vec<String> = names
+        .iter()
+        .enumerate()
+        .map(|(i, name)| format!("{}: {name}", letter(i)))
+        .collect();
+    let mut ids = Unique::default();
+    let sections: Vec<_> = [
+        (
+            "fills",
+            "Writing the whole device",
+            plots::fills(documents, &lettered).into_iter().collect(),
+        ),
+        (
+            "queue-depths",
+            "Scaling with queue depth",
+            plots::queue_depths(&rows, &lettered, &mut ids),
+        ),
+        (
+            "latencies",
+            "Latencies",
+            plots::latencies(documents, &lettered, &mut ids),
+        ),
+    ]
+    .into_iter()
+    .filter(|(_, _, plots): &(_, _, Vec<Plot>)| !plots.is_empty())
+    .collect();
+    let mut data = BTreeMap::new();
+    for plot in sections.iter().flat_map(|s| &s.2) {
+        data.insert(plot.id.clone(), encode::plot(plot)?);
+    }
+    let all = documents.iter().zip(&names).enumerate();
+    let page = Page {
+        documents: all
+            .map(|(i, (document, name))| Document {
+                letter: letter(i),
+                name: name.clone(),
+                document,
+            })
+            .collect(),
+        charts: charts(&rows, &lettered),
+        rows,
+        sections,
+        c: Data(data),
+        style: STYLE,
+        script: SCRIPT,
+        theme_script: THEME_SCRIPT,
+    };
+    Ok(encode::for_markup(page.render()?))
+}
+
+/// Charts of the first figures that are quantities in which more or less is better.
+fn charts(rows: &[Row], names: &[String]) -> Vec<BarChart> {
+    let quantities = rows
+        .iter()
+        .filter(|r| !r.answer && bars::better(&r.unit).is_some());
+    quantities
+        .take(MOST_CHARTS)
+        .map(|row| {
+            let subjects: Vec<Subject> = row
+                .ranked()
+                .into_iter()
+                .map(|(i, value)| Subject {
+                    name: names.get(i).cloned().unwrap_or_default(),
+                    value,
+                    note: row.change(i),
+                    baseline: i == 0,
+                })
+                .collect();
+            bars::of_subjects(&row.title, &row.unit, &subjects)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nandscope_result::Figure;
+
+    #[test]
+    fn the_best_bar_comes_first_and_the_baseline_is_marked() {
+        let document = |title: &str, read: f64| {
+            let mut document = crate::blank::document();
+            document.title = title.into();
+            document.figures = vec![Figure {
+                id: "cdm.read".into(),
+                title: "figure <read>".into(),
+                value: read,
+                unit: "MB/s".into(),
+                ..Figure::default()
+            }];
+            document
+        };
+        let (a, b) = (document("slow", 100.0), document("fast", 250.0));
+        let page = html(&[&a, &b]).unwrap();
+        assert!(page.contains("2.50×") && !page.contains("<read>"));
+        let bars = &page[page.find("class=\"bars").unwrap()..];
+        assert!(bars.find("B: fast").unwrap() < bars.find("A: slow").unwrap());
+        assert!(page.contains("baseline"));
+    }
+}

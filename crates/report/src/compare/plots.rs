@@ -1,0 +1,148 @@
+//! Plots of a comparison: the long writes, the scaling with queue depth and the latencies of all documents, a line for
+//! each.
+
+use super::rows::Row;
+use crate::names::Unique;
+use crate::view::plot::{Axis, Kind, Line, Plot};
+use crate::view::table::{Samples, Table};
+use crate::view::{fill, percentile};
+use nandscope_result::ResultDocument;
+
+/// Plots of latencies; each is one test.
+const MOST_LATENCIES: usize = 8;
+
+/// The first long write of each document over the data written; `None` where fewer than two were filled.
+pub fn fills(documents: &[&ResultDocument], names: &[String]) -> Option<Plot> {
+    let found: Vec<(String, Samples)> = documents
+        .iter()
+        .zip(names)
+        .filter_map(|(d, name)| Some((name.clone(), fill::first(d)?)))
+        .collect();
+    (found.len() > 1).then(|| fill::overlay("fill", &found))
+}
+
+/// Figures at several queue depths: their identifiers end in `qd` and a number.
+pub fn queue_depths(rows: &[Row], names: &[String], ids: &mut Unique) -> Vec<Plot> {
+    let mut groups: Vec<(&str, Vec<(f64, &Row)>)> = Vec::new();
+    for row in rows {
+        let Some((test, last)) = row.id.rsplit_once('.') else {
+            continue;
+        };
+        let Some(depth) = last.strip_prefix("qd").and_then(|d| d.parse().ok()) else {
+            continue;
+        };
+        match groups.iter_mut().find(|g| g.0 == test) {
+            Some(group) => group.1.push((depth, row)),
+            None => groups.push((test, vec![(depth, row)])),
+        }
+    }
+    groups
+        .into_iter()
+        .filter(|(_, points)| points.len() > 2)
+        .map(|(test, points)| queue_depth(test, &points, names, ids))
+        .collect()
+}
+
+fn queue_depth(test: &str, points: &[(f64, &Row)], names: &[String], ids: &mut Unique) -> Plot {
+    let unit = points.first().map_or(String::new(), |p| p.1.unit.clone());
+    let lines: Vec<(String, Samples)> = names
+        .iter()
+        .enumerate()
+        .filter_map(|(i, name)| {
+            let at =
+                |(depth, row): &(f64, &Row)| Some((*depth, row.values.get(i).copied().flatten()?));
+            let mut points: Vec<(f64, f64)> = points.iter().filter_map(at).collect();
+            points.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let samples = Samples {
+                points,
+                interval: 0.0,
+            };
+            (!samples.points.is_empty()).then(|| (name.clone(), samples))
+        })
+        .collect();
+    let title = format!("{} by queue depth", test.replace('.', " "));
+    let name = if unit == "IOPS" {
+        "Operations"
+    } else {
+        "Speed"
+    };
+    over_lines(
+        &ids.slug(&title),
+        &crate::names::capital(&title),
+        Kind::Curve,
+        Axis {
+            name: "Queue depth".into(),
+            unit: "commands".into(),
+        },
+        Axis {
+            name: name.into(),
+            unit,
+        },
+        &lines,
+    )
+}
+
+/// Latencies of the tests that at least two documents share.
+pub fn latencies(documents: &[&ResultDocument], names: &[String], ids: &mut Unique) -> Vec<Plot> {
+    let Some(first) = documents.first() else {
+        return Vec::new();
+    };
+    let of_each: Vec<Vec<(String, Samples)>> =
+        documents.iter().map(|d| percentile::medians(d)).collect();
+    let mut plots = Vec::new();
+    for (test, _) in percentile::medians(first) {
+        let lines: Vec<(String, Samples)> = of_each
+            .iter()
+            .zip(names)
+            .filter_map(|(tests, name)| {
+                let found = tests.iter().find(|t| t.0 == test)?;
+                Some((name.clone(), found.1.clone()))
+            })
+            .collect();
+        if lines.len() > 1 && plots.len() < MOST_LATENCIES {
+            let axis = |name: &str, unit: &str| Axis {
+                name: name.into(),
+                unit: unit.into(),
+            };
+            let (x, y) = (axis("Percentile", "%"), axis("Latency", "µs"));
+            plots.push(over_lines(
+                &ids.slug(&format!("latency {test}")),
+                &test,
+                Kind::Percentile,
+                x,
+                y,
+                &lines,
+            ));
+        }
+    }
+    plots
+}
+
+fn over_lines(
+    id: &str,
+    title: &str,
+    kind: Kind,
+    x: Axis,
+    y: Axis,
+    lines: &[(String, Samples)],
+) -> Plot {
+    let samples: Vec<Samples> = lines.iter().map(|l| l.1.clone()).collect();
+    let table = Table::align(&samples);
+    Plot {
+        id: id.to_string(),
+        title: title.to_string(),
+        kind,
+        group: id.to_string(),
+        x,
+        y,
+        lines: lines
+            .iter()
+            .enumerate()
+            .map(|(i, (name, s))| Line::over(name, i % 8, i / 8 % 2 == 1, s))
+            .collect(),
+        bands: Vec::new(),
+        rows_measured: table.xs.len(),
+        table,
+        marks: Vec::new(),
+    }
+}

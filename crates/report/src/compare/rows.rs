@@ -1,0 +1,331 @@
+//! The figures of several documents, aligned by test. Where all documents went through a mode of the same name, the
+//! figures of that mode belong together; otherwise each document's first mode does, whatever host that is.
+
+use crate::error::{ReportError, Result};
+use crate::names::slug;
+use crate::number::{short, with_unit};
+use crate::view::bars::{Better, better};
+use crate::view::matrix::{ANSWER, answer, is_answer};
+use crate::view::{overview, published, ranking};
+use nandscope_result::{Figure, ResultDocument, figure_id};
+use std::collections::BTreeMap;
+
+/// One figure over all documents.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// Title, with the mode where the documents share several.
+    pub title: String,
+    /// Unit.
+    pub unit: String,
+    /// Value in each document, where it has the figure in this unit.
+    pub values: Vec<Option<f64>>,
+    /// Identifier without the mode.
+    pub id: String,
+    /// A yes or a no rather than a quantity.
+    pub answer: bool,
+}
+
+impl Row {
+    /// Value of document `i` as a multiple of the first one's; `None` for the first itself, where one is missing or
+    /// not positive, and for quantities whose ratio says nothing: shares, temperatures, a yes or a no.
+    pub fn ratio(&self, i: usize) -> Option<f64> {
+        let (first, value) = self.pair(i)?;
+        let ratio = value / first;
+        (!self.is_difference() && first > 0.0 && value >= 0.0 && ratio.is_finite()).then_some(ratio)
+    }
+
+    fn pair(&self, i: usize) -> Option<(f64, f64)> {
+        let first = self.values.first().copied().flatten()?;
+        let value = self.values.get(i).copied().flatten()?;
+        (i > 0 && !self.answer).then_some((first, value))
+    }
+
+    /// Whether two values are compared by their difference.
+    fn is_difference(&self) -> bool {
+        matches!(self.unit.as_str(), "%" | "°C")
+    }
+
+    /// Value of document `i` as text.
+    pub fn cell(&self, i: usize) -> String {
+        match self.values.get(i).copied().flatten() {
+            Some(v) if self.answer => answer(v).to_string(),
+            Some(v) => with_unit(v, &self.unit),
+            None => "–".to_string(),
+        }
+    }
+
+    /// Ratio or difference to the first document, as text; empty where there is none.
+    pub fn change(&self, i: usize) -> String {
+        if let Some(ratio) = self.ratio(i) {
+            return format!("{}×", short(ratio));
+        }
+        match self.pair(i) {
+            Some((first, value)) if self.is_difference() => {
+                let sign = if value < first { "−" } else { "+" };
+                let unit = if self.unit == "%" {
+                    " points"
+                } else {
+                    "\u{202f}K"
+                };
+                format!("{sign}{}{unit}", short((value - first).abs()))
+            }
+            _ => String::new(),
+        }
+    }
+
+    /// The documents that have a value, the best first; in their own order where neither more nor less is better.
+    pub fn ranked(&self) -> Vec<(usize, f64)> {
+        let all = self.values.iter().enumerate();
+        let mut order: Vec<(usize, f64)> = all.filter_map(|(i, v)| v.map(|v| (i, v))).collect();
+        match better(&self.unit) {
+            Some(Better::More) => order.sort_by(|a, b| b.1.total_cmp(&a.1)),
+            Some(Better::Less) => order.sort_by(|a, b| a.1.total_cmp(&b.1)),
+            None => {}
+        }
+        order
+    }
+}
+
+/// Which mode of each document is compared.
+pub struct Alignment {
+    /// Modes of the same name in all documents; empty where there is none.
+    common: Vec<String>,
+    /// The first mode of each document.
+    first: Vec<Option<String>>,
+}
+
+impl Alignment {
+    /// Looks at the modes that ran.
+    pub fn of(documents: &[&ResultDocument]) -> Alignment {
+        let all: Vec<Vec<Option<String>>> = documents.iter().map(|d| overview::modes(d)).collect();
+        let in_all = |mode: &String| all.iter().all(|m| m.contains(&Some(mode.clone())));
+        let candidates = all.first().into_iter().flatten().flatten();
+        Alignment {
+            common: candidates.filter(|m| in_all(m)).cloned().collect(),
+            first: all
+                .into_iter()
+                .map(|m| m.into_iter().next().flatten())
+                .collect(),
+        }
+    }
+
+    /// The mode by which a document is named: none where all share theirs.
+    pub fn named(&self) -> Vec<Option<String>> {
+        match self.common.is_empty() {
+            true => self.first.clone(),
+            false => vec![None; self.first.len()],
+        }
+    }
+
+    /// The mode under which a figure of document `i` is compared; `None` where it is not.
+    fn of_figure(&self, i: usize, figure: &Figure) -> Option<String> {
+        let Some(mode) = &figure.mode else {
+            return Some(String::new());
+        };
+        if self.common.is_empty() {
+            let first = self.first.get(i).and_then(Option::as_ref);
+            return (first == Some(mode)).then(String::new);
+        }
+        self.common.contains(mode).then(|| mode.clone())
+    }
+
+    /// Whether the documents share so many modes that a title must name its own.
+    fn several(&self) -> bool {
+        self.common.len() > 1
+    }
+}
+
+/// Identifier without the mode that stands before it.
+fn test_id(figure: &Figure) -> &str {
+    let mode = figure.mode.as_deref().map(slug);
+    mode.and_then(|m| figure.id.strip_prefix(&m)?.strip_prefix('.'))
+        .unwrap_or(&figure.id)
+}
+
+/// The figures that at least two documents share, by test, mode and unit; what a reader looks for first comes first.
+///
+/// # Errors
+/// Where there are fewer than two documents.
+pub fn rows(documents: &[&ResultDocument]) -> Result<Vec<Row>> {
+    if documents.len() < 2 {
+        return Err(ReportError::TooFewDocuments(documents.len()));
+    }
+    let alignment = Alignment::of(documents);
+    let mut places: BTreeMap<(String, String, String), usize> = BTreeMap::new();
+    let mut rows: Vec<Row> = Vec::new();
+    for (i, document) in documents.iter().enumerate() {
+        for placed in published::all_figures(document) {
+            let figure = placed.figure;
+            if figure.id.is_empty() || !figure.value.is_finite() {
+                continue;
+            }
+            let Some(mode) = alignment.of_figure(i, figure) else {
+                continue;
+            };
+            let key = (test_id(figure).to_string(), mode, figure.unit.clone());
+            let place = *places.entry(key).or_insert_with(|| {
+                rows.push(row(&placed, documents.len(), alignment.several()));
+                rows.len() - 1
+            });
+            if let Some(cell) = rows.get_mut(place).and_then(|r| r.values.get_mut(i)) {
+                *cell = Some(figure.value);
+            }
+        }
+    }
+    rows.retain(|r| r.values.iter().flatten().count() >= 2 && !is_quiet(r));
+    rows.sort_by_key(|r| ranking::rank(&r.id));
+    Ok(rows)
+}
+
+/// A throttle that acted in no document.
+fn is_quiet(row: &Row) -> bool {
+    row.id == figure_id::THROTTLE_MIN && row.values.iter().flatten().all(|v| *v >= 100.0)
+}
+
+fn row(placed: &published::Placed, documents: usize, several: bool) -> Row {
+    let figure = placed.figure;
+    let title = if several {
+        placed.title_with_mode()
+    } else {
+        placed.title()
+    };
+    Row {
+        title: title.replace(ANSWER, ""),
+        unit: figure.unit.clone(),
+        values: vec![None; documents],
+        id: test_id(figure).to_string(),
+        answer: is_answer(figure),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nandscope_result::StepResult;
+
+    fn figure(id: &str, mode: Option<&str>, value: f64, unit: &str) -> Figure {
+        Figure {
+            id: id.into(),
+            title: format!("figure <{id}>"),
+            mode: mode.map(str::to_string),
+            value,
+            unit: unit.into(),
+            ..Figure::default()
+        }
+    }
+
+    fn document(title: &str, figures: Vec<Figure>) -> ResultDocument {
+        let mut document = crate::blank::document();
+        document.title = title.into();
+        let mut modes: Vec<Option<String>> = figures.iter().map(|f| f.mode.clone()).collect();
+        modes.dedup();
+        document.steps = modes
+            .into_iter()
+            .map(|mode| StepResult {
+                mode,
+                ..StepResult::default()
+            })
+            .collect();
+        document.figures = figures;
+        document
+    }
+
+    #[test]
+    fn shared_figures_with_their_ratio() {
+        let a = document(
+            "a",
+            vec![
+                figure("read", None, 100.0, "MB/s"),
+                figure("odd", None, 1.0, "W"),
+            ],
+        );
+        let b = document(
+            "b",
+            vec![
+                figure("read", None, 250.0, "MB/s"),
+                figure("odd", None, 1.0, "mW"),
+            ],
+        );
+        let c = document("c", vec![figure("read", None, 50.0, "MB/s")]);
+        let rows = rows(&[&a, &b, &c]).unwrap();
+        assert_eq!(rows.len(), 1);
+        assert_eq!(
+            [rows[0].ratio(0), rows[0].ratio(1), rows[0].ratio(2)],
+            [None, Some(2.5), Some(0.5)]
+        );
+        assert_eq!(rows[0].ranked(), [(1, 250.0), (0, 100.0), (2, 50.0)]);
+        assert!(matches!(
+            super::rows(&[&a]),
+            Err(ReportError::TooFewDocuments(1))
+        ));
+    }
+
+    #[test]
+    fn tests_are_compared_across_hosts() {
+        let on = |mode: &str, id: &str, value: f64| {
+            figure(&format!("{}.{id}", slug(mode)), Some(mode), value, "MB/s")
+        };
+        let odroid = document(
+            "evo",
+            vec![
+                on("Odroid XU3", "cdm.read", 47.0),
+                on("UHS-I reader", "cdm.read", 94.0),
+            ],
+        );
+        let direct = document("ref", vec![on("Direct", "cdm.read", 3564.0)]);
+        let all = rows(&[&odroid, &direct]).unwrap();
+        assert_eq!(all.len(), 1);
+        assert_eq!(all[0].values, [Some(47.0), Some(3564.0)]);
+        assert_eq!(
+            Alignment::of(&[&odroid, &direct]).named()[0].as_deref(),
+            Some("Odroid XU3")
+        );
+        // With modes in common, each is compared with itself.
+        let again = rows(&[&odroid, &odroid]).unwrap();
+        let values: Vec<_> = again.iter().map(|r| r.values[1]).collect();
+        assert_eq!(values, [Some(47.0), Some(94.0)]);
+        assert!(
+            again[1].title.ends_with("UHS-I reader"),
+            "{}",
+            again[1].title
+        );
+    }
+
+    #[test]
+    fn shares_and_temperatures_are_compared_by_their_difference() {
+        let row = |unit: &str, first: f64, second: f64| Row {
+            title: String::new(),
+            unit: unit.into(),
+            values: vec![Some(first), Some(second), None],
+            id: String::new(),
+            answer: false,
+        };
+        for (unit, first, second, ratio, text) in [
+            ("%", -0.5, 1.68, None, "+2.18 points"),
+            ("%", 3.0, 1.0, None, "−2.00 points"),
+            ("°C", 40.0, 50.0, None, "+10.0\u{202f}K"),
+            ("W", 2.0, 3.0, Some(1.5), "1.50×"),
+            ("W", 0.0, 3.0, None, ""),
+            ("W", -1.0, 3.0, None, ""),
+        ] {
+            let row = row(unit, first, second);
+            assert_eq!(
+                (row.ratio(1), row.change(1).as_str()),
+                (ratio, text),
+                "{unit} {first}"
+            );
+            assert_eq!(
+                (row.ratio(2), row.change(2).as_str(), row.ratio(9)),
+                (None, "", None)
+            );
+        }
+        let yes = Row {
+            answer: true,
+            ..row("", 1.0, 0.0)
+        };
+        assert_eq!(
+            (yes.cell(0), yes.cell(1), yes.change(1)),
+            ("yes".into(), "no".into(), String::new())
+        );
+    }
+}

@@ -1,0 +1,187 @@
+//! The comparison for a terminal: a table where the documents fit side by side, or else a chart of bars for each
+//! figure, sorted with the best first.
+
+use super::letter;
+use super::rows::{Alignment, Row, rows};
+use super::subjects;
+use crate::error::Result;
+use crate::number::short;
+use crate::terminal::{self, Options};
+use comfy_table::{Cell, CellAlignment};
+use nandscope_result::ResultDocument;
+use std::fmt::Write as _;
+
+/// Columns that the titles of figures need to be read.
+const TITLE: usize = 28;
+/// Figures that are charted on a terminal; the page has all.
+const MOST_CHARTS: usize = 12;
+/// Longest bar.
+const MOST_SIGNS: usize = 40;
+
+/// The comparison as text for a terminal.
+///
+/// # Errors
+/// Where there are fewer than two documents.
+pub fn text(documents: &[&ResultDocument], options: &Options) -> Result<String> {
+    let rows = rows(documents)?;
+    let width = options.width.max(40);
+    let names = subjects::names(documents, &Alignment::of(documents).named());
+    let mut out = String::new();
+    for (i, (document, name)) in documents.iter().zip(&names).enumerate() {
+        let target = if name.contains(&document.target.name) {
+            String::new()
+        } else {
+            format!(" ({})", document.target.name)
+        };
+        terminal::paragraph(
+            &mut out,
+            &format!("{}: {name}{target}", letter(i)),
+            "   ",
+            width,
+        );
+    }
+    if rows.is_empty() {
+        out.push_str("The documents share no figure.\n");
+    } else if column_width(&rows, documents.len()) * documents.len() + TITLE <= width {
+        out.push_str(&table(&rows, documents.len(), options));
+    } else {
+        charts(&mut out, &rows, options, width);
+    }
+    Ok(terminal::clean(&out, options))
+}
+
+/// Width of the widest column of values, with its margin.
+fn column_width(rows: &[Row], documents: usize) -> usize {
+    let cells = rows
+        .iter()
+        .flat_map(|r| (0..documents).map(|i| cell(r, i).chars().count()));
+    cells.max().unwrap_or(0) + 2
+}
+
+fn cell(row: &Row, i: usize) -> String {
+    match row.change(i).as_str() {
+        "" => row.cell(i),
+        change => format!("{} ({change})", row.cell(i)),
+    }
+}
+
+fn table(rows: &[Row], documents: usize, options: &Options) -> String {
+    let mut table = terminal::table(options.width.max(40), options.ascii);
+    let mut header = vec!["Figure".to_string()];
+    header.extend((0..documents).map(letter));
+    table.set_header(header);
+    for row in rows {
+        let mut cells = vec![Cell::new(&row.title)];
+        let values =
+            (0..documents).map(|i| Cell::new(cell(row, i)).set_alignment(CellAlignment::Right));
+        cells.extend(values);
+        table.add_row(cells);
+    }
+    format!("{table}\n")
+}
+
+/// A chart for each of the first figures that are quantities.
+fn charts(out: &mut String, rows: &[Row], options: &Options, width: usize) {
+    let charted: Vec<&Row> = rows
+        .iter()
+        .filter(|r| !r.answer)
+        .take(MOST_CHARTS)
+        .collect();
+    for row in &charted {
+        out.push('\n');
+        let unit = match row.unit.as_str() {
+            "" => String::new(),
+            unit => format!(" ({unit})"),
+        };
+        terminal::paragraph(out, &format!("{}{unit}", row.title), "  ", width);
+        bars(out, row, options, width);
+    }
+    let left = rows.len() - charted.len();
+    if left > 0 {
+        let _ = write!(
+            out,
+            "\n{left} more figures: `--html FILE` writes a page with all of them.\n"
+        );
+    }
+}
+
+fn bars(out: &mut String, row: &Row, options: &Options, width: usize) {
+    let order = row.ranked();
+    let longest = order.iter().map(|(_, v)| *v).fold(0.0, f64::max);
+    let letters = order.iter().map(|(i, _)| letter(*i).chars().count()).max();
+    let letters = letters.unwrap_or(1);
+    // Two for the margin, and room for a value and its ratio after the bar.
+    let signs = width.saturating_sub(letters + 4 + 22).clamp(8, MOST_SIGNS);
+    let sign = if options.ascii { "#" } else { "█" };
+    for (i, value) in order {
+        let length = if longest > 0.0 {
+            ((value / longest).max(0.0) * signs as f64 + 0.5) as usize
+        } else {
+            0
+        };
+        let change = match (i, row.change(i)) {
+            (0, _) => "  baseline".to_string(),
+            (_, change) if change.is_empty() => String::new(),
+            (_, change) => format!("  {change}"),
+        };
+        let bar = sign.repeat(length);
+        let _ = writeln!(
+            out,
+            "  {:letters$} {bar:signs$} {}{change}",
+            letter(i),
+            short(value)
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nandscope_result::Figure;
+
+    fn document(title: &str, read: f64) -> ResultDocument {
+        let mut document = crate::blank::document();
+        document.title = title.into();
+        document.figures = vec![Figure {
+            id: "cdm.read".into(),
+            title: "SEQ1M read".into(),
+            value: read,
+            unit: "MB/s".into(),
+            ..Figure::default()
+        }];
+        document
+    }
+
+    #[test]
+    fn two_documents_stand_side_by_side() {
+        let (a, b) = (document("a", 100.0), document("b", 250.0));
+        let text = text(&[&a, &b], &Options::default()).unwrap();
+        assert!(text.contains("250 MB/s (2.50×)"), "{text}");
+        let mut none = document("c", 1.0);
+        none.figures.clear();
+        let text = super::text(&[&none, &none], &Options::default()).unwrap();
+        assert!(text.contains("share no figure"), "{text}");
+    }
+
+    #[test]
+    fn twelve_documents_are_charted_within_80_columns() {
+        let all: Vec<ResultDocument> = (0..12)
+            .map(|i| document(&format!("drive {i}"), f64::from(i * 7 % 12 + 1) * 100.0))
+            .collect();
+        let all: Vec<&ResultDocument> = all.iter().collect();
+        for ascii in [false, true] {
+            let options = Options { width: 80, ascii };
+            let text = text(&all, &options).unwrap();
+            assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
+            let bars: Vec<&str> = text.lines().filter(|l| l.contains(['█', '#'])).collect();
+            assert_eq!(bars.len(), 12, "{text}");
+            // The best first; each names its document.
+            let lengths: Vec<usize> = bars.iter().map(|l| l.matches(['█', '#']).count()).collect();
+            assert!(lengths.is_sorted_by(|a, b| a >= b), "{text}");
+            assert!(
+                bars[0].contains("1200") && text.contains("baseline"),
+                "{text}"
+            );
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! The order in which a reader asks for figures: how fast a device is in well-known tests before what a single
+//! interval did, and speed before power, temperature and the rest.
+
+use nandscope_result::Figure;
+
+/// Parts of identifiers, in the order in which their figures stand; the first that fits decides.
+const ORDER: [&[&str]; 9] = [
+    // Extremes and regions come late, whatever test they are of.
+    &["high", "low"],
+    &["cdm"],
+    &["iometer", "burst", "sustained"],
+    &["fio", "fill", "across"],
+    &["speed-class", "folders", "traces", "trace", "atsb", "ext"],
+    &["fullness", "fs", "probe", "verify"],
+    &["power", "energy"],
+    &["temperature", "throttle", "heat"],
+    &["format"],
+];
+/// Place of the extremes: after the tests, before power.
+const EXTREMES: usize = 6;
+
+/// Place of a figure; the lower, the earlier.
+pub fn rank(id: &str) -> usize {
+    let parts: Vec<&str> = id.split('.').collect();
+    let found = ORDER
+        .iter()
+        .position(|words| parts.iter().any(|part| words.contains(part)));
+    match found {
+        Some(0) => EXTREMES * 2 - 1,
+        Some(group) => group * 2,
+        // A figure of a run of jobs, which has no others of these.
+        None => 9,
+    }
+}
+
+/// Tests by which drives are known.
+const HEADLINES: [&str; 3] = ["cdm", "iometer", "sustained"];
+
+/// Whether a figure of a step stands among the figures of the whole: the rates of a well-known test.
+pub fn is_headline(figure: &Figure) -> bool {
+    let rate = matches!(figure.unit.as_str(), "MB/s" | "IOPS");
+    let mut parts = figure.id.split('.');
+    // CrystalDiskMark is shown in its first state.
+    let first = !figure.id.contains(".used.") && !figure.id.contains(".refreshed.");
+    rate && first && parts.any(|part| HEADLINES.contains(&part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn crystaldiskmark_comes_before_power() {
+        let mut ids = [
+            "e.format.gain",
+            "e.temperature.device.max",
+            "e.power.min",
+            "e.fio.fresh.write.low",
+            "e.fio.fresh.write",
+            "e.cdm.fresh.seq1m-q8t1.read",
+            "load.read.bandwidth",
+        ];
+        ids.sort_by_key(|id| rank(id));
+        assert_eq!(
+            ids,
+            [
+                "e.cdm.fresh.seq1m-q8t1.read",
+                "e.fio.fresh.write",
+                "load.read.bandwidth",
+                "e.fio.fresh.write.low",
+                "e.power.min",
+                "e.temperature.device.max",
+                "e.format.gain",
+            ]
+        );
+    }
+}
