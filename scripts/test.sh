@@ -33,6 +33,9 @@ stage "report in a browser"
 "$target/debug/nandscope" review sim:sm2708-250gb --quick -o "$work/report" >/dev/null
 if command -v python3 >/dev/null && command -v chromium >/dev/null; then
     python3 tests/browser/check_report.py "$work/report/report.html" "$work/screens"
+    "$target/debug/nandscope" review sim:samsung-evo-16gb --quick -o "$work/other" >/dev/null
+    "$target/debug/nandscope" compare "$work/report/result.json" "$work/other/result.json" --html "$work/compare.html" >/dev/null
+    python3 tests/browser/check_report.py "$work/compare.html" "$work/screens-compare"
 else
     skip "the browser check needs python3 and chromium"
 fi

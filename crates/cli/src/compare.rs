@@ -6,6 +6,8 @@ use crate::failure::{Exit, Failure};
 use crate::{input, output};
 use clap::Args;
 use nandscope_report::{compare, terminal};
+use nandscope_result::ResultDocument;
+use serde::Serialize;
 use std::path::PathBuf;
 
 /// Arguments of `nandscope compare`.
@@ -15,6 +17,9 @@ pub struct Arguments {
     /// Stored results; the first is what the others are compared with
     #[arg(required = true, num_args = 2.., value_name = "RESULT.json")]
     results: Vec<PathBuf>,
+    /// Write JSON instead of text
+    #[arg(long)]
+    json: bool,
     /// Write the comparison as a page as well
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -36,7 +41,10 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         width: console.width,
         ..Default::default()
     };
-    let text = compare::text(&documents, &options).map_err(|e| output::report_failure(&e))?;
+    let text = match arguments.json {
+        true => json(&documents, &arguments.results)?,
+        false => compare::text(&documents, &options).map_err(|e| output::report_failure(&e))?,
+    };
     let written = match &arguments.html {
         Some(path) => {
             let page = compare::html(&documents).map_err(|e| output::report_failure(&e))?;
@@ -44,6 +52,43 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         }
         None => Ok(()),
     };
-    output::all([console.print(&text), written])?;
+    let printed = match arguments.json {
+        true => console.print_json(&text),
+        false => console.print(&text),
+    };
+    output::all([printed, written])?;
     Ok(Exit::Done)
+}
+
+/// A figure of all results; a result that does not have it has `null`.
+#[derive(Debug, Serialize)]
+struct Shared<'a> {
+    id: &'a str,
+    title: &'a str,
+    unit: &'a str,
+    values: &'a [Option<f64>],
+}
+
+/// The comparison for programs.
+#[derive(Debug, Serialize)]
+struct Comparison<'a> {
+    results: Vec<String>,
+    figures: Vec<Shared<'a>>,
+}
+
+fn json(documents: &[&ResultDocument], paths: &[PathBuf]) -> Result<String, Failure> {
+    let rows = compare::rows(documents).map_err(|e| output::report_failure(&e))?;
+    let comparison = Comparison {
+        results: paths.iter().map(|p| p.display().to_string()).collect(),
+        figures: rows
+            .iter()
+            .map(|row| Shared {
+                id: &row.id,
+                title: &row.title,
+                unit: &row.unit,
+                values: &row.values,
+            })
+            .collect(),
+    };
+    serde_json::to_string_pretty(&comparison).map_err(Failure::internal)
 }

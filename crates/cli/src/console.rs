@@ -19,6 +19,8 @@ pub struct Console {
     pub width: usize,
     /// Errors may be coloured.
     pub colour: bool,
+    /// Verdicts on standard output may be coloured.
+    pub verdicts: bool,
 }
 
 impl Console {
@@ -34,6 +36,7 @@ impl Console {
         Console {
             width: columns.unwrap_or(COLUMNS).clamp(40, MOST_COLUMNS),
             colour: io::stderr().is_terminal() && !no_colour,
+            verdicts: io::stdout().is_terminal() && !no_colour,
         }
     }
 
@@ -44,6 +47,18 @@ impl Console {
     /// If it cannot be written for another reason.
     pub fn print(&self, text: &str) -> Result<(), Failure> {
         self.write(&printable(text))
+    }
+
+    /// Writes text with verdicts in it: on a terminal that shows colours, what is good in green and what is not in red.
+    ///
+    /// # Errors
+    /// As [`Console::print`].
+    pub fn print_verdicts(&self, text: &str) -> Result<(), Failure> {
+        let text = printable(text);
+        match self.verdicts {
+            true => self.write(&coloured(&text)),
+            false => self.write(&text),
+        }
     }
 
     /// Writes text for other programs, such as a job file, to standard output: as it is, except on a
@@ -155,6 +170,49 @@ impl Console {
     }
 }
 
+/// Words that end a line with a verdict, or begin one, and whether they are good.
+const VERDICTS: [(&str, bool); 8] = [
+    ("✓ met", true),
+    ("✗ not met", false),
+    ("pass", true),
+    ("fail", false),
+    ("Genuine", true),
+    ("Fake", false),
+    ("Failing", false),
+    ("Suspicious", false),
+];
+
+/// The text with its verdicts coloured: a word at the end of a line, or before the colon at its start.
+fn coloured(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 64);
+    for line in text.split_inclusive('\n') {
+        let shown = line.trim_end();
+        let verdict = VERDICTS.iter().find_map(|(word, good)| {
+            let starts = shown
+                .strip_prefix(word)
+                .is_some_and(|rest| rest.starts_with(':'));
+            let before = shown.strip_suffix(word);
+            let ends =
+                before.is_some_and(|b| b.ends_with(": ") || (b.ends_with(' ') && !word.is_ascii()));
+            let at = if starts {
+                0
+            } else {
+                before.filter(|_| ends)?.len()
+            };
+            Some((at, word.len(), *good))
+        });
+        let Some((at, length, good)) = verdict else {
+            out.push_str(line);
+            continue;
+        };
+        let colour = if good { "\u{1b}[1;32m" } else { "\u{1b}[1;31m" };
+        let (before, rest) = line.split_at(at);
+        let (word, after) = rest.split_at(length);
+        out.extend([before, colour, word, "\u{1b}[0m", after]);
+    }
+    out
+}
+
 /// A text that is shown on one line, such as the progress.
 pub fn on_one_line(text: &str) -> String {
     printable_line(text).into_owned()
@@ -193,4 +251,24 @@ fn is_character_device() -> bool {
 pub fn lines_of(table: &comfy_table::Table) -> String {
     let lines = table.lines().map(|line| format!("{}\n", line.trim_end()));
     lines.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn verdicts_are_coloured_and_nothing_else() {
+        let text = "Class 10: pass\nU3: fail\nFake: the end is at 8 GB\n 15.5 MB/s ✗ not met \nbypass\nFakery\n";
+        let green = |word: &str| format!("\u{1b}[1;32m{word}\u{1b}[0m");
+        let red = |word: &str| format!("\u{1b}[1;31m{word}\u{1b}[0m");
+        let expected = format!(
+            "Class 10: {}\nU3: {}\n{}: the end is at 8 GB\n 15.5 MB/s {} \nbypass\nFakery\n",
+            green("pass"),
+            red("fail"),
+            red("Fake"),
+            red("✗ not met")
+        );
+        assert_eq!(coloured(text), expected);
+    }
 }

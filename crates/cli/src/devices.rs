@@ -6,6 +6,7 @@ use crate::{picture, target};
 use clap::{Args, Subcommand};
 use nandscope_device::profile::{Explained, HostProfile, Profile, explain, library};
 use nandscope_units::Bytes;
+use serde::Serialize;
 
 /// Arguments of `nandscope devices`.
 #[derive(Debug, Args)]
@@ -15,6 +16,9 @@ use nandscope_units::Bytes;
 pub struct Arguments {
     #[command(subcommand)]
     action: Option<Action>,
+    /// Write JSON instead of text
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -34,6 +38,9 @@ enum Action {
 /// # Errors
 /// Where a profile cannot be read or has faults.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
+    if arguments.json {
+        return as_json(arguments.action.as_ref(), console);
+    }
     let text = match arguments.action {
         None => list(console)?,
         Some(Action::Hosts) => hosts(console)?,
@@ -41,6 +48,86 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     };
     console.print(&text)?;
     Ok(Exit::Done)
+}
+
+/// A device of the library.
+#[derive(Debug, Serialize)]
+struct DeviceEntry {
+    name: &'static str,
+    title: String,
+    capacity_bytes: u64,
+    interfaces: Vec<String>,
+}
+
+/// A host of the library.
+#[derive(Debug, Serialize)]
+struct HostEntry {
+    name: &'static str,
+    title: String,
+    links: Vec<String>,
+}
+
+/// A key of a profile with its value and the reason.
+#[derive(Debug, Serialize)]
+struct Key {
+    table: String,
+    key: String,
+    value: String,
+    reason: String,
+}
+
+fn as_json(action: Option<&Action>, console: &Console) -> Result<Exit, Failure> {
+    let json = match action {
+        None => {
+            let entries = library::DEVICES.iter().map(|entry| {
+                let profile = target::device_source(entry.name, console)?.profile;
+                Ok(DeviceEntry {
+                    name: entry.name,
+                    title: profile.device.title,
+                    capacity_bytes: profile.device.capacity_bytes,
+                    interfaces: profile
+                        .interface
+                        .into_iter()
+                        .map(|i| i.link.to_string())
+                        .collect(),
+                })
+            });
+            serde_json::to_string_pretty(&entries.collect::<Result<Vec<_>, Failure>>()?)
+        }
+        Some(Action::Hosts) => {
+            let entries = library::HOSTS.iter().map(|entry| {
+                let host = target::host_source(entry.name, console)?.profile;
+                Ok(HostEntry {
+                    name: entry.name,
+                    links: host.links().iter().map(ToString::to_string).collect(),
+                    title: host.host.title,
+                })
+            });
+            serde_json::to_string_pretty(&entries.collect::<Result<Vec<_>, Failure>>()?)
+        }
+        Some(Action::Show { profile }) => {
+            let text = match is_host(profile) {
+                true => target::host_source(profile, console)?.text,
+                false => target::device_source(profile, console)?.text,
+            };
+            let keys = explain(&text).into_iter().map(|row| Key {
+                table: row.table,
+                key: row.key,
+                value: row.value,
+                reason: row.remark,
+            });
+            serde_json::to_string_pretty(&keys.collect::<Vec<_>>())
+        }
+    };
+    console.print_json(&json.map_err(Failure::internal)?)?;
+    Ok(Exit::Done)
+}
+
+/// Names are whole, so that they can be copied: the first column is as wide as the longest.
+fn with_whole_names(table: &mut comfy_table::Table) {
+    if let Some(names) = table.column_mut(0) {
+        names.set_constraint(comfy_table::ColumnConstraint::ContentWidth);
+    }
 }
 
 fn list(console: &Console) -> Result<String, Failure> {
@@ -54,6 +141,7 @@ fn list(console: &Console) -> Result<String, Failure> {
             links(&profile),
         ]);
     }
+    with_whole_names(&mut table);
     Ok(format!(
         "{}\n`nandscope devices show NAME` explains one; `nandscope run JOB sim:NAME` measures it.\n",
         lines_of(&table)
@@ -72,15 +160,20 @@ fn hosts(console: &Console) -> Result<String, Failure> {
         let links = host.links().join(", ");
         table.add_row([entry.name.to_string(), host.host.title, links]);
     }
+    with_whole_names(&mut table);
     Ok(format!(
         "{}\n`nandscope run JOB TARGET --host NAME` attaches a device to one.\n",
         lines_of(&table)
     ))
 }
 
+fn is_host(name: &str) -> bool {
+    library::device(name).is_none() && library::host(name).is_some()
+}
+
 /// A host where the name is one of a host's, a device otherwise.
 fn show(name: &str, console: &Console) -> Result<String, Failure> {
-    if library::device(name).is_none() && library::host(name).is_some() {
+    if is_host(name) {
         let source = target::host_source(name, console)?;
         return Ok(show_host(&source.profile, &source.text, console));
     }

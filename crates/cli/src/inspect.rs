@@ -139,6 +139,10 @@ fn real(name: &str) -> Result<Report, Failure> {
 
 fn shown(report: &Report, console: &Console) -> String {
     let mut out = format!("{}: {}\n", report.target, report.kind);
+    // What a user asks first: whether a measurement may write there.
+    if let Some(reasons) = &report.refused {
+        out.push_str(&verdict(reasons, report.kind, console));
+    }
     if let Some(device) = &report.simulated {
         out.push_str(&rows("Identity", simulated_rows(device), console));
     }
@@ -161,9 +165,6 @@ fn shown(report: &Report, console: &Console) -> String {
         for warning in &conditions.warnings {
             out.push_str(&console.paragraph(&warning.text, "  "));
         }
-    }
-    if let Some(reasons) = &report.refused {
-        out.push_str(&verdict(reasons, report.kind, console));
     }
     out
 }
@@ -206,6 +207,9 @@ fn yes_no(flag: bool) -> &'static str {
     if flag { "yes" } else { "no" }
 }
 
+/// 0 °C in whole kelvins, as NVMe counts its composite temperature.
+const KELVIN: i32 = 273;
+
 fn simulated_rows(device: &Simulated) -> Vec<Row> {
     let capacity = nandscope_units::Bytes(device.capacity_bytes);
     vec![
@@ -215,7 +219,10 @@ fn simulated_rows(device: &Simulated) -> Vec<Row> {
         row("size", Some(format!("{capacity} ({} bytes)", capacity.0))),
         row("attached", Some(device.path.join(", "))),
         row("discards pass", Some(yes_no(device.discard))),
-        row("temperature", Some(format!("{} K", device.temperature_k))),
+        row(
+            "temperature",
+            Some(format!("{} °C", i32::from(device.temperature_k) - KELVIN)),
+        ),
         row("used endurance", Some(format!("{} %", device.used_percent))),
         row("spare blocks", Some(format!("{} %", device.spare_percent))),
         row("read-only", Some(yes_no(device.read_only))),

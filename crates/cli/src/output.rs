@@ -183,7 +183,7 @@ pub fn show(
     console: &Console,
 ) -> Result<(), Failure> {
     // The summary comes last: a reader that goes away early must not cost the result.
-    let printed = console.print(&summary(document, console));
+    let printed = console.print_verdicts(&summary(document, console));
     all([written, printed])?;
     console.note(&format!("report: {}", folder.join("report.html").display()));
     Ok(())

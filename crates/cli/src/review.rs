@@ -6,8 +6,9 @@ use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::run::progress::Line;
 use crate::steps::{self, Asked, Keeper, Place};
-use crate::{memory, output, target};
+use crate::{input, memory, output, target};
 use clap::Args;
+use nandscope_report::{compare, terminal};
 #[cfg(target_os = "linux")]
 use nandscope_result::Notice;
 use nandscope_result::ResultDocument;
@@ -28,9 +29,10 @@ Examples:
   nandscope review /mnt/card/                           folders of files, copied, read back, deleted
   nandscope review sim:plextor-m6e-256gb --suite iometer --host asus-z87-satae
   nandscope review sim:sm2708-250gb --suite speed-class
+  nandscope review sim:samsung-970-pro-512gb sim:hp-ex920-1tb --suite fill    compared in compare.html
 
 The report is DIR/report.html, one file that needs no network. Beside it stand result.json (everything
-that was measured), csv/ (every series) and plots/ (every plot as SVG).
+that was measured), series.csv (every series; series-index.csv says which is which) and plots/ (SVG).
 
 Ctrl-C ends the review: what was measured until then is kept and reported, marked as incomplete, and the
 exit code is 130. A second Ctrl-C ends the program at once. Every step is kept in DIR/result.steps as soon as
@@ -40,9 +42,15 @@ it is finished; after an interruption of any kind the same command with --resume
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// sim:NAME, sim:./FILE.toml, or the path of a file or block device
+    /// sim:NAME, sim:./FILE.toml, or the path of a file or block device; several are reviewed one after another and
+    /// compared, the first being the baseline
+    #[arg(required = true, value_name = "TARGET")]
+    targets: Vec<String>,
+    /// The one that is reviewed now.
+    #[arg(skip)]
     target: String,
-    /// Folder for the report; made where it is missing [default: review-NAME]
+    /// Folder for the report; made where it is missing; of several targets each has its own in it
+    /// [default: review-NAME, or review-comparison]
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
     /// The procedure: card, a whole review; fill, two fills of the whole device; iometer, 128 KiB sequential at
@@ -73,13 +81,65 @@ pub struct Arguments {
 ///
 /// # Errors
 /// Where something is wrong before the review, or the report cannot be written.
-pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
+pub fn run(mut arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
+    let mut targets = std::mem::take(&mut arguments.targets);
+    if targets.len() == 1 {
+        arguments.target = targets.remove(0);
+        return one(&arguments, console);
+    }
+    let folder = arguments.output.clone();
+    let folder = folder.unwrap_or_else(|| PathBuf::from("review-comparison"));
+    let mut folders: Vec<PathBuf> = Vec::new();
+    for target in &targets {
+        let inside = folder.join(folder_name(target));
+        if folders.contains(&inside) {
+            return Err(Failure::usage(format!(
+                "{target} is named twice; name each target once"
+            )));
+        }
+        folders.push(inside);
+    }
+    let mut exit = Exit::Done;
+    for (target, inside) in targets.into_iter().zip(&folders) {
+        arguments.target = target;
+        arguments.output = Some(inside.clone());
+        if one(&arguments, console)? != Exit::Done {
+            exit = Exit::Partial;
+        }
+    }
+    let results = folders
+        .iter()
+        .map(|f| input::result(&f.join("result.json")));
+    let documents = results.collect::<Result<Vec<_>, _>>()?;
+    let documents: Vec<&ResultDocument> = documents.iter().collect();
+    let page = compare::html(&documents).map_err(|e| output::report_failure(&e))?;
+    let place = folder.join("compare.html");
+    output::write(&place, page.as_bytes())?;
+    let options = terminal::Options {
+        width: console.width,
+        ..Default::default()
+    };
+    let text = compare::text(&documents, &options).map_err(|e| output::report_failure(&e))?;
+    console.print(&format!("\n{text}"))?;
+    console.note(&format!("comparison: {}", place.display()));
+    Ok(exit)
+}
+
+/// The folder of one of several targets, in the folder of all.
+fn folder_name(target: &str) -> String {
+    let name = target.strip_prefix("sim:").unwrap_or(target);
+    let stem = Path::new(name).file_name().unwrap_or(name.as_ref());
+    stem.to_string_lossy().trim_end_matches(".toml").to_string()
+}
+
+/// Reviews one target and writes its report.
+fn one(arguments: &Arguments, console: &Console) -> Result<Exit, Failure> {
     let procedure = Procedure::find(&arguments.suite).map_err(|e| suite_failure(&e))?;
     if target::real::is_real(&arguments.target) {
-        return review_real(&arguments, procedure, console);
+        return review_real(arguments, procedure, console);
     }
     arguments.real.refuse(&arguments.target)?;
-    let spec = specify(&arguments, console)?;
+    let spec = specify(arguments, console)?;
     let folder = arguments
         .output
         .clone()

@@ -25,6 +25,7 @@ mod real_faults;
 mod resume;
 mod review;
 mod run;
+mod sentences;
 mod serve;
 mod serve_faults;
 mod serve_file;

@@ -1,7 +1,7 @@
 //! `nandscope review` as a user meets it: what it leaves behind when it ends well, when it is
 //! interrupted, and when it cannot write.
 
-use crate::support::{Folder, Ran, signals};
+use crate::support::{Folder, Ran, TINY, signals, tiny};
 use nandscope_result::{StopReason, json};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -13,6 +13,29 @@ fn quick(folder: &Folder, out: &str) -> Ran {
     arguments.extend(QUICK);
     arguments.push(out);
     folder.run(&arguments)
+}
+
+#[test]
+fn several_drives_are_reviewed_and_compared() {
+    let folder = Folder::new("review-several");
+    let tiny_text = std::fs::read_to_string(TINY).unwrap();
+    folder.file(
+        "other.toml",
+        &tiny_text.replace("A tiny device", "Another tiny device"),
+    );
+    let other = "sim:./other.toml";
+    let ran = folder.run(&["review", &tiny(), other, "--suite", "fill", "-o", "both"]);
+    let text = &ran.succeeds().out;
+    assert!(text.contains("First fill, mean"), "{text}");
+    assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
+    for name in ["both/tiny/report.html", "both/other/report.html"] {
+        assert!(folder.read(name).contains("</html>"));
+    }
+    let page = folder.read("both/compare.html");
+    assert!(page.contains("Another tiny device") && page.contains("baseline"));
+    folder
+        .run(&["review", other, other, "--suite", "fill", "-o", "twice"])
+        .fails(2, &["named twice"]);
 }
 
 #[test]
@@ -55,7 +78,15 @@ fn a_review_leaves_a_report_a_result_tables_and_plots() {
             .count()
     };
     let series: usize = document.steps.iter().map(|s| s.series.len()).sum();
-    assert_eq!(count("csv", ".csv"), series);
+    let index = folder.read("out/series-index.csv");
+    assert_eq!(index.lines().count(), series + 1);
+    let values: usize = document
+        .steps
+        .iter()
+        .flat_map(|s| &s.series)
+        .map(|s| s.v.len())
+        .sum();
+    assert_eq!(folder.read("out/series.csv").lines().count(), values + 1);
     assert!(count("plots", ".svg") > 20);
 }
 
@@ -132,7 +163,7 @@ fn wrong_devices_modes_and_suites() {
     for (arguments, parts) in [
         (
             &["sim:nothing"][..],
-            &["unknown device `nothing`", "sm2708-250gb"][..],
+            &["unknown device `nothing`", "`nandscope devices` lists"][..],
         ),
         (&["sdz"], &["unknown target", "sim:NAME", "/dev/sdX"]),
         (

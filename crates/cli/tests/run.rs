@@ -245,6 +245,17 @@ fn reports_and_comparisons_of_kept_results() {
     let compare = folder.run(&["compare", "a.json", "b.json", "--html", "c.html"]);
     assert!(compare.succeeds().out.contains("load: read bandwidth"));
     assert!(folder.read("c.html").contains("load: read bandwidth"));
+    let json = folder.run(&["compare", "a.json", "b.json", "--json"]);
+    let found: serde_json::Value = serde_json::from_str(&json.succeeds().out).unwrap();
+    assert_eq!(found["results"], serde_json::json!(["a.json", "b.json"]));
+    let figures = found["figures"].as_array().unwrap();
+    let read = figures
+        .iter()
+        .find(|f| f["title"] == "load: read bandwidth");
+    assert!(
+        read.is_some_and(|f| f["values"][1].as_f64() > Some(0.0)),
+        "{found}"
+    );
 }
 
 #[test]
@@ -268,6 +279,20 @@ fn the_library_explains_itself() {
     let folder = Folder::new("library");
     let list = folder.run(&["devices"]);
     assert!(list.succeeds().out.contains("sm2708-250gb"));
+    // Piped or not, a name can be copied: none is broken over two lines.
+    let json = folder.run(&["devices", "--json"]);
+    let all: serde_json::Value = serde_json::from_str(&json.succeeds().out).unwrap();
+    for device in all.as_array().unwrap() {
+        let name = device["name"].as_str().unwrap();
+        let whole = |line: &str| line.split_whitespace().next() == Some(name);
+        assert!(list.out.lines().any(whole), "{name}:\n{}", list.out);
+        assert!(device["capacity_bytes"].as_u64() > Some(0));
+    }
+    assert!(
+        list.out.lines().all(|l| l.chars().count() <= 80),
+        "{}",
+        list.out
+    );
     let hosts = folder.run(&["devices", "hosts"]);
     for name in ["direct", "rtl9211ds"] {
         assert!(hosts.succeeds().out.contains(name));

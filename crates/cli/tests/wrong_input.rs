@@ -131,7 +131,7 @@ fn wrong_targets_and_files() {
         (
             &["run", "job.fio", "sim:nobody"],
             2,
-            &["unknown device `nobody`", "sm2708-250gb"],
+            &["unknown device `nobody`", "`nandscope devices` lists"],
         ),
         (
             &["run", "job.fio", "sim:./no.toml"],
@@ -146,7 +146,7 @@ fn wrong_targets_and_files() {
         (
             &["run", "job.fio", &tiny, "--host", "no"],
             2,
-            &["unknown host `no`", "direct"],
+            &["unknown host `no`", "`nandscope devices hosts` lists"],
         ),
         (
             &["run", "job.fio", &tiny, "--host", "lexar-sr2"],

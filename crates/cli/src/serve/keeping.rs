@@ -334,6 +334,7 @@ mod tests {
     const CONSOLE: Console = Console {
         width: 80,
         colour: false,
+        verdicts: false,
     };
 
     fn write(service: &mut Service<Device>, number: u64) {

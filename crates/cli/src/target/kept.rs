@@ -159,6 +159,7 @@ mod tests {
         let console = crate::console::Console {
             width: 80,
             colour: false,
+            verdicts: false,
         };
         let (target, device) = crate::target::open(tiny, None, 1, &console).unwrap();
         let bytes = Kept::write(&target, &device).unwrap();

@@ -157,11 +157,43 @@ fn is_file(place: &str) -> bool {
 }
 
 fn unknown(what: &str, place: &str, entries: &[library::Entry]) -> Failure {
+    let list = match what {
+        "host" => "nandscope devices hosts",
+        _ => "nandscope devices",
+    };
     let names: Vec<_> = entries.iter().map(|e| e.name).collect();
+    let meant = match suggestions(place, &names).as_slice() {
+        [] => String::new(),
+        [one] => format!("; did you mean `{one}`?"),
+        some => format!("; it may be {}", some.join(", ")),
+    };
     Failure::usage(format!(
-        "unknown {what} `{place}`; the library has {}; for a file write ./{place}.toml",
-        names.join(", ")
+        "unknown {what} `{place}`{meant}; `{list}` lists the library; for a file write ./{place}.toml"
     ))
+}
+
+/// Names that are suggested at most.
+const MOST_SUGGESTIONS: usize = 8;
+/// Most letters in which a misspelt name differs.
+const MISSPELT: usize = 3;
+
+/// Names that hold every word of what was given, or else the most similar ones.
+fn suggestions<'a>(place: &str, names: &[&'a str]) -> Vec<&'a str> {
+    let lower = place.to_lowercase();
+    let separator = |c: char| !c.is_alphanumeric();
+    let words: Vec<&str> = lower.split(separator).filter(|w| !w.is_empty()).collect();
+    let family = |name: &&&str| !words.is_empty() && words.iter().all(|w| name.contains(w));
+    let mut found: Vec<&str> = names.iter().filter(family).copied().collect();
+    if found.is_empty() {
+        let distances = names
+            .iter()
+            .map(|name| (strsim::osa_distance(&lower, name), *name));
+        let mut near: Vec<(usize, &str)> = distances.filter(|(d, _)| *d <= MISSPELT).collect();
+        near.sort_unstable();
+        found = near.into_iter().map(|(_, name)| name).take(3).collect();
+    }
+    found.truncate(MOST_SUGGESTIONS);
+    found
 }
 
 fn parse_device(file: String, text: String, console: &Console) -> Result<Source<Profile>, Failure> {
@@ -210,10 +242,26 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_family_or_a_misspelt_name_is_suggested() {
+        let names: Vec<&str> = library::DEVICES.iter().map(|e| e.name).collect();
+        let samsung = suggestions("Samsung", &names);
+        assert!(
+            samsung.len() > 3 && samsung.iter().all(|n| n.contains("samsung")),
+            "{samsung:?}"
+        );
+        assert_eq!(suggestions("samsung pro 32", &names), ["samsung-pro-32gb"]);
+        assert_eq!(suggestions("kingstn-8gb", &names)[0], "kingston-8gb");
+        assert!(suggestions("xyz", &names).is_empty() && suggestions("-", &names).is_empty());
+        let text = unknown("device", "kingstn-8gb", library::DEVICES).text;
+        assert!(text.contains("kingston-8gb") && text.len() < 250, "{text}");
+    }
+
+    #[test]
     fn names_that_are_no_target() {
         let console = Console {
             width: 80,
             colour: false,
+            verdicts: false,
         };
         for (name, part) in [
             ("/dev/sdb", "unknown target"),

@@ -1,0 +1,398 @@
+#!/usr/bin/env python3
+"""Recomputes every sentence of a report's verdict from the result document, and fails where one is false.
+
+    check_sentences.py FOLDER...
+
+Each folder holds result.json and report.html. Nothing of the product is used: sentences are read from the page, numbers
+from the document. A sentence that no rule here knows is a fault, too. Exit status 0 where all are true, 1 with a list of
+faults otherwise.
+"""
+
+import html
+import json
+import os
+import re
+import statistics
+import sys
+
+NUMBER = r"(-?[\d ]+(?:\.\d+)?(?:e-?\d+)?)"
+# Three significant digits are shown: half a unit of the third is half a percent at most.
+ROUNDING = 0.0051
+
+
+def number(text):
+    return float(text.replace(" ", ""))
+
+
+def near(shown, value, tolerance=ROUNDING):
+    # Values below 1 are shown with two decimals.
+    decimals = 0.00501 if abs(value) < 1 else 1e-9
+    return abs(shown - value) <= max(tolerance * max(abs(value), abs(shown)), decimals)
+
+
+def paragraphs(page):
+    """Lead and text of each paragraph of the verdict."""
+    box = re.search(r'<div class="verdict">(.*?)</div>', page, re.S)
+    if not box:
+        return []
+    found = re.findall(r"<p><strong>(.*?)\.</strong> (.*?)</p>", box.group(1), re.S)
+    plain = lambda text: html.unescape(re.sub(r"<a .*?</a>\.", "", text)).replace("\u202f", " ").strip()
+    return [(plain(lead), plain(text)) for lead, text in found]
+
+
+class Document:
+    """A result document, and what sentences are about."""
+
+    def __init__(self, data):
+        self.data = data
+        self.steps = data["steps"]
+        self.modes = list(dict.fromkeys(step.get("mode") for step in self.steps))
+
+    def mode(self, name):
+        if name is None:
+            return self.modes[0] if len(self.modes) == 1 else None
+        return name if name in self.modes else None
+
+    def of_mode(self, mode):
+        return [step for step in self.steps if step.get("mode") == mode]
+
+    def figures(self, mode):
+        own = [f for f in self.data["figures"] if f.get("mode") == mode]
+        return own + [f for step in self.of_mode(mode) for f in step["figures"]]
+
+    def figure(self, ending, mode):
+        return next((f["value"] for f in self.figures(mode) if f["id"].endswith("." + ending)), None)
+
+    def peak(self, name, mode):
+        values = [v for step in self.of_mode(mode) for s in step["series"] if s["name"] == name for v in s["v"]]
+        return max((v for v in values if v is not None), default=None)
+
+
+def fastest(document, mode, kind):
+    """The greatest bandwidth of all figures and jobs of a mode, MB/s."""
+    speeds = []
+    for step in document.of_mode(mode):
+        for figure in step["figures"]:
+            parts = figure["id"].split(".")
+            if figure["unit"] == "MB/s" and kind in parts and parts[-1] not in ("high", "low"):
+                speeds.append(figure["value"])
+        for job in step["jobs"]:
+            for direction in job["directions"]:
+                if direction["kind"] == kind and direction["bytes"]:
+                    speeds.append(direction["bandwidth_bytes_per_s"] / 1e6)
+    return max(speeds, default=None)
+
+
+def speed(document, text):
+    faults = []
+    clause = rf"(?:in (?P<mode>[^;]+?) it )?(?P<rest>(?:reads|writes) at up to {NUMBER} MB/s .*)"
+    for part in split_clauses(text.rstrip(".")):
+        match = re.fullmatch(clause, part[0].lower() + part[1:])
+        mode = document.mode(match["mode"]) if match else None
+        if not match or (match["mode"] and mode is None):
+            faults.append(f"not understood: {part}")
+            continue
+        told = re.findall(rf"(reads|writes) at up to {NUMBER} MB/s", match["rest"])
+        for verb, shown in told:
+            best = fastest(document, mode, verb[:-1])
+            if best is None or not near(number(shown), best, 0.011):
+                faults.append(f"{verb} at up to {shown} MB/s, but the greatest is {best}")
+        for kind in ("read", "write"):
+            if fastest(document, mode, kind) and kind + "s" not in [verb for verb, _ in told]:
+                faults.append(f"nothing is said of the fastest {kind} in {mode}")
+    return faults
+
+
+def split_clauses(text):
+    """Clauses are parted by semicolons; names of jobs in brackets may hold them, too."""
+    parts, depth, start = [], 0, 0
+    for i, c in enumerate(text):
+        depth += {"(": 1, ")": -1}.get(c, 0)
+        if c == ";" and depth == 0:
+            parts.append(text[start:i].strip())
+            start = i + 1
+    return parts + [text[start:].strip()]
+
+
+def long_writes(document, mode):
+    """Samples (MB/s, seconds) of the steps that are one run of sequential writing."""
+    for step in document.of_mode(mode):
+        jobs = step["jobs"]
+        if len(jobs) != 1 or jobs[0]["options"].get("rw", jobs[0]["options"].get("readwrite")) != "write":
+            continue
+        for series in step["series"]:
+            if series["name"] == "write bandwidth":
+                yield step, series
+
+
+def samples(series):
+    out, before = [], None
+    for t, v in zip(series["t_s"], series["v"]):
+        dt = series["interval_s"] or (t - before if before is not None else 0)
+        before = t
+        if v is not None:
+            out.append((v, dt))
+    return out
+
+
+def sustained(document, text):
+    faults = []
+    for part in split_clauses(text.rstrip(".")):
+        match = re.fullmatch(
+            rf"(?:[iI]n (?P<mode>.+?) )?(?P<speeds>{NUMBER} MB/s.*), over (?P<all>[\d .]+) (?P<unit>[GMT]B) written without pause"
+            rf"(?P<cache>, consistent with a fast write cache of about (?P<size>[\d .e-]+) GB)?", part)
+        mode = document.mode(match["mode"]) if match else None
+        if not match or (match["mode"] and mode is None):
+            faults.append(f"not understood: {part}")
+            continue
+        written = number(match["all"])
+        fits = [(step, samples(s)) for step, s in long_writes(document, mode)]
+        fits = [(step, s) for step, s in fits if near(written, sum(v * dt for v, dt in s) / 1e3)]
+        if not fits:
+            faults.append(f"no sequential write of {written} GB in one run: {part}")
+            continue
+        results = [write_faults(step, s, match["speeds"], match["size"]) for step, s in fits]
+        if all(results):
+            faults += results[0]
+    return faults
+
+
+def between(data, start, end):
+    """Rates of the samples whose middle lies between two amounts of data, GB."""
+    out, written = [], 0.0
+    for v, dt in data:
+        middle = written + v * dt / 2e3
+        written += v * dt / 1e3
+        if start <= middle < end:
+            out.append(v)
+    return out
+
+
+def write_faults(step, data, speeds, cache):
+    faults = []
+    if match := re.fullmatch(rf"{NUMBER} MB/s at the start and {NUMBER} MB/s (at the end, with no lasting drop|in the last quarter of the time)", speeds):
+        start, end = number(match[1]), number(match[2])
+        faults += ends(data, start, end)
+        if "no lasting" in match[3] and end < 0.89 * start:
+            faults.append(f"a drop from {start} to {end} MB/s is called none")
+    elif match := re.fullmatch(rf"{NUMBER} MB/s for about the first {NUMBER} GB and {NUMBER} MB/s in the last quarter of the time", speeds):
+        faults += ends(data, number(match[1]), number(match[3]))
+        fast = between(data, 0, number(match[2]))
+        if not fast or statistics.mean(fast) < 0.75 * number(match[1]):
+            faults.append(f"the first {match[2]} GB are not fast")
+    else:
+        faults += region_faults(data, speeds)
+    if cache:
+        size, total = number(cache), sum(v * dt for v, dt in data) / 1e3
+        used = [s for s in step["series"] if s["name"] == "SLC cache used"]
+        if used and all(v == 0 for v in used[0]["v"]):
+            faults.append("a cache is named, but the device reports that none is in use")
+        fast, slow = between(data, 0, size), between(data, size, total)
+        if not fast or not slow or statistics.median(fast) < 1.5 * statistics.median(slow):
+            faults.append(f"the first {size} GB are no faster than the rest")
+        above = sum(v > statistics.median(slow) for v in fast) if slow else 0
+        if above < 0.9 * len(fast):
+            faults.append("the fast part is not beyond the noise")
+    return faults
+
+
+def ends(data, start, end):
+    means = [statistics.mean(v for v, _ in data[i:i + 3]) for i in range(len(data) - 2)]
+    burst = max(means[:max(len(means) // 10, 1)])
+    left = sum(dt for _, dt in data) / 4
+    total = amount = 0.0
+    for v, dt in reversed(data):
+        if left <= 0:
+            break
+        amount, total, left = amount + v * dt, total + dt, left - dt
+    faults = []
+    if not near(start, burst):
+        faults.append(f"it starts at {burst}, not {start} MB/s")
+    if not near(end, amount / total):
+        faults.append(f"it ends at {amount / total}, not {end} MB/s")
+    return faults
+
+
+def region_faults(data, speeds):
+    rest = re.sub(r" throughout$| for the rest$", "", speeds)
+    pieces = re.split(r", then | and |, ", rest)
+    faults, start = [], 0.0
+    for i, piece in enumerate(pieces):
+        match = re.fullmatch(rf"{NUMBER} MB/s(?: (?:for the first|up to) {NUMBER} GB)?", piece)
+        if not match:
+            return [f"not understood: {piece} in {speeds}"]
+        last = i + 1 == len(pieces)
+        end = float("inf") if match[2] is None else number(match[2])
+        if match[2] is None and not last:
+            return [f"a region without an end: {piece}"]
+        rates = between(data, start, end)
+        # Rounded bounds move a few samples from one region to the next.
+        if not rates or not near(number(match[1]), statistics.median(rates), 0.03):
+            faults.append(f"{piece}: the median there is {statistics.median(rates) if rates else None}")
+        start = end
+    return faults
+
+
+def power_and_heat(document, text):
+    faults = []
+    body = text.removeprefix("It ").rstrip(".")
+    for part in body.split("; it "):
+        if part.startswith("draws "):
+            faults += extremes(document, part[6:], "W", "power.peak", "power", ("power.mean", "on average"))
+        elif part.startswith("reports "):
+            faults += extremes(document, part[8:], "°C", "temperature.device.max", "device temperature", ("temperature.surface.max", "surface"))
+        elif part == "does not throttle at any time that was recorded":
+            if throttled(document) > 0:
+                faults.append("it does throttle")
+        elif match := re.fullmatch(rf"throttles for (less than )?{NUMBER} % of the time that was recorded", part):
+            share = throttled(document)
+            if (share >= 0.1 if match[1] else not near(number(match[2]), share)):
+                faults.append(f"it throttles for {share} %")
+        else:
+            faults.append(f"not understood: {part}")
+    return faults
+
+
+def throttled(document):
+    whole = slow = 0.0
+    for step in document.steps:
+        for series in step["series"]:
+            if series["name"] == "throttle":
+                full = 100.0 if series["unit"] == "%" else 1.0
+                weight = series["interval_s"] or 1.0
+                whole += weight * len(series["v"])
+                slow += weight * sum(v < full * 0.999 for v in series["v"])
+    return slow / whole * 100 if whole else 0.0
+
+
+def extremes(document, text, unit, figure, series, second):
+    faults = []
+    for part in re.split(r", (?=up to )", text):
+        match = re.fullmatch(rf"up to {NUMBER} {unit}(?: in (?P<mode>.*?))?(?: \((?:surface )?{NUMBER} {unit}(?: on average)?\))?", part)
+        mode = document.mode(match["mode"]) if match else None
+        if not match or (match["mode"] and mode is None):
+            faults.append(f"not understood: {part}")
+            continue
+        value = document.figure(figure, mode)
+        value = document.peak(series, mode) if value is None else value
+        if value is None or not near(number(match[1]), value):
+            faults.append(f"{part}: it is {value}")
+        if match[3]:
+            other = document.figure(second[0], mode)
+            other = document.peak("surface temperature", mode) if other is None and second[1] == "surface" else other
+            if other is None or not near(number(match[3]), other):
+                faults.append(f"{part}: {second[1]} it is {other}")
+    return faults
+
+
+def formatting(document, text):
+    faults = []
+    # One clause for each mode; commas part them.
+    for part in re.split(r", (?=brings|changes)", text.removeprefix("It ").rstrip(".")):
+        match = re.fullmatch(rf"(?P<what>brings (?:the )?write speed (?:of a used device )?back|changes nothing)(?: in (?P<mode>.*?))?(?: \({NUMBER}× what it was before\))?", part)
+        mode = document.mode(match["mode"]) if match else None
+        if not match or (match["mode"] and mode is None):
+            faults.append(f"not understood: {part}")
+            continue
+        gain = document.figure("format.gain", mode)
+        if match["what"].startswith("brings") != (gain >= 1.5):
+            faults.append(f"{part}: the gain is {gain}")
+        if match[3] and not near(number(match[3]), gain):
+            faults.append(f"{part}: the gain is {gain}")
+    return faults
+
+
+def publication(document, text):
+    seen, published = set(), []
+    for figure in document.data["figures"] + [f for s in document.steps for f in s["figures"]]:
+        key = (figure["id"], figure.get("mode"))
+        if figure.get("published") and key not in seen:
+            published.append(figure["published"])
+        seen.add(key)
+    met = sum(p["met"] for p in published)
+    if match := re.match(r"(\d+) of (\d+) published", text):
+        right = (int(match[1]), int(match[2])) == (met, len(published)) and met < len(published)
+    elif match := re.match(r"All (\d+) published", text):
+        right = int(match[1]) == met == len(published)
+    else:
+        right = text.startswith("The published figure") and met == len(published) == 1
+    return [] if right else [f"{met} of {len(published)} are met: {text}"]
+
+
+def fullness(document, text):
+    curves = [c for s in document.steps for c in s["curves"] if c["x_name"] == "fullness" and c["y_unit"] == "µs"]
+    match = re.fullmatch(rf"Mean latency on the fullest device is {NUMBER}(?: to {NUMBER})? times that on the emptiest; "
+                         rf"(?:none of (\d+) curves has a threshold|(\d+) of (\d+) curves have a threshold, at {NUMBER}(?: to {NUMBER})? %)\.", text)
+    if not match:
+        return [f"not understood: {text}"]
+    changes = [c["y"][-1] / c["y"][0] for c in curves]
+    places = [c["threshold"] for c in curves if c["threshold"] is not None]
+    faults = []
+    if not near(number(match[1]), min(changes)) or not near(number(match[2] or match[1]), max(changes)):
+        faults.append(f"latency changes by {min(changes)} to {max(changes)}")
+    told = int(match[4] or 0), int(match[3] or match[5])
+    if told != (len(places), len(curves)):
+        faults.append(f"{len(places)} of {len(curves)} have a threshold")
+    if places and (number(match[6]) != min(places) or number(match[7] or match[6]) != max(places)):
+        faults.append(f"thresholds lie at {places}")
+    return faults
+
+
+def inside(document, text):
+    names = {"allocation unit": "probe.unit", "page": "probe.page", "open allocation units": "probe.open-linear",
+             "write buffer": "probe.buffer", "slc cache": "probe.slc", "pattern to avoid": "probe.worst"}
+    answers = {c["id"]: c["answer"] for s in document.steps for c in s["conclusions"]}
+    told, _, unknown = text.partition("Cannot tell: ")
+    faults = []
+    for name, key in names.items():
+        if key not in answers:
+            continue
+        short = answers[key].rsplit(" (", 1)[0]
+        if answers[key].startswith("cannot tell"):
+            if name not in unknown.lower():
+                faults.append(f"it is not said that the {name} is unknown")
+        elif f"{name} {short}".lower() not in told.lower():
+            faults.append(f"the {name} is {short}")
+    return faults
+
+
+RULES = {
+    "Inside": inside,
+    "Fullness": fullness,
+    "Speed": speed,
+    "Sustained write": sustained,
+    "Power and heat": power_and_heat,
+    "Formatting": formatting,
+    "Against publication": publication,
+}
+
+
+def check(folder):
+    with open(os.path.join(folder, "result.json"), encoding="utf-8") as file:
+        document = Document(json.load(file))
+    with open(os.path.join(folder, "report.html"), encoding="utf-8") as file:
+        found = paragraphs(file.read())
+    faults = [] if found else ["there is no verdict"]
+    for lead, text in found:
+        rule = RULES.get(lead)
+        found_faults = rule(document, text) if rule else [f"no rule for: {lead}"]
+        faults += [f"{lead}: {fault}" for fault in found_faults]
+    return len(found), faults
+
+
+def main():
+    if len(sys.argv) < 2:
+        print(__doc__.strip(), file=sys.stderr)
+        return 1
+    false = 0
+    for folder in sys.argv[1:]:
+        count, faults = check(folder)
+        print(f"{folder}: {count} paragraphs, {len(faults)} faults")
+        for fault in faults:
+            print(f"  {fault}")
+        false += len(faults)
+    return 1 if false else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
