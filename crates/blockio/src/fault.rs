@@ -65,7 +65,7 @@ pub struct InvalidCommand {
 /// What is wrong with a fault command.
 #[derive(Clone, Debug, PartialEq, Error)]
 enum Reason {
-    #[error("unknown fault command; these exist:\n{GRAMMAR}")]
+    #[error("unknown fault command; known are:\n{GRAMMAR}")]
     Unknown,
     #[error("`{0}` is neither on nor off")]
     Switch(String),
@@ -81,7 +81,7 @@ enum Reason {
     Size(#[from] ParseQuantityError),
     #[error("{0} bytes are not a multiple of the sector of {SECTOR_BYTES}")]
     PartialSectors(u64),
-    #[error("the range is empty or reaches beyond 2^64 bytes")]
+    #[error("the range is empty or extends past 2^64 bytes")]
     EmptyRange,
     #[error("`{0}` is not a number of writes")]
     Writes(String),

@@ -15,10 +15,10 @@ use std::path::Path;
     after_help = "Examples:\n  nandscope probe /dev/sdb --destroy-data=sdb -o probed/\n  nandscope advise probed/result.json --device /dev/sdb\n  nandscope advise sim:talk-mmcblk1-8gb                    probes it first"
 )]
 pub struct Arguments {
-    /// The result of a probe (`nandscope probe -o DIR` writes DIR/result.json), or a target, which is probed first
+    /// Result of a probe (DIR/result.json of `nandscope probe -o DIR`), or a target to probe first
     #[arg(value_name = "RESULT.json|TARGET")]
     result: String,
-    /// The device as it shall stand in the commands [default: a real target that is probed, else /dev/sdX]
+    /// Device name for the commands [default: the probed real target, else /dev/sdX]
     #[arg(long, value_name = "DEVICE")]
     device: Option<String>,
     #[command(flatten)]
@@ -39,7 +39,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let report = if is_document {
         from_document(&input::result(stored)?).ok_or_else(|| {
             Failure::usage(format!(
-                "{name} is no result of a probe; `nandscope probe TARGET -o DIR` writes one"
+                "{name} is not the result of a probe; `nandscope probe TARGET -o DIR` writes one"
             ))
         })?
     } else {

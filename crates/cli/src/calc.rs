@@ -30,13 +30,13 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Rate and efficiency of links, from the signals on the wire to user data
+    /// Bandwidth and efficiency of links, from the wire to user data
     Link(link::Arguments),
-    /// Throughput of dies, channels and a whole drive, from times of the flash
+    /// Throughput of dies, channels and a drive, from flash timings
     Flash(flash::Arguments),
-    /// Battery life of a computer, and what a faster drive gains by racing to idle
+    /// Battery life, and the gain of a faster drive (race to idle)
     Battery(battery::Arguments),
-    /// Bandwidth and space of video
+    /// Bandwidth and storage for video
     Video(video::Arguments),
 }
 

@@ -14,13 +14,13 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  nandscope compare before.json after.json --html change.html")]
 pub struct Arguments {
-    /// Stored results; the first is what the others are compared with
+    /// Stored results; the first is the baseline
     #[arg(required = true, num_args = 2.., value_name = "RESULT.json")]
     results: Vec<PathBuf>,
     /// Write JSON instead of text
     #[arg(long)]
     json: bool,
-    /// Write the comparison as a page as well
+    /// Also write the comparison as an HTML page
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 }

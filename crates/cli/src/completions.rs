@@ -10,7 +10,7 @@ use clap_complete::Shell;
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  nandscope completions bash > /etc/bash_completion.d/nandscope")]
 pub struct Arguments {
-    /// For which shell
+    /// Shell to complete for
     shell: Shell,
 }
 

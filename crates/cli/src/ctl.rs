@@ -14,9 +14,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Arguments of `nandscope ctl`.
 #[derive(Debug, Args)]
-#[command(after_help = format!("Commands:\n{GRAMMAR}\n\ndocs/serve.md says what they do."))]
+#[command(after_help = format!("Commands:\n{GRAMMAR}\n\ndocs/serve.md explains the commands."))]
 pub struct Arguments {
-    /// The socket of `serve --control unix:SOCKET`
+    /// Socket of `serve --control unix:SOCKET`
     #[arg(value_name = "SOCKET")]
     socket: PathBuf,
     /// Fault command
@@ -39,7 +39,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         Some(("error", why)) => return Err(Failure::usage(why)),
         _ => {
             return Err(Failure::file(format!(
-                "{}: the server ended before it answered",
+                "{}: the server ended before it replied",
                 arguments.socket.display()
             )));
         }
@@ -55,7 +55,9 @@ fn ask(arguments: &Arguments, command: &str) -> io::Result<String> {
     let mut answer = String::new();
     let read = BufReader::new(stream).read_line(&mut answer);
     read.map_err(|e| match e.kind() {
-        ErrorKind::WouldBlock => io::Error::other("the server does not answer; is it stopped?"),
+        ErrorKind::WouldBlock => {
+            io::Error::other("the server does not answer; check that it is running")
+        }
         _ => e,
     })?;
     Ok(answer)

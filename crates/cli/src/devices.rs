@@ -23,13 +23,13 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Explain a device or a host: every key with its value and the reason
+    /// Show every key of a device or host with its value and reason
     Show {
-        /// A name from the library, or a file
+        /// Name in the library, or a profile
         #[arg(value_name = "NAME|FILE")]
         profile: String,
     },
-    /// List the hosts to which devices can be attached
+    /// List the hosts of the library
     Hosts,
 }
 
@@ -143,7 +143,7 @@ fn list(console: &Console) -> Result<String, Failure> {
     }
     with_whole_names(&mut table);
     Ok(format!(
-        "{}\n`nandscope devices show NAME` explains one; `nandscope run JOB sim:NAME` measures it.\n",
+        "{}\n`nandscope devices show NAME` explains a device; `nandscope run JOB sim:NAME` measures it.\n",
         lines_of(&table)
     ))
 }
@@ -162,7 +162,7 @@ fn hosts(console: &Console) -> Result<String, Failure> {
     }
     with_whole_names(&mut table);
     Ok(format!(
-        "{}\n`nandscope run JOB TARGET --host NAME` attaches a device to one.\n",
+        "{}\n`nandscope run JOB TARGET --host NAME` attaches a device to a host.\n",
         lines_of(&table)
     ))
 }

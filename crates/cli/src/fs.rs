@@ -36,40 +36,40 @@ Examples:
   nandscope fs sim:kingston-8gb --fs f2fs,exfat --workload untar --sweep
   nandscope fs sim:kingston-8gb --script my-load.sh --trace traces/
 
-`nandscope kernel build` makes the kernel first. docs/fs.md says more.";
+Build the kernel first: `nandscope kernel build`. docs/fs.md explains workloads and results.";
 
 /// Arguments of `nandscope fs`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// sim:NAME or sim:./FILE.toml, one or several
+    /// Simulated devices: sim:NAME or sim:./FILE.toml
     #[arg(required = true)]
     targets: Vec<String>,
     #[command(flatten)]
     chosen: options::Options,
-    /// The host to which the devices are attached [default: direct]
+    /// Host of the devices [default: direct]
     #[arg(long, value_name = "NAME|FILE")]
     host: Option<String>,
-    /// Folder for report and result; with several targets a folder in it for each
+    /// Folder for report and result; with several targets, one folder in it for each
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// Go on with the command that was interrupted: cells in DIR/result.steps are not measured again
+    /// Resume an interrupted command: skip the cells in DIR/result.steps
     #[arg(long, requires = "output", conflicts_with = "cuts")]
     resume: bool,
-    /// Keep the block trace of every cell here, for `run` with `read_iolog`
+    /// Folder for the block trace of every cell, for `read_iolog`
     #[arg(long, value_name = "DIR")]
     trace: Option<PathBuf>,
-    /// Write a page with the tables of all targets, and the findings of the talk held against them
+    /// Write a page with the tables of all targets, compared with the findings of the talk
     #[arg(long, value_name = "FILE.md")]
     page: Option<PathBuf>,
-    /// Instead of workloads: cut the power at so many moments of a program that calls fsync, on an honest, a tearing and a
-    /// lying card, repair, and count what is lost; with --page a page of that, with --output every cut by itself in cuts.json
+    /// Instead of workloads, cut the power at this many moments of a program that calls fsync, on an honest, a tearing
+    /// and a lying card; repair, and count lost data. --page writes the table, --output every cut (cuts.json)
     #[arg(long, value_name = "POINTS", value_parser = clap::value_parser!(u32).range(1..=10_000), conflicts_with_all = ["trace", "workload", "script"])]
     cuts: Option<u32>,
-    /// Cells at once [default: one for each processor]
+    /// Cells in parallel [default: one per processor]
     #[arg(short, long)]
     jobs: Option<usize>,
-    /// The kernel, where it is not the one that `nandscope kernel build` made
+    /// Kernel to run [default: that of `nandscope kernel build`]
     #[arg(long, value_name = "FILE")]
     kernel: Option<PathBuf>,
 }
@@ -142,7 +142,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let kernel = kernel::find(arguments.kernel.as_deref())?;
     if !nandscope_uml::confine::is_supported() {
         console.note(
-            "this system has no Landlock: what runs in the kernel can change every file that you can change",
+            "this system has no Landlock: programs in the kernel can change every file that you can change",
         );
     }
     let host = arguments.host.as_deref();
@@ -225,10 +225,8 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     ));
     if interrupt.asked() {
         let text = match arguments.output {
-            Some(_) => {
-                "interrupted; cells that were not finished are missing; --resume goes on from those that are"
-            }
-            None => "interrupted; cells that were not finished are missing",
+            Some(_) => "interrupted; unfinished cells are missing; --resume continues with them",
+            None => "interrupted; unfinished cells are missing",
         };
         return Err(Failure::new(Exit::Interrupted, text));
     }

@@ -40,7 +40,7 @@ fn read(path: &Path, what: &str, memory_per_byte: u64) -> Result<Vec<u8>, Failur
     let refuse = |e: std::io::Error| {
         let remedy = match e.kind() {
             ErrorKind::NotFound => "; check the name",
-            ErrorKind::PermissionDenied => "; check who may read it",
+            ErrorKind::PermissionDenied => "; check its permissions",
             ErrorKind::IsADirectory => "; name a file in it",
             _ => "",
         };
@@ -62,7 +62,7 @@ fn read(path: &Path, what: &str, memory_per_byte: u64) -> Result<Vec<u8>, Failur
     }
     if about.len().max(bytes.len() as u64) > most {
         return Err(Failure::usage(format!(
-            "{what} {} is larger than the {} that are read here and fit into memory; check that it is the right file",
+            "{what} {} is larger than the limit of {}, which memory or the kind of file sets; check that it is the right file",
             path.display(),
             Bytes(most)
         )));
@@ -82,7 +82,7 @@ fn most_bytes(regular: bool, left: Option<u64>, memory_per_byte: u64) -> u64 {
 pub fn text(path: &Path, what: &str) -> Result<String, Failure> {
     String::from_utf8(bytes(path, what)?).map_err(|e| {
         Failure::usage(format!(
-            "{what} {} is no UTF-8 text: byte {} is none; save it as UTF-8",
+            "{what} {} is not UTF-8 text: byte {} is invalid; save it as UTF-8",
             path.display(),
             e.utf8_error().valid_up_to()
         ))

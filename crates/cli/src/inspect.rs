@@ -22,7 +22,7 @@ use std::path::Path;
     after_help = "Examples:\n  nandscope inspect /dev/sdb\n  nandscope inspect ./file.img\n  nandscope inspect sim:sm2708-250gb --json"
 )]
 pub struct Arguments {
-    /// A block device, a file, a folder, or a simulated device (sim:NAME)
+    /// Block device, file, folder, or simulated device (sim:NAME)
     #[arg(value_name = "TARGET")]
     target: String,
     /// Write JSON instead of text
@@ -108,7 +108,7 @@ fn real(name: &str) -> Result<Report, Failure> {
     let path = Path::new(name);
     let place = Place::find(&roots, path).map_err(|e| {
         Failure::file(format!(
-            "cannot look at {name}: {e}; check the name and the permissions"
+            "cannot inspect {name}: {e}; check the name and the permissions"
         ))
     })?;
     let conditions = Conditions::gather(&roots, &place);
@@ -160,7 +160,7 @@ fn shown(report: &Report, console: &Console) -> String {
         }
         out.push_str(&rows("Conditions", pairs, console));
         if !conditions.warnings.is_empty() {
-            out.push_str("\nWhat would spoil a measurement\n");
+            out.push_str("\nConditions that would distort a measurement\n");
         }
         for warning in &conditions.warnings {
             out.push_str(&console.paragraph(&warning.text, "  "));
@@ -172,8 +172,8 @@ fn shown(report: &Report, console: &Console) -> String {
 fn verdict(reasons: &[Reason], kind: &str, console: &Console) -> String {
     if reasons.is_empty() {
         let text = match kind {
-            "file" => "Allowed without a question: nandscope made this file to measure on it.",
-            _ => "Allowed with --destroy-data, after a question; it is shown to be empty.",
+            "file" => "Allowed without confirmation: nandscope made this file as a target.",
+            _ => "Allowed with --destroy-data after confirmation; the device is shown to be empty.",
         };
         return format!("\nWriting\n{}", console.paragraph(text, "  "));
     }

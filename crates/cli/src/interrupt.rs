@@ -26,7 +26,7 @@ impl Interrupt {
     /// # Errors
     /// Where the system does not let signals be caught.
     pub fn listen() -> Result<Self, Failure> {
-        let refused = |e| Failure::file(format!("cannot listen for Ctrl-C: {e}"));
+        let refused = |e| Failure::file(format!("cannot handle Ctrl-C: {e}"));
         let interrupt = Interrupt::default();
         let mut signals = vec![SIGINT, SIGTERM];
         if !is_ignored(SIGHUP) {

@@ -22,24 +22,24 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Check job files; all faults are shown with line and remedy
+    /// Check job files; report all errors with line and remedy
     Check {
         /// Job files
         #[arg(required = true, value_name = "JOB.fio")]
         files: Vec<PathBuf>,
     },
-    /// Show the jobs of a file as they were understood, group after group
+    /// Show the jobs of a file as understood, group by group
     Show {
         /// Job file
         #[arg(value_name = "JOB.fio")]
         file: PathBuf,
     },
-    /// Write the jobs of a file, or what the steps of a stored result did, such that fio takes them
+    /// Write a job file, or the steps of a stored result, for fio
     EmitFio {
-        /// Job file, or a stored result
+        /// Job file or stored result
         #[arg(value_name = "JOB.fio|RESULT.json")]
         file: PathBuf,
-        /// Of a result, only the step of this id
+        /// Id of a single step of a result
         #[arg(long, value_name = "ID")]
         step: Option<String>,
     },

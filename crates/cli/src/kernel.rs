@@ -18,22 +18,22 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Build the kernel into the user's cache folder; needs no root, takes some minutes
+    /// Build the kernel in the user's cache folder (no root, some minutes)
     Build {
-        /// A tarball or an unpacked tree of Linux 6.1, instead of Debian's package
+        /// Tarball or source tree of Linux 6.1 [default: Debian's package]
         #[arg(long, value_name = "TARBALL|FOLDER")]
         source: Option<PathBuf>,
-        /// SHA-256 that the tarball must have; another one is not used
+        /// Expected SHA-256 of the tarball; on a mismatch it is not used
         #[arg(long, value_name = "HEX", requires = "source")]
         sha256: Option<String>,
-        /// Compilers at once [default: one for each processor]
+        /// Compilers in parallel [default: one per processor]
         #[arg(short, long)]
         jobs: Option<usize>,
-        /// Build it although it is there
+        /// Build again even if it exists
         #[arg(long)]
         force: bool,
     },
-    /// Say where the kernel is
+    /// Print the path of the kernel
     Path,
 }
 
@@ -61,7 +61,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
             };
             if let Some(kernel) = there.filter(|_| !force) {
                 console.note(&format!(
-                    "Linux {} is there: {} (--force builds it again)",
+                    "Linux {} exists: {} (--force builds it again)",
                     kernel.version,
                     kernel.path.display()
                 ));
@@ -94,9 +94,9 @@ fn checked(
         let name = path.display();
         console.note(&match (sum.known(), &expected) {
             (Some(known), _) => format!("{name} is {known} (SHA-256 {sum})"),
-            (None, Some(_)) => format!("{name} has the SHA-256 that was given"),
+            (None, Some(_)) => format!("{name} has the expected SHA-256"),
             (None, None) => {
-                format!("{name}: SHA-256 {sum}, which nandscope does not know; compare it, or give it with --sha256")
+                format!("{name}: SHA-256 {sum} is unknown to nandscope; compare it with the publisher's, or give the expected one with --sha256")
             }
         });
     }
@@ -136,10 +136,7 @@ fn build_it(
 pub fn find(named: Option<&Path>) -> Result<Kernel, Failure> {
     if let Some(path) = named {
         if !path.is_file() {
-            return Err(Failure::file(format!(
-                "{}: there is no such file",
-                path.display()
-            )));
+            return Err(Failure::file(format!("{}: no such file", path.display())));
         }
         let path = std::path::absolute(path).map_err(Failure::file)?;
         return Ok(Kernel {
@@ -150,7 +147,7 @@ pub fn find(named: Option<&Path>) -> Result<Kernel, Failure> {
     let cache = build::cache().map_err(|e| failure(&e))?;
     build::find(&cache).ok_or_else(|| {
         Failure::file(format!(
-            "there is no kernel in {}; `nandscope kernel build` makes it (some minutes, no root)",
+            "no kernel in {}; build it with `nandscope kernel build` (some minutes, no root)",
             cache.display()
         ))
     })

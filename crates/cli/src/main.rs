@@ -46,21 +46,21 @@ use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
 Examples:
-  nandscope review sim:sm2708-250gb                     a whole review; the report is one page
+  nandscope review sim:sm2708-250gb                     full review; the report is one page
   nandscope devices                                     the simulated devices
-  nandscope devices show sm2708-250gb                   every number of one, with its reason
-  nandscope run jobs/rand-read.fio sim:sm2708-250gb     run a job file of fio's
-  nandscope run job.fio sim:./my.toml -o result.json    on a device of your own; keep the result
+  nandscope devices show sm2708-250gb                   every number of a device, with its reason
+  nandscope run jobs/rand-read.fio sim:sm2708-250gb     run a fio job file
+  nandscope run job.fio sim:./my.toml -o result.json    on your own device; write the result
   nandscope report result.json -o report/               one page of HTML, plots, tables
   nandscope compare a.json b.json                       figures side by side
 
 Exit codes:
-  0 done; 1 measured, but not to the end or with errors; 2 wrong usage or input;
-  3 a file cannot be found, read or written; 4 a fault of nandscope; 130 interrupted;
-  verify: 10 fake, 11 failing, 12 suspicious.
-  docs/exit-codes.md says what is left behind in each case.";
+  0 success; 1 failed or incomplete measurement; 2 wrong usage or input;
+  3 file not found, unreadable or unwritable; 4 bug in nandscope; 130 interrupted;
+  verify: 10 fake, 11 failing, 12 suspicious, 13 not finished.
+  docs/exit-codes.md lists what is left in each case.";
 
-/// An open laboratory for flash storage: measure a device, simulate one, compare them.
+/// An open laboratory for flash storage: measure, simulate and compare devices.
 #[derive(Debug, Parser)]
 #[command(name = "nandscope", version, after_help = EXAMPLES, arg_required_else_help = true)]
 struct CommandLine {
@@ -87,43 +87,43 @@ macro_rules! commands {
 }
 
 commands! {
-    /// Put a device through a whole review and write the report
+    /// Run a full review of a device and write the report
     Review => review,
-    /// List the simulated devices and hosts, or explain one
+    /// List simulated devices and hosts, or explain one
     Devices => devices,
-    /// Say what a target is, and whether and why it may not be written
+    /// Describe a target, and list reasons to refuse writing
     Inspect => inspect,
-    /// Run a job file on a target
+    /// Run a fio job file on a target
     Run => run,
-    /// Find out what is inside a device, from times of operations alone
+    /// Infer the internals of a device from latencies alone
     Probe => probe,
-    /// Say how to partition, format and mount a device that was probed
+    /// Recommend partition, mkfs and mount options from a probe
     Advise => advise,
-    /// Tell whether a device keeps what it claims to keep, or is a fake
+    /// Detect fakes: check the real capacity of a device
     Verify => verify,
-    /// Serve a simulated device to other programs, at its own speed
+    /// Serve a simulated device to other programs at its own speed
     Serve => serve,
     /// Inject a fault into a served device
     Ctl => ctl,
-    /// Check or show job files, or write them for fio
+    /// Check, show or convert job files
     Job => job,
     /// Make a report of a stored result
     Report => report,
-    /// Put the figures of stored results side by side
+    /// Compare the figures of stored results
     Compare => compare,
-    /// Compute rates of links and flash, battery life, video
+    /// Calculate link, flash, battery and video requirements
     Calc => calc,
-    /// Look at traces
+    /// List or describe traces
     Trace => trace,
-    /// Vary one quantity of a drive, such as its fullness, over its whole range
+    /// Measure a drive over the whole range of a quantity, such as fullness
     Sweep => sweep,
-    /// Run real Linux file systems on a simulated device, in virtual time
+    /// Compare Linux file systems on a simulated device in virtual time
     Fs => fs,
-    /// Build the Linux that `fs` runs
+    /// Build the Linux kernel for `fs`
     Kernel => kernel,
-    /// Hold the simulated devices against published measurements
+    /// Compare simulated devices with published measurements
     Validate => validate,
-    /// Write the completions of a shell
+    /// Print shell completions
     Completions => completions,
 }
 

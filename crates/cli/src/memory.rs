@@ -16,9 +16,9 @@ struct Limit {
     what: &'static str,
 }
 
-const ADDRESS_SPACE: &str = "the limit of the address space (`ulimit -v`) leaves; raise it";
-const GROUP: &str = "the memory limit of the control group leaves; raise it";
-const MACHINE: &str = "this machine has free; end other programs";
+const ADDRESS_SPACE: &str = "are left below the limit of the address space (`ulimit -v`); raise it";
+const GROUP: &str = "are left below the memory limit of the control group; raise it";
+const MACHINE: &str = "are free on this machine; end other programs";
 
 /// Refuses a device that does not fit into memory once all of it is written; `name` is for the message.
 ///
@@ -49,7 +49,7 @@ pub fn remember() {
 
 fn refusal(name: &str, needed: u64, limit: &Limit) -> String {
     format!(
-        "{name} takes {} of memory, more than the {} that {}, or simulate a smaller device",
+        "{name} needs {} of memory, but {} {}, or simulate a smaller device",
         Bytes(needed),
         Bytes(limit.left),
         limit.what
@@ -210,7 +210,7 @@ mod tests {
             what: ADDRESS_SPACE,
         };
         let text = refusal("sim:large", 4_500_000_000, &limit);
-        assert!(text.starts_with("sim:large takes "), "{text}");
+        assert!(text.starts_with("sim:large needs "), "{text}");
         assert!(text.contains("`ulimit -v`") && text.contains("smaller device"));
     }
 }

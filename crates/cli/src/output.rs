@@ -135,7 +135,7 @@ pub fn write_report(document: &ResultDocument, folder: &Path) -> Result<Vec<Path
     nandscope_report::write_all(document, folder).map_err(|e| {
         let mut failure = report_failure(&e);
         failure.text.push_str(&format!(
-            "\nthe result is whole: make its report with `nandscope report {} -o DIR`",
+            "\nthe result is complete: make its report with `nandscope report {} -o DIR`",
             folder.join("result.json").display()
         ));
         failure.but_saved()

@@ -25,52 +25,52 @@ Examples:
   nandscope review sim:sm2708-250gb                     every mode, report in review-sm2708-250gb/
   nandscope review sim:sm2708-250gb --mode uhs-i -o uhs/
   nandscope review sim:./my-card.toml --host rtl9211ds --quick
-  nandscope review ./test.img --size 8g --quick         on a new file of this machine
-  nandscope review /mnt/card/                           folders of files, copied, read back, deleted
+  nandscope review ./test.img --size 8g --quick         on a new file
+  nandscope review /mnt/card/                           copies, reads and deletes folders of files
   nandscope review sim:plextor-m6e-256gb --suite iometer --host asus-z87-satae
   nandscope review sim:sm2708-250gb --suite speed-class
   nandscope review sim:samsung-970-pro-512gb sim:hp-ex920-1tb --suite fill    compared in compare.html
 
-The report is DIR/report.html, one file that needs no network. Beside it stand result.json (everything
-that was measured), series.csv (every series; series-index.csv says which is which) and plots/ (SVG).
+The report is DIR/report.html, one file that needs no network. The folder also has result.json (all
+measurements), series.csv (every series, listed in series-index.csv) and plots/ (every plot as SVG).
 
-Ctrl-C ends the review: what was measured until then is kept and reported, marked as incomplete, and the
-exit code is 130. A second Ctrl-C ends the program at once. Every step is kept in DIR/result.steps as soon as
-it is finished; after an interruption of any kind the same command with --resume goes on from there.";
+Ctrl-C ends the review with an incomplete report and exit code 130. A second Ctrl-C ends the program at once.
+Every finished step is saved in DIR/result.steps at once; after any interruption the same command with
+--resume continues from there.";
 
 /// Arguments of `nandscope review`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// sim:NAME, sim:./FILE.toml, or the path of a file or block device; several are reviewed one after another and
-    /// compared, the first being the baseline
+    /// sim:NAME, sim:./FILE.toml, or the path of a file, folder or block device; several are reviewed in turn and
+    /// compared with the first
     #[arg(required = true, value_name = "TARGET")]
     targets: Vec<String>,
-    /// The one that is reviewed now.
+    /// The target under review.
     #[arg(skip)]
     target: String,
-    /// Folder for the report; made where it is missing; of several targets each has its own in it
+    /// Folder for the report, created if missing; with several targets, one folder in it for each
     /// [default: review-NAME, or review-comparison]
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// The procedure: card, a whole review; fill, two fills of the whole device; iometer, 128 KiB sequential at
-    /// QD32 on every port; ssd, bursts, sustained access and traces; ssd-peers, beside the drives of its time;
-    /// flashbench (or flashbench-whole), allocation units; speed-class, verdicts on the classes of SD cards
+    /// Tests to run: card, full review; fill, two fills of the whole device; iometer, 128 KiB sequential at QD32 on
+    /// every port; ssd, bursts, sustained access and traces; ssd-peers, the same with the drives of its time;
+    /// flashbench, flashbench-whole, allocation units; speed-class, SD speed classes
     #[arg(long, value_name = "SUITE", default_value = "card")]
     suite: String,
-    /// Only this way of attaching the device, such as `UHS-I`; may be given several times [default: all]
+    /// Mode of attaching the device, such as `UHS-I`; repeatable [default: all]
     #[arg(long, value_name = "MODE")]
     mode: Vec<String>,
-    /// Attach the device to this host, at each of its ports that fits, instead of those that its profile names
+    /// Host to attach the device to, at each port that fits [default: those of its profile]
     #[arg(long, value_name = "NAME|FILE", conflicts_with = "mode")]
     host: Option<String>,
-    /// Every random choice follows from it
+    /// Seed of the random number generator
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// A tenth of the data, one pass, short runs
+    /// Shorter: a tenth of the data, one pass
     #[arg(long)]
     quick: bool,
-    /// Go on with the review that was interrupted, from the steps in DIR/result.steps
+    /// Resume an interrupted review from the steps in DIR/result.steps
     #[arg(long)]
     resume: bool,
     #[command(flatten)]
@@ -258,7 +258,7 @@ fn conduct(
     if interrupt.asked() {
         let resumable = resumable.map(|text| format!("; {text}"));
         let text = format!(
-            "interrupted; what was measured until then is in {}{}",
+            "interrupted; the incomplete result is in {}{}",
             folder.display(),
             resumable.unwrap_or_default()
         );
@@ -285,13 +285,13 @@ fn review_real(
 ) -> Result<Exit, Failure> {
     if procedure != Procedure::Card {
         return Err(Failure::usage(format!(
-            "--suite {} is for simulated devices only; leave it out",
+            "--suite {} works with simulated devices only; omit it",
             procedure.name()
         )));
     }
     if !arguments.mode.is_empty() || arguments.host.is_some() {
         return Err(Failure::usage(
-            "--mode and --host are for simulated devices; a real one is attached as it is",
+            "--mode and --host work with simulated devices only; omit them",
         ));
     }
     let path = Path::new(&arguments.target);

@@ -43,7 +43,7 @@ Then, in another terminal:
   fio --name=a --ioengine=nbd --uri='nbd+unix:///?socket=card.sock' --rw=randread --bs=4k --size=1g
   losetup --find --show --direct-io=on card/card.img
 
-Ctrl-C ends it: what was asked for is finished, and the state of the device is kept beside --store.";
+Ctrl-C ends the server: pending requests are completed, and the device state is saved next to --store.";
 
 /// Arguments of `nandscope serve`.
 #[derive(Debug, Args)]
@@ -51,46 +51,46 @@ Ctrl-C ends it: what was asked for is finished, and the state of the device is k
 pub struct Arguments {
     /// sim:NAME, sim:./FILE.toml or sim:saved:FILE
     target: String,
-    /// Where clients come in: unix:PATH (for you alone) or tcp:PORT (loopback only); may be repeated
+    /// NBD address: unix:PATH (private) or tcp:PORT (loopback only); repeatable
     #[arg(long, value_name = "ADDRESS", group = "way")]
     nbd: Vec<Address>,
-    /// Mount it in this folder as the file card.img, for losetup --direct-io=on (Linux, as root)
+    /// Folder to mount the file card.img in, for losetup --direct-io=on (Linux, root)
     #[arg(long, value_name = "DIR", group = "way")]
     fuse: Option<PathBuf>,
-    /// Serve one virtual machine here as virtio-blk, by vhost-user: unix:PATH (Linux)
+    /// vhost-user socket for a virtual machine with virtio-blk: unix:PATH (Linux)
     #[arg(long, value_name = "ADDRESS", group = "way")]
     vhost_user: Option<Address>,
-    /// Host to which the device is attached [default: direct, or that of a kept device]
+    /// Host of the device [default: direct, or that of a saved device]
     #[arg(long, value_name = "NAME|FILE")]
     host: Option<String>,
-    /// Keep the contents in this file, and the state of the device in FILE.device [default: in memory]
+    /// File for the contents, with the device state in FILE.device [default: memory]
     #[arg(long, value_name = "FILE")]
     store: Option<PathBuf>,
-    /// Go on although the journal of the last server is damaged; what was done after is forgotten
+    /// Continue with a damaged journal; later commands are lost
     #[arg(long, requires = "store")]
     discard_journal: bool,
-    /// How many times faster than the device, or max for no waiting at all
+    /// Speed relative to the device, or max for no waiting
     #[arg(long, value_name = "N|max", default_value = "1")]
     speed: Speed,
-    /// Every random choice follows from it
+    /// Seed of the random number generator
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// State of a fresh device: none, sequential[:PERCENT] or random[:PERCENT]
+    /// Initial state: none, sequential[:PERCENT] or random[:PERCENT]
     #[arg(long, value_name = "STATE", default_value = "none")]
     precondition: Precondition,
-    /// Take no writes
+    /// Refuse writes
     #[arg(long)]
     read_only: bool,
-    /// Take fault commands at this socket (unix:PATH), from `nandscope ctl`
+    /// Socket for fault commands of `nandscope ctl` (unix:PATH)
     #[arg(long, value_name = "ADDRESS")]
     control: Option<Address>,
-    /// A fault from the start, as a command of `nandscope ctl`; may be repeated
+    /// Initial fault, as a command of `nandscope ctl`; repeatable
     #[arg(long, value_name = "COMMAND")]
     fault: Vec<FaultCommand>,
-    /// Faults from the start, a command on each line; # begins a comment
+    /// File of initial faults, one command per line; # starts a comment
     #[arg(long, value_name = "FILE")]
     faults: Option<PathBuf>,
-    /// Write every request, with the device's time, as a trace for replay
+    /// Record every request with device time as a trace for replay
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
 }
@@ -132,7 +132,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         None => None,
         Some((keeper, journals)) => {
             service = service.with_journals(journals).map_err(|e| {
-                Failure::file(format!("cannot begin the journal of the device: {e}"))
+                Failure::file(format!("cannot create the journal of the device: {e}"))
             })?;
             Some(keeper)
         }
@@ -154,7 +154,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     console.print(&format!("serving {title} at\n  {said}\n"))?;
     server
         .serve(&|| interrupt.asked())
-        .map_err(|e| Failure::file(format!("the server cannot go on: {e}")))?;
+        .map_err(|e| Failure::file(format!("the server failed: {e}")))?;
     finish(&arguments, &simulated, server, keeper, overhead, console)
 }
 
@@ -177,7 +177,7 @@ fn open(
     let place = state.display();
     if arguments.target.starts_with("sim:saved:") || arguments.precondition != Precondition::None {
         return Err(Failure::usage(format!(
-            "{place} keeps the state of this device already, with which it continues; leave out `saved:` and --precondition, or name another --store"
+            "{place} already has the state of this device; omit `saved:` and --precondition, or name another --store"
         )));
     }
     let (kept, device) = open(&format!("sim:saved:{place}"))?;
@@ -186,7 +186,7 @@ fn open(
     let (found, wanted) = (&kept.device_source.profile, &named.profile);
     if found.device.name != wanted.device.name {
         return Err(Failure::usage(format!(
-            "{place} keeps the state of {}, not of {}; name another --store",
+            "{place} has the state of {}, not of {}; name another --store",
             found.device.name, wanted.device.name
         )));
     }
@@ -249,8 +249,11 @@ fn overhead(arguments: &Arguments) -> Result<Overhead, Failure> {
     if let Some(folder) = &arguments.fuse {
         return calibration::of_mount(folder).map_err(Failure::file);
     }
-    calibration::of_socket()
-        .map_err(|e| Failure::file(format!("cannot try out a local socket: {e}")))
+    calibration::of_socket().map_err(|e| {
+        Failure::file(format!(
+            "cannot measure the overhead of a local socket: {e}"
+        ))
+    })
 }
 
 fn export_of(arguments: &Arguments, simulated: &Simulated, device: &Device) -> Export {
@@ -280,7 +283,7 @@ fn finish(
     store.sync().map_err(store_failure)?;
     if left > 0 {
         console.note(&format!(
-            "note: {left} requests were still under way after half a second; their clients heard nothing"
+            "note: {left} requests were still in flight after 0.5 s; their clients got no reply"
         ));
     }
     // Where the state cannot be written, the journals have it.
@@ -321,7 +324,7 @@ fn finish(
     console.print(&text)?;
     if !pacing.kept_up() {
         console.note(&format!(
-            "warning: {:.0} % of the completions were late by more than a tenth of their latency: this machine does not keep up with the device; use a smaller --speed or less load beside it, or `nandscope run`, which runs in virtual time",
+            "warning: {:.0} % of the completions were late by more than a tenth of their latency: this machine is too slow for the device; use a lower --speed, reduce other load, or use `nandscope run`, which runs in virtual time",
             pacing.spoilt * 100.0
         ));
     }

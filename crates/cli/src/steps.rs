@@ -89,20 +89,21 @@ impl Place {
         match (&found, resume) {
             (None, true) => Err(Failure::usage(match path {
                 Some(_) => format!(
-                    "there is nothing to resume: no {shown}; to begin at the beginning leave --resume out"
+                    "nothing to resume: {shown} does not exist; start again without --resume"
                 ),
-                None => "--resume goes on from the steps beside a result; name the result with -o"
-                    .to_string(),
+                None => {
+                    "--resume needs the steps next to a result; name the result with -o".to_string()
+                }
             })),
             (Some((_, contents)), false) if !contents.records.is_empty() && !contents.written => {
                 Err(Failure::usage(format!(
-                    "{shown} keeps {} that were measured before a run was cut off; go on with --resume, make a report of them with `nandscope report --recover {shown} -o DIR`, or remove the file to begin at the beginning",
+                    "{shown} has {} of an interrupted run; continue with --resume, make a report with `nandscope report --recover {shown} -o DIR`, or delete the file to start again",
                     steps(contents.steps())
                 )))
             }
             (Some((_, contents)), true) if contents.holes().next().is_some() => {
                 Err(Failure::usage(format!(
-                    "{shown} is damaged in the middle: a run cannot go on from it; `nandscope report --recover {shown} -o DIR` makes a report of the {} that are readable",
+                    "{shown} is damaged in the middle and cannot be resumed; `nandscope report --recover {shown} -o DIR` makes a report of {} that can be read",
                     steps(contents.steps())
                 )))
             }
@@ -143,7 +144,7 @@ impl Place {
             return Ok(());
         }
         Err(Failure::usage(format!(
-            "{} was written by another measurement: {}; give --resume the same command line, on the same device",
+            "{} belongs to another measurement: {}; use --resume with the same command line and device",
             self.path.as_deref().unwrap_or(Path::new("")).display(),
             differences.join("; ")
         )))
@@ -182,7 +183,7 @@ fn find(path: &Path) -> Result<Option<(Journal, Contents)>, Failure> {
         Err(e @ (JournalError::Io { .. } | JournalError::InUse { .. })) => Err(Failure::file(e)),
         Err(e @ (JournalError::Foreign { .. } | JournalError::NotRegular { .. })) => {
             Err(Failure::usage(format!(
-                "{e}, and finished steps are to be kept there; move it away, or name another place for the result"
+                "{e}, but the journal of finished steps goes there; move it, or name another result"
             )))
         }
     }
@@ -218,7 +219,7 @@ impl Earlier {
             format!(", {} later", humantime::format_duration(seconds))
         });
         let text = format!(
-            "the measurement was interrupted after the step \"{}\" and went on from there{ago}; times on the axis do not count the interruption, and the device may have rested, cooled down or lost power meanwhile",
+            "the measurement was interrupted after the step \"{}\" and resumed{ago}; the time axis omits the interruption, in which the device may have been idle, cooled down or lost power",
             last.map_or("", |step| step.title.as_str())
         );
         self.document.notices.push(Notice::warning(text));
@@ -253,7 +254,7 @@ impl Keeper {
         let shown = self.path.as_deref().unwrap_or(Path::new("")).display();
         for damage in &contents.damages {
             self.console.note(&format!(
-                "{shown}: the last step was not written to its end; {} bytes are dropped",
+                "{shown}: the last step is incomplete; {} bytes are dropped",
                 damage.end - damage.start
             ));
         }
@@ -265,7 +266,8 @@ impl Keeper {
         match point {
             Some((document, parts, _)) => {
                 let done = steps(document.steps.len());
-                self.console.note(&format!("{shown}: going on after {done}"));
+                self.console
+                    .note(&format!("{shown}: resuming after {done}"));
                 self.cursor = Cursor::at(&document);
                 let records = contents.records.into_iter().take(records);
                 self.earlier = Some(Earlier {
@@ -276,7 +278,7 @@ impl Keeper {
                 });
             }
             None => self.console.note(&format!(
-                "{shown}: {count}; the simulated device goes through them again, with the same results"
+                "{shown}: {count}; they are simulated again with the same results"
             )),
         }
         self.journal = Some(journal);
@@ -313,7 +315,7 @@ impl Keeper {
         if let Err(e) = kept {
             // The measurement is worth more than its journal.
             self.console.note(&format!(
-                "{e}; the measurement goes on, and its steps are kept at its end only"
+                "{e}; the measurement continues without a journal of finished steps"
             ));
             self.path = None;
         }
@@ -350,7 +352,7 @@ impl Keeper {
             return None;
         }
         self.tell(journal.mark_written().err());
-        Some("--resume goes on from the steps that are finished".to_string())
+        Some("--resume continues from the finished steps".to_string())
     }
 
     fn tell(&self, error: Option<JournalError>) {

@@ -21,7 +21,7 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Performance at every 5 % of fullness, with and without idle time, filled in order and at random
+    /// Latency and bandwidth at every 5 % of fullness, with and without idle time, filled in order and at random
     Fullness(Fullness),
 }
 
@@ -29,10 +29,10 @@ enum What {
 struct Fullness {
     /// sim:NAME or sim:./FILE.toml
     target: String,
-    /// Folder for the report; made where it is missing [default: fullness-NAME]
+    /// Folder for the report, created if missing [default: fullness-NAME]
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// Every random choice follows from it
+    /// Seed of the random number generator
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }

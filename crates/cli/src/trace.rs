@@ -20,19 +20,19 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// List the recorded traces that come with nandscope
+    /// List the traces of the library
     List,
-    /// Say what is in a trace
+    /// Describe a trace
     Info {
-        /// A trace file, or the name of one from the list
+        /// Trace file, or the name of a trace of the library
         #[arg(value_name = "FILE|NAME")]
         trace: String,
         #[command(flatten)]
         reading: Reading,
     },
-    /// List the requests of a trace as CSV: times in nanoseconds, what, and where in bytes
+    /// Print the requests of a trace as CSV (times in ns, offsets in bytes)
     Requests {
-        /// A trace file, or the name of one from the list
+        /// Trace file, or the name of a trace of the library
         #[arg(value_name = "FILE|NAME")]
         trace: String,
         #[command(flatten)]
@@ -109,7 +109,7 @@ fn list(console: &Console) -> String {
         table.add_row([trace.name, trace.title]);
     }
     format!(
-        "{}\nA job replays one with `read_iolog=NAME`.\n",
+        "{}\nA job replays a trace with `read_iolog=NAME`.\n",
         lines_of(&table)
     )
 }
@@ -143,7 +143,7 @@ fn read_file(name: &str, reading: &Reading) -> Result<(Trace, Format, ParseRepor
     if !path.exists() {
         let names: Vec<_> = library().iter().map(|t| t.name).collect();
         return Err(Failure::file(format!(
-            "{name} is neither a file nor a trace of the library ({})",
+            "unknown trace `{name}`; name a file, or one of the library ({})",
             names.join(", ")
         )));
     }
@@ -201,7 +201,7 @@ fn contents(trace: &Trace) -> String {
     if trace.is_timed() {
         text.push_str(&format!("  duration  {}\n", trace.duration()));
     } else {
-        text.push_str("  duration  no times: it can be replayed in a closed loop only\n");
+        text.push_str("  duration  no times: closed-loop replay only\n");
     }
     if let (Some(first), Some(last)) = (trace.walls().first(), trace.walls().last()) {
         let span = last.saturating_sub(*first);
@@ -217,7 +217,7 @@ fn contents(trace: &Trace) -> String {
 fn passed_over(report: &ParseReport) -> String {
     let mut text = String::new();
     for (what, count) in &report.passed_over {
-        text.push_str(&format!("  passed over: {count} × {what}\n"));
+        text.push_str(&format!("  skipped: {count} × {what}\n"));
     }
     for (what, count) in &report.notes {
         text.push_str(&format!("  note: {count} × {what}\n"));

@@ -26,12 +26,12 @@ long one.
 
 /// Arguments of `nandscope validate`.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit code 1 means that a figure misses its fact without a stated reason.")]
+#[command(after_help = "Exit code 1: a figure misses its fact without a stated reason.")]
 pub struct Arguments {
-    /// Write the page here instead of printing it
+    /// File for the page [default: standard output]
     #[arg(short, long, value_name = "FILE.md", conflicts_with = "check")]
     output: Option<PathBuf>,
-    /// Compare with this page instead: exit code 1 where it is out of date
+    /// Compare with this page instead: exit code 1 if it is out of date
     #[arg(long, value_name = "FILE.md")]
     check: Option<PathBuf>,
 }

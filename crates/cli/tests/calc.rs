@@ -108,7 +108,7 @@ fn what_makes_no_sense_is_refused_with_a_remedy() {
         (&["flash", "--page-kib", "nan", "--read-us", "1"], "above 0"),
         (
             &["battery", "--wh", "50", "--use", "light:80:7:1"],
-            "make 80 %",
+            "add up to 80 %",
         ),
         (&["battery", "--wh", "50", "--use", "light"], "NAME:PERCENT"),
         (&["video", "4", "--fps", "24"], "WIDTHxHEIGHT"),

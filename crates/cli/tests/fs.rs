@@ -109,7 +109,7 @@ fn slow_cells_that_are_done_are_not_measured_again_after_a_kill() {
     again.fails(2, &["out/result.steps", "--resume"]);
     let ran = fs(&folder, &format!("{cells} -o out --trace out --resume"));
     ran.succeeds();
-    assert!(ran.err.contains("going on after"), "{}", ran.err);
+    assert!(ran.err.contains("resuming after"), "{}", ran.err);
     assert_eq!(steps(&folder, "out/result.json"), whole);
     let name = "samsung-evo-16gb-ext4-log.nstrace";
     let [one, two] = ["whole", "out"].map(|d| std::fs::read(folder.0.join(d).join(name)).unwrap());
@@ -377,12 +377,12 @@ fn without_a_kernel_the_command_says_how_to_get_one() {
 fn names_that_do_not_exist_are_refused_before_anything_runs() {
     let folder = Folder::new("fs-names");
     let refused: [(&str, &[&str]); 5] = [
-        ("--fs ntfs", &["there is no file system `ntfs`", "exfat"]),
+        ("--fs ntfs", &["unknown file system `ntfs`", "exfat"]),
         (
             "--workload bonnie",
-            &["there is no workload `bonnie`", "--script"],
+            &["unknown workload `bonnie`", "--script"],
         ),
-        ("--partition 100", &["--partition", "sectors of 512 bytes"]),
+        ("--partition 100", &["--partition", "multiple of 512 bytes"]),
         ("--set LOG_LINE=3", &["LOG_LINE"]),
         ("--sweep --cuts 2", &["--sweep", "--cuts"]),
     ];
@@ -391,7 +391,7 @@ fn names_that_do_not_exist_are_refused_before_anything_runs() {
     }
     folder
         .run(&["kernel", "build", "--source", ".", "--force"])
-        .fails(2, &["is no source of Linux"]);
+        .fails(2, &["is not a source of Linux"]);
 }
 
 /// Small enough a partition, and so full, that the load writes more than is free; of a card that was written before.

@@ -116,7 +116,7 @@ fn a_device_that_does_not_fit_into_memory_is_refused_first() {
         &["serve", "sim:sm2262en-2tb", "--nbd", "unix:s"],
     ] {
         let ran = within(3_000_000, &folder, arguments);
-        ran.fails(3, &["sim:sm2262en-2tb takes ", "of memory", "`ulimit -v`"]);
+        ran.fails(3, &["sim:sm2262en-2tb needs ", "of memory", "`ulimit -v`"]);
     }
     assert_eq!(folder.names(), ["job.fio"]);
     within(1_000_000, &folder, &["run", "job.fio", &tiny()]).succeeds();

@@ -61,7 +61,7 @@ fn a_file_says_whether_it_may_be_written() {
     assert_eq!(json(&folder, "made")["refused"], serde_json::json!([]));
     let shown = folder.command(&["inspect", "made"]).output().unwrap();
     let shown = String::from_utf8(shown.stdout).unwrap();
-    assert!(shown.contains("Allowed without a question"), "{shown}");
+    assert!(shown.contains("Allowed without confirmation"), "{shown}");
 }
 
 #[test]

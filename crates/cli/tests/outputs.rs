@@ -154,7 +154,7 @@ fn contents_of_a_served_card_are_kept_in_regular_files_only() {
         let serve = ["serve", &tiny(), "--nbd", "unix:s", "--store", arguments[0]];
         folder
             .run(&serve)
-            .fails(2, &[arguments[0], "no ordinary file"]);
+            .fails(2, &[arguments[0], "not a regular file"]);
         assert_eq!(fs::symlink_metadata(&path).unwrap().file_type(), before);
         assert!(!folder.0.join(format!("{}.device", arguments[0])).exists());
     }
@@ -254,12 +254,12 @@ fn logs_stay_in_their_folder() {
         (
             "[a]\nrw=read\n[b]\nrw=read\nwrite_bw_log=x\n",
             5,
-            &["x_bw.2.log", "no regular file"],
+            &["x_bw.2.log", "not a regular file"],
         ),
         (
             "[a]\nrw=read\nnumjobs=2\nwrite_bw_log=x\n",
             4,
-            &["x_bw.2.log", "no regular file"],
+            &["x_bw.2.log", "not a regular file"],
         ),
     ] {
         folder.file("job.fio", &format!("{text}time_based\nruntime=100d\n"));

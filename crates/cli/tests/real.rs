@@ -36,7 +36,7 @@ fn a_new_file_is_made_written_and_used_again() {
     folder.run(&["run", "w.fio", "./t.img"]).succeeds();
     // What a discard took away is known, and filled again where that is asked for.
     folder.file("t.fio", "[t]\nrw=trim\nbs=1m\nsize=4m\n");
-    let holes = "4 MiB of the file hold nothing";
+    let holes = "4 MiB of the file are holes";
     for (arguments, there) in [
         (&["run", "t.fio", "./t.img"][..], false),
         (&["run", "r.fio", "./t.img"], true),
@@ -93,12 +93,12 @@ fn a_block_device_is_written_only_where_that_was_said() {
     let named = format!("--destroy-data={yes}");
     let named = named.as_str();
     for (rest, part) in [
-        (&[][..], "--destroy-data allows writing"),
+        (&[][..], "allow writing with --destroy-data"),
         (
             &["--destroy-data", "--yes-destroy", yes],
             "data of no known format",
         ),
-        (&[named], "nobody to ask; --yes-destroy loop"),
+        (&[named], "confirm with --yes-destroy loop"),
         (&[named, "--yes-destroy", "WD-123"], "nothing was written"),
         (&["--destroy-data=sdz", "--yes-destroy", yes], "names `sdz`"),
     ] {
@@ -109,7 +109,7 @@ fn a_block_device_is_written_only_where_that_was_said() {
     let review = ["review", &device.device, "--quick", "-o", "report"];
     folder
         .run(&review)
-        .fails(2, &["--destroy-data allows writing"]);
+        .fails(2, &["allow writing with --destroy-data"]);
     assert!(!folder.0.join("report").exists(), "an empty folder is left");
     folder.run(&["run", "r.fio", &device.device]).succeeds();
     assert_eq!(std::fs::read(device.backing()).unwrap(), before);

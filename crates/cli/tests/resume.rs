@@ -62,7 +62,7 @@ fn run_when_free(folder: &Folder, arguments: &[&str]) -> Ran {
     let begin = Instant::now();
     loop {
         let ran = folder.run(arguments);
-        if !ran.err.contains("another process holds it open") {
+        if !ran.err.contains("another process has it open") {
             return ran;
         }
         assert!(begin.elapsed() < LIMIT, "{}", ran.err);
@@ -168,7 +168,7 @@ fn parts_of_a_procedure_that_are_done_are_skipped() {
     let ran = folder.run(&fill(&["out", "--resume"]));
     ran.succeeds();
     assert!(
-        ran.err.contains("going on after 2 finished steps"),
+        ran.err.contains("resuming after 2 finished steps"),
         "{}",
         ran.err
     );
@@ -328,7 +328,7 @@ fn what_cannot_be_resumed_is_refused_and_stays_as_it_is() {
         folder.file(name, text);
         let out = name.trim_end_matches(".steps");
         let ran = folder.run(&["run", "job.fio", &tiny(), "-o", out]);
-        ran.fails(2, &["is no step journal", "move it away"]);
+        ran.fails(2, &["is no step journal", "move it"]);
         assert_eq!(folder.read(name), text);
     }
     std::os::unix::fs::symlink("job.fio", folder.0.join("l.json.steps")).unwrap();
@@ -360,11 +360,11 @@ fn a_refused_resumption_leaves_the_target_as_it_is() {
     let moved = folder.0.join("moved.img");
     std::fs::rename(&target, &moved).unwrap();
     let ran = folder.run(&run("8m", &["--resume"]));
-    ran.fails(3, &["there is no ./t.img any more"]);
+    ran.fails(3, &["./t.img does not exist any more"]);
     assert!(!target.exists());
     std::fs::write(&target, "another file").unwrap();
     let ran = folder.run(&run("8m", &["--resume"]));
-    ran.fails(2, &["t.img has 12 bytes, and --size says 8388608"]);
+    ran.fails(2, &["t.img has 12 bytes, but --size says 8388608"]);
     assert_eq!(folder.read("t.img"), "another file");
     std::fs::rename(&moved, &target).unwrap();
     let ran = folder.run(&run("8m", &[]));
@@ -388,7 +388,7 @@ fn after_ctrl_c_a_run_can_go_on_or_begin_again() {
     let mut child = start(&folder, &[&run[..], &["--resume"]].concat());
     let mut said = String::new();
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
-    while !said.contains("going on after 2 finished steps") {
+    while !said.contains("resuming after 2 finished steps") {
         assert!(stderr.read_line(&mut said).unwrap() > 0, "it ended: {said}");
     }
     interrupt(&child);

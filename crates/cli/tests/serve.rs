@@ -297,7 +297,7 @@ fn what_cannot_be_served_is_said() {
     folder.file("small.img", "x");
     serve(&[&nbd[..], &["--store", "small.img"]].concat()).fails(2, &["another device"]);
     let serving = Serving::start(&folder, &tiny(), &[]);
-    serve(&nbd).fails(3, &["another server answers"]);
+    serve(&nbd).fails(3, &["another server uses"]);
     serving.finish();
 }
 

@@ -200,7 +200,7 @@ fn kill_over_and_over(name: &str, target: &str, blocks: u64, kills: usize, speed
     host.check(&mut client, blocks);
     drop(client);
     let ran = serving.finish();
-    assert!(ran.err.contains("did not end in order"), "{}", ran.err);
+    assert!(ran.err.contains("was killed"), "{}", ran.err);
     assert!(replayed > kills / 2, "{replayed} of {kills} had written");
     // Nothing was forgotten that was heard of, nothing made up; and it has worn the flash.
     let (least, most) = (host.written * BLOCK, (host.written + host.unheard) * BLOCK);
@@ -279,7 +279,7 @@ fn damage_of_what_was_kept_is_refused_and_changes_nothing() {
     let state = "card.img.device";
     for at in [10, 40, 300, good[state].len() - 20] {
         let before = spoil(state, at);
-        folder.run(&serve).fails(2, &[state, "kept"]);
+        folder.run(&serve).fails(2, &[state, "saved"]);
         assert!(files(&folder) == before, "byte {at}");
     }
     std::fs::write(folder.0.join(state), &good[state]).unwrap();

@@ -126,7 +126,7 @@ fn wrong_targets_and_files() {
         (
             &["run", "job.fio", "/dev/sdz"],
             3,
-            &["there is no device /dev/sdz"],
+            &["unknown device /dev/sdz"],
         ),
         (
             &["run", "job.fio", "sim:nobody"],
@@ -183,7 +183,7 @@ fn wrong_targets_and_files() {
         (
             &["trace", "info", "nothing"],
             3,
-            &["neither a file nor a trace"],
+            &["unknown trace `nothing`"],
         ),
         (&["trace", "info", "job.fio"], 2, &["no known trace format"]),
         (&["devices", "shwo"], 2, &["shwo"]),

@@ -11,7 +11,7 @@ pub enum Refusal {
     #[error("it is a folder; name a file in it")]
     Directory,
     /// A path without a file name at its end.
-    #[error("this is no file name; name a file")]
+    #[error("this is not a file name; name a file")]
     NoName,
     /// A block device.
     #[error("it is a block device; name a file")]
@@ -26,24 +26,22 @@ pub enum Refusal {
     #[error("too many symbolic links; name the file itself")]
     Links,
     /// An entry of another user in a folder that everyone may write to.
-    #[error(
-        "it belongs to another user, in a folder that everyone may write to; name another file"
-    )]
+    #[error("it belongs to another user, in a world-writable folder; name another file")]
     ForeignEntry,
     /// A link or special file in place of a file that nobody named.
-    #[error("it is no regular file; remove it")]
+    #[error("it is not a regular file; remove it")]
     NotRegular,
     /// A FIFO that nobody opened for reading in time.
-    #[error("nobody reads from this FIFO; start its reader first")]
+    #[error("the FIFO has no reader; start it first")]
     NoReader,
     /// A name that is to lie in a folder, and leads out of it.
     #[error("it leads out of its folder; use a name without `..` and links")]
     Outside,
     /// A device or FIFO that another kind of file took the place of.
-    #[error("it is no longer the device or FIFO that it was; try again")]
+    #[error("the device or FIFO was replaced; try again")]
     NotStream,
     /// Something else that has the name.
-    #[error("it is no file, device or FIFO; name a file")]
+    #[error("it is not a file, device or FIFO; name a file")]
     Unknown,
 }
 
@@ -105,9 +103,9 @@ impl WriteError {
 fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "make room, or name a file on another disk"
+            "free some space, or name a file on another disk"
         }
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => "make its folder first",
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => "create its folder first",
         io::ErrorKind::AlreadyExists => "remove it, or name another file",
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
             "name a file where you may write"

@@ -1,4 +1,4 @@
-//! What has the name of a file already and is no regular file: devices, FIFOs, links, folders.
+//! What has the name of a file already and is not a regular file: devices, FIFOs, links, folders.
 #![cfg(unix)]
 
 use crate::support::{Folder, is_block_device, is_character_device, is_link, skip};
@@ -127,7 +127,7 @@ fn files_that_nobody_named_are_no_links() {
     let dangling = folder.link("dangling", "nowhere");
     for path in [&link, &dangling] {
         let error = begin(path, b"head", Access::Owner).unwrap_err();
-        assert!(error.to_string().contains("no regular file"), "{error}");
+        assert!(error.to_string().contains("not a regular file"), "{error}");
         let error = create_new(path, Access::Owner).unwrap_err();
         assert!(error.to_string().contains("File exists"), "{error}");
     }

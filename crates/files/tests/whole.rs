@@ -119,7 +119,7 @@ fn a_full_disk_keeps_the_older_file() {
     let error = write(&path, &[0; 1 << 20], Access::Usual).unwrap_err();
     let text = error.to_string();
     assert!(
-        text.contains("No space left") && text.contains("make room"),
+        text.contains("No space left") && text.contains("free some space"),
         "{text}"
     );
     assert_eq!(fs::read(&path).unwrap(), b"old");
@@ -145,7 +145,7 @@ fn a_folder_that_is_gone_or_no_folder_is_an_error() {
         ] {
             let text = error.to_string();
             assert!(
-                text.contains(part) && text.contains("make its folder first"),
+                text.contains(part) && text.contains("create its folder first"),
                 "{text}"
             );
         }

@@ -201,7 +201,7 @@ fn a_mounted_partition_protects_its_disk_and_a_sibling_stays_free() {
     assert!(
         refusal
             .to_string()
-            .contains("the disk under the output folder"),
+            .contains("the disk that holds the output folder"),
         "{refusal}"
     );
 }

@@ -307,7 +307,13 @@ fn power_and_its_absence() {
     m.put("sys/class/powercap/intel-rapl:0/energy_uj", "1671149");
     assert_eq!(packages[0].read(), Ok(2.0));
     m.put("sys/class/powercap/intel-rapl:0/energy_uj", "broken");
-    assert!(packages[0].read().unwrap_err().0.contains("is no number"));
+    assert!(
+        packages[0]
+            .read()
+            .unwrap_err()
+            .0
+            .contains("is not a number")
+    );
 
     let sensor = "sys/class/hwmon/hwmon3";
     for (name, text) in [
@@ -332,7 +338,7 @@ fn a_meter_s_file_is_followed() {
     let m = Machine::new("meter");
     let path = m.folder.path("meter.csv");
     let mut file = MeterFile::new(&path);
-    assert!(file.poll().unwrap_err().0.contains("there is no such file"));
+    assert!(file.poll().unwrap_err().0.contains("no such file"));
     std::fs::write(&path, "time_s,power_W\n0,1.5\n1,").unwrap();
     assert_eq!(file.poll().unwrap().len(), 1);
     assert_eq!(file.poll().unwrap().len(), 0);
@@ -406,5 +412,5 @@ fn transfers_are_counted_in_sectors_of_512_bytes_unless_counting_is_off() {
     assert!(why.0.contains("does not count"), "{why}");
     m.put("sys/devices/virtual/block/sdx/queue/iostats", "1");
     m.put("sys/devices/virtual/block/sdx/stat", "1 2 x");
-    assert!(transfers.read().unwrap_err().0.contains("no known form"));
+    assert!(transfers.read().unwrap_err().0.contains("unknown format"));
 }

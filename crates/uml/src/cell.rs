@@ -86,7 +86,7 @@ pub fn measure(
     let counters = device.counters().since(&before);
     let marks = guest::marks(&run.console);
     let missing = || SessionError {
-        reason: crate::reason::Reason::Script("it made no marks `work` and `idle`".to_string()),
+        reason: crate::reason::Reason::Script("it set no marks `work` and `idle`".to_string()),
         log: run.console.clone(),
         kept: None,
     };

@@ -39,7 +39,7 @@ pub enum MachineError {
     #[error(transparent)]
     TimeTravel(#[from] UnknownOp),
     /// A time-travel message at a moment at which it cannot come.
-    #[error("the kernel broke the time-travel protocol: {0}")]
+    #[error("the kernel violated the time-travel protocol: {0}")]
     OutOfTurn(&'static str),
     /// A vhost-user message that cannot be.
     #[error(transparent)]
@@ -48,12 +48,10 @@ pub enum MachineError {
     #[error(transparent)]
     Queue(#[from] VirtioError),
     /// Nothing will ever happen.
-    #[error(
-        "the kernel sleeps for ever at {0}: it waits for no timer, and no command is outstanding"
-    )]
+    #[error("the kernel sleeps for ever at {0}: no timer is set and no command is outstanding")]
     Asleep(Nanos),
     /// It said nothing for too long.
-    #[error("the kernel said nothing for {} s of real time, at {at} of its own", .silence.as_secs())]
+    #[error("the kernel did not respond for {} s of real time, at {at} of virtual time", .silence.as_secs())]
     Silent {
         /// Wall time without a message.
         silence: Duration,
@@ -61,7 +59,7 @@ pub enum MachineError {
         at: Nanos,
     },
     /// It took too long as a whole.
-    #[error("the run took more than {} s of real time; it was at {at} of its own", .limit.as_secs())]
+    #[error("the run took more than {} s of real time; it was at {at} of virtual time", .limit.as_secs())]
     TooLong {
         /// The limit.
         limit: Duration,
@@ -69,7 +67,7 @@ pub enum MachineError {
         at: Nanos,
     },
     /// It took more virtual time than it may.
-    #[error("the run is not at its end after {0} of virtual time")]
+    #[error("the run did not end within {0} of virtual time")]
     TooLate(Nanos),
     /// Somebody asked to stop.
     #[error("interrupted")]

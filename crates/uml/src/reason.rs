@@ -18,7 +18,7 @@ pub enum Reason {
     #[error(transparent)]
     Machine(#[from] MachineError),
     /// The kernel ended before its script did.
-    #[error("the kernel ended before its script came to its end ({0})")]
+    #[error("the kernel ended before its script ({0})")]
     Died(String),
     /// The script says that something failed.
     #[error("the script inside the kernel failed: {0}")]

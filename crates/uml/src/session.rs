@@ -51,7 +51,7 @@ fn said(log: &str) -> String {
     if log.is_empty() {
         String::new()
     } else {
-        format!("; the last that it said:\n{log}")
+        format!("; its last output:\n{log}")
     }
 }
 

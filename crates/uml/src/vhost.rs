@@ -65,7 +65,7 @@ pub enum Malformed {
     #[error("a file descriptor is missing in a vhost-user message")]
     NoFile,
     /// A notification was not answered as it has to be.
-    #[error("the kernel answered a notification with an error or out of turn")]
+    #[error("the kernel answered a notification with an error or unexpectedly")]
     Answer,
 }
 

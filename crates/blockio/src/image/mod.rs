@@ -19,7 +19,7 @@ pub const IN_MEMORY: u64 = 128 << 20;
 
 /// A range that reaches beyond the end of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("the range from {offset} of {length} bytes reaches beyond the end at {capacity} bytes")]
+#[error("the range from {offset} of {length} bytes extends past the end at {capacity} bytes")]
 pub struct OutOfRange {
     /// First byte.
     pub offset: u64,

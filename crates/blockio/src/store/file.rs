@@ -26,7 +26,7 @@ impl FileStore {
         let refused = |e: io::Error| unfit(format!("cannot keep the contents there: {e}"));
         // Opening a device or FIFO may do something to it.
         if path.metadata().is_ok_and(|found| !found.is_file()) {
-            return Err(unfit("this is no ordinary file".to_string()));
+            return Err(unfit("not a regular file".to_string()));
         }
         let file = OpenOptions::new()
             .read(true)
@@ -38,19 +38,19 @@ impl FileStore {
             .map_err(refused)?;
         if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
             return Err(unfit(
-                "another server has these contents open; end it, or name another file".to_string(),
+                "another server uses these contents; end it, or name another file".to_string(),
             ));
         }
         let found = file.metadata().map_err(refused)?;
         if !found.is_file() {
-            return Err(unfit("this is no ordinary file".to_string()));
+            return Err(unfit("not a regular file".to_string()));
         }
         match found.len() {
             size if size == capacity => {}
             0 => file.set_len(capacity).map_err(refused)?,
             size => {
                 return Err(unfit(format!(
-                    "has {size} bytes and the device {capacity}; it belongs to another device: name another file"
+                    "has {size} bytes, but the device has {capacity}: it belongs to another device; name another file"
                 )));
             }
         }

@@ -11,14 +11,14 @@ use thiserror::Error;
 /// Arguments of `nandscope calc battery`.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Energy of the battery, Wh
+    /// Battery capacity, Wh
     #[arg(long, value_name = "WH", value_parser = positive)]
     wh: f64,
-    /// A kind of use: its name, share of the time in percent, power of the whole computer and of
-    /// its drive in W, and by how many percent a faster drive is faster; may be given several times
+    /// Kind of use: name, share of the time in percent, power of the computer and of its drive in W,
+    /// percent by which a faster drive is faster; repeatable
     #[arg(long = "use", value_name = "NAME:PERCENT:W:DRIVE_W[:FASTER]", required = true, value_parser = parse_use)]
     uses: Vec<Use>,
-    /// Power of the faster drive while it idles, W
+    /// Idle power of the faster drive, W
     #[arg(long, value_name = "W", default_value = "0", value_parser = not_negative)]
     idle_w: f64,
 }
@@ -47,7 +47,7 @@ enum UseError {
     #[error("{0}: {1}; {form}", form = UseError::Form)]
     Part(&'static str, NumberError),
     /// The drive draws more than what it is part of.
-    #[error("the drive cannot draw more than the whole computer, which it is part of")]
+    #[error("the drive cannot draw more than the whole computer")]
     Drive,
 }
 
@@ -99,7 +99,7 @@ pub fn answer(arguments: &Arguments) -> Result<Vec<Row>, Failure> {
     let whole: f64 = arguments.uses.iter().map(|u| u.share).sum();
     if (whole - 1.0).abs() > 1e-6 {
         return Err(Failure::usage(format!(
-            "the shares of use make {} %; give shares that make 100 %",
+            "the shares of use add up to {} %; give shares that add up to 100 %",
             short(whole * 100.0)
         )));
     }
@@ -235,7 +235,7 @@ mod tests {
             ("light:101:7:1", "PERCENT: give a percentage above 0"),
             ("light:80:0:1", "W: give a number above 0"),
             ("light:80:7:8", "cannot draw more"),
-            ("light:80:7:1:-3", "FASTER: give a number from 0"),
+            ("light:80:7:1:-3", "FASTER: give a number of 0 or more"),
             ("a:80:7:1:2:3", "write NAME:PERCENT"),
         ] {
             let error = parse_use(text).unwrap_err().to_string();

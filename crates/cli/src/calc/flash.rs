@@ -11,7 +11,7 @@ use clap::Args;
 /// Arguments of `nandscope calc flash`.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Data bytes of a page, KiB
+    /// Page size without spare bytes, KiB
     #[arg(long, value_name = "KIB", value_parser = positive)]
     page_kib: f64,
     /// Array read time of a page (tR), µs
@@ -20,19 +20,19 @@ pub struct Arguments {
     /// Program time of a page (tPROG), µs; the mean over the pages of a word line
     #[arg(long, value_name = "US", value_parser = positive)]
     program_us: Option<f64>,
-    /// Planes of a die that work at once
+    /// Planes per die that work in parallel
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     planes: u32,
-    /// Dies of the drive
+    /// Number of dies
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65536))]
     dies: u32,
-    /// Channels between the dies and the controller
+    /// Number of channels
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     channels: u32,
-    /// Rate of a channel, MB/s (equal to MT/s on a bus of eight bits); no limit where left out
+    /// Channel bandwidth, MB/s (MT/s on an eight-bit bus) [default: no limit]
     #[arg(long, value_name = "MB/S", value_parser = positive)]
     channel_mb_s: Option<f64>,
-    /// Link of the drive, such as sata-6; no limit where left out
+    /// Link of the drive, such as sata-6 [default: no limit]
     #[arg(long, value_name = "LINK")]
     link: Option<String>,
 }
@@ -49,7 +49,7 @@ fn die(page_kib: f64, planes: u32, us: f64) -> f64 {
 pub fn answer(arguments: &Arguments) -> Result<Vec<Row>, Failure> {
     if arguments.read_us.is_none() && arguments.program_us.is_none() {
         return Err(Failure::usage(
-            "there is no time to compute with; give --read-us, --program-us or both",
+            "no flash timing given; use --read-us, --program-us or both",
         ));
     }
     let link = arguments.link.as_deref().map(find).transpose()?;

@@ -13,7 +13,7 @@ pub struct Arguments {
     /// Link modes, such as pcie-2.0-x2, sata-6, sd-sdr104, usb-3.2-gen2-uas [default: all]
     #[arg(value_name = "LINK")]
     links: Vec<String>,
-    /// Share of the rate after line coding that carries data, in percent, instead of the model's
+    /// Efficiency after line coding, percent [default: that of the model]
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     efficiency: Option<f64>,
 }
@@ -87,7 +87,7 @@ pub fn answer(arguments: &Arguments, console: &Console) -> Result<String, Failur
 pub fn find(name: &str) -> Result<LinkMode, Failure> {
     link_mode(name).map_err(|_| {
         Failure::usage(format!(
-            "`{name}` is no link mode; known are {KNOWN}; `nandscope calc link` lists them"
+            "unknown link mode `{name}`; known are {KNOWN}; `nandscope calc link` lists them"
         ))
     })
 }

@@ -28,7 +28,7 @@ pub fn positive(text: &str) -> Result<f64, NumberError> {
 /// # Errors
 /// As [`positive`].
 pub fn not_negative(text: &str) -> Result<f64, NumberError> {
-    within(text, "a number from 0 on", |x| x >= 0.0)
+    within(text, "a number of 0 or more", |x| x >= 0.0)
 }
 
 /// A number above 0 and up to 100.

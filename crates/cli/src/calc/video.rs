@@ -22,31 +22,31 @@ const FORMATS: [(&str, u32, u32); 7] = [
 /// Arguments of `nandscope calc video`.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// WIDTHxHEIGHT, or 720p, 1080p, 2k-dci, 1440p, 4k, 4k-dci, 8k
+    /// Frame size: WIDTHxHEIGHT, or 720p, 1080p, 2k-dci, 1440p, 4k, 4k-dci, 8k
     #[arg(value_name = "FORMAT", value_parser = parse_format)]
     format: (u32, u32),
-    /// Frames a second
+    /// Frames per second
     #[arg(long, value_name = "N", value_parser = positive)]
     fps: f64,
-    /// Bits of each component (colour channel) of a pixel
+    /// Bits per component (colour channel)
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=64))]
     bits: u32,
-    /// Components of a pixel at full resolution
+    /// Components per pixel
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=16))]
     components: u32,
-    /// Chroma subsampling, which thins two components out
+    /// Chroma subsampling of two components
     #[arg(long, value_enum, default_value_t = Chroma::Full)]
     chroma: Chroma,
-    /// Factor by which a codec makes it smaller
+    /// Compression factor of the codec
     #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = positive)]
     compression: f64,
     /// Length of the recording, hours
     #[arg(long, value_name = "H", default_value = "1", value_parser = positive)]
     hours: f64,
-    /// Does this link carry it? May be given several times
+    /// Link to compare with; repeatable
     #[arg(long, value_name = "LINK")]
     link: Vec<String>,
-    /// How long can a device of this size record? GB
+    /// Device capacity for the recording time, GB
     #[arg(long, value_name = "GB", value_parser = positive)]
     capacity_gb: Option<f64>,
 }

@@ -49,7 +49,7 @@ impl Kept {
                 .filter_map(|s| arguments.folder(s, subjects.len()));
             if subjects.len() > 1 && !folders.any(|f| f.join(steps::IN_FOLDER).exists()) {
                 return Err(Failure::usage(format!(
-                    "there is nothing to resume: no target has a {} in its folder; to begin at the beginning leave --resume out",
+                    "nothing to resume: no target has a {} in its folder; start again without --resume",
                     steps::IN_FOLDER
                 )));
             }

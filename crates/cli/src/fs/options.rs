@@ -27,64 +27,63 @@ pub struct Options {
     /// Workloads: postmark, build, untar, dbench, copy, sqlite, camera, log, create, boot
     #[arg(long, value_delimiter = ',', value_name = "NAME")]
     workload: Vec<String>,
-    /// A workload of your own: a bash script that defines `work`, and `prepare` where it needs one; `$MNT` is
-    /// where to work
+    /// Your own workload: a bash script that defines `work` and optionally `prepare`; `$MNT` is the mount point
     #[arg(long, value_name = "FILE")]
     script: Vec<PathBuf>,
-    /// Fill the file system to so many percent before the work
+    /// Fill the file system to this percentage before the work
     #[arg(long, default_value_t = 0, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(0..=95))]
     fullness: u32,
-    /// Then delete a third of it and fill up again, so often
+    /// Then delete a third and fill again, this many times
     #[arg(long, default_value_t = 0, value_name = "ROUNDS")]
     age: u32,
-    /// The card is one in use: all of it was written before, in ascending order, and no discard reaches it
+    /// Use a card that was written completely in ascending order and gets no discards
     #[arg(long)]
     used: bool,
-    /// Use a partition from this offset on, instead of the whole device
+    /// Offset of a partition to use instead of the whole device
     #[arg(long, value_name = "OFFSET")]
     partition: Option<String>,
     /// Size of the partition [default: to the end of the device]
     #[arg(long, value_name = "SIZE", requires = "partition")]
     size: Option<String>,
-    /// Options for mkfs, as FS:OPTIONS, such as 'f2fs:-s 2'
+    /// mkfs options for a file system, such as 'f2fs:-s 2'
     #[arg(long, value_name = "FS:OPTIONS")]
     mkfs: Vec<String>,
-    /// Besides the default of each file system its variants: mkfs options that follow from the card's allocation
-    /// unit and page, and where the partition begins; a table says what each is worth
+    /// Also run variants of each file system: mkfs options derived from the card's allocation unit and page, and
+    /// partition offsets; a table compares them
     #[arg(long, conflicts_with = "cuts")]
     sweep: bool,
-    /// Options for mount, as FS:OPTIONS, such as 'ext4:data=journal'
+    /// Mount options for a file system, such as 'ext4:data=journal'
     #[arg(long, value_name = "FS:OPTIONS")]
     mount: Vec<String>,
-    /// A setting of a workload, such as POSTMARK_FILES=2000 (docs/fs.md lists them)
+    /// Setting of a workload, such as POSTMARK_FILES=2000 (list: docs/fs.md)
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
-    /// What the processor takes: time of a system call, bytes per second that programs move, time to
-    /// compile a file of 18 kB, as CALL,RATE,COMPILE such as 2us,400M,1.5s; nothing by default
+    /// Processor time: of a system call, bytes per second that programs move, time to compile a file of
+    /// 18 kB, such as 2us,400M,1.5s [default: none]
     #[arg(long, value_name = "CALL,RATE,COMPILE")]
     cpu: Option<String>,
-    /// Dirty pages at which the kernel begins to write behind the programs
+    /// Dirty pages at which the kernel starts background writeback
     #[arg(long, default_value = "512KiB", value_name = "SIZE")]
     dirty: String,
     /// Largest request that the host sends
     #[arg(long, default_value = "512KiB", value_name = "SIZE")]
     max_request: String,
-    /// Tell the file systems page and allocation unit of the card, which SD and eMMC hosts do not
+    /// Report page and allocation unit to the file systems, unlike SD and eMMC hosts
     #[arg(long)]
     topology: bool,
     /// Idle time between the work and umount, seconds
     #[arg(long, default_value_t = 0, value_name = "SECONDS")]
     idle: u32,
-    /// Run NILFS2's cleaner, and let it free what was deleted at least so many seconds before
+    /// Run NILFS2's cleaner; it keeps deleted data for this many seconds
     #[arg(long, value_name = "SECONDS")]
     cleaner: Option<u32>,
-    /// Every random choice follows from it
+    /// Seed of the random number generator
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Run every cell with so many seeds, from --seed on, and report the spread
+    /// Run every cell with this many seeds, from --seed on, and report the spread
     #[arg(long, default_value_t = 1, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1000))]
     seeds: u64,
-    /// Longest real time of a cell, seconds
+    /// Limit of the real time of a cell, seconds
     #[arg(long, default_value_t = 900, value_name = "SECONDS")]
     time_limit: u64,
 }
@@ -139,7 +138,7 @@ impl Chosen {
                 Ok(bytes)
             } else {
                 Err(Failure::usage(format!(
-                    "{option}: {bytes} is no number of sectors of 512 bytes"
+                    "{option}: {bytes} is not a multiple of 512 bytes"
                 )))
             }
         };
@@ -300,7 +299,7 @@ fn file_system(name: &str) -> Result<FileSystem, Failure> {
     FileSystem::named(name).ok_or_else(|| {
         let names: Vec<_> = FileSystem::ALL.iter().map(|fs| fs.name()).collect();
         Failure::usage(format!(
-            "there is no file system `{name}`; there are {}",
+            "unknown file system `{name}`; known are {}",
             names.join(", ")
         ))
     })
@@ -310,7 +309,7 @@ fn workload(name: &str) -> Result<Workload, Failure> {
     workload::named(name).ok_or_else(|| {
         let names: Vec<_> = workload::library().into_iter().map(|w| w.name).collect();
         Failure::usage(format!(
-            "there is no workload `{name}`; there are {}, and --script for one of your own",
+            "unknown workload `{name}`; known are {}; --script runs your own",
             names.join(", ")
         ))
     })
@@ -326,12 +325,12 @@ fn variable(text: &str) -> Result<(String, String), Failure> {
         .any(|w| w.script.contains(&format!("${{{name}:-")));
     if !known {
         return Err(Failure::usage(format!(
-            "--set {text}: no workload has a setting `{name}`; docs/fs.md lists them"
+            "--set {text}: unknown setting `{name}`; docs/fs.md lists the settings"
         )));
     }
     if value.parse::<u32>().is_err() {
         return Err(Failure::usage(format!(
-            "--set {text}: `{value}` is no whole number"
+            "--set {text}: `{value}` is not a whole number"
         )));
     }
     Ok((name.to_string(), value.to_string()))

@@ -35,7 +35,7 @@ pub fn emit(document: &ResultDocument, id: Option<&str>) -> Result<String, Failu
     }
     if jobs == 0 {
         return Err(Failure::usage(
-            "nothing there is a job of fio's grammar: recorded traces, folder copies and probes are steps of another kind",
+            "no step is a job that fio can run: traces, folder copies and probes are not",
         ));
     }
     Ok(text)
@@ -80,7 +80,7 @@ fn section(step: &StepResult, job: &JobResult, waits: bool) -> Result<String, Fa
     }
     let file = JobFile::parse(&step.id, &text).map_err(|e| {
         Failure::usage(format!(
-            "job `{}` of step `{}` is not understood: {e}",
+            "cannot parse job `{}` of step `{}`: {e}",
             job.name, step.id
         ))
     })?;

@@ -88,7 +88,7 @@ pub fn store_failure(error: StoreError) -> Failure {
 }
 
 fn read_state(state: &Path) -> Result<(Kept, Device), Failure> {
-    let bytes = input::device(state, "the kept device")?;
+    let bytes = input::device(state, "the saved device")?;
     Kept::read(&bytes).map_err(|what| Failure::usage(format!("{}: {what}", state.display())))
 }
 
@@ -102,7 +102,7 @@ fn journal_bytes(file: &Path) -> Result<Vec<u8>, Failure> {
     let is_plain = std::fs::symlink_metadata(file).is_ok_and(|about| about.is_file());
     if !is_plain {
         return Err(Failure::usage(format!(
-            "{} is no ordinary file, as journals are; move it away, or name another --store",
+            "{} is not a regular file, as journals are; move it, or name another --store",
             file.display()
         )));
     }
@@ -124,14 +124,14 @@ pub fn recover(store: &Path, discard: bool, console: &Console) -> Result<(), Fai
     let state = state_file(store);
     let (kept, mut device) = read_state(&state).map_err(|failure| {
         let text = format!(
-            "{}; the journals of the last server continue it and are kept: bring it back, or name another --store",
+            "{}; the journals of the last server depend on it: restore it, or name another --store",
             failure.text
         );
         Failure { text, ..failure }
     })?;
     if !store.exists() {
         return Err(Failure::file(format!(
-            "the contents {} are missing, while the state and the journals of their device are there; bring them back, or name another --store",
+            "the contents {} are missing, but the state and journals of their device exist; restore the contents, or name another --store",
             store.display()
         )));
     }
@@ -144,7 +144,7 @@ pub fn recover(store: &Path, discard: bool, console: &Console) -> Result<(), Fai
         && !discard
     {
         return Err(Failure::usage(format!(
-            "{}: {what}; nothing was changed. --discard-journal goes on with the device as it was before that, and keeps the journal as {0}.discarded",
+            "{}: {what}; nothing was changed; --discard-journal continues with the device as it was before the damage, and keeps the journal as {0}.discarded",
             found[*place].display()
         )));
     }
@@ -157,7 +157,7 @@ pub fn recover(store: &Path, discard: bool, console: &Console) -> Result<(), Fai
     remove(&found[..whole])?;
     set_aside(&found[whole..], console)?;
     console.note(&format!(
-        "note: the last server of {} did not end in order. The device has done again what it was given since its state was kept ({} commands; {} requests were under way: of what they wrote, the old or the new is read)",
+        "note: the last server of {} was killed. Its journal was replayed ({} commands; {} requests were in flight: their blocks hold old or new data)",
         store.display(),
         replayed.commands,
         replayed.under_way
@@ -250,7 +250,9 @@ impl Keeper {
         let following = std::thread::Builder::new()
             .name("state".to_string())
             .spawn(move || follow(&place, &files, &until))
-            .map_err(|e| Failure::file(format!("no thread to keep the state: {e}")))?;
+            .map_err(|e| {
+                Failure::file(format!("cannot start the thread that saves the state: {e}"))
+            })?;
         let keeper = Keeper {
             store: store.to_path_buf(),
             state,
@@ -436,7 +438,7 @@ mod tests {
         std::fs::rename(&journal, &aside).unwrap();
         std::os::unix::fs::symlink(&aside, &journal).unwrap();
         let link = recover(&store, true, &CONSOLE).unwrap_err();
-        assert!(link.text.contains("no ordinary file"), "{}", link.text);
+        assert!(link.text.contains("not a regular file"), "{}", link.text);
         assert!(std::fs::read(&aside).unwrap() == whole);
         std::fs::remove_dir_all(&folder).unwrap();
     }

@@ -14,7 +14,7 @@ pub enum PreconditionError {
     #[error("`{0}` is not a percentage; give a number above 0 and up to 100")]
     Percent(String),
     /// Commands are outstanding, which before a run would be a fault of the program.
-    #[error("the device has commands outstanding and cannot be filled now")]
+    #[error("the device has commands outstanding and cannot be filled")]
     Busy,
 }
 

@@ -25,21 +25,21 @@ fn checksum(content: &[u8]) -> [u8; CHECKSUM] {
 #[derive(Debug, Error)]
 pub enum KeptError {
     /// It is another kind of file.
-    #[error("not a kept device; `nandscope run … --save FILE` writes one")]
+    #[error("not a saved device; `nandscope run … --save FILE` writes one")]
     Foreign,
     /// Another version wrote it.
-    #[error("a device kept by another version of nandscope; write it again with --save")]
+    #[error("a device saved by another version of nandscope; save it again with --save")]
     Version,
     /// Its end is missing.
-    #[error("the kept device is cut off; write it again with --save")]
+    #[error("the saved device is truncated; save it again with --save")]
     CutOff,
     /// Its checksum is wrong.
     #[error(
-        "the kept device is damaged (wrong checksum); take it from a copy, or write it again with --save"
+        "the saved device is damaged (wrong checksum); use a copy, or save it again with --save"
     )]
     Damaged,
     /// The profiles before the snapshot cannot be read or written.
-    #[error("the header of the kept device: {0}")]
+    #[error("the header of the saved device: {0}")]
     Header(#[from] serde_json::Error),
     /// The device itself cannot be read or written.
     #[error(transparent)]
@@ -136,15 +136,15 @@ mod tests {
             [FIRST_LINE.as_bytes(), &sum, content].concat()
         };
         for (bytes, part) in [
-            (b"".to_vec(), "not a kept device"),
-            (b"NSDEVICE".to_vec(), "not a kept device"),
+            (b"".to_vec(), "not a saved device"),
+            (b"NSDEVICE".to_vec(), "not a saved device"),
             (b"nandscope kept device 1\n{}".to_vec(), "another version"),
-            (b"nandscope kept device 2 0000".to_vec(), "cut off"),
+            (b"nandscope kept device 2 0000".to_vec(), "truncated"),
             (
                 b"nandscope kept device 2 00000000\n{}\n".to_vec(),
                 "damaged",
             ),
-            (sealed(b"{}"), "cut off"),
+            (sealed(b"{}"), "truncated"),
             (sealed(b"{}\n"), "header"),
         ] {
             let error = Kept::read(&bytes).unwrap_err().to_string();

@@ -93,7 +93,7 @@ fn reopen(
     host: Option<&str>,
     console: &Console,
 ) -> Result<(Simulated, Device), Failure> {
-    let bytes = input::device(file, "the kept device")?;
+    let bytes = input::device(file, "the saved device")?;
     let refuse = |what: &dyn Display| Failure::usage(format!("{}: {what}", file.display()));
     let (kept, snapshot) = Kept::open(&bytes).map_err(|e| refuse(&e))?;
     let device_source = parse_device(kept.profile_file, kept.profile, console)?;
@@ -267,7 +267,7 @@ mod tests {
             ("/dev/sdb", "unknown target"),
             ("sim:nothing", "unknown device `nothing`"),
             ("sim:./nothing.toml", "cannot read the device profile"),
-            ("sim:saved:nothing", "cannot read the kept device"),
+            ("sim:saved:nothing", "cannot read the saved device"),
         ] {
             let failure = open(name, None, 1, &console).unwrap_err();
             assert!(failure.text.contains(part), "{}", failure.text);

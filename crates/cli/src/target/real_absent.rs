@@ -26,6 +26,6 @@ pub fn is_real(name: &str) -> bool {
 /// Why it is not driven.
 pub fn absent(name: &str) -> Failure {
     Failure::usage(format!(
-        "{name} is a real target; those are driven on Linux only"
+        "{name} is a real target; real targets are supported on Linux only"
     ))
 }

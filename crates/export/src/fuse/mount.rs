@@ -26,11 +26,11 @@ pub struct MountError {
 enum Reason {
     #[error("{0}; name a folder that exists")]
     NoFolder(io::Error),
-    #[error("this is not a folder")]
+    #[error("not a folder")]
     NotAFolder,
     #[error("/dev/fuse: {0}; this kernel or container has no FUSE")]
     NoFuse(Errno),
-    #[error("only root may mount; --nbd needs no rights")]
+    #[error("only root may mount; --nbd needs no privileges")]
     NoRights,
     #[error(transparent)]
     Io(#[from] io::Error),

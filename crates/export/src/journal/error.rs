@@ -6,15 +6,15 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum JournalError {
     /// It does not begin like one.
-    #[error("this is no journal of a served device")]
+    #[error("not a journal of a served device")]
     NotAJournal,
     /// It was written by another version of nandscope.
     #[error(
-        "this is a journal of version {0}; this nandscope reads version 2: serve once more with the one that wrote it"
+        "the journal has version {0}, but this nandscope reads version 2; serve once with the nandscope that wrote it"
     )]
     Version(char),
     /// Its head does not have its checksum.
-    #[error("the head of the journal is damaged")]
+    #[error("the header of the journal is damaged")]
     Head,
     /// An entry does not have its checksum.
     #[error("{0}")]

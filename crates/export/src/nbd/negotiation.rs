@@ -115,7 +115,7 @@ fn go(export: &Export, choices: Choices, option: u32, data: &[u8], out: &mut Vec
         return Step::Stay;
     };
     if !is_ours(export, name) {
-        let text = format!("there is no such export; this server has `{}`", export.name);
+        let text = format!("unknown export; this server has `{}`", export.name);
         option_reply(out, option, wire::REP_ERR_UNKNOWN, text.as_bytes());
         return Step::Stay;
     }

@@ -56,11 +56,11 @@ pub struct ListenError {
 /// Why the server cannot listen somewhere.
 #[derive(Debug, Error)]
 enum Reason {
-    #[error("there is a file of that name; name another")]
+    #[error("a file of that name exists; name another")]
     NotASocket,
-    #[error("another server answers there; end it, or name another")]
+    #[error("another server uses it; end it, or name another")]
     Taken,
-    #[error("cannot tell whether another server answers there: {0}; name another")]
+    #[error("cannot check for another server: {0}; name another")]
     Unclear(Errno),
     #[error(transparent)]
     Io(#[from] io::Error),

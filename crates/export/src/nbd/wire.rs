@@ -5,7 +5,7 @@ use thiserror::Error;
 
 /// The client broke the protocol; its connection has to be dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("the client broke the protocol: {0}")]
+#[error("the client violated the protocol: {0}")]
 pub struct Broken(pub &'static str);
 
 /// First words of a server.

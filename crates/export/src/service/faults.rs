@@ -47,9 +47,9 @@ impl fmt::Display for Effect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Effect::Done => write!(f, "done"),
-            Effect::NoPower => write!(f, "there was no power"),
+            Effect::NoPower => write!(f, "power was off"),
             Effect::PowerCut(loss) => write!(f, "power is off; {loss}"),
-            Effect::PowerCycled(loss) => write!(f, "power went and is back; {loss}"),
+            Effect::PowerCycled(loss) => write!(f, "power was cut and is back; {loss}"),
         }
     }
 }
@@ -58,13 +58,13 @@ impl fmt::Display for Effect {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum InjectError {
     /// Nothing takes time at the highest speed.
-    #[error("a card at --speed max takes no time and cannot be slow")]
+    #[error("a card at --speed max cannot be slow")]
     Unpaced,
     /// The service was started without faults.
-    #[error("this card takes no fault commands")]
+    #[error("this card does not accept fault commands")]
     Disabled,
     /// A fake that holds all that it reports.
-    #[error("{holds} bytes are not less than the {capacity} that the card reports")]
+    #[error("{holds} bytes are not less than the reported capacity of {capacity}")]
     NotFake {
         /// Bytes that it would hold.
         holds: u64,

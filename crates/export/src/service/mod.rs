@@ -250,7 +250,7 @@ impl<M: SimulatedDevice> Service<M> {
             return;
         }
         for pending in self.take_pending() {
-            let why = Refusal::Failed("the device does not answer any more".to_string());
+            let why = Refusal::Failed("the device does not respond any more".to_string());
             self.refuse(pending.origin, &pending.request, why, wall);
         }
     }

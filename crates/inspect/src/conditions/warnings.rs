@@ -26,11 +26,11 @@ const MOUNT_OPTIONS: [(&str, &str); 4] = [
     ("sync", "every write waits for the device"),
     (
         "compress",
-        "data is compressed: what is written is not what reaches the device",
+        "data is compressed before it reaches the device",
     ),
     (
         "discard",
-        "deleting discards at once, and competes with the measurement",
+        "deletions discard at once and compete with the measurement",
     ),
     ("data=journal", "data is written twice"),
 ];
@@ -70,21 +70,21 @@ fn machine(c: &Conditions) -> Vec<Warning> {
     let slow = c.processor.governors.iter().find(|g| *g != "performance");
     if let Some(governor) = slow {
         let text = format!(
-            "the clock follows `{governor}`: latencies at low load are longer; \
-            `cpupower frequency-set -g performance` holds it"
+            "the frequency governor is `{governor}`: latencies at low load are longer; \
+            `cpupower frequency-set -g performance` prevents it"
         );
         all.push(warning("governor", text));
     }
     if let Some(load) = c.load
         && load > MOST_LOAD * c.processor.count.max(1) as f64
     {
-        let text = format!("other programs are at work: the load is {load}");
+        let text = format!("other programs are running: the load is {load}");
         all.push(warning("load", text));
     }
     if c.on_battery == Some(true) {
         all.push(warning(
             "battery",
-            "the machine runs on its battery, and may save power",
+            "the machine runs on battery and may save power",
         ));
     }
     all
@@ -108,7 +108,7 @@ fn device(c: &Conditions) -> Vec<Warning> {
     }
     let below = match device.transport {
         Transport::Loop => "the device is a file: its file system and the cache are measured too",
-        Transport::Mapper | Transport::Raid => "the device is made of others by the kernel",
+        Transport::Mapper | Transport::Raid => "the device is stacked on other devices",
         Transport::Memory => "the device is memory",
         Transport::Network => "the device is on a network",
         _ => "",
@@ -119,7 +119,7 @@ fn device(c: &Conditions) -> Vec<Warning> {
     if device.rotational == Some(true)
         && matches!(device.transport, Transport::Ata | Transport::Scsi)
     {
-        all.push(warning("rotational", "the disk turns: it is not flash"));
+        all.push(warning("rotational", "the disk is rotational, not flash"));
     }
     if device
         .link
@@ -128,12 +128,12 @@ fn device(c: &Conditions) -> Vec<Warning> {
     {
         all.push(warning(
             "slow-link",
-            "USB 2 limits it to about 40 MB/s: use another port or cable",
+            "USB 2 limits the device to about 40 MB/s: use another port or cable",
         ));
     }
     if narrowed(device.link.as_deref()) {
         let text = format!(
-            "the link is slower than the device could: {}",
+            "the link is slower than the device supports: {}",
             device.link.clone().unwrap_or_default()
         );
         all.push(warning("narrow-link", text));
@@ -141,7 +141,7 @@ fn device(c: &Conditions) -> Vec<Warning> {
     if let Some(t) = c.temperature_c.filter(|t| *t >= WARM_C) {
         all.push(warning(
             "warm",
-            format!("the device has {t:.0} °C already and may throttle"),
+            format!("the device is at {t:.0} °C already and may throttle"),
         ));
     }
     all
@@ -166,11 +166,12 @@ fn queue(c: &Conditions) -> Vec<Warning> {
         all.push(warning("scheduler", text));
     }
     if queue.writeback_throttling_us.is_some_and(|us| us > 0) && c.mount.is_some() {
-        let text = "buffered writes are held back (wbt): write 0 to queue/wbt_lat_usec against it";
+        let text =
+            "buffered writes are throttled (wbt): write 0 to queue/wbt_lat_usec to disable it";
         all.push(warning("writeback-throttling", text));
     }
     if queue.largest_discard == Some(Bytes::ZERO) {
-        let text = "discards do not reach the device: it cannot be brought into its fresh state";
+        let text = "discards do not reach the device: it cannot be purged";
         all.push(warning("no-discard", text));
     }
     all

@@ -47,10 +47,10 @@ impl Unconfirmed {
             signatures,
             fate: match destroy {
                 DestroyData::PutBack => {
-                    "Some blocks of this device will be written, and put back from a journal"
+                    "Some blocks of this device will be written, then restored from a journal"
                 }
                 DestroyData::Overwrite => {
-                    "Blocks of this device will get the contents in a journal back; what is in them is lost"
+                    "Blocks of this device will be restored from a journal; their current contents will be lost"
                 }
                 DestroyData::No | DestroyData::Blank | DestroyData::Named(_) => {
                     "Everything on this device will be lost"
@@ -91,10 +91,10 @@ impl Unconfirmed {
         }
         if !self.signatures.is_empty() {
             let names: Vec<_> = self.signatures.iter().map(|s| s.name.as_ref()).collect();
-            lines.push(format!("  carries     {}", names.join(", ")));
+            lines.push(format!("  contains    {}", names.join(", ")));
         }
         lines.push(format!(
-            "Type {} to go on; anything else ends it.",
+            "Type {} to continue; anything else cancels.",
             self.word()
         ));
         lines.join("\n")

@@ -253,7 +253,8 @@ fn resize(file: &File, name: &Path, size: Bytes, room: &Room) -> Result<Option<S
     match rustix::fs::fallocate(file, FallocateFlags::empty(), 0, size.0) {
         Ok(()) => Ok(None),
         Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
-            let note = "the file system reserves no room: it may run full while measuring";
+            let note =
+                "the file system cannot reserve space: it may run full during the measurement";
             Ok(Some(note.to_string()))
         }
         Err(e) => {

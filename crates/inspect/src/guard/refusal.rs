@@ -89,29 +89,29 @@ impl Reason {
     /// What was found.
     pub fn what(&self) -> String {
         match self {
-            Reason::NotAsked => "a block device is only read unless asked otherwise".into(),
+            Reason::NotAsked => "block devices are opened read-only by default".into(),
             Reason::NoTarget => "it is neither a block device nor a regular file".into(),
-            Reason::Link(to) => format!("the name is a link that leads to {}", to.display()),
+            Reason::Link(to) => format!("the name is a symbolic link to {}", to.display()),
             Reason::Mounted(device, at) => format!("{device} is mounted at {}", at.display()),
             Reason::Swap(device) => format!("{device} is used for swap"),
             Reason::Holder(device, holder) => format!("{device} is part of {holder}"),
-            Reason::Protected(what) => format!("it is the disk under {what}"),
-            Reason::Held => "another process holds it open for itself".into(),
-            Reason::Carries(signatures, _) => format!("it carries {}", listed(signatures)),
+            Reason::Protected(what) => format!("it is the disk that holds {what}"),
+            Reason::Held => "another process has it open exclusively".into(),
+            Reason::Carries(signatures, _) => format!("it contains {}", listed(signatures)),
             Reason::OtherName(given, own) => {
-                format!("--destroy-data names `{given}`, and this is {own}")
+                format!("--destroy-data names `{given}`, but this is {own}")
             }
             Reason::ReadOnly => "it is read-only".into(),
             Reason::Empty => "it has no size".into(),
             Reason::ForeignFile(mark) => mark.what(),
             Reason::ManyNames(n) => format!("the file has {n} names (hard links)"),
-            Reason::BehindLoop(name) => format!("the same file is behind {name}"),
+            Reason::BehindLoop(name) => format!("{name} has the same backing file"),
             Reason::UnknownLoop(name) => {
                 format!(
-                    "{name} is in use, and it may stand on this: what is behind it is not shown"
+                    "{name} is in use and may have this as backing file, which cannot be identified"
                 )
             }
-            Reason::Room(free, wanted) => format!("{free} are free, and {wanted} are needed"),
+            Reason::Room(free, wanted) => format!("{free} are free, but {wanted} are needed"),
             Reason::Unmarked(why) => format!("the file cannot be marked as nandscope's: {why}"),
             Reason::Answer(given, wanted) => format!("`{given}` is not `{wanted}`"),
             Reason::System(text) => text.clone(),
@@ -121,28 +121,30 @@ impl Reason {
     /// What to do, where something can be done.
     pub fn remedy(&self) -> String {
         match self {
-            Reason::NotAsked => "--destroy-data allows writing, and destroys what is on it".into(),
+            Reason::NotAsked => "allow writing with --destroy-data; all data is lost".into(),
             Reason::NoTarget => "name a device, a file or a folder".into(),
             Reason::Link(to) => format!("name {} itself", to.display()),
             Reason::Mounted(_, at) => format!("umount {}", at.display()),
             Reason::Swap(device) => format!("swapoff {device}"),
             Reason::Holder(_, holder) => format!("stop {holder} first"),
             Reason::Protected(_) => "use another disk, or a file on this one".into(),
-            Reason::Held => "end that process (`fuser` and `lsof` show it)".into(),
-            Reason::Carries(_, name) => format!("to lose that, say --destroy-data={name}"),
-            Reason::OtherName(_, own) => format!("say --destroy-data={own} if that is the one"),
-            Reason::ReadOnly => "look for a lock switch; `blockdev --setrw` lifts a setting".into(),
-            Reason::Empty => "put a medium in".into(),
+            Reason::Held => "end that process (find it with `fuser` or `lsof`)".into(),
+            Reason::Carries(_, name) => format!("to destroy its data, use --destroy-data={name}"),
+            Reason::OtherName(_, own) => {
+                format!("use --destroy-data={own} if this is the right device")
+            }
+            Reason::ReadOnly => "check its lock switch, or run `blockdev --setrw`".into(),
+            Reason::Empty => "insert a medium".into(),
             Reason::ForeignFile(Mark::None) => "name a file that does not exist yet".into(),
             Reason::ForeignFile(_) => {
-                "remove it if it is not wanted, or name a file that does not exist yet".into()
+                "delete it if it is not needed, or name a file that does not exist yet".into()
             }
             Reason::ManyNames(_) => "name a file that does not exist yet".into(),
             Reason::BehindLoop(name) => format!("losetup -d /dev/{name}"),
             Reason::UnknownLoop(name) => {
                 format!("run as a user who may read /dev/{name}, or losetup -d /dev/{name}")
             }
-            Reason::Room(..) => "use a smaller size, or make room".into(),
+            Reason::Room(..) => "use a smaller size, or free some space".into(),
             Reason::Unmarked(_) => "use another file system".into(),
             Reason::Answer(..) => "nothing was written".into(),
             Reason::System(_) => "check the name and the permissions".into(),
@@ -153,14 +155,7 @@ impl Reason {
 fn listed(signatures: &[Signature]) -> String {
     let mut names: Vec<_> = signatures.iter().map(|s| s.name.as_ref()).collect();
     names.dedup();
-    format!(
-        "{} ({})",
-        match names.len() {
-            1 => "something that may be wanted",
-            _ => "several things that may be wanted",
-        },
-        names.join(", ")
-    )
+    names.join(", ")
 }
 
 impl Serialize for Reason {

@@ -15,10 +15,10 @@ pub enum RegisterError {
         wanted: usize,
     },
     /// A character is no hexadecimal digit.
-    #[error("`{0}` is no hexadecimal digit")]
+    #[error("`{0}` is not a hexadecimal digit")]
     Digit(char),
     /// The register has a structure that is not known here.
-    #[error("structure version {0} is not known")]
+    #[error("unknown structure version {0}")]
     Structure(u64),
 }
 

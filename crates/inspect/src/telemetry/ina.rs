@@ -49,7 +49,7 @@ impl PowerSensor {
             .filter_map(sensor)
             .collect();
         if found.is_empty() {
-            return Err(Absent::new("there is no INA226 or INA219 under hwmon"));
+            return Err(Absent::new("no INA226 or INA219 in hwmon"));
         }
         Ok(found)
     }

@@ -37,7 +37,7 @@ impl Absent {
     /// Where a file of the system cannot be read.
     pub(crate) fn file(path: &Path, error: &io::Error) -> Self {
         let why = match error.kind() {
-            io::ErrorKind::NotFound => "there is no such file".to_string(),
+            io::ErrorKind::NotFound => "no such file".to_string(),
             io::ErrorKind::PermissionDenied => "only root may read it".to_string(),
             _ => error.to_string(),
         };
@@ -49,5 +49,5 @@ impl Absent {
 pub(crate) fn integer(path: &Path) -> Reading<i64> {
     let text = crate::roots::read(path).map_err(|e| Absent::file(path, &e))?;
     let number = text.parse();
-    number.map_err(|_| Absent::new(format!("{}: `{text}` is no number", path.display())))
+    number.map_err(|_| Absent::new(format!("{}: `{text}` is not a number", path.display())))
 }

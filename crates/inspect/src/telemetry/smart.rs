@@ -74,7 +74,7 @@ pub struct Attribute {
 /// Reads the output of `smartctl --json --all`.
 ///
 /// # Errors
-/// Where it is no JSON of smartctl, or smartctl says why it could not ask the device.
+/// Where it is no JSON of smartctl, or smartctl says why it could not read the device.
 pub fn parse(json: &[u8]) -> Reading<Smart> {
     let root: Value = serde_json::from_slice(json).map_err(|e| {
         Absent::new(format!(
@@ -82,7 +82,7 @@ pub fn parse(json: &[u8]) -> Reading<Smart> {
         ))
     })?;
     if root.get("smartctl").is_none() {
-        return Err(Absent::new("this JSON is none of smartctl's"));
+        return Err(Absent::new("this JSON is not from smartctl"));
     }
     // Bits 0 and 1: the command line is wrong, the device could not be opened.
     let status = number(&root, "/smartctl/exit_status").unwrap_or(0);
@@ -90,7 +90,7 @@ pub fn parse(json: &[u8]) -> Reading<Smart> {
         let said = text(&root, "/smartctl/messages/0/string");
         return Err(Absent::new(format!(
             "smartctl: {}",
-            said.unwrap_or_else(|| "it could not ask the device".to_string())
+            said.unwrap_or_else(|| "it could not read the device".to_string())
         )));
     }
     let mut smart = common(&root);

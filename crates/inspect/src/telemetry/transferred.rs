@@ -69,7 +69,7 @@ impl Transfers {
                 writes,
             }),
             _ => Err(Absent::new(format!(
-                "{} is in no known form",
+                "{} has an unknown format",
                 self.file.display()
             ))),
         }

@@ -15,7 +15,7 @@ pub enum BuildError {
         packages: String,
     },
     /// A program failed.
-    #[error("{what} failed ({status}); the last that it said:\n{said}")]
+    #[error("{what} failed ({status}); its last output:\n{said}")]
     Failed {
         /// What was being done.
         what: String,
@@ -33,7 +33,7 @@ pub enum BuildError {
         source: io::Error,
     },
     /// What was given is no source.
-    #[error("{place} is no source of Linux: {what}")]
+    #[error("{place} is not a source of Linux: {what}")]
     NoSource {
         /// What was given.
         place: String,
@@ -41,7 +41,7 @@ pub enum BuildError {
         what: String,
     },
     /// What was given is not what it was said to be.
-    #[error("{place}: its SHA-256 is {found}, not {expected}; nothing of it was used")]
+    #[error("{place}: its SHA-256 is {found}, not {expected}; it was not used")]
     Checksum {
         /// What was given.
         place: String,
@@ -54,10 +54,10 @@ pub enum BuildError {
     #[error("--sha256: {0}")]
     NoChecksum(&'static str),
     /// Options that the source does not have in this form.
-    #[error("this version of Linux does not take the options {0}; 6.1 is known to do")]
+    #[error("this version of Linux does not support the options {0}; 6.1 does")]
     Options(String),
     /// Where to keep it is not known.
-    #[error("neither XDG_CACHE_HOME nor HOME is set: nowhere to keep the kernel")]
+    #[error("neither XDG_CACHE_HOME nor HOME is set: no place for the kernel")]
     NoCache,
     /// Somebody asked to stop.
     #[error("interrupted")]

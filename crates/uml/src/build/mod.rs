@@ -132,7 +132,7 @@ pub fn build(
             .args(["-p1", "--forward", "--batch", "-i"])
             .arg(&patch)
             .current_dir(&tree),
-        "patching the source (6.1 is known to fit)",
+        "patching the source (tested with 6.1)",
     )?;
     configure(&tree, &tools)?;
     compile(&tree, jobs, &tools, progress)?;

@@ -34,7 +34,7 @@ impl Source {
             return match expected {
                 None => Ok((Source::Tree(path.to_path_buf()), None)),
                 Some(_) => Err(BuildError::NoChecksum(
-                    "a folder has none; give a tarball with --source",
+                    "a folder has no checksum; give a tarball with --source",
                 )),
             };
         }
@@ -112,7 +112,7 @@ fn fetch(tools: &Tools) -> Result<PathBuf, BuildError> {
     let work = tools.work;
     check_tools(&[("apt-get", "apt"), ("dpkg-deb", "dpkg")])?;
     let what = format!(
-        "getting Debian's package {PACKAGE} (are its lists there? `apt-get update` as root; \
+        "downloading Debian's package {PACKAGE} (requires `apt-get update` as root; \
          or give a tarball or tree of Linux 6.1 with --source)"
     );
     tools.run(
@@ -148,7 +148,7 @@ fn only(folder: &Path, ending: &str) -> Result<PathBuf, BuildError> {
         .find(|path| path.to_string_lossy().ends_with(ending))
         .ok_or_else(|| BuildError::NoSource {
             place: folder.display().to_string(),
-            what: format!("there is no file *{ending} in it"),
+            what: format!("it contains no file *{ending}"),
         })
 }
 
@@ -181,11 +181,11 @@ pub(super) fn version(tree: &Path) -> Result<String, BuildError> {
         what: what.to_string(),
     };
     let makefile = std::fs::read_to_string(tree.join("Makefile"))
-        .map_err(|_| no_source("there is no Makefile at its top"))?;
+        .map_err(|_| no_source("it has no top-level Makefile"))?;
     if !tree.join("arch/um").is_dir() {
-        return Err(no_source("there is no arch/um in it"));
+        return Err(no_source("it has no arch/um"));
     }
-    version_in(&makefile).ok_or_else(|| no_source("its Makefile says no version"))
+    version_in(&makefile).ok_or_else(|| no_source("its Makefile has no version"))
 }
 
 /// The version that the Makefile at the top of a tarball says.
@@ -209,7 +209,7 @@ fn version_of_tarball(tarball: &Path) -> Result<String, BuildError> {
     let makefile = String::from_utf8_lossy(&output.stdout);
     version_in(&makefile).ok_or_else(|| BuildError::NoSource {
         place: tarball.display().to_string(),
-        what: "no Makefile at its top says a version".to_string(),
+        what: "it has no top-level Makefile with a version".to_string(),
     })
 }
 
@@ -236,7 +236,7 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("nandscope-source-{}", std::process::id()));
         std::fs::create_dir_all(folder.join("arch/um")).unwrap();
         let text = version(&folder).unwrap_err().to_string();
-        assert!(text.contains("no Makefile"), "{text}");
+        assert!(text.contains("no top-level Makefile"), "{text}");
         std::fs::write(
             folder.join("Makefile"),
             "VERSION = 6\nPATCHLEVEL = 1\nSUBLEVEL = 7\nEXTRAVERSION =\n",

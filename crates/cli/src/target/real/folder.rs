@@ -65,7 +65,7 @@ pub fn open(name: &str, arguments: &RealArguments) -> Result<Folder, Failure> {
     let room = room(&parent).map_err(refuse)?;
     if room < LEAST {
         return Err(Failure::file(format!(
-            "{name} has room for {room} beside a margin, and {LEAST} are needed; make room"
+            "{name} has {room} of free space beyond the margin, but {LEAST} are needed; free some space"
         )));
     }
     let made = make(parent).map_err(refuse)?;

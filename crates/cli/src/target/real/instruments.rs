@@ -244,11 +244,11 @@ fn no_power(roots: &Roots) -> String {
         Ok(sensors) => {
             let names: Vec<_> = sensors.iter().map(|s| s.name.as_str()).collect();
             format!(
-                "--power names the one that feeds the device, of {}",
+                "select the sensor of the device with --power: {}",
                 names.join(", ")
             )
         }
-        Err(why) => format!("{why}; --power FILE takes the table of a USB meter"),
+        Err(why) => format!("{why}; --power FILE reads the table of a USB meter"),
     }
 }
 
@@ -321,7 +321,7 @@ mod tests {
         let machine = Machine::new("instruments-ina");
         machine.file("sys/class/hwmon/hwmon3/name", "ina226\n");
         machine.file("sys/class/hwmon/hwmon3/power1_input", "2500000\n");
-        assert!(said(&machine.begin(None).unwrap(), "power").contains("--power names the one"));
+        assert!(said(&machine.begin(None).unwrap(), "power").contains("select the sensor"));
         let panel = machine.begin(Some("hwmon3")).unwrap();
         assert_eq!(said(&panel, "power"), "ina226 (hwmon3)");
         let instruments = panel.instruments();

@@ -30,7 +30,7 @@ use std::path::{Path, PathBuf};
 /// Which engine drives a real target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum EngineName {
-    /// io_uring, or pread and pwrite where the system does not allow it
+    /// io_uring if the system allows it, or else pread and pwrite
     #[default]
     Auto,
     /// io_uring
@@ -42,10 +42,10 @@ pub enum EngineName {
 /// Arguments that only a real target heeds.
 #[derive(Args, Clone, Debug, Default)]
 pub struct RealArguments {
-    /// Allow writing to a block device; everything on it is lost. A device that carries anything must be named
+    /// Allow writing to a block device and lose all its data; NAME is required unless it is empty
     #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, help_heading = "Real targets")]
     pub destroy_data: Option<Option<String>>,
-    /// The answer to the question before a device is written: its serial number, or its name where it has none
+    /// Confirm with this serial number (or name, if there is none) instead of a prompt
     #[arg(
         long,
         value_name = "SERIAL",
@@ -53,19 +53,19 @@ pub struct RealArguments {
         help_heading = "Real targets"
     )]
     pub yes_destroy: Option<String>,
-    /// Make the file of the target, of this size, or fill up the one that was made before; it is kept
+    /// Create the target file with this size, or fill an existing one; it is kept
     #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Real targets")]
     pub size: Option<Bytes>,
-    /// What shows the power of the device: a sensor of the machine (such as hwmon3), or the file that a USB meter writes
+    /// Power sensor of the device (such as hwmon3), or the file of a USB meter
     #[arg(long, value_name = "SENSOR|FILE", help_heading = "Real targets")]
     pub power: Option<String>,
-    /// Sync every file of a folder before it is closed, not only all of them at the end
+    /// Sync every file of a folder before closing it, not only at the end
     #[arg(long, help_heading = "Real targets")]
     pub sync_files: bool,
-    /// How operations reach the system
+    /// I/O engine
     #[arg(long, value_enum, default_value_t, help_heading = "Real targets")]
     pub engine: EngineName,
-    /// Poll for completions instead of waiting for them (devices with polling queues only)
+    /// Poll for completions (devices with poll queues only)
     #[arg(long, help_heading = "Real targets")]
     pub poll: bool,
 }
@@ -90,7 +90,7 @@ impl RealArguments {
         ];
         match given.iter().find(|(given, _)| *given) {
             Some((_, option)) => Err(Failure::usage(format!(
-                "{option} is for real targets, and {name} is a simulated one; leave it out"
+                "{option} works with real targets only, and {name} is simulated; omit it"
             ))),
             None => Ok(()),
         }

@@ -30,13 +30,13 @@ pub fn open(
     let is_file = about.as_ref().is_some_and(std::fs::Metadata::is_file);
     if about.as_ref().is_some_and(std::fs::Metadata::is_dir) {
         return Err(Failure::usage(format!(
-            "{0} is a folder; `nandscope review {0}` copies folders of files into it; for a job name a file in it, with --size",
+            "{0} is a folder; `nandscope review {0}` measures a folder; for a job, name a file in it with --size",
             name.display()
         )));
     }
     if arguments.size.is_some() && about.is_some() && !is_file {
         return Err(Failure::usage(format!(
-            "--size is for files, and {} is none; leave it out",
+            "--size works with files only, and {} is not a file; omit it",
             name.display()
         )));
     }
@@ -101,17 +101,17 @@ fn missing(name: &Path, arguments: &RealArguments, resumed: bool) -> Result<(), 
     let shown = name.display();
     if name.starts_with("/dev") {
         return Err(Failure::file(format!(
-            "there is no device {shown}; check the name"
+            "unknown device {shown}; check the name"
         )));
     }
     if resumed {
         return Err(Failure::file(format!(
-            "there is no {shown} any more; leave --resume out to begin at the beginning"
+            "{shown} does not exist any more; start again without --resume"
         )));
     }
     if arguments.size.is_none() {
         return Err(Failure::file(format!(
-            "there is no {shown}; give --size SIZE to have it made"
+            "{shown} does not exist; create it with --size SIZE"
         )));
     }
     Ok(())
@@ -121,7 +121,7 @@ fn missing(name: &Path, arguments: &RealArguments, resumed: bool) -> Result<(), 
 fn as_it_is(name: &Path, length: Bytes, size: Option<Bytes>) -> Result<(), Failure> {
     match size {
         Some(size) if size != length => Err(Failure::usage(format!(
-            "{} has {} bytes, and --size says {}; it is not as the interrupted run left it; leave --resume out to begin at the beginning",
+            "{} has {} bytes, but --size says {}: it changed after the interrupted run; start again without --resume",
             name.display(),
             length.0,
             size.0
@@ -139,9 +139,9 @@ fn make(guard: &Guard, name: &Path, size: Bytes, interrupt: &Interrupt) -> Resul
         return Ok(opened);
     }
     let line = Line::new("prepare");
-    line.say("the file is being filled");
+    line.say("filling the file");
     let filled = fill_holes(&opened.file, &mut |share| {
-        line.show(Some(share), "the file is being filled".to_string());
+        line.show(Some(share), "filling the file".to_string());
         !interrupt.asked()
     });
     line.clear();
@@ -161,7 +161,7 @@ fn make(guard: &Guard, name: &Path, size: Bytes, interrupt: &Interrupt) -> Resul
             Err(Failure::new(
                 Exit::Interrupted,
                 format!(
-                    "interrupted while {} was filled; it is empty now",
+                    "interrupted while filling {}; it is empty now",
                     name.display()
                 ),
             ))
@@ -175,7 +175,7 @@ fn unwritten(opened: &Opened) -> Option<String> {
         .ok()
         .filter(|holes| *holes > Bytes::ZERO)?;
     Some(format!(
-        "{holes} of the file hold nothing: reads there are answered by the file system and never reach the device; --size {} fills them",
+        "{holes} of the file are holes: the file system answers reads there, and they never reach the device; --size {} fills them",
         opened.size.0
     ))
 }
@@ -193,12 +193,12 @@ pub fn confirm(
         return unconfirmed.confirm(Answer::Serial(serial)).map_err(refused);
     }
     let typed = Console::ask(&unconfirmed.question())
-        .map_err(|e| Failure::file(format!("cannot ask: {e}")))?;
+        .map_err(|e| Failure::file(format!("cannot ask for confirmation: {e}")))?;
     let Some(typed) = typed else {
         let own = unconfirmed.identity();
         let word = own.serial.as_deref().unwrap_or(&own.name);
         return Err(Failure::usage(format!(
-            "/dev/{} would be written, and there is nobody to ask; {option} {word} says yes",
+            "/dev/{} would be written, but there is no terminal for the confirmation; confirm with {option} {word}",
             own.name
         )));
     };

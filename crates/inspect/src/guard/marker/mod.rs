@@ -41,19 +41,17 @@ pub enum Mark {
 impl Mark {
     pub(super) fn what(&self) -> String {
         let what = match self {
-            Mark::Own | Mark::None => "and nandscope did not make it",
-            Mark::Older => {
-                "and its mark is of an older version of nandscope, which a copy would carry too"
-            }
-            Mark::Copied => "and it is a copy of one that nandscope made",
+            Mark::Own | Mark::None => "nandscope did not make it",
+            Mark::Older => "its marker is of an older version of nandscope, which copies have too",
+            Mark::Copied => "it is a copy of a file that nandscope made",
             Mark::Resized(made, now) => {
                 return format!(
-                    "there is such a file, and nandscope made it with {} bytes and something else gave it {}",
+                    "the file exists; nandscope made it with {} bytes, but something else resized it to {}",
                     made.0, now.0
                 );
             }
         };
-        format!("there is such a file, {what}")
+        format!("the file exists, but {what}")
     }
 }
 
@@ -68,7 +66,7 @@ pub(super) enum Marked {
 
 impl Marked {
     pub fn note(self) -> Option<String> {
-        let note = "the file system keeps neither times of birth nor generations of its files: this one cannot be told from a copy, and is not taken again by another run";
+        let note = "the file system has neither birth times nor inode generations: the file cannot be distinguished from a copy, and later runs will refuse it";
         (self == Marked::Unbound).then(|| note.to_string())
     }
 }
@@ -145,7 +143,7 @@ fn set_beside(
 ) -> io::Result<Marked> {
     let Some(birth) = birth(file) else {
         return Err(io::Error::other(
-            "the file system has neither extended attributes nor times of birth",
+            "the file system has neither extended attributes nor birth times",
         ));
     };
     let beside = beside(name);
