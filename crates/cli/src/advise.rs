@@ -15,10 +15,10 @@ use std::path::Path;
     after_help = "Examples:\n  nandscope probe /dev/sdb --destroy-data=sdb -o probed/\n  nandscope advise probed/result.json --device /dev/sdb\n  nandscope advise sim:talk-mmcblk1-8gb                    probes it first"
 )]
 pub struct Arguments {
-    /// Result of a probe (DIR/result.json of `nandscope probe -o DIR`), or a target to probe first
+    /// result.json of `nandscope probe -o DIR`, or a target to probe first
     #[arg(value_name = "RESULT.json|TARGET")]
     result: String,
-    /// Device name for the commands [default: the probed real target, else /dev/sdX]
+    /// Device for the commands [default: the probed device or /dev/sdX]
     #[arg(long, value_name = "DEVICE")]
     device: Option<String>,
     #[command(flatten)]

@@ -50,7 +50,7 @@ pub struct Arguments {
     /// Host of the devices [default: direct]
     #[arg(long, value_name = "NAME|FILE")]
     host: Option<String>,
-    /// Folder for report and result; with several targets, one folder in it for each
+    /// Folder for report and result, with a subfolder for each of several targets
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
     /// Resume an interrupted command: skip the cells in DIR/result.steps
@@ -59,11 +59,11 @@ pub struct Arguments {
     /// Folder for the block trace of every cell, for `read_iolog`
     #[arg(long, value_name = "DIR")]
     trace: Option<PathBuf>,
-    /// Write a page with the tables of all targets, compared with the findings of the talk
+    /// Write a page with all tables, compared with the findings of the talk
     #[arg(long, value_name = "FILE.md")]
     page: Option<PathBuf>,
-    /// Instead of workloads, cut the power at this many moments of a program that calls fsync, on an honest, a tearing
-    /// and a lying card; repair, and count lost data. --page writes the table, --output every cut (cuts.json)
+    /// Test power cuts at this many moments of a program that calls fsync, on an
+    /// honest, a tearing and a lying card; --page writes the table, --output each cut
     #[arg(long, value_name = "POINTS", value_parser = clap::value_parser!(u32).range(1..=10_000), conflicts_with_all = ["trace", "workload", "script"])]
     cuts: Option<u32>,
     /// Cells in parallel [default: one per processor]

@@ -53,15 +53,16 @@ pub struct Arguments {
     /// [default: review-NAME, or review-comparison]
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
-    /// Tests to run: card, full review; fill, two fills of the whole device; iometer, 128 KiB sequential at QD32 on
-    /// every port; ssd, bursts, sustained access and traces; ssd-peers, the same with the drives of its time;
-    /// flashbench, flashbench-whole, allocation units; speed-class, SD speed classes
+    /// Tests: card, full review; fill, two fills of the whole device;
+    /// iometer, 128 KiB sequential at QD32 on every port; ssd, bursts,
+    /// sustained access and traces; ssd-peers, with drives of its time;
+    /// flashbench, flashbench-whole, allocation units; speed-class
     #[arg(long, value_name = "SUITE", default_value = "card")]
     suite: String,
-    /// Mode of attaching the device, such as `UHS-I`; repeatable [default: all]
+    /// Mode of the device, such as `UHS-I`; repeatable [default: all]
     #[arg(long, value_name = "MODE")]
     mode: Vec<String>,
-    /// Host to attach the device to, at each port that fits [default: those of its profile]
+    /// Host of the device, at each port that fits [default: its profile's]
     #[arg(long, value_name = "NAME|FILE", conflicts_with = "mode")]
     host: Option<String>,
     /// Seed of the random number generator

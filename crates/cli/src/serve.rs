@@ -51,19 +51,19 @@ Ctrl-C ends the server: pending requests are completed, and the device state is 
 pub struct Arguments {
     /// sim:NAME, sim:./FILE.toml or sim:saved:FILE
     target: String,
-    /// NBD address: unix:PATH (private) or tcp:PORT (loopback only); repeatable
+    /// NBD address: unix:PATH (private) or tcp:PORT (loopback); repeatable
     #[arg(long, value_name = "ADDRESS", group = "way")]
     nbd: Vec<Address>,
-    /// Folder to mount the file card.img in, for losetup --direct-io=on (Linux, root)
+    /// Folder for the file card.img, for losetup --direct-io=on (Linux, root)
     #[arg(long, value_name = "DIR", group = "way")]
     fuse: Option<PathBuf>,
-    /// vhost-user socket for a virtual machine with virtio-blk: unix:PATH (Linux)
+    /// vhost-user socket for a virtual machine: unix:PATH (Linux)
     #[arg(long, value_name = "ADDRESS", group = "way")]
     vhost_user: Option<Address>,
     /// Host of the device [default: direct, or that of a saved device]
     #[arg(long, value_name = "NAME|FILE")]
     host: Option<String>,
-    /// File for the contents, with the device state in FILE.device [default: memory]
+    /// File for the contents; state in FILE.device [default: memory]
     #[arg(long, value_name = "FILE")]
     store: Option<PathBuf>,
     /// Continue with a damaged journal; later commands are lost

@@ -21,7 +21,7 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Latency and bandwidth at every 5 % of fullness, with and without idle time, filled in order and at random
+    /// Latency and bandwidth at every 5 % of fullness
     Fullness(Fullness),
 }
 

@@ -14,8 +14,8 @@ pub struct Arguments {
     /// Battery capacity, Wh
     #[arg(long, value_name = "WH", value_parser = positive)]
     wh: f64,
-    /// Kind of use: name, share of the time in percent, power of the computer and of its drive in W,
-    /// percent by which a faster drive is faster; repeatable
+    /// Use: name, share of the time in percent, W of the computer, W of
+    /// its drive, percent by which a faster drive is faster; repeatable
     #[arg(long = "use", value_name = "NAME:PERCENT:W:DRIVE_W[:FASTER]", required = true, value_parser = parse_use)]
     uses: Vec<Use>,
     /// Idle power of the faster drive, W

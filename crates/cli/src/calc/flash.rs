@@ -17,7 +17,7 @@ pub struct Arguments {
     /// Array read time of a page (tR), µs
     #[arg(long, value_name = "US", value_parser = positive)]
     read_us: Option<f64>,
-    /// Program time of a page (tPROG), µs; the mean over the pages of a word line
+    /// Mean program time of a page (tPROG), µs
     #[arg(long, value_name = "US", value_parser = positive)]
     program_us: Option<f64>,
     /// Planes per die that work in parallel

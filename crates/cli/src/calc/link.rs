@@ -10,7 +10,7 @@ use nandscope_device::link::{KNOWN, LinkMode, link_mode, names};
 /// Arguments of `nandscope calc link`.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Link modes, such as pcie-2.0-x2, sata-6, sd-sdr104, usb-3.2-gen2-uas [default: all]
+    /// Links, such as pcie-2.0-x2, sata-6, usb-3.2-gen2-uas [default: all]
     #[arg(value_name = "LINK")]
     links: Vec<String>,
     /// Efficiency after line coding, percent [default: that of the model]

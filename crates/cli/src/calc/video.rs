@@ -22,7 +22,7 @@ const FORMATS: [(&str, u32, u32); 7] = [
 /// Arguments of `nandscope calc video`.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Frame size: WIDTHxHEIGHT, or 720p, 1080p, 2k-dci, 1440p, 4k, 4k-dci, 8k
+    /// WIDTHxHEIGHT, 720p, 1080p, 2k-dci, 1440p, 4k, 4k-dci, 8k
     #[arg(value_name = "FORMAT", value_parser = parse_format)]
     format: (u32, u32),
     /// Frames per second

@@ -27,7 +27,8 @@ pub struct Options {
     /// Workloads: postmark, build, untar, dbench, copy, sqlite, camera, log, create, boot
     #[arg(long, value_delimiter = ',', value_name = "NAME")]
     workload: Vec<String>,
-    /// Your own workload: a bash script that defines `work` and optionally `prepare`; `$MNT` is the mount point
+    /// Your own workload: a bash script with `work` and, optionally, `prepare`;
+    /// `$MNT` is the mount point
     #[arg(long, value_name = "FILE")]
     script: Vec<PathBuf>,
     /// Fill the file system to this percentage before the work
@@ -36,7 +37,7 @@ pub struct Options {
     /// Then delete a third and fill again, this many times
     #[arg(long, default_value_t = 0, value_name = "ROUNDS")]
     age: u32,
-    /// Use a card that was written completely in ascending order and gets no discards
+    /// Use a card that was written completely before and gets no discards
     #[arg(long)]
     used: bool,
     /// Offset of a partition to use instead of the whole device
@@ -48,8 +49,8 @@ pub struct Options {
     /// mkfs options for a file system, such as 'f2fs:-s 2'
     #[arg(long, value_name = "FS:OPTIONS")]
     mkfs: Vec<String>,
-    /// Also run variants of each file system: mkfs options derived from the card's allocation unit and page, and
-    /// partition offsets; a table compares them
+    /// Compare mkfs options derived from the card's allocation unit and page,
+    /// and partition offsets
     #[arg(long, conflicts_with = "cuts")]
     sweep: bool,
     /// Mount options for a file system, such as 'ext4:data=journal'
@@ -58,8 +59,8 @@ pub struct Options {
     /// Setting of a workload, such as POSTMARK_FILES=2000 (list: docs/fs.md)
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
-    /// Processor time: of a system call, bytes per second that programs move, time to compile a file of
-    /// 18 kB, such as 2us,400M,1.5s [default: none]
+    /// Processor time of a system call, bytes moved per second, time to
+    /// compile a file of 18 kB, such as 2us,400M,1.5s [default: none]
     #[arg(long, value_name = "CALL,RATE,COMPILE")]
     cpu: Option<String>,
     /// Dirty pages at which the kernel starts background writeback
@@ -68,7 +69,7 @@ pub struct Options {
     /// Largest request that the host sends
     #[arg(long, default_value = "512KiB", value_name = "SIZE")]
     max_request: String,
-    /// Report page and allocation unit to the file systems, unlike SD and eMMC hosts
+    /// Report page and AU to the file systems, unlike SD and eMMC hosts
     #[arg(long)]
     topology: bool,
     /// Idle time between the work and umount, seconds
@@ -80,7 +81,7 @@ pub struct Options {
     /// Seed of the random number generator
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Run every cell with this many seeds, from --seed on, and report the spread
+    /// Number of seeds per cell, from --seed on; reports the spread
     #[arg(long, default_value_t = 1, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1000))]
     seeds: u64,
     /// Limit of the real time of a cell, seconds

@@ -42,10 +42,10 @@ pub enum EngineName {
 /// Arguments that only a real target heeds.
 #[derive(Args, Clone, Debug, Default)]
 pub struct RealArguments {
-    /// Allow writing to a block device and lose all its data; NAME is required unless it is empty
+    /// Allow overwriting a block device; NAME is required unless it is empty
     #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, help_heading = "Real targets")]
     pub destroy_data: Option<Option<String>>,
-    /// Confirm with this serial number (or name, if there is none) instead of a prompt
+    /// Confirm with this serial number (or name) instead of a prompt
     #[arg(
         long,
         value_name = "SERIAL",
@@ -53,10 +53,10 @@ pub struct RealArguments {
         help_heading = "Real targets"
     )]
     pub yes_destroy: Option<String>,
-    /// Create the target file with this size, or fill an existing one; it is kept
+    /// Create the target file with this size, or fill an existing one
     #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Real targets")]
     pub size: Option<Bytes>,
-    /// Power sensor of the device (such as hwmon3), or the file of a USB meter
+    /// Power sensor of the device (such as hwmon3), or file of a USB meter
     #[arg(long, value_name = "SENSOR|FILE", help_heading = "Real targets")]
     pub power: Option<String>,
     /// Sync every file of a folder before closing it, not only at the end
