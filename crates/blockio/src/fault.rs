@@ -1,5 +1,4 @@
-//! Fault injection: fault commands in words, as they come over a control socket or stand in a file,
-//! and the state that follows from them.
+//! Fault injection: the text form of fault commands, and the faults in effect.
 
 use crate::store::{Beyond, Fake};
 use nandscope_units::random::SplitMix64;
@@ -102,7 +101,7 @@ impl FromStr for FaultCommand {
 }
 
 impl FaultCommand {
-    /// Whether requests take longer by it, now or later.
+    /// True if the command makes requests slower, now or later.
     pub fn slows(&self) -> bool {
         match self {
             FaultCommand::Slow(p, _) => *p > 0.0,
@@ -231,7 +230,7 @@ impl Faults {
         }
     }
 
-    /// Takes commands that change nothing but this state; returns the others.
+    /// Executes a command that changes only this state; returns any other.
     pub fn take(&mut self, command: FaultCommand) -> Option<FaultCommand> {
         match command {
             FaultCommand::Unreadable(range) => self.unreadable.push(range),
@@ -290,7 +289,7 @@ impl Faults {
         }
     }
 
-    /// Whether writes may be changed.
+    /// True if writes may be corrupted.
     pub fn corrupts(&self) -> bool {
         self.corrupt > 0.0
     }

@@ -1,5 +1,5 @@
 //! Undo of unpersisted writes: the contents under the latest writes are kept until the device has
-//! persisted them, so that a power cut can take them back.
+//! persisted them, so that a power cut can restore them.
 
 use crate::image::{Image, OutOfRange};
 use crate::memory_len;
@@ -10,8 +10,8 @@ use nandscope_units::random::SplitMix64;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Of a page whose programming was interrupted, whole blocks of this many bytes are old or new, as in
-/// most cards, whose maps know nothing smaller.
+/// Atomic unit in bytes: after an interrupted program, each unit of a page is completely old or new,
+/// since the maps of most cards have no smaller unit.
 const ATOM: u64 = 4096;
 
 /// Contents that a power cut can change.
@@ -59,7 +59,7 @@ impl Contents for Image {
     }
 }
 
-/// What is read of a page whose programming the power cut interrupted.
+/// Contents of a page after an interrupted program.
 #[derive(Debug)]
 pub enum Torn<'r> {
     /// The old data: the card recognises the page and goes back to the copy before it.
@@ -82,7 +82,7 @@ struct Entry {
     acknowledged: bool,
 }
 
-/// Unpersisted writes and what lies under them.
+/// Unpersisted writes and the data under them.
 #[derive(Debug, Default)]
 pub struct Undo {
     /// In the order in which they became contents.
@@ -130,10 +130,11 @@ impl Undo {
         }
     }
 
-    /// Takes back what a power cut damaged, and forgets everything. `damage` is in order of the writes.
+    /// Undoes the writes that a power cut damaged, and forgets all others. `damage` is ordered like the
+    /// writes.
     ///
     /// # Errors
-    /// Returns an error if the contents cannot be written.
+    /// If the contents cannot be written.
     pub fn roll_back<C: Contents>(
         &mut self,
         contents: &mut C,
@@ -141,7 +142,7 @@ impl Undo {
         torn: &mut Torn<'_>,
     ) -> Result<(), C::Error> {
         debug_assert!(damage.is_sorted_by_key(|d| d.write));
-        // What later writes hold for good; earlier damage does not show through it.
+        // Persisted by later writes, which hide earlier damage.
         let mut kept: Vec<Range<u64>> = Vec::new();
         for entry in std::mem::take(&mut self.entries).iter().rev() {
             let Range { start, end } = entry.range;
@@ -206,7 +207,7 @@ impl Entry {
     }
 }
 
-/// The parts of `ranges` that lie outside of `hole`.
+/// Parts of `ranges` outside `hole`.
 pub fn without(ranges: Vec<Range<u64>>, hole: &Range<u64>) -> Vec<Range<u64>> {
     let cut = |r: Range<u64>| {
         let before = r.start..r.end.min(hole.start);

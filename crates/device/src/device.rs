@@ -59,8 +59,8 @@ impl Device {
         Ok(Device(ftl))
     }
 
-    /// Moves the device to another host (takes the card out of one reader and puts it into another).
-    /// What is outstanding completes first; the device is powered off and on.
+    /// Moves the device to another host, like a card to another reader. Outstanding commands complete
+    /// first; the device is powered off and on.
     ///
     /// # Errors
     /// [`AttachError`] if host and device have no link in common.
@@ -99,24 +99,23 @@ impl Device {
         dispatch!(&self.0, d => d.next_event())
     }
 
-    /// Lets time pass until `until`, or until the first instant at which commands complete;
-    /// appends their completions and returns the time reached. With `until` at [`Nanos::MAX`] and
-    /// nothing planned the clock stays.
+    /// Advances time to `until`, or to the first instant at which commands complete; appends their
+    /// completions and returns the time reached. With `until` at [`Nanos::MAX`] and no planned event the
+    /// clock does not move.
     #[inline]
     pub fn advance(&mut self, until: Nanos, completions: &mut Vec<Completion>) -> Nanos {
         dispatch!(&mut self.0, d => d.advance(until, completions))
     }
 
-    /// Fills the first `share` (0 to 1) of the capacity at once, and lets background work finish
-    /// as it would in a long idle time. Must be called while nothing is outstanding. Returns
-    /// false where something is.
+    /// Fills the first `share` (0 to 1) of the capacity without advancing time, and completes background
+    /// work as in a long idle time. Returns false if commands are outstanding.
     pub fn precondition(&mut self, share: f64, fill: Fill) -> bool {
         dispatch!(&mut self.0, d => d.precondition(share, fill))
     }
 
-    /// Overwrites `count` mapping units (for cards: pages) drawn uniformly from the whole
-    /// capacity, at once. With several times the capacity this is the steady state of random
-    /// writes. Must be called while nothing is outstanding. Returns false where something is.
+    /// Overwrites `count` mapping units (for cards: pages), drawn uniformly from the whole capacity,
+    /// without advancing time. Several times the capacity give the steady state of random writes.
+    /// Returns false if commands are outstanding.
     pub fn overwrite_randomly(&mut self, count: u64, seed: u64) -> bool {
         dispatch!(&mut self.0, d => d.overwrite_randomly(count, seed))
     }

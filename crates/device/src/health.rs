@@ -1,4 +1,4 @@
-//! What a device says of itself: identity and health, as NVMe's identify and SMART log page give them.
+//! Identity and health reported by a device, as in NVMe's identify data and SMART log page.
 
 use crate::attachment::Attachment;
 use crate::profile::schema::DeviceSection;
@@ -16,7 +16,7 @@ pub struct Identity {
     pub firmware: String,
     /// Addressable capacity.
     pub capacity: Bytes,
-    /// Whether discards reach the medium over this host path.
+    /// True if discards reach the medium over this host path.
     pub discard: bool,
 }
 
@@ -70,14 +70,14 @@ pub struct HealthLog {
 }
 
 impl HealthLog {
-    /// Whether the device has placed its media in read-only mode: NVMe's critical warning bit 3; an SD
-    /// card says so with `TMP_WRITE_PROTECT` in its CSD.
+    /// True if the device has placed its media in read-only mode: NVMe's critical warning bit 3;
+    /// `TMP_WRITE_PROTECT` in the CSD of an SD card.
     pub const fn is_read_only(&self) -> bool {
         self.critical_warning >> 3 & 1 == 1
     }
 
-    /// `PRE_EOL_INFO` as eMMC gives it in EXT_CSD byte 267 (JESD84-B51): 1 normal, 2 where 80 % and 3
-    /// where 90 % of the spare blocks are used up.
+    /// `PRE_EOL_INFO` of eMMC in EXT_CSD byte 267 (JESD84-B51): 1 normal, 2 at 80 % and 3 at 90 % of the
+    /// spare blocks used.
     pub const fn pre_eol_info(&self) -> u8 {
         match self.available_spare_percent {
             0..=10 => 3,

@@ -9,7 +9,7 @@ use thiserror::Error;
 #[error("{0}")]
 pub struct InvalidState(pub(crate) String);
 
-/// What a check of invariants returns.
+/// Result of a check of invariants.
 pub(crate) type Checked<T = ()> = Result<T, InvalidState>;
 
 /// Returns [`InvalidState`] with the message unless the condition holds.

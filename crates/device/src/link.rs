@@ -53,11 +53,11 @@ pub struct LinkMode {
     pub name: String,
     /// Protocol family.
     pub protocol: Protocol,
-    /// Whether data flows one way at a time.
+    /// True if data flows in one direction at a time.
     pub half_duplex: bool,
     /// Bits on all lanes or lines together, one direction, before line coding is taken off, Mbit/s.
     pub signalling_mbit_per_s: u32,
-    /// What line coding (8b/10b, 128b/130b, 128b/132b, none) leaves of them.
+    /// Rate after line coding (8b/10b, 128b/130b, 128b/132b, none).
     pub coded: Rate,
     /// User data rate, one direction.
     pub rate: Rate,
@@ -75,7 +75,7 @@ impl LinkMode {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("`{name}` is no link mode; known are {known}")]
 pub struct UnknownLink {
-    /// What was asked for.
+    /// Requested name.
     pub name: String,
     /// The known families.
     pub known: &'static str,
@@ -100,7 +100,7 @@ pub fn names() -> Vec<String> {
     names
 }
 
-/// What goes over the wire.
+/// Rates on the wire.
 #[derive(Clone, Copy)]
 struct Wire {
     signalling_mbit_per_s: f64,
@@ -195,8 +195,8 @@ fn pcie(rest: &str) -> Option<(Protocol, Wire)> {
     Some((protocol, wire))
 }
 
-/// SATA: 8b/10b coding, and frames of 8 KiB with a 4-byte header, CRC and primitives; the rest is
-/// the handshake between frames. 560 MB/s at 6 Gbit/s and 275 at 3 Gbit/s are what is reached.
+/// SATA: 8b/10b coding, and frames of 8 KiB with a 4-byte header, CRC and primitives; the rest is the
+/// handshake between frames. Real drives reach 560 MB/s at 6 Gbit/s and 275 at 3 Gbit/s.
 fn sata(rest: &str) -> Option<Wire> {
     let (signalling_mbit_per_s, mb_per_s) = match rest {
         "1.5" => (1500.0, 137.0),

@@ -19,11 +19,11 @@
 
 use nandscope_units::{Lba, Nanos};
 
-/// What a power cut did.
+/// Effect of a power cut.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cut {
-    /// Parts of writes that are not on the medium as they should be, in order of the writes. Whole
-    /// sectors that are not named here are there, those of unfinished commands too.
+    /// Damaged parts of writes, in order of the writes. All other sectors are persisted, even those of
+    /// unfinished commands.
     pub damage: Vec<Damage>,
     /// When the device answers again, power having come back at once.
     pub ready: Nanos,
@@ -73,7 +73,7 @@ impl Numbers {
         self.next += 1;
     }
 
-    /// Number of a pending command, where it is a write.
+    /// Number of a pending command, if it is a write.
     pub(crate) fn of(&self, index: u32) -> Option<u64> {
         self.pending.get(index as usize).copied().flatten()
     }
@@ -91,7 +91,7 @@ impl Numbers {
         places.filter_map(|(index, number)| number.map(|n| (index, n)))
     }
 
-    /// The first number of which it is not known that the write is complete.
+    /// The first number of a write that may be incomplete.
     pub(crate) fn first_incomplete(&self) -> u64 {
         self.pending().map(|(_, n)| n).min().unwrap_or(self.next)
     }

@@ -21,7 +21,7 @@ pub trait SimulatedDevice {
     /// Addressable capacity.
     fn capacity(&self) -> Bytes;
 
-    /// Whether the host path passes discards on.
+    /// True if the host path passes discards on.
     fn supports_discard(&self) -> bool {
         true
     }
@@ -56,7 +56,7 @@ pub trait SimulatedDevice {
     /// Cuts and restores the power. Outstanding commands never complete.
     fn cut_power(&mut self) -> Cut;
 
-    /// Whether the device has reached its end of life and accepts no writes.
+    /// True if the device has reached its end of life and refuses writes.
     fn is_read_only(&self) -> bool {
         false
     }
@@ -118,7 +118,7 @@ pub struct FixedLatencyDevice {
     now: Nanos,
     capacity: Bytes,
     latency: Nanos,
-    /// In order of completion, as all take equally long.
+    /// In order of completion, since all commands take the same time.
     pending: VecDeque<Completion>,
 }
 

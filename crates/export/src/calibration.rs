@@ -23,16 +23,16 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// Round trips before those that count.
+/// Round trips before the measured ones.
 const WARM_UP: usize = 100;
 /// Round trips that count.
 const ROUNDS: usize = 500;
 const CAPACITY: Bytes = Bytes::mib(1);
 
-/// The medians of round trips through a local socket.
+/// Median round trips through a local socket.
 ///
 /// # Errors
-/// Where the system gives no sockets or threads.
+/// If a socket or thread cannot be created.
 pub fn of_socket() -> io::Result<Overhead> {
     let (client, server) = UnixStream::pair()?;
     while_serving(
@@ -41,10 +41,10 @@ pub fn of_socket() -> io::Result<Overhead> {
     )
 }
 
-/// The medians of round trips through a file that is mounted in a folder, for a moment.
+/// Median round trips through a file that is mounted in `folder` for the measurement.
 ///
 /// # Errors
-/// Where it cannot be mounted, or the system gives no threads.
+/// If the file cannot be mounted or a thread cannot be created.
 #[cfg(target_os = "linux")]
 pub fn of_mount(folder: &Path) -> io::Result<Overhead> {
     let file = File::new("overhead", CAPACITY, false, true);
@@ -59,7 +59,7 @@ pub fn of_mount(folder: &Path) -> io::Result<Overhead> {
     )
 }
 
-/// Serves a device without any latency on a thread of its own while the client runs.
+/// Serves a device without latency in another thread while the client runs.
 fn while_serving(
     add: impl FnOnce(&mut Server<FixedLatencyDevice>) -> io::Result<()> + Send,
     client: impl FnOnce() -> io::Result<Overhead> + Send,
@@ -124,7 +124,7 @@ fn median(mut act: impl FnMut() -> io::Result<()>) -> io::Result<Nanos> {
     Ok(Nanos(times[ROUNDS / 2]))
 }
 
-/// A client that waits for its socket before it reads, and reads each part of an answer by itself.
+/// A client that waits for its socket before it reads, and reads each part of a reply separately.
 struct Asking(UnixStream);
 
 impl Asking {

@@ -1,5 +1,5 @@
-//! What the server asks of a client, whatever protocol it speaks: descriptors to wait for, requests
-//! in, answers out. It never waits by itself.
+//! Interface of clients to the server, independent of the protocol: descriptors to poll, requests in,
+//! replies out. A client never blocks.
 
 use crate::request::{Done, Request};
 use nandscope_blockio::store::Store;
@@ -13,8 +13,8 @@ pub trait Client: Debug {
     /// fit into `room` bytes.
     fn wait_for<'a>(&'a self, room: usize, waiting: &mut Vec<PollFd<'a>>);
 
-    /// Handles the events of the descriptors of [`Client::wait_for`], in the same order. `scratch` is room
-    /// for what is read at once.
+    /// Handles the events of the descriptors of [`Client::wait_for`], in the same order. `scratch` is a
+    /// buffer for reading.
     fn take_events(&mut self, ready: &[PollFlags], room: usize, scratch: &mut [u8], store: &Store);
 
     /// Bytes of memory for the data of its requests and answers under way, among them what a
@@ -30,10 +30,10 @@ pub trait Client: Debug {
     /// Sends what goes without waiting.
     fn send(&mut self, store: &Store);
 
-    /// Whether it may stay for as long as it likes, since it has finished its handshake.
+    /// True if the handshake is finished, after which there is no deadline.
     fn has_begun(&self) -> bool;
 
-    /// Whether it can be forgotten: it has gone and nothing of it is under way. One that missed a
-    /// deadline is hung up on here. Deadlines are shorter if others wait for memory (`pressed`).
+    /// True if the client has disconnected and has no requests in flight. Disconnects a client that
+    /// missed a deadline; deadlines are shorter if others wait for memory (`pressed`).
     fn is_over(&mut self, now: Nanos, pressed: bool) -> bool;
 }

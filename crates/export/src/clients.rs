@@ -47,14 +47,14 @@ pub(crate) struct Clients {
 }
 
 impl Clients {
-    /// Takes a client, whoever is there already.
+    /// Adds a client without a limit.
     pub fn add(&mut self, client: Box<dyn Client>) {
         self.all.insert(self.next, client);
         self.next += 1;
     }
 
-    /// Makes room for one more. Whoever has been in the handshake for longest has to go if there
-    /// are too many; returns whether there is room.
+    /// Makes room for one more client, if necessary by disconnecting the one that has been in the
+    /// handshake for longest; returns false if there is none.
     pub fn make_room(&mut self) -> bool {
         let mut newcomers = self.all.iter().filter(|(_, c)| !c.has_begun());
         let oldest = newcomers.next().map(|(number, _)| *number);

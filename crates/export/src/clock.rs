@@ -1,4 +1,4 @@
-//! The device's virtual time beside the clock on the wall, and how fast the one runs by the other.
+//! The relation between the device's virtual time and the wall clock.
 
 use nandscope_units::Nanos;
 use std::str::FromStr;
@@ -7,13 +7,13 @@ use thiserror::Error;
 /// How fast virtual time passes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Speed {
-    /// So many seconds of the device in a second on the wall; 1 is the device's own speed.
+    /// Seconds of virtual time per second of wall-clock time; 1 is the device's own speed.
     Times(f64),
-    /// Without waiting: completions are handed out as soon as they are computed.
+    /// No pacing: requests complete as soon as they are computed.
     Max,
 }
 
-/// Slower and faster than this says nothing about a device any more.
+/// Outside this range results do not represent the device.
 const SPEEDS: std::ops::RangeInclusive<f64> = 0.001..=1e6;
 
 /// A text that is not a speed.
@@ -57,7 +57,7 @@ impl Clock {
         self.speed
     }
 
-    /// The device's time at a time on the wall; nothing at [`Speed::Max`], where the wall does not matter.
+    /// The virtual time at a wall-clock time; `None` at [`Speed::Max`], which ignores the wall clock.
     pub fn device_time(&self, wall: Nanos) -> Option<Nanos> {
         match self.speed {
             Speed::Max => None,

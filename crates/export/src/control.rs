@@ -65,7 +65,7 @@ impl Control {
     }
 }
 
-/// Where connections come in, and those that are there, the one that was silent for longest first.
+/// The listening socket and its connections, the longest silent one first.
 #[derive(Debug, Default)]
 pub(crate) struct Controls {
     listener: Option<Listener>,

@@ -1,11 +1,10 @@
-//! A simulated device that other programs can use, at the speed that the device would have.
+//! A simulated device for other programs, at the device's own speed.
 //!
-//! [`service`] drives the device's model against the clock
-//! on the wall; [`server`] is the one thread on which everything runs. Clients ([`client`]) come by
-//! [`nbd`], [`fuse`] or [`vhost`]; requests and what comes of them ([`request`]) are the same for all.
+//! [`service`] runs the device's model against the wall clock; [`server`] is the only thread. Clients
+//! ([`client`]) connect by [`nbd`], [`fuse`] or [`vhost`] and share one form of requests and outcomes
+//! ([`request`]).
 //!
-//! This crate reads no argument and prints nothing; where something ended badly or late it says so
-//! in what it returns.
+//! This crate reads no arguments and prints nothing; it returns errors and pacing errors to the caller.
 
 pub mod calibration;
 pub mod client;

@@ -1,4 +1,4 @@
-//! What the path between a client and the service costs.
+//! Cost of the path between a client and the service.
 
 use crate::request::{Action, Request};
 use nandscope_units::Nanos;
@@ -8,7 +8,7 @@ pub(crate) const SMALL: u32 = 4096;
 /// Bytes of a large one.
 pub(crate) const LARGE: u32 = 256 << 10;
 
-/// What the path costs on the wall, there and back.
+/// Round-trip cost of the path in wall-clock time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overhead {
     /// A read of 4 KiB, or anything without data.
@@ -29,7 +29,7 @@ impl Overhead {
         }
     }
 
-    /// What it is for a request: it grows with the data that pass.
+    /// Cost for one request; it grows with the data.
     pub fn of(&self, request: &Request) -> Nanos {
         let large = match request.action {
             Action::Read => self.large_read,

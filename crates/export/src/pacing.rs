@@ -6,12 +6,12 @@ use nandscope_units::Nanos;
 
 /// An error above a minute counts as a minute.
 const MOST: u64 = 60_000_000_000;
-/// A completion that is later than this share of its own latency spoils a measurement.
+/// A completion that is later than this share of its latency distorts a measurement.
 const TOLERATED: f64 = 0.1;
-/// More spoilt completions than this share, and the machine does not keep up.
+/// Share of distorting completions above which the machine is too slow.
 const SPOILT: f64 = 0.1;
 
-/// Pacing errors of the completions so far.
+/// Pacing errors of all completions.
 #[derive(Debug)]
 pub struct PacingError {
     histogram: Histogram<u64>,
@@ -21,7 +21,7 @@ pub struct PacingError {
 /// Statistics of the pacing error.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PacingReport {
-    /// Completions handed out.
+    /// Number of completions.
     pub completions: u64,
     /// Half of them were at most so late, on the wall.
     pub p50: Nanos,
@@ -29,13 +29,12 @@ pub struct PacingReport {
     pub p99: Nanos,
     /// The latest one.
     pub max: Nanos,
-    /// Share of completions, 0 to 1, that were late by more than a tenth of their own latency.
+    /// Share of completions, 0 to 1, that were late by more than a tenth of their latency.
     pub spoilt: f64,
 }
 
 impl PacingReport {
-    /// Whether the machine kept up: at most a tenth of the completions was late by more than a
-    /// tenth of its latency.
+    /// True if at most a tenth of the completions was late by more than a tenth of its latency.
     pub fn kept_up(&self) -> bool {
         self.spoilt <= SPOILT
     }
@@ -54,8 +53,7 @@ impl Default for PacingError {
 }
 
 impl PacingError {
-    /// Notes one completion: how long after its time it was handed out, and the latency that
-    /// the model gave it, both on the wall.
+    /// Records the pacing error and the model's latency of one completion, in wall-clock time.
     pub fn note(&mut self, late: Nanos, latency: Nanos) {
         self.histogram.saturating_record(late.0);
         if late.0 as f64 > TOLERATED * latency.0 as f64 {
@@ -63,7 +61,7 @@ impl PacingError {
         }
     }
 
-    /// The figures so far.
+    /// Returns the current figures.
     pub fn report(&self) -> PacingReport {
         let completions = self.histogram.len();
         let at = |quantile| Nanos(self.histogram.value_at_quantile(quantile));
@@ -95,7 +93,7 @@ mod tests {
         assert!(!report.kept_up());
         assert!((4_990..5_010).contains(&report.p50.0), "{report:?}");
         assert!((19_900..20_100).contains(&report.p99.0), "{report:?}");
-        // The same error means nothing beside a read of two milliseconds.
+        // The same error is negligible for a read of 2 ms.
         let mut pacing = PacingError::default();
         pacing.note(Nanos(20_000), Nanos(2_000_000));
         assert!(pacing.report().kept_up());

@@ -6,8 +6,8 @@ use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::OpKind;
 use nandscope_workload::trace::{Record, Trace, write_nstrace};
 
-/// What passed so far, as the device was asked to do it: zeroes are a discard where the host path
-/// passes discards on, and a write elsewhere.
+/// Requests as the device executed them: zeroes become a discard if the host path passes discards on,
+/// and a write otherwise.
 #[derive(Debug)]
 pub struct Recording {
     records: Vec<Record>,
@@ -36,7 +36,7 @@ impl Recording {
             CommandKind::Write { .. } => OpKind::Write,
             CommandKind::Discard => OpKind::Trim,
             CommandKind::Flush => OpKind::Flush,
-            // No client asks for these.
+            // Clients cannot request these.
             CommandKind::Identify | CommandKind::Health => return,
         };
         self.records.push(Record {

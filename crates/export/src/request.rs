@@ -1,29 +1,29 @@
-//! What a client asks of a served device, and what comes of it, in whatever protocol it asked.
+//! Requests of clients to a served device and their outcomes, independent of the protocol.
 
 use nandscope_blockio::store::StoreError;
 use nandscope_units::Nanos;
 
-/// Who asked: a connection, and the client's own number of the request.
+/// Origin of a request: a connection, and the client's request number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Origin {
     /// Number of the connection; never used twice.
     pub connection: u64,
-    /// What the client calls the request.
+    /// The client's identifier of the request.
     pub cookie: u64,
 }
 
-/// What is asked.
+/// Operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Read and return the data.
     Read,
-    /// Read, and keep the data to yourself (a hint to a cache).
+    /// Reads without returning the data (a cache hint).
     Fetch,
     /// Write the data of the request.
     Write,
     /// Everything completed before is on the medium.
     Flush,
-    /// The range holds nothing of value any more.
+    /// The range is no longer needed.
     Discard,
     /// The range shall read as zeroes; discarding it will do.
     Zero,
@@ -32,7 +32,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// Whether it changes what is stored.
+    /// True if the request changes the contents.
     pub const fn changes(self) -> bool {
         matches!(
             self,
@@ -45,13 +45,13 @@ impl Action {
 /// touches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// What to do.
+    /// Operation.
     pub action: Action,
     /// First byte.
     pub offset: u64,
     /// How many bytes; zero for a flush.
     pub length: u32,
-    /// What to write; empty for all but [`Action::Write`].
+    /// Data of an [`Action::Write`]; empty otherwise.
     pub data: Vec<u8>,
     /// It is on the medium when it completes (FUA).
     pub durable: bool,
@@ -99,7 +99,7 @@ pub enum Refusal {
     Unreadable,
     /// The device takes no more writes.
     ReadOnly,
-    /// The device or the way to it knows no such thing.
+    /// The device or the host path does not support the operation.
     Unsupported,
     /// The range reaches beyond the device.
     OutOfRange,
@@ -119,15 +119,15 @@ impl From<&StoreError> for Refusal {
 /// A finished request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// Who asked.
+    /// Origin of the request.
     pub origin: Origin,
-    /// What was asked.
+    /// Operation of the request.
     pub action: Action,
     /// First byte.
     pub offset: u64,
     /// How many bytes.
     pub length: u32,
-    /// What came of it. The data of a read is in the store.
+    /// Result. Data of reads is in the store.
     pub outcome: Result<(), Refusal>,
     /// When it is due, on the wall.
     pub due: Nanos,

@@ -29,7 +29,7 @@ const ACCEPTED_IN_TURN: usize = 64;
 const COMMANDS_IN_TURN: u64 = 4096;
 /// Steps of the device at the end between two looks at the clock.
 const STEPS_AT_END: usize = 1000;
-/// How long the device may work at the end, on the wall, for what was asked of it.
+/// Wall-clock time for the device to finish pending requests at shutdown.
 const END: Duration = Duration::from_millis(500);
 /// The last stretch before an event, which is not slept.
 const SPIN: Nanos = Nanos::from_micros(60);
@@ -75,10 +75,10 @@ impl<M: SimulatedDevice> Server<M> {
         }
     }
 
-    /// Takes a client that is connected already.
+    /// Adds a connected client.
     ///
     /// # Errors
-    /// Where its socket cannot be used without waiting.
+    /// If its socket cannot be made non-blocking.
     pub fn adopt(&mut self, stream: Stream) -> io::Result<()> {
         stream.prepare()?;
         let connection = Connection::new(stream, self.export.clone(), self.wall());
@@ -106,16 +106,16 @@ impl<M: SimulatedDevice> Server<M> {
         self
     }
 
-    /// Serves until `stop` says so, or nobody is there and nobody can come, as when the only file is
-    /// unmounted; then lets the device finish what was asked of it, and sends the answers that go
-    /// without waiting. Where the device needs longer than half a second for that, requests stay
-    /// open ([`Service::outstanding`]): their clients hear nothing.
+    /// Serves until `stop` returns true, or no client is connected and none can connect (for example,
+    /// the only file was unmounted). Then the device finishes pending requests, and replies are sent
+    /// without blocking. Requests that take longer than half a second stay open
+    /// ([`Service::outstanding`]) and get no reply.
     ///
     /// # Errors
-    /// Where the system does not let it wait for sockets or write its journal.
+    /// If polling fails or the journal cannot be written.
     pub fn serve(&mut self, stop: &dyn Fn() -> bool) -> io::Result<()> {
-        // Without it the system wakes sleepers 50 µs late, on purpose. Where it is not to be had,
-        // the pacing error shows it.
+        // Without this the system delays wake-ups by 50 µs on purpose. If it is unavailable, the pacing
+        // error shows the delay.
         #[cfg(target_os = "linux")]
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         while !stop() && !self.is_deserted() {
@@ -170,7 +170,7 @@ impl<M: SimulatedDevice> Server<M> {
         Nanos(u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
 
-    /// How long to sleep: not at all where the next event is near, or something is left to be done.
+    /// Time to sleep: zero if the next event is near or work is pending.
     fn patience(&self) -> Timespec {
         let sleep = match self.service.due() {
             _ if self.hurry => Nanos::ZERO,
@@ -231,7 +231,7 @@ impl<M: SimulatedDevice> Server<M> {
                 let Ok(stream) = self.listeners[listener].accept() else {
                     break;
                 };
-                // Where there is no room it is closed without a word; the protocol has none for this.
+                // A connection beyond the limit is closed silently; the protocol has no message for it.
                 if self.clients.make_room() && self.adopt(stream).is_err() {
                     break;
                 }
@@ -275,7 +275,7 @@ impl<M: SimulatedDevice> Server<M> {
         Ok(())
     }
 
-    /// Gives the clients' requests to the service, so many that a turn stays short.
+    /// Passes requests of clients to the service, limited in number so that a turn stays short.
     fn take_requests(&mut self) {
         let now = self.wall();
         let (mut room, mut left) = (self.clients.room(), COMMANDS_IN_TURN);

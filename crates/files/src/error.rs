@@ -28,13 +28,13 @@ pub enum Refusal {
     /// An entry of another user in a folder that everyone may write to.
     #[error("it belongs to another user, in a world-writable folder; name another file")]
     ForeignEntry,
-    /// A link or special file in place of a file that nobody named.
+    /// A link or special file under a name that the user did not give.
     #[error("it is not a regular file; remove it")]
     NotRegular,
-    /// A FIFO that nobody opened for reading in time.
+    /// A FIFO without a reader within the time limit.
     #[error("the FIFO has no reader; start it first")]
     NoReader,
-    /// A name that is to lie in a folder, and leads out of it.
+    /// A name that leads out of its folder.
     #[error("it leads out of its folder; use a name without `..` and links")]
     Outside,
     /// A device or FIFO that another kind of file took the place of.
@@ -61,9 +61,9 @@ pub enum WriteError {
     Io {
         /// The path as it was given.
         path: PathBuf,
-        /// What was being done, after "cannot".
+        /// The failed action, as it follows "cannot".
         action: &'static str,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }
@@ -99,7 +99,7 @@ impl WriteError {
     }
 }
 
-/// What a user can do about an error of the system.
+/// Remedy for an error of the system.
 fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {

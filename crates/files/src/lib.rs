@@ -59,11 +59,11 @@ pub enum Access {
     Owner,
 }
 
-/// Writes a file, in one step where it is a regular one.
+/// Writes a file, atomically if it is a regular one.
 ///
 /// # Errors
-/// If the path is refused or the system fails. An older file of that name is then unchanged, and no
-/// partial file is left.
+/// If the path is refused or a system call fails. Then an older file is unchanged, and no partial file
+/// is left.
 pub fn write(path: &Path, bytes: &[u8], access: Access) -> Result<(), WriteError> {
     system::write(path, bytes, access)
 }
@@ -84,9 +84,9 @@ pub fn check_folder(folder: &Path) -> Result<(), WriteError> {
     system::check_folder(folder)
 }
 
-/// Writes the regular file `inside` of a folder that the user named, where `inside` is a relative path that
-/// nobody checked, such as one from a job file. Nothing outside the folder is written: parts like `..`, and
-/// links and special files on the way or at the end, are refused. Its folders must exist.
+/// Writes the regular file `inside` of a folder given by the user. `inside` is an untrusted relative
+/// path, for example from a job file. Nothing outside the folder is written: parts like `..`, links and
+/// special files are refused anywhere in the path. Its folders must exist.
 ///
 /// # Errors
 /// As [`write()`].
@@ -99,8 +99,8 @@ pub fn write_in(
     system::write_in(folder, inside, bytes, access)
 }
 
-/// Checks that [`write_in`] does not refuse this file now. Writes nothing; whether the folder takes files,
-/// [`check_folder`] finds out.
+/// Checks that [`write_in`] would accept this file now, without writing. Use [`check_folder`] to check
+/// that the folder is writable.
 ///
 /// # Errors
 /// As [`write()`].
@@ -108,9 +108,9 @@ pub fn check_in(folder: &Path, inside: &Path) -> Result<(), WriteError> {
     system::check_in(folder, inside)
 }
 
-/// Begins a file that is written further through the returned handle, such as a journal: it appears with
-/// `head` in it, in place of an older regular file, whose open handles keep the old contents. Links and
-/// special files are refused, since nobody named this file.
+/// Creates a file that is extended through the returned handle, such as a journal. It appears with
+/// `head` in it and replaces an older regular file, whose open handles keep the old contents. Links and
+/// special files are refused, since the user did not name this file.
 ///
 /// # Errors
 /// As [`write()`].
@@ -118,10 +118,10 @@ pub fn begin(path: &Path, head: &[u8], access: Access) -> Result<File, WriteErro
     system::begin(path, head, access)
 }
 
-/// As [`begin`], for a file that must not exist: it appears with `head` in it, and nothing is replaced.
+/// As [`begin`], for a new file: it appears with `head` in it and replaces nothing.
 ///
 /// # Errors
-/// If anything has that name, also a link that leads nowhere, or the system fails.
+/// If anything has that name, even a dangling link, or a system call fails.
 pub fn begin_new(path: &Path, head: &[u8], access: Access) -> Result<File, WriteError> {
     system::begin_new(path, head, access)
 }
@@ -142,8 +142,7 @@ pub fn create_folder(folder: &Path) -> Result<(), WriteError> {
     system::create_folder(folder)
 }
 
-/// The partial files of `path` that a killed process left in its folder. Those that a process is writing are not
-/// among them.
+/// Partial files of `path` left by killed processes, without those that a process is still writing.
 pub fn abandoned(path: &Path) -> Vec<PathBuf> {
     let Some(name) = path.file_name() else {
         return Vec::new();
@@ -164,7 +163,7 @@ pub fn abandoned_in(folder: &Path, chosen: impl Fn(&[u8]) -> bool) -> Vec<PathBu
         .collect()
 }
 
-/// What [`stem_of`] gave for the file that a partial file will be.
+/// The value of [`stem_of`] for the final file of a partial file.
 fn stem_in(partial: &OsStr) -> Option<&[u8]> {
     let bytes = partial.as_encoded_bytes().strip_prefix(b".")?;
     let (name, digits) = bytes
@@ -200,7 +199,7 @@ fn name_of(path: &Path) -> Result<&OsStr, Refusal> {
     }
 }
 
-/// A file's name, shortened where it is long.
+/// A file name, shortened if it is long.
 fn stem_of(name: &OsStr) -> OsString {
     if name.len() <= LONGEST_STEM {
         return name.to_os_string();
@@ -210,7 +209,7 @@ fn stem_of(name: &OsStr) -> OsString {
     OsString::from(&text[..end.unwrap_or(0)])
 }
 
-/// A name for a partial file of `name` that nobody can guess.
+/// An unpredictable name for a partial file of `name`.
 fn partial_name(name: &OsStr) -> OsString {
     // The keys of `RandomState` come from the system's random numbers, and differ each time.
     let random = RandomState::new().hash_one(name);

@@ -1,4 +1,4 @@
-//! A file that is being written, under a random name beside its place.
+//! A partial file: the new contents under a random name next to the final file.
 
 use crate::{ATTEMPTS, partial_name};
 use rustix::fs::{
@@ -22,11 +22,11 @@ pub struct Partial<'a> {
 }
 
 impl<'a> Partial<'a> {
-    /// Creates the partial file of `name` in a folder, open for writing. It is locked until [`settle`], so that
-    /// nobody takes it for one that was abandoned.
+    /// Creates the partial file of `name` in a folder, open for writing. It stays locked until
+    /// [`settle`], so that no other process considers it abandoned.
     ///
     /// # Errors
-    /// If the system fails.
+    /// If a system call fails.
     pub fn create(
         folder: &'a OwnedFd,
         name: &OsStr,
@@ -79,14 +79,14 @@ impl<'a> Partial<'a> {
             name,
             RenameFlags::NOREPLACE,
         ) {
-            // Not every file system knows that kind of renaming.
+            // Not every file system supports this kind of renaming.
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
             done => {
                 self.renamed = done.is_ok();
                 return done;
             }
         }
-        // A second name; the first one goes with this.
+        // A second name; the first is removed with this value.
         linkat(self.folder, &self.name, self.folder, name, AtFlags::empty())
     }
 }
@@ -94,7 +94,7 @@ impl<'a> Partial<'a> {
 impl Drop for Partial<'_> {
     fn drop(&mut self) {
         if !self.renamed {
-            // It is of no use; that it cannot be removed changes nothing.
+            // The file is useless; failing to remove it is harmless.
             let _ = unlinkat(self.folder, &self.name, AtFlags::empty());
         }
     }
@@ -109,7 +109,7 @@ pub fn settle(folder: &OwnedFd, file: &File) -> Result<(), Errno> {
     sync_folder(folder)
 }
 
-/// Whether a partial file belongs to no process any more.
+/// True if no process is writing the partial file.
 pub fn is_abandoned(path: &Path) -> bool {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let Ok(file) = openat(CWD, path, flags, Mode::empty()) else {

@@ -1,4 +1,4 @@
-//! Where a path leads: the folder that is opened, the name in it, and what has that name now.
+//! Resolves a path to an open folder, the name in it, and the file type of that name.
 
 use crate::{Refusal, WriteError, folder_of, name_of};
 use rustix::fs::{
@@ -16,10 +16,10 @@ const MOST_LINKS: u32 = 40;
 /// Mode bits of a folder in which everyone may make files, and remove their own only.
 const STICKY_FOR_ALL: Mode = Mode::SVTX.union(Mode::WOTH);
 
-/// What has a name in a folder.
+/// File type of a name.
 #[derive(Debug)]
 pub enum Found {
-    /// Nothing.
+    /// The name does not exist.
     Nothing,
     /// A regular file, which may be written.
     File(Box<Stat>),
@@ -37,11 +37,11 @@ pub struct Place {
     pub folder: OwnedFd,
     /// The name in it.
     pub name: OsString,
-    /// What has this name.
+    /// File type of the name.
     pub found: Found,
 }
 
-/// Whether a link at the end of a path is followed.
+/// Treatment of a link at the end of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Links {
     /// To their targets.
@@ -51,10 +51,10 @@ pub enum Links {
 }
 
 impl Place {
-    /// Opens the folder of `path` and looks at what has its name.
+    /// Opens the folder of `path` and checks the name in it.
     ///
     /// # Errors
-    /// If what is there is not to be written to, or the system fails.
+    /// If the file must not be written, or a system call fails.
     pub fn find(path: &Path, links: Links) -> Result<Place, WriteError> {
         let name = name_of(path).map_err(WriteError::refused(path))?;
         let folder = open_folder(CWD, folder_of(path), OFlags::empty())
@@ -62,11 +62,11 @@ impl Place {
         Search { path, links }.from(folder, name)
     }
 
-    /// Opens `folder`, goes down to the folder of `inside` without following a link, and looks at what has
-    /// its name.
+    /// Opens `folder`, descends to the folder of `inside` without following links, and checks the name
+    /// in it.
     ///
     /// # Errors
-    /// If `inside` leads out of the folder, what is there is no regular file, or the system fails.
+    /// If `inside` leads out of the folder, the file is not a regular one, or a system call fails.
     pub fn find_in(folder: &Path, inside: &Path) -> Result<Place, WriteError> {
         let path = &folder.join(inside);
         let io = |action| WriteError::io::<Errno>(path, action);
@@ -90,14 +90,14 @@ impl Place {
     }
 }
 
-/// What is looked for, with the path as it was given, for messages.
+/// The path as given by the user, for messages.
 struct Search<'a> {
     path: &'a Path,
     links: Links,
 }
 
 impl Search<'_> {
-    /// Looks at a name in a folder, and where it is a link at what it leads to.
+    /// Checks a name in a folder and follows it if it is a link.
     fn from(&self, mut folder: OwnedFd, name: &OsStr) -> Result<Place, WriteError> {
         let mut name = name.to_os_string();
         for _ in 0..MOST_LINKS {
@@ -124,7 +124,7 @@ impl Search<'_> {
         Err(self.refused(Refusal::Links))
     }
 
-    /// What a name is; `None` for a link to be followed.
+    /// File type of an entry; `None` for a link to be followed.
     fn kind_of(
         &self,
         folder: &OwnedFd,
@@ -153,7 +153,7 @@ impl Search<'_> {
         }))
     }
 
-    /// What a link of /proc leads to. Its text is no path; only the system can follow it.
+    /// Opens the target of a link in /proc. Its text is not a path; only the kernel can follow it.
     fn open_file(&self, folder: &OwnedFd, name: &OsStr) -> Result<Found, WriteError> {
         let stat = statat(folder, name, AtFlags::empty()).map_err(self.io("look at it"))?;
         let kind = FileType::from_raw_mode(stat.st_mode);
@@ -185,8 +185,8 @@ fn check_kind(kind: FileType) -> Result<(), Refusal> {
     }
 }
 
-/// Whether an entry breaks the rule of `fs.protected_symlinks` and its siblings, which a writer that follows
-/// links itself and renames would otherwise get round.
+/// True if an entry violates the rules of `fs.protected_symlinks` and its siblings, which a writer that
+/// resolves links itself and renames would otherwise bypass.
 fn is_foreign(folder: &OwnedFd, entry: &Stat) -> Result<bool, Errno> {
     let around = fstat(folder)?;
     let for_all = Mode::from_raw_mode(around.st_mode).contains(STICKY_FOR_ALL);
@@ -199,11 +199,11 @@ fn is_link(folder: &OwnedFd, name: &OsStr) -> bool {
     stat.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink)
 }
 
-/// Opens a folder such that it can be synced, or where it may not be read at least such that files can
-/// be made in it.
+/// Opens a folder such that it can be synced or, if it is not readable, at least such that files can be
+/// created in it.
 ///
 /// # Errors
-/// If the system fails.
+/// If a system call fails.
 pub fn open_folder(from: BorrowedFd<'_>, folder: &Path, how: OFlags) -> Result<OwnedFd, Errno> {
     let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | how;
     match openat(from, folder, flags | OFlags::RDONLY, Mode::empty()) {
@@ -213,7 +213,7 @@ pub fn open_folder(from: BorrowedFd<'_>, folder: &Path, how: OFlags) -> Result<O
     }
 }
 
-/// Whether links in this folder are those of /proc, whose text is no path.
+/// True if the folder is in /proc, where the text of links is not a path.
 #[cfg(target_os = "linux")]
 fn is_proc(folder: &OwnedFd) -> bool {
     let system = rustix::fs::fstatfs(folder);

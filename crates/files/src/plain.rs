@@ -1,4 +1,4 @@
-//! Writing where there is no Unix: the same names and order, by path.
+//! Writing on systems other than Unix: the same names and order, by path.
 
 use crate::{ATTEMPTS, Access, Refusal, WriteError, folder_of, name_of, partial_name};
 use std::fs::{self, File, OpenOptions};

@@ -18,7 +18,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Writes `bytes` to the device or FIFO at `place`.
 ///
 /// # Errors
-/// If it became something else, nobody reads from it, or the system fails.
+/// If it was replaced, has no reader, or a system call fails.
 pub fn write(path: &Path, place: &Place, linked: bool, bytes: &[u8]) -> Result<(), WriteError> {
     let mut file = open(path, place, linked)?;
     file.write_all(bytes)

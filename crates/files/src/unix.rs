@@ -12,9 +12,9 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::Path;
 
-/// What a file may be opened for, by its owner alone.
+/// Mode for access by the owner only.
 const OWNER_ONLY: Mode = Mode::RUSR.union(Mode::WUSR);
-/// What a new file is made with; the umask takes away from it.
+/// Mode of a new file before the umask.
 const USUAL: Mode = Mode::from_bits_retain(0o666);
 /// A trial that a full disk does not take.
 const TRIAL: [u8; 512] = [0; 512];
@@ -70,7 +70,7 @@ fn replace(path: &Path, place: &Place, bytes: &[u8], access: Access) -> Result<F
         Found::File(older) if access == Access::Usual => Some(older),
         _ => None,
     };
-    // Until it is complete, nobody else has to read what replaces a file.
+    // Until it is complete, the replacement of a file is private.
     let mode = match (access, older) {
         (Access::Usual, None) => USUAL,
         _ => OWNER_ONLY,
@@ -92,7 +92,7 @@ fn replace(path: &Path, place: &Place, bytes: &[u8], access: Access) -> Result<F
     Ok(file)
 }
 
-/// Removes what killed processes left of a file. That it cannot be removed changes nothing.
+/// Removes partial files of killed processes. Failures are harmless.
 fn remove_abandoned(path: &Path) {
     for partial in abandoned(path) {
         let _ = std::fs::remove_file(partial);
@@ -104,7 +104,7 @@ fn remove_abandoned(path: &Path) {
 fn take_over(file: &File, older: &Stat) {
     let (uid, gid) = (Uid::from_raw(older.st_uid), Gid::from_raw(older.st_gid));
     if fchown(file, Some(uid), Some(gid)).is_err() {
-        // Only the superuser gives files away; a group of their own everybody can give.
+        // Only the superuser can change the owner; users can set one of their own groups.
         let _ = fchown(file, None, Some(gid));
     }
     let mut mode = Mode::from_raw_mode(older.st_mode) & (Mode::RWXU | Mode::RWXG | Mode::RWXO);

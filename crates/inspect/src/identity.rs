@@ -1,7 +1,7 @@
-//! What a block device is, as sysfs describes it: model, serial number, firmware, size, the way it
-//! is attached, partitions, and what is stacked on it or lies under it.
+//! Identity of a block device from sysfs: model, serial number, firmware, size, transport, partitions,
+//! and the devices above and below it.
 //!
-//! Nothing is asked of the device itself, and a device that says something false is believed.
+//! The device itself is not queried, and its claims are not checked.
 
 use crate::DeviceNumber;
 use crate::roots::{self, Roots};
@@ -66,7 +66,7 @@ impl fmt::Display for Transport {
     }
 }
 
-/// A partition that the kernel knows.
+/// A partition known to the kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Partition {
     /// Name of the device, such as `sdb1`.
@@ -96,34 +96,34 @@ pub struct Identity {
     pub size: Bytes,
     /// How it is attached.
     pub transport: Transport,
-    /// Speed of the link, in the words of the kernel, where it says.
+    /// Link speed as the kernel describes it.
     pub link: Option<String>,
-    /// Whether it is a disk that turns.
+    /// True for a rotational disk.
     pub rotational: Option<bool>,
-    /// Whether the medium can be taken out.
+    /// True if the medium is removable.
     pub removable: Option<bool>,
-    /// Whether writing is impossible: a lock switch, a setting.
+    /// True if it cannot be written: a lock switch or a setting.
     pub read_only: bool,
     /// Bytes of a logical block.
     pub logical_block: Option<Bytes>,
     /// Bytes of a physical block, as the device claims.
     pub physical_block: Option<Bytes>,
-    /// The disk of which this is a partition.
+    /// Disk of this partition.
     pub partition_of: Option<String>,
     /// Partitions, where this is a disk.
     pub partitions: Vec<Partition>,
     /// Devices that are stacked on this one: LVM, RAID, encryption.
     pub holders: Vec<String>,
-    /// The file behind a loop device, by the path that the kernel shows for it.
+    /// Backing file of a loop device, by the path that the kernel reports.
     #[serde(serialize_with = "crate::lossy::maybe")]
     pub backing_file: Option<PathBuf>,
 }
 
 impl Identity {
-    /// Reads what sysfs says of a block device. The vendor's data of a partition are its disk's.
+    /// Reads the identity from sysfs. Partitions get the vendor data of their disk.
     ///
     /// # Errors
-    /// Where there is no such device.
+    /// If the device does not exist.
     pub fn read(roots: &Roots, number: DeviceNumber) -> io::Result<Self> {
         let folder = roots.block(number)?;
         let whole = whole_disk(&folder);
@@ -152,9 +152,9 @@ impl Identity {
 }
 
 impl Identity {
-    /// What the link can carry, bytes per second, where the kernel says how fast it is: the rate on
-    /// the wire without the overhead of its coding (8b/10b up to 5 GT/s of PCIe, 5 Gbit/s of USB,
-    /// and of SATA; 128b/130b and 128b/132b above). No transfer can be faster.
+    /// Upper bound of the transfer rate in bytes per second, if the kernel reports the link speed: the
+    /// wire rate after line coding (8b/10b up to 5 GT/s of PCIe, 5 Gbit/s of USB, and for SATA;
+    /// 128b/130b and 128b/132b above).
     pub fn link_bytes_per_s(&self) -> Option<f64> {
         let link = self.link.as_deref()?;
         if let Some(rest) = link.strip_prefix("USB at ") {
@@ -178,7 +178,7 @@ impl Identity {
     }
 }
 
-/// The folder of the disk of which this is the folder of a partition, or itself.
+/// The sysfs folder of the whole disk, for a disk or a partition.
 pub(crate) fn whole_disk(folder: &Path) -> PathBuf {
     match folder.parent() {
         Some(parent) if folder.join("partition").exists() => parent.to_path_buf(),
@@ -208,7 +208,7 @@ fn partitions(folder: &Path) -> Vec<Partition> {
     all
 }
 
-/// What the maker says of a device, in whichever place its driver keeps it.
+/// Vendor data of a device, which drivers keep in different places.
 #[derive(Debug, Default)]
 struct Vendor {
     model: Option<String>,
@@ -306,7 +306,7 @@ fn transport(whole: &Path) -> Transport {
         })
 }
 
-/// What the nearest bus above says of its speed.
+/// Link speed of the nearest bus.
 fn link(whole: &Path) -> Option<String> {
     let device = whole.join("device").canonicalize().ok()?;
     device.ancestors().find_map(|folder| {
@@ -327,7 +327,7 @@ fn link(whole: &Path) -> Option<String> {
     })
 }
 
-/// An ATA port has its links in folders beside the device's.
+/// An ATA port keeps its links in folders next to the device's.
 fn ata_speed(folder: &Path) -> Option<String> {
     let port = roots::file_name(folder);
     let number = port.strip_prefix("ata")?;

@@ -1,6 +1,6 @@
-//! What lies under a block device and what is stacked on it: partitions and their disk, device
-//! mapper and RAID, loop devices; and the disks under a folder. Devices are known by their numbers
-//! and files by their inodes; the stacking may be of any depth.
+//! The devices below and above a block device: partitions and their disk, device mapper and RAID, loop
+//! devices; and the disks under a folder. Devices are identified by number, files by inode. Stacks may
+//! have any depth.
 
 use crate::DeviceNumber;
 use crate::identity::whole_disk;
@@ -15,24 +15,24 @@ use std::path::{Path, PathBuf};
 /// A set of block devices.
 pub(crate) type Devices = BTreeSet<DeviceNumber>;
 
-/// What the system says about the use of its devices, read at one time.
+/// A snapshot of mounts and swap.
 #[derive(Clone, Debug)]
 pub(crate) struct Machine<'a> {
-    /// Where it is read from.
+    /// Locations of the system's files.
     pub roots: &'a Roots,
-    /// What is mounted.
+    /// Mounts.
     pub mounts: Vec<Mount>,
-    /// What is swapped to.
+    /// Swap devices and files.
     pub swaps: Vec<PathBuf>,
     /// Loop devices in use.
     pub loops: Vec<Loop>,
 }
 
 impl<'a> Machine<'a> {
-    /// Reads it.
+    /// Reads mounts and swap.
     ///
     /// # Errors
-    /// Where `/proc` does not say what is mounted or swapped to.
+    /// If `/proc` does not list mounts or swap.
     pub fn read(roots: &'a Roots) -> io::Result<Self> {
         Ok(Machine {
             mounts: mounts(roots)?,
@@ -42,13 +42,13 @@ impl<'a> Machine<'a> {
         })
     }
 
-    /// The name of a device in sysfs, or its number where it has none.
+    /// Name of a device in sysfs, or its number if it has none.
     pub fn name_of(&self, number: DeviceNumber) -> String {
         name_of(self.roots, number)
     }
 
-    /// The device and everything that stands on it: its partitions, what holds any of them, loop
-    /// devices behind which one of them is.
+    /// The device and everything above it: its partitions, their holders, and loop devices on any of
+    /// them.
     pub fn upwards(&self, number: DeviceNumber) -> Devices {
         let mut found = Devices::new();
         let mut waiting = vec![number];
@@ -66,9 +66,8 @@ impl<'a> Machine<'a> {
         found
     }
 
-    /// The device and everything that it stands on, down to whole disks. A loop device stands on
-    /// the device behind it, and with `through_files` also on the disks of the file system that
-    /// its file is in.
+    /// The device and everything below it, down to whole disks. Below a loop device is its backing
+    /// device and, with `through_files`, also the disks of the file system of its backing file.
     pub fn downwards(&self, number: DeviceNumber, through_files: bool) -> Devices {
         let mut found = Devices::new();
         let mut waiting = vec![number];
@@ -90,7 +89,7 @@ impl<'a> Machine<'a> {
         found
     }
 
-    /// What is behind a device, where it is a loop device.
+    /// Backing file or device, for a loop device.
     pub fn behind(&self, number: DeviceNumber) -> Option<Behind> {
         self.loops
             .iter()
@@ -103,13 +102,13 @@ impl<'a> Machine<'a> {
         self.loops.iter().filter(move |l| l.behind == Some(what))
     }
 
-    /// The disk of which a device is a partition, or the device itself.
+    /// The whole disk of a partition, or the device itself.
     pub fn disk_of(&self, number: DeviceNumber) -> Option<DeviceNumber> {
         own_number(&whole_disk(&self.roots.block(number).ok()?))
     }
 
-    /// The devices on which the file system of a path stands; none where it stands on none (memory,
-    /// network), or where that cannot be told (the layers of a container).
+    /// Devices of the file system of a path; empty if it has none (memory, network) or they are unknown
+    /// (the layers of a container).
     pub fn devices_under(&self, path: &Path) -> Vec<DeviceNumber> {
         devices_under(self.roots, &self.mounts, path)
     }
@@ -124,7 +123,7 @@ impl<'a> Machine<'a> {
     }
 }
 
-/// The name of a device in sysfs, or its number where it has none.
+/// Name of a device in sysfs, or its number if it has none.
 pub(crate) fn name_of(roots: &Roots, number: DeviceNumber) -> String {
     roots
         .block(number)
@@ -152,8 +151,7 @@ pub(crate) fn devices_under(roots: &Roots, mounts: &[Mount], path: &Path) -> Vec
     }
 }
 
-/// The mount in which a path lies, as the kernel counts its mounts; kernels before 5.8 are not
-/// asked, and the names decide.
+/// The mount of a path by the kernel's mount id; before Linux 5.8, by name.
 pub(crate) fn mount_under<'a>(mounts: &'a [Mount], path: &Path) -> Option<&'a Mount> {
     let path = path.canonicalize().ok()?;
     let about = rustix::fs::statx(CWD, &path, AtFlags::empty(), StatxFlags::MNT_ID).ok();
@@ -163,7 +161,7 @@ pub(crate) fn mount_under<'a>(mounts: &'a [Mount], path: &Path) -> Option<&'a Mo
     mount_at(mounts, &path, id)
 }
 
-/// All devices of the btrfs file system of which this is one, or just this.
+/// All devices of the btrfs file system of this device, or only this device.
 fn companions(roots: &Roots, number: DeviceNumber) -> Vec<DeviceNumber> {
     let name = name_of(roots, number);
     btrfs_devices(roots)

@@ -1,10 +1,10 @@
-//! What the machine says about a real target: what it is ([`identity`], [`registers`]), what state
-//! the machine is in ([`conditions`]), what instruments show while it is measured ([`telemetry`]),
-//! and whether it may be opened and written at all ([`guard`]).
+//! Information of the machine about a real target: its identity ([`identity`], [`registers`]), the
+//! conditions of the machine ([`conditions`]), instruments during a measurement ([`telemetry`]), and
+//! permission to open and write it ([`guard`]).
 //!
-//! Every reader of the system takes the places of `/sys`, `/proc` and `/dev` from [`Roots`], so
-//! that a test can show it any machine. This crate drives no operations, prints nothing and asks
-//! nobody: the text of a question is made here, the asking is left to the caller. It knows Linux.
+//! Readers take the locations of `/sys`, `/proc` and `/dev` from [`Roots`], so that a test can present
+//! any machine. This crate drives no operations, prints nothing and does not interact with the user: it
+//! makes the text of a prompt, the caller shows it. It is for Linux.
 
 pub mod conditions;
 pub mod guard;

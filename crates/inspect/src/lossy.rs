@@ -1,4 +1,4 @@
-//! Paths in JSON. A path is bytes; those that are no UTF-8 are replaced, where serde would fail.
+//! Paths in JSON. Invalid UTF-8 is replaced, since serde would fail.
 
 use serde::Serializer;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ pub(crate) fn path<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S
     serializer.serialize_str(&path.to_string_lossy())
 }
 
-/// As [`path`], where there may be none.
+/// As [`path`], for an optional path.
 pub(crate) fn maybe<S: Serializer>(
     path: &Option<PathBuf>,
     serializer: S,

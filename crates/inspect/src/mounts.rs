@@ -1,5 +1,4 @@
-//! What is mounted and what is swapped to: the forms of `/proc/self/mountinfo` and `/proc/swaps`
-//! (proc(5)). Reads text; knows nothing of devices.
+//! Parsers of `/proc/self/mountinfo` and `/proc/swaps` (proc(5)). They read text only.
 
 use crate::DeviceNumber;
 use crate::roots::{self, Roots};
@@ -17,7 +16,7 @@ pub struct Mount {
     pub id: u64,
     /// The device that `stat` of a file in there gives, as a rule.
     pub number: DeviceNumber,
-    /// Where it is mounted.
+    /// Mount point.
     #[serde(serialize_with = "crate::lossy::path")]
     pub point: PathBuf,
     /// The type of the file system.
@@ -72,18 +71,18 @@ pub fn parse_swaps(bytes: &[u8]) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The mounts that this process sees.
+/// The mounts visible to this process.
 ///
 /// # Errors
-/// Where `/proc` does not tell.
+/// If `/proc` cannot be read.
 pub fn mounts(roots: &Roots) -> io::Result<Vec<Mount>> {
     roots::read_all(&roots.proc.join("self/mountinfo")).map(|bytes| parse_mounts(&bytes))
 }
 
-/// What is swapped to. A kernel without swap has no such file, and none.
+/// Swap devices and files; none if the kernel has no swap.
 ///
 /// # Errors
-/// Where `/proc` has the file and does not give it.
+/// If the file exists but cannot be read.
 pub fn swaps(roots: &Roots) -> io::Result<Vec<PathBuf>> {
     match roots::read_all(&roots.proc.join("swaps")) {
         Ok(bytes) => Ok(parse_swaps(&bytes)),
@@ -92,8 +91,8 @@ pub fn swaps(roots: &Roots) -> io::Result<Vec<PathBuf>> {
     }
 }
 
-/// The mount in which a path without links lies: that with this number, or else that with the
-/// longest point, and of several on the same point the last.
+/// The mount of a path without links: the one with this number, or else the one with the longest mount
+/// point; of several on the same point, the last.
 pub fn mount_at<'a>(mounts: &'a [Mount], path: &Path, id: Option<u64>) -> Option<&'a Mount> {
     let around = || mounts.iter().filter(|m| path.starts_with(&m.point));
     let counted = around().find(|mount| Some(mount.id) == id);

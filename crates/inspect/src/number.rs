@@ -1,4 +1,4 @@
-//! The number by which the kernel knows a block device, whatever its names are.
+//! Device numbers, which identify a block device independently of its names.
 
 use serde::{Serialize, Serializer};
 use std::fmt;

@@ -1,6 +1,5 @@
-//! What a name on the command line refers to: a block device, a file or a folder, and the block
-//! device to which its operations go in the end. Looks only; whoever wants to open it asks
-//! [`crate::guard`].
+//! Resolves a name of the command line to a block device, file or folder, and to the block device under
+//! it. It opens nothing; use [`crate::guard`] for that.
 
 use crate::layers;
 use crate::mounts::{Mount, mounts};
@@ -31,20 +30,20 @@ pub struct Place {
     /// Without links.
     #[serde(serialize_with = "crate::lossy::path")]
     pub path: PathBuf,
-    /// What it is.
+    /// Kind of target.
     pub kind: Kind,
-    /// The block device: itself, or the one under its file system. The first of several, none
-    /// where it is in memory, on a network, or cannot be told.
+    /// The block device: itself, or the one under its file system (the first of several). `None` in
+    /// memory, on a network, or if unknown.
     pub device: Option<DeviceNumber>,
     /// The mount it is in, for a file or a folder.
     pub mount: Option<Mount>,
 }
 
 impl Place {
-    /// Finds out what a name refers to.
+    /// Resolves a name.
     ///
     /// # Errors
-    /// Where there is nothing of that name, or something that is no target: a pipe, a terminal.
+    /// If it does not exist or cannot be a target, such as a pipe or terminal.
     pub fn find(roots: &Roots, name: &Path) -> io::Result<Self> {
         let path = name.canonicalize()?;
         let about = std::fs::metadata(&path)?;

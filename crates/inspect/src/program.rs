@@ -1,4 +1,4 @@
-//! Programs of the system that are asked something: what they write, within a limit of time.
+//! Runs system programs with a time limit and reads their output.
 
 use std::io::{self, Read};
 use std::process::{Command, ExitStatus, Stdio};
@@ -9,15 +9,15 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// More than this is read from none.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// Runs a program that is killed after `longest`: how it ended, and what it wrote.
+/// Runs a program, kills it after `longest`, and returns its status and output.
 ///
 /// # Errors
-/// Where it cannot be started or read, or does not end in time.
+/// If it cannot be started or read, or does not end in time.
 pub(crate) fn run(command: &mut Command, longest: Duration) -> io::Result<(ExitStatus, Vec<u8>)> {
     command.stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn()?;
     let mut stdout = child.stdout.take();
-    // Read beside the waiting: a full pipe would keep the program from ending.
+    // Read in parallel: a full pipe would keep the program from ending.
     let reader = std::thread::spawn(move || {
         let mut bytes = Vec::new();
         let read = stdout

@@ -1,11 +1,11 @@
-//! Where the system shows itself: `/sys`, `/proc` and `/dev`, or a tree that stands for them in a
-//! test; and reading the small files in there.
+//! Locations of the system's files: `/sys`, `/proc` and `/dev`, or a tree that replaces them in a test;
+//! and readers of small files in them.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// Files of the system are short; one that is longer is none of those that are read here.
+/// System files are short; a longer one is not one of those read here.
 const MOST_BYTES: u64 = 1 << 20;
 
 /// The places of the system's own file systems.
@@ -36,10 +36,10 @@ impl Roots {
         }
     }
 
-    /// The folder of a block device in sysfs, without links in its path.
+    /// The sysfs folder of a block device, without links in its path.
     ///
     /// # Errors
-    /// Where the system knows no such device.
+    /// If the device does not exist.
     pub(crate) fn block(&self, number: crate::DeviceNumber) -> io::Result<PathBuf> {
         self.sys
             .join("dev/block")
@@ -67,12 +67,12 @@ pub(crate) fn read_all(path: &Path) -> io::Result<Vec<u8>> {
     std::fs::read(path)
 }
 
-/// As [`read`], where a file that is missing, unreadable or empty says nothing.
+/// As [`read`], but `None` if the file is missing, unreadable or empty.
 pub(crate) fn text(path: &Path) -> Option<String> {
     read(path).ok().filter(|text| !text.is_empty())
 }
 
-/// A whole number in a file of its own.
+/// A file with one integer.
 pub(crate) fn number(path: &Path) -> Option<u64> {
     text(path)?.parse().ok()
 }
@@ -82,7 +82,7 @@ pub(crate) fn flag(path: &Path) -> Option<bool> {
     number(path).map(|n| n != 0)
 }
 
-/// The names in a folder, sorted; none where there is no such folder.
+/// Sorted names in a folder; empty if it does not exist.
 pub(crate) fn names(folder: &Path) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return Vec::new();

@@ -11,7 +11,7 @@ use nandscope_workload::OpKind;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Upper ends (exclusive) of the size classes of writes, bytes; one more class lies above.
+/// Exclusive upper bounds of the size classes of writes, bytes; larger writes form one more class.
 pub const SIZE_CLASSES: [(u64, &str); 6] = [
     (4096, "<4k"),
     (4097, "4k"),
@@ -22,7 +22,7 @@ pub const SIZE_CLASSES: [(u64, &str); 6] = [
 ];
 /// Writes over which allocation units in use are counted.
 const SPAN: usize = 64;
-/// Writes of one place lie no farther apart than this.
+/// Maximum distance between writes that count as one place.
 const PLACE: u64 = 64 << 10;
 
 /// A part of a run's time.
@@ -64,13 +64,13 @@ pub struct Amount {
 }
 
 impl Amount {
-    /// What one covers on average, in whole bytes; nothing where there is none.
+    /// Mean size in whole bytes; `None` without any operation.
     pub fn mean(&self) -> Option<Bytes> {
         self.bytes.checked_div(self.commands).map(Bytes)
     }
 }
 
-/// What a file costs, in a workload that makes files one by one and syncs after each.
+/// Cost per file, for a workload that creates files one by one and syncs after each.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PerFile {
     /// Files seen.
@@ -106,7 +106,7 @@ pub struct AccessPattern {
     pub kinds: BTreeMap<Kind, Amount>,
     /// Bytes that programs wrote.
     pub program_bytes: u64,
-    /// Writes that begin where the one before ended, share.
+    /// Share of writes that continue the previous one.
     pub sequential: f64,
     /// Distance from the end of a write to the start of the next, median in bytes.
     pub distance: u64,
@@ -114,8 +114,8 @@ pub struct AccessPattern {
     pub units_mean: f64,
     /// See [`AccessPattern::units_mean`].
     pub units_most: usize,
-    /// How often a write went to an allocation unit that a card with so many open ones had closed:
-    /// the card's number first, then what each smaller and greater power of two would give.
+    /// Number of writes to an AU that a card with this many open AUs would have closed: first for the
+    /// card's own number, then for the powers of two around it.
     pub reopened: Vec<(u32, u64)>,
     /// The open allocation units from which on a greater number would not help (at most twice the
     /// misses of a card that never closes any).
@@ -129,7 +129,7 @@ pub struct AccessPattern {
     pub longest: Option<(&'static str, Nanos)>,
     /// Allocation units in use over time: end of a span, units.
     pub units_over_time: Vec<(Nanos, f64)>,
-    /// What a file costs.
+    /// Cost per file.
     pub per_file: Option<PerFile>,
 }
 
@@ -137,7 +137,7 @@ pub struct AccessPattern {
 const OPEN: [u32; 8] = [1, 2, 4, 6, 8, 12, 24, 64];
 
 impl AccessPattern {
-    /// Derives everything. `unit` is the allocation unit of the card, `open` how many it keeps open.
+    /// Derives the statistics. `unit` is the allocation unit of the card, `open` its number of open AUs.
     pub fn of(
         window: Window,
         events: &[Event],
@@ -256,7 +256,7 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
     }
 }
 
-/// The middle of the values; the mean of both where there are two.
+/// Median; the mean of the middle two values if their number is even.
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     match values.len() {
@@ -317,7 +317,7 @@ fn distance(writes: &[&Event]) -> u64 {
     median(distances.collect()) as u64
 }
 
-/// The allocation units that writes touch, in order.
+/// The allocation units of the writes, in order.
 fn units(writes: &[&Event], unit: u64) -> Vec<u64> {
     writes
         .iter()
@@ -353,7 +353,7 @@ fn units_over_time(writes: &[&Event], unit: u64) -> Vec<(Nanos, f64)> {
         .collect()
 }
 
-/// Writes between the ends of successive calls of `sync`, where there are several, or else of `fsync`.
+/// Writes between the ends of successive `sync` calls, if there are several, or else of `fsync` calls.
 fn per_file(writes: &[&Event], calls: &[&Call], layout: &Layout) -> Option<PerFile> {
     let ends_of = |name: &str| -> Vec<Nanos> {
         let mine = calls.iter().filter(|c| c.name() == name);
@@ -363,7 +363,7 @@ fn per_file(writes: &[&Event], calls: &[&Call], layout: &Layout) -> Option<PerFi
     if ends.len() < 2 {
         ends = ends_of("fsync");
     }
-    // The first file pays for what is set up once; the last sync is that behind the work.
+    // The first file includes one-time setup; the last sync is the one after the work.
     if ends.len() < 5 {
         return None;
     }

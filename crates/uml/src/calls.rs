@@ -15,7 +15,7 @@ pub struct Call {
     pub start: Nanos,
     /// When the call returned.
     pub end: Nanos,
-    /// What it returned; negative for an error.
+    /// Return value; negative for an error.
     pub result: i64,
     /// Which it was, Linux's number on x86-64.
     pub number: u32,
@@ -50,7 +50,7 @@ impl Call {
     }
 }
 
-/// A name of a call and a time that were kept; a name that is unknown here becomes `other`.
+/// Deserialises the name of a call and a time; an unknown name becomes `other`.
 pub(crate) fn named<'de, D: Deserializer<'de>>(
     from: D,
 ) -> Result<Option<(&'static str, Nanos)>, D::Error> {

@@ -32,13 +32,13 @@ pub struct Cell {
     pub time: Nanos,
     /// Of this: the `sync`.
     pub sync: Nanos,
-    /// What follows from the trace.
+    /// Statistics of the trace.
     pub pattern: AccessPattern,
     /// Card: bytes programmed and moved, from mkfs to the end of the run.
     pub counters: Counters,
     /// The whole trace, from mkfs to the check.
     pub events: Vec<Event>,
-    /// For each write of the trace what it was for, in order.
+    /// Kind of each write of the trace, in order.
     pub kinds: Vec<Kind>,
     /// Numbers that the script said.
     pub values: Vec<(String, f64)>,
@@ -50,19 +50,19 @@ pub struct Cell {
     pub messages: u64,
 }
 
-/// What a cell needs to know of the card.
+/// Properties of the card that a cell needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Card {
     /// Its allocation unit (erase block).
     pub unit: Bytes,
-    /// How many it keeps open.
+    /// Number of open AUs.
     pub open: u32,
 }
 
-/// Runs a cell on `device`, which is fresh or as the caller has prepared it.
+/// Runs a cell on `device`, which is fresh or prepared by the caller.
 ///
 /// # Errors
-/// Where the run does not come to its end.
+/// If the run does not end.
 pub fn measure(
     kernel: &Path,
     fs: FileSystem,
@@ -105,7 +105,7 @@ pub fn measure(
         card.unit,
         card.open,
     );
-    // Of other workloads a call of fsync says nothing of a file.
+    // In other workloads, calls of fsync do not correspond to files.
     if workload.name != "create" {
         pattern.per_file = None;
     }
@@ -128,7 +128,7 @@ pub fn measure(
 }
 
 impl Cell {
-    /// What its steps and files are called: workload, file system, and the variant where it is one of a sweep.
+    /// Identifier of its steps and files: workload, file system, and the variant in a sweep.
     pub fn id(&self) -> String {
         format!(
             "{}-{}{}",
@@ -144,7 +144,7 @@ impl Cell {
         variant.map_or(String::new(), Variant::suffix)
     }
 
-    /// The file system as people write it, with the variant where it is one of a sweep.
+    /// The usual name of the file system, with the variant in a sweep.
     pub fn title(&self) -> String {
         match &self.settings.variant {
             Some(variant) => format!("{}, {}", self.fs.title(), variant.name),

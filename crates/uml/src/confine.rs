@@ -1,10 +1,9 @@
-//! Confines a process of ours to the folders that it may write, with Landlock where the system has it
-//! (Linux 5.13, and not switched off). It reads and executes whatever its user may, writes nowhere
-//! else, and opens no network connection. A filter of system calls keeps it from changing modes, owners and
-//! time stamps of files, for which Landlock has no rules.
+//! Confines a child process to the folders that it may write, by Landlock if available (Linux 5.13, and
+//! enabled). It reads and executes what its user may, writes nowhere else, and opens no network
+//! connection. A filter of system calls keeps it from changing modes, owners and time stamps of files,
+//! for which Landlock has no rules.
 //!
-//! The kernel for user mode is the process that this is for: whoever is root inside may mount the files of
-//! the host writable.
+//! It is for the user-mode kernel: root inside may remount the files of the host writable.
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset,
@@ -16,13 +15,13 @@ use std::process::{Child, Command};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 
-/// The newest rules that are asked for; older systems enforce what they know of them.
+/// The newest rules; older systems enforce those that they support.
 const RULES: ABI = ABI::V6;
 
-/// Holds on to a confined process; drop it after the process has ended.
+/// Guard of a confined process; drop it after the process has ended.
 ///
-/// A restriction is one of a thread and of what that starts. The thread has to live as long as the
-/// process: who asks to be killed with its parent is killed with the thread that started it.
+/// A restriction applies to a thread and its children. The thread has to live as long as the process: a
+/// process with a parent-death signal is killed when the thread that started it ends.
 #[derive(Debug)]
 pub struct Keeper {
     end: Option<mpsc::Sender<()>>,
@@ -31,7 +30,7 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// Whether the system enforces at least a part of the rules.
+    /// True if the system enforces at least some of the rules.
     pub fn is_enforced(&self) -> bool {
         self.enforced
     }
@@ -46,10 +45,10 @@ impl Drop for Keeper {
     }
 }
 
-/// Starts a process that, with everything that it starts, writes only in the folders `writable`.
+/// Starts a process that, with its children, writes only in the folders `writable`.
 ///
 /// # Errors
-/// Where one of the folders is not there, or the process cannot be started.
+/// If a folder is missing or the process cannot be started.
 pub fn spawn(mut command: Command, writable: &[&Path]) -> io::Result<(Child, Keeper)> {
     let folders: Vec<PathBuf> = writable.iter().map(|f| f.to_path_buf()).collect();
     let (say, hear) = mpsc::channel();
@@ -59,7 +58,7 @@ pub fn spawn(mut command: Command, writable: &[&Path]) -> io::Result<(Child, Kee
         .spawn(move || {
             let started = restrict(&folders).and_then(|on| Ok((command.spawn()?, on)));
             if say.send(started).is_ok() {
-                // Nothing is ever sent: this ends when the keeper goes.
+                // Nothing is ever sent: this returns when the guard is dropped.
                 let _ = ended.recv();
             }
         })?;
@@ -73,7 +72,7 @@ pub fn spawn(mut command: Command, writable: &[&Path]) -> io::Result<(Child, Kee
     Ok((child, keeper))
 }
 
-/// Whether the system can confine processes.
+/// True if the system can confine processes.
 pub fn is_supported() -> bool {
     Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
@@ -122,8 +121,8 @@ mod tests {
     use crate::scratch::Scratch;
     use std::process::Stdio;
 
-    /// Runs a line of the shell, confined to a folder; whether it succeeded, or nothing where the system
-    /// does not confine.
+    /// Runs a shell command confined to a folder; returns its success, or `None` if the system cannot
+    /// confine.
     fn runs(line: &str, folder: &Path) -> Option<bool> {
         let mut command = Command::new("sh");
         command.args(["-c", line]).current_dir(folder);

@@ -342,8 +342,7 @@ fn open_units(cell: &Cell) -> DataTable {
     }
 }
 
-/// The times of cells that differ in nothing but their seeds, where there are several: mean, least and
-/// greatest.
+/// Mean, minimum and maximum time of cells that differ only in their seeds, if there are several.
 pub fn spread(cells: &[&Cell]) -> Option<Figure> {
     let times: Vec<f64> = cells.iter().map(|c| c.time.as_secs_f64()).collect();
     let [first, _, ..] = cells else {

@@ -78,7 +78,7 @@ impl FileSystem {
     pub fn mkfs(self, options: &str) -> String {
         let command = match self {
             Ext4 => return format!("mkfs.ext4 -q -F -U {UUID} {} \"$DEV\"", extended(options)),
-            // Its option for being quiet keeps errors back as well.
+            // Its quiet option suppresses errors as well.
             F2fs => format!("mkfs.f2fs -f -r -U {UUID}"),
             Nilfs2 => "mkfs.nilfs2 -q -f".to_string(),
             // Clusters of 64 KiB: the allocation unit of FAT32 in the talk.
@@ -93,16 +93,16 @@ impl FileSystem {
         format!("{command} {options} \"$DEV\"")
     }
 
-    /// Its mount options beside the user's.
+    /// Default mount options, in addition to the user's.
     pub const fn mount_options(self) -> &'static str {
         match self {
-            // Inode tables are not zeroed behind the workload's back: on a card in use they are long.
+            // Inode tables are not zeroed in the background: on a used card they are long.
             Ext4 => "noatime,noinit_itable",
             _ => "noatime",
         }
     }
 
-    /// The command that checks it without repairing, on `$DEV`; none where there is no such program.
+    /// Command that checks `$DEV` without repairing; `None` if there is no such program.
     pub const fn check(self) -> Option<&'static str> {
         match self {
             Ext4 => Some("e2fsck -f -n \"$DEV\""),
@@ -119,7 +119,7 @@ impl FileSystem {
     pub const fn repair(self) -> Option<&'static str> {
         match self {
             Ext4 => Some("e2fsck -f -y \"$DEV\""),
-            // It asks whether to restore lost files even so, and for ever where nobody answers.
+            // It asks whether to restore lost files despite `-y`, and waits for ever without an answer.
             F2fs => Some("yes | fsck.f2fs -f -y \"$DEV\""),
             Vfat => Some("fsck.vfat -a -w \"$DEV\""),
             Exfat => Some("fsck.exfat -y \"$DEV\""),

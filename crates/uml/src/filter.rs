@@ -33,10 +33,10 @@ const DENIED: [i64; 20] = [
     libc::SYS_io_uring_enter,
 ];
 
-/// Puts the filter on this thread and what it starts.
+/// Applies the filter to this thread and its children.
 ///
 /// # Errors
-/// Where the system has no such filters.
+/// If the system has no such filters.
 pub fn apply() -> io::Result<()> {
     let denied = DENIED.into_iter().chain(NEWER);
     let rules: BTreeMap<i64, Vec<_>> = denied.map(|call| (call, Vec::new())).collect();

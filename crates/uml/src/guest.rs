@@ -1,13 +1,13 @@
-//! The script that the kernel starts as its first process: the same beginning and end around every
-//! job, and the marks by which a job tells what begins when.
+//! The script that the kernel starts as its first process: a common beginning and end around every job,
+//! and marks for the start of each phase.
 
 use crate::process::START_OF_DAY_S;
 use crate::reason::Reason;
 use nandscope_units::Nanos;
 
-/// What every script begins with; the functions are for jobs, a user's own too.
+/// Beginning of every script; its functions are available to jobs, including a user's own.
 const PRELUDE: &str = include_str!("guest/prelude.sh");
-/// What every script ends with.
+/// End of every script.
 const END: &str = include_str!("guest/end.sh");
 /// The line that says that a script came to its end.
 const DONE: &str = "@done";
@@ -23,7 +23,7 @@ pub fn script(settings: &[(&str, String)], job: &str) -> String {
     text + PRELUDE + job + "\n" + END
 }
 
-/// A word of the shell that stands for exactly this text.
+/// Quotes text for the shell.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
@@ -31,7 +31,7 @@ fn quoted(text: &str) -> String {
 /// Something that a script said at a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// What begins.
+    /// Name of the phase that starts.
     pub name: String,
     /// When, on the kernel's clock.
     pub at: Nanos,
@@ -67,15 +67,15 @@ pub fn values(console: &str) -> Vec<(String, f64)> {
         .collect()
 }
 
-/// Whether a line says that something failed.
+/// True if a line reports a failure.
 pub fn is_failure(line: &str) -> bool {
     line.starts_with(FAILED)
 }
 
-/// Whether a script said that something failed.
+/// Checks whether a script reported a failure.
 ///
 /// # Errors
-/// What failed.
+/// The reported failure.
 pub fn check_failed(console: &str) -> Result<(), Reason> {
     match console.lines().find_map(|l| l.strip_prefix(FAILED)) {
         Some(what) => Err(Reason::Script(what.to_string())),
@@ -83,10 +83,10 @@ pub fn check_failed(console: &str) -> Result<(), Reason> {
     }
 }
 
-/// Whether a kernel that has ended had come to the end of its script.
+/// Checks that a kernel ended after its script.
 ///
 /// # Errors
-/// Where the script said that something failed, or did not say that it was done.
+/// If the script reported a failure, or did not report its end.
 pub fn check_end(console: &str, status: &str) -> Result<(), Reason> {
     check_failed(console)?;
     if console.lines().any(|line| line == DONE) {

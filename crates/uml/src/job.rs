@@ -1,5 +1,5 @@
-//! A cell of the table: one file system, one workload, one device. Puts the script together from
-//! its parts, runs it, and keeps what the run left.
+//! A cell of the table: one file system, one workload, one device. Builds the script, runs it, and
+//! collects the results.
 
 use crate::filesystem::FileSystem;
 use crate::guest;
@@ -16,14 +16,14 @@ use nandscope_units::{Bytes, Nanos};
 use std::path::Path;
 use std::time::Duration;
 
-/// Most segments of a request: so many that a request of 4 MiB in single pages has room. With fewer than
-/// the largest request has pages, it would be an accident where Linux cuts requests: at how many of their
-/// pages happen to be neighbours in its memory, which differs from run to run.
+/// Limit of segments per request, enough for 4 MiB in single pages. With fewer, Linux would split
+/// requests depending on how many of their pages happen to be adjacent in memory, which differs from run
+/// to run.
 const SEGMENTS: u32 = 1024;
 /// Most sectors of a discard: 4 GiB less a sector.
 const LARGEST_DISCARD: u32 = u32::MAX >> 9;
 
-/// What moves a processor's time into the run; zero everywhere by default.
+/// Processor time in the run; zero by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CpuCost {
     /// A system call.
@@ -39,9 +39,9 @@ pub struct CpuCost {
 pub struct Settings {
     /// Options for mkfs, after our own.
     pub mkfs_options: String,
-    /// Options of the user for mount, beside ours.
+    /// The user's mount options, in addition to the defaults.
     pub mount_options: String,
-    /// A partition from so many bytes on, instead of the whole device.
+    /// Offset of a partition to use instead of the whole device.
     pub partition_start: Option<Bytes>,
     /// Size of the partition; to the end of the device where not given.
     pub partition_size: Option<Bytes>,
@@ -51,27 +51,27 @@ pub struct Settings {
     pub age_rounds: u32,
     /// Largest request that the host sends.
     pub max_request: Bytes,
-    /// Smallest write without a read before, as the device says it; zero says nothing.
+    /// Reported minimum size of a write without read-modify-write; zero reports nothing.
     pub minimum_io: Bytes,
-    /// Best size and alignment, as the device says it; zero says nothing.
+    /// Reported optimal size and alignment; zero reports nothing.
     pub optimal_io: Bytes,
     /// The unit of discards, as the device says it.
     pub discard_granularity: Bytes,
     /// Variables of the workloads' scripts, such as `POSTMARK_FILES`.
     pub variables: Vec<(String, String)>,
-    /// Whether the host path passes discards on.
+    /// True if the host path passes discards on.
     pub discard: bool,
-    /// Dirty pages at which the kernel begins to write behind the programs
-    /// (`/proc/sys/vm/dirty_background_bytes`); programs have to wait at 32 times as much.
+    /// Dirty pages at which the kernel starts background writeback
+    /// (`/proc/sys/vm/dirty_background_bytes`); programs are blocked at 32 times as much.
     ///
-    /// Processor time is free, so that a workload is over before pages grow old: with Linux's own limits
-    /// its files would be deleted before they are ever written. The limit at which programs wait is far away
-    /// because F2FS and NILFS2 write in their own time, and programs would wait for timers, not for the card.
+    /// Processor time is free, so a workload ends before pages reach their age limit: with Linux's own
+    /// limits its files would be deleted before they are written. The second limit is high because F2FS
+    /// and NILFS2 write at their own pace, and programs would wait for timers, not for the card.
     pub dirty_background: Bytes,
     /// Seconds of idle time between the work and umount.
     pub idle_s: u32,
-    /// NILFS2's cleaner runs, and keeps what was deleted for so many seconds (its `protection_period`). The
-    /// other file systems have none.
+    /// Runs NILFS2's cleaner, which keeps deleted data for this many seconds (its `protection_period`).
+    /// The other file systems have none.
     pub cleaner_s: Option<u32>,
     /// The processor's time.
     pub cpu: CpuCost,
@@ -85,7 +85,7 @@ pub struct Settings {
     pub cut: Option<Nanos>,
     /// Flushes are acknowledged but not performed.
     pub flushes_lie: bool,
-    /// What pages hold that the cut tears.
+    /// Contents of pages that the cut tears.
     pub torn: Torn,
     /// Of a sweep: the variant that these settings are.
     pub variant: Option<Variant>,
@@ -198,7 +198,7 @@ pub fn script(fs: FileSystem, workload: &Workload, settings: &Settings) -> Strin
     guest::script(&variables, &job)
 }
 
-/// For how many seconds the cleaner keeps what was deleted, or nothing where none runs.
+/// Protection period of the cleaner in seconds; `None` without a cleaner.
 fn cleaner(fs: FileSystem, settings: &Settings) -> String {
     let seconds = settings.cleaner_s.filter(|_| fs == FileSystem::Nilfs2);
     seconds.map_or(String::new(), |s| s.to_string())
@@ -212,7 +212,7 @@ fn device_name(settings: &Settings) -> String {
     }
 }
 
-/// A line of sfdisk, or nothing.
+/// Input of sfdisk; `None` without a partition.
 fn partition(settings: &Settings) -> String {
     let sectors = |bytes: Bytes| bytes.0 / 512;
     match (settings.partition_start, settings.partition_size) {
@@ -227,7 +227,7 @@ fn partition(settings: &Settings) -> String {
 /// Runs a cell on a device at `device_now`.
 ///
 /// # Errors
-/// Where the run does not come to its end.
+/// If the run does not end.
 pub fn run(
     kernel: &Path,
     fs: FileSystem,
@@ -241,10 +241,11 @@ pub fn run(
     run_script(kernel, &script, settings, device, contents, observer)
 }
 
-/// Runs any script on a device as [`run`] does. With a power cut the contents are what the device kept.
+/// Runs a script on a device as [`run`] does. After a power cut, the contents are those that the device
+/// kept.
 ///
 /// # Errors
-/// Where the run does not come to its end.
+/// If the run does not end.
 pub fn run_script(
     kernel: &Path,
     script: &str,
@@ -255,7 +256,7 @@ pub fn run_script(
 ) -> Result<Run, SessionError> {
     let session = session(kernel, script, settings, device.capacity());
     let now = device.now();
-    // Only where they are needed again: a clone keeps what is overwritten.
+    // Cloned only if needed: a clone keeps overwritten pages.
     let before = settings.cut.map(|_| contents.clone());
     if settings.cut.is_some() {
         device.track_writes();
@@ -270,7 +271,7 @@ pub fn run_script(
     Ok(run)
 }
 
-/// What [`run_script`] starts, on a device of `capacity`.
+/// The session of [`run_script`] on a device of `capacity`.
 pub(crate) fn session<'a>(
     kernel: &'a Path,
     script: &'a str,

@@ -11,7 +11,7 @@ use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// The fields of a [`Cell`] of the same names, without those that its plan says.
+/// The fields of a [`Cell`] that its plan does not determine.
 #[derive(Debug, Serialize, Deserialize)]
 struct Kept {
     time: Nanos,
@@ -27,10 +27,10 @@ struct Kept {
 }
 
 impl Cell {
-    /// What was measured, as bytes.
+    /// Serialises the measurements.
     ///
     /// # Errors
-    /// `postcard::Error` if there is no memory for them.
+    /// `postcard::Error` if memory is insufficient.
     pub fn to_bytes(&self) -> Result<Vec<u8>, postcard::Error> {
         let kept = Kept {
             time: self.time,
@@ -47,10 +47,10 @@ impl Cell {
         postcard::to_stdvec(&kept)
     }
 
-    /// The cell of `fs` and `workload`, run with `settings`, of which [`Cell::to_bytes`] gave `bytes`.
+    /// Restores the cell of `fs` and `workload`, run with `settings`, from [`Cell::to_bytes`].
     ///
     /// # Errors
-    /// `postcard::Error` if the bytes are something else.
+    /// `postcard::Error` if the bytes are invalid.
     pub fn from_bytes(
         bytes: &[u8],
         fs: FileSystem,

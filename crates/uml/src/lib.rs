@@ -1,12 +1,10 @@
 //! Real Linux file systems on a simulated device, in virtual time.
 //!
-//! Linux built for user mode is an ordinary process whose clock can be taken over from outside.
-//! Here it gets its time from the simulated device: both live in one virtual time
-//! ([`machine`]), so that ext4, F2FS, NILFS2, FAT32 and exFAT run as they are in Linux, on a card that is a
-//! model, as fast as the processor allows, and every run with the same seed is the same.
+//! User-mode Linux is an ordinary process whose clock can be controlled from outside. Here it shares one
+//! virtual time with the simulated device ([`machine`]). Linux's own file systems run on the model of a
+//! card as fast as the processor allows, and every run with the same seed is the same.
 //!
-//! This crate starts processes and writes files in folders of its own; it prints nothing. What
-//! a device does is the business of the device crate.
+//! This crate starts processes and writes files in its own folders; it prints nothing.
 
 pub mod access_pattern;
 pub mod build;

@@ -1,10 +1,10 @@
-//! The kernel and the simulated device in one virtual time: an event loop over the two sockets of
-//! the kernel (time travel, block device) and the three calls of the device.
+//! The kernel and the simulated device in one virtual time: an event loop over the two sockets of the
+//! kernel (time travel, block device) and the three calls of the device.
 //!
-//! Only one side runs at a time. While the kernel runs, it may run freely until the next thing
-//! that happens in the device (FREE_UNTIL); when it sleeps, the device's next completion or the
-//! kernel's own next timer comes, whichever is earlier, the device's first where both come at once. A kick
-//! is answered only after the kernel knows how far it may now run.
+//! Only one side runs at a time. The kernel may run freely until the next event of the device
+//! (FREE_UNTIL). While it sleeps, the earlier of the device's next completion and the kernel's next
+//! timer comes next; at the same time, the device comes first. A kick is answered only after the kernel
+//! knows its new limit.
 
 mod disk;
 mod schedule;
@@ -29,7 +29,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
-/// How often the observer hears of the progress.
+/// Interval of progress reports.
 const TELL: Duration = Duration::from_millis(200);
 
 /// Why a run in virtual time ended before the kernel switched itself off.
@@ -47,10 +47,10 @@ pub enum MachineError {
     /// A request queue that cannot be.
     #[error(transparent)]
     Queue(#[from] VirtioError),
-    /// Nothing will ever happen.
+    /// No event will ever happen.
     #[error("the kernel sleeps for ever at {0}: no timer is set and no command is outstanding")]
     Asleep(Nanos),
-    /// It said nothing for too long.
+    /// No message within the time limit.
     #[error("the kernel did not respond for {} s of real time, at {at} of virtual time", .silence.as_secs())]
     Silent {
         /// Wall time without a message.
@@ -69,16 +69,16 @@ pub enum MachineError {
     /// It took more virtual time than it may.
     #[error("the run did not end within {0} of virtual time")]
     TooLate(Nanos),
-    /// Somebody asked to stop.
+    /// Stopped by the user.
     #[error("interrupted")]
     Interrupted,
-    /// The simulated device refused a command in a way that is a fault of ours.
+    /// The simulated device refused a command, which is a bug.
     #[error("the simulated device: {0}")]
     Device(SubmitError),
-    /// The simulated device does not complete its commands, which is a fault of ours.
+    /// The simulated device does not complete its commands, which is a bug.
     #[error("the simulated device holds commands at {0} but has nothing left to do")]
     Stalled(Nanos),
-    /// The contents of the card could not be kept.
+    /// The contents of the card could not be stored.
     #[error(transparent)]
     Contents(#[from] SpillError),
     /// A completion beyond the end of the card.
@@ -97,7 +97,7 @@ pub enum MachineError {
 pub enum Ended {
     /// The kernel closed its connections: it switched itself off, or it died.
     Closed,
-    /// The power was cut at the time asked for.
+    /// The power was cut at the requested time.
     Cut,
 }
 
@@ -114,7 +114,7 @@ pub struct Limits {
     pub start_of_day: u64,
     /// Virtual time at which the power is cut, if it is.
     pub cut: Option<Nanos>,
-    /// Whether what the kernel changes on the device is kept.
+    /// True if changes of the device are recorded.
     pub keep_changes: bool,
     /// Flushes are answered at once and never reach the device.
     pub flushes_lie: bool,
@@ -134,7 +134,7 @@ pub struct Machine<'a, D> {
     /// The kernel sleeps until the next `Run`.
     waiting: bool,
     request: Option<Nanos>,
-    /// Until when the kernel believes that it may run by itself.
+    /// Time until which the kernel may run freely.
     free_until: Option<Nanos>,
     /// Acknowledgements that the kernel owes us.
     due: u32,
@@ -184,8 +184,8 @@ impl<'a, D: SimulatedDevice> Machine<'a, D> {
         }
     }
 
-    /// Runs until the kernel goes, the power is cut, or something is wrong. `alive` is asked now
-    /// and then whether the kernel's process still is.
+    /// Runs until the kernel disconnects, the power is cut, or an error occurs. `alive` is called
+    /// occasionally and returns whether the kernel's process is running.
     ///
     /// # Errors
     /// See [`MachineError`].
@@ -251,8 +251,8 @@ impl<'a, D: SimulatedDevice> Machine<'a, D> {
         self.messages
     }
 
-    /// What the device was asked, in the order in which it finished (what was outstanding at the
-    /// end is not among it), and what that changed, where that was to be kept.
+    /// The commands in the order of completion, without those still outstanding, and the changes if they
+    /// were recorded.
     pub fn into_record(self) -> (Vec<Event>, Vec<Change>) {
         self.backend.into_record()
     }
@@ -373,7 +373,7 @@ impl<'a, D: SimulatedDevice> Machine<'a, D> {
         Ok(())
     }
 
-    /// Sends one message of ours, or an acknowledgement.
+    /// Sends a message or an acknowledgement.
     fn say(&mut self, message: Message) -> Result<(), MachineError> {
         match &mut self.time_travel {
             Connection::Open(wire) => Ok(wire.send(&message.encode())?),
@@ -440,7 +440,7 @@ impl Connection {
         }
     }
 
-    /// Accepts the kernel, or takes in what it sent; false where it has gone.
+    /// Accepts the kernel, or reads from it; false if it has disconnected.
     fn receive(&mut self) -> Result<bool, MachineError> {
         match self {
             Connection::Expected(listener) => {

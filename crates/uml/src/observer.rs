@@ -7,16 +7,16 @@ use nandscope_units::{Bytes, Nanos};
 pub struct Progress {
     /// Virtual time.
     pub at: Nanos,
-    /// What the kernel has written to the device.
+    /// Bytes written by the kernel to the device.
     pub written: Bytes,
 }
 
 /// See the module's text. A closure that says whether to stop is one.
 pub trait Observer {
-    /// Whether somebody wants an end.
+    /// Returns true to stop the run.
     fn stop(&self) -> bool;
 
-    /// Hears a few times per second of real time how far the run has come.
+    /// Receives the progress a few times per second of real time.
     fn progress(&self, _progress: Progress) {}
 }
 

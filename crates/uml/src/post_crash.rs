@@ -5,14 +5,14 @@ use nandscope_blockio::image::{Image, OutOfRange};
 use nandscope_blockio::undo::{self, Undo};
 use nandscope_device::Cut;
 
-/// What a kernel changed on a device, in the order in which the device took it.
+/// A change of the device by the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// A write that was submitted, whether it completed or not; the device numbers these from 0.
     Write {
         /// First byte.
         offset: u64,
-        /// What was written.
+        /// Written data.
         data: Vec<u8>,
     },
     /// A discard that completed.
@@ -24,8 +24,8 @@ pub enum Change {
     },
 }
 
-/// What is read of a page whose programming the power cut interrupted, or that shared a word line with
-/// one and had no second copy.
+/// Contents of a page whose programming the power cut interrupted, or that shared a word line with one
+/// and had no second copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Torn {
     /// Neither the old nor the new data: the card takes the page for good.
@@ -35,14 +35,14 @@ pub enum Torn {
     Old,
 }
 
-/// The bytes of a torn page that is taken for good.
+/// Byte of a torn page that is accepted as valid.
 const GARBAGE: u8 = 0xa5;
 
-/// Applies `changes` to the contents from before them, as `cut` left them. Lost parts keep the data from
-/// before; torn ones hold what `torn` says.
+/// Applies `changes` to the contents before them, with the losses of `cut`. Lost parts keep the older
+/// data; torn ones get the contents of `torn`.
 ///
 /// # Errors
-/// `OutOfRange` if a change reaches beyond the end.
+/// `OutOfRange` if a change extends past the end.
 pub fn apply(
     contents: &mut Image,
     changes: &[Change],

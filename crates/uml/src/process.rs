@@ -1,11 +1,11 @@
-//! The kernel as a child process: started with its sockets in a folder of its own, watched, and
-//! killed with everything it started when its owner goes, in whatever way.
+//! The kernel as a child process: started with its sockets in a separate folder, watched, and killed
+//! with its children when its owner ends for any reason.
 //!
-//! Three nets: dropping [`Process`] kills it; `setpriv --pdeathsig` kills it where we die without
-//! dropping; and the patched kernel has its own children (each process inside is one of the
-//! host) killed with it (`PTRACE_O_EXITKILL`).
+//! Three mechanisms: dropping [`Process`] kills it; `setpriv --pdeathsig` kills it if this process dies
+//! without dropping; and the patched kernel has its children (each process inside is one of the host)
+//! killed with it (`PTRACE_O_EXITKILL`).
 //!
-//! It writes in its own folders only ([`crate::confine`]), and has no rights of root but to read.
+//! It writes in its own folders only ([`crate::confine`]), and keeps only root's capability to read.
 
 use crate::confine::{self, Keeper};
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -56,9 +56,9 @@ pub struct Start<'a> {
     pub memory_mib: u32,
     /// Everything that the kernel draws at random follows from it.
     pub seed: u64,
-    /// What a system call costs the processor, nanoseconds.
+    /// Processor time of a system call, nanoseconds.
     pub call_ns: u64,
-    /// What moving a byte costs the processor, picoseconds.
+    /// Processor time per byte moved, picoseconds.
     pub byte_ps: u64,
     /// Calls of programs are recorded.
     pub calls: bool,
@@ -104,7 +104,7 @@ impl Start<'_> {
     /// Starts the kernel. The sockets must be listening already.
     ///
     /// # Errors
-    /// Where the executable, `setpriv` (util-linux) or the logs are not to be had.
+    /// If the executable, `setpriv` (util-linux) or a log file is not available.
     pub fn spawn(&self) -> Result<Process, StartError> {
         let fail = |program: PathBuf| {
             move |source| StartError {
@@ -156,11 +156,12 @@ impl Start<'_> {
     }
 }
 
-/// Starts a program where no address is drawn at random. The kernel's memory begins behind its own heap: where that is
-/// drawn, every run has another amount of it, and reclaims pages at other times once it is full.
+/// Starts a program without address space randomisation. The kernel's memory starts after its heap: with
+/// a random heap, every run has a different amount of memory and reclaims pages at different times once
+/// it is full.
 const FIXED_ADDRESSES: [&str; 2] = ["setarch", "-R"];
 
-/// Whether the system lets programs be started so; some containers do not.
+/// True if the system allows such a start; some containers do not.
 fn has_fixed_addresses() -> bool {
     static ANSWER: OnceLock<bool> = OnceLock::new();
     *ANSWER.get_or_init(|| {
@@ -173,7 +174,7 @@ fn has_fixed_addresses() -> bool {
 }
 
 impl Process {
-    /// Whether it still runs.
+    /// True if the process is running.
     pub fn is_alive(&mut self) -> bool {
         if self.ended.is_none() {
             self.ended = self.child.try_wait().ok().flatten();

@@ -1,5 +1,5 @@
-//! What the block device was asked in a run, and when: the block trace, from which everything
-//! about a file system's access pattern is derived.
+//! The block trace of a run: commands of the block device with their times, the source of all
+//! access-pattern statistics.
 
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::OpKind;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// One command that the kernel gave to the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
-    /// What it does.
+    /// Operation.
     pub kind: OpKind,
     /// First byte; zero for a flush.
     pub offset: u64,

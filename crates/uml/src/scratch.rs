@@ -21,11 +21,11 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// A new folder `PREFIX-PROCESS-NUMBER` in `base`, for this user only. Removes what is there of the
-    /// same prefix and user and has no owner any more.
+    /// Creates a private folder `PREFIX-PROCESS-NUMBER` in `base`. Removes stale folders of the same
+    /// prefix and user.
     ///
     /// # Errors
-    /// Where the folder cannot be made, or not be locked.
+    /// If the folder cannot be created or locked.
     pub fn new(base: &Path, prefix: &str) -> io::Result<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         remove_stale(base, prefix);
@@ -50,7 +50,7 @@ impl Scratch {
         Err(io::Error::other("no free name for a folder"))
     }
 
-    /// Where it is.
+    /// Path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -62,7 +62,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Makes and takes the lock of a new folder; nothing where the folder was removed meanwhile.
+/// Creates and takes the lock of a new folder; `None` if another process removed the folder.
 fn lock(folder: &Path) -> io::Result<Option<File>> {
     let mut options = File::options();
     options.write(true).create_new(true).mode(0o600);
@@ -91,7 +91,7 @@ fn remove_stale(base: &Path, prefix: &str) {
 }
 
 fn remove_if_stale(folder: &Path) {
-    // Of others nothing is touched, and a link is not followed.
+    // Folders of other users are not touched, and links not followed.
     let me = rustix::process::geteuid().as_raw();
     let mine = std::fs::symlink_metadata(folder).is_ok_and(|m| m.is_dir() && m.uid() == me);
     if !mine {

@@ -1,5 +1,5 @@
-//! One run: a kernel started in a folder of its own, driven over a device until it switches
-//! itself off, and what it left: commands, marks of its script, calls, logs.
+//! One run: a kernel in its own folder, driven over a device until it shuts down, and its results:
+//! commands, marks of its script, calls, logs.
 
 use crate::calls::{self, Call};
 use crate::machine::{Ended, Limits, Machine, MachineError};
@@ -28,16 +28,16 @@ const LAST_WORDS: Duration = Duration::from_secs(10);
 #[derive(Debug, Error)]
 #[error("{reason}{}", said(.log))]
 pub struct SessionError {
-    /// What went wrong.
+    /// Cause of the error.
     pub reason: Reason,
     /// The last lines that the kernel and its script said.
     pub log: String,
-    /// Where the logs are kept.
+    /// Folder of the saved logs.
     pub kept: Option<PathBuf>,
 }
 
 impl SessionError {
-    /// An error outside of the kernel, which said nothing of it.
+    /// An error outside the kernel, without kernel messages.
     pub(crate) fn of(reason: impl Into<Reason>) -> Self {
         SessionError {
             reason: reason.into(),
@@ -55,22 +55,22 @@ fn said(log: &str) -> String {
     }
 }
 
-/// What is run, and how.
+/// Parameters of a run.
 #[derive(Clone, Debug)]
 pub struct Session<'a> {
     /// The kernel's executable.
     pub kernel: &'a Path,
     /// The whole script that the kernel starts; see [`crate::guest`].
     pub script: &'a str,
-    /// What the block device says of itself.
+    /// Configuration of the block device.
     pub disk: BlockConfig,
     /// Memory of the machine in MiB.
     pub memory_mib: u32,
     /// Seed of the random number generator of the kernel.
     pub seed: u64,
-    /// What a system call costs the processor, nanoseconds.
+    /// Processor time of a system call, nanoseconds.
     pub call_ns: u64,
-    /// What moving a byte costs the processor, picoseconds.
+    /// Processor time per byte moved, picoseconds.
     pub byte_ps: u64,
     /// Longest real time without a message.
     pub silence: Duration,
@@ -80,24 +80,24 @@ pub struct Session<'a> {
     pub virtual_time: Nanos,
     /// Virtual time of a power cut, if there is one.
     pub cut: Option<Nanos>,
-    /// Whether what the kernel changes on the device is kept.
+    /// True if changes of the device are recorded.
     pub keep_changes: bool,
     /// Flushes are acknowledged but not performed.
     pub flushes_lie: bool,
 }
 
-/// What a run left.
+/// Results of a run.
 #[derive(Debug)]
 pub struct Run {
     /// How it ended.
     pub ended: Ended,
-    /// What the device was asked, in the order in which it was done.
+    /// Commands of the device in the order of completion.
     pub events: Vec<Event>,
     /// The calls of programs to files on the device, in the order of their ends.
     pub calls: Vec<Call>,
-    /// What the kernel changed on the device, where that was to be kept.
+    /// Changes of the device, if they were recorded.
     pub changes: Vec<Change>,
-    /// What the script said.
+    /// Output of the script.
     pub console: String,
     /// Virtual time at the end.
     pub end: Nanos,
@@ -107,11 +107,11 @@ pub struct Run {
     pub took: Duration,
 }
 
-/// What the folders of runs are called.
+/// Prefix of the folders of runs.
 const FOLDER: &str = "nandscope-kernel";
-/// What the folders are called in which the logs of a run are kept that failed.
+/// Prefix of the folders with the logs of failed runs.
 const LOGS: &str = "nandscope-logs";
-/// Where the machine's memory is to be: a file on a disk would be written out over and over.
+/// Folder of the machine's memory: on a disk, the file would be written out repeatedly.
 const SHARED_MEMORY: &str = "/dev/shm";
 
 /// The folders of a run.
@@ -138,7 +138,7 @@ impl Folders {
     }
 }
 
-/// What `statfs` says of a file system in memory.
+/// Type of a memory file system in `statfs`.
 const TMPFS: rustix::fs::FsWord = 0x0102_1994;
 
 /// Copies what says why a run failed into a folder that stays.
@@ -154,11 +154,11 @@ fn keep_logs(run: &Path) -> Option<PathBuf> {
 }
 
 impl Session<'_> {
-    /// Runs it on `device`, whose present is `device_now`, with `contents`.
+    /// Runs the session on `device` with `contents`; `device_now` is the device's current time.
     ///
     /// # Errors
-    /// Where the kernel cannot be started, breaks a protocol, exceeds a limit or ends before its script; the logs
-    /// are kept then.
+    /// If the kernel cannot be started, violates a protocol, exceeds a limit or ends before its script;
+    /// then the logs are saved.
     pub fn run<D: SimulatedDevice>(
         &self,
         device: &mut D,
@@ -175,7 +175,7 @@ impl Session<'_> {
                 ..run
             })
             .map_err(|reason| {
-                // Whoever interrupts us may have killed the kernel too.
+                // The signal that interrupted this process may have killed the kernel too.
                 let reason = if observer.stop() {
                     MachineError::Interrupted.into()
                 } else {
@@ -281,7 +281,7 @@ fn read_console(folder: &Path) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&console).replace('\r', ""))
 }
 
-/// The last lines of both logs, of the script's up to where it says that something failed.
+/// The last lines of both logs; of the script's log, up to the line that reports a failure.
 fn last_words(folder: &Path) -> String {
     const MOST: usize = 8;
     let mut text = String::new();

@@ -1,5 +1,5 @@
-//! Variants of one file system held against its default: what each is worth with a workload, as rows of a
-//! table and in a sentence. Runs nothing; it is given cells that were run, and what those that were not say.
+//! Compares variants of one file system with its default: the gain of each for a workload, as rows of a
+//! table and in a sentence. It evaluates cells and errors of runs; it runs nothing.
 
 use crate::cell::Cell;
 use crate::filesystem::FileSystem;
@@ -7,7 +7,7 @@ use crate::variants::{AT_ONE_AU, Variant};
 use nandscope_result::{Conclusion, DataColumn, DataRow, DataTable, Figure};
 use nandscope_units::number::duration;
 
-/// Nobody would change an option for less than this share of the time.
+/// Share of the time below which a variant is not worth changing an option.
 const WORTH: f64 = 0.02;
 
 /// A cell of a sweep, or what went wrong in it.
@@ -15,16 +15,16 @@ const WORTH: f64 = 0.02;
 pub struct Outcome<'a> {
     /// Which variant it is.
     pub variant: &'a Variant,
-    /// What came out; without a number where it failed.
+    /// The cell, or the error text of a failed run.
     pub result: Result<&'a Cell, &'a str>,
 }
 
-/// What came out of a variant.
+/// Result of a variant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row<'a> {
     /// Which it is.
     pub variant: &'a Variant,
-    /// Seconds that the work took, mean over the seeds; nothing where a cell of it failed.
+    /// Duration of the work in seconds, mean over the seeds; `None` if a cell failed.
     pub seconds: Option<f64>,
     /// That over the default's.
     pub ratio: Option<f64>,
@@ -86,7 +86,7 @@ where
     done.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(row, _)| row)
 }
 
-/// What helps most and by how much, in a sentence or two; nothing where the default itself failed.
+/// The best variant and its gain in a sentence or two; `None` if the default failed.
 pub fn finding(rows: &[Row]) -> Option<String> {
     let default = rows.iter().find(|row| row.variant.is_default())?;
     let reference = default.seconds?;
@@ -127,8 +127,8 @@ pub fn finding(rows: &[Row]) -> Option<String> {
     Some(text)
 }
 
-/// What the place of the partition makes: one that begins with an AU against the whole card, and the others
-/// against that one, since a partition alone can change more than its alignment.
+/// Effect of the partition's location: one that starts at an AU is compared with the whole card, and the
+/// others with that one, since a partition alone can change more than its alignment.
 fn places(rows: &[Row]) -> Option<String> {
     let aligned = rows.iter().find(|row| row.variant.name == AT_ONE_AU)?;
     let (seconds, ratio) = (aligned.seconds?, aligned.ratio?);
@@ -229,7 +229,7 @@ mod tests {
     use crate::variants::variants;
     use nandscope_units::Bytes;
 
-    /// Rows with these ratios, the default first; nothing stands for one that failed.
+    /// Rows with these ratios, the default first; `None` means failed.
     fn made<'a>(all: &'a [Variant], ratios: &[(&str, Option<f64>)]) -> Vec<Row<'a>> {
         let row = |(name, ratio): &(&str, Option<f64>)| Row {
             variant: all.iter().find(|v| v.name == *name).unwrap(),

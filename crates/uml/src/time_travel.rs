@@ -8,7 +8,7 @@ use thiserror::Error;
 /// Bytes of a message.
 pub const MESSAGE_BYTES: usize = 16;
 
-/// What a message says.
+/// Operation of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
     /// The other side has taken the message of that number; to [`Op::Get`] the time is the answer.
@@ -19,7 +19,7 @@ pub enum Op {
     Request,
     /// The kernel sleeps until the next [`Op::Run`].
     Wait,
-    /// The kernel asks for the time.
+    /// The kernel requests the time.
     Get,
     /// The kernel's time has moved to the time.
     Update,
@@ -27,7 +27,7 @@ pub enum Op {
     Run,
     /// To the kernel: until before the time you need not ask.
     FreeUntil,
-    /// The kernel asks for the time of day.
+    /// The kernel requests the time of day.
     TimeOfDay,
 }
 
@@ -39,7 +39,7 @@ pub struct UnknownOp(pub u32);
 /// One message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// What it says.
+    /// Operation.
     pub op: Op,
     /// The sender's number; its acknowledgement has the same.
     pub sequence: u32,
@@ -73,10 +73,10 @@ impl Message {
         bytes
     }
 
-    /// Reads a message.
+    /// Parses a message.
     ///
     /// # Errors
-    /// Where its code is none of the protocol's.
+    /// If the code is unknown.
     pub fn decode(bytes: &[u8; MESSAGE_BYTES]) -> Result<Message, UnknownOp> {
         let [a, b, c, d, e, f, g, h, time @ ..] = *bytes;
         let code = u32::from_ne_bytes([a, b, c, d]);

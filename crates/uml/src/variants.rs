@@ -1,6 +1,5 @@
-//! What is worth trying when a file system is made on a card: options of mkfs that follow from the card's
-//! allocation unit and page, and where the partition begins. A table without any measurement; what the options
-//! are worth is what cells say.
+//! Variants worth trying when a file system is made on a card: mkfs options derived from the card's
+//! allocation unit and page, and partition offsets. It contains no measurements.
 
 use crate::filesystem::FileSystem;
 use nandscope_units::Bytes;
@@ -12,28 +11,28 @@ pub struct Variant {
     pub name: String,
     /// Options for mkfs; none for the default and for the places of the partition.
     pub mkfs: String,
-    /// Where the partition begins, where that is what differs.
+    /// Offset of the partition, if this differs.
     pub partition: Option<Bytes>,
-    /// What it is meant to do.
+    /// Intended effect.
     pub purpose: String,
 }
 
 /// Name of the variant that the others are compared with.
 pub const DEFAULT: &str = "default";
-/// Name of the partition that lies on the card as well as the whole card does.
+/// Name of the partition that is aligned like the whole card.
 pub const AT_ONE_AU: &str = "at one AU";
 
 /// Blocks of ext4 and NILFS2, bytes.
 const BLOCK: u64 = 4096;
 /// F2FS's segment: 512 blocks.
 const SEGMENT: Bytes = Bytes::mib(2);
-/// NILFS2's segment where nobody asks for another: 2048 blocks.
+/// NILFS2's default segment: 2048 blocks.
 const NILFS2_SEGMENT: Bytes = Bytes::mib(8);
 /// Segments of NILFS2 as short as F2FS has them.
 const NILFS2_SHORT: Bytes = Bytes::mib(2);
-/// exFAT's boundary where nobody asks for another.
+/// exFAT's default boundary.
 const EXFAT_BOUNDARY: Bytes = Bytes::mib(1);
-/// Where partitions began when disks had 63 sectors in a track.
+/// Traditional start of partitions, from disks with 63 sectors per track.
 const SECTOR_63: Bytes = Bytes(63 * 512);
 
 impl Variant {
@@ -46,12 +45,12 @@ impl Variant {
         }
     }
 
-    /// Whether it is the one that the others are compared with.
+    /// True for the default, with which the others are compared.
     pub fn is_default(&self) -> bool {
         self.name == DEFAULT
     }
 
-    /// The part of a cell's name that stands for it, such as `sections-of-an-au`.
+    /// Part of a cell's name, such as `sections-of-an-au`.
     pub fn slug(&self) -> String {
         let words: Vec<_> = self
             .name
@@ -79,7 +78,7 @@ impl Variant {
         }
     }
 
-    /// What it changes, such as `-s 4` or `partition at 8 MiB`; `-` for the default.
+    /// The changed options, such as `-s 4` or `partition at 8 MiB`; `-` for the default.
     pub fn options(&self) -> String {
         match self.partition {
             Some(start) if start.0.is_multiple_of(BLOCK) => format!("partition at {start}"),
@@ -90,10 +89,10 @@ impl Variant {
     }
 }
 
-/// The default of a file system and everything worth trying, on a card with allocation units of `unit` and
-/// pages of `page`. Each stands there once; what comes to the same as the default is left out.
+/// The default of a file system and all variants worth trying, on a card with allocation units of `unit`
+/// and pages of `page`. There are no duplicates, and none that equal the default.
 pub fn variants(fs: FileSystem, unit: Bytes, page: Bytes) -> Vec<Variant> {
-    // A device with other sizes than these does not exist, and nothing below may divide by nothing.
+    // Devices have sizes in this range, and no divisor below may be zero.
     let unit = Bytes(unit.0.clamp(BLOCK, 1 << 40));
     let page = Bytes(page.0.clamp(BLOCK, unit.0));
     let mut all = vec![Variant::of(
@@ -151,7 +150,7 @@ fn ext4(unit: Bytes, page: Bytes) -> Vec<Variant> {
 }
 
 fn f2fs(unit: Bytes) -> Vec<Variant> {
-    // The shortest section that is made of whole AUs, where it is short enough to be one.
+    // The shortest section made of whole AUs, if it is short enough for a section.
     let whole = (1..=64).find(|n| (n * SEGMENT.0).is_multiple_of(unit.0));
     let au = whole.unwrap_or(unit.0.div_ceil(SEGMENT.0));
     let named = |segments: u64| {
@@ -397,7 +396,7 @@ mod tests {
         let starts: Vec<_> = all.iter().filter_map(|v| v.partition).collect();
         let expected = [Bytes::mib(8), Bytes::mib(1), Bytes::mib(4), Bytes(63 * 512)];
         assert_eq!(starts, expected);
-        // Half of 2 MiB is 1 MiB, which stands there already.
+        // Half of 2 MiB is 1 MiB, which exists already.
         let all = variants(FileSystem::Ext4, Bytes::mib(2), Bytes::kib(64));
         assert_eq!(all.iter().filter(|v| v.partition.is_some()).count(), 3);
     }

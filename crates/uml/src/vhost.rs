@@ -1,6 +1,6 @@
-//! The messages of vhost-user, as far as a block device with in-band notifications needs them
-//! (QEMU's `docs/interop/vhost-user.rst`): a header of three numbers, a payload of bounded length,
-//! and file descriptors beside it. What is answered is the business of [`crate::machine`].
+//! The vhost-user messages of a block device with in-band notifications (QEMU's
+//! `docs/interop/vhost-user.rst`): a header of three numbers, a payload of bounded length, and file
+//! descriptors. [`crate::machine`] handles them.
 
 use thiserror::Error;
 
@@ -42,7 +42,7 @@ pub enum Malformed {
     /// Too many regions of memory.
     #[error("the kernel shares {0} regions of memory; {MOST_REGIONS} is the most")]
     Regions(u32),
-    /// Protocol features other than those that were offered.
+    /// The accepted protocol features differ from the offered ones.
     #[error(
         "the kernel accepts the vhost-user features {0:#x}; in-band notifications need {OFFERED:#x}"
     )]
@@ -83,10 +83,10 @@ pub struct Header {
 }
 
 impl Header {
-    /// Reads a header.
+    /// Parses a header.
     ///
     /// # Errors
-    /// Where its version is not 1 or the payload too long.
+    /// If its version is not 1 or the payload is too long.
     pub fn decode(bytes: &[u8; HEADER_BYTES]) -> Result<Header, Malformed> {
         let [a, b, c, d, e, f, g, h, i, j, k, l] = *bytes;
         let header = Header {
@@ -111,7 +111,7 @@ pub fn reply(request: u32, payload: &[u8]) -> Vec<u8> {
     message(request, VERSION | REPLY, payload)
 }
 
-/// The backend's request that tells the kernel of used buffers in a queue; it wants a reply.
+/// The backend's request that notifies the kernel of used buffers in a queue; it requires a reply.
 pub fn vring_call(queue: u32) -> Vec<u8> {
     let mut payload = [0; 8];
     payload[0..4].copy_from_slice(&queue.to_ne_bytes());
@@ -120,7 +120,7 @@ pub fn vring_call(queue: u32) -> Vec<u8> {
 
 fn message(request: u32, flags: u32, payload: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(HEADER_BYTES + payload.len());
-    // All payloads of ours are short.
+    // All payloads sent here are short.
     let length = u32::try_from(payload.len()).unwrap_or(u32::MAX);
     for number in [request, flags, length] {
         bytes.extend(number.to_ne_bytes());
@@ -138,11 +138,11 @@ pub struct RegionEntry {
     pub size: u64,
     /// Address as vring addresses name it.
     pub user: u64,
-    /// Where it begins in its file.
+    /// Offset of the region in its file.
     pub offset: u64,
 }
 
-/// What the kernel asks.
+/// A request of the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
     /// Which features are offered.
@@ -202,10 +202,10 @@ impl Fields<'_> {
 }
 
 impl Request {
-    /// Reads a request from its header and payload.
+    /// Parses a request from its header and payload.
     ///
     /// # Errors
-    /// Where it is none that the protocol features allow, or its payload does not fit.
+    /// If the protocol features do not include it, or its payload does not fit.
     pub fn decode(header: &Header, payload: &[u8]) -> Result<Request, Malformed> {
         let mut fields = Fields(payload, header.request);
         Ok(match header.request {

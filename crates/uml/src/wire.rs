@@ -1,5 +1,5 @@
-//! A stream socket from which whole messages are taken as they arrive, with the file descriptors
-//! that come along. Nothing here waits: the caller polls.
+//! A stream socket from which whole messages are taken as they arrive, with their file descriptors. It
+//! never blocks: the caller polls.
 
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, recvmsg};
 use std::collections::VecDeque;
@@ -25,10 +25,10 @@ pub struct Wire {
 }
 
 impl Wire {
-    /// A wire over a connected socket.
+    /// Wraps a connected socket.
     ///
     /// # Errors
-    /// Where the system refuses the time limit of writing.
+    /// If the write timeout cannot be set.
     pub fn new(stream: UnixStream) -> io::Result<Self> {
         stream.set_write_timeout(Some(WRITE_LIMIT))?;
         Ok(Wire {
@@ -39,11 +39,10 @@ impl Wire {
         })
     }
 
-    /// Takes in what is there; false where the other side has closed. Call it when the socket
-    /// is readable.
+    /// Reads available data; false if the other side has closed. Call it when the socket is readable.
     ///
     /// # Errors
-    /// Where the system refuses to read, or more descriptors came than fit.
+    /// If reading fails, or more descriptors arrived than fit.
     pub fn receive(&mut self) -> io::Result<bool> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(16))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -76,12 +75,12 @@ impl Wire {
         Ok(got.bytes > 0)
     }
 
-    /// What has arrived and was not taken.
+    /// Received bytes that have not been taken.
     pub fn waiting(&self) -> &[u8] {
         &self.arrived[self.taken..]
     }
 
-    /// Takes the first `count` bytes, or fewer where there are fewer.
+    /// Takes the first `count` bytes, or all if there are fewer.
     pub fn take(&mut self, count: usize) {
         self.taken = (self.taken + count).min(self.arrived.len());
     }
@@ -94,7 +93,7 @@ impl Wire {
     /// Sends bytes.
     ///
     /// # Errors
-    /// Where the other side has gone or does not read for 20 s.
+    /// If the other side has disconnected or does not read for 20 s.
     pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.write_all(bytes)
     }

@@ -1,6 +1,6 @@
-//! What programs do inside: scripts with the functions `prepare` (not measured) and `work`
-//! (measured), each of fixed work, not of fixed time. Settings are shell variables that a user may
-//! change; a user's own script is one more workload.
+//! Workloads inside the kernel: scripts with the functions `prepare` (not measured) and `work`
+//! (measured), each with a fixed amount of work. Settings are shell variables that a user may change; a
+//! user's own script is one more workload.
 
 /// A workload.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -50,12 +50,12 @@ impl OutOfRange {
 #[derive(Clone, Debug)]
 pub struct Image {
     capacity: u64,
-    /// By number; those that are absent hold zeroes.
+    /// By number; absent directories hold zeroes.
     directories: BTreeMap<u64, Directory>,
     pool: Arc<Pool>,
 }
 
-/// The part of a range that lies in one page.
+/// Part of a range within one page.
 struct Piece {
     directory: u64,
     page: usize,
@@ -86,12 +86,12 @@ fn pieces(offset: u64, length: u64) -> impl Iterator<Item = Piece> {
 }
 
 impl Image {
-    /// Zeroes. All pages are kept in memory.
+    /// Zeroes, with all pages in memory.
     pub fn in_memory(capacity: u64) -> Self {
         Image::with_limit(capacity, u64::MAX)
     }
 
-    /// Zeroes. Pages beyond [`IN_MEMORY`] go to a temporary file.
+    /// Zeroes, with pages beyond [`IN_MEMORY`] in a temporary file.
     pub fn bounded(capacity: u64) -> Self {
         Image::with_limit(capacity, IN_MEMORY)
     }
@@ -158,7 +158,7 @@ impl Image {
     /// Writes `data` at `offset`.
     ///
     /// # Errors
-    /// `OutOfRange` if the range reaches beyond the end; nothing is written then.
+    /// `OutOfRange` if the range extends past the end; then nothing is written.
     pub fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), OutOfRange> {
         self.check(offset, data.len() as u64)?;
         let mut rest = data;
@@ -170,10 +170,10 @@ impl Image {
         Ok(())
     }
 
-    /// Makes a range read as zeroes, and gives its memory back.
+    /// Discards a range, which then reads as zeroes and takes no memory.
     ///
     /// # Errors
-    /// `OutOfRange` if the range reaches beyond the end; nothing is discarded then.
+    /// `OutOfRange` if the range extends past the end; then nothing is discarded.
     pub fn discard(&mut self, offset: u64, length: u64) -> Result<(), OutOfRange> {
         self.check(offset, length)?;
         let end = offset + length;
@@ -209,7 +209,7 @@ impl Image {
                 .pool
                 .write(directory.slot_mut(piece.page), piece.from, part),
         }
-        // Whoever writes in sequence ends at the last page.
+        // Sequential writers finish a directory with its last page.
         if piece.page == DIRECTORY - 1 {
             directory.collapse();
         }
@@ -235,7 +235,7 @@ impl Image {
     }
 }
 
-/// A page as it is read where nothing was written.
+/// Page of unwritten data.
 static ZEROES: [u8; PAGE] = [0; PAGE];
 
 /// The byte that a part of a page consists of, if it is one.

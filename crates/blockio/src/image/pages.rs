@@ -27,7 +27,7 @@ static UNIFORM: LazyLock<Vec<[u8; PAGE]>> =
 pub enum Directory {
     /// All of them are the same, and consist of one byte.
     Same(Slot),
-    /// Each by itself.
+    /// Pages with different contents.
     Pages(Arc<Vec<Slot>>),
 }
 
@@ -67,12 +67,12 @@ impl Directory {
         }
     }
 
-    /// All pages in order.
+    /// All pages by address.
     pub fn slots(&self) -> impl Iterator<Item = &Slot> {
         (0..DIRECTORY).map(|page| self.slot(page))
     }
 
-    /// A page that is to be changed.
+    /// Mutable access to one page.
     pub fn slot_mut(&mut self, page: usize) -> &mut Slot {
         if let Directory::Same(slot) = self {
             *self = Directory::Pages(Arc::new(vec![slot.clone(); DIRECTORY]));
@@ -122,7 +122,7 @@ impl Drop for Place {
     }
 }
 
-/// What is taken of memory and file.
+/// Memory and file space in use.
 #[derive(Debug, Default)]
 struct Counts {
     resident: AtomicU64,
@@ -145,7 +145,7 @@ pub struct SpillError {
     source: Arc<io::Error>,
 }
 
-/// Where the pages of an image and its clones are kept.
+/// Storage for the pages of an image and its clones.
 #[derive(Debug)]
 pub struct Pool {
     /// Pages that may be in memory.
@@ -156,7 +156,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// A pool that keeps up to `limit` pages in memory.
+    /// Creates a pool with at most `limit` pages in memory.
     pub fn new(limit: u64) -> Self {
         Pool {
             limit,
@@ -179,7 +179,7 @@ impl Pool {
         (resident * PAGE_BYTES, in_file * PAGE_BYTES)
     }
 
-    /// Reads a part of a page. Zeroes where the file fails, which [`Pool::fault`] says then.
+    /// Reads part of a page. If the file fails, the data is zeroes and [`Pool::fault`] has the error.
     pub fn read(&self, slot: &Slot, from: usize, to: &mut [u8]) {
         match slot {
             Slot::Uniform(byte) => to.fill(*byte),
@@ -193,8 +193,8 @@ impl Pool {
         }
     }
 
-    /// Writes a part of a page. Where the file fails, the page stays as it was, which [`Pool::fault`]
-    /// says then.
+    /// Writes part of a page. If the file fails, the page is unchanged and [`Pool::fault`] has the
+    /// error.
     pub fn write(&self, slot: &mut Slot, from: usize, data: &[u8]) {
         if let Slot::Memory(page) = slot
             && let Some(page) = Arc::get_mut(page)
@@ -230,7 +230,7 @@ impl Pool {
         Some(Slot::File(Arc::new(place)))
     }
 
-    /// Does something with the temporary file, which is made at the first time. A failure is kept.
+    /// Calls `act` with the temporary file, which is created on first use. Stores the first error.
     fn with_file<T>(&self, act: impl FnOnce(&File) -> io::Result<T>) -> Option<T> {
         let done = self.open().and_then(|file| act(&file));
         match done {
@@ -266,7 +266,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Where large temporary files belong: `/tmp` is memory on many systems.
+/// Folder for large temporary files: `/tmp` is memory on many systems.
 fn folder() -> PathBuf {
     let large = Path::new("/var/tmp");
     if std::env::var_os("TMPDIR").is_none() && large.is_dir() {
@@ -275,7 +275,7 @@ fn folder() -> PathBuf {
     std::env::temp_dir()
 }
 
-/// A file without a name: it goes with its last user, however that ends.
+/// Opens a file without a name, which disappears with its last user.
 fn unnamed(folder: &Path) -> io::Result<File> {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::EXCL | OFlags::CLOEXEC;
     let mode = Mode::RUSR | Mode::WUSR;

@@ -102,7 +102,7 @@ fn equal_contents_have_equal_sums() {
     assert_ne!(one.checksum(), other.checksum());
 }
 
-/// An empty terabyte costs nothing, and discarded pages give their memory back.
+/// An empty terabyte needs no memory, and discards free memory.
 #[test]
 fn discarded_pages_are_given_back() {
     const PAGE_SIZE: u64 = PAGE as u64;

@@ -14,28 +14,28 @@ const SECTOR_LEN: usize = 512;
 pub struct Fake {
     /// Bytes that it holds: any number of sectors.
     pub holds: u64,
-    /// What becomes of the rest.
+    /// Effect of accesses past the real capacity.
     pub beyond: Beyond,
 }
 
-/// What becomes of writes beyond what a fake card holds.
+/// Effect of writes past the real capacity of a fake card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beyond {
-    /// They go to the address modulo what it holds, over what is there.
+    /// They overwrite the address modulo the real capacity.
     Wrap,
     /// They are dropped; zeroes are read.
     Drop,
-    /// They are dropped; what is read is what lies at the address modulo what it holds.
+    /// They are dropped; reads return the data at the address modulo the real capacity.
     Stale,
-    /// So many sectors, those written last, are kept; the others are dropped, and zeroes are read.
+    /// The latest sectors, this many, are cached; the others are dropped and read as zeroes.
     Cached(u64),
 }
 
-/// A piece of a range: where it lies, and how long it is.
+/// Address and length of a piece of a range; no address if it is dropped.
 pub type Piece = (Option<u64>, u64);
 
 impl Fake {
-    /// Where the bytes of a range lie, piece by piece; nowhere is for those that are dropped.
+    /// Splits a range into the pieces that are stored in one place.
     fn pieces(self, offset: u64, length: u64, writing: bool) -> impl Iterator<Item = Piece> {
         let end = offset + length;
         let mut at = offset;
@@ -83,7 +83,7 @@ impl Distortion {
         self.cache.clear();
     }
 
-    /// Caches written sectors that lie beyond what the card holds.
+    /// Caches written sectors past the real capacity.
     pub fn remember(&mut self, offset: u64, data: &[u8]) {
         let Some(Fake {
             holds,
@@ -93,7 +93,7 @@ impl Distortion {
             return;
         };
         let end = offset + data.len() as u64;
-        // What a card holds is a whole number of sectors.
+        // The real capacity is a whole number of sectors.
         for sector in offset.max(holds) / SECTOR..end.div_ceil(SECTOR) {
             let from = (sector * SECTOR).max(offset.max(holds));
             let to = ((sector + 1) * SECTOR).min(end);
@@ -118,7 +118,7 @@ impl Distortion {
         self.tampered.push(Tampered { range, read });
     }
 
-    /// Where the bytes of a range lie.
+    /// Maps a range to the addresses that store it.
     pub fn pieces(&self, offset: u64, length: u64, writing: bool) -> Vec<Piece> {
         match self.fake {
             None => vec![(Some(offset), length)],
@@ -126,7 +126,8 @@ impl Distortion {
         }
     }
 
-    /// Changes what was read from `offset` on, where a cache has it, and where it has been read before.
+    /// Replaces data read from `offset` on by cached sectors, and tampers with bytes that have been read
+    /// before.
     pub fn change(&self, data: &mut [u8], offset: u64) {
         let end = offset + data.len() as u64;
         for (sector, contents) in &self.cache {

@@ -14,7 +14,7 @@ pub enum StoreError {
     Unfit {
         /// Path of the file.
         file: String,
-        /// What is wrong, and what to do.
+        /// The problem and its remedy.
         what: String,
     },
     /// The system refused to read or write the file.

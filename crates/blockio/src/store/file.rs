@@ -10,7 +10,7 @@ use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
-/// Zeroes for file systems that know no holes.
+/// Zeroes for file systems without holes.
 static ZEROES: [u8; 64 << 10] = [0; 64 << 10];
 
 /// See the module's text. Ranges have been checked by the caller.

@@ -1,7 +1,8 @@
-//! Contents of a served device: bytes by address, in memory or in a file. Ranges that were never
-//! written or were discarded read as zeroes.
+//! Contents of a served device by address, in memory or in a file. Unwritten and discarded ranges read
+//! as zeroes.
 //!
-//! It knows nothing of time, requests or flash. [`crate::undo`] has what a power cut takes back.
+//! This module is independent of time, requests and flash. [`crate::undo`] restores data after a power
+//! cut.
 
 mod distortion;
 mod error;
@@ -40,11 +41,11 @@ impl Store {
         }
     }
 
-    /// Contents in a sparse file of exactly the device's size, byte for byte as on the device;
-    /// made where it is missing, and locked against a second server.
+    /// Contents in a sparse file of the device's size, byte for byte as on the device. The file is
+    /// created if missing, and locked against a second server.
     ///
     /// # Errors
-    /// Where the file cannot be opened or locked, or has another size.
+    /// If the file cannot be opened or locked, or has another size.
     pub fn file(path: &Path, capacity: Bytes) -> Result<Self, StoreError> {
         Ok(Store {
             capacity: capacity.0,
@@ -61,8 +62,8 @@ impl Store {
     /// Appends `length` bytes from `offset` on to `to`.
     ///
     /// # Errors
-    /// Where the range reaches beyond the end (`to` is as before then), or the file cannot be read
-    /// (the bytes appended so far mean nothing then).
+    /// If the range extends past the end (`to` is unchanged), or the file cannot be read (the appended
+    /// bytes are invalid).
     pub fn append_to(&self, to: &mut Vec<u8>, offset: u64, length: u64) -> Result<(), StoreError> {
         self.check(offset, length)?;
         let start = to.len();
@@ -94,13 +95,13 @@ impl Store {
         self.distortion = Distortion::default();
     }
 
-    /// Whether the contents are in memory and are read as they are stored.
+    /// True if the contents are in memory and no fault changes what is read.
     pub const fn is_in_memory(&self) -> bool {
         matches!(self.backing, Backing::Memory(_)) && self.distortion.is_none()
     }
 
-    /// A range of contents in memory, page by page; nothing if they are not in memory or the range
-    /// reaches beyond the end.
+    /// Pages of a range in memory; empty if the contents are in a file or the range extends past the
+    /// end.
     pub fn pieces(&self, offset: u64, length: u64) -> impl Iterator<Item = &[u8]> {
         let memory = match &self.backing {
             Backing::Memory(memory)
@@ -118,7 +119,7 @@ impl Store {
     /// Writes `data` at `offset`.
     ///
     /// # Errors
-    /// Where the range reaches beyond the end (nothing is written then), or the file cannot be written.
+    /// If the range extends past the end (nothing is written), or the file cannot be written.
     pub fn write(&mut self, offset: u64, data: &[u8]) -> Result<(), StoreError> {
         self.check(offset, data.len() as u64)?;
         let mut rest = data;
@@ -154,7 +155,7 @@ impl Store {
     /// Syncs the file, if there is one.
     ///
     /// # Errors
-    /// Where the system refuses.
+    /// If the system call fails.
     pub fn sync(&self) -> Result<(), StoreError> {
         match &self.backing {
             Backing::Memory(_) => Ok(()),

@@ -63,7 +63,7 @@ fn behaves_like_plain_bytes(mut store: Store, steps: &[Step]) -> Result<(), Test
     Ok(())
 }
 
-/// A file of its own, removed at the end.
+/// A temporary file, removed on drop.
 struct Scratch(std::path::PathBuf);
 
 impl Scratch {

@@ -24,7 +24,7 @@ const BLOCK_BYTES: u32 = 512;
 /// Longest part of the configuration that can be read at once.
 const LONGEST_PART: u32 = 256;
 
-/// What a disk reports about itself.
+/// Properties of the disk in the configuration space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockConfig {
     /// Addressable bytes.
@@ -104,7 +104,7 @@ impl BlockConfig {
         config
     }
 
-    /// A part of the configuration; bytes past its end are zero. `None` if no driver asks for this.
+    /// Part of the configuration; bytes past its end are zero. `None` if no driver reads this part.
     pub fn part(&self, offset: u32, size: u32) -> Option<Vec<u8>> {
         let end = offset.checked_add(size)?;
         let config = self.to_bytes();

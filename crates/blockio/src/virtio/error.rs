@@ -1,4 +1,4 @@
-//! What a guest can do wrong.
+//! Errors caused by the guest.
 
 use std::io;
 use thiserror::Error;

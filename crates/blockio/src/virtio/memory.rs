@@ -13,11 +13,11 @@ use vm_memory::{
 pub struct Region {
     /// Address of its first byte as descriptors name it.
     pub guest: u64,
-    /// Address of its first byte as messages name it that say where the rings are.
+    /// Address of the first byte as used by messages about rings.
     pub user: u64,
     /// Bytes.
     pub size: u64,
-    /// Where it begins in the file.
+    /// Offset of the region in the file.
     pub offset: u64,
     /// The memory.
     pub file: File,
@@ -26,10 +26,10 @@ pub struct Region {
 /// How requests and their data are read and written. The rings are always mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// In mapped memory. The system kills whoever touches a page that its file cannot give, so that the file
-    /// has to be sealed against shrinking and its pages have to be certain.
+    /// Mapped memory. An access to a page that the file cannot provide kills the process, so the file
+    /// must be sealed against shrinking and must not use huge pages.
     Mapped,
-    /// By reading and writing the file: where it has no room for a page, that is an error.
+    /// File I/O, which returns an error if a page is missing.
     File,
 }
 
@@ -93,7 +93,7 @@ impl GuestMemory {
         })
     }
 
-    /// Whether no file has become shorter than its region, so that the rings can be touched.
+    /// True if every file is at least as long as its regions, so that the rings are accessible.
     pub fn is_whole(&self) -> bool {
         self.map.iter().all(|region| match region.file_offset() {
             Some(place) => is_whole(place.file(), place.start(), region.len()),
@@ -105,7 +105,7 @@ impl GuestMemory {
         &self.map
     }
 
-    /// The file of a range, and where the range begins in it.
+    /// The file of a range, and the offset of the range in it.
     fn place(&self, address: u64, length: u64) -> Option<(&File, u64)> {
         let region = self.map.find_region(GuestAddress(address))?;
         let within = address - region.start_addr().0;
@@ -148,7 +148,7 @@ impl GuestMemory {
     }
 }
 
-/// Whether a file holds a range.
+/// True if the file contains the range.
 fn is_whole(file: &File, offset: u64, size: u64) -> bool {
     let end = offset.checked_add(size);
     file.metadata()

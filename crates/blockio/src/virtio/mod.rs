@@ -1,8 +1,8 @@
-//! virtio-blk as the device sees it (virtio 1.2, 2.7 and 5.2): shared memory, the split ring, the
+//! virtio-blk from the device's side (virtio 1.2, 2.7 and 5.2): shared memory, the split ring, the
 //! configuration of the disk, and requests.
 //!
-//! Nothing in the guest's memory is trusted. What cannot be right is an error, never a panic or an endless
-//! loop. There is no FUA in virtio-blk; file systems flush instead.
+//! The guest's memory is not trusted: invalid contents cause an error, never a panic or an endless loop.
+//! virtio-blk has no FUA; file systems flush instead.
 
 mod config;
 mod error;

@@ -20,11 +20,11 @@ pub struct Buffer {
 pub struct Chain {
     /// Number of its first descriptor, by which it is returned.
     pub head: u16,
-    /// Buffers that the device reads, in order.
+    /// Buffers that the device reads.
     pub readable: Vec<Buffer>,
-    /// Buffers that the device writes, in order.
+    /// Buffers that the device writes.
     pub writable: Vec<Buffer>,
-    /// What is wrong with its descriptors.
+    /// First error of its descriptors.
     pub fault: Option<&'static str>,
 }
 
@@ -33,7 +33,7 @@ impl Chain {
         let head = chain.head_index();
         let (mut readable, mut writable) = (Vec::new(), Vec::new());
         let mut fault = None;
-        // Ends early where the chain does not: at a loop, beyond the table, outside of memory.
+        // The iterator ends early at a loop, past the table, or outside memory.
         let mut goes_on = true;
         for descriptor in chain {
             goes_on = descriptor.has_next();
@@ -62,7 +62,7 @@ impl Chain {
     }
 }
 
-/// A queue as the driver has set it up so far.
+/// A queue in the state that the driver has set up.
 #[derive(Debug)]
 pub struct RequestQueue(Queue);
 
@@ -112,12 +112,12 @@ impl RequestQueue {
         self.0.set_ready(ready);
     }
 
-    /// Whether requests may be taken.
+    /// True if requests may be taken.
     pub fn is_ready(&self) -> bool {
         self.0.ready()
     }
 
-    /// Whether the driver says up to which request it wants no notification.
+    /// Sets whether the driver uses event indices to suppress notifications.
     pub fn set_event_index(&mut self, accepted: bool) {
         self.0.set_event_idx(accepted);
     }
@@ -154,7 +154,7 @@ impl RequestQueue {
         Ok(self.0.add_used(memory.mapped(), head, written)?)
     }
 
-    /// Asks the driver for a notification of the next request; true if there is one already.
+    /// Requests a notification of the next request; returns true if one is already waiting.
     ///
     /// # Errors
     /// `Ring` if the rings are not in shared memory.
@@ -162,7 +162,7 @@ impl RequestQueue {
         Ok(self.0.enable_notification(memory.mapped())?)
     }
 
-    /// Whether the driver wants a notification of what was given back.
+    /// True if the driver wants a notification of completed requests.
     ///
     /// # Errors
     /// `Ring` if the rings are not in shared memory.

@@ -15,7 +15,7 @@ const RANGE_BYTES: usize = 16;
 /// Flag of a range: zeroes may be made by discarding.
 pub const UNMAP: u32 = 1;
 
-/// What a request does.
+/// Operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Reads into the buffers.
@@ -62,7 +62,7 @@ pub struct SectorRange {
 pub struct BlockRequest {
     /// Number by which it is returned.
     pub head: u16,
-    /// What it does.
+    /// Operation.
     pub kind: Kind,
     /// First sector of a read or write.
     pub sector: u64,
@@ -80,11 +80,12 @@ fn total(buffers: &[Buffer]) -> u64 {
 }
 
 impl BlockRequest {
-    /// Reads the header of a request and finds its parts. The drivers that there are put header and status
-    /// into buffers of their own.
+    /// Reads the header of a request and locates its parts. All known drivers use separate buffers for
+    /// header and status.
     ///
     /// # Errors
-    /// `Broken` if the chain is, or has no header or no status; `Outside` or `Io` if the header cannot be read.
+    /// `Broken` if the chain is broken or lacks header or status; `Outside` or `Io` if the header cannot
+    /// be read.
     pub fn read(memory: &GuestMemory, chain: Chain) -> Result<Self, VirtioError> {
         let Chain {
             head,

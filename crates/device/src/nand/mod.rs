@@ -1,7 +1,6 @@
-//! The flash array in time: dies that work in parallel behind channels that carry one transfer at
-//! a time. Operations queue per die; reads of the host go first; programs and erases may be
-//! suspended for them where the part can. What the data is, and whether a read succeeds, is not
-//! known here.
+//! Timing of the flash array: parallel dies behind channels that carry one transfer at a time.
+//! Operations queue per die; host reads go first, and suspend programs and erases if the part can do so.
+//! Contents and read errors are handled elsewhere.
 
 mod array;
 mod die;

@@ -1,6 +1,6 @@
-//! Long idle times in one go. Power and heat are stepped in intervals of 100 ms, which are 16 billion
-//! for 50 years. Once an idle device has reached its final temperature, a step changes nothing but the
-//! clock, the energy and a few counts; such steps are added up here, bit for bit as if each were taken.
+//! Long idle times in one step. Power and heat advance in intervals of 100 ms, which are 16 billion for
+//! 50 years. Once an idle device has reached its final temperature, an interval changes only the clock,
+//! the energy and a few counts; such intervals are added up here, bit for bit as if each were taken.
 
 use crate::attachment::Attachment;
 use crate::power::meter::{FlashUse, Meter};
@@ -10,7 +10,8 @@ use nandscope_units::Nanos;
 /// Steps that are taken one by one before it is worth looking whether the rest can be skipped.
 pub(crate) const STEPS_BEFORE_SKIP: u32 = 512;
 
-/// Takes all steps that end by `to` at once where none of them changes a temperature; nothing otherwise.
+/// Takes all intervals that end by `to` at once if none of them changes a temperature; otherwise does
+/// nothing.
 pub(crate) fn skip_steps(
     meter: &mut Meter,
     thermal: &mut Thermal,

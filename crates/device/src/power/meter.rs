@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// More than any device draws in its life, J.
 const MOST_J: f64 = 1e15;
 
-/// What flash arrays and channels have drawn and moved since the start of the device's life.
+/// Energy drawn and data moved by flash arrays and channels since the start of the device's life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct FlashUse {
     pub(crate) energy_j: f64,
@@ -102,7 +102,7 @@ impl Meter {
         drawn.device_j / STEP.as_secs_f64()
     }
 
-    /// Whether nothing but idle power was drawn since the last step began.
+    /// True if only idle power was drawn since the last interval began.
     pub(crate) fn is_idle(&self, flash: FlashUse) -> bool {
         let active = self.busy_since.is_some() || !self.busy_in_step.is_zero();
         !active && self.link_bytes == 0 && self.before == flash
@@ -114,7 +114,7 @@ impl Meter {
         drawn.device_j / STEP.as_secs_f64()
     }
 
-    /// Ends so many steps of an idle device.
+    /// Ends this many intervals of an idle device.
     pub(crate) fn take_idle_steps(&mut self, count: u64, flash: FlashUse, attachment: &Attachment) {
         let drawn = self.drawn_since_step(self.next_step, flash, attachment);
         self.energy_j = add_repeatedly(self.energy_j, drawn.device_j + drawn.host_j, count);
@@ -127,7 +127,7 @@ impl Meter {
         self.energy_j + drawn.device_j + drawn.host_j
     }
 
-    /// Checks that the meter keeps step with the clock and with what the flash has drawn.
+    /// Checks that the meter agrees with the clock and with the energy of the flash.
     pub(crate) fn audit(&self, power: &PowerSection, flash: FlashUse, now: Nanos) -> Checked {
         // The sum of energies may lose some of its last digits.
         ensure!(
@@ -155,7 +155,7 @@ impl Meter {
         check_number("the flash's energy, J,", self.before.energy_j, 0.0, MOST_J)
     }
 
-    /// What has been drawn from the end of the last whole step to `end`.
+    /// Energy drawn from the end of the last whole interval to `end`.
     fn drawn_since_step(&self, end: Nanos, flash: FlashUse, a: &Attachment) -> Drawn {
         let busy = self.busy_in_step
             + self

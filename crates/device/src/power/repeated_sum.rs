@@ -2,9 +2,9 @@
 
 /// `sum + term + term + …` with `count` terms, none below zero: the same bits as adding them one by one.
 ///
-/// Between two powers of two all numbers are equally far apart, so that every addition of the same term
-/// grows the sum by the same amount. That holds from the second addition there on: where a sum lies halfway
-/// between two numbers it is rounded to the even one, and all that start from an even one round alike.
+/// Between two powers of two all numbers are equally spaced, so every addition of the same term grows
+/// the sum by the same amount. This holds from the second addition on: a sum halfway between two numbers
+/// is rounded to the even one, and all sums that start from an even one round alike.
 pub(crate) fn add_repeatedly(mut sum: f64, term: f64, mut count: u64) -> f64 {
     let power = |x: f64| x.to_bits() >> 52;
     while count > 0 {

@@ -1,4 +1,4 @@
-//! What is wrong with a profile, and where: file, line, key, remedy.
+//! Errors of a profile: file, line, key, remedy.
 
 use std::fmt;
 use std::ops::Range;
@@ -15,9 +15,9 @@ pub struct ProfileError {
     pub span: Range<usize>,
     /// Key, such as `nand.planes`; empty for a fault of syntax.
     pub key: String,
-    /// What is wrong.
+    /// Description of the error.
     pub message: String,
-    /// What to do.
+    /// Remedy.
     pub remedy: String,
 }
 
@@ -89,7 +89,7 @@ fn line_of(text: &str, offset: usize) -> usize {
         .count()
 }
 
-/// Finds the value of a dotted key; where the last part is absent, the table that should hold it.
+/// Locates the value of a dotted key; if the last part is absent, the table that should contain it.
 fn span_of(text: &str, key: &str) -> Option<Range<usize>> {
     let document = DeTable::parse(text).ok()?;
     let mut table = Some(document.get_ref());

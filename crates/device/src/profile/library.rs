@@ -77,8 +77,8 @@ pub const HOSTS: &[Entry] = &[
     entry!("profiles/hosts/", "sabrelite"),
 ];
 
-/// The built-in device of that name; the last words of a name may be left out where those that are
-/// left belong to one device alone, such as `plextor-m6e`.
+/// The built-in device of that name. Trailing words of the name may be omitted if the rest is
+/// unambiguous, as in `plextor-m6e`.
 pub fn device(name: &str) -> Option<&'static Entry> {
     let exactly = DEVICES.iter().find(|e| e.name == name);
     exactly.or_else(|| {

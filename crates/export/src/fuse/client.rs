@@ -14,7 +14,7 @@ use std::path::Path;
 
 /// Room for a write of that size and its head.
 const BUFFER: usize = LARGEST_TRANSFER as usize + 8192;
-/// Bytes of requests under way beyond which nothing more is taken.
+/// Limit of outstanding data in bytes; more is not read.
 const MOST_BYTES: usize = 64 << 20;
 
 /// A mounted card; unmounted with it.
@@ -31,10 +31,10 @@ pub struct FuseClient {
 }
 
 impl FuseClient {
-    /// Mounts the file in a folder that exists. Needs the right to mount.
+    /// Mounts the file in an existing folder. Requires the right to mount.
     ///
     /// # Errors
-    /// Where the system refuses.
+    /// If a system call fails.
     pub fn mount(folder: &Path, file: File) -> Result<Self, MountError> {
         Ok(FuseClient {
             mount: Mount::new(folder, &file)?,

@@ -20,7 +20,7 @@ pub struct File {
 }
 
 impl File {
-    /// A file that belongs to whoever runs this.
+    /// Creates a file owned by the current user.
     pub fn new(name: &str, size: Bytes, read_only: bool, discards: bool) -> Self {
         let user = rustix::process::getuid().as_raw();
         let group = rustix::process::getgid().as_raw();

@@ -1,10 +1,10 @@
-//! The card as a file: a folder with one file of the card's size, by the kernel's FUSE protocol.
-//! `losetup --direct-io=on` makes a block device of it, and then anything goes: file systems,
-//! flashbench, f3. A punched hole is a discard, fsync is a flush.
+//! The card as a file: a FUSE file system with one file of the card's size. `losetup --direct-io=on`
+//! turns it into a block device for file systems, flashbench or f3. Punching a hole discards, fsync
+//! flushes.
 //!
-//! It speaks to `/dev/fuse` itself, on the one thread of the server: a library would put a thread
-//! and a queue in between, which costs more than the rest of the way. Nothing is cached; there are
-//! no other files, owners, or times. [`session`] is the protocol without the descriptor.
+//! It speaks the protocol of `/dev/fuse` itself in the server's only thread: a library would add a
+//! thread and a queue, which cost more than the rest of the path. Nothing is cached; there are no other
+//! files, owners or times. [`session`] is the protocol without the descriptor.
 
 mod client;
 mod file;

@@ -40,7 +40,7 @@ enum Reason {
 /// (Landlock) in the meantime, after which it could not unmount.
 #[derive(Debug)]
 pub struct Mount {
-    /// Where the kernel's messages are read and answered.
+    /// Descriptor of the kernel's messages.
     pub device: OwnedFd,
     /// Closed when it goes.
     present: Option<Sender<()>>,

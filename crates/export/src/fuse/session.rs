@@ -9,15 +9,15 @@ use rustix::io::Errno;
 
 const ROOT: u64 = 1;
 const CARD: u64 = 2;
-/// Names and attributes may be kept by the kernel for so many seconds; they never change.
+/// Seconds for which the kernel may cache names and attributes, which never change.
 const VALID_S: u64 = 3600;
 /// Requests that the kernel may have under way in the background.
 const MOST_REQUESTS: u16 = 256;
 
-/// What a message of the kernel asks for.
+/// Content of a kernel message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Incoming {
-    /// Nothing that would be answered.
+    /// A message without a reply.
     Nothing,
     /// Answer at once with these bytes.
     Answer(u64, Vec<u8>),
@@ -27,7 +27,7 @@ pub enum Incoming {
     Request(u64, Request),
 }
 
-/// What one message asks for.
+/// Parses one message.
 pub fn take(file: &File, message: &[u8]) -> Incoming {
     let Some((head, body)) = wire::split(message) else {
         return Incoming::Nothing;

@@ -1,6 +1,6 @@
-//! The numbers of the kernel's FUSE protocol and its messages as bytes
-//! (<https://github.com/torvalds/linux/blob/master/include/uapi/linux/fuse.h>), version 7.31 and
-//! what is needed of it. Everything is in the byte order of the machine.
+//! Constants and message formats of the kernel's FUSE protocol
+//! (<https://github.com/torvalds/linux/blob/master/include/uapi/linux/fuse.h>), the required part of
+//! version 7.31. All values are in native byte order.
 
 /// Version that this side speaks.
 pub const MAJOR: u32 = 7;
@@ -33,8 +33,8 @@ pub mod opcode {
     pub const FALLOCATE: u32 = 43;
 }
 
-/// What is agreed on at the start: reads in parallel, writes of more than a page, direct I/O in
-/// parallel, requests of more than 32 pages.
+/// Negotiated features: parallel reads, writes of more than a page, parallel direct I/O, requests of
+/// more than 32 pages.
 pub const INIT_FLAGS: u32 = 1 | 1 << 5 | 1 << 15 | 1 << 22;
 /// An open file is not cached by the kernel.
 pub const OPEN_DIRECT_IO: u32 = 1;
@@ -84,14 +84,14 @@ impl<'a> Words<'a> {
         self.array().map(u64::from_ne_bytes)
     }
 
-    /// Leaves out so many bytes.
+    /// Skips bytes; `None` if there are not enough.
     pub fn skip(&mut self, bytes: usize) -> Option<()> {
         self.0 = self.0.get(bytes..)?;
         Some(())
     }
 }
 
-/// The head of a message and what follows it; nothing where the length is wrong.
+/// Splits a message into header and body; `None` if the length is wrong.
 pub fn split(message: &[u8]) -> Option<(Head, &[u8])> {
     let mut words = Words(message);
     let length = words.u32()?;

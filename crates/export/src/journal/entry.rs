@@ -5,13 +5,13 @@ use super::error::JournalError;
 use nandscope_device::{Command, CommandKind};
 use nandscope_units::{Lba, Nanos};
 
-/// What journals of all versions begin with.
+/// First bytes of journals of all versions.
 const NAME: &[u8; 7] = b"NSSERVE";
 /// The version, in the byte after it.
 const VERSION: u8 = b'2';
 /// Magic, time, checksum.
 pub const HEAD: usize = 20;
-/// Time, address, sectors, tag, what, flags, two of nothing, checksum.
+/// Time, address, sectors, tag, kind, flags, two zero bytes, checksum.
 pub const ENTRY: usize = 32;
 
 const POWER_CUT: u8 = 16;
@@ -22,7 +22,7 @@ const HELD: u8 = 64;
 const SETTLED: u8 = 1;
 const CONTINUED: u8 = 2;
 
-/// What was done to the device.
+/// An operation on the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entry {
     /// It was given a command.
@@ -31,7 +31,7 @@ pub enum Entry {
         command: Command,
         /// When.
         at: Nanos,
-        /// What the device had planned for that very instant had happened before.
+        /// True if all events planned for this instant were executed before.
         settled: bool,
         /// A flush of the same tag follows, and then only the request is done.
         continued: bool,
@@ -57,7 +57,7 @@ pub enum Entry {
 pub struct Held {
     /// Tag of its commands.
     pub tag: u64,
-    /// What they do.
+    /// Kind of the commands.
     pub kind: CommandKind,
     /// First sector of the whole request.
     pub lba: Lba,
@@ -94,7 +94,7 @@ fn kind_of(code: u8) -> Option<CommandKind> {
     })
 }
 
-/// The fields of an entry as they stand in the file.
+/// Fields of an entry in file order.
 #[derive(Default)]
 struct Fields {
     time: u64,
@@ -181,7 +181,7 @@ impl Entry {
         bytes
     }
 
-    /// Reads the one of this place; nothing where it is damaged, or belongs elsewhere.
+    /// Reads the entry of this position; `None` if it is damaged or of another position.
     pub fn read(bytes: &[u8; ENTRY], spot: Spot) -> Option<Entry> {
         let long = |at: usize| bytes[at..].first_chunk().map(|b| u64::from_le_bytes(*b));
         let word = |at: usize| bytes[at..].first_chunk().map(|b| u32::from_le_bytes(*b));

@@ -1,4 +1,4 @@
-//! What is wrong with a journal.
+//! Errors of a journal.
 
 use thiserror::Error;
 
@@ -35,6 +35,6 @@ pub struct Damage {
     pub entry: u64,
     /// All entries of the journal.
     pub entries: u64,
-    /// Where it begins in the file.
+    /// Offset in the file.
     pub offset: u64,
 }

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::Path;
 
-/// A journal as it was read: where it begins, and what was done since.
+/// The contents of a journal: its start time and the operations since.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Journal {
     /// The device's time at its beginning.
@@ -18,10 +18,10 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Reads a journal.
+    /// Parses a journal.
     ///
     /// # Errors
-    /// Where the bytes do not begin as a journal, or are damaged.
+    /// If the header is invalid or an entry is damaged.
     pub fn read(bytes: &[u8]) -> Result<Journal, JournalError> {
         match Self::salvage(bytes)? {
             (journal, None) => Ok(journal),
@@ -29,10 +29,10 @@ impl Journal {
         }
     }
 
-    /// Reads a journal up to where it is damaged, if it is.
+    /// Parses a journal up to the first damage.
     ///
     /// # Errors
-    /// Where the bytes do not begin as a journal.
+    /// If the header is invalid.
     pub fn salvage(bytes: &[u8]) -> Result<(Journal, Option<Damage>), JournalError> {
         let (start, rest) = entry::split_head(bytes)?;
         let (all, _torn) = rest.as_chunks::<ENTRY>();
@@ -72,12 +72,12 @@ pub struct JournalFile {
 }
 
 impl JournalFile {
-    /// A new journal for its owner alone.
+    /// Creates a journal with mode 0600.
     ///
     /// # Errors
-    /// Where there is a file of that name, or the system refuses.
+    /// If the file exists or cannot be created.
     pub fn create(path: &Path, start: Nanos) -> io::Result<Self> {
-        // Not synced: it is to survive the end of this process, and clients wait meanwhile.
+        // Not synced: it must survive this process only, and clients are waiting.
         let mut file = create_new(path, Access::Owner).map_err(WriteError::into_io)?;
         file.write_all(&head(start))?;
         Ok(JournalFile {
@@ -88,7 +88,7 @@ impl JournalFile {
         })
     }
 
-    /// Entries so far.
+    /// Number of entries.
     pub const fn entries(&self) -> u64 {
         self.entries
     }
@@ -102,10 +102,10 @@ impl JournalFile {
         self.entries += 1;
     }
 
-    /// Hands what was noted to the system, from where it survives the end of this process.
+    /// Writes new entries to the file; they then survive the end of this process.
     ///
     /// # Errors
-    /// Where the system refuses.
+    /// If the write fails.
     pub fn commit(&mut self) -> io::Result<()> {
         if !self.waiting.is_empty() {
             self.file.write_all(&self.waiting)?;

@@ -11,15 +11,15 @@ pub(crate) const MOST_ENTRIES: u64 = 1 << 20;
 
 /// Opens journals, one after the other.
 pub trait Journals: Debug {
-    /// The next journal, which begins at the device's time `start`; the one before is complete, and
-    /// the state at its end can be kept.
+    /// Starts the next journal at the device's time `start`; the previous one is complete, and its final
+    /// state can be saved.
     ///
     /// # Errors
-    /// Returns an error if the system refuses.
+    /// If the journal cannot be created.
     fn next(&mut self, start: Nanos) -> io::Result<JournalFile>;
 }
 
-/// The journal that is being written, and where the next comes from.
+/// The current journal and the source of further ones.
 #[derive(Debug)]
 pub(crate) struct Keeping {
     journals: Box<dyn Journals>,

@@ -1,15 +1,13 @@
-//! The journal of a served device: every command that it was given since its state was last kept,
-//! with the device's time of it. A device does the same for the same commands at the same times, so
-//! that the kept state and the journal together are the state at the last entry, however the server
-//! ended. A request is answered only after its commands stand in the file.
+//! The journal of a served device: every command since its state was last saved, with its virtual time.
+//! The device is deterministic, so saved state and journal together give the state at the last entry,
+//! however the server ended. Commands are in the file before a request is answered.
 //!
-//! Contents are not in it. Of a request that was under way at the last entry the old or the new data
-//! may be read, but for discards and zeroes, which can be done again ([`Replayed::lost_discards`]).
+//! Contents are not included. After a kill, blocks of requests in flight have old or new data, except
+//! for discards and zeroes, which can be repeated ([`Replayed::lost_discards`]).
 //!
-//! The file: a head with the device's time at which it begins, then entries of 32 bytes, each with
-//! a checksum. A part of an entry at its end has never been acted upon and is left out: the server was
-//! killed while it wrote it. Whatever else is wrong is damage: commands were acknowledged that cannot
-//! be read any more, which is an error.
+//! Format: a header with the device's start time, then entries of 32 bytes with a checksum each. A
+//! truncated last entry was never acted upon and is ignored: the server was killed while writing it.
+//! Anything else is damage and an error, since acknowledged commands are lost.
 
 mod entry;
 mod error;

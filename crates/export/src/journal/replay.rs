@@ -24,7 +24,7 @@ enum Effect {
     Discarded,
 }
 
-/// What a journal did.
+/// Result of a replay.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Replayed {
     /// Commands that were given again.
@@ -63,10 +63,10 @@ impl<'m, M: SimulatedDevice> Replay<'m, M> {
         self.model.now()
     }
 
-    /// Does one journal; the next one has to begin where it ends.
+    /// Replays one journal, which must start where the previous one ended.
     ///
     /// # Errors
-    /// Where the journal does not belong to this state.
+    /// If the journal does not match the state.
     pub fn play(&mut self, journal: &Journal) -> Result<(), JournalError> {
         let now = self.model.now();
         if journal.start != now {
@@ -78,7 +78,7 @@ impl<'m, M: SimulatedDevice> Replay<'m, M> {
         journal.entries.iter().try_for_each(|e| self.act(e))
     }
 
-    /// Lets what is under way come to its end.
+    /// Completes the requests in flight.
     pub fn finish(mut self) -> Replayed {
         let under_way = self.open.len();
         self.ended = Some(Vec::new());
@@ -142,7 +142,7 @@ impl<'m, M: SimulatedDevice> Replay<'m, M> {
                 continue;
             };
             open.commands = open.commands.saturating_sub(1);
-            // Where a flush was to follow, the journal has it, or ended before.
+            // A flush that had to follow is in the journal, or the journal ended before it.
             let waits = open.continued && self.ended.is_none();
             if open.commands == 0
                 && !waits

@@ -1,5 +1,5 @@
-//! A client: its socket, the state of its protocol, and what waits to be sent; with the limits
-//! that keep one client from taking the memory of the machine or the time of the others.
+//! An NBD client: its socket, the state of its protocol, and pending output, with limits that protect
+//! the machine's memory and the other clients.
 
 use super::Export;
 use super::output::Output;
@@ -14,11 +14,11 @@ use std::rc::Rc;
 
 /// Requests that a client may have under way; what comes beyond waits in its socket.
 const MOST_REQUESTS: usize = 256;
-/// Bytes of requests and answers under way beyond which nothing more is taken from a client.
+/// Limit of outstanding requests and replies in bytes; more is not read.
 const MOST_BYTES: usize = 64 << 20;
 /// A client that has not chosen an export by then is dropped.
 const NEGOTIATION: Nanos = Nanos::from_secs(10);
-/// A client that has sent a part of a message and nothing for so long is dropped.
+/// A client that sends part of a message and then nothing for this long is disconnected.
 const HALF: Nanos = Nanos::from_secs(60);
 /// As long as a message may take to come, and an answer to be read, while others wait for the
 /// memory that it takes.
@@ -37,11 +37,11 @@ pub struct Connection {
     course: Course,
     /// The client said goodbye.
     leaving: bool,
-    /// The client is gone; what it asked for is still under way.
+    /// The client has disconnected, but its requests are in flight.
     gone: bool,
 }
 
-/// What a client has done so far.
+/// Statistics of a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Moved {
     /// Bytes that came.
@@ -82,15 +82,14 @@ impl Connection {
         }
     }
 
-    /// Whether more may be taken from the client: it has not too much under way itself, and what it
-    /// asks for next fits into `room`.
+    /// True if more may be read: the client is below its limits, and its next request fits into `room`.
     fn takes_more(&self, room: usize) -> bool {
         let under_way = self.bytes + self.session.reserved() + self.out.len();
         let has_room = self.requests < MOST_REQUESTS && under_way < MOST_BYTES;
         !self.leaving && !self.gone && has_room && self.session.wanted() <= room
     }
 
-    /// The client is gone, or has to go: nothing is read from it or sent to it any more.
+    /// Disconnects the client: nothing is read or sent any more.
     fn lose(&mut self) {
         self.gone = true;
         self.out.clear();
@@ -127,7 +126,7 @@ impl Connection {
         course.moved = moved;
     }
 
-    /// Whether it has missed a deadline.
+    /// True if the client missed a deadline.
     fn is_late(&self, now: Nanos, pressed: bool) -> bool {
         if !self.session.has_begun() {
             return now > self.since + NEGOTIATION;

@@ -17,12 +17,12 @@ use wire::flag;
 
 /// Smallest block and alignment: a sector.
 pub const SMALLEST_BLOCK: u32 = SECTOR_BYTES as u32;
-/// What clients should prefer: a page of the usual machines.
+/// Preferred block size: a memory page of common machines.
 pub const PREFERRED_BLOCK: u32 = 4096;
 /// Most data in one request; what the protocol suggests.
 pub const LARGEST_BLOCK: u32 = 32 << 20;
 
-/// What is exported.
+/// Properties of the export.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Export {
     /// Its name; the empty name means it as well.

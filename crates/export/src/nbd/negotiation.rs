@@ -3,7 +3,7 @@
 use super::wire::{self, Broken, Words, option_reply};
 use super::{Export, LARGEST_BLOCK, PREFERRED_BLOCK, SMALLEST_BLOCK};
 
-/// What an option led to.
+/// Outcome of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// More options may come.
@@ -14,7 +14,7 @@ pub enum Step {
     End,
 }
 
-/// What the client said at the start, and what it chose since.
+/// Flags and choices of the client.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Choices {
     /// No zeroes after the answer to the oldest option.
@@ -23,7 +23,7 @@ pub struct Choices {
     pub structured: bool,
 }
 
-/// What the server says before anything else.
+/// Writes the server's first message.
 pub fn greeting(out: &mut Vec<u8>) {
     out.extend(wire::MAGIC.to_be_bytes());
     out.extend(wire::OPTION_MAGIC.to_be_bytes());
@@ -88,7 +88,7 @@ fn export_name(
     out: &mut Vec<u8>,
 ) -> Result<Step, Broken> {
     if !is_ours(export, name) {
-        // This option knows no other way to say so.
+        // This option has no error reply.
         return Err(Broken("no export of that name"));
     }
     out.extend(export.size.0.to_be_bytes());
@@ -134,7 +134,7 @@ fn go(export: &Export, choices: Choices, option: u32, data: &[u8], out: &mut Vec
     if wanted.contains(&wire::INFO_DESCRIPTION) {
         fact(wire::INFO_DESCRIPTION, export.description.as_bytes());
     }
-    // Told unasked as well: who does not ask may still want to know.
+    // Sent without a request, since other clients benefit as well.
     let blocks = [SMALLEST_BLOCK, PREFERRED_BLOCK, LARGEST_BLOCK];
     fact(
         wire::INFO_BLOCK_SIZE,

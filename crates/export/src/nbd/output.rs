@@ -1,17 +1,17 @@
-//! What waits to be sent to a client: bytes, and between them ranges of contents in memory, which
-//! go out without being copied. A range is read when it is sent; a write that overtakes the answer
-//! to a read was under way together with it, and then either order is right.
+//! Pending output of a client: bytes, and ranges of contents in memory, which are sent without a copy. A
+//! range is read when it is sent. A write that overtakes the reply to a read was in flight together with
+//! it, so either order is correct.
 
 use super::socket::Stream;
 use nandscope_blockio::store::Store;
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 
-/// Shorter data is copied, which is cheaper than sending it in a piece of its own.
+/// Shorter data is copied, which is cheaper than a separate segment.
 const WORTH_A_PIECE: u32 = 32 << 10;
 /// Pieces that are sent at once: 1 MiB of pages of 4 KiB, and fewer than the 1024 that the kernel takes.
 const PIECES: usize = 256;
-/// A buffer larger than this is given back once it is empty.
+/// A larger buffer is freed when it becomes empty.
 const KEPT_BUFFER: usize = 1 << 20;
 
 #[derive(Debug)]
@@ -32,9 +32,9 @@ impl Segment {
 /// See the module's text.
 #[derive(Debug, Default)]
 pub struct Output {
-    /// What comes before the tail.
+    /// Segments before the tail.
     segments: VecDeque<Segment>,
-    /// Bytes of the first segment, or of the tail where there is none, that are sent already.
+    /// Bytes already sent of the first segment, or of the tail if there is no segment.
     sent: usize,
     tail: Vec<u8>,
 }
@@ -60,7 +60,7 @@ impl Output {
         self.segments.iter().map(of).sum::<usize>() + self.tail.len()
     }
 
-    /// Whether nothing waits.
+    /// True if nothing is pending.
     pub fn is_empty(&self) -> bool {
         self.segments.is_empty() && self.tail.len() == self.sent
     }
@@ -85,10 +85,10 @@ impl Output {
         true
     }
 
-    /// Sends what goes without waiting.
+    /// Sends as much as possible without blocking.
     ///
     /// # Errors
-    /// Where the client is gone.
+    /// If the client has disconnected.
     pub fn send(&mut self, stream: &mut Stream, store: &Store) -> io::Result<()> {
         while !self.is_empty() {
             let mut pieces = Vec::with_capacity(PIECES);

@@ -1,7 +1,7 @@
-//! One connection of the NBD protocol without its socket: bytes in, requests and bytes out.
+//! One NBD connection without its socket: bytes in, requests and bytes out.
 //!
-//! A client that breaks the protocol gets [`Broken`], and nothing else that it sent is looked at;
-//! a request that is well formed but impossible is answered here and never seen outside.
+//! A client that violates the protocol gets [`Broken`], and the rest of its input is ignored.
+//! Well-formed but impossible requests are answered here.
 
 use super::negotiation::{self, Choices, Step};
 use super::output::Output;
@@ -18,12 +18,12 @@ const LARGEST_OPTION: u32 = 8192;
 /// Options before the client has to begin.
 const MOST_OPTIONS: u32 = 64;
 
-/// What came in.
+/// Input from the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Incoming {
     /// A request, with the client's number.
     Request(u64, Request),
-    /// The client goes; nothing comes after this.
+    /// The client disconnects.
     End,
 }
 
@@ -32,7 +32,7 @@ enum State {
     ClientFlags,
     Options(u32),
     Requests,
-    /// The head of a write, and its data so far.
+    /// Header of a write, and its data so far.
     Data(RequestHead, Vec<u8>),
     Ended,
 }
@@ -43,7 +43,7 @@ pub struct Session {
     export: Rc<Export>,
     choices: Choices,
     state: State,
-    /// What came and is not used yet, from `used` on.
+    /// Unparsed input from `used` on.
     input: Vec<u8>,
     used: usize,
 }
@@ -61,7 +61,7 @@ impl Session {
         }
     }
 
-    /// Whether the client has chosen its export.
+    /// True if the client has selected its export.
     pub const fn has_begun(&self) -> bool {
         matches!(self.state, State::Requests | State::Data(..))
     }
@@ -91,7 +91,7 @@ impl Session {
         }
     }
 
-    /// Whether a part of a message is here and the rest is not.
+    /// True if the input ends within a message.
     pub fn is_half(&self) -> bool {
         match self.state {
             State::Data(..) => true,
@@ -100,7 +100,7 @@ impl Session {
         }
     }
 
-    /// Forgets what came and takes nothing more.
+    /// Discards the input and stops reading.
     pub fn end(&mut self) {
         self.state = State::Ended;
         self.input = Vec::new();
@@ -131,11 +131,11 @@ impl Session {
         self.input.extend_from_slice(bytes);
     }
 
-    /// The next request, where all of it is here; answers what can be answered at once in `out`.
-    /// One whose data do not fit into `room` waits, with all that comes after it.
+    /// Returns the next complete request; writes immediate replies to `out`. A request whose data do not
+    /// fit into `room` waits, and so does everything after it.
     ///
     /// # Errors
-    /// Where the client broke the protocol.
+    /// If the client violated the protocol.
     pub fn next(&mut self, room: usize, out: &mut Vec<u8>) -> Result<Option<Incoming>, Broken> {
         loop {
             match &mut self.state {
@@ -243,7 +243,7 @@ impl Session {
         }
     }
 
-    /// The request that a head asks for, or the answer that it cannot be.
+    /// Converts a header into a request, or into an error reply.
     fn check(&self, head: RequestHead, data: Vec<u8>, out: &mut Vec<u8>) -> Option<Incoming> {
         match request_of(&self.export, head, data) {
             Ok(request) => Some(Incoming::Request(head.cookie, request)),
@@ -305,7 +305,7 @@ fn request_of(export: &Export, head: RequestHead, data: Vec<u8>) -> Result<Reque
         command::WRITE_ZEROES => (Action::Zero, command_flag::FAST_ZERO),
         _ => return invalid("no such command"),
     };
-    // FUA may stand anywhere, even where it means nothing.
+    // FUA is allowed with any command, even if it has no effect.
     if flags & !(allowed | command_flag::FUA) != 0 {
         return invalid("a flag that this command does not know");
     }

@@ -1,4 +1,4 @@
-//! Sockets: where the server listens, and what it reads from and writes to.
+//! Sockets of the server and its connections.
 
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::io::Errno;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use thiserror::Error;
 
-/// Where to listen: `unix:PATH` or `tcp:PORT`.
+/// Address to listen at: `unix:PATH` or `tcp:PORT`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// A socket in the file system, for its owner alone.
@@ -45,7 +45,7 @@ impl FromStr for Address {
     }
 }
 
-/// A place where the server cannot listen.
+/// The server cannot listen at an address.
 #[derive(Debug, Error)]
 #[error("cannot listen at {at}: {reason}")]
 pub struct ListenError {
@@ -82,11 +82,11 @@ enum Accepting {
 }
 
 impl Listener {
-    /// Begins to listen. A socket in the file system is made with mode 0600; one that a server left
-    /// behind is replaced, one that answers is not.
+    /// Starts to listen. A Unix socket has mode 0600. It replaces a stale socket, but not one on which a
+    /// server answers.
     ///
     /// # Errors
-    /// Where the system refuses, or somebody is there already.
+    /// If the address is in use or a system call fails.
     pub fn open(address: &Address) -> Result<Self, ListenError> {
         match address {
             Address::Unix(path) => Self::unix(path).map_err(|reason| ListenError {
@@ -163,7 +163,7 @@ impl Drop for Listener {
         if let Some((path, own)) = &self.remove
             && node(path).is_ok_and(|found| found == *own)
         {
-            // It may be gone already; there is nobody to tell.
+            // It may have been removed already, which is harmless.
             let _ = std::fs::remove_file(path);
         }
     }
@@ -175,7 +175,7 @@ fn node(path: &Path) -> io::Result<(u64, u64)> {
     Ok((found.dev(), found.ino()))
 }
 
-/// Whether somebody listens at a socket in the file system. One with a full queue does.
+/// True if a server listens on the Unix socket, even if its queue is full.
 fn answers(path: &Path) -> rustix::io::Result<bool> {
     use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, connect, socket};
     let socket = socket(AddressFamily::UNIX, SocketType::STREAM, None)?;
@@ -213,16 +213,16 @@ impl Stream {
     pub(crate) fn prepare(&self) -> io::Result<()> {
         match self {
             Stream::Unix(stream) => {
-                // Where the system allows less, it is slower.
+                // If the system limits the buffers, it is slower.
                 let _ = rustix::net::sockopt::set_socket_send_buffer_size(stream, SEND_BUFFER);
                 stream.set_nonblocking(true)
             }
-            // Finds the size of its buffers by itself.
+            // TCP sizes its buffers itself.
             Stream::Tcp(stream) => stream.set_nonblocking(true),
         }
     }
 
-    /// Reads what there is: nothing where nothing waits, an error where the client is gone.
+    /// Reads available bytes; 0 if there are none, an error if the client has disconnected.
     pub(crate) fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         let read = match self {
             Stream::Unix(stream) => stream.read(buffer),

@@ -32,7 +32,7 @@ pub const OPT_EXPORT_NAME: u32 = 1;
 pub const OPT_ABORT: u32 = 2;
 /// Option: list the exports.
 pub const OPT_LIST: u32 = 3;
-/// Option: tell about an export.
+/// Option: describe an export.
 pub const OPT_INFO: u32 = 6;
 /// Option: choose an export and begin.
 pub const OPT_GO: u32 = 7;
@@ -75,13 +75,13 @@ pub mod flag {
     pub const SEND_TRIM: u16 = 1 << 5;
     /// Write-zeroes is known.
     pub const SEND_WRITE_ZEROES: u16 = 1 << 6;
-    /// Reads may be asked to come in one piece.
+    /// Clients may request reads in one piece.
     pub const SEND_DF: u16 = 1 << 7;
     /// A flush on one connection covers all.
     pub const CAN_MULTI_CONN: u16 = 1 << 8;
     /// Cache is known.
     pub const SEND_CACHE: u16 = 1 << 10;
-    /// Write-zeroes may be asked to be fast or to fail.
+    /// Clients may request fast write-zeroes that fail rather than write.
     pub const SEND_FAST_ZERO: u16 = 1 << 11;
 }
 
@@ -150,7 +150,7 @@ pub struct RequestHead {
 }
 
 impl RequestHead {
-    /// Reads the head of a request; nothing where the magic is wrong.
+    /// Parses the header of a request; `None` if the magic is wrong.
     pub fn read(bytes: &[u8; REQUEST_BYTES]) -> Option<Self> {
         let mut words = Words(bytes);
         if words.u32()? != REQUEST_MAGIC {
@@ -171,7 +171,7 @@ impl RequestHead {
 pub struct Words<'a>(pub &'a [u8]);
 
 impl<'a> Words<'a> {
-    /// The next `length` bytes, where there are so many.
+    /// Returns the next `length` bytes; `None` if there are fewer.
     pub fn bytes(&mut self, length: usize) -> Option<&'a [u8]> {
         let (piece, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;

@@ -11,7 +11,7 @@ use std::fmt;
 use std::ops::Range;
 use thiserror::Error;
 
-/// What a fault command did.
+/// Result of a fault command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// It took effect.
@@ -108,14 +108,13 @@ impl<M: SimulatedDevice> Service<M> {
             }
             Some(FaultCommand::Tamper(range)) => self.store.tamper(range),
             Some(FaultCommand::Clear) => self.store.clear_faults(),
-            // `Faults::take` keeps all others.
+            // `Faults::take` has executed all others.
             Some(_) | None => {}
         }
         Ok(Effect::Done)
     }
 
-    /// Refuses requests that faults keep from the device, after the commands that waited for this write took
-    /// effect.
+    /// Refuses requests that faults prevent, after executing the commands that waited for this write.
     pub(crate) fn check_faults(&mut self, request: &Request, wall: Nanos) -> Result<(), Refusal> {
         let Some(faults) = &mut self.faults else {
             return Ok(());

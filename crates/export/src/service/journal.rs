@@ -10,10 +10,10 @@ use nandscope_units::{Lba, Nanos, SECTOR_BYTES};
 use std::io;
 
 impl<M: SimulatedDevice> Service<M> {
-    /// Keeps a journal from now on.
+    /// Enables the journal.
     ///
     /// # Errors
-    /// Returns an error if the first one cannot be opened.
+    /// If the first journal cannot be created.
     pub fn with_journals(self, journals: Box<dyn Journals>) -> io::Result<Self> {
         self.with_journals_of(journals, MOST_ENTRIES)
     }
@@ -27,11 +27,10 @@ impl<M: SimulatedDevice> Service<M> {
         Ok(self)
     }
 
-    /// Passes what the device was given since the last time to the system; to be called before any
-    /// answer is sent.
+    /// Writes all new commands to the journal; call it before sending replies.
     ///
     /// # Errors
-    /// Returns an error if the system refuses; then nothing may be answered any more.
+    /// If the write fails; then no reply may be sent any more.
     pub fn commit(&mut self) -> io::Result<()> {
         let Some(keeping) = &mut self.keeping else {
             return Ok(());
@@ -44,7 +43,7 @@ impl<M: SimulatedDevice> Service<M> {
         keeping.turn_over(self.model.now(), under_way)
     }
 
-    /// Whether nothing is planned for `at` or before any more.
+    /// True if no event is planned for `at` or earlier.
     pub(crate) fn is_settled(&self, at: Nanos) -> bool {
         self.model.next_event().is_none_or(|event| event > at)
     }

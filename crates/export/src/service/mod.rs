@@ -1,13 +1,11 @@
-//! The service: requests in, completions out at the model's time against the clock on the wall.
-//! It owns the device and its contents, and knows neither sockets nor clocks: whoever drives it
-//! says what time it is.
+//! The service: requests in, completions out at the model's time on the wall clock. It owns the device
+//! and its contents, and is independent of sockets and clocks: the caller passes the time.
 //!
-//! **How the cost of the path is subtracted.** A request arrives some time after its client made
-//! it, and the answer takes some time to get back; together that is the overhead, which is measured
-//! ([`crate::overhead`]). A request is given to the model at the time of its arrival less the
-//! overhead, but never before what has happened in the device already. A client that sends its next
-//! request on the answer to the last one then sees the model's latencies and the model's rate; one
-//! that keeps a saturated device busy does so anyway.
+//! **Overhead of the path.** A request arrives some time after the client submitted it, and the reply
+//! takes time as well. The sum is the overhead, which is measured ([`crate::overhead`]). A request is
+//! submitted to the model at its arrival time less the overhead, but never before an event that has
+//! already happened in the device. A client that submits its next request on the last reply then sees
+//! the latencies and the rate of the model; one that keeps the device saturated does so anyway.
 
 pub mod faults;
 mod journal;
@@ -24,8 +22,8 @@ use nandscope_blockio::undo::Undo;
 use nandscope_device::{Command, CommandKind, Completion, SimulatedDevice, Status};
 use nandscope_units::{Bytes, Lba, Nanos, SECTOR_BYTES};
 
-/// Steps of the device at a time, so that nobody waits for long where it computes more slowly than
-/// its time passes.
+/// Limit of device steps per turn, so that clients are served even if the model is slower than real
+/// time.
 const MOST_STEPS: usize = 10_000;
 
 /// Writes after which it is seen how many are on the medium.
@@ -61,14 +59,14 @@ pub struct Service<M> {
     settled: Vec<Completion>,
     ready: Vec<Done>,
     recording: Option<Recording>,
-    /// Where faults may be injected.
+    /// Present if faults can be injected.
     pub(crate) faults: Option<Faults>,
     pub(crate) undo: Undo,
     /// Writes that the device was given.
     pub(crate) writes: u64,
-    /// What is handed out later than the device was done with it, in order of time.
+    /// Delayed completions, ordered by time.
     delayed: Vec<Done>,
-    /// Where a journal is kept.
+    /// Present if a journal is written.
     pub(crate) keeping: Option<Keeping>,
 }
 
@@ -109,8 +107,8 @@ impl<M: SimulatedDevice> Service<M> {
         self
     }
 
-    /// Allows faults ([`Service::inject`]). `seed` is that of the random number generator. The contents under
-    /// unpersisted writes are kept from now on.
+    /// Enables faults ([`Service::inject`]); the data under unpersisted writes is kept from now on.
+    /// `seed` is that of the random number generator.
     #[must_use]
     pub fn with_faults(mut self, seed: u64) -> Self {
         self.model.track_writes();
@@ -123,17 +121,17 @@ impl<M: SimulatedDevice> Service<M> {
         &self.model
     }
 
-    /// What is stored on it.
+    /// Contents of the device.
     pub const fn store(&self) -> &Store {
         &self.store
     }
 
-    /// Whether time on the wall counts.
+    /// True if completions are paced by the wall clock.
     pub(crate) fn is_paced(&self) -> bool {
         self.clock.speed() != Speed::Max
     }
 
-    /// What passed, where it was to be written down.
+    /// Recorded requests, if recording is enabled.
     pub const fn recording(&self) -> Option<&Recording> {
         self.recording.as_ref()
     }
@@ -193,7 +191,7 @@ impl<M: SimulatedDevice> Service<M> {
         self.settle();
     }
 
-    /// When there is next something to do, on the wall; nothing while everything rests.
+    /// Wall-clock time of the next work; `None` if idle.
     pub fn due(&self) -> Option<Nanos> {
         if !self.ready.is_empty() {
             return Some(Nanos::ZERO);
@@ -206,9 +204,9 @@ impl<M: SimulatedDevice> Service<M> {
         event.into_iter().chain(delayed).min()
     }
 
-    /// Lets the device come to the present and appends what is done. At [`Speed::Max`] it comes as
-    /// far as half of the requests are done, so that clients can keep its queue filled. It comes
-    /// less far where that takes many steps; then [`Service::due`] is in the past.
+    /// Advances the device to the present and appends completions to `done`. At [`Speed::Max`] it
+    /// advances until half of the requests are done, so that clients can keep the queue filled. After
+    /// too many steps it stops early; then [`Service::due`] is in the past.
     pub fn run(&mut self, wall: Nanos, done: &mut Vec<Done>) {
         match self.clock.device_time(wall) {
             Some(present) => self.step_while(MOST_STEPS, |_, event| event <= present),
@@ -223,8 +221,7 @@ impl<M: SimulatedDevice> Service<M> {
         done.extend(self.delayed.drain(..late));
     }
 
-    /// Lets the device finish its requests without waiting for the wall, in so many steps at most;
-    /// returns whether none is left.
+    /// Completes requests without pacing, in at most `steps` steps; returns true if none is left.
     pub fn drain(&mut self, steps: usize, done: &mut Vec<Done>) -> bool {
         self.step_while(steps, |service, _| service.outstanding > 0);
         self.give_up_without_events(Nanos::ZERO);
@@ -243,8 +240,8 @@ impl<M: SimulatedDevice> Service<M> {
         }
     }
 
-    /// A device with requests and nothing planned will never complete them, which would be a fault
-    /// of the model: their clients get errors instead of no answer.
+    /// A device with requests but no planned events will never complete them. That is a bug in the
+    /// model; clients get errors instead of no reply.
     fn give_up_without_events(&mut self, wall: Nanos) {
         if self.outstanding == 0 || self.model.next_event().is_some() {
             return;
@@ -285,7 +282,7 @@ impl<M: SimulatedDevice> Service<M> {
         if self.model.submit(command, at).is_ok() {
             self.note_command(command, at, settled, continued);
         } else {
-            // The model keeps time strictly; what it does not take is a fault of this module.
+            // The model checks time strictly; a rejected command is a bug in this module.
             debug_assert!(false, "a command out of turn: {command:?} at {at}");
             self.completions.push(Completion {
                 tag: slot as u64,
@@ -399,7 +396,7 @@ impl<M: SimulatedDevice> Service<M> {
         Ok(())
     }
 
-    /// What a completed request does to the contents.
+    /// Applies a completed request to the contents.
     fn change(&mut self, request: &Request) -> Result<(), Refusal> {
         let changed = match request.action {
             Action::Write => match &mut self.faults {

@@ -1,8 +1,7 @@
-//! The call descriptor of a guest, by which it learns of answers.
+//! The call descriptor of a guest, which notifies it of completions.
 //!
-//! The monitor holds the same open descriptor: it can fill its counter and make it block at any
-//! moment, whatever was checked before. A write may therefore wait, and is made by a thread that
-//! nobody waits for.
+//! The monitor shares the open descriptor: at any moment it can fill the counter and make the descriptor
+//! block, whatever was checked before. A write may therefore block, so a separate thread does it.
 
 use rustix::fd::OwnedFd;
 use rustix::fs::OFlags;
@@ -13,14 +12,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-/// Threads for all monitors together, among them those that wait for a guest that has gone.
+/// Limit of threads of all monitors, including those that wait for a guest that has disconnected.
 pub(super) const MOST_THREADS: usize = 256;
 
 /// Calls a guest without waiting for it.
 #[derive(Debug)]
 pub(super) struct Bell {
     call: Arc<File>,
-    /// Room for one call: what is waiting to be made covers all answers until then.
+    /// Queue of one call: a pending call covers all completions before it.
     calls: Option<SyncSender<()>>,
     stuck: Arc<AtomicBool>,
 }
@@ -60,13 +59,13 @@ impl Bell {
         }
     }
 
-    /// Whether the guest cannot be called any more, because its counter is full.
+    /// True if the guest cannot be notified any more, because its counter is full.
     pub(super) fn is_stuck(&self) -> bool {
         self.stuck.load(Ordering::Relaxed)
     }
 }
 
-/// Makes calls until nobody wants more, or one does not go.
+/// Makes calls until the sender is dropped or a call fails.
 fn ring(call: &File, wanted: &Receiver<()>) {
     for () in wanted {
         // Most monitors leave it so; one that does not harms itself only.
@@ -98,7 +97,7 @@ pub(super) fn take_count(event: &File) -> rustix::io::Result<usize> {
     rustix::io::preadv2(event, pieces, u64::MAX, ReadWriteFlags::NOWAIT)
 }
 
-/// Whether it is an event descriptor. Others could make whoever polls, writes or closes them wait.
+/// True if this is an event descriptor. Polling, writing or closing another kind could block.
 pub(super) fn is_event(file: &File) -> bool {
     use std::os::fd::AsRawFd;
     let place = format!("/proc/self/fd/{}", file.as_raw_fd());

@@ -1,10 +1,10 @@
-//! What the conversation with a monitor changes for the server's thread.
+//! Messages from the monitor's thread to the server's thread.
 
 use nandscope_blockio::virtio::GuestMemory;
 use std::fs::File;
 use std::sync::mpsc::Sender;
 
-/// What a message of the monitor changes.
+/// Change requested by the monitor.
 #[derive(Debug)]
 pub(super) enum Change {
     Memory(GuestMemory),
@@ -13,7 +13,7 @@ pub(super) enum Change {
     /// Descriptors, available, used.
     Addresses([u64; 3]),
     Base(u16),
-    /// The queue stops; its place is asked for.
+    /// The queue stops; the receiver gets its position.
     Stop(Sender<u16>),
     Kick(Option<File>),
     Call(Option<File>),

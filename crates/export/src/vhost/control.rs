@@ -39,10 +39,11 @@ impl Outlet {
     }
 }
 
-/// Reads the messages of a monitor on a thread of its own until it goes. `token` is held by the thread.
+/// Reads the messages of a monitor in a separate thread, which holds `token`, until the monitor
+/// disconnects.
 ///
 /// # Errors
-/// Returns an error if the system gives no thread.
+/// If no thread can be created.
 pub(super) fn converse(
     stream: UnixStream,
     disk: Disk,
@@ -62,7 +63,7 @@ pub(super) fn converse(
             let mut handler = BackendReqHandler::from_stream(stream, backend.clone());
             while handler.handle_request().is_ok() {}
             if let Ok(backend) = backend.lock() {
-                // Nobody listens any more after the server has ended.
+                // The receiver is gone after the end of the server.
                 let _ = backend.outlet.send(Change::End);
             }
         })?;
@@ -83,14 +84,14 @@ impl Backend {
     }
 }
 
-/// Whether reading and writing the file's memory always works. The system kills whoever touches
-/// mapped memory whose file has become shorter, or whose huge page is not to be had (SIGBUS).
+/// True if the file's memory is always accessible. An access to mapped memory whose file has shrunk, or
+/// whose huge page is unavailable, kills the process (SIGBUS).
 fn is_dependable(file: &File) -> bool {
     // <linux/magic.h>
     const HUGETLBFS: rustix::fs::FsWord = 0x9584_58f6;
     let shrinks =
         !rustix::fs::fcntl_get_seals(file).is_ok_and(|seals| seals.contains(SealFlags::SHRINK));
-    // Only memory of the kernel's own has seals, so that nobody else is asked here.
+    // Only kernel memory has seals, so no other file system is consulted here.
     !shrinks && rustix::fs::fstatfs(file).is_ok_and(|about| about.f_type != HUGETLBFS)
 }
 

@@ -21,7 +21,7 @@ pub struct Disk {
     pub read_only: bool,
     /// Discards reach it.
     pub discards: bool,
-    /// The allocation unit or what is best written at once, if it is known.
+    /// The allocation unit or preferred write size, if known.
     pub unit: Option<Bytes>,
 }
 

@@ -1,4 +1,4 @@
-//! Where monitors of virtual machines connect.
+//! The socket for monitors of virtual machines.
 
 use super::bell::MOST_THREADS;
 use super::control::converse;
@@ -21,7 +21,7 @@ const MOST_CHANGES: usize = 64;
 #[error("cannot serve a virtual machine: {0}")]
 pub struct VhostError(#[from] std::io::Error);
 
-/// Where monitors come in.
+/// The listening socket for monitors.
 #[derive(Debug)]
 pub(crate) struct Machines {
     listener: Listener,
@@ -49,7 +49,7 @@ impl Machines {
         PollFd::new(&self.listener, PollFlags::IN)
     }
 
-    /// The next monitor that waits, if any; an error where it cannot be served.
+    /// Returns the next waiting monitor, if any, or an error if it cannot be served.
     pub fn accept(&self, now: Nanos) -> Option<Result<VhostClient, VhostError>> {
         let Ok(Stream::Unix(stream)) = self.listener.accept() else {
             return None;
@@ -62,11 +62,11 @@ impl Machines {
     }
 }
 
-/// Serves a monitor that has connected: its messages on a thread of their own, its requests by the
-/// returned client. `token` is held by the threads that work for it.
+/// Serves a connected monitor: a separate thread reads its messages, the returned client its requests.
+/// All its threads hold `token`.
 ///
 /// # Errors
-/// Returns an error if the system gives no thread or event descriptor.
+/// If no thread or event descriptor can be created.
 pub fn accept(stream: UnixStream, disk: Disk, token: Arc<()>) -> Result<VhostClient, VhostError> {
     stream.set_nonblocking(false)?;
     let wake =

@@ -1,11 +1,11 @@
-//! The card for a virtual machine: a vhost-user-blk device, which QEMU and others show to their
-//! guests as virtio-blk, with discard, flush and the card's topology.
+//! The card for a virtual machine: a vhost-user-blk device, which QEMU and others present to their
+//! guests as virtio-blk with discard, flush and the card's topology.
 //!
-//! `control` speaks vhost-user with the virtual machine monitor, on a thread of its own, so that
-//! a slow one holds nobody up, and sends what changes to the server's thread; `ring` takes requests
-//! from the guest's memory there and answers in it; `bell` notifies the guest. One queue for each monitor.
-//! Memory is taken only if it is sealed against shrinking and has no huge pages, descriptors only if
-//! they are event descriptors. Left out: migration and packed rings.
+//! `control` speaks vhost-user with the virtual machine monitor in a separate thread, so that a slow
+//! monitor delays nobody, and sends changes to the server's thread. There `ring` takes requests from the
+//! guest's memory and completes them; `bell` notifies the guest. Each monitor has one queue. Memory must
+//! be sealed against shrinking and must not use huge pages; descriptors must be event descriptors. Not
+//! supported: migration and packed rings.
 
 mod bell;
 mod change;

@@ -1,5 +1,5 @@
-//! Requests of the guest: taken from its memory, answered in it. Nothing there is trusted; a
-//! request that makes no sense is answered with an error, where there is room for an answer.
+//! Requests of the guest, read from and completed in its memory, which is not trusted. An invalid
+//! request gets an error if there is room for a reply.
 
 use super::bell::{Bell, MOST_THREADS, take_count};
 use super::change::Change;
@@ -46,7 +46,7 @@ pub struct VhostClient {
     requests: HashMap<u64, BlockRequest>,
     next: u64,
     bytes: usize,
-    /// The queue was said to hold something, and nothing could be taken.
+    /// The queue was reported non-empty, but no request could be taken.
     stuck: bool,
     /// Chains of descriptors that may still be taken before the other clients have their turn.
     turn: u16,
@@ -96,11 +96,11 @@ impl VhostClient {
         self
     }
 
-    /// A guest without a monitor, for fuzzing: its memory from address 0 on holds these bytes, and its
-    /// queue of `size` entries lies at these addresses (descriptors, available, used).
+    /// A guest without a monitor, for fuzzing: its memory from address 0 on holds the given bytes, and
+    /// its queue of `size` entries has the given addresses (descriptors, available, used).
     ///
     /// # Errors
-    /// Returns an error if there is no memory, or the system gives no socket.
+    /// If memory or a socket cannot be created.
     pub fn without_monitor(
         disk: Disk,
         image: &[u8],
@@ -170,11 +170,11 @@ impl VhostClient {
         let _ = self.hangup.shutdown(Shutdown::Both);
     }
 
-    /// Tells those who wait for the queue to rest where it is, once nothing is under way.
+    /// Reports the position of the queue to those who stopped it, once no request is in flight.
     fn come_to_rest(&mut self) {
         if self.requests.is_empty() {
             for place in self.stopping.drain(..) {
-                // It may have gone meanwhile.
+                // The receiver may have disconnected.
                 let _ = place.send(self.queue.base());
                 self.kick = None;
             }
@@ -182,7 +182,7 @@ impl VhostClient {
     }
 
     fn takes_requests(&self) -> bool {
-        // No driver that keeps to the rules has more under way than the queue is long.
+        // A correct driver never has more requests in flight than the length of the queue.
         let has_room = self.requests.len() < usize::from(QUEUE_SIZE);
         has_room && self.enabled && self.queue.is_ready() && !self.gone && self.memory.is_some()
     }
@@ -362,7 +362,7 @@ impl Client for VhostClient {
                 // From now on the guest kicks again; it may have put something in just before.
                 let memory = self.memory.as_ref()?;
                 self.kicked = self.queue.enable_notification(memory).unwrap_or(false);
-                // Where there is still nothing to be taken, it counts what its queue cannot hold.
+                // If there is still no request, the counter of the guest is invalid.
                 self.enabled &= !(self.kicked && self.stuck);
                 self.stuck = self.kicked;
                 continue;

@@ -1,7 +1,8 @@
-//! Under which conditions a measurement is made: kernel, processor, the queue of the device, the
-//! mount, temperature, other load; and what of it spoils the result ([`Warning`]).
+//! The conditions of a measurement: kernel, processor, block queue, mount, temperature, other load; and
+//! which of them distort the result ([`Warning`]).
 //!
-//! Read once, before a measurement. What the system does not say is left out; nothing is changed.
+//! They are read once, before a measurement. Values that the system does not report are absent. Nothing
+//! is changed.
 
 mod processor;
 mod queue;
@@ -30,9 +31,9 @@ pub struct Conditions {
     pub processor: Processor,
     /// Load of the last minute, as the kernel counts it.
     pub load: Option<f64>,
-    /// Which virtual machine this is, where it is one.
+    /// Kind of virtual machine, if this is one.
     pub virtual_machine: Option<String>,
-    /// Whether the machine runs on its battery.
+    /// True if the machine runs on battery.
     pub on_battery: Option<bool>,
     /// The block device to which operations go.
     pub device: Option<Identity>,
@@ -44,7 +45,7 @@ pub struct Conditions {
     pub temperature_c: Option<f64>,
     /// Why there is no temperature.
     pub temperature_absent: Option<String>,
-    /// What spoils the measurement.
+    /// Conditions that distort the measurement.
     pub warnings: Vec<Warning>,
 }
 
@@ -110,7 +111,7 @@ impl Conditions {
         pairs
     }
 
-    /// Whether the device is attached in this way.
+    /// True if the device uses this transport.
     fn is_on(&self, transport: Transport) -> bool {
         self.device
             .as_ref()
@@ -130,7 +131,7 @@ fn load(roots: &Roots) -> Option<f64> {
     load.is_finite().then_some(load)
 }
 
-/// True where there are supplies from the mains, and none of them is on.
+/// True if there are mains supplies and none is online.
 fn on_battery(roots: &Roots) -> Option<bool> {
     let folder = roots.sys.join("class/power_supply");
     let mains = roots::names(&folder).into_iter().filter_map(|name| {

@@ -3,14 +3,14 @@
 use crate::roots::{self, Roots};
 use serde::Serialize;
 
-/// What is known of the processors.
+/// Properties of the processors.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Processor {
     /// Model, where `/proc/cpuinfo` names one.
     pub model: Option<String>,
     /// Processors that are on.
     pub count: usize,
-    /// Governors of their clocks, each once; none where the system does not set the clock.
+    /// Distinct frequency governors; empty if the system does not set the clock.
     pub governors: Vec<String>,
     /// Times that a processor was throttled for its heat since the start of the system.
     pub throttled: Option<u64>,

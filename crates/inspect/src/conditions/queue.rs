@@ -23,21 +23,21 @@ pub struct Queue {
     pub logical_block: Option<Bytes>,
     /// Physical block.
     pub physical_block: Option<Bytes>,
-    /// The size that the device prefers; zero where it says none.
+    /// Preferred request size; zero if the device reports none.
     pub optimal_request: Option<Bytes>,
-    /// `write back`, or `write through` where the device has no volatile cache.
+    /// `write back`, or `write through` for a device without a volatile cache.
     pub write_cache: Option<String>,
     /// The device can be made to write one request through its cache (FUA).
     pub fua: Option<bool>,
     /// Discards pass: the largest that the kernel makes; zero where they do not.
     pub largest_discard: Option<Bytes>,
-    /// Writes are held back to keep reads fast, to reach this latency in µs; zero where not.
+    /// Target latency of writeback throttling in µs; zero if disabled.
     pub writeback_throttling_us: Option<i64>,
     /// Read-ahead of buffered reads.
     pub read_ahead: Option<Bytes>,
-    /// Completions are polled for where a job asks.
+    /// True if jobs can poll for completions.
     pub polling: Option<bool>,
-    /// How the device is zoned, where it is.
+    /// Zone model, if the device is zoned.
     pub zoned: Option<String>,
 }
 
@@ -94,7 +94,7 @@ impl Queue {
     }
 }
 
-/// The chosen one stands in brackets, as in `mq-deadline [none]`.
+/// The active scheduler is in brackets, as in `mq-deadline [none]`.
 fn chosen(line: &str) -> String {
     let inside = line
         .split_once('[')

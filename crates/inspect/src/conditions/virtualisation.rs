@@ -1,4 +1,4 @@
-//! Whether this is a virtual machine, as far as it does not hide it.
+//! Detection of virtual machines that do not hide themselves.
 
 use crate::roots::{self, Roots};
 

@@ -1,4 +1,4 @@
-//! What of the conditions spoils a measurement, in words that stand in the result.
+//! Warnings about conditions that distort a measurement, as the result contains them.
 
 use super::Conditions;
 use crate::identity::Transport;
@@ -21,7 +21,7 @@ const VIRTUAL_MODELS: [&str; 8] = [
     "Msft",
     "XENSRC",
 ];
-/// Options of a mount that change what is measured, and how.
+/// Mount options that affect the measurement, with their effect.
 const MOUNT_OPTIONS: [(&str, &str); 4] = [
     ("sync", "every write waits for the device"),
     (
@@ -40,7 +40,7 @@ const MOUNT_OPTIONS: [(&str, &str); 4] = [
 pub struct Warning {
     /// A word that stays the same.
     pub code: &'static str,
-    /// What is the matter, and what to do.
+    /// The problem and its remedy.
     pub text: String,
 }
 

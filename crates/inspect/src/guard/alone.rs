@@ -1,5 +1,5 @@
-//! Whether a file is open anywhere else, by whatever name and for whomever: the kernel grants a lease for
-//! writing only where it is not. What is behind a loop device, the loop device has open.
+//! Detects other users of a file by any name: the kernel grants a write lease only if there are none. A
+//! loop device has its backing file open.
 
 use std::ffi::c_int;
 use std::fs::File;
@@ -9,14 +9,13 @@ use std::os::fd::AsRawFd;
 /// From `asm-generic/fcntl.h`; libc names it for a few systems only.
 const F_SETSIG: c_int = 10;
 
-/// Whether this descriptor is the only one of its file. Only the owner of the file, or who has CAP_LEASE,
-/// gets an answer; file systems without leases give none.
+/// Checks that this is the only open descriptor of the file. The kernel answers only the owner of the
+/// file and holders of CAP_LEASE; some file systems have no leases.
 ///
 /// # Errors
-/// What the kernel said where somebody else has the file open, or it does not tell.
+/// The kernel's message if the file is open elsewhere or leases are unavailable.
 pub(super) fn is_alone(file: &File) -> io::Result<()> {
-    // Who opens the file before the lease is given back causes a signal: SIGIO would end the process, SIGURG
-    // is ignored.
+    // Opening the file during the lease causes a signal: SIGIO would end the process, SIGURG is ignored.
     control(file, F_SETSIG, libc::SIGURG)?;
     control(file, libc::F_SETLEASE, libc::F_WRLCK)?;
     control(file, libc::F_SETLEASE, libc::F_UNLCK)

@@ -1,6 +1,6 @@
-//! The rules about block devices, each from what the system says of a device number. They explain
-//! a refusal and cover what `O_EXCL` does not: the disk as a whole, the layers under a device, and
-//! what is on it.
+//! The rules for block devices, based on what the system reports about a device number. They explain a
+//! refusal and cover what `O_EXCL` does not: the disk as a whole, the layers under a device, and its
+//! contents.
 
 use super::{DestroyData, Reason};
 use crate::DeviceNumber;
@@ -25,7 +25,7 @@ pub(super) fn in_use(machine: &Machine<'_>, number: DeviceNumber) -> Vec<Reason>
     // A device under a volume is held by the volume itself, and may hold other volumes too.
     let mounted = devices.union(&below).copied().collect();
     for mount in &machine.mounts {
-        // btrfs has numbers of its own; its source is a device all the same.
+        // btrfs has device numbers of its own, but its source is a device.
         let source = || match Behind::at(&mount.source) {
             Some(Behind::Device(device)) => Some(device),
             _ => None,
@@ -58,7 +58,7 @@ pub(super) fn in_use(machine: &Machine<'_>, number: DeviceNumber) -> Vec<Reason>
     reasons
 }
 
-/// A loop device may have a block device behind it, which is then what would be written.
+/// A loop device on a block device writes to that device.
 fn through_loops(machine: &Machine<'_>, number: DeviceNumber) -> Devices {
     let mut found = Devices::new();
     let mut next = Some(number);
@@ -73,7 +73,7 @@ fn through_loops(machine: &Machine<'_>, number: DeviceNumber) -> Devices {
     found
 }
 
-/// The files that are written in the end, where devices stand on files.
+/// The regular files at the bottom of a stack, which receive the writes.
 fn files_behind(machine: &Machine<'_>, below: &Devices) -> Vec<FileId> {
     let behind = below.iter().filter_map(|number| machine.behind(*number));
     let files = behind.filter_map(|behind| match behind {
@@ -83,7 +83,7 @@ fn files_behind(machine: &Machine<'_>, below: &Devices) -> Vec<FileId> {
     files.collect()
 }
 
-/// Other loop devices over the same file: what is on them is written as well.
+/// Other loop devices on the same file, whose contents would be overwritten.
 fn twins(machine: &Machine<'_>, below: &Devices, own: &Devices) -> Devices {
     let files = files_behind(machine, below).into_iter();
     files
@@ -93,7 +93,7 @@ fn twins(machine: &Machine<'_>, below: &Devices, own: &Devices) -> Devices {
         .collect()
 }
 
-/// Loop devices of which nobody knows whether they are over this device.
+/// Loop devices whose backing file cannot be identified, so that it may be this device.
 pub(super) fn unknown(machine: &Machine<'_>) -> Vec<Reason> {
     let unknown = machine.loops.iter().filter(|l| l.behind.is_none());
     unknown
@@ -135,14 +135,14 @@ fn holders(machine: &Machine<'_>, devices: &Devices) -> Vec<Reason> {
     reasons
 }
 
-/// Whether one of the protected paths lies on the disk, or the device on a disk that holds one.
+/// True if a protected path is on this disk, or the device is on a disk with one.
 pub(super) fn protects(
     machine: &Machine<'_>,
     number: DeviceNumber,
     protected: &[(String, PathBuf)],
 ) -> Vec<Reason> {
-    // What writing reaches, and the disks it reaches it on; not the disk under the file system of
-    // a loop device's file, which stays whole.
+    // Everything that a write reaches, with its disks; but not the disk under the file system of a loop
+    // device's backing file, which stays intact.
     let mut reached = machine.upwards(number);
     reached.extend(machine.downwards(number, false));
     let is_reached = |path: &Path| {
@@ -172,8 +172,8 @@ pub(super) fn cannot_be_written(roots: &Roots, number: DeviceNumber) -> Vec<Reas
     reasons
 }
 
-/// What is on the device, and whether it was given up by name. Partitions that the kernel knows
-/// count even where their table is not found any more.
+/// Contents of the device, unless destroying them was allowed by name. Partitions known to the kernel
+/// count even if their table is not found any more.
 pub(super) fn carries(
     identity: &Identity,
     signatures: &[Signature],

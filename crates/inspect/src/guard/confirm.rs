@@ -1,5 +1,4 @@
-//! The question before a device is written, and its answer. Whoever has no answer has no
-//! descriptor.
+//! The confirmation before a device is written. Without the right answer there is no descriptor.
 
 use super::block::is_name_of;
 use super::{DestroyData, Opened, Reason, Refusal};
@@ -18,7 +17,7 @@ pub enum Answer<'a> {
     Serial(&'a str),
 }
 
-/// A device that every rule allows to be written, and nobody has confirmed.
+/// A device that all rules allow to write, before confirmation.
 #[derive(Debug)]
 pub struct Unconfirmed {
     name: PathBuf,
@@ -26,7 +25,7 @@ pub struct Unconfirmed {
     file: File,
     identity: Identity,
     signatures: Vec<Signature>,
-    /// What will become of the contents.
+    /// Effect on the contents, for the prompt.
     fate: &'static str,
 }
 
@@ -59,7 +58,7 @@ impl Unconfirmed {
         }
     }
 
-    /// What it is.
+    /// Identity of the device.
     pub fn identity(&self) -> &Identity {
         &self.identity
     }
@@ -69,7 +68,7 @@ impl Unconfirmed {
         &self.identity.name
     }
 
-    /// What is about to be destroyed, in lines of at most 80 columns as a rule.
+    /// The prompt, in lines of at most 80 columns as a rule.
     pub fn question(&self) -> String {
         let about = &self.identity;
         let known = |text: &Option<String>| text.clone().unwrap_or_else(|| "not known".into());
@@ -100,10 +99,10 @@ impl Unconfirmed {
         lines.join("\n")
     }
 
-    /// Gives the device away for writing.
+    /// Returns the device for writing.
     ///
     /// # Errors
-    /// Where the answer is another one. The device is closed then, unwritten.
+    /// If the answer is wrong. The device is then closed unwritten.
     pub fn confirm(self, answer: Answer<'_>) -> Result<Opened, Refusal> {
         let own = &self.identity;
         let serial = own

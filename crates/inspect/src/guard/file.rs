@@ -17,8 +17,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// What must stay free beside a file: 5 % of the file system, at least 1 MiB, at most 4 GiB. A
-/// full file system slows down, and other programs fail on it.
+/// Space that stays free next to a file: 5 % of the file system, at least 1 MiB, at most 4 GiB. A full
+/// file system slows down and breaks other programs.
 pub fn margin(file_system: Bytes) -> Bytes {
     (Bytes(file_system.0 / 20)).clamp(Bytes::mib(1), Bytes::gib(4))
 }
@@ -31,7 +31,7 @@ pub(super) fn open(roots: &Roots, name: &Path, size: Bytes) -> Result<Opened, Re
     let spot = Spot::find(name)?;
     let (folder, last) = (spot.folder.as_fd(), spot.last.as_os_str());
     let create = OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | WRITE;
-    // Asked before there is a file: a refusal should leave nothing behind.
+    // Checked before the file is created, so that a refusal leaves nothing.
     let room = room(&spot.folder).map_err(system)?;
     let mut notes = Vec::new();
     let file = match rustix::fs::statat(folder, last, AtFlags::SYMLINK_NOFOLLOW) {
@@ -76,12 +76,12 @@ fn remove_empty(file: &File, spot: &Spot) {
         return;
     };
     if FileId::of(&named) == FileId::of(&created) && created.st_size == 0 {
-        // That an empty file stays harms nobody.
+        // An empty file is harmless.
         let _ = rustix::fs::unlinkat(&spot.folder, &spot.last, AtFlags::empty());
     }
 }
 
-/// What forbids to write a file that is there; it is not opened for writing.
+/// Reasons to refuse writing an existing file, which is not opened for writing.
 pub(super) fn judge(roots: &Roots, name: &Path) -> Reasons {
     let judged = Spot::find(name).and_then(|spot| examine(roots, &spot));
     let shared = FlockOperation::NonBlockingLockShared;
@@ -127,7 +127,7 @@ struct Examined {
     file: File,
 }
 
-/// Looks whether a file that is there is one of ours and of nobody else.
+/// Checks that an existing file was made by nandscope and is not used elsewhere.
 fn examine(roots: &Roots, spot: &Spot) -> Result<Examined, Reasons> {
     let path = spot.path();
     let system = |e: std::io::Error| vec![Reason::system(&path, &e)];
@@ -142,7 +142,7 @@ fn examine(roots: &Roots, spot: &Spot) -> Result<Examined, Reasons> {
         }
         _ => return Err(vec![Reason::NoTarget]),
     }
-    // For reading first: opening for writing already changes a file for whoever watches it.
+    // Read-only first: opening for writing is visible to programs that watch the file.
     let file = pinned.reopen(READ).map_err(system)?;
     let mut reasons = Reasons::new();
     match marker::read(&file, spot.folder.as_fd(), &spot.last) {
@@ -160,7 +160,7 @@ fn examine(roots: &Roots, spot: &Spot) -> Result<Examined, Reasons> {
     let above = machine.loops_over(Behind::File(id));
     reasons.extend(above.map(|l| Reason::BehindLoop(l.name.clone())));
     let unknown = super::block::unknown(&machine);
-    // Whatever a loop device stands on it has open: a file that nobody else has open is behind none.
+    // A loop device has its backing file open, so a file that is not open elsewhere has none.
     if !unknown.is_empty() && super::alone::is_alone(&file).is_err() {
         let held = lock(&file, FlockOperation::NonBlockingLockShared).err();
         reasons.extend(held.map_or(unknown, |reason| vec![reason]));
@@ -172,7 +172,7 @@ fn examine(roots: &Roots, spot: &Spot) -> Result<Examined, Reasons> {
     }
 }
 
-/// Whether a file is swapped to, or mounted as it is, without a loop device (EROFS, FUSE).
+/// True if a file is used as swap or mounted directly, without a loop device (EROFS, FUSE).
 pub(super) fn in_use(machine: &Machine<'_>, file: FileId) -> Reasons {
     let is_it = |path: &Path| Behind::at(path) == Some(Behind::File(file));
     let swaps = machine.swaps.iter().filter(|swap| is_it(swap));
@@ -185,7 +185,7 @@ pub(super) fn in_use(machine: &Machine<'_>, file: FileId) -> Reasons {
     reasons
 }
 
-/// Opens a file that is there, where it is one of ours and of nobody else.
+/// Opens an existing file that was made by nandscope and is not used elsewhere.
 fn reopen(roots: &Roots, spot: &Spot) -> Result<File, Reasons> {
     let examined = examine(roots, spot)?;
     let file = examined.pinned.reopen(WRITE);
@@ -236,7 +236,7 @@ impl Room {
     }
 }
 
-/// Brings a file to its size and takes hold of the room for it, where the file system can.
+/// Resizes a file and reserves its space, if the file system can.
 fn resize(file: &File, name: &Path, size: Bytes, room: &Room) -> Result<Option<String>, Reason> {
     let system = |e: std::io::Error| Reason::system(name, &e);
     let about = file.metadata().map_err(system)?;
@@ -258,7 +258,7 @@ fn resize(file: &File, name: &Path, size: Bytes, room: &Room) -> Result<Option<S
             Ok(Some(note.to_string()))
         }
         Err(e) => {
-            // It stays as an empty file of ours: removing it by its name could hit another one.
+            // An empty file stays: removing it by name could remove another file.
             let _ = file.set_len(0);
             Err(system(e.into()))
         }

@@ -1,14 +1,12 @@
-//! Decides whether a target may be opened, read and written, and hands out the open file. The
-//! rules are written down in docs/safety.md.
+//! Decides whether a target may be opened, read and written, and returns the open file. docs/safety.md
+//! has the rules.
 //!
-//! There is no time between looking and opening in which the name could come to mean something
-//! else: a target is opened first, everything is then asked of the open descriptor, and that
-//! descriptor is what the operations go through. A block device for writing is opened with
-//! `O_EXCL`, with which the kernel refuses what is mounted, swapped to or part of a stack, and
-//! keeps it from becoming so afterwards.
+//! There is no race between check and use: a target is opened first, all checks use the open descriptor,
+//! and all operations go through it. A block device is opened for writing with `O_EXCL`: the kernel
+//! refuses this if it is mounted, used as swap or stacked, and prevents that afterwards.
 //!
-//! The guard asks nobody: [`Unconfirmed`] has the question, and gives the descriptor away only
-//! for the right answer.
+//! The guard does not interact with the user: [`Unconfirmed`] has the prompt, and returns the descriptor
+//! only for the right answer.
 
 mod alone;
 mod block;
@@ -36,14 +34,14 @@ use std::path::{Path, PathBuf};
 /// Which data the user has given up, by `--destroy-data`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DestroyData {
-    /// None: nothing but reading.
+    /// No writing.
     No,
     /// `--destroy-data`: of a device that is shown to be empty.
     Blank,
     /// `--destroy-data=NAME`: of the device with this name, whatever is on it.
     Named(String),
-    /// What is written will be put back from a journal, so that nothing is given up for good; what is on
-    /// the device is no reason to refuse then. All other rules hold.
+    /// Written blocks will be restored from a journal, so existing contents are no reason to refuse. All
+    /// other rules apply.
     PutBack,
     /// As `PutBack`, and blocks that hold something else by now than what was written are overwritten too.
     Overwrite,
@@ -52,33 +50,33 @@ pub enum DestroyData {
 /// An open target.
 #[derive(Debug)]
 pub struct Opened {
-    /// Operations go through this and nothing else; opening the name again would undo the guard.
-    /// It is opened without `O_DIRECT`, which `fcntl` can add.
+    /// All operations must use this descriptor; opening the name again would bypass the guard. It is
+    /// opened without `O_DIRECT`, which `fcntl` can add.
     pub file: File,
-    /// Where it was found, without links.
+    /// Resolved path.
     pub path: PathBuf,
-    /// What it is.
+    /// Kind of target.
     pub kind: Kind,
-    /// Whether it may be written.
+    /// True if it may be written.
     pub writable: bool,
     /// Its size.
     pub size: Bytes,
     /// Of a block device, what it is.
     pub identity: Option<Identity>,
-    /// What a reader of the result should know.
+    /// Notices for the result.
     pub notes: Vec<String>,
 }
 
-/// What the guard would say of a device, for people who only want to know.
+/// Assessment of a device, without opening it for writing.
 #[derive(Debug)]
 pub struct Judgement {
     /// Why writing would be refused.
     pub reasons: Vec<Reason>,
-    /// What is on it.
+    /// Recognised formats.
     pub signatures: Vec<Signature>,
 }
 
-/// The guard, with what it protects beside the system's own disk.
+/// The guard, with further protected paths besides the system disk.
 #[derive(Clone, Debug)]
 pub struct Guard {
     roots: Roots,
@@ -102,10 +100,10 @@ impl Guard {
         self
     }
 
-    /// Opens a block device or a file for reading only. Links are followed: reading harms nothing.
+    /// Opens a block device or file read-only. Links are followed, because reading is harmless.
     ///
     /// # Errors
-    /// Where there is no such target, or it may not be read.
+    /// If the target does not exist or is not readable.
     pub fn open_to_read(&self, name: &Path) -> Result<Opened, Refusal> {
         let refuse = |reason| Refusal::to_read(name, vec![reason]);
         let path = name
@@ -150,11 +148,10 @@ impl Guard {
         })
     }
 
-    /// Opens a block device for writing. Nothing is written yet, and nothing can be until the
-    /// question has been answered.
+    /// Opens a block device for writing. Nothing can be written before the confirmation.
     ///
     /// # Errors
-    /// With every rule of docs/safety.md that forbids it.
+    /// Every rule of docs/safety.md that forbids it.
     pub fn open_to_write(
         &self,
         name: &Path,
@@ -199,24 +196,23 @@ impl Guard {
         }
     }
 
-    /// Makes a file of this size to be measured on, or opens the one that was made before.
+    /// Creates a target file of this size, or opens an existing one.
     ///
     /// # Errors
-    /// Where there is something else of that name, or too little room.
+    /// If another file has that name, or space is insufficient.
     pub fn open_file(&self, name: &Path, size: Bytes) -> Result<Opened, Refusal> {
         file::open(&self.roots, name, size).map_err(|reasons| Refusal::to_write(name, reasons))
     }
 
-    /// What the rules say of a file that is there, without opening it for writing.
+    /// Checks an existing file without opening it for writing.
     pub fn judge_file(&self, name: &Path) -> Vec<Reason> {
         file::judge(&self.roots, name)
     }
 
-    /// What the rules say of a block device, without opening it for writing. What cannot be looked
-    /// at is among the reasons.
+    /// Checks a block device without opening it for writing. Failed checks are among the reasons.
     ///
     /// # Errors
-    /// Where there is no such device.
+    /// If the device does not exist.
     pub fn judge(&self, name: &Path) -> Result<Judgement, Refusal> {
         let system = |e: &std::io::Error| Reason::system(name, e);
         let refuse = |reason| Refusal::to_read(name, vec![reason]);

@@ -1,7 +1,6 @@
-//! Holding on to a file before it is opened: `O_PATH` gives a descriptor that can be asked what it
-//! is and does nothing else (a pipe would block, a tape would rewind). What it is decides how it
-//! is opened, through `/proc/self/fd`, which leads to the very same file whatever has become of
-//! its name.
+//! Pins a file before it is opened. An `O_PATH` descriptor can be examined without side effects (opening
+//! a pipe would block, a tape would rewind). Its type decides how the file is opened through
+//! `/proc/self/fd`, which leads to the same file even if its name has changed.
 
 use super::Reason;
 use crate::place::Kind;
@@ -22,14 +21,14 @@ pub(super) const WRITE_EXCLUSIVELY: OFlags = WRITE.union(OFlags::EXCL);
 #[derive(Debug)]
 pub(super) struct Pinned {
     held: OwnedFd,
-    /// Where it was found.
+    /// Path at which it was found.
     pub path: PathBuf,
-    /// What it answered.
+    /// Its metadata.
     pub stat: Stat,
 }
 
 impl Pinned {
-    /// Takes hold of what is at a path now; of a link itself, not of where it leads.
+    /// Pins the file at a path; a link itself, not its target.
     pub fn new(path: &Path) -> io::Result<Self> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Self::of(open(path, flags, Mode::empty())?, path)
@@ -65,7 +64,7 @@ impl Pinned {
         Bytes(u64::try_from(self.stat.st_size).unwrap_or(0))
     }
 
-    /// Opens what is held.
+    /// Opens the pinned file.
     pub fn reopen(&self, flags: OFlags) -> io::Result<File> {
         // Not from the roots: this is a way to say "the same file", not a source of knowledge.
         let place = format!("/proc/self/fd/{}", self.held.as_raw_fd());

@@ -1,5 +1,4 @@
-//! Why the guard says no: what was found, and what to do about it. All reasons are given at once,
-//! so that nobody has to find them one after the other.
+//! Reasons of a refusal: the finding and its remedy. All reasons are reported at once.
 
 use super::marker::Mark;
 use crate::signature::Signature;
@@ -13,7 +12,7 @@ use thiserror::Error;
 /// One rule that forbids it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// Writing to a block device was not asked for.
+    /// `--destroy-data` was not given.
     NotAsked,
     /// Neither a block device nor a regular file.
     NoTarget,
@@ -25,7 +24,7 @@ pub enum Reason {
     Swap(String),
     /// Something is stacked on a part of it: the part, and what holds it.
     Holder(String, String),
-    /// Something protected lies on it.
+    /// It holds a protected path.
     Protected(String),
     /// Another process holds it.
     Held,
@@ -41,9 +40,9 @@ pub enum Reason {
     ForeignFile(Mark),
     /// A file with several names.
     ManyNames(u64),
-    /// A loop device is set up on the file, or another one on the file behind this device.
+    /// A loop device uses the file, or the same backing file as this device.
     BehindLoop(String),
-    /// A loop device of which it cannot be found out what is behind it.
+    /// A loop device whose backing file cannot be identified.
     UnknownLoop(String),
     /// The file system has too little room: free, and what must be free.
     Room(Bytes, Bytes),
@@ -86,7 +85,7 @@ impl Reason {
         }
     }
 
-    /// What was found.
+    /// Describes the finding.
     pub fn what(&self) -> String {
         match self {
             Reason::NotAsked => "block devices are opened read-only by default".into(),
@@ -118,7 +117,7 @@ impl Reason {
         }
     }
 
-    /// What to do, where something can be done.
+    /// Describes the remedy.
     pub fn remedy(&self) -> String {
         match self {
             Reason::NotAsked => "allow writing with --destroy-data; all data is lost".into(),
@@ -173,7 +172,7 @@ impl Serialize for Reason {
 pub struct Refusal {
     /// As it was named.
     pub target: PathBuf,
-    /// Whether writing was asked for.
+    /// True if writing was requested.
     pub writing: bool,
     /// At least one.
     pub reasons: Vec<Reason>,

@@ -1,6 +1,6 @@
-//! Loop devices and what is behind each of them: a file, by the device and inode that the kernel
-//! holds, or a block device, by its number. Names play no part where the loop device can be asked:
-//! a backing file may be renamed, deleted, over-mounted, or have been reached by another path.
+//! Loop devices and their backing files or devices, identified by the device and inode or the device
+//! number in the kernel. If the loop device can be queried, names are irrelevant: a backing file may
+//! have been renamed, deleted, over-mounted, or opened by another path.
 
 mod status;
 
@@ -29,7 +29,7 @@ impl FileId {
     }
 }
 
-/// What a path leads to now, following links.
+/// Identity of the file at a path, following links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Behind {
     /// A block device.
@@ -39,8 +39,8 @@ pub(crate) enum Behind {
 }
 
 impl Behind {
-    /// What is at a path; `None` where nothing is, or where it may not be looked at. Only absolute paths
-    /// lead somewhere: the source of a mount may be a word (`overlay`, `none`), which names no file here.
+    /// Identity of the file at a path; `None` if it does not exist or is not accessible. Only absolute
+    /// paths count: the source of a mount may be a word (`overlay`, `none`), which is not a file.
     pub fn at(path: &Path) -> Option<Self> {
         if !path.is_absolute() {
             return None;
@@ -60,7 +60,7 @@ pub(crate) struct Loop {
     pub number: DeviceNumber,
     /// The kernel's name.
     pub name: String,
-    /// What is behind it; `None` where that cannot be found out.
+    /// Backing file or device; `None` if unknown.
     pub behind: Option<Behind>,
 }
 
@@ -82,7 +82,7 @@ pub(crate) fn shown_path(place: &Path) -> Option<PathBuf> {
 }
 
 fn one(roots: &Roots, place: &Path, name: String) -> Option<Loop> {
-    // Present while something is behind it, whether or not the kernel can print its path.
+    // Present while the loop device is in use, even if the kernel cannot print the path.
     if !place.join("loop").exists() {
         return None;
     }
@@ -111,7 +111,8 @@ fn status(node: &Path, number: DeviceNumber) -> Result<status::Status, Errno> {
     status::read(&node)
 }
 
-/// For who may not open the loop device. A deleted file is not taken for another one of its name.
+/// For users who may not open the loop device. A deleted file is not confused with a new one of the same
+/// name.
 fn by_path(path: &Path) -> Option<Behind> {
     let deleted = path.as_os_str().as_bytes().ends_with(b" (deleted)");
     (!deleted).then(|| Behind::at(path)).flatten()

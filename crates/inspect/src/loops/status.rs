@@ -1,4 +1,4 @@
-//! What a loop device answers when it is asked: LOOP_GET_STATUS64 of `linux/loop.h`.
+//! Status of a loop device: LOOP_GET_STATUS64 of `linux/loop.h`.
 
 use super::{Behind, FileId};
 use crate::DeviceNumber;
@@ -31,7 +31,7 @@ struct Info {
 // The size that the kernel writes.
 const _: () = assert!(size_of::<Info>() == 232);
 
-/// Numbers of what is behind a loop device.
+/// Numbers of the backing file or device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Status {
     device: DeviceNumber,
@@ -40,10 +40,10 @@ pub(super) struct Status {
     rdevice: u64,
 }
 
-/// Asks a loop device.
+/// Queries a loop device.
 ///
 /// # Errors
-/// `ENXIO` where nothing is behind it; `ENOTTY` where it is no loop device.
+/// `ENXIO` if it has no backing file; `ENOTTY` if it is not a loop device.
 #[allow(unsafe_code, reason = "an ioctl without a safe wrapper")]
 pub(super) fn read(node: impl AsFd) -> Result<Status, Errno> {
     let mut info = Info {
@@ -61,8 +61,8 @@ pub(super) fn read(node: impl AsFd) -> Result<Status, Errno> {
         encrypt_key: [0; 32],
         init: [0; 2],
     };
-    // SAFETY: LOOP_GET_STATUS64 writes one `struct loop_info64`, which is what it is given: plain
-    // integers, of which every value is a good one.
+    // SAFETY: LOOP_GET_STATUS64 writes one `struct loop_info64`, the type of the argument: plain
+    // integers, for which every bit pattern is valid.
     unsafe { ioctl(node, Updater::<GET_STATUS64, Info>::new(&mut info))? };
     Ok(Status {
         device: DeviceNumber::from_raw(info.device),

@@ -27,10 +27,10 @@ pub enum RegisterError {
 pub struct Register<const N: usize>(pub [u8; N]);
 
 impl<const N: usize> Register<N> {
-    /// From hexadecimal digits, as sysfs shows them.
+    /// Parses hexadecimal digits, as in sysfs.
     ///
     /// # Errors
-    /// Where the length differs, or there is another character.
+    /// If the length is wrong or a character is not a digit.
     pub fn from_hex(text: &str) -> Result<Self, RegisterError> {
         let text = text.trim();
         if let Some(other) = text.chars().find(|c| !c.is_ascii_hexdigit()) {
@@ -63,7 +63,7 @@ impl<const N: usize> Register<N> {
         byte.is_some_and(|byte| byte >> (bit % 8) & 1 == 1)
     }
 
-    /// `count` characters of text that ends at bit `low`, without what is not printable.
+    /// `count` characters of text that ends at bit `low`, without unprintable ones.
     pub fn characters(&self, low: usize, count: usize) -> String {
         (0..count)
             .rev()

@@ -3,8 +3,8 @@
 use super::{Family, Register, RegisterError};
 use serde::Serialize;
 
-/// EXT_CSD revisions from this one on count the year of manufacture from 2013 where it would be
-/// before 2010 (JESD84-B51, MDT; Linux does the same).
+/// From this EXT_CSD revision on, years of manufacture before 2010 count from 2013 (JESD84-B51, MDT;
+/// Linux does the same).
 const LATER_YEARS_FROM: u8 = 5;
 
 /// Makers of SD cards by manufacturer and OEM identifier: pairs seen on genuine cards. The SD
@@ -34,7 +34,7 @@ const MMC_MAKERS: [(u8, &str); 7] = [
     (0x90, "SK hynix"),
 ];
 
-/// What the checksum at the end of a register says.
+/// State of the checksum at the end of a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Checksum {
@@ -63,17 +63,17 @@ pub struct Cid {
     pub serial: u32,
     /// Year of manufacture.
     pub year: u16,
-    /// Month of manufacture, 1 to 12 where the card says something sensible.
+    /// Month of manufacture, 1 to 12 if the card reports a valid one.
     pub month: u8,
     /// The checksum (CRC7).
     pub checksum: Checksum,
 }
 
 impl Cid {
-    /// Decodes 32 hexadecimal digits. `ext_csd_revision` decides about the year of an eMMC.
+    /// Decodes 32 hexadecimal digits. `ext_csd_revision` is needed for the year of an eMMC.
     ///
     /// # Errors
-    /// Where the text is no such register.
+    /// If the text is not such a register.
     pub fn from_hex(
         text: &str,
         family: Family,
@@ -146,7 +146,7 @@ fn crc7(data: &[u8]) -> u8 {
     for byte in data {
         crc ^= byte;
         for _ in 0..8 {
-            // The polynomial 0x09, one bit further up, where the checksum is kept.
+            // The polynomial 0x09, shifted by one bit like the stored checksum.
             crc = if crc & 0x80 == 0 {
                 crc << 1
             } else {

@@ -11,14 +11,14 @@ const RATE_UNITS: [u64; 4] = [10_000, 100_000, 1_000_000, 10_000_000];
 const RATE_TIMES_TEN: [u64; 16] = [
     0, 10, 12, 13, 15, 20, 25, 30, 35, 40, 45, 50, 55, 60, 70, 80,
 ];
-/// `C_SIZE` of version 1 of an eMMC that is larger than the field can say; EXT_CSD knows.
+/// `C_SIZE` of version 1 of an eMMC that is too large for the field; EXT_CSD has its size.
 const SEE_EXT_CSD: u64 = 0xfff;
 
 /// The card-specific data register.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Csd {
-    /// Version of the structure: of SD cards 1 (up to 2 GB), 2 (SDHC, SDXC) or 3 (SDUC); of eMMC
-    /// as the field stands there.
+    /// Version of the structure: for SD cards 1 (up to 2 GB), 2 (SDHC, SDXC) or 3 (SDUC); for eMMC the
+    /// value of the field.
     pub version: u8,
     /// Capacity; `None` for an eMMC that says it in EXT_CSD.
     pub capacity: Option<Bytes>,
@@ -39,7 +39,7 @@ impl Csd {
     /// Decodes 32 hexadecimal digits.
     ///
     /// # Errors
-    /// Where the text is no such register, or one of an unknown version.
+    /// If the text is not such a register, or has an unknown version.
     pub fn from_hex(text: &str, family: Family) -> Result<Self, RegisterError> {
         let register = Register::<16>::from_hex(text)?;
         let structure = register.bits(127, 126);
@@ -74,7 +74,7 @@ impl Csd {
     }
 }
 
-/// Version 1: so many blocks, times a power of two.
+/// Version 1: number of blocks times a power of two.
 fn small(r: &Register<16>) -> Bytes {
     let blocks = (r.bits(73, 62) + 1) << (r.bits(49, 47) + 2);
     Bytes(blocks << r.bits(83, 80))

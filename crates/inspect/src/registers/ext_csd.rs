@@ -5,7 +5,7 @@ use super::{Register, RegisterError};
 use nandscope_units::{Bytes, Lba};
 use serde::Serialize;
 
-/// Modes of `CARD_TYPE`, the bit that stands for each.
+/// Modes of `CARD_TYPE` with their bits.
 const MODES: [(u8, &str); 5] = [
     (0b0000_0001, "26 MHz"),
     (0b0000_0010, "52 MHz"),
@@ -23,7 +23,7 @@ const VERSIONS: [&str; 9] = [
 pub struct ExtCsd {
     /// Revision of the register.
     pub revision: u8,
-    /// Version of the standard that it stands for.
+    /// Version of the standard.
     pub version: Option<&'static str>,
     /// Size of the user area (`SEC_COUNT`).
     pub capacity: Bytes,
@@ -37,13 +37,13 @@ pub struct ExtCsd {
     pub cache: Bytes,
     /// The cache is on (`CACHE_CTRL`).
     pub cache_on: bool,
-    /// Depth of the command queue; `None` where there is none.
+    /// Depth of the command queue; `None` without one.
     pub queue_depth: Option<u8>,
     /// Command queueing is on.
     pub queue_on: bool,
     /// Erase group in high-capacity definition (`HC_ERASE_GRP_SIZE`).
     pub erase_group: Bytes,
-    /// What erased bytes read as.
+    /// Value of erased bytes.
     pub erased_byte: u8,
     /// Firmware version, eight bytes as a number.
     pub firmware: u64,
@@ -53,7 +53,7 @@ pub struct ExtCsd {
     pub life_b: Option<u8>,
     /// Reserved blocks: `normal`, `warning` (80 % used), `urgent`.
     pub spare: Option<&'static str>,
-    /// Background operations: supported, and started by the device of its own accord.
+    /// Background operations: supported, and started by the device itself.
     pub background_operations: (bool, bool),
 }
 
@@ -61,7 +61,7 @@ impl ExtCsd {
     /// Decodes 1024 hexadecimal digits, byte 0 first.
     ///
     /// # Errors
-    /// Where the text is no such register.
+    /// If the text is not such a register.
     pub fn from_hex(text: &str) -> Result<Self, RegisterError> {
         let Register(b) = Register::<512>::from_hex(text)?;
         let queued = b[308] & 1 == 1;

@@ -35,7 +35,7 @@ pub enum Family {
     Mmc,
 }
 
-/// What was read, where it was there and could be decoded.
+/// The registers that exist and could be decoded.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Registers {
     /// The family, from the kernel's `type`.
@@ -55,8 +55,8 @@ pub struct Registers {
 }
 
 impl Registers {
-    /// Reads the registers of the card with this block device; `None` for what is no card in a
-    /// slot of the machine (a reader on USB hides the registers).
+    /// Reads the registers of the card with this block device; `None` if it is not a card in a native
+    /// slot (a USB reader hides the registers).
     pub fn read(roots: &Roots, number: DeviceNumber) -> Option<Self> {
         let whole = whole_disk(&roots.block(number).ok()?);
         let device = whole.join("device");

@@ -6,9 +6,9 @@ use serde::Serialize;
 /// The SD configuration register.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Scr {
-    /// Version of the physical layer specification; `None` where the fields contradict each other.
+    /// Version of the physical layer specification; `None` if the fields contradict each other.
     pub version: Option<&'static str>,
-    /// What erased bytes read as.
+    /// Value of erased bytes.
     pub erased_byte: u8,
     /// Widths of the bus.
     pub bus_widths: Vec<u8>,
@@ -24,7 +24,7 @@ impl Scr {
     /// Decodes 16 hexadecimal digits.
     ///
     /// # Errors
-    /// Where the text is no such register.
+    /// If the text is not such a register.
     pub fn from_hex(text: &str) -> Result<Self, RegisterError> {
         let r = Register::<8>::from_hex(text)?;
         let structure = r.bits(63, 60);

@@ -16,17 +16,17 @@ const UHS_AU_MIB: [u64; 16] = [0, 0, 0, 0, 0, 0, 0, 1, 2, 4, 8, 12, 16, 24, 32, 
 pub struct Ssr {
     /// Lines of the bus in use.
     pub bus_width: Option<u8>,
-    /// Speed class: at least so many MB/s (2, 4, 6, 10), where it has one.
+    /// Speed class as the minimum rate in MB/s (2, 4, 6, 10), if any.
     pub speed_class: Option<u8>,
     /// UHS speed grade: 1 (10 MB/s) or 3 (30 MB/s).
     pub uhs_grade: Option<u8>,
-    /// Video speed class: at least so many MB/s (6, 10, 30, 60, 90).
+    /// Video speed class as the minimum rate in MB/s (6, 10, 30, 60, 90), if any.
     pub video_class: Option<u8>,
     /// Application performance class: 1 or 2.
     pub application_class: Option<u8>,
     /// Allocation unit.
     pub allocation_unit: Option<Bytes>,
-    /// Allocation unit in UHS modes, where it differs in meaning.
+    /// Allocation unit in UHS modes, if different.
     pub uhs_allocation_unit: Option<Bytes>,
     /// Time to erase one allocation unit after the first, milliseconds.
     pub erase_unit_ms: Option<f64>,
@@ -46,7 +46,7 @@ impl Ssr {
     /// Decodes 128 hexadecimal digits.
     ///
     /// # Errors
-    /// Where the text is no such register.
+    /// If the text is not such a register.
     pub fn from_hex(text: &str) -> Result<Self, RegisterError> {
         let r = Register::<64>::from_hex(text)?;
         let bytes = |n: u64| (n > 0).then_some(Bytes(n));

@@ -1,6 +1,6 @@
-//! Whether a device is shown to be empty: its beginning, its end, the places of copies of known
-//! superblocks, and samples over all of it hold nothing but zeros or nothing but ones, as erased
-//! and discarded flash reads. Only a device that is read as a whole would be proven empty.
+//! Checks that a device is shown to be empty: beginning, end, known locations of superblock copies, and
+//! samples are all zeros or all ones, as in erased and discarded flash. Only reading the whole device
+//! would prove it.
 
 use super::ReadAt;
 use nandscope_units::Bytes;
@@ -20,10 +20,10 @@ const BTRFS: [u64; 2] = [64 << 20, 256 << 30];
 /// Block groups of ext with copies of the superblock.
 const EXT_GROUPS: [u64; 5] = [1, 3, 5, 7, 9];
 
-/// The first place at which there is data, as far as is looked.
+/// The first sampled offset with data.
 ///
 /// # Errors
-/// Where a place cannot be read: what cannot be looked at must not be taken for empty.
+/// If a sample cannot be read: it must not count as empty.
 pub fn first_data(source: &(impl ReadAt + ?Sized), size: Bytes) -> io::Result<Option<Bytes>> {
     let mut buffer = vec![0; CHUNK as usize];
     for (offset, length) in places(size.0) {

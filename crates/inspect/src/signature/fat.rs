@@ -14,7 +14,7 @@ pub(super) fn probe<R: ReadAt + ?Sized>(source: &Source<'_, R>) -> io::Result<Op
     }))
 }
 
-/// Whether a boot sector describes a FAT file system. Partition tables are told apart with it too.
+/// True if a boot sector describes a FAT file system, and not a partition table.
 pub(super) fn is_fat(boot: &[u8; 512]) -> bool {
     let named = [
         (0x36, &b"FAT12   "[..]),

@@ -1,11 +1,9 @@
-//! Finds out whether something is on a device that somebody may want to keep: partition tables,
-//! file systems, members of volumes and arrays, swap, encryption. By magic numbers at the places
-//! of each format (`table`, `rare`), those that `blkid` and the kernel look for, and by a
-//! second opinion of `blkid` itself (`second`).
+//! Detects contents that somebody may want to keep: partition tables, file systems, members of volumes
+//! and arrays, swap, encryption. It uses magic numbers at the locations of each format (`table`,
+//! `rare`), as `blkid` and the kernel do, and `blkid` itself (`second`).
 //!
-//! It does not ask whether what it finds is whole or in use: a damaged file system may be just the
-//! one that somebody wants to rescue. Data without any format is not recognised; that there is any
-//! is found by looking for places that are not blank (`blank`).
+//! Formats count even if they are damaged or unused: a damaged file system may be one to rescue. Data
+//! without a known format is detected by samples that are not blank (`blank`).
 
 mod blank;
 mod fat;
@@ -23,7 +21,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// What kind of thing a signature belongs to.
+/// Purpose of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Usage {
@@ -37,7 +35,7 @@ pub enum Usage {
     Member,
     /// An encrypted volume.
     Encrypted,
-    /// Nobody knows.
+    /// Unknown purpose.
     Unknown,
 }
 
@@ -46,18 +44,18 @@ pub enum Usage {
 pub struct Signature {
     /// The name of the format, such as `ext`, `gpt`, `mdraid`.
     pub name: Cow<'static, str>,
-    /// What it is for.
+    /// Purpose.
     pub usage: Usage,
-    /// Where the magic number is; zero where only `blkid` knows.
+    /// Offset of the magic number; zero if only `blkid` reports it.
     pub offset: Bytes,
 }
 
 /// Something that can be read at any place.
 pub trait ReadAt {
-    /// Fills as much of the buffer as there is from `offset` on, and says how much.
+    /// Reads up to a full buffer from `offset` on and returns the length.
     ///
     /// # Errors
-    /// Where it cannot be read.
+    /// If a read fails.
     fn read_some(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
 }
 
@@ -86,10 +84,10 @@ impl ReadAt for [u8] {
     }
 }
 
-/// What is on a device of this size, in the order of the places.
+/// Formats on a device of this size, ordered by offset.
 ///
 /// # Errors
-/// Where a place cannot be read: what cannot be looked at must not be taken for empty.
+/// If a location cannot be read: it must not count as empty.
 pub fn probe(source: &(impl ReadAt + ?Sized), size: Bytes) -> io::Result<Vec<Signature>> {
     let bytes = Source { source, size };
     let mut found = partitions::probe(&bytes)?;
@@ -101,7 +99,7 @@ pub fn probe(source: &(impl ReadAt + ?Sized), size: Bytes) -> io::Result<Vec<Sig
     Ok(found)
 }
 
-/// What is on a block device that is open for reading: what we find, and what `blkid` finds beside.
+/// Formats on a block device that is open for reading: own findings and those of `blkid`.
 ///
 /// # Errors
 /// As [`probe`].
@@ -116,10 +114,10 @@ pub fn probe_device(device: File, size: Bytes) -> io::Result<Vec<Signature>> {
     Ok(found)
 }
 
-/// Data on a device on which no format is found, as far as is looked.
+/// Sampled data on a device without a known format.
 ///
 /// # Errors
-/// Where a place cannot be read.
+/// If a sample cannot be read.
 pub fn unknown_data(device: &File, size: Bytes) -> io::Result<Option<Signature>> {
     let first = first_data(device, size)?;
     Ok(first.map(|offset| Signature {
@@ -129,14 +127,14 @@ pub fn unknown_data(device: &File, size: Bytes) -> io::Result<Option<Signature>>
     }))
 }
 
-/// What is read, with its size.
+/// A reader with its size.
 struct Source<'a, R: ?Sized> {
     source: &'a R,
     size: Bytes,
 }
 
 impl<R: ReadAt + ?Sized> Source<'_, R> {
-    /// `N` bytes at a place; what lies beyond the end reads as zeros.
+    /// `N` bytes at an offset; bytes past the end read as zeros.
     fn bytes<const N: usize>(&self, offset: u64) -> io::Result<[u8; N]> {
         let mut buffer = [0; N];
         let inside = self.size.0.saturating_sub(offset).min(N as u64) as usize;
@@ -144,7 +142,7 @@ impl<R: ReadAt + ?Sized> Source<'_, R> {
         Ok(buffer)
     }
 
-    /// So many bytes before the end, rounded down to `align`; `None` on a smaller device.
+    /// The offset this many bytes before the end, rounded down to `align`; `None` on a smaller device.
     fn before_end(&self, distance: u64, align: u64) -> Option<u64> {
         (self.size.0 - self.size.0 % align).checked_sub(distance)
     }

@@ -9,7 +9,7 @@ use std::io;
 /// Name, use, offset, bytes.
 type Magic = (&'static str, Usage, u64, &'static [u8]);
 
-/// Those that stand at a place counted from the start.
+/// Formats with a magic number at a fixed offset.
 const FROM_START: &[Magic] = &[
     ("sgi", Partitions, 0, b"\x0b\xe5\xa9\x41"),
     ("bfs", FileSystem, 0, b"\xce\xfa\xad\x1b"),

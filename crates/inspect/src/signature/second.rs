@@ -1,5 +1,5 @@
-//! A second opinion on what is on a device: that of `blkid`, where it is installed. It knows more
-//! formats, and is asked about the open descriptor, so that no name is looked up again.
+//! A second opinion on the contents of a device: `blkid`, if installed. It knows more formats, and gets
+//! the open descriptor, so that no name is looked up again.
 
 use super::{Signature, Usage};
 use crate::program;
@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Where the system keeps it; a user's own folders are not searched by a program that runs as root.
+/// Locations of system programs; a program that runs as root must not search a user's folders.
 const PLACES: [&str; 4] = [
     "/usr/sbin/blkid",
     "/sbin/blkid",
@@ -18,11 +18,11 @@ const PLACES: [&str; 4] = [
 ];
 /// A device that has not been looked at by then is left to our own reader.
 const LONGEST: Duration = Duration::from_secs(20);
-/// Exit codes of blkid: nothing is found, and several formats are.
+/// Exit codes of blkid: nothing found; several formats found.
 const NOTHING: i32 = 2;
 const SEVERAL: i32 = 8;
 
-/// What `blkid` finds on a device that is open for reading; nothing where there is no `blkid`.
+/// Findings of `blkid` on a device that is open for reading; empty without `blkid`.
 pub(super) fn opinion(device: File) -> Vec<Signature> {
     let Some(place) = PLACES.iter().find(|place| Path::new(place).exists()) else {
         return Vec::new();

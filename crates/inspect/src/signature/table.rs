@@ -9,7 +9,7 @@ use std::io;
 /// A magic number: name, use, offset, bytes.
 type Magic = (&'static str, Usage, u64, &'static [u8]);
 
-/// Those that stand at a place counted from the start.
+/// Formats with a magic number at a fixed offset.
 const FROM_START: &[Magic] = &[
     ("xfs", FileSystem, 0, b"XFSB"),
     ("btrfs", FileSystem, 0x1_0040, b"_BHRfS_M"),
@@ -55,7 +55,7 @@ const FROM_END: &[(&str, Usage, u64, u64, &[u8])] = &[
     ("ddf-raid", Member, 512, 512, b"\xde\x11\xde\x11"),
 ];
 
-/// Sizes of a page of memory, at whose end the signature of swap stands.
+/// Sizes of a memory page; the signature of swap is at the end of the first page.
 const PAGES: [u64; 5] = [4096, 8192, 16_384, 32_768, 65_536];
 /// Signatures of swap and of a system that sleeps in it (`kernel/power/swap.c`).
 const SWAP: [&[u8]; 5] = [
@@ -154,7 +154,7 @@ fn nilfs<R: ReadAt + ?Sized>(source: &Source<'_, R>) -> io::Result<Vec<Signature
     Ok(found)
 }
 
-/// Version 0.90 and 1.0 stand near the end, 1.1 at the start, 1.2 behind 4 KiB
+/// Versions 0.90 and 1.0 are near the end, 1.1 at the start, 1.2 at 4 KiB
 /// (`include/uapi/linux/raid/md_p.h`).
 fn raid<R: ReadAt + ?Sized>(source: &Source<'_, R>) -> io::Result<Vec<Signature>> {
     let places = [

@@ -3,8 +3,8 @@
 use nandscope_units::Nanos;
 use serde::Serialize;
 
-/// Adds up a counter that returns to zero behind its highest value. Two readings must not be
-/// further apart than one turn; a RAPL counter takes a minute for one at the very least.
+/// Adds up a counter that wraps to zero after its highest value. Two readings must be less than one wrap
+/// apart; a RAPL counter takes at least a minute to wrap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrappingCounter {
     /// Values of the counter: it goes from 0 to `range`, and then on from 0.
@@ -28,7 +28,7 @@ impl WrappingCounter {
         if let Some(last) = self.last {
             self.total += match value.checked_sub(last) {
                 Some(step) => u128::from(step),
-                // What was left up to the end, one step to zero, and on from there.
+                // The rest up to the end, one step to zero, and the new value.
                 None => u128::from(self.range.saturating_sub(last)) + 1 + u128::from(value),
             };
         }
@@ -49,7 +49,7 @@ pub struct PowerIntegral {
 }
 
 impl PowerIntegral {
-    /// Nothing so far. Where samples are missing for longer than `longest`, no energy is made up.
+    /// Starts at zero. Gaps between samples longer than `longest` add no energy.
     pub fn new(longest: Nanos) -> Self {
         PowerIntegral {
             longest,
@@ -95,7 +95,7 @@ impl PowerIntegral {
         self.missing
     }
 
-    /// Joules per 10^9 bytes; `None` where nothing was moved or no time is covered.
+    /// Joules per 10^9 bytes; `None` if no data was transferred or no time is covered.
     pub fn joules_per_gb(&self, bytes: nandscope_units::Bytes) -> Option<f64> {
         let known = bytes.0 > 0 && self.covered > Nanos::ZERO;
         known.then(|| self.joules / bytes.as_gb())

@@ -1,5 +1,4 @@
-//! Temperatures that the kernel shows under `hwmon`: of NVMe drives, and of ATA disks where the
-//! module `drivetemp` is loaded.
+//! Temperatures in `hwmon`: of NVMe drives, and of ATA disks if the module `drivetemp` is loaded.
 
 use super::{Absent, Reading, integer};
 use crate::DeviceNumber;
@@ -16,10 +15,10 @@ pub struct Thermometer {
 }
 
 impl Thermometer {
-    /// The sensors of the device with this number, the one for the whole of it first.
+    /// The sensors of a device, the composite one first.
     ///
     /// # Errors
-    /// Where there are none, with what could be done.
+    /// If there are none; the message has a remedy.
     pub fn of(roots: &Roots, number: DeviceNumber) -> Reading<Vec<Self>> {
         let folder = roots
             .block(number)
@@ -38,7 +37,7 @@ impl Thermometer {
     /// Degrees Celsius.
     ///
     /// # Errors
-    /// Where the sensor does not answer.
+    /// If the sensor cannot be read.
     pub fn read(&self) -> Reading<f64> {
         Ok(integer(&self.file)? as f64 / 1000.0)
     }

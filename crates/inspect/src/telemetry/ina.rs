@@ -5,7 +5,7 @@ use super::{Absent, Reading, integer};
 use crate::roots::{self, Roots};
 use std::path::PathBuf;
 
-/// Chips that the driver knows.
+/// Chips supported by the driver.
 const CHIPS: [&str; 8] = [
     "ina209", "ina219", "ina220", "ina226", "ina230", "ina231", "ina260", "sy24655",
 ];
@@ -18,22 +18,22 @@ pub struct PowerSensor {
     folder: PathBuf,
 }
 
-/// What a power sensor shows at one moment.
+/// One reading of a power sensor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Supply {
     /// Watts.
     pub watts: f64,
-    /// Volts, where the sensor shows them.
+    /// Volts, if available.
     pub volts: Option<f64>,
-    /// Amperes, where the sensor shows them; negative when the current flows back.
+    /// Amperes, if available; negative if the current is reversed.
     pub amperes: Option<f64>,
 }
 
 impl PowerSensor {
-    /// All sensors of the machine. Which of them feeds the device, only its owner knows.
+    /// All power sensors of the machine. They do not report which one feeds the device.
     ///
     /// # Errors
-    /// Where there are none.
+    /// If there are none.
     pub fn find(roots: &Roots) -> Reading<Vec<Self>> {
         let folder = roots.sys.join("class/hwmon");
         let sensor = |name: String| {
@@ -54,10 +54,10 @@ impl PowerSensor {
         Ok(found)
     }
 
-    /// Power now, with voltage and current.
+    /// Current power, voltage and current.
     ///
     /// # Errors
-    /// Where the sensor does not answer.
+    /// If the sensor cannot be read.
     pub fn read(&self) -> Reading<Supply> {
         let of = |name: &str| integer(&self.folder.join(name)).map(|n| n as f64);
         Ok(Supply {

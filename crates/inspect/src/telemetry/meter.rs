@@ -1,9 +1,9 @@
-//! Power from a USB meter whose program writes a table to a file while it measures: the file is
-//! followed, as `tail -f` does. Meters and programs differ in the order and the names of columns,
-//! so that the first line decides; it must name power, or voltage and current.
+//! Power from a USB meter whose program writes a table during the measurement. The file is followed like
+//! with `tail -f`. Column order and names differ between meters, so the first line decides; it must name
+//! power, or voltage and current.
 //!
-//! Cells are parted by commas, semicolons or tabs; behind semicolons and tabs a comma may stand for
-//! the decimal point. Units in the title (`Current(mA)`, `power_mW`) are heeded.
+//! Cells are separated by commas, semicolons or tabs. With semicolons and tabs, a comma may be the
+//! decimal separator. Units in the titles (`Current(mA)`, `power_mW`) are used.
 
 use super::{Absent, Reading};
 use serde::Serialize;
@@ -12,7 +12,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// More than this is not read at once; what is left comes with the next call.
+/// Limit of one read; the rest follows with the next call.
 const MOST_BYTES: u64 = 1 << 20;
 /// A line longer than this is none.
 const LONGEST_LINE: usize = 64 << 10;
@@ -20,13 +20,13 @@ const LONGEST_LINE: usize = 64 << 10;
 /// One line of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct MeterSample {
-    /// Seconds on the meter's clock, where the table has such a column with numbers.
+    /// Seconds on the meter's clock, if the table has such a column.
     pub seconds: Option<f64>,
     /// Watts.
     pub watts: f64,
-    /// Volts, where there.
+    /// Volts, if available.
     pub volts: Option<f64>,
-    /// Amperes, where there.
+    /// Amperes, if available.
     pub amperes: Option<f64>,
 }
 
@@ -50,7 +50,7 @@ pub struct Columns {
     watts: Option<Column>,
 }
 
-/// Where a quantity stands, and what its unit is in the base unit.
+/// Index of a quantity's column, and its scale to the base unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Column {
     at: usize,
@@ -58,10 +58,10 @@ struct Column {
 }
 
 impl Columns {
-    /// From the first line.
+    /// Parses the title line.
     ///
     /// # Errors
-    /// Where it does not name what is needed.
+    /// If a required column is missing.
     pub fn parse(line: &str) -> Result<Self, MeterError> {
         let line = line.trim_start_matches('\u{feff}').trim();
         let separator = [';', '\t']
@@ -100,7 +100,7 @@ impl Columns {
         }
     }
 
-    /// One line of numbers; `None` where it is something else.
+    /// Parses one line of numbers; `None` if it has another form.
     pub fn sample(&self, line: &str) -> Option<MeterSample> {
         let cells: Vec<_> = line.trim().split(self.separator).collect();
         let value = |column: Option<Column>| {
@@ -174,10 +174,10 @@ impl MeterFile {
         }
     }
 
-    /// The samples that were added since the last call. A file that became shorter was begun anew.
+    /// Returns the samples added since the last call. A shorter file counts as a new one.
     ///
     /// # Errors
-    /// Where the file cannot be read, or is no such table.
+    /// If the file cannot be read or is not such a table.
     pub fn poll(&mut self) -> Reading<Vec<MeterSample>> {
         let absent = |e: std::io::Error| Absent::file(&self.path, &e);
         let mut file = File::open(&self.path).map_err(absent)?;
@@ -195,10 +195,10 @@ impl MeterFile {
         self.take(&added)
     }
 
-    /// Takes bytes as they were added to the file.
+    /// Parses bytes appended to the file.
     ///
     /// # Errors
-    /// Where the first line is none of such a table.
+    /// If the first line is not that of such a table.
     pub fn take(&mut self, added: &[u8]) -> Reading<Vec<MeterSample>> {
         let mut samples = Vec::new();
         for part in added.split_inclusive(|b| *b == b'\n') {

@@ -1,10 +1,10 @@
-//! Instruments beside the I/O: SMART through smartctl ([`smart`]), temperatures ([`hwmon`]), power
-//! from RAPL ([`rapl`]), from an INA226 or INA219 ([`ina`]), or from the file that a USB meter
-//! writes ([`meter`]), and the energy that follows from power ([`energy`]).
+//! Instruments besides the I/O: SMART through smartctl ([`smart`]), temperatures ([`hwmon`]), power from
+//! RAPL ([`rapl`]), from an INA226 or INA219 ([`ina`]), or from the file of a USB meter ([`meter`]), and
+//! the energy calculated from power ([`energy`]).
 //!
-//! The caller polls each at its own pace, in a thread of its own; nothing here starts one or keeps
-//! a clock. What cannot be read says why ([`Reading`]). Reading a file of sysfs may cost the driver
-//! a command to the device (an NVMe temperature is a log page): once a second is a good pace.
+//! The caller polls each at its own rate in its own thread; nothing here starts a thread or keeps a
+//! clock. Failures carry the reason ([`Reading`]). Reading a sysfs file may cause a command to the
+//! device (an NVMe temperature is a log page), so poll once a second.
 
 pub mod energy;
 pub mod hwmon;
@@ -34,7 +34,7 @@ impl Absent {
         Absent(why.into())
     }
 
-    /// Where a file of the system cannot be read.
+    /// A system file that cannot be read.
     pub(crate) fn file(path: &Path, error: &io::Error) -> Self {
         let why = match error.kind() {
             io::ErrorKind::NotFound => "no such file".to_string(),

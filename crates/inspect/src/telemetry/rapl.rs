@@ -16,10 +16,10 @@ pub struct Domain {
 }
 
 impl Domain {
-    /// The packages, without the domains within them, which would be counted twice.
+    /// The packages, without their inner domains, which would count twice.
     ///
     /// # Errors
-    /// Where there are none: other processors, virtual machines.
+    /// If there are none: other processors, virtual machines.
     pub fn packages(roots: &Roots) -> Reading<Vec<Self>> {
         let folder = roots.sys.join("class/powercap");
         let domain = |zone: String| {
@@ -45,10 +45,10 @@ impl Domain {
         Ok(found)
     }
 
-    /// Joules since the first reading. To be called at least once a minute.
+    /// Joules since the first reading. Call it at least once a minute.
     ///
     /// # Errors
-    /// Where the counter cannot be read; since Linux 5.10 only root may.
+    /// If the counter cannot be read; since Linux 5.10 only root may.
     pub fn read(&mut self) -> Reading<f64> {
         let value = integer(&self.file)?;
         let value = u64::try_from(value)

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// An NVMe data unit: 1000 blocks of 512 bytes (NVMe base specification, log page 02h).
 const DATA_UNIT: u64 = 512_000;
-/// A device that has not answered by then is asked no longer.
+/// Time limit for smartctl.
 const LONGEST: Duration = Duration::from_secs(10);
 
 /// Health of a device. What it does not say is `None`.
@@ -30,7 +30,7 @@ pub struct Smart {
     pub passed: Option<bool>,
     /// Degrees Celsius.
     pub temperature_c: Option<f64>,
-    /// Used part of the rated endurance in percent; NVMe goes on beyond 100.
+    /// Used part of the rated endurance in percent; NVMe may exceed 100.
     pub used_percent: Option<f64>,
     /// Spare blocks that are left, percent.
     pub spare_percent: Option<f64>,
@@ -63,7 +63,7 @@ pub struct Smart {
 pub struct Attribute {
     /// Number.
     pub id: u64,
-    /// Name, as smartmontools knows it.
+    /// Name used by smartmontools.
     pub name: String,
     /// The normalised value.
     pub value: u64,
@@ -71,10 +71,10 @@ pub struct Attribute {
     pub raw: u64,
 }
 
-/// Reads the output of `smartctl --json --all`.
+/// Parses the output of `smartctl --json --all`.
 ///
 /// # Errors
-/// Where it is no JSON of smartctl, or smartctl says why it could not read the device.
+/// If it is not JSON of smartctl, or smartctl reports why it could not read the device.
 pub fn parse(json: &[u8]) -> Reading<Smart> {
     let root: Value = serde_json::from_slice(json).map_err(|e| {
         Absent::new(format!(
@@ -150,7 +150,7 @@ fn ata(table: &[Value], root: &Value, smart: &mut Smart) {
             "Host_Reads_GiB" | "Total_Reads_GiB" => smart.host_read = times(1 << 30),
             "Reported_Uncorrect" => smart.media_errors = Some(raw),
             "UDMA_CRC_Error_Count" | "CRC_Error_Count" => smart.link_errors = Some(raw),
-            // Normalised: what is left, from 100 down.
+            // Normalised: the remaining part, from 100 down.
             "Percent_Lifetime_Remain" | "SSD_Life_Left" | "Media_Wearout_Indicator" => {
                 smart.used_percent = 100u64.checked_sub(attribute.value).map(|n| n as f64);
             }
@@ -181,7 +181,7 @@ fn text(root: &Value, pointer: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_string())
 }
 
-/// Asks smartctl about a device.
+/// Reads SMART through smartctl.
 #[derive(Clone, Debug)]
 pub struct Smartctl {
     program: PathBuf,
@@ -189,7 +189,7 @@ pub struct Smartctl {
 }
 
 impl Smartctl {
-    /// `program` is `smartctl` or where it is; `device` a node such as `/dev/nvme0n1`.
+    /// `program` is `smartctl` or its path; `device` a node such as `/dev/nvme0n1`.
     pub fn new(program: &Path, device: &Path) -> Self {
         Smartctl {
             program: program.to_path_buf(),
@@ -197,11 +197,11 @@ impl Smartctl {
         }
     }
 
-    /// Asks once. A device that sleeps is not woken up. Takes some milliseconds, and ten seconds
-    /// where the device does not answer: call it from a thread that has nothing else to do.
+    /// Reads once, without waking a sleeping device. Takes some milliseconds, or ten seconds if the
+    /// device does not respond: call it from a dedicated thread.
     ///
     /// # Errors
-    /// Where there is no smartctl, it may not ask, or the device has no SMART.
+    /// If smartctl is missing or not permitted, or the device has no SMART.
     pub fn read(&self) -> Reading<Smart> {
         let mut command = Command::new(&self.program);
         command

@@ -1,5 +1,5 @@
-//! What has been read from and written to a block device, as the kernel counts it
-//! (`Documentation/block/stat.rst` of Linux): what never reached the device is not in there.
+//! Data read from and written to a block device by the kernel's counters (`Documentation/block/stat.rst`
+//! of Linux). Data that never reached the device is not included.
 
 use super::{Absent, Reading};
 use crate::DeviceNumber;
@@ -14,7 +14,7 @@ pub struct Transfers {
     file: PathBuf,
 }
 
-/// What was transferred since the device is there.
+/// Transfers since the device was added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Transferred {
     /// Read.
@@ -31,7 +31,7 @@ impl Transfers {
     /// The counters of a device.
     ///
     /// # Errors
-    /// Where there are none, or counting is switched off (`queue/iostats`).
+    /// If there are none, or counting is disabled (`queue/iostats`).
     pub fn of(roots: &Roots, number: DeviceNumber) -> Reading<Self> {
         let folder = roots
             .block(number)
@@ -49,10 +49,10 @@ impl Transfers {
         transfers.read().map(|_| transfers)
     }
 
-    /// Reads them.
+    /// Reads the counters.
     ///
     /// # Errors
-    /// Where the device is gone.
+    /// If the device is gone.
     pub fn read(&self) -> Reading<Transferred> {
         let text = roots::read(&self.file).map_err(|e| Absent::file(&self.file, &e))?;
         let fields: Vec<&str> = text.split_whitespace().collect();

@@ -1,5 +1,5 @@
-//! SHA-256 of a tarball: compared with the one that was given with it, or with those of tarballs that are
-//! known. What Debian's package manager gets, it checks by itself against what Debian signed.
+//! SHA-256 of a tarball, compared with the expected one or with those of known tarballs. Debian's
+//! package manager checks Debian's signature itself.
 
 use super::error::BuildError;
 use sha2::{Digest, Sha256};
@@ -25,10 +25,10 @@ const KNOWN: [(&str, &str); 2] = [
 pub struct Checksum(String);
 
 impl Checksum {
-    /// The sum that somebody gave: 64 hexadecimal digits.
+    /// Parses an expected checksum of 64 hexadecimal digits.
     ///
     /// # Errors
-    /// Where it is no such sum.
+    /// If the text has another form.
     pub fn parse(text: &str) -> Result<Self, BuildError> {
         let digits = text.trim();
         if digits.len() == 64 && digits.bytes().all(|b| b.is_ascii_hexdigit()) {
@@ -38,10 +38,10 @@ impl Checksum {
         }
     }
 
-    /// The sum of a file.
+    /// Calculates the checksum of a file.
     ///
     /// # Errors
-    /// Where it cannot be read.
+    /// If the file cannot be read.
     pub fn of(path: &Path) -> Result<Self, BuildError> {
         let sum = || -> io::Result<String> {
             let mut file = File::open(path)?;
@@ -62,7 +62,7 @@ impl Checksum {
         })
     }
 
-    /// Which tarball has it, of those that are known.
+    /// The known tarball with this checksum.
     pub fn known(&self) -> Option<&'static str> {
         let mut all = KNOWN.iter();
         all.find(|(sum, _)| *sum == self.0).map(|(_, name)| *name)

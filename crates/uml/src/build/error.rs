@@ -17,7 +17,7 @@ pub enum BuildError {
     /// A program failed.
     #[error("{what} failed ({status}); its last output:\n{said}")]
     Failed {
-        /// What was being done.
+        /// The failed action.
         what: String,
         /// How it ended.
         status: String,
@@ -32,47 +32,47 @@ pub enum BuildError {
         /// Why.
         source: io::Error,
     },
-    /// What was given is no source.
+    /// The path is not a source of Linux.
     #[error("{place} is not a source of Linux: {what}")]
     NoSource {
-        /// What was given.
+        /// Path given by the user.
         place: String,
-        /// What is wrong, and what to do.
+        /// The problem and its remedy.
         what: String,
     },
-    /// What was given is not what it was said to be.
+    /// The checksum of the source differs from the expected one.
     #[error("{place}: its SHA-256 is {found}, not {expected}; it was not used")]
     Checksum {
-        /// What was given.
+        /// Path given by the user.
         place: String,
         /// The sum that it has.
         found: String,
         /// The sum that was given with it.
         expected: String,
     },
-    /// A sum that cannot be, or that nothing can have.
+    /// An invalid checksum, or one for a source that has none.
     #[error("--sha256: {0}")]
     NoChecksum(&'static str),
     /// Options that the source does not have in this form.
     #[error("this version of Linux does not support the options {0}; 6.1 does")]
     Options(String),
-    /// Where to keep it is not known.
+    /// The cache folder is unknown.
     #[error("neither XDG_CACHE_HOME nor HOME is set: no place for the kernel")]
     NoCache,
-    /// Somebody asked to stop.
+    /// Stopped by the user.
     #[error("interrupted")]
     Interrupted,
 }
 
-/// What is being done, for showing progress.
+/// Step of a build, for progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// The package comes from Debian's servers.
     Fetch,
-    /// The source is unpacked (400 MB less what is not needed).
+    /// Unpacks the source (400 MB less the parts that are not needed).
     Unpack,
     /// Patch and options.
     Configure,
-    /// So many lines of about so many.
+    /// Compiled files so far, and the approximate total.
     Compile(u32, u32),
 }

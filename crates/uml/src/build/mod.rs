@@ -1,6 +1,6 @@
-//! Building the kernel: the source fetched or given, patched, configured with the least that is
-//! needed, built for user mode, and kept in the user's cache folder under a name that changes with
-//! version, configuration and patch. None of it needs root.
+//! Builds the kernel: fetches or takes the source, patches it, configures a minimal kernel for user
+//! mode, and stores it in the user's cache folder under a name made of version, configuration and patch.
+//! None of this requires root.
 
 mod checksum;
 mod error;
@@ -21,7 +21,7 @@ pub use tool::{check_tools, in_path};
 const CONFIG: &str = include_str!("kernel.config");
 /// Pinned random numbers, the cost of calls, the record of calls, children that end with their kernel.
 const PATCH: &str = include_str!("virtual-time.patch");
-/// What the folders of builds are called, in the cache folder.
+/// Name of the folders of builds in the cache folder.
 const WORK: &str = "building";
 /// Name of the executable in its folder.
 const EXECUTABLE: &str = "linux";
@@ -57,10 +57,10 @@ pub fn recipe() -> String {
     format!("{:08x}", sum.finalize())
 }
 
-/// The folder that holds kernels of all versions and recipes.
+/// Folder of all kernels.
 ///
 /// # Errors
-/// Where no environment variable says where caches are.
+/// If no environment variable gives the cache folder.
 pub fn cache() -> Result<PathBuf, BuildError> {
     let set = |name| {
         std::env::var_os(name)
@@ -94,7 +94,7 @@ pub fn find_version(cache: &Path, version: &str) -> Option<Kernel> {
     path.is_file().then_some(Kernel { path, version })
 }
 
-/// Where the kernel of a version is kept: version, configuration and patch decide about the name.
+/// Folder of a kernel, named after version, configuration and patch.
 fn folder(cache: &Path, version: &str) -> PathBuf {
     cache.join(format!("{version}-{}", recipe()))
 }

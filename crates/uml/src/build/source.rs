@@ -1,4 +1,4 @@
-//! Where the source of Linux comes from: Debian's package, a tarball, or a tree.
+//! Sources of Linux: Debian's package, a tarball, or a tree.
 
 use super::checksum::Checksum;
 use super::error::{BuildError, Step};
@@ -21,11 +21,11 @@ pub enum Source {
 }
 
 impl Source {
-    /// The source that a path given by a user is. A tarball's checksum is compared with `expected` where
-    /// there is one, and given back.
+    /// The source at a path given by the user. Returns the checksum of a tarball after comparing it with
+    /// `expected`, if given.
     ///
     /// # Errors
-    /// Where the sums differ, a folder is to have one, or the tarball cannot be read.
+    /// If the checksums differ, one is given for a folder, or the tarball cannot be read.
     pub fn at(
         path: &Path,
         expected: Option<&Checksum>,
@@ -49,10 +49,10 @@ impl Source {
         }
     }
 
-    /// The version of the source, where it is known before it is fetched.
+    /// Version of the source, if known before it is fetched.
     ///
     /// # Errors
-    /// Where it is no source of Linux.
+    /// If it is not a source of Linux.
     pub fn version(&self) -> Result<Option<String>, BuildError> {
         match self {
             Source::Debian => Ok(None),
@@ -64,7 +64,7 @@ impl Source {
     /// A fresh tree of the source in the folder of a build.
     ///
     /// # Errors
-    /// Where it cannot be fetched or unpacked, or is no source of Linux.
+    /// If it cannot be fetched or unpacked, or is not a source of Linux.
     pub(super) fn tree(
         &self,
         tools: &Tools,
@@ -152,8 +152,8 @@ fn only(folder: &Path, ending: &str) -> Result<PathBuf, BuildError> {
         })
 }
 
-/// Unpacks without the folder that everything stands in; documentation and the drivers' largest
-/// folders of headers are left out, which halves the time.
+/// Unpacks without the top folder. Omits documentation and the drivers' largest folders of headers,
+/// which halves the time.
 fn unpack(tarball: &Path, tree: &Path, tools: &Tools) -> Result<(), BuildError> {
     tools.run(
         Command::new("tar")
@@ -171,10 +171,10 @@ fn unpack(tarball: &Path, tree: &Path, tools: &Tools) -> Result<(), BuildError> 
     )
 }
 
-/// The version that a tree's Makefile says.
+/// The version in a tree's Makefile.
 ///
 /// # Errors
-/// Where there is no such Makefile, or no user mode.
+/// If the Makefile or the user-mode architecture is missing.
 pub(super) fn version(tree: &Path) -> Result<String, BuildError> {
     let no_source = |what: &str| BuildError::NoSource {
         place: tree.display().to_string(),

@@ -1,4 +1,4 @@
-//! Programs of a build: each runs to its end, or is ended with all that it started where somebody asks to stop.
+//! Runs the programs of a build. A program is killed with its children if the build is stopped.
 
 use super::error::BuildError;
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -17,20 +17,20 @@ const LOOK: Duration = Duration::from_millis(50);
 pub struct Tools<'a> {
     /// A folder for what they say.
     pub work: &'a Path,
-    /// Whether somebody asks to stop.
+    /// Returns true if the build should stop.
     pub stop: &'a dyn Fn() -> bool,
 }
 
 impl Tools<'_> {
-    /// Runs a program to its end; what it said becomes part of the error where it fails.
+    /// Runs a program; if it fails, its output becomes part of the error.
     ///
     /// # Errors
-    /// Where it cannot be started, fails, or is stopped.
+    /// If it cannot be started, fails, or is stopped.
     pub fn run(&self, command: &mut Command, what: &str) -> Result<(), BuildError> {
         self.run_counting(command, what, &mut |_| {})
     }
 
-    /// The same; `lines` hears now and then how many lines it has written to its standard output.
+    /// As [`Tools::run`]; calls `lines` occasionally with the number of lines on standard output.
     ///
     /// # Errors
     /// As [`Tools::run`].
@@ -75,7 +75,7 @@ impl Tools<'_> {
         })
     }
 
-    /// Waits for the end of a program; nothing where it was stopped.
+    /// Waits for the end of a program; `None` if it was stopped.
     fn wait(
         &self,
         child: &mut Child,
@@ -121,7 +121,7 @@ fn end(child: &mut Child) {
 /// Checks that programs are in the search path.
 ///
 /// # Errors
-/// `Tools` names those that are not, and their packages.
+/// `Tools` with the missing ones and their packages.
 pub fn check_tools(tools: &[(&str, &str)]) -> Result<(), BuildError> {
     let missing: Vec<_> = tools.iter().filter(|(name, _)| !in_path(name)).collect();
     if missing.is_empty() {
@@ -134,7 +134,8 @@ pub fn check_tools(tools: &[(&str, &str)]) -> Result<(), BuildError> {
     })
 }
 
-/// Whether there is such a program; system programs count although a user's path may lack them.
+/// True if the program exists in the search path or in the system's folders, which a user's path may
+/// lack.
 pub fn in_path(name: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)

@@ -1,18 +1,18 @@
-//! btrfs: superblocks, and which places of the device belong to chunks of metadata. Everything but the
-//! contents of files stands in trees, and their nodes go wherever a chunk of metadata has room, so that the
-//! trees are not told from one another (<https://btrfs.readthedocs.io/en/latest/dev/On-disk-format.html>).
-//! Chunks that mix data and metadata (`--mixed`) count as data, and so do those with parity.
+//! btrfs: superblocks, and the chunks of metadata. Everything except file contents is in trees, whose
+//! nodes are anywhere in metadata chunks, so the trees are not distinguished
+//! (<https://btrfs.readthedocs.io/en/latest/dev/On-disk-format.html>). Chunks that mix data and metadata
+//! (`--mixed`) and chunks with parity count as data.
 
 use super::kind::{Kind, Range};
 use super::volume::{Volume, u16_at, u32_at, u64_at};
 use nandscope_blockio::memory_len;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Where the superblock and its copies stand, as far as the device reaches.
+/// Offsets of the superblock and its copies, as far as they exist on the device.
 const SUPERBLOCKS: [u64; 3] = [64 << 10, 64 << 20, 256 << 30];
 const SUPERBLOCK: u64 = 4096;
 const MAGIC: u64 = u64::from_le_bytes(*b"_BHRfS_M");
-/// Where the first chunks stand in the superblock, and for how many bytes there is room.
+/// Offset and size of the first chunks in the superblock.
 const SYSTEM_CHUNKS: (usize, usize) = (811, 2048);
 const CHUNK_ITEM: u8 = 228;
 /// Bytes of a key, of the head of a node, of an item of a leaf, and of a pointer of another node.
@@ -23,7 +23,7 @@ const POINTER: usize = 33;
 /// Bytes of a chunk before its stripes, and of a stripe.
 const CHUNK: usize = 48;
 const STRIPE: usize = 32;
-/// Flags of a chunk: what is in it, and how it is spread.
+/// Flags of a chunk: contents and profile.
 const DATA: u64 = 1;
 const SYSTEM: u64 = 2;
 const METADATA: u64 = 4;
@@ -31,8 +31,8 @@ const RAID0: u64 = 8;
 /// RAID1, DUP, and three or four copies: each stripe has the whole chunk.
 const COPIES: u64 = 0x10 | 0x20 | 0x200 | 0x400;
 const PROFILES: u64 = 0x7f8;
-/// More nodes of the tree of chunks are not read, more chunks not kept, and a tree is not higher. A chunk
-/// has one stripe on a device, or two of DUP.
+/// Limit of nodes of the chunk tree, of chunks, and of a tree's height. A chunk has one stripe on a
+/// device, or two with DUP.
 const MOST_NODES: usize = 1 << 12;
 const MOST_CHUNKS: usize = 1 << 16;
 const MOST_STRIPES: usize = 2;
@@ -55,12 +55,12 @@ pub(super) fn ranges(image: &Volume<'_>) -> Option<Vec<Range>> {
     chunks.add_array(sb.get(SYSTEM_CHUNKS.0..SYSTEM_CHUNKS.0 + room)?);
     chunks.add_tree(image, u64_at(&sb, 88)?, *sb.get(199)?, node);
     let mut ranges = chunks.ranges();
-    // The copies stand within chunks, which leave them out: they come last.
+    // The copies are inside chunks but not part of them, so they are added last.
     ranges.extend(SUPERBLOCKS.map(|at| (at, SUPERBLOCK, Kind::Super)));
     Some(ranges)
 }
 
-/// A chunk: its flags, and where its stripes stand on this device.
+/// A chunk: its flags, and the offsets of its stripes on this device.
 struct Chunk {
     flags: u64,
     length: u64,
@@ -77,7 +77,7 @@ struct Chunks {
 }
 
 impl Chunks {
-    /// Adds the chunks that the superblock names, in which the tree of all chunks stands.
+    /// Adds the chunks in the superblock, which contain the chunk tree.
     fn add_array(&mut self, mut array: &[u8]) {
         while let Some((key, chunk)) = array.split_at_checked(KEY) {
             let Some(length) = self.add(key, chunk) else {
@@ -117,7 +117,7 @@ impl Chunks {
         Some(end)
     }
 
-    /// Adds the chunks of the tree whose highest node stands at a logical address.
+    /// Adds the chunks of the tree with this root.
     fn add_tree(&mut self, image: &Volume<'_>, root: u64, level: u8, size: usize) {
         let mut seen = BTreeSet::new();
         let mut waiting = vec![(root, level)];
@@ -156,7 +156,7 @@ impl Chunks {
         }
     }
 
-    /// Where a logical address stands on this device.
+    /// Device offset of a logical address.
     fn place(&self, logical: u64) -> Option<u64> {
         let (start, chunk) = self.map.range(..=logical).next_back()?;
         let within = logical - start;

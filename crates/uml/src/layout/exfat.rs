@@ -9,7 +9,7 @@ const BITMAP: u8 = 0x81;
 const FILE: u8 = 0x85;
 const STREAM: u8 = 0xc0;
 const DIRECTORY: u8 = 0x10;
-/// Set where the clusters of a file follow one another without entries in the table.
+/// Set if the clusters of a file are contiguous, without entries in the FAT.
 const NO_CHAIN: u8 = 2;
 /// More directory clusters are not followed.
 const MOST: usize = 10_000;

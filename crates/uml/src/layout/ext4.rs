@@ -56,7 +56,7 @@ pub(super) fn ranges(image: &Volume<'_>) -> Option<Vec<Range>> {
     Some(ranges)
 }
 
-/// The extents of the journal's inode; they stand in the inode itself or in one block.
+/// The extents of the journal's inode, which are in the inode or in one block.
 fn journal(image: &Volume<'_>, inode: u64, block: u64) -> Option<Vec<Range>> {
     let map = image.bytes(inode.checked_add(40)?, 60)?;
     match u16_at(&map, 6)? {

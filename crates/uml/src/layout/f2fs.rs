@@ -1,6 +1,6 @@
-//! F2FS: superblocks, checkpoint and address tables, and which segments of the main area hold
-//! nodes (`fs/f2fs/f2fs_fs.h` of Linux). A segment is what it was used for last: an emptied one keeps
-//! its type until it is used again.
+//! F2FS: superblocks, checkpoint and address tables, and the node segments of the main area
+//! (`fs/f2fs/f2fs_fs.h` of Linux). The type of a segment is that of its last use: an empty one keeps its
+//! type until it is used again.
 
 use super::kind::{Kind, Range};
 use super::volume::{Volume, u16_at, u32_at, u64_at};
@@ -15,8 +15,8 @@ const SIT_ENTRY: usize = 74;
 const SIT_PER_BLOCK: u64 = 55;
 /// Types of segments from this on hold nodes (CURSEG_HOT_NODE).
 const FIRST_NODE_TYPE: u64 = 3;
-/// Flags of a checkpoint: it has the summaries of nodes as well (made by `umount`, or for a fast start), short
-/// summaries, and bitmaps behind a checksum.
+/// Flags of a checkpoint: node summaries are present (after `umount`, or for a fast start), summaries
+/// are short, bitmaps follow a checksum.
 const NODE_SUMMARIES: u64 = 1 | 0x20;
 const COMPACT: u64 = 4;
 const LARGE_BITMAPS: u64 = 0x400;
@@ -61,7 +61,7 @@ pub(super) fn ranges(image: &Volume<'_>) -> Option<Vec<Range>> {
     Some(ranges)
 }
 
-/// What the newer of the two checkpoints says of the table of segments.
+/// The segment table according to the newer of the two checkpoints.
 struct Checkpoint {
     /// A bit for each block of the table: whether its second copy counts.
     second: Vec<u8>,
@@ -102,8 +102,8 @@ impl Checkpoint {
     }
 }
 
-/// The journal of the table of segments. It stands in the summary of the segment of cold data, or where
-/// summaries are short behind the journal of the table of nodes.
+/// The journal of the segment table. It is in the summary of the cold data segment or, with short
+/// summaries, after the journal of the node table.
 fn recent(image: &Volume<'_>, block: u64, head: &[u8]) -> Option<BTreeMap<u64, u64>> {
     let (flags, blocks) = (u32_at(head, 132)?, u32_at(head, 136)?);
     let at = if flags & COMPACT != 0 {

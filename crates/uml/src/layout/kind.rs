@@ -1,8 +1,8 @@
-//! What ranges of a file system are for.
+//! Kinds of file system blocks.
 
 use serde::{Deserialize, Serialize};
 
-/// What a place on a file system is for.
+/// Use of a range of a file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Kind {
     /// Contents of files, and everything that is not recognised.

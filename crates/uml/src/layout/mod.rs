@@ -1,6 +1,6 @@
-//! The layout of a file system, read from its own structures at the end of a run, so that each
-//! write of the trace has a kind. Damaged structures give fewer ranges, never an error:
-//! what is in no range counts as data.
+//! The layout of a file system, read from its own structures at the end of a run, to give each write of
+//! the trace a kind. Damaged structures give fewer ranges, never an error: anything outside of all
+//! ranges counts as data.
 
 mod btrfs;
 mod exfat;

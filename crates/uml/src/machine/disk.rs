@@ -33,7 +33,7 @@ struct InFlight {
     kind: OpKind,
     offset: u64,
     length: u64,
-    /// What is to be stored when a write completes.
+    /// Data to store when a write completes.
     data: Vec<u8>,
 }
 
@@ -221,8 +221,8 @@ impl<'a> Backend<'a> {
 
 const NO_MEMORY: VirtioError = VirtioError::Broken("its rings are not in shared memory");
 
-/// Touching a page of a file that has become shorter would end the process. The kernel has one processor
-/// and waits for an answer meanwhile.
+/// An access to a page of a file that has shrunk would end the process. The kernel has one processor and
+/// waits for an answer in the meantime.
 fn check_rings(memory: &GuestMemory) -> Result<(), VirtioError> {
     if memory.is_whole() {
         Ok(())
@@ -351,14 +351,14 @@ impl<D: SimulatedDevice> Machine<'_, D> {
         Ok(())
     }
 
-    /// Gives a request to the simulated device, or answers it at once where it is not for it.
+    /// Submits a request to the simulated device, or completes it at once if the device is not involved.
     fn submit(&mut self, request: BlockRequest) -> Result<(), MachineError> {
         let backend = &mut self.backend;
         let memory = backend.memory.as_ref().ok_or(NO_MEMORY)?;
         if request.length() > LONGEST_DATA {
             return Err(VirtioError::Broken("a request of more than 64 MiB").into());
         }
-        // A sector beyond 2^55 lies beyond every device; it is refused as out of range below.
+        // A sector past 2^55 is past the end of every device; it is refused as out of range below.
         let bytes = |sectors: u64| sectors.saturating_mul(SECTOR_BYTES);
         let (offset, length) = (bytes(request.sector), request.length());
         let (kind, offset, length, data) = match request.kind {

@@ -5,11 +5,11 @@ use crate::time_travel::Op;
 use nandscope_device::SimulatedDevice;
 use nandscope_units::Nanos;
 
-/// The kernel asks for this where it sleeps without a timer (`S64_MAX`).
+/// Time requested by a kernel that sleeps without a timer (`S64_MAX`).
 const FOR_EVER: Nanos = Nanos(i64::MAX as u64);
 
 impl<D: SimulatedDevice> Machine<'_, D> {
-    /// The kernel sleeps: lets the device go on, or wakes the kernel. True where the power is cut.
+    /// The kernel sleeps: advances the device or wakes the kernel. Returns true if the power is cut.
     pub(super) fn schedule(&mut self) -> Result<bool, MachineError> {
         if self.backend.has_finished() {
             self.call()?;

@@ -35,7 +35,7 @@ impl Drop for Sockets {
     }
 }
 
-/// Runs `kernel` against a machine, and gives how that ended and what the device was asked.
+/// Runs `kernel` against a machine; returns the outcome and the commands of the device.
 fn against(
     contents: &mut Image,
     kernel: impl FnOnce(&mut Fake) + Send,
@@ -99,10 +99,10 @@ fn a_write_completes_when_the_device_says_so_and_the_kernel_runs_then() {
             "not the time of the completion"
         );
         assert_eq!(kernel.status(), 0);
-        // Nothing is outstanding: it may run as long as it likes.
+        // Nothing is outstanding, so it may run without a limit.
         assert_eq!(kernel.told(), (Op::FreeUntil, Nanos(i64::MAX as u64)));
         assert_eq!(kernel.told(), (Op::Run, Nanos(150)));
-        // A timer of its own, with nothing outstanding.
+        // A timer with nothing outstanding.
         kernel.wake_at(400);
     });
     assert_eq!(ended.unwrap(), Ended::Closed);

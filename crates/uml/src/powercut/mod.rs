@@ -1,9 +1,9 @@
-//! Power cuts in virtual time: what of that which `fsync` had returned for is there when the power comes
-//! back, on cards that keep their word and on one that does not.
+//! Power cuts in virtual time: how much of the data confirmed by `fsync` survives, on honest, tearing
+//! and lying cards.
 //!
-//! A program appends lines to a log with `fsync` after each, and makes files, synced with their folder. At
-//! many moments of that run it is kept what the card would hold if its power went; from each such image
-//! a kernel starts, repairs what its repair program finds, mounts, and counts.
+//! A program appends lines to a log with `fsync` after each, and creates files, synced with their
+//! folder. At many moments of that run an image of the card after a power cut is taken. From each image
+//! a kernel starts, repairs and mounts the file system, and counts.
 
 mod moments;
 
@@ -23,15 +23,15 @@ use nandscope_units::Nanos;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What a card does on flush, and with pages that a power cut interrupts.
+/// Flush semantics of a card, and its handling of interrupted pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlushSemantics {
-    /// What it says it has flushed is on the medium, and a page whose programming the cut interrupts is
-    /// recognised: the copy before it counts.
+    /// Flushed data is durable. A page whose programming is interrupted is detected, and its older copy
+    /// is used.
     Honest,
     /// It flushes, but takes an interrupted page for good: what was being overwritten is lost with the new.
     Tearing,
-    /// It answers flushes at once and does nothing, and takes interrupted pages for good.
+    /// Flushes are acknowledged but not performed, and interrupted pages are accepted as valid.
     Lying,
 }
 
@@ -60,7 +60,7 @@ impl FlushSemantics {
     }
 }
 
-/// What a program had been promised when the power went.
+/// Data confirmed to a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Promises {
     /// Lines of the log.
@@ -70,7 +70,8 @@ pub struct Promises {
 }
 
 impl Promises {
-    /// After so many calls of fsync: one for the log's name, then, over and over, four for lines and two for a file.
+    /// Confirmed data after this many calls of fsync: one for the log's name, then repeatedly four for
+    /// lines and two for a file.
     fn after(calls: usize) -> Promises {
         let calls = u32::try_from(calls.saturating_sub(1)).unwrap_or(u32::MAX);
         let rest = calls % 6;
@@ -82,40 +83,40 @@ impl Promises {
     }
 }
 
-/// What a power cut at one moment left.
+/// Outcome of a power cut at one moment.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// When the power went, on the kernel's clock.
     pub at: Nanos,
-    /// What had been promised.
+    /// Data confirmed before the cut.
     pub promised: Promises,
-    /// What is there of it.
+    /// Data found after it.
     pub kept: Promises,
-    /// Exit code of the repair; none where there is no such program.
+    /// Exit code of the repair; `None` if there is no such program.
     pub repair: Option<i32>,
     /// It could be mounted.
     pub mounted: bool,
-    /// Exit code of the check at the end; none where there is no such program.
+    /// Exit code of the final check; `None` if there is no such program.
     pub check: Option<i32>,
-    /// What the programs said, or why the kernel did not come to its end.
+    /// Output of the programs, or the error of the kernel.
     pub said: String,
     /// The kernel came to the end of the check.
     pub finished: bool,
 }
 
 impl Outcome {
-    /// Nothing that was promised is missing.
+    /// True if all confirmed data survived.
     pub fn is_kept(&self) -> bool {
         self.finished && self.mounted && self.kept == self.promised
     }
 
-    /// Mounted, and the check at the end had nothing to say against it.
+    /// True if the file system was mounted and the final check passed.
     pub fn is_clean(&self) -> bool {
         self.finished && self.mounted && self.check.unwrap_or(0) == 0
     }
 }
 
-/// What a series of cuts needs.
+/// Parameters of a series of cuts.
 #[derive(Clone, Copy, Debug)]
 pub struct Series<'a> {
     /// The kernel.
@@ -140,11 +141,11 @@ impl Series<'_> {
         }
     }
 
-    /// Runs the series on copies of `device`, which is fresh. The cuts are spread evenly from the first operation of
-    /// the program to the end of the `sync` after its last.
+    /// Runs the series on copies of `device`, which is fresh. The cuts are spread evenly from the first
+    /// operation of the program to the end of the `sync` after its last.
     ///
     /// # Errors
-    /// Where the run without a cut does not come to its end. What goes wrong after a cut is an outcome.
+    /// If the run without a cut does not end. Errors after a cut are outcomes.
     pub fn run(
         &self,
         device: &Device,
@@ -211,7 +212,7 @@ impl Series<'_> {
         Ok((run, moments))
     }
 
-    /// What the card holds after the cut.
+    /// Contents of the card after the cut.
     fn image(&self, device: &Device, run: &Run, moment: &Moment) -> Result<Image, SessionError> {
         let mut contents = Image::bounded(device.capacity().0);
         let changes = &run.changes[..moment.changes.min(run.changes.len())];

@@ -1,5 +1,5 @@
-//! A device that is asked at many moments of one run what a power cut would leave of it. Each answer
-//! comes from a copy, so that the run goes on as if nothing had been asked: a hundred cuts cost one run.
+//! A device that reports the effect of a power cut at many moments of one run. Each report comes from a
+//! copy, so that the run is not affected: a hundred cuts cost one run.
 
 use nandscope_device::{
     Command, CommandKind, Completion, Cut, Device, SimulatedDevice, Status, SubmitError, Telemetry,
@@ -7,14 +7,14 @@ use nandscope_device::{
 use nandscope_units::{Bytes, Nanos};
 use std::collections::{BTreeSet, VecDeque};
 
-/// What a cut at one moment would leave.
+/// Effect of a power cut at one moment.
 #[derive(Clone, Debug)]
 pub struct Moment {
     /// When.
     pub at: Nanos,
     /// How many of the run's changes had happened: writes that were submitted, discards that were done.
     pub changes: usize,
-    /// What is lost of them.
+    /// Lost and torn writes.
     pub cut: Cut,
 }
 
@@ -28,7 +28,7 @@ pub struct Watched<'a> {
 }
 
 impl<'a> Watched<'a> {
-    /// Watches `device` at `times`, which are in order and not in its past.
+    /// Watches `device` at `times`, which are sorted and not in its past.
     pub fn new(device: &'a mut Device, times: &[Nanos]) -> Self {
         device.track_writes();
         Watched {
@@ -40,7 +40,7 @@ impl<'a> Watched<'a> {
         }
     }
 
-    /// What was seen, as far as the run came.
+    /// Reports of all moments reached.
     pub fn into_moments(self) -> Vec<Moment> {
         self.moments
     }
@@ -69,7 +69,7 @@ impl SimulatedDevice for Watched<'_> {
             while self.device.now() < next && passed.is_empty() {
                 self.device.advance(next, &mut passed);
             }
-            // Whoever submits has taken every completion up to now.
+            // The caller has taken all earlier completions before it submits.
             if !passed.is_empty() {
                 return Err(SubmitError::EventBefore { at, event: next });
             }

@@ -1,6 +1,6 @@
-//! RAM of a card's controller: pages that the host has written in part and that are held back,
-//! because the next write may complete them. Where writes are acknowledged only when programmed,
-//! nothing is held back, unless the host keeps one long write open.
+//! RAM of a card's controller: partly written pages that are buffered because the next write may
+//! complete them. If writes are acknowledged only after programming, nothing is buffered, unless the
+//! host keeps one long write open.
 
 use super::geometry::CardGeometry;
 use crate::attachment::Attachment;
@@ -55,8 +55,9 @@ impl Buffer {
         }
     }
 
-    /// Takes sectors in; their last page is held back only where `hold` asks for it. Returns those to be written to flash now: first a page that has to make
-    /// room, then the whole pages (and what cannot be held back) of the write itself.
+    /// Adds sectors; buffers their last page only if `hold` is set. Returns the pages to program now:
+    /// first a page evicted to make room, then the complete pages (and those that cannot be buffered) of
+    /// the write.
     pub(super) fn take(&mut self, new: Held, hold: bool) -> [Option<Held>; 2] {
         let Held { from, to, .. } = new;
         if self.pages_most == 0 || !hold {
@@ -130,7 +131,7 @@ impl Buffer {
         self.held.drain(..).collect()
     }
 
-    /// Forgets what is held back in a range that was discarded.
+    /// Drops buffered data in a discarded range.
     pub(super) fn forget(&mut self, from: u64, to: u64) {
         self.held.retain(|h| h.to <= from || h.from >= to);
     }
@@ -139,7 +140,7 @@ impl Buffer {
         self.held.is_empty()
     }
 
-    /// Whether part of a range is held back.
+    /// True if part of a range is buffered.
     pub(super) fn touches(&self, from: u64, to: u64) -> bool {
         self.held.iter().any(|h| h.from < to && h.to > from)
     }

@@ -65,7 +65,7 @@ impl OpCounts {
         self.merged + self.relocated
     }
 
-    /// Checks that the counts are those of one AU, or of all its merges: at most so many pages each.
+    /// Checks that the counts fit one AU with all its merges: at most `most` pages each.
     pub(super) fn audit(&self, most: u32) -> Checked {
         let counts = [
             self.programs,

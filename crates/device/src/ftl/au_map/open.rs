@@ -16,11 +16,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct OpenAuPolicy {
     pub(super) out_of_order: OutOfOrder,
-    /// Pages that the log of an open AU holds; those of the AU where it is page-mapped.
+    /// Capacity of the log of an open AU in pages; that of the AU if it is page-mapped.
     pub(super) log_pages: u32,
-    /// Pages in order go to the log as well.
+    /// True if sequential pages go to the log as well.
     pub(super) log_first: bool,
-    /// A page-mapped AU keeps a full block beside the old one for a while.
+    /// True if a page-mapped AU keeps a full block beside the old one for a while.
     pub(super) full_block_waits: bool,
     pub(super) partial_programs: u32,
     pub(super) au_pages: u32,
@@ -30,7 +30,7 @@ pub(super) struct OpenAuPolicy {
 }
 
 impl OpenAuPolicy {
-    /// Pages in order go to their place in a new block, those out of order to a log.
+    /// True if sequential pages go to their place in a new block, and other pages to a log.
     fn goes_in_order(&self) -> bool {
         self.out_of_order == OutOfOrder::Log && !self.log_first
     }
@@ -42,7 +42,7 @@ pub(super) struct OpenAu {
     pub(super) au: u32,
     /// The AU held data before it was opened, so that pages not written have to be copied.
     pub(super) has_old: bool,
-    /// Next page in order.
+    /// Next sequential page.
     next: u32,
     /// Sectors of that page that are programmed already, and in how many parts; in a page-mapped
     /// AU, those of the page `filling`.
@@ -111,8 +111,7 @@ impl OpenAu {
         }
     }
 
-    /// Everything has been written in order, and nothing is in the log: the AU can be closed by
-    /// changing a map entry.
+    /// True if all pages were written in order and the log is empty: closing changes only a map entry.
     pub(super) fn is_complete(&self, policy: &OpenAuPolicy) -> bool {
         match policy.out_of_order {
             OutOfOrder::Map => {
@@ -122,7 +121,7 @@ impl OpenAu {
         }
     }
 
-    /// Whether a page is in the new block or the log, rather than where it was before.
+    /// True if a page is in the new block or the log, rather than in the old block.
     pub(super) fn holds(&self, page: u32) -> bool {
         page < self.next || self.is_logged(page)
     }
@@ -144,7 +143,7 @@ impl OpenAu {
                     ops.merged = all;
                     ops.erases = policy.au_superblocks;
                 } else {
-                    // Pages from the log and from the old block go after those in order.
+                    // Pages from the log and the old block follow the sequential ones.
                     ops.merged = rest + self.logged_count;
                 }
                 if self.log_used > 0 {
@@ -160,8 +159,8 @@ impl OpenAu {
         ops
     }
 
-    /// Of the merge that closes the AU, pages that have to be moved even if it is deferred: a full
-    /// block that waited is emptied first, so that two blocks are all that the AU keeps.
+    /// Pages of the closing merge that are moved even if it is deferred: a waiting full block is emptied
+    /// first, so that the AU keeps only two blocks.
     pub(super) fn moves_at_once(&self, policy: &OpenAuPolicy) -> u32 {
         if self.older_count <= policy.log_pages - self.log_used {
             self.older_count
@@ -170,8 +169,8 @@ impl OpenAu {
         }
     }
 
-    /// Distinct pages written since the AU was opened. A page that is filled in part counts as
-    /// not written where there is old data to fill it up with.
+    /// Distinct pages written since the AU was opened. A partly filled page counts as not written if old
+    /// data can fill it up.
     fn written(&self, policy: &OpenAuPolicy) -> u32 {
         match policy.out_of_order {
             OutOfOrder::Map => self.logged_count,
@@ -212,7 +211,7 @@ impl OpenAu {
             }
             return;
         }
-        // A page that is begun in its middle takes what lies before along.
+        // Starting a page in its middle includes the part before.
         ops.fills += u32::from(self.filled == 0 && from > 0 && self.has_old);
         ops.programs += 1;
         self.filled = to;
@@ -239,7 +238,7 @@ impl OpenAu {
             ops.programs += 1;
             self.parts += 1;
         } else {
-            // Where the page takes only one program, the rest of it comes along.
+            // If the page allows one program only, the rest of it is included.
             let along = from > 0 || policy.partial_programs == 1;
             ops.fills += u32::from(along && (self.has_old || self.holds(page)));
             self.write_out_of_order(page, 1, policy, ops);
@@ -275,7 +274,7 @@ impl OpenAu {
         self.write_out_of_order(first, count, policy, ops);
     }
 
-    /// Pages in order have been programmed: what the log held of them is old.
+    /// Sequential pages were programmed: their copies in the log are invalid.
     fn advance(&mut self, count: u32, policy: &OpenAuPolicy) {
         debug_assert!(self.next + count <= policy.au_pages);
         if self.logged_count > 0 {
@@ -325,11 +324,11 @@ impl OpenAu {
         }
     }
 
-    /// The new block of a page-mapped AU is full: a fresh one takes further writes. Where the card
-    /// has spare AUs for it, the full one waits beside the block before it until most of what that
-    /// holds has been overwritten, and only what a third block back still holds is moved; else
-    /// all that is left in the old block is. Where so much is left that merging everything is the
-    /// better bargain, nothing is done, and the answer is false.
+    /// The new block of a page-mapped AU is full: a fresh one takes further writes. If the card has
+    /// spare AUs, the full one waits beside the block before it until most of that block has been
+    /// overwritten; only what a third block back still holds is moved. Otherwise everything left in the
+    /// old block is moved. If so much is left that a full merge is cheaper, nothing is done and the
+    /// result is false.
     fn continue_in_fresh_block(&mut self, policy: &OpenAuPolicy, ops: &mut OpCounts) -> bool {
         let unwritten = if self.has_old {
             policy.au_pages - self.logged_count
@@ -368,8 +367,8 @@ impl OpenAu {
         true
     }
 
-    /// Brings a linear AU to where `page` is the next one: forward by copying what lies between,
-    /// back (or to the same page `again`) by closing and reopening it.
+    /// Makes `page` the next page of a linear AU: forward by copying the pages in between, back (or to
+    /// the same page, `again`) by closing and reopening it.
     fn move_to(&mut self, page: u32, again: bool, policy: &OpenAuPolicy, ops: &mut OpCounts) {
         if page < self.next || again {
             ops.add(self.close(policy));
@@ -432,7 +431,7 @@ impl OpenAu {
         self.logged_in(0, self.next) > 0
     }
 
-    /// What must hold at any time.
+    /// Checks the invariants.
     pub(super) fn audit(&self, policy: &OpenAuPolicy) -> Checked {
         let fresh = OpenAu::new(self.au, self.has_old, policy, self.last_used);
         ensure!(

@@ -10,7 +10,7 @@ use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Flash work that is not over yet, and the sum of what is.
+/// Unfinished flash work, and the sum of finished work.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Spans {
     under_way: VecDeque<Span>,
@@ -38,7 +38,7 @@ impl Spans {
         });
     }
 
-    /// What had been drawn and moved by `now`.
+    /// Energy drawn and data moved up to `now`.
     pub(super) fn until(&self, now: Nanos) -> FlashUse {
         let mut sum = self.done;
         for span in &self.under_way {
@@ -49,7 +49,7 @@ impl Spans {
         sum
     }
 
-    /// Checks that what is under way ends, and what it draws can be added up.
+    /// Checks that all work ends, and that its energy can be summed.
     pub(super) fn audit(&self, now: Nanos) -> Checked {
         self.done.audit()?;
         for span in &self.under_way {
@@ -68,7 +68,7 @@ impl Spans {
         Ok(())
     }
 
-    /// Adds up what is over.
+    /// Adds finished work to the sum.
     fn settle(&mut self, now: Nanos) {
         let done = &mut self.done;
         self.under_way.retain(|span| {

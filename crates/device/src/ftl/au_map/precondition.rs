@@ -65,8 +65,8 @@ impl AuMapDevice {
         }
     }
 
-    /// A long idle time: open AUs are closed, merges done. Counters tell of what hosts did; this
-    /// was nobody's doing.
+    /// A long idle time: closes open AUs and finishes merges. Resets the flash counters, which count the
+    /// work caused by hosts.
     fn rest(&mut self) -> bool {
         self.map.close_all();
         self.flash_counters = Counters::default();

@@ -1,7 +1,7 @@
-//! Cost of flash operations on a card. Consecutive program units lie on consecutive dies, so that
-//! their array times overlap; transfers share the channels; the firmware handles one page after
-//! another. A read brings only the sectors that were asked for. The mean of the program times of
-//! a word line's pages is used, because runs meet them in turn.
+//! Cost of flash operations on a card. Consecutive program units are on consecutive dies, so their array
+//! times overlap; transfers share the channels; the firmware handles one page after another. A read
+//! transfers only the requested sectors. The program times of a word line's pages are averaged, because
+//! sequential writes program all of them.
 
 use super::geometry::{CardGeometry, native};
 use super::op_counts::OpCounts;
@@ -43,7 +43,7 @@ struct ReadTimes {
     byte_j: f64,
 }
 
-/// What a read touches.
+/// Flash units touched by a read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Extent {
     /// Pages that the firmware has to find.
@@ -179,7 +179,7 @@ impl Times {
         }
     }
 
-    /// Reading an extent; `streaming` where the array has begun with it before.
+    /// Cost of reading an extent; `streaming` if the array has already started with it.
     pub(super) fn reading(&self, extent: &Extent, streaming: bool) -> FlashCost {
         if extent.stripes == 0 {
             return FlashCost::default();

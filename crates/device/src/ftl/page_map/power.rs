@@ -1,4 +1,4 @@
-//! Power and heat of a page-mapped device: what the meter is told, and what throttling slows.
+//! Power and heat of a page-mapped device: input of the power meter, and the effect of throttling.
 
 use super::PageMapDevice;
 use crate::power::idle::{STEPS_BEFORE_SKIP, skip_steps};

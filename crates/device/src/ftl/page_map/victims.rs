@@ -1,6 +1,5 @@
-//! Closed superblocks in order of their valid units, so that the one with the least is found
-//! without a search: a list per count of valid units, and a cursor at the lowest that may be
-//! occupied.
+//! Closed superblocks by number of valid units, to find the one with the fewest without a search: a list
+//! per number of valid units, and a cursor at the lowest number that may be occupied.
 
 use crate::invariant::{Checked, ensure};
 use serde::{Deserialize, Serialize};

@@ -47,7 +47,7 @@ impl Places<'_> {
         Ok(self.array.slots[index as usize].op)
     }
 
-    /// Of a die: places where there may be one operation.
+    /// As `put`, for places of a die that hold at most one operation.
     fn put_of_die(&mut self, index: u32, die: Die, place: Place) -> Checked<Option<OpClass>> {
         if index == NONE {
             return Ok(None);

@@ -1,5 +1,5 @@
-//! What must hold between the values of a device profile. Faults are collected, not only the
-//! first one; each names its key and what to do.
+//! Checks between values of a device profile. All errors are collected; each names its key and the
+//! remedy.
 
 mod card;
 mod ranges;

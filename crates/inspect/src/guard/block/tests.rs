@@ -1,13 +1,12 @@
-//! Stacks of devices in a tree that stands for sysfs: LVM and RAID, which not every kernel that
-//! runs the tests can build.
+//! Stacks of devices in a fake sysfs: LVM and RAID, which some test kernels lack.
 
 use super::*;
 use crate::mounts::{Mount, parse_mounts};
 use std::os::unix::fs::symlink;
 
-/// sda has sda1, of which dm-0 is made; sda2 and sdb are the halves of md0; sdc is free.
+/// sda has sda1, on which dm-0 is; sda2 and sdb are the halves of md0; sdc is free.
 fn machine() -> (Roots, PathBuf) {
-    // Every test has a thread of its own.
+    // Tests run in separate threads.
     let id = format!("{}-{:?}", std::process::id(), std::thread::current().id());
     let folder = std::env::temp_dir().join(format!("nandscope-block-{id}"));
     let sys = folder.join("sys");
@@ -95,7 +94,7 @@ fn a_name_gives_up_one_device_only() {
     }
     let blank = carries(&identity, &[], by_id, &DestroyData::Blank);
     assert_eq!(blank, None);
-    // A disk whose partitions the kernel knows is not blank.
+    // A disk with partitions known to the kernel is not blank.
     let disk = Identity::read(&roots, "8:0".parse().unwrap()).unwrap();
     let reason = carries(&disk, &[], Path::new("/dev/sda"), &DestroyData::Blank);
     assert_eq!(reason.map(|r| r.rule()), Some("carries-data"));
@@ -148,7 +147,7 @@ fn a_loop_device_that_cannot_be_asked() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// Where a loop device cannot be asked, a file is refused only while somebody else has it open.
+/// If a loop device cannot be queried, a file is refused only if it is open elsewhere.
 #[test]
 fn a_file_that_only_we_have_open_is_behind_no_loop_device() {
     let (roots, folder) = machine();

@@ -1,5 +1,5 @@
-//! The number by which a file system tells the files apart that had the same inode one after the
-//! other: FS_IOC_GETVERSION of `linux/fs.h`.
+//! The inode generation, which distinguishes files that had the same inode one after the other:
+//! FS_IOC_GETVERSION of `linux/fs.h`.
 
 use rustix::ioctl::{Opcode, Updater, ioctl, opcode};
 use std::ffi::c_long;
@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 /// `_IOR('v', 1, long)`.
 const GET_VERSION: Opcode = opcode::read::<c_long>(b'v', 1);
 
-/// The generation of an inode, where the file system has such numbers.
+/// Generation of an inode, if the file system has generations.
 #[allow(unsafe_code, reason = "an ioctl without a safe wrapper")]
 pub(super) fn of(file: impl AsFd) -> Option<u32> {
     // The kernel writes an `int`, a few file systems the `long` of the number's definition.

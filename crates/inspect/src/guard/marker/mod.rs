@@ -1,7 +1,6 @@
-//! How a file that nandscope made is known again: by an extended attribute that names the file it
-//! belongs to (inode, time of birth, size), so that a copy that carries the attribute along is not
-//! taken for it. On file systems without attributes (FAT, exFAT) by a file beside it, with the
-//! time of birth and size of the marked one.
+//! Recognises files made by nandscope: an extended attribute holds inode, birth time and size of the
+//! file, so that a copy with the attribute is not accepted. On file systems without attributes (FAT,
+//! exFAT) a second file next to it holds birth time and size.
 
 mod generation;
 
@@ -16,14 +15,14 @@ use std::os::unix::fs::MetadataExt;
 
 /// The attribute.
 const ATTRIBUTE: &str = "user.nandscope.made";
-/// The first line of its value, and of the file beside.
+/// First line of the marker.
 const TITLE: &str = "nandscope made this file to measure on it";
-/// Added to the name for the file beside.
+/// Suffix of the marker file.
 const BESIDE: &str = ".nandscope-made";
 /// Longer ones are none.
 const MOST_BYTES: u64 = 4096;
 
-/// What the mark of a file says.
+/// Result of checking a marker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// nandscope made this file.
@@ -60,7 +59,7 @@ impl Mark {
 pub(super) enum Marked {
     /// It is known again.
     Bound,
-    /// It cannot be told from a copy, and is not taken again.
+    /// It cannot be distinguished from a copy, and later runs refuse it.
     Unbound,
 }
 
@@ -71,7 +70,7 @@ impl Marked {
     }
 }
 
-/// Marks a file as made with this size. `folder` and `name` are where it is.
+/// Marks a file as made with this size. `folder` and `name` are its location.
 pub(super) fn set(
     file: &File,
     folder: BorrowedFd<'_>,
@@ -91,7 +90,7 @@ pub(super) fn set(
     }
 }
 
-/// What the mark of a file says.
+/// Reads and checks the marker of a file.
 pub(super) fn read(file: &File, folder: BorrowedFd<'_>, name: &OsStr) -> Mark {
     let mut value = [0; 512];
     match rustix::fs::fgetxattr(file, ATTRIBUTE, &mut value[..]) {
@@ -112,7 +111,7 @@ fn lines(inode: Option<u64>, life: Option<&str>, size: Bytes) -> String {
     format!("{inode}{life}\nsize {}", size.0)
 }
 
-/// Whether a mark belongs to a file. Inodes of FAT and exFAT do not stay, and are not asked.
+/// Compares a marker with its file. Inodes of FAT and exFAT are not stable and are ignored.
 fn compare(text: &str, file: &File, inode: Option<u64>) -> Mark {
     let Some(text) = text.strip_prefix(TITLE) else {
         return Mark::None;
@@ -128,7 +127,7 @@ fn compare(text: &str, file: &File, inode: Option<u64>) -> Mark {
     if own.as_deref() != format!("{identity}\nsize {size}").strip_prefix('\n') {
         Mark::Copied
     } else if now == made || now == Bytes::ZERO {
-        // An empty one has nothing to lose: making it was interrupted.
+        // An empty file has nothing to lose: its creation was interrupted.
         Mark::Own
     } else {
         Mark::Resized(made, now)
@@ -147,7 +146,7 @@ fn set_beside(
         ));
     };
     let beside = beside(name);
-    // What is left of an earlier file may be replaced; anything else of that name may not.
+    // A marker of an earlier file may be replaced; any other file of that name may not.
     let create = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let fresh = rustix::fs::openat(folder, &beside, create | OFlags::EXCL, Mode::from(0o600));
     let mut marker = match fresh {
@@ -189,13 +188,13 @@ fn inode(file: &File) -> io::Result<u64> {
     file.metadata().map(|about| about.ino())
 }
 
-/// What tells a file from those that had its inode before: its time of birth, or its generation
-/// where the file system keeps no such times (f2fs, old ext4).
+/// Distinguishes a file from earlier ones with the same inode: the birth time, or the generation on file
+/// systems without birth times (f2fs, old ext4).
 fn life(file: &File) -> Option<String> {
     birth(file).or_else(|| generation::of(file).map(|n| format!("generation {n}")))
 }
 
-/// When a file came into being, where the file system keeps that.
+/// Birth time of a file, if the file system has it.
 fn birth(file: &File) -> Option<String> {
     let about = rustix::fs::statx(file.as_fd(), "", AtFlags::EMPTY_PATH, StatxFlags::BTIME).ok()?;
     let known = about.stx_mask & StatxFlags::BTIME.bits() != 0;
@@ -232,7 +231,7 @@ mod tests {
         std::thread::sleep(std::time::Duration::from_millis(50));
         let other = make();
         assert_eq!(mark(&other), Mark::Copied);
-        // What was left behind is replaced; what is not ours is not.
+        // A stale marker is replaced; a foreign file is not.
         set(&other).unwrap();
         assert_eq!(mark(&other), Mark::Own);
         std::fs::write(folder.join("target.nandscope-made"), "a note of mine").unwrap();

@@ -1,5 +1,5 @@
-//! XFS's inodes: where they are, and where the blocks of directories and the trees of extents are that
-//! they name. What else they name is data.
+//! XFS inodes: their locations, and the directory blocks and extent trees that they reference. Other
+//! referenced blocks are data.
 
 use super::fields::{be16_at, be32_at, be64_at};
 use super::geometry::Geometry;
@@ -20,7 +20,7 @@ const DIRECTORY: u64 = 0x4000;
 /// Forms of what an inode names: a list of extents, or the root of a tree of them.
 const EXTENTS: u8 = 2;
 const TREE: u8 = 3;
-/// Set where the number of extents is a wide one at another place.
+/// Set if the number of extents is in the wide field.
 const MANY_EXTENTS: u64 = 0x10;
 
 impl Geometry<'_> {
@@ -49,7 +49,7 @@ impl Geometry<'_> {
         Some(())
     }
 
-    /// What an inode names.
+    /// Adds the blocks that an inode references.
     fn add_named(&self, inode: &[u8], found: &mut Found) -> Option<()> {
         if be16_at(inode, 0)? != MAGIC || inode[4] != 3 {
             return None;

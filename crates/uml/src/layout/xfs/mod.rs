@@ -1,7 +1,7 @@
-//! XFS: superblocks and headers of the allocation groups, the internal log, the trees of free space and of
-//! inodes, the inodes, and the blocks of directories (the kernel's XFS Algorithms & Data Structures, and
-//! `fs/xfs/libxfs/xfs_format.h` of Linux). Only the format with checksums (version 5), which mkfs.xfs makes
-//! unless told otherwise; the log on a device of its own and the realtime section are none of this device's.
+//! XFS: superblocks and headers of the allocation groups, the internal log, the trees of free space and
+//! of inodes, the inodes, and the blocks of directories (the kernel's XFS Algorithms & Data Structures,
+//! and `fs/xfs/libxfs/xfs_format.h` of Linux). Supports the format with checksums (version 5, the
+//! default of mkfs.xfs). An external log and the realtime section are on other devices.
 
 mod fields;
 mod geometry;
@@ -63,7 +63,7 @@ pub(super) fn ranges(image: &Volume<'_>) -> Option<Vec<Range>> {
 }
 
 impl Geometry<'_> {
-    /// A sector of a group's headers, where it is what it should be.
+    /// A sector of a group's headers, if its magic is right.
     fn header(&self, group: u64, sector: u64, magic: u64) -> Option<Vec<u8>> {
         let at = self.block_of(group, 0)?.checked_add(sector * self.sector)?;
         let bytes = self.image.bytes(at, memory_len(self.sector))?;
@@ -86,7 +86,7 @@ impl Geometry<'_> {
         }
     }
 
-    /// The blocks that are held back for the trees: a ring of numbers, of which the header says the used part.
+    /// The blocks reserved for the trees: a ring of numbers, whose used part is in the header.
     fn spare(&self, group: u64, agf: &[u8], found: &mut Found) -> Option<()> {
         let list = self.header(group, 3, AGFL_MAGIC)?;
         let slots: Vec<&[u8]> = list.get(AGFL_HEAD..)?.chunks_exact(4).collect();
@@ -121,7 +121,7 @@ impl Geometry<'_> {
         Some(())
     }
 
-    /// The trees of inodes, of which the first says where the inodes are.
+    /// The inode trees; the first has the locations of the inodes.
     fn inodes(&self, group: u64, agi: &[u8], found: &mut Found) -> Option<()> {
         let free = (be32_at(agi, 328)?, be32_at(agi, 332)?);
         self.walk(

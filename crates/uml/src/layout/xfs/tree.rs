@@ -5,12 +5,12 @@ use crate::layout::kind::{Kind, Range};
 use crate::layout::volume::Volume;
 use std::collections::BTreeSet;
 
-/// More nodes and chunks of inodes of a file system are not read, more ranges not kept, and a tree is not higher.
+/// Limit of nodes, inode chunks, ranges, and of a tree's height.
 const MOST_READ: usize = 1 << 16;
 const MOST_RANGES: usize = 1 << 20;
 const HIGHEST: u64 = 10;
 
-/// What is known of a file system so far.
+/// Ranges and visited blocks of a file system.
 #[derive(Default)]
 pub(super) struct Found {
     pub(super) ranges: Vec<Range>,
@@ -24,20 +24,20 @@ impl Found {
         }
     }
 
-    /// Whether an address should be read: once, and not without end.
+    /// Returns true if the address has not been read yet and the limit is not reached.
     pub(super) fn visit(&mut self, at: u64) -> bool {
         self.read.len() < MOST_READ && self.read.insert(at)
     }
 }
 
-/// What the nodes of a kind of tree look like.
+/// Format of the nodes of a kind of tree.
 pub(super) struct Shape {
     magic: u64,
     /// Bytes of the head of a node, of a key (both keys of a range), and of a pointer to another node.
     head: usize,
     key: usize,
     pointer: usize,
-    /// What its nodes are for.
+    /// Kind of its nodes.
     kind: Kind,
 }
 
@@ -64,8 +64,8 @@ impl Shape {
         }
     }
 
-    /// The pointers of a node or of a root in an inode, where `node` is what follows its head: behind the keys,
-    /// for as many of which as there may be there is room.
+    /// The pointers of a node, or of a root in an inode. `node` is the part after the header. Pointers
+    /// follow the space for the maximum number of keys.
     pub(super) fn pointers(&self, node: &[u8], count: usize) -> Vec<u64> {
         let room = node.len() / (self.key + self.pointer);
         let behind = node.get(room * self.key..).unwrap_or_default();

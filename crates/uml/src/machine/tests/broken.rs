@@ -1,4 +1,4 @@
-//! What a kernel may do wrong, and what the error says of it.
+//! Protocol violations of a kernel, and their errors.
 
 use super::fake::{AVAILABLE, DATA, Fake};
 use super::{Image, MachineError, SIZE, against};
@@ -15,7 +15,7 @@ fn failed(kernel: impl FnOnce(&mut Fake) + Send) -> MachineError {
     ended.unwrap_err()
 }
 
-/// The same, of a kernel that does nothing more once it has broken a rule, in words.
+/// As `broken`, for a kernel that stops after violating a rule; returns the text of the error.
 #[track_caller]
 fn refused(breaker: impl FnOnce(&mut Fake) + Send) -> String {
     let error = failed(|kernel| {
@@ -120,7 +120,7 @@ fn a_chain_of_descriptors_without_an_end_is_refused() {
     let text = refused(|kernel| {
         kernel.set_up();
         kernel.put(1, 0, 512, false);
-        // The second goes on with itself.
+        // The second one references itself.
         kernel.describe(1, DATA, 512, 1, 1);
         kernel.kick_only();
     });

@@ -1,5 +1,5 @@
-//! A kernel that is a few lines of its test: it speaks the time-travel protocol and vhost-user's, and
-//! keeps rings and buffers in memory of its own.
+//! A fake kernel: it speaks the time-travel protocol and vhost-user, with rings and buffers in its own
+//! memory.
 
 use super::SIZE;
 use crate::time_travel::{MESSAGE_BYTES, Message, Op};
@@ -14,7 +14,7 @@ use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-/// Where the fake kernel keeps rings and buffers in its memory.
+/// Addresses of rings and buffers in the fake kernel's memory.
 pub(super) const DESCRIPTORS: u64 = 0x1000;
 pub(super) const AVAILABLE: u64 = 0x2000;
 pub(super) const USED: u64 = 0x3000;
@@ -23,7 +23,7 @@ pub(super) const STATUS: u64 = 0x4100;
 pub(super) const DATA: u64 = 0x5000;
 /// The address at which the kernel says that its memory begins for vring addresses.
 pub(super) const USER: u64 = 0x7000_0000;
-/// The request that says that something stands in the ring.
+/// The request that reports a new entry in the ring.
 const KICK: u32 = 35;
 
 fn memory() -> File {
@@ -43,7 +43,7 @@ pub(super) struct Fake {
 }
 
 impl Fake {
-    /// One that has connected, and said nothing yet.
+    /// Connects without sending anything.
     pub(super) fn new(time: &Path, disk: &Path) -> Self {
         Fake {
             time_travel: UnixStream::connect(time).unwrap(),
@@ -129,7 +129,7 @@ impl Fake {
         [a.to_ne_bytes(), b.to_ne_bytes()].concat()
     }
 
-    /// What Linux does until the disk is there.
+    /// Sets up the disk as Linux does.
     pub(super) fn set_up(&mut self) {
         self.say(Op::Start, u64::MAX);
         let offered = self.ask(1, &[]);
@@ -215,20 +215,20 @@ impl Fake {
         self.say(Op::Wait, 0);
     }
 
-    /// Has nothing outstanding and sleeps until `until`: it is told that it may run for ever, and
-    /// to go on then.
+    /// Sleeps until `until` with nothing outstanding: gets permission to run without a limit, then to
+    /// continue at that time.
     pub(super) fn wake_at(&mut self, until: u64) {
         self.sleep(until);
         assert_eq!(self.told(), (Op::FreeUntil, Nanos(i64::MAX as u64)));
         assert_eq!(self.told(), (Op::Run, Nanos(until)));
     }
 
-    /// Does nothing more until the machine is gone.
+    /// Waits for the end of the machine.
     pub(super) fn outlive(&mut self) {
         let _ = self.time_travel.read(&mut [0; 64]);
     }
 
-    /// What Linux does at a notification: asks for the time, wants to run then, answers.
+    /// Handles a notification as Linux does: gets the time, requests to run at it, acknowledges.
     pub(super) fn interrupted(&mut self) -> Nanos {
         let backend = self.backend.as_mut().unwrap();
         let (request, payload) = Self::reply(backend);
