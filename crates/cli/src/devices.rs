@@ -227,10 +227,15 @@ fn keys(text: &str, said_above: &str, console: &Console) -> String {
         let Some(first) = group.first() else { continue };
         let mut table = console.table(&[]);
         for row in group.iter().filter(|r| !is_said(r, said_above)) {
+            let (provenance, remark) = match row.provenance() {
+                Some((provenance, rest)) => (provenance.to_string(), rest),
+                None => (String::new(), row.remark.as_str()),
+            };
             table.add_row([
                 format!("  {}", row.key),
                 row.value.clone(),
-                row.remark.clone(),
+                provenance,
+                remark.to_string(),
             ]);
         }
         if table.row_count() > 0 {

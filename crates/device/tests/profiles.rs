@@ -2,7 +2,9 @@
 //! line, the key and what is wrong; no text makes the parser panic.
 
 use crate::support;
-use nandscope_device::profile::{explain, library, parse_host, parse_profile};
+use nandscope_device::profile::{
+    Explained, Provenance, explain, library, parse_host, parse_profile,
+};
 use nandscope_device::{Device, Fill};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -28,23 +30,95 @@ fn every_profile_of_the_library_is_valid_and_attaches() {
 }
 
 #[test]
-fn every_number_of_the_library_is_explained() {
+fn every_number_of_the_library_has_a_provenance() {
     for entry in library::DEVICES.iter().chain(library::HOSTS) {
         let rows = explain(entry.text);
         assert!(rows.len() > 8, "{}", entry.name);
         for row in rows {
-            if ["format", "capacity_bytes"].contains(&row.key.as_str()) {
-                continue;
-            }
-            let number = row.value.trim_start_matches(['[', '-']);
-            if number.starts_with(|c: char| c.is_ascii_digit()) {
-                let place = format!("{}: {}.{}", entry.file, row.table, row.key);
-                assert!(explains(&row.remark), "{place}: `{}`", row.remark);
+            if row.key != "format" && !row.numbers().is_empty() {
+                let place = format!("{}:{}: {}.{}", entry.file, row.line, row.table, row.key);
+                if let Err(what) = sound(&row) {
+                    panic!("{place}: `{}`: {what}", row.remark);
+                }
             }
         }
     }
+}
+
+/// What a remark lacks: a provenance, words, the formula of what is derived, a range around what is assumed.
+fn sound(row: &Explained) -> Result<(), &'static str> {
+    let (provenance, rest) = row.provenance().ok_or("no provenance")?;
+    if !explains(rest) {
+        return Err("no reasoning");
+    }
+    match provenance {
+        Provenance::Derived => {
+            let formula = rest.contains(|c: char| c.is_ascii_digit() || c == '=');
+            (formula || rest.starts_with("not used"))
+                .then_some(())
+                .ok_or("no formula")
+        }
+        Provenance::Assumed { low, high } => {
+            let numbers = row.numbers();
+            let mean = numbers.iter().sum::<f64>() / numbers.len() as f64;
+            (low <= mean && mean <= high && low < high)
+                .then_some(())
+                .ok_or("no range around it")
+        }
+        _ => Ok(()),
+    }
+}
+
+#[test]
+fn what_a_remark_lacks_is_found() {
+    for (remark, lacks) in [
+        ("assumed 20..30: as cards of its class", None),
+        ("derived: 2 planes x 16 KiB", None),
+        ("derived: not used, there is no cache", None),
+        ("review: fitted to S0-041", None),
+        ("", Some("no provenance")),
+        ("HP white paper: 25 µs", Some("no provenance")),
+        ("paper: 25 µs", Some("no reasoning")),
+        ("datasheet: TODO", Some("no reasoning")),
+        ("derived: as the other", Some("no formula")),
+        (
+            "assumed 26..30: as cards of its class",
+            Some("no range around it"),
+        ),
+        (
+            "assumed 25..25: as cards of its class",
+            Some("no range around it"),
+        ),
+    ] {
+        let rows = explain(&format!("[nand]\nread_us = [20.0, 30.0] # {remark}\n"));
+        assert_eq!(sound(&rows[0]).err(), lacks, "{remark}");
+    }
     for none in ["", "?", "MB/s", "5 ms", "TODO", "tbd: source", "12 KiB"] {
         assert!(!explains(none), "{none}");
+    }
+}
+
+/// Words that were copied from another part: what a profile may not say of this one.
+#[test]
+fn remarks_are_about_the_part_they_stand_beside() {
+    for (name, part, foreign) in [
+        ("kingston-a2000-1tb", "96-layer", "64 layers"),
+        ("hp-ex900-pro-1tb", "96-layer", "64 layers"),
+        ("adata-atom-50-1tb", "176-layer", "64 layers"),
+        (
+            "adata-atom-50-1tb",
+            "replacement gate",
+            "floating gate holds",
+        ),
+        ("adata-atom-50-1tb", "replacement gate", "movement in 28 nm"),
+        ("samsung-860-pro-512gb", "V-NAND", "floating gate holds"),
+        ("samsung-970-pro-512gb", "V-NAND", "floating gate holds"),
+        ("samsung-970-pro-512gb", "MLC", "fresh 3D TLC, Cai"),
+        ("samsung-860-pro-512gb", "V-NAND", "NANDXtend"),
+    ] {
+        let text = library::device(name).unwrap().text;
+        assert!(text.contains(part), "{name}: {part}");
+        assert!(!text.contains(foreign), "{name}: {foreign}");
     }
 }
 

@@ -1,9 +1,13 @@
 //! A profile explained: every key with its value and the remark beside it. In the library's
 //! profiles the remark is the source or the reasoning of the number; a test holds them to it.
 
+use super::Provenance;
+
 /// One key of a profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explained {
+    /// Line of the text on which its value ends, from 1.
+    pub line: usize,
     /// Table, such as `nand.native`.
     pub table: String,
     /// Key within it.
@@ -14,6 +18,20 @@ pub struct Explained {
     pub remark: String,
 }
 
+impl Explained {
+    /// The value where it is a number, all of them where it is a list of numbers; empty otherwise.
+    pub fn numbers(&self) -> Vec<f64> {
+        let list = self.value.trim_start_matches('[').trim_end_matches(']');
+        let numbers = list.split(',').map(|n| n.trim().parse::<f64>().ok());
+        numbers.collect::<Option<Vec<f64>>>().unwrap_or_default()
+    }
+
+    /// Where the value comes from, and the rest of the remark; `None` if the remark does not say.
+    pub fn provenance(&self) -> Option<(Provenance, &str)> {
+        Provenance::read(&self.remark)
+    }
+}
+
 /// Reads keys, values and remarks of a profile's text, in order. The text is taken to be valid
 /// TOML in which a value stands on one line, except for lists of strings.
 pub fn explain(text: &str) -> Vec<Explained> {
@@ -21,12 +39,13 @@ pub fn explain(text: &str) -> Vec<Explained> {
     let mut table = String::new();
     let mut above = String::new();
     let mut open_list: Option<(String, String)> = None;
-    for line in text.lines() {
+    for (number, line) in text.lines().enumerate() {
         let trimmed = line.trim();
         if let Some((key, value)) = open_list.as_mut() {
             value.push_str(trimmed);
             if trimmed.ends_with(']') {
                 rows.push(Explained {
+                    line: number + 1,
                     table: table.clone(),
                     key: key.clone(),
                     value: value.clone(),
@@ -62,6 +81,7 @@ pub fn explain(text: &str) -> Vec<Explained> {
                 remark.to_string()
             };
             rows.push(Explained {
+                line: number + 1,
                 table: table.clone(),
                 key: key.trim().to_string(),
                 value: value.to_string(),

@@ -9,11 +9,13 @@ mod error;
 mod explain;
 pub mod host;
 pub mod library;
+mod provenance;
 pub mod schema;
 
 pub use error::ProfileError;
 pub use explain::{Explained, explain};
 pub use host::HostProfile;
+pub use provenance::Provenance;
 pub use schema::Profile;
 
 use crate::invariant::{Checked, InvalidState};

@@ -1,0 +1,96 @@
+//! Where a number of a profile comes from. A remark begins with one of five words, which [`Provenance::read`] takes
+//! off: `datasheet:`, `paper:`, `review:`, `derived:` and `assumed LOW..HIGH:`.
+
+use std::fmt;
+
+/// Where a number comes from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Provenance {
+    /// A maker or a standard states it.
+    Datasheet,
+    /// A scientific paper measured it, or fitted it to a part.
+    Paper,
+    /// A measurement of the real device by others, or fitted to one; where to a published fact, the remark names it.
+    Review,
+    /// It follows from other numbers; the remark has the formula.
+    Derived,
+    /// Nothing is published of it; the ends are what would be as plausible. Of a list of numbers, they are those of
+    /// its mean.
+    Assumed {
+        /// Least plausible value, in the unit of the key.
+        low: f64,
+        /// Greatest plausible value.
+        high: f64,
+    },
+}
+
+impl Provenance {
+    /// Splits a remark into its provenance and the rest; `None` if it does not begin with one.
+    pub fn read(remark: &str) -> Option<(Provenance, &str)> {
+        let (head, rest) = remark.split_once(':')?;
+        let found = match head.trim() {
+            "datasheet" => Provenance::Datasheet,
+            "paper" => Provenance::Paper,
+            "review" => Provenance::Review,
+            "derived" => Provenance::Derived,
+            other => {
+                let (low, high) = other.strip_prefix("assumed ")?.split_once("..")?;
+                let number = |text: &str| text.trim().parse::<f64>().ok().filter(|n| n.is_finite());
+                Provenance::Assumed {
+                    low: number(low)?,
+                    high: number(high)?,
+                }
+            }
+        };
+        Some((found, rest.trim()))
+    }
+}
+
+impl fmt::Display for Provenance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = match self {
+            Provenance::Datasheet => "datasheet",
+            Provenance::Paper => "paper",
+            Provenance::Review => "review",
+            Provenance::Derived => "derived",
+            Provenance::Assumed { low, high } => {
+                return f.pad(&format!("assumed {low} to {high}"));
+            }
+        };
+        f.pad(word)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_remark_begins_with_where_the_number_comes_from() {
+        let assumed = |low, high| Provenance::Assumed { low, high };
+        for (remark, expected) in [
+            (
+                "paper: ISSCC: 16 KiB",
+                Some((Provenance::Paper, "ISSCC: 16 KiB")),
+            ),
+            ("derived: 2 x 8", Some((Provenance::Derived, "2 x 8"))),
+            (
+                "assumed 0.5..2: firmware",
+                Some((assumed(0.5, 2.0), "firmware")),
+            ),
+            (
+                "assumed 1e-6..1e-4: fresh",
+                Some((assumed(1e-6, 1e-4), "fresh")),
+            ),
+            ("assumed: firmware", None),
+            ("assumed 1..many: firmware", None),
+            ("assumed 1..inf: firmware", None),
+            ("the talk: page 64 KiB", None),
+            ("datasheet", None),
+            ("", None),
+        ] {
+            assert_eq!(Provenance::read(remark), expected, "{remark}");
+        }
+        assert_eq!(assumed(0.5, 2.0).to_string(), "assumed 0.5 to 2");
+    }
+}
