@@ -1,6 +1,7 @@
-//! `nandscope validate`: the simulated devices against published measurements of the real ones.
-//! Every device of the library for which facts exist is reviewed, and the figures are held
-//! against the facts.
+//! `nandscope validate`: simulated devices compared with published measurements of the real ones. Every procedure for
+//! which there are checks is carried out, and its figures are compared with the facts.
+
+mod sensitivity;
 
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
@@ -9,87 +10,120 @@ use crate::review::suite_failure;
 use crate::run::progress::Line;
 use crate::{input, output};
 use clap::Args;
-use nandscope_suite::{Procedure, ReviewOptions, SimSpec, SuiteError, Unobserved, at_once, facts};
+use nandscope_suite::closed_forms::closed_forms;
+use nandscope_suite::facts::{self, Comparison, Validation, page};
+use nandscope_suite::{SuiteError, at_once};
 use std::path::PathBuf;
 
 const INTRODUCTION: &str = "\
 # Validation: published against simulated
 
-Made by `nandscope validate`; a test keeps this page up to date. Each row is a published measurement of
-the real device (`facts/published.toml` and `facts/drives.toml` have its source), the same quantity as a
-review of the simulated device measures it, the difference, and the tolerance to which it is held
-(`facts/checks.toml`). A row that is not met says why, as far as that is known. The review is run with seed 1;
-the suites `ssd` and `ssd-peers` in their quick form, whose latencies, powers and ratios are those of the
-long one.
+Written by `nandscope validate -o docs/validation.md`; a test keeps this page up to date. Each row is a published
+measurement of the real device (`facts/published.toml`, `facts/drives.toml` and `facts/plain.toml` have its source), the
+same quantity as a procedure of the simulated device measures it, the difference, and the tolerance (`facts/checks.toml`).
+A row that is not met says why, as far as that is known. Seed 1; the suites `ssd` and `ssd-peers` in their quick form,
+whose latencies, powers and ratios are those of the long one.
+
+**Calibrated and predicted.** A row is *calibrated* where a parameter was chosen with the published number, or another
+point of the same series, in sight; the row names the parameter. It shows that the model can be made to fit. A row is
+*predicted* where no parameter was chosen by it. Only predicted rows say how far the model holds where nobody fitted it,
+so the two are counted apart. The tags follow from the remarks in the profiles and from their history: where in doubt, a
+row is calibrated.
+
+**What is held out.** Of a series that a profile is to be fitted to (queue depths, fill levels, thirds of a fill,
+percentiles, units in turn), in the order of its points, the first, third, fifth … may be used to choose parameters; the
+second, fourth, sixth … are only compared, and are tagged *predicted*. The rule is applied before the fitting, and holds for
+every profile and fact added from now on. The profiles in the library were made before it with whole series in sight, so
+their series are calibrated as a whole; none of their points became a prediction afterwards.
+
+**When a row is met.** A bound (`<`, `<=`, `>`, `>=`) is met as printed, a range within its ends, a value within the
+tolerance of its row. Words are read as the row says. A check whose figure a procedure does not give makes validation
+fail.
 
 ";
 
 /// Arguments of `nandscope validate`.
 #[derive(Debug, Args)]
-#[command(after_help = "Exit code 1: a figure misses its fact without a stated reason.")]
+#[command(
+    after_help = "Exit code 1: a figure misses its fact without a stated reason, or no procedure gives it."
+)]
 pub struct Arguments {
+    /// Devices to compare [default: all that have facts]
+    #[arg(value_name = "DEVICE", conflicts_with_all = ["output", "check"])]
+    devices: Vec<String>,
     /// File for the page [default: standard output]
     #[arg(short, long, value_name = "FILE.md", conflicts_with = "check")]
     output: Option<PathBuf>,
     /// Compare with this page instead: exit code 1 if it is out of date
     #[arg(long, value_name = "FILE.md")]
     check: Option<PathBuf>,
+    /// Move assumed parameters through their ranges; print which figures change
+    #[arg(long, conflicts_with_all = ["output", "check"])]
+    sensitivity: bool,
+    /// With --sensitivity: move only this parameter [default: all assumed ones]
+    #[arg(long, value_name = "KEY", requires = "sensitivity")]
+    parameter: Vec<String>,
 }
 
-/// Validates all devices for which there are facts.
+/// Validates the devices for which there are facts.
 ///
 /// # Errors
-/// Where a review cannot be carried out, or the page cannot be read or written.
+/// Where a procedure cannot be carried out, or the page cannot be read or written.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     if let Some(path) = &arguments.output {
         output::check_file(path)?;
     }
+    let list = chosen(&arguments.devices)?;
     let interrupt = Interrupt::listen()?;
-    let mut page = INTRODUCTION.to_string();
-    let mut unexplained = 0;
-    let mut tables: Vec<(String, Vec<facts::Row>)> = Vec::new();
-    for measured in measure_all(&interrupt)? {
-        let (title, rows) = measured.map_err(|e| suite_failure(&e))?;
-        unexplained += rows
-            .iter()
-            .filter(|r| !r.published.met && r.published.why.is_empty())
-            .count();
-        // Procedures of one device follow each other, and share a table.
-        match tables.last_mut() {
-            Some((known, before)) if *known == title => before.extend(rows),
-            _ => tables.push((title, rows)),
-        }
+    if arguments.sensitivity {
+        return sensitivity::run(&list, &arguments.parameter, &interrupt, console);
     }
-    for (title, rows) in tables {
-        page.push_str(&format!("## {title}\n\n{}\n", facts::table(&rows)));
-    }
-    deliver(&arguments, &page, console)?;
-    if unexplained > 0 {
-        return Err(Failure::new(
-            Exit::Partial,
-            format!("{unexplained} published figures are missed without a stated reason"),
-        ));
-    }
-    Ok(Exit::Done)
+    let devices = by_device(measure_all(&list, &interrupt)?)?;
+    let text = if arguments.devices.is_empty() {
+        whole_page(&devices, &interrupt)?
+    } else {
+        tables(&devices)
+    };
+    deliver(&arguments, &text, console)?;
+    let scores = page::Scores::of(devices.iter().flat_map(|(_, c)| &c.rows));
+    console.note(&scores.in_words());
+    verdict(&devices)
 }
 
-/// Title of a device and the rows of one procedure, or why it could not be carried out.
-type Measured = Result<(String, Vec<facts::Row>), SuiteError>;
+/// What must be carried out for the named devices; all where none is named.
+///
+/// # Errors
+/// Where one has no facts.
+fn chosen(names: &[String]) -> Result<Vec<Validation>, Failure> {
+    let mut list = facts::validations().map_err(|e| suite_failure(&e))?;
+    for name in names {
+        if list.iter().all(|v| v.device != *name) {
+            let text = format!(
+                "no published facts about `{name}`; docs/validation.md has the devices that have some"
+            );
+            return Err(Failure::new(Exit::Usage, text));
+        }
+    }
+    list.retain(|v| names.is_empty() || names.contains(&v.device));
+    Ok(list)
+}
+
+/// Title of a device and the comparison of one procedure, or why it could not be carried out.
+type Measured = Result<(String, Comparison), SuiteError>;
 
 /// Devices are measured at once at most: the largest takes some GB of memory.
 const AT_ONCE: usize = 2;
 
-/// Carries out every procedure for which there are facts; in the order of the page.
-fn measure_all(interrupt: &Interrupt) -> Result<Vec<Measured>, Failure> {
-    let list = facts::validations().map_err(|e| suite_failure(&e))?;
+/// Carries out every procedure of the list; in its order.
+fn measure_all(list: &[Validation], interrupt: &Interrupt) -> Result<Vec<Measured>, Failure> {
     let line = Line::new("validate");
     let measured = at_once::run(
         list.len(),
         AT_ONCE,
         &|| interrupt.asked(),
-        |number| measure(&list[number].0, list[number].1, interrupt),
+        |number| measure(&list[number], interrupt),
         |done| {
-            let text = format!("{} is done", list[done.number].0);
+            let text = format!("{} is done", list[done.number].device);
             line.show(Some(done.share(list.len())), text);
         },
     );
@@ -101,15 +135,82 @@ fn measure_all(interrupt: &Interrupt) -> Result<Vec<Measured>, Failure> {
     Ok(measured.into_iter().flatten().collect())
 }
 
-fn measure(device: &str, procedure: Procedure, interrupt: &Interrupt) -> Measured {
-    let spec = SimSpec::library(device)?;
-    let options = ReviewOptions {
-        seed: 1,
-        quick: procedure.quick_suffices(),
-        ..ReviewOptions::default()
-    };
-    let document = procedure.run(&spec, &options, &mut Unobserved, &|| interrupt.asked())?;
-    Ok((spec.profile.device.title, facts::rows(&document)))
+fn measure(validation: &Validation, interrupt: &Interrupt) -> Measured {
+    let spec = validation.spec()?;
+    let comparison = validation.measure(&spec, &|| interrupt.asked())?;
+    Ok((spec.profile.device.title, comparison))
+}
+
+/// The procedures of one device follow each other, and share a table.
+fn by_device(all: Vec<Measured>) -> Result<Vec<(String, Comparison)>, Failure> {
+    let mut devices: Vec<(String, Comparison)> = Vec::new();
+    for measured in all {
+        let (title, comparison) = measured.map_err(|e| suite_failure(&e))?;
+        match devices.last_mut() {
+            Some((known, before)) if *known == title => {
+                before.rows.extend(comparison.rows);
+                before.missing.extend(comparison.missing);
+            }
+            _ => devices.push((title, comparison)),
+        }
+    }
+    Ok(devices)
+}
+
+/// What stands above the table of closed forms.
+const CLOSED_FORMS: &str = "\
+Geometries for which the result is known without a measurement: closed forms, and independent simulations of the same
+network of dies and channels. Every time, error and policy but the one in question is zero, so that there is nothing to
+fit. H are the harmonic numbers extended to real arguments, b the pages of a block, α the physical pages that hold data
+for each logical one.
+
+";
+
+fn whole_page(devices: &[(String, Comparison)], interrupt: &Interrupt) -> Result<String, Failure> {
+    let coverage = facts::coverage().map_err(|e| suite_failure(&e))?;
+    let theory = closed_forms(&|| interrupt.asked()).map_err(|e| suite_failure(&e))?;
+    Ok(format!(
+        "{INTRODUCTION}## Scores\n\n{}\n{}## Closed forms\n\n{CLOSED_FORMS}{}\n## Measurements without a check\n\nOf {} published facts {} are compared with a figure; of the {} that are measurements, {}. The others:\n\n{}",
+        page::score_table(devices),
+        tables(devices),
+        page::closed_forms(&theory),
+        coverage.facts,
+        coverage.checked,
+        coverage.measured,
+        coverage.measured_checked,
+        page::unchecked(&coverage).trim_end().to_string() + "\n",
+    ))
+}
+
+fn tables(devices: &[(String, Comparison)]) -> String {
+    let table =
+        |(title, c): &(String, Comparison)| format!("## {title}\n\n{}\n", page::table(&c.rows));
+    devices.iter().map(table).collect()
+}
+
+/// Fails where a figure does not exist, or misses its fact without a reason.
+fn verdict(devices: &[(String, Comparison)]) -> Result<Exit, Failure> {
+    let missing = devices.iter().flat_map(|(_, c)| &c.missing);
+    let missing: Vec<String> = missing
+        .map(|(fact, figure)| format!("{figure} ({fact})"))
+        .collect();
+    if !missing.is_empty() {
+        let text = format!("figures that no procedure gives: {}", missing.join(", "));
+        return Err(Failure::new(Exit::Partial, text));
+    }
+    let rows = devices.iter().flat_map(|(_, c)| &c.rows);
+    let unexplained: Vec<&str> = rows
+        .filter(|r| !r.published.met && r.published.why.is_empty())
+        .map(|r| r.figure.id.as_str())
+        .collect();
+    if !unexplained.is_empty() {
+        let text = format!(
+            "published figures missed without a stated reason: {}",
+            unexplained.join(", ")
+        );
+        return Err(Failure::new(Exit::Partial, text));
+    }
+    Ok(Exit::Done)
 }
 
 fn deliver(arguments: &Arguments, page: &str, console: &Console) -> Result<(), Failure> {

@@ -210,6 +210,13 @@ fn figure_table(chosen: &[Placed], count: usize, options: &Options, width: usize
     let mut end = Vec::new();
     if all > 0 {
         end.push(format!("Of the published figures {met} of {all} are met."));
+        let predicted = chosen
+            .iter()
+            .filter_map(|p| p.figure.published.as_ref())
+            .filter(|p| p.predicted);
+        let (met, all) =
+            predicted.fold((0, 0), |(met, all), p| (met + usize::from(p.met), all + 1));
+        end.push(published::predictions(met, all));
     }
     if left > 0 {
         end.push(format!("{left} more figures are in the report."));

@@ -53,6 +53,10 @@ pub struct Published {
     pub tolerance_kind: ToleranceKind,
     /// Whether the value lies within the tolerance.
     pub met: bool,
+    /// No parameter of the model was chosen by the value, so that meeting it is a prediction. False where one was,
+    /// and in documents that do not say.
+    #[serde(default)]
+    pub predicted: bool,
     /// Where it is not met: why, as far as known.
     #[serde(default)]
     pub why: String,

@@ -4,7 +4,7 @@ use crate::review::{ReviewObserver, ReviewOptions, review};
 use crate::session::SuiteError;
 use crate::spec::SimSpec;
 use crate::ssd;
-use crate::{fill, flashbench, in_modes, iometer, speed_class};
+use crate::{fill, flashbench, in_modes, iometer, plain, speed_class};
 use nandscope_result::ResultDocument;
 
 /// A procedure.
@@ -27,17 +27,20 @@ pub enum Procedure {
     SpeedClass,
     /// Two sequential fills of the whole device, 128 KiB at QD32.
     Fill,
+    /// Sequential reads and writes as dd does them, random ones of 4 KiB as iozone does them.
+    Plain,
 }
 
 impl Procedure {
     /// All of them.
-    pub const ALL: [Procedure; 8] = [
+    pub const ALL: [Procedure; 9] = [
         Procedure::Card,
         Procedure::Flashbench,
         Procedure::FlashbenchWhole,
         Procedure::SpeedClass,
         Procedure::Fill,
         Procedure::Iometer,
+        Procedure::Plain,
         Procedure::Ssd,
         Procedure::SsdPeers,
     ];
@@ -53,6 +56,7 @@ impl Procedure {
             Procedure::FlashbenchWhole => "flashbench-whole",
             Procedure::SpeedClass => "speed-class",
             Procedure::Fill => "fill",
+            Procedure::Plain => "plain",
         }
     }
 
@@ -110,6 +114,7 @@ impl Procedure {
                 })
             }
             Procedure::Fill => fill::run(spec, options, observer, stop),
+            Procedure::Plain => plain::run(spec, options, observer, stop),
         }
     }
 }

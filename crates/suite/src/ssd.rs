@@ -249,6 +249,18 @@ fn ratios(document: &mut ResultDocument, drives: &[SimSpec]) {
         ("burst.write", "Burst random write"),
         ("sustained.read.score", "Sustained random read"),
         ("sustained.write.score", "Sustained random write"),
+        (
+            "sustained.write.qd2",
+            "Sustained random write, queue depth 2",
+        ),
+        (
+            "sustained.write.qd4",
+            "Sustained random write, queue depth 4",
+        ),
+        (
+            "sustained.read.efficiency",
+            "Efficiency in sustained random read",
+        ),
         ("sustained.read.power", "Power in sustained random read"),
         ("sustained.write.power", "Power in sustained random write"),
     ] {

@@ -105,6 +105,7 @@ fn one_depth<T: Target>(
         &[watts],
         Pick::Mean,
     );
+    tails(session, &id, &title);
     if depth <= SCORED {
         scored.mb.push(mb);
         scored.watts.push(watts);
@@ -112,6 +113,26 @@ fn one_depth<T: Target>(
         scored.deep.push(mb);
     }
     Ok(Flow::Continue)
+}
+
+/// Percentiles of the latency that are figures of their own, and their names.
+const TAILS: [(f64, &str); 2] = [(99.0, "p99"), (99.9, "p99.9")];
+
+/// Adds what the slowest hundredth and thousandth of the operations took.
+fn tails<T: Target>(session: &mut Session<'_, T>, id: &str, title: &str) {
+    let job = session.current().and_then(|s| s.jobs.last());
+    let Some(latency) = job.and_then(|j| j.directions.first()).map(|d| &d.latency) else {
+        return;
+    };
+    let of = |wanted: f64| latency.percentiles.iter().find(|(p, _)| *p == wanted);
+    let found: Vec<_> = TAILS
+        .iter()
+        .filter_map(|(p, name)| of(*p).map(|(_, ns)| (*name, *ns as f64 / 1e3)))
+        .collect();
+    for (name, us) in found {
+        let title = format!("{title}, {name} latency");
+        session.figure(&format!("{id}.{name}"), &title, "µs", &[us], Pick::Mean);
+    }
 }
 
 /// Bandwidth in MB/s and mean power in W of a step that has just one job.

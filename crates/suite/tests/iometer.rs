@@ -39,29 +39,32 @@ fn ports(document: &ResultDocument) -> Vec<&str> {
     modes.map(|m| m.name.as_str()).collect()
 }
 
+/// The facts that are met and those that are missed, in order.
 #[track_caller]
-fn meets(document: &ResultDocument, expected: &[&str]) {
-    let rows = facts::rows(document);
-    for row in &rows {
-        assert!(
-            row.published.met,
-            "{} is {} against {}",
-            row.figure.id, row.figure.value, row.published.value
-        );
-    }
-    let mut facts: Vec<_> = rows.iter().map(|r| r.published.fact.as_str()).collect();
-    facts.sort_unstable();
-    assert_eq!(facts, expected);
+fn compared(document: &ResultDocument, device: &str) -> [Vec<String>; 2] {
+    let validation = facts::validation(device, Procedure::Iometer);
+    let comparison = facts::compare(document, &validation).unwrap();
+    assert_eq!(comparison.missing, []);
+    let of = |met: bool| {
+        let rows = comparison.rows.iter().filter(|r| r.published.met == met);
+        let mut facts: Vec<String> = rows.map(|r| r.published.fact.clone()).collect();
+        facts.sort_unstable();
+        facts
+    };
+    [of(true), of(false)]
 }
 
 #[test]
 fn the_m6e_reads_and_writes_alike_at_every_pcie_port() {
     let document = measure("plextor-m6e-256gb", &full());
     assert_eq!(ports(&document), ["PCIe slot", "PCH slot", "SATA Express"]);
-    meets(
-        &document,
-        &["S2-110", "S2-113", "S2-157", "S2-158", "S2-162"],
+    let [met, missed] = compared(&document, "plextor-m6e-256gb");
+    assert_eq!(
+        met,
+        ["S2-109", "S2-110", "S2-113", "S2-158", "S2-162", "S2-165"]
     );
+    // The link carries the 78 to 79 % that were measured, which is more than the vendor's "up to".
+    assert_eq!(missed, ["S2-157"]);
     // S2-165: no difference in writes either.
     for port in ["pch-slot", "sata-express"] {
         for direction in ["read", "write"] {
@@ -76,7 +79,9 @@ fn the_m6e_reads_and_writes_alike_at_every_pcie_port() {
 fn the_vertex_450_loses_a_quarter_at_the_asmedia_port() {
     let document = measure("ocz-vertex-450-256gb", &full());
     assert_eq!(ports(&document), ["Intel SATA", "ASMedia SATA"]);
-    meets(&document, &["S2-111", "S2-163", "S2-163", "S2-164"]);
+    let [met, missed] = compared(&document, "ocz-vertex-450-256gb");
+    assert_eq!(met, ["S2-111", "S2-163", "S2-163", "S2-164"]);
+    assert_eq!(missed, [""; 0]);
 }
 
 #[test]
@@ -102,8 +107,9 @@ fn the_same_seed_gives_the_same_document() {
     let first = measure("ocz-vertex-450-256gb", &quick());
     let again = measure("ocz-vertex-450-256gb", &quick());
     assert_eq!(to_json(&first).unwrap(), to_json(&again).unwrap());
+    let mut figures = first.all_figures();
     assert!(
-        facts::rows(&first).is_empty(),
+        figures.all(|f| f.published.is_none()),
         "nothing is compared in short"
     );
 }

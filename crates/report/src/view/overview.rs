@@ -196,6 +196,9 @@ fn published_score(overview: &mut Overview, document: &ResultDocument) {
             "{met} of {all} published figures of the real device are met within their tolerances."
         ),
     };
+    let (predicted_met, predicted) = published::predicted(document);
+    text.push(' ');
+    text.push_str(&published::predictions(predicted_met, predicted));
     let missed: Vec<String> = published::rows(document)
         .iter()
         .filter(|r| !r.met)

@@ -136,6 +136,22 @@ pub fn score(document: &ResultDocument) -> (usize, usize) {
     (published().filter(|p| p.met).count(), published().count())
 }
 
+/// The same of the figures that no parameter was chosen by.
+pub fn predicted(document: &ResultDocument) -> (usize, usize) {
+    let all = all_figures(document);
+    let published = || all.iter().filter_map(|f| f.figure.published.as_ref());
+    let predicted = || published().filter(|p| p.predicted);
+    (predicted().filter(|p| p.met).count(), predicted().count())
+}
+
+/// Whether meeting a publication says something: how many of the figures are predictions, in words.
+pub fn predictions(met: usize, all: usize) -> String {
+    match all {
+        0 => "Parameters were chosen with all of them in sight.".to_string(),
+        _ => format!("Of the {all} that no parameter was chosen by, {met} are met."),
+    }
+}
+
 fn row(placed: &Placed, published: &Published) -> PublishedRow {
     let figure = placed.figure;
     PublishedRow {

@@ -1,0 +1,168 @@
+//! `nandscope validate --sensitivity`: which published figures depend on what is only assumed, and how much.
+
+use crate::console::{Console, lines_of};
+use crate::failure::{Exit, Failure};
+use crate::interrupt::Interrupt;
+use crate::review::suite_failure;
+use crate::run::progress::Line;
+use nandscope_suite::facts::sensitivity::{Assumed, Reaction, assumed, moved, reactions};
+use nandscope_suite::facts::{Comparison, Validation};
+use nandscope_suite::{SuiteError, at_once};
+
+/// Changes below this are no reaction, percent.
+const LEAST: f64 = 0.5;
+
+/// Runs of a procedure: with the profile as it is, and with a parameter at an end of its range.
+struct Piece<'a> {
+    validation: &'a Validation,
+    moved: Option<(&'a Assumed, f64)>,
+}
+
+/// Moves every assumed parameter of the devices, or those in `only`, and prints a table for each procedure.
+///
+/// # Errors
+/// Where `only` names a parameter that is not assumed, or a procedure cannot be carried out.
+pub fn run(
+    list: &[Validation],
+    only: &[String],
+    interrupt: &Interrupt,
+    console: &Console,
+) -> Result<Exit, Failure> {
+    for validation in list {
+        let parameters = chosen(validation, only)?;
+        let outcomes = measure(validation, &parameters, interrupt)?;
+        console.print(&table(validation, &parameters, &outcomes, console))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn chosen(validation: &Validation, only: &[String]) -> Result<Vec<Assumed>, Failure> {
+    let mut all = assumed(validation).map_err(|e| suite_failure(&e))?;
+    for name in only {
+        if all.iter().all(|a| a.name != *name) {
+            let text = format!(
+                "`{name}` is no assumed parameter of {}; `nandscope devices show {}` names them",
+                validation.device, validation.device
+            );
+            return Err(Failure::new(Exit::Usage, text));
+        }
+    }
+    all.retain(|a| only.is_empty() || only.contains(&a.name));
+    Ok(all)
+}
+
+/// The comparison of a piece, or why the profile is impossible with it.
+type Outcome = Result<Comparison, SuiteError>;
+
+/// The profile as it is first, then both ends of each parameter.
+fn measure(
+    validation: &Validation,
+    parameters: &[Assumed],
+    interrupt: &Interrupt,
+) -> Result<Vec<Outcome>, Failure> {
+    let mut pieces = vec![Piece {
+        validation,
+        moved: None,
+    }];
+    for parameter in parameters {
+        pieces.extend(parameter.ends.map(|to| Piece {
+            validation,
+            moved: Some((parameter, to)),
+        }));
+    }
+    let title = format!("{} {}", validation.device, validation.procedure);
+    let line = Line::new(&title);
+    let outcomes = at_once::run(
+        pieces.len(),
+        at_once::threads(None),
+        &|| interrupt.asked(),
+        |number| pieces[number].run(interrupt),
+        |done| {
+            let name = pieces[done.number]
+                .moved
+                .map_or("the profile as it is", |m| &m.0.name);
+            line.show(Some(done.share(pieces.len())), name.to_string());
+        },
+    );
+    line.clear();
+    if interrupt.asked() {
+        return Err(Failure::new(Exit::Interrupted, "interrupted"));
+    }
+    Ok(outcomes.into_iter().flatten().collect())
+}
+
+impl Piece<'_> {
+    fn run(&self, interrupt: &Interrupt) -> Outcome {
+        let spec = match self.moved {
+            None => self.validation.spec()?,
+            Some((parameter, to)) => moved(self.validation, parameter, to)?,
+        };
+        self.validation.measure(&spec, &|| interrupt.asked())
+    }
+}
+
+fn table(
+    validation: &Validation,
+    parameters: &[Assumed],
+    outcomes: &[Outcome],
+    console: &Console,
+) -> String {
+    let mut text = format!(
+        "{}, procedure {}\n",
+        validation.device, validation.procedure
+    );
+    let Some((Ok(now), ends)) = outcomes.split_first() else {
+        return text + "  cannot be carried out with the profile as it is\n";
+    };
+    let mut rows = console.table(&[
+        "PARAMETER",
+        "NOW",
+        "RANGE",
+        "FACT",
+        "FIGURE",
+        "AT LOW",
+        "AT HIGH",
+    ]);
+    let (mut still, mut impossible) = (Vec::new(), Vec::new());
+    for (parameter, ends) in parameters.iter().zip(ends.chunks(2)) {
+        let at = |end: usize| ends.get(end).and_then(|e| e.as_ref().ok());
+        for fault in ends.iter().filter_map(|e| e.as_ref().err()) {
+            impossible.push(format!("{}: {fault}", parameter.name));
+        }
+        let mut found = reactions(now, [at(0), at(1)]);
+        found.retain(|r| r.greatest() >= LEAST);
+        found.sort_by(|a, b| b.greatest().total_cmp(&a.greatest()));
+        if found.is_empty() {
+            still.push(parameter.name.as_str());
+        }
+        for reaction in &found {
+            rows.add_row(cells(parameter, reaction));
+        }
+    }
+    if rows.row_count() > 0 {
+        text.push_str(&lines_of(&rows));
+    }
+    if !still.is_empty() {
+        let line = format!("No figure changes by {LEAST} % with: {}", still.join(", "));
+        text.push_str(&console.paragraph(&line, "  "));
+    }
+    for fault in impossible {
+        text.push_str(&console.paragraph(&format!("Not possible alone: {fault}"), "  "));
+    }
+    text.push('\n');
+    text
+}
+
+fn cells(parameter: &Assumed, reaction: &Reaction) -> Vec<String> {
+    let change = |percent: Option<f64>| percent.map_or("–".to_string(), |p| format!("{p:+.1} %"));
+    let [low, high] = parameter.ends;
+    let mut cells = vec![
+        parameter.name.clone(),
+        parameter.now.to_string(),
+        format!("{low} to {high}"),
+        reaction.fact.clone(),
+        reaction.figure.clone(),
+    ];
+    cells.extend(reaction.percent.map(change));
+    cells
+}

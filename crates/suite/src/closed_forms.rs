@@ -1,0 +1,406 @@
+//! Geometries for which theory or independent simulations say what must come out: read latency at queue depth 1, bounds
+//! by dies, channels and programs, and write amplification under uniform random writes. Every time, error and policy but
+//! the one in question is zero, so that nothing can be fitted.
+
+use crate::jobs::phase;
+use crate::progress::SessionWatcher;
+use crate::review::Unobserved;
+use crate::session::{Session, SuiteError};
+use crate::spec::{SimSpec, library_host};
+use nandscope_device::link::link_mode;
+use nandscope_device::profile::Profile;
+use nandscope_device::profile::schema::{Cell, InterfaceSection, VictimPolicy};
+use nandscope_device::{Device, Fill};
+use nandscope_measure::sim::SimTarget;
+use nandscope_result::ResultDocument;
+
+/// What theory says and what was simulated.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClosedForm {
+    /// The quantity and the geometry.
+    pub what: String,
+    /// Where the expected value comes from: a formula, or an independent simulation.
+    pub theory: String,
+    /// The expected value.
+    pub expected: f64,
+    /// The simulated one.
+    pub simulated: f64,
+    /// Unit of both.
+    pub unit: &'static str,
+}
+
+/// A link whose transfers take hardly any time.
+const LINK: &str = "pcie-5.0-x16";
+const SEED: u64 = 7;
+/// Free superblocks that are always kept.
+const KEPT: u32 = 2;
+
+/// Flash in plain numbers: one bit a cell, so that a page is a program unit on each plane.
+#[derive(Clone, Copy, Debug)]
+struct Flash {
+    channels: u32,
+    dies_per_channel: u32,
+    blocks: u32,
+    pages_per_block: u32,
+    page_kib: u32,
+    mt_per_s: f64,
+    read_us: f64,
+    program_us: f64,
+}
+
+/// 64 dies behind 8 channels, 50 µs in the array, 5.12 µs on the bus for 4 KiB.
+const REFERENCE: Flash = Flash {
+    channels: 8,
+    dies_per_channel: 8,
+    blocks: 20,
+    pages_per_block: 64,
+    page_kib: 4,
+    mt_per_s: 800.0,
+    read_us: 50.0,
+    program_us: 200.0,
+};
+
+/// All comparisons, in the order of the page.
+///
+/// # Errors
+/// Where a geometry cannot be simulated.
+pub fn closed_forms(stop: &dyn Fn() -> bool) -> Result<Vec<ClosedForm>, SuiteError> {
+    let mut all = reads(stop)?;
+    all.extend(bounds(stop)?);
+    all.extend(write_amplification()?);
+    Ok(all)
+}
+
+fn reads(stop: &dyn Fn() -> bool) -> Result<Vec<ClosedForm>, SuiteError> {
+    let profile = REFERENCE.profile(6)?;
+    let link_us = 4096.0 / (link_mode(LINK).map_err(|e| target(&e))?.rate.0 as f64) * 1e6;
+    let mut rows = Vec::new();
+    for (depth, flash_us, theory) in [
+        (1, 55.12, "50 µs in the array + 5.12 µs on the channel"),
+        (32, 72.85, "independent simulation of the queueing network"),
+        (256, 252.5, "independent simulation of the queueing network"),
+    ] {
+        let job = format!("rw=randread\nbs=4k\niodepth={depth}\nio_size=400m\nnorandommap=1\n");
+        rows.push(ClosedForm {
+            what: format!("4 KiB random read, QD{depth}, mean latency; 64 dies on 8 channels"),
+            theory: format!("{theory} + {:.0} ns on the link", link_us * 1e3),
+            expected: flash_us + link_us,
+            simulated: measured(&profile, Fill::Random { seed: SEED }, &job, stop)?.mean_us,
+            unit: "µs",
+        });
+    }
+    Ok(rows)
+}
+
+fn bounds(stop: &dyn Fn() -> bool) -> Result<Vec<ClosedForm>, SuiteError> {
+    let mut dies = Flash {
+        channels: 4,
+        dies_per_channel: 4,
+        blocks: 24,
+        pages_per_block: 128,
+        page_kib: 16,
+        mt_per_s: 10_000.0,
+        read_us: 115.0,
+        program_us: 400.0,
+    }
+    .profile(6)?;
+    dies.nand.cache_read = true;
+    dies.nand.cache_program = true;
+    let mut bus = dies.clone();
+    bus.nand.bus_mt_per_s = 100.0;
+    let read = "rw=read\nbs=16k\niodepth=64\nio_size=1g\n";
+    let write = "rw=write\nbs=16k\niodepth=64\nsize=256m\nio_size=512m\n";
+    let mut rows = Vec::new();
+    for (what, profile, job, theory, expected) in [
+        (
+            "Sequential read bound by 16 dies",
+            &dies,
+            read,
+            "16 x 16 KiB / 115 µs",
+            16.0 * 16384.0 / 115.0,
+        ),
+        (
+            "Sequential read bound by 4 channels",
+            &bus,
+            read,
+            "4 x 100 MB/s",
+            400.0,
+        ),
+        (
+            "Sequential write bound by 16 dies",
+            &dies,
+            write,
+            "16 x 16 KiB / 400 µs",
+            16.0 * 16384.0 / 400.0,
+        ),
+    ] {
+        rows.push(ClosedForm {
+            what: what.to_string(),
+            theory: theory.to_string(),
+            expected,
+            simulated: measured(profile, Fill::Sequential, job, stop)?.mb_per_s,
+            unit: "MB/s",
+        });
+    }
+    Ok(rows)
+}
+
+fn write_amplification() -> Result<Vec<ClosedForm>, SuiteError> {
+    let mut rows = Vec::new();
+    let (blocks, pages) = (4096, 64);
+    for (policy, name) in [
+        (VictimPolicy::Greedy, "greedy"),
+        (VictimPolicy::Fifo, "FIFO"),
+    ] {
+        for percent in [7.0, 10.0, 15.0, 28.0] {
+            let (mut profile, alpha) = with_spare(blocks, pages, percent)?;
+            let expected = match policy {
+                VictimPolicy::Greedy => greedy(alpha, pages),
+                _ => fifo(alpha),
+            };
+            if let Some(ftl) = profile.ftl.as_mut() {
+                ftl.collection = policy;
+            }
+            rows.push(ClosedForm {
+                what: format!(
+                    "Write amplification, uniform random writes, {name}, {percent} % spare, {pages} pages a block"
+                ),
+                theory: match policy {
+                    VictimPolicy::Greedy => "H(b) − H(X₀) = α(1 − X₀/b), b/(b − X₀)".to_string(),
+                    _ => "1 − x = exp(−αx), 1/x".to_string(),
+                },
+                expected,
+                simulated: steady_amplification(&profile, pages)?,
+                unit: "",
+            });
+        }
+    }
+    Ok(rows)
+}
+
+impl Flash {
+    /// Everything beyond the flash is without delay, limit, error and policy; the capacity leaves `spare` superblocks.
+    fn profile(&self, spare: u32) -> Result<Profile, SuiteError> {
+        let mut p = SimSpec::library("reference-nvme-64gb")?.profile;
+        let nand = &mut p.nand;
+        nand.cell = Cell::Slc;
+        nand.native = None;
+        nand.channels = self.channels;
+        nand.dies_per_channel = self.dies_per_channel;
+        nand.planes = 1;
+        nand.blocks_per_plane = self.blocks;
+        nand.word_lines = self.pages_per_block;
+        nand.page_kib = self.page_kib;
+        nand.bus_mt_per_s = self.mt_per_s;
+        nand.bus_overhead_ns = 0;
+        (nand.cache_read, nand.cache_program, nand.suspend) = (false, false, false);
+        nand.slc.read_us = vec![self.read_us];
+        nand.slc.program_us = vec![self.program_us];
+        nand.slc.erase_us = 1.0;
+        nand.slc.cycles = 1_000_000;
+        nand.reliability.rber_fresh = 0.0;
+        nand.reliability.rber_rated = 0.0;
+        nand.reliability.disturb_per_100k_reads = 0.0;
+        if let Some(ftl) = p.ftl.as_mut() {
+            ftl.journal_entries = 0;
+            ftl.wear_spread_cycles = 0;
+            ftl.refresh_reads = 0;
+            ftl.collection_start = KEPT;
+        }
+        if let Some(controller) = p.controller.as_mut() {
+            controller.cores = 1;
+            controller.read_us = 0.0;
+            controller.write_us = 0.0;
+            controller.per_unit_ns = 0;
+            controller.relocate_unit_us = 0.0;
+            controller.decode_us = 0.0;
+            controller.write_buffer_kib = 64 * 1024;
+            controller.read_ahead_kib = 0;
+        }
+        let superblock = u64::from(self.channels * self.dies_per_channel)
+            * u64::from(self.pages_per_block)
+            * u64::from(self.page_kib)
+            * 1024;
+        p.device.capacity_bytes = u64::from(self.blocks - spare) * superblock;
+        let interface = p.interface.first().map(|first| InterfaceSection {
+            link: LINK.to_string(),
+            active_dies: 4096,
+            clock_share: 1.0,
+            ..first.clone()
+        });
+        p.interface = interface.into_iter().collect();
+        Ok(p)
+    }
+}
+
+fn target(error: &dyn std::fmt::Display) -> SuiteError {
+    SuiteError::Target(error.to_string())
+}
+
+fn device(profile: &Profile) -> Result<Device, SuiteError> {
+    let host = library_host("direct")?;
+    Device::new(profile, &host, SEED).map_err(|e| target(&e))
+}
+
+/// Mean latency and rate of a job.
+struct Measured {
+    mean_us: f64,
+    mb_per_s: f64,
+}
+
+/// What a job does on the filled device.
+fn measured(
+    profile: &Profile,
+    fill: Fill,
+    job: &str,
+    stop: &dyn Fn() -> bool,
+) -> Result<Measured, SuiteError> {
+    let mut device = device(profile)?;
+    if !device.precondition(1.0, fill) {
+        return Err(target(&"the device is not idle and cannot be filled"));
+    }
+    let mut document =
+        ResultDocument::begin("closed forms", String::new(), SEED, Default::default());
+    let mut unobserved = Unobserved;
+    let mut watcher = SessionWatcher::new(&mut unobserved, "", 0, 1);
+    let mut session = Session::new(
+        SimTarget::new(device),
+        SEED,
+        &mut document,
+        None,
+        stop,
+        &mut watcher,
+    );
+    session.begin_step(
+        "closed-form",
+        "Closed form",
+        "Closed forms",
+        String::new(),
+        1,
+    );
+    let phase = phase(
+        "closed form",
+        &format!("[job]\n{job}"),
+        session.capacity(),
+        SEED,
+    )?;
+    let _ = session.run(phase)?;
+    let job = session.current().and_then(|s| s.jobs.last());
+    let result = job.and_then(|j| j.directions.first());
+    let result = result.ok_or_else(|| target(&"nothing was measured"))?;
+    Ok(Measured {
+        mean_us: result.latency.mean_ns / 1e3,
+        mb_per_s: result.bandwidth_bytes_per_s / 1e6,
+    })
+}
+
+/// A profile whose blocks with data are `1 + percent/100` of the logical pages, and that α exactly. Blocks that are kept
+/// free, the block just opened and half the open block of relocation hold none.
+fn with_spare(blocks: u32, pages: u32, percent: f64) -> Result<(Profile, f64), SuiteError> {
+    let flash = Flash {
+        channels: 1,
+        dies_per_channel: 1,
+        blocks,
+        pages_per_block: pages,
+        page_kib: 4,
+        mt_per_s: 10_000.0,
+        read_us: 1.0,
+        program_us: 1.0,
+    };
+    let mut p = flash.profile(8)?;
+    if let (Some(ftl), Some(controller)) = (p.ftl.as_mut(), p.controller.as_mut()) {
+        ftl.relocation_units = 1;
+        controller.write_buffer_kib = 64;
+    }
+    let holding = (f64::from(blocks - KEPT) - 1.5) * f64::from(pages);
+    let logical = (holding / (1.0 + percent / 100.0)) as u64;
+    p.device.capacity_bytes = logical * 4096;
+    Ok((p, holding / logical as f64))
+}
+
+/// Pages programmed per page written in the steady state, by the number of erases: the drive is overwritten four times
+/// before, three times while it is counted.
+fn steady_amplification(profile: &Profile, pages: u32) -> Result<f64, SuiteError> {
+    let mut device = device(profile)?;
+    if !device.precondition(1.0, Fill::Random { seed: SEED }) {
+        return Err(target(&"the device is not idle and cannot be filled"));
+    }
+    let logical = device.capacity().0 / 4096;
+    device.overwrite_randomly(4 * logical, 1);
+    let before = device.counters().erases;
+    device.overwrite_randomly(3 * logical, 2);
+    let erased = device.counters().erases - before;
+    Ok(erased as f64 * f64::from(pages) / (3 * logical) as f64)
+}
+
+fn bisect(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
+    for _ in 0..200 {
+        let middle = (low + high) / 2.0;
+        if f(low).signum() == f(middle).signum() {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    (low + high) / 2.0
+}
+
+/// FIFO: the victim is the block written longest ago.
+fn fifo(alpha: f64) -> f64 {
+    1.0 / bisect(1e-9, 1.0 - 1e-12, |x| 1.0 - x - libm::exp(-alpha * x))
+}
+
+/// H(x) = ψ(x + 1) + γ by its asymptotic series, taken at x + 20.
+fn harmonic(x: f64) -> f64 {
+    let n = x + 20.0;
+    let far = libm::log(n) + 0.577_215_664_901_532_9 + 0.5 / n - 1.0 / (12.0 * n * n)
+        + 1.0 / (120.0 * n * n * n * n);
+    far - (1..=20).map(|k| 1.0 / (x + f64::from(k))).sum::<f64>()
+}
+
+/// Greedy: the victim is the block with the least valid data.
+fn greedy(alpha: f64, pages: u32) -> f64 {
+    let b = f64::from(pages);
+    let excess = |x0: f64| harmonic(b) - harmonic(x0) - alpha * (1.0 - x0 / b);
+    // X₀ = b is the solution without meaning.
+    let x0 = bisect(0.0, b * (1.0 - 1e-6), excess);
+    b / (b - x0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_formulas_give_the_published_table() {
+        for (percent, of_fifo, of_greedy) in [
+            (7.0, 7.817, 6.999),
+            (10.0, 5.678, 5.241),
+            (28.0, 2.481, 2.402),
+        ] {
+            let alpha = 1.0 + percent / 100.0;
+            assert!((fifo(alpha) / of_fifo - 1.0).abs() < 3e-4, "{percent} %");
+            assert!(
+                (greedy(alpha, 64) / of_greedy - 1.0).abs() < 3e-4,
+                "{percent} %"
+            );
+        }
+    }
+
+    #[test]
+    fn reads_and_bounds_agree_with_theory() {
+        let stop = || false;
+        let mut rows = reads(&stop).unwrap();
+        rows.extend(bounds(&stop).unwrap());
+        for row in rows {
+            let share = (row.simulated / row.expected - 1.0).abs();
+            assert!(
+                share < 0.02,
+                "{}: {} for {}",
+                row.what,
+                row.simulated,
+                row.expected
+            );
+        }
+    }
+}

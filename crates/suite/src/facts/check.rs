@@ -1,0 +1,142 @@
+//! The checks: which figure stands for which fact, and what is known about the choice of parameters.
+
+use super::criterion::Criterion;
+use super::record::Fact;
+use crate::procedures::Procedure;
+use crate::session::SuiteError;
+use nandscope_result::{Relation, ToleranceKind};
+use serde::Deserialize;
+
+const CHECKS: &str = include_str!("../../../../facts/checks.toml");
+
+#[derive(Debug, Deserialize)]
+struct Checks {
+    check: Vec<Check>,
+}
+
+/// Whether a figure could miss its fact: a parameter that was chosen with a number in sight meets it easily.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Basis {
+    /// These parameters were chosen with the fact, or another point of its series, in sight: keys of the device's
+    /// profile, `hosts/NAME:KEY` of a host's, `devices/NAME:KEY` of another device's, `link:NAME` of a link mode.
+    Calibrated(Vec<String>),
+    /// No parameter was chosen by it.
+    Predicted,
+}
+
+/// Which figure stands for which fact.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Check {
+    pub(super) device: String,
+    /// Host of the library; empty for those that the profile names.
+    #[serde(default)]
+    pub(super) host: String,
+    /// Name of the procedure that gives the figure.
+    #[serde(default = "card")]
+    pub(super) procedure: String,
+    pub(super) fact: String,
+    pub(super) figure: String,
+    /// Which value of a fact that has several.
+    field: Option<String>,
+    /// The fact's value times this is in the figure's unit.
+    #[serde(default = "one")]
+    scale: f64,
+    #[serde(default)]
+    tolerance: f64,
+    #[serde(default)]
+    kind: ToleranceKind,
+    /// What the fact says in numbers, where it is words: a number or the two ends of a range.
+    value: Option<toml::Value>,
+    /// How that is to be read; as the fact itself where left out.
+    op: Option<Relation>,
+    /// The words as they are read: which range "slightly lower" is.
+    #[serde(default)]
+    reads: String,
+    /// What was measured in another way than it is simulated.
+    #[serde(default)]
+    measured_as: String,
+    /// Parameters that were chosen with the fact in sight.
+    #[serde(default)]
+    calibrated: Vec<String>,
+    /// No parameter was.
+    #[serde(default)]
+    predicted: bool,
+    /// Where the figure is known to miss the fact: why.
+    #[serde(default)]
+    pub(super) why: String,
+}
+
+fn card() -> String {
+    Procedure::Card.name().to_string()
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+/// All checks, in the order of the file.
+pub(super) fn all() -> Result<Vec<Check>, SuiteError> {
+    parse(CHECKS)
+}
+
+pub(super) fn parse(text: &str) -> Result<Vec<Check>, SuiteError> {
+    let checks: Checks =
+        toml::from_str(text).map_err(|e| SuiteError::Facts(format!("facts/checks.toml: {e}")))?;
+    Ok(checks.check)
+}
+
+impl Check {
+    /// What the figure must satisfy.
+    ///
+    /// # Errors
+    /// `Facts` if the fact is no number and the check does not say what it is in numbers, or if what it says is
+    /// impossible.
+    pub(super) fn criterion(&self, fact: &Fact) -> Result<Criterion, SuiteError> {
+        let value = match (&self.value, &self.field) {
+            (Some(value), _) => Some(value),
+            (None, Some(field)) => fact.value.get(field),
+            (None, None) => Some(&fact.value),
+        };
+        // What a check says in numbers is in the figure's unit already.
+        let scale = if self.value.is_some() {
+            1.0
+        } else {
+            self.scale
+        };
+        let op = self.op.as_ref().unwrap_or(&fact.op);
+        value
+            .ok_or_else(|| "the fact has no such field".to_string())
+            .and_then(|v| Criterion::new(v, scale, op, self.tolerance, &self.kind))
+            .map_err(|e| self.fault(&format!("{e} ({})", fact.quantity)))
+    }
+
+    /// Whether a parameter was chosen with the fact in sight.
+    ///
+    /// # Errors
+    /// `Facts` if the check says neither or both.
+    pub(super) fn basis(&self) -> Result<Basis, SuiteError> {
+        match (self.calibrated.is_empty(), self.predicted) {
+            (false, false) => Ok(Basis::Calibrated(self.calibrated.clone())),
+            (true, true) => Ok(Basis::Predicted),
+            _ => Err(self.fault("say either `calibrated` with the parameters or `predicted`")),
+        }
+    }
+
+    /// How the fact is read, and what was measured in another way.
+    pub(super) fn remark(&self) -> String {
+        let measured = Some(&self.measured_as).filter(|m| !m.is_empty());
+        let measured = measured.map(|m| format!("measured {m}"));
+        let reads = Some(self.reads.clone()).filter(|r| !r.is_empty());
+        let parts: Vec<String> = reads.into_iter().chain(measured).collect();
+        parts.join("; ")
+    }
+
+    /// A fault of this check, for a message.
+    pub(super) fn fault(&self, what: &str) -> SuiteError {
+        SuiteError::Facts(format!(
+            "facts/checks.toml: fact `{}`, figure `{}`: {what}",
+            self.fact, self.figure
+        ))
+    }
+}

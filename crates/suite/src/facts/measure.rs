@@ -1,0 +1,45 @@
+//! Carrying out what the checks ask for.
+
+use super::{Comparison, Validation, compare};
+use crate::procedures::Procedure;
+use crate::review::{ReviewOptions, Unobserved};
+use crate::session::SuiteError;
+use crate::spec::{SimSpec, attachments, library_host};
+
+/// Seed of every validation.
+const SEED: u64 = 1;
+
+impl Validation {
+    /// The device and the ways to attach it.
+    ///
+    /// # Errors
+    /// `Target` if the library has no such device or host.
+    pub fn spec(&self) -> Result<SimSpec, SuiteError> {
+        let mut spec = SimSpec::library(&self.device)?;
+        if !self.host.is_empty() {
+            let host = library_host(&self.host)?;
+            spec.modes = attachments(&self.host, &host, &spec.profile);
+        }
+        Ok(spec)
+    }
+
+    /// Carries the procedure out on `spec` and compares its figures with the facts. Where `stop` said so in between, the
+    /// figures behind that are missing.
+    ///
+    /// # Errors
+    /// Where the device cannot be made or attached, or a step cannot be done on it.
+    pub fn measure(
+        &self,
+        spec: &SimSpec,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Comparison, SuiteError> {
+        let procedure = Procedure::find(&self.procedure)?;
+        let options = ReviewOptions {
+            seed: SEED,
+            quick: procedure.quick_suffices(),
+            ..ReviewOptions::default()
+        };
+        let document = procedure.run(spec, &options, &mut Unobserved, stop)?;
+        compare(&document, self)
+    }
+}

@@ -1,0 +1,57 @@
+//! The files of published facts.
+
+use crate::session::SuiteError;
+use nandscope_result::Relation;
+use serde::Deserialize;
+
+/// Files of facts, with their names for messages.
+const FILES: [(&str, &str); 3] = [
+    (
+        "published.toml",
+        include_str!("../../../../facts/published.toml"),
+    ),
+    ("drives.toml", include_str!("../../../../facts/drives.toml")),
+    ("plain.toml", include_str!("../../../../facts/plain.toml")),
+];
+
+#[derive(Debug, Deserialize)]
+struct Facts {
+    fact: Vec<Fact>,
+}
+
+/// One published statement; fields that are not read here are for readers of the file.
+#[derive(Debug, Deserialize)]
+pub(super) struct Fact {
+    /// Identifier, unique across the files.
+    pub(super) id: String,
+    /// Who published it.
+    pub(super) source: String,
+    /// What it is about.
+    pub(super) device: String,
+    /// What was measured or stated.
+    pub(super) quantity: String,
+    /// A number, two ends, several named values, or words.
+    pub(super) value: toml::Value,
+    /// How the value is to be read.
+    pub(super) op: Relation,
+    /// `measured`, `vendor_claim`, `spec`, `derived`, `param`, `estimate` or `qualitative`.
+    pub(super) kind: String,
+}
+
+impl Fact {
+    /// Whether somebody measured it on a real device.
+    pub(super) fn is_measured(&self) -> bool {
+        self.kind == "measured"
+    }
+}
+
+/// The facts of all files.
+pub(super) fn all() -> Result<Vec<Fact>, SuiteError> {
+    let mut all = Vec::new();
+    for (name, text) in FILES {
+        let some: Facts =
+            toml::from_str(text).map_err(|e| SuiteError::Facts(format!("facts/{name}: {e}")))?;
+        all.extend(some.fact);
+    }
+    Ok(all)
+}

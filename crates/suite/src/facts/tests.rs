@@ -1,0 +1,143 @@
+use super::*;
+use nandscope_device::link::link_mode;
+use nandscope_device::profile::{explain, library};
+use std::collections::BTreeSet;
+
+/// The keys of a profile, such as `nand.slc.program_us`.
+fn keys(text: &str) -> BTreeSet<String> {
+    let rows = explain(text).into_iter();
+    rows.map(|row| format!("{}.{}", row.table, row.key))
+        .collect()
+}
+
+fn exists(device: &str, parameter: &str) -> bool {
+    let of = |entry: Option<&library::Entry>, key: &str| {
+        entry.is_some_and(|entry| keys(entry.text).contains(key))
+    };
+    if let Some(link) = parameter.strip_prefix("link:") {
+        return link_mode(link).is_ok();
+    }
+    match parameter.split_once(':') {
+        None => of(library::device(device), parameter),
+        Some((place, key)) => match place.split_once('/') {
+            Some(("hosts", name)) => of(library::host(name), key),
+            Some(("devices", name)) => of(library::device(name), key),
+            _ => false,
+        },
+    }
+}
+
+#[test]
+fn every_check_fits_its_fact_and_says_what_was_chosen_by_it() {
+    let facts = record::all().unwrap();
+    for check in check::all().unwrap() {
+        let fact = find(&facts, &check).unwrap();
+        check.criterion(fact).unwrap();
+        if let Basis::Calibrated(parameters) = check.basis().unwrap() {
+            for parameter in parameters {
+                let text = format!(
+                    "{}: {}: no parameter `{parameter}`",
+                    check.device, check.fact
+                );
+                assert!(exists(&check.device, &parameter), "{text}");
+            }
+        }
+        if matches!(fact.value, toml::Value::String(_)) {
+            assert!(
+                !check.remark().is_empty(),
+                "{}: how are words read?",
+                check.fact
+            );
+        }
+    }
+}
+
+#[test]
+fn a_check_says_either_calibrated_or_predicted() {
+    let basis = |tag: &str| {
+        let text = format!("[[check]]\ndevice = \"d\"\nfact = \"f\"\nfigure = \"g\"\n{tag}\n");
+        check::parse(&text).unwrap()[0].basis()
+    };
+    assert_eq!(basis("predicted = true").unwrap(), Basis::Predicted);
+    let chosen = Basis::Calibrated(vec!["nand.planes".into()]);
+    assert_eq!(basis("calibrated = [\"nand.planes\"]").unwrap(), chosen);
+    for neither_or_both in ["", "predicted = true\ncalibrated = [\"a\"]"] {
+        let message = basis(neither_or_both).unwrap_err().to_string();
+        assert!(message.contains("either `calibrated`"), "{message}");
+    }
+}
+
+/// What a parameter was chosen by cannot be predicted: a remark that names a fact makes the fact's checks calibrated by
+/// that parameter.
+#[test]
+fn a_parameter_whose_remark_names_a_fact_calibrates_it() {
+    let checks = check::all().unwrap();
+    for (folder, entry) in both() {
+        for row in explain(entry.text) {
+            let key = format!("{}.{}", row.table, row.key);
+            for check in &checks {
+                if !names(&row.remark, &check.fact) {
+                    continue;
+                }
+                let parameters = match check.basis().unwrap() {
+                    Basis::Calibrated(parameters) => parameters,
+                    Basis::Predicted => Vec::new(),
+                };
+                let elsewhere = format!("{folder}/{}:{key}", entry.name);
+                assert!(
+                    parameters.contains(&elsewhere)
+                        || check.device == entry.name && parameters.contains(&key),
+                    "{}: {key} was chosen by {}, which is tagged otherwise",
+                    entry.name,
+                    check.fact
+                );
+            }
+        }
+    }
+}
+
+/// Devices and hosts, with the folder by which a check names a parameter of another profile.
+fn both() -> impl Iterator<Item = (&'static str, &'static library::Entry)> {
+    let devices = library::DEVICES.iter().map(|entry| ("devices", entry));
+    devices.chain(library::HOSTS.iter().map(|entry| ("hosts", entry)))
+}
+
+fn names(remark: &str, fact: &str) -> bool {
+    let words = remark.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
+    words.into_iter().any(|word| word == fact)
+}
+
+#[test]
+fn at_least_sixty_rows_are_predictions() {
+    let checks = check::all().unwrap();
+    let predicted = checks
+        .iter()
+        .filter(|c| c.basis().unwrap() == Basis::Predicted);
+    assert!(predicted.count() >= 60);
+}
+
+#[test]
+fn every_measured_fact_is_checked_or_listed_with_a_reason() {
+    let coverage = coverage().unwrap();
+    let listed: usize = coverage.unchecked.iter().map(|u| u.facts.len()).sum();
+    assert_eq!(coverage.measured, coverage.measured_checked + listed);
+    for group in &coverage.unchecked {
+        assert!(group.reason.len() > 20, "{}", group.reason);
+    }
+}
+
+#[test]
+fn identifiers_of_facts_are_unique_across_the_files() {
+    let facts = record::all().unwrap();
+    let ids: BTreeSet<&str> = facts.iter().map(|f| f.id.as_str()).collect();
+    assert_eq!(ids.len(), facts.len());
+}
+
+#[test]
+fn a_check_whose_figure_does_not_exist_is_missing() {
+    let document = ResultDocument::begin("card review", String::new(), 1, Default::default());
+    let all = validation("sm2708-250gb", Procedure::Card);
+    let comparison = compare(&document, &all).unwrap();
+    assert!(comparison.rows.is_empty());
+    assert!(comparison.missing.iter().any(|(fact, _)| fact == "S0-040"));
+}

@@ -1,0 +1,111 @@
+//! What people measure with the tools that every Linux has: sequential writes and reads through the page cache, as dd
+//! and hdparm do them, and random reads and writes of 4 KiB one at a time, as iozone and AS SSD do them.
+//!
+//! The page cache decides about the requests, not the block size that dd was given: a card that dd read in blocks of
+//! 4 MiB and of 64 KiB was equally fast. It reads ahead 128 KiB at a time and asks for the next before the last is
+//! consumed, and it writes as much at once as the host allows.
+
+use crate::document::blank;
+use crate::in_modes::{Turns, published};
+use crate::jobs::phase;
+use crate::review::{ReviewObserver, ReviewOptions, chosen_modes};
+use crate::session::{Flow, Pick, Session, SuiteError};
+use crate::spec::SimSpec;
+use nandscope_measure::target::Target;
+use nandscope_result::ResultDocument;
+
+const SECTION: &str = "Plain reads and writes";
+
+/// A measurement: identifier, title, the options of its job, and a description.
+struct Part {
+    id: &'static str,
+    title: &'static str,
+    options: &'static str,
+    how: &'static str,
+}
+
+/// Where the second write and everything behind it begins, as `dd seek=10 bs=4M` has it: behind a file allocation table.
+const BEHIND: &str = "offset=40m\n";
+
+const PARTS: [Part; 5] = [
+    Part {
+        id: "write-start",
+        title: "Sequential write from the start",
+        options: "rw=write\nbs=512k\niodepth=2\nsize=256m\n",
+        how: "The first 256 MiB, with the units that may hold a file allocation table, in requests of 512 KiB or what the host allows, the next one waiting (dd through the page cache).",
+    },
+    Part {
+        id: "write",
+        title: "Sequential write",
+        options: "rw=write\nbs=512k\niodepth=2\nsize=256m\n",
+        how: "The same 40 MiB behind the start.",
+    },
+    Part {
+        id: "read",
+        title: "Sequential read",
+        options: "rw=read\nbs=128k\niodepth=2\nsize=256m\n",
+        how: "The same place in requests of 128 KiB, the next one waiting (dd and hdparm through the page cache).",
+    },
+    Part {
+        id: "random-read",
+        title: "4 KiB random read",
+        options: "rw=randread\nbs=4k\nsize=100m\nruntime=10\ntime_based=1\nnorandommap=1\n",
+        how: "One at a time over a file of 100 MiB, 10 s (iozone -I -s 100M -r 4k).",
+    },
+    Part {
+        id: "random-write",
+        title: "4 KiB random write",
+        options: "rw=randwrite\nbs=4k\nsize=100m\nruntime=10\ntime_based=1\nnorandommap=1\n",
+        how: "The same with writes.",
+    },
+];
+
+/// Measures the device in every mode that is asked for, in virtual time.
+///
+/// # Errors
+/// Where the device cannot be made or attached, or is smaller than the files.
+pub(crate) fn run(
+    spec: &SimSpec,
+    options: &ReviewOptions,
+    observer: &mut dyn ReviewObserver,
+    stop: &dyn Fn() -> bool,
+) -> Result<ResultDocument, SuiteError> {
+    let modes = chosen_modes(spec, options)?;
+    let mut document = blank(spec, options, "plain", "");
+    let turns = Turns {
+        spec,
+        options,
+        settle: |_| {},
+    };
+    turns.take(&modes, &mut document, observer, stop, all)?;
+    published(spec, options, document)
+}
+
+fn all<T: Target>(session: &mut Session<'_, T>) -> Result<Flow, SuiteError> {
+    session.note_stage(SECTION, 0.0, 1.0, PARTS.len() as u32);
+    for part in &PARTS {
+        if one(session, part)? == Flow::Stop {
+            return Ok(Flow::Stop);
+        }
+    }
+    Ok(Flow::Continue)
+}
+
+fn one<T: Target>(session: &mut Session<'_, T>, part: &Part) -> Result<Flow, SuiteError> {
+    let id = format!("plain-{}", part.id);
+    session.begin_step(&id, part.title, SECTION, part.how.to_string(), 1);
+    let place = if part.id == "write-start" { "" } else { BEHIND };
+    let text = format!("[{}]\n{}{place}", part.id, part.options);
+    let flow = phase(part.title, &text, session.capacity(), session.seed)
+        .and_then(|phase| session.run(phase));
+    let job = session.current().and_then(|s| s.jobs.last());
+    let rate = job
+        .and_then(|j| j.directions.first())
+        .map(|d| d.bandwidth_bytes_per_s / 1e6);
+    if let Some(rate) = rate {
+        let id = format!("plain.{}", part.id);
+        session.figure(&id, part.title, "MB/s", &[rate], Pick::Mean);
+    }
+    session.end_step();
+    flow
+}
