@@ -152,6 +152,9 @@ fn small_sequential_streams_on_a_card_of_the_library() {
     };
     // What is left is the time of a command.
     let (half, whole) = (rate(HALF), rate(4096));
-    assert!(half > 0.45 * whole, "{half} MB/s in halves, {whole} in whole units");
+    assert!(
+        half > 0.45 * whole,
+        "{half} MB/s in halves, {whole} in whole units"
+    );
     sound(&d);
 }

@@ -76,6 +76,7 @@ pub(crate) fn run(
         spec,
         options,
         settle: |_| {},
+        begin: |_| {},
     };
     turns.take(&modes, &mut document, observer, stop, all)?;
     published(spec, options, document)
