@@ -193,7 +193,7 @@ FAULTS = [
      "card: small writes never erase", "cards small_writes_wear"),
     ("ftl/page_map/log/append.rs", "        self.appended += u64::from(padded - stream.next);", "",
      "accounting: programs and their causes differ", "exact counters"),
-    ("ftl/page_map/geometry.rs", "            + u64::from(ftl.collection_start)\n            + OPEN_SUPERBLOCKS\n", "            + u64::from(ftl.collection_start)\n",
+    ("ftl/page_map/geometry.rs", "            + u64::from(self.collection_start(ftl))\n            + OPEN_SUPERBLOCKS\n", "            + u64::from(self.collection_start(ftl))\n",
      "collection: the check of a profile accepts too little spare area", "exact collection_ends"),
     ("ftl/page_map/reads.rs", "let ready = self.now + self.decode_time();\n        let end = self.send(u64::from(bytes), ready);", "let ready = self.pending[index as usize].submitted;\n        let end = self.send(u64::from(bytes), ready);",
      "timing: a read leaves before its data is there", "exact reads_take"),
