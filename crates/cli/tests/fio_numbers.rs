@@ -36,7 +36,7 @@ fn notices(result: &Value) -> String {
 /// fio 3.33: 1,800 reads and 200 writes.
 #[test]
 fn each_direction_of_a_mix_keeps_its_own_rate() {
-    let job = "[a]\nioengine=libaio\ndirect=1\nrw=rw\nrate_iops=900,100\nsize=8m\ntime_based\nruntime=2\n";
+    let job = "[a]\nioengine=libaio\ndirect=1\nrw=rw\nrate_iops=900,100\nsize=1m\ntime_based\nruntime=2\n";
     let (result, _folder) = simulated("rates", job);
     assert!((1799..=1801).contains(&operations(&result, "read")));
     assert!((199..=201).contains(&operations(&result, "write")));
@@ -45,7 +45,7 @@ fn each_direction_of_a_mix_keeps_its_own_rate() {
 /// With one direction unlimited, the other must not slow it down: fio switches to the one that is behind.
 #[test]
 fn a_direction_without_a_rate_does_not_wait_for_the_other() {
-    let job = "[a]\nioengine=libaio\ndirect=1\nrw=randrw\nrate_iops=,50\nsize=8m\ntime_based\nruntime=1\nnorandommap\n";
+    let job = "[a]\nioengine=libaio\ndirect=1\nrw=randrw\nrate_iops=,50\nsize=1m\ntime_based\nruntime=1\nnorandommap\n";
     let (result, _folder) = simulated("one-rate", job);
     assert!((49..=51).contains(&operations(&result, "write")));
     assert!(operations(&result, "read") > 500, "{result}");
@@ -69,7 +69,7 @@ fn the_last_flush_comes_also_where_time_ends_the_job() {
             "runtime=1\nloops=1000000",
             "io_size=1m",
         ] {
-            let job = format!("[a]\ndirect=1\nrw=randwrite\nsize=8m\n{end}\n{option}\n");
+            let job = format!("[a]\ndirect=1\nrw=randwrite\nsize=1m\n{end}\n{option}\n");
             let (result, _folder) = simulated("end-fsync", &job);
             let flushes = operations(&result, "flush");
             assert!(flushes >= 1, "{option}, {end}: {flushes}");
@@ -92,7 +92,7 @@ fn repeated_replays_follow_one_another() {
 
 #[test]
 fn the_last_sample_of_a_log_has_the_rate_of_its_own_interval() {
-    let job = "[a]\nioengine=libaio\ndirect=1\nrw=read\nbs=4k\nsize=8m\nrate_iops=1000\ntime_based\nruntime=2250ms\nlog_avg_msec=500\nwrite_bw_log=x\nwrite_iops_log=x\n";
+    let job = "[a]\nioengine=libaio\ndirect=1\nrw=read\nbs=4k\nsize=1m\nrate_iops=1000\ntime_based\nruntime=2250ms\nlog_avg_msec=500\nwrite_bw_log=x\nwrite_iops_log=x\n";
     let (_, folder) = simulated("last-sample", job);
     for (name, rate) in [("x_bw.1.log", 4000.0), ("x_iops.1.log", 1000.0)] {
         let lines = log(&folder, name);

@@ -109,7 +109,9 @@ fn bounds(stop: &dyn Fn() -> bool) -> Result<Vec<ClosedForm>, SuiteError> {
     let mut bus = dies.clone();
     bus.nand.bus_mt_per_s = 100.0;
     let read = "rw=read\nbs=16k\niodepth=64\nio_size=1g\n";
-    let write = "rw=write\nbs=16k\niodepth=64\nsize=256m\nio_size=512m\n";
+    // The ramp fills the write buffer: from then on the flash sets the rate.
+    let write =
+        "rw=write\nbs=16k\niodepth=64\nsize=256m\ntime_based\nramp_time=300ms\nruntime=700ms\n";
     let mut rows = Vec::new();
     for (what, profile, job, theory, expected) in [
         (

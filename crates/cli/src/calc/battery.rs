@@ -243,6 +243,6 @@ mod tests {
         }
         let mut a = article();
         a.uses.truncate(1);
-        assert!(answer(&a).unwrap_err().text.contains("make 80 %"));
+        assert!(answer(&a).unwrap_err().text.contains("add up to 80 %"));
     }
 }
