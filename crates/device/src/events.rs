@@ -11,8 +11,6 @@ use std::collections::{BinaryHeap, VecDeque};
 /// What happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Event {
-    /// A command has arrived at the device.
-    Arrived(u32),
     /// Firmware has looked at a command.
     Firmware(u32),
     /// Data of a write has arrived in the buffer: index of the transfer.
@@ -45,7 +43,6 @@ impl Event {
             Event::Idle => (6, 0),
             Event::Relocated(i) => (7, i),
             Event::RefreshDue => (8, 0),
-            Event::Arrived(i) => (9, i),
         };
         kind << 28 | index
     }
@@ -61,8 +58,7 @@ impl Event {
             5 => Event::Complete(index),
             6 => Event::Idle,
             7 => Event::Relocated(index),
-            8 => Event::RefreshDue,
-            _ => Event::Arrived(index),
+            _ => Event::RefreshDue,
         }
     }
 }
@@ -76,14 +72,13 @@ impl Event {
             Event::Complete(_) => 2,
             Event::Array(_) => 3,
             Event::Bus(_) => 4,
-            Event::Arrived(_) => 5,
             Event::MapFetched(_) | Event::Relocated(_) | Event::Idle | Event::RefreshDue => FIFOS,
         }
     }
 }
 
 /// Kinds that mostly come in order of time, each with its own FIFO.
-const FIFOS: usize = 6;
+const FIFOS: usize = 5;
 /// Later than every event.
 const NEVER: u128 = u128::MAX;
 

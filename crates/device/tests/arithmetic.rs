@@ -310,24 +310,3 @@ fn a_read_waits_for_a_program_unless_it_may_suspend_it() {
         sound(&d);
     }
 }
-
-/// A long read is split by the host's driver and arrives late; a short one that was sent after it arrives before,
-/// and finds the core free.
-#[test]
-fn a_core_does_not_rest_for_a_command_that_is_on_its_way() {
-    let mut p = reference_point().profile(6);
-    p.controller.as_mut().expect("page-mapped").read_us = 10.0;
-    let mut host = support::host("direct");
-    host.host.links = vec![FAST_LINK.to_string()];
-    host.stage[0].command_us = 50.0;
-    host.stage[0].completion_us = 0.0;
-    host.stage[0].max_transfer_kib = Some(4);
-    let mut d = Device::new(&p, &host, 1).expect("attaches");
-    d.submit(read(1, 0, 65_536), Nanos(0)).expect("in order");
-    d.submit(read(2, 0, 4096), Nanos(0)).expect("in order");
-    let mut done = Vec::new();
-    d.advance(Nanos::MAX, &mut done);
-    let short = Nanos(60_000 + link_ns(FAST_LINK, 4096));
-    assert_eq!((done[0].tag, done[0].completed), (2, short));
-    sound(&d);
-}

@@ -161,7 +161,7 @@ impl PageMapDevice {
         };
         for (_, event) in self.events.iter() {
             match event {
-                Event::Arrived(index) | Event::Firmware(index) => {
+                Event::Firmware(index) => {
                     census.of(index)?.firmware += 1;
                     let kind = self.pending[index as usize].command.kind;
                     census.writes_in_firmware += u32::from(kind.is_write());

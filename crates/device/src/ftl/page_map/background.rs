@@ -444,7 +444,7 @@ impl PageMapDevice {
         if per_unit_ns == 0.0 {
             return self.on_relocation_handled(job);
         }
-        let done = self.book_core(Nanos((per_unit_ns * units) as u64));
+        let done = self.book_core(self.now, Nanos((per_unit_ns * units) as u64));
         self.events.push(done, Event::Relocated(job));
     }
 

@@ -280,7 +280,6 @@ impl PageMapDevice {
 
     fn handle(&mut self, event: Event) {
         match event {
-            Event::Arrived(index) => self.on_arrived(index),
             Event::Firmware(index) => self.on_firmware(index),
             Event::DataIn(transfer) => self.on_data_in(transfer),
             Event::Array(die) => {
@@ -378,30 +377,22 @@ impl PageMapDevice {
         self.pending.len() as u32 - 1
     }
 
-    /// The command leaves the host, on its way through the stages of the path.
+    /// The command leaves the host: stages of the path, then a core of the firmware.
     fn start(&mut self, index: u32) {
         self.outstanding += 1;
         self.note_busy();
-        let p = &self.pending[index as usize];
-        self.writes.in_firmware += u32::from(p.command.kind.is_write());
-        let way = self.attachment.chain.command + self.time_of_splits(index);
-        if way.is_zero() {
-            self.on_arrived(index);
-        } else {
-            self.events.push(self.now + way, Event::Arrived(index));
-        }
-    }
-
-    /// The command takes a core of the firmware.
-    fn on_arrived(&mut self, index: u32) {
         let p = &self.pending[index as usize];
         let us = match p.command.kind {
             CommandKind::Write { .. } => self.controller.write_us,
             _ => self.controller.read_us,
         };
+        self.writes.in_firmware += u32::from(p.command.kind.is_write());
         let more = u64::from(p.units.saturating_sub(1).min(4096)) * self.controller.per_unit_ns;
-        let time = self.slowed((us * 1e3) as u64 + more);
-        let done = self.book_core(time);
+        let normal = (us * 1e3) as u64 + more;
+        let time = self.slowed(normal);
+        let arrival = self.now + self.attachment.chain.command + self.time_of_splits(index);
+        // All commands take equally long to arrive, so cores are given out in order.
+        let done = self.book_core(arrival, time);
         self.events.push(done, Event::Firmware(index));
     }
 
@@ -421,13 +412,12 @@ impl PageMapDevice {
         Nanos((chain.command.0 + chain.completion.0) * further)
     }
 
-    /// Books the core that is free first, from now on: a core that was booked for later would rest until then
-    /// while other work waits. Returns the end.
-    fn book_core(&mut self, time: Nanos) -> Nanos {
+    /// Books the core that is free first, not before `from`; returns the end.
+    fn book_core(&mut self, from: Nanos, time: Nanos) -> Nanos {
         let core = (0..self.cores.len())
             .min_by_key(|c| self.cores[*c])
             .unwrap_or(0);
-        let done = self.cores[core].max(self.now) + time;
+        let done = self.cores[core].max(from) + time;
         self.cores[core] = done;
         done
     }
