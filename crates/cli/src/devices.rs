@@ -143,7 +143,7 @@ fn list(console: &Console) -> Result<String, Failure> {
     }
     with_whole_names(&mut table);
     Ok(format!(
-        "{}\n`nandscope devices show NAME` explains a device; `nandscope run JOB sim:NAME` measures it.\n",
+        "{}\n`nandscope devices show NAME` explains a device.\n`nandscope run JOB sim:NAME` measures it.\n",
         lines_of(&table)
     ))
 }

@@ -36,10 +36,11 @@ pub fn check(name: &str, profile: &Profile) -> Result<(), Failure> {
 static BEFORE: OnceLock<Option<u64>> = OnceLock::new();
 
 /// Bytes of memory that this process can still take; `None` where nobody says. A confined process cannot
-/// read the limits, and is told what [`remember`] read.
+/// read all of the limits: what [`remember`] read counts too.
 pub fn left() -> Option<u64> {
     let now = smallest_limit().map(|limit| limit.left);
-    now.or_else(|| BEFORE.get().copied().flatten())
+    let before = BEFORE.get().copied().flatten();
+    now.into_iter().chain(before).min()
 }
 
 /// Reads the limits for a process that will be confined.

@@ -287,6 +287,9 @@ impl AuMapDevice {
             self.start(next);
         }
         if self.outstanding == 0 {
+            // Places begin at the first again: the order in which they became free is no part of the state.
+            self.pending.clear();
+            self.free_pending.clear();
             self.meter.note(false, self.now);
             self.plan_idle(self.now + Nanos::from_micros_f64(self.card.merge_after_ms * 1e3));
         }
