@@ -36,13 +36,13 @@ struct Waits {
 
 /// What the queues hold, by whom it is for.
 #[derive(Clone, Debug, Default)]
-struct Census {
+pub(super) struct Census {
     waits: Vec<Waits>,
-    transfers: Vec<u32>,
+    pub(super) transfers: Vec<u32>,
     writes_in_firmware: u32,
     segments: BTreeSet<SegmentId>,
     /// Programs of the host: sequence and superblock.
-    programs: Vec<(u32, u32)>,
+    pub(super) programs: Vec<(u32, u32)>,
     /// Places in the write buffer that these programs give back at their end.
     programmed_units: u64,
     jobs: JobFlow,
@@ -50,9 +50,9 @@ struct Census {
     map_fetches: Vec<u32>,
     discard_fetches: u32,
     /// Programs that wait for these.
-    map_waits: Vec<u32>,
+    pub(super) map_waits: Vec<u32>,
     /// Programs that wait for old data.
-    merges: Vec<u32>,
+    pub(super) merges: Vec<u32>,
     /// Operations per superblock that keep it from being erased, or erase it.
     programs_of: Vec<u32>,
     erases_of: Vec<u32>,
@@ -126,10 +126,7 @@ impl PageMapDevice {
         );
         self.writes.audit(
             buffer_units(controller, g),
-            &census.transfers,
-            &census.programs,
-            &census.map_waits,
-            &census.merges,
+            &census,
             self.log.gathered_host_units() > 0,
             self.log.blocks.len(),
         )?;

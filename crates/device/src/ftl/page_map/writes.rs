@@ -1,6 +1,7 @@
 //! Writes: admission to the buffer, the link, programs; flush, FUA and discard.
 
 use super::PageMapDevice;
+use super::audit::Census;
 use crate::command::{CommandKind, Status};
 use crate::events::Event;
 use crate::ftl::page_map::log::ProgramUnit;
@@ -108,16 +109,12 @@ impl Writes {
         self.capacity.saturating_sub(self.used)
     }
 
-    /// Checks the buffer and everything that is on its way through it; `arriving` are the transfers on
-    /// the link, `programs` the operations of the array that program data of the host, and `gathers` says
-    /// whether a program unit is being filled.
+    /// Checks the buffer and everything that the queues hold on its way through it; `gathers` says whether
+    /// a program unit is being filled.
     pub(super) fn audit(
         &self,
         capacity: u32,
-        arriving: &[u32],
-        programs: &[(u32, u32)],
-        map_waits: &[u32],
-        merges: &[u32],
+        queued: &Census,
         gathers: bool,
         superblocks: u32,
     ) -> Checked {
@@ -130,7 +127,7 @@ impl Writes {
         let mut waited_for =
             places_in_use("transfers", self.transfers.len(), &self.free_transfers)?;
         let mut in_transit = 0u64;
-        for index in arriving {
+        for index in &queued.transfers {
             let place = waited_for.get_mut(*index as usize);
             ensure!(
                 place.is_some_and(|used| std::mem::replace(used, false)),
@@ -144,7 +141,7 @@ impl Writes {
             self.in_transit
         );
         let mut under_way: BTreeMap<u32, u32> = BTreeMap::new();
-        for (sequence, superblock) in programs {
+        for (sequence, superblock) in &queued.programs {
             let twice = under_way.insert(sequence.wrapping_sub(self.base), *superblock);
             ensure!(twice.is_none(), "program {sequence} is under way twice");
         }
@@ -176,12 +173,17 @@ impl Writes {
             "programs of the host are under way that nobody waits for"
         );
         self.audit_waits(
-            map_waits,
+            &queued.map_waits,
             "pages of the map",
             |p| p.map_waits,
             self.gathering_map_waits,
         )?;
-        self.audit_waits(merges, "old data", |p| p.merges, self.gathering_merges)?;
+        self.audit_waits(
+            &queued.merges,
+            "old data",
+            |p| p.merges,
+            self.gathering_merges,
+        )?;
         let waits = |unit: &InFlight| unit.merges > 0;
         ensure!(
             self.staged.len() <= self.in_flight.len()
