@@ -53,6 +53,7 @@ pub(crate) fn sections(
         faults,
         sections: Vec::new(),
         lines: 0,
+        includes: true,
     };
     splitter.read(&Rc::from(file), text, 0);
     splitter.sections
@@ -63,6 +64,8 @@ struct Splitter<'a> {
     faults: &'a mut Vec<Fault>,
     sections: Vec<Section>,
     lines: usize,
+    /// Whether files are still included: after the first that lies too deep, each would bring more of the same.
+    includes: bool,
 }
 
 impl Splitter<'_> {
@@ -113,7 +116,11 @@ impl Splitter<'_> {
 
     /// The text of another file, as if it stood here.
     fn include(&mut self, name: &str, place: &Place<'_>, depth: usize) {
+        if !self.includes {
+            return;
+        }
         if depth >= DEEPEST || self.lines > MOST_LINES {
+            self.includes = false;
             let message = format!("`include {name}`: more than {DEEPEST} files include each other");
             self.fault(place, "include", message, "include each file once");
             return;
