@@ -146,10 +146,16 @@ fn what_the_library_states_of_acknowledgement_holds() {
     library_survives(3);
 }
 
+/// Power cuts of each slow test on one device; `NANDSCOPE_CUTS` asks for another number.
+fn many_cuts() -> u64 {
+    let asked = std::env::var("NANDSCOPE_CUTS").ok();
+    asked.map_or(60, |n| n.parse().expect("a number of cuts"))
+}
+
 #[test]
-#[ignore = "slow: 1,000 power cuts on each device and host of the library"]
-fn slow_what_the_library_states_of_acknowledgement_holds_at_1000_cuts() {
-    library_survives(500);
+#[ignore = "slow: 60 power cuts on each device and host of the library"]
+fn slow_what_the_library_states_of_acknowledgement_holds_at_many_cuts() {
+    library_survives(many_cuts() / 2);
 }
 
 fn random_devices(cases: u32) -> ProptestConfig {
@@ -190,24 +196,24 @@ proptest! {
     #![proptest_config(random_devices(100))]
 
     #[test]
-    #[ignore = "slow: 1,000 power cuts on each of 100 random drives"]
-    fn slow_what_a_random_drive_states_of_acknowledgement_holds_at_1000_cuts(k in knobs()) {
+    #[ignore = "slow: 60 power cuts on each of 100 random drives"]
+    fn slow_what_a_random_drive_states_of_acknowledgement_holds_at_many_cuts(k in knobs()) {
         let mut k = k;
         k.retire = false;
         let (p, link) = build(&k);
         let mut d = device_on(&p, link);
-        survives_cuts("a random drive", &d, statement(&p, link, false), 500);
+        survives_cuts("a random drive", &d, statement(&p, link, false), many_cuts() / 2);
         d.precondition(1.0, Fill::Random { seed: 1 });
-        survives_cuts("a random drive, full", &d, statement(&p, link, false), 500);
+        survives_cuts("a random drive, full", &d, statement(&p, link, false), many_cuts() / 2);
     }
 
     #[test]
-    #[ignore = "slow: 1,000 power cuts on each of 100 random cards"]
-    fn slow_what_a_random_card_states_of_acknowledgement_holds_at_1000_cuts(p in cards()) {
+    #[ignore = "slow: 60 power cuts on each of 100 random cards"]
+    fn slow_what_a_random_card_states_of_acknowledgement_holds_at_many_cuts(p in cards()) {
         let mut p = p;
         p.nand.slc.cycles = 1_000_000;
         let d = device_on(&p, plain::FAST_LINK);
-        survives_cuts("a random card", &d, statement(&p, plain::FAST_LINK, false), 1000);
+        survives_cuts("a random card", &d, statement(&p, plain::FAST_LINK, false), many_cuts());
     }
 }
 
