@@ -9,6 +9,7 @@ trap 'rm -rf "$work"' EXIT
 
 cat >"$work/load.fio" <<'JOB'
 [global]
+ioengine=libaio
 bs=4k
 number_ios=20000
 [fill]
@@ -49,8 +50,8 @@ compare() { # NAME JOB TARGET OPTION…
 
 builds=("$1" "$2")
 cp crates/cli/tests/data/tiny.toml "$work/tiny.toml"
-printf '[a]\nrw=randwrite\nbs=4k\nio_size=64m\niodepth=4\n' >"$work/tiny.fio"
-printf '[a]\nread_iolog=database\niodepth=8\n' >"$work/trace.fio"
+printf '[a]\nrw=randwrite\nbs=4k\nio_size=64m\niodepth=4\nioengine=libaio\n' >"$work/tiny.fio"
+printf '[a]\nread_iolog=database\niodepth=8\nioengine=libaio\n' >"$work/trace.fio"
 
 compare tiny "$work/tiny.fio" "sim:$work/tiny.toml" --precondition random
 compare load "$work/load.fio" sim:sm2708-250gb

@@ -97,7 +97,7 @@ fn slow_every_sentence_of_a_panel_of_reviews_is_true() {
         &[
             &["sim:sm2708-250gb", "--quick"],
             &["sim:reference-nvme-64gb", "--quick"],
-            &["./test.img", "--size", "256M", "--quick"],
+            &["./test.img", "--size", "512M", "--quick"],
             &["sim:sm2708-250gb", "--suite", "fill"],
             &["sim:reference-nvme-64gb", "--suite", "fill"],
             &["sim:samsung-evo-16gb", "--suite", "fill"],

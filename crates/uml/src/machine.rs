@@ -194,6 +194,18 @@ impl<'a, D: SimulatedDevice> Machine<'a, D> {
         alive: &mut dyn FnMut() -> bool,
         observer: &dyn Observer,
     ) -> Result<Ended, MachineError> {
+        match self.run_connected(alive, observer) {
+            // A kernel can disconnect while a message to it is on its way.
+            Err(MachineError::Io(error)) if is_disconnect(&error) => Ok(Ended::Closed),
+            ended => ended,
+        }
+    }
+
+    fn run_connected(
+        &mut self,
+        alive: &mut dyn FnMut() -> bool,
+        observer: &dyn Observer,
+    ) -> Result<Ended, MachineError> {
         let began = Instant::now();
         let mut heard = Instant::now();
         let mut told = Instant::now();
@@ -423,6 +435,13 @@ impl<'a, D: SimulatedDevice> Machine<'a, D> {
             _ => Err(MachineError::OutOfTurn("its disk is not connected")),
         }
     }
+}
+
+fn is_disconnect(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset
+    )
 }
 
 enum Heard {

@@ -9,7 +9,8 @@ use fake::{DATA, Fake};
 use nandscope_device::FixedLatencyDevice;
 use nandscope_units::Bytes;
 use nandscope_workload::OpKind;
-use std::io::Read;
+use std::io::{Read, Write};
+use std::net::Shutdown;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -38,6 +39,15 @@ impl Drop for Sockets {
 /// Runs `kernel` against a machine; returns the outcome and the commands of the device.
 fn against(
     contents: &mut Image,
+    kernel: impl FnOnce(&mut Fake) + Send,
+) -> (Result<Ended, MachineError>, Vec<Event>) {
+    against_early(contents, |_| (), kernel)
+}
+
+/// The same for a kernel that does `early` before the machine runs.
+fn against_early(
+    contents: &mut Image,
+    early: impl FnOnce(&mut Fake),
     kernel: impl FnOnce(&mut Fake) + Send,
 ) -> (Result<Ended, MachineError>, Vec<Event>) {
     let sockets = Sockets::new();
@@ -75,8 +85,10 @@ fn against(
         one,
         other,
     );
+    let mut fake = Fake::new(&time, &disk);
+    early(&mut fake);
     std::thread::scope(|scope| {
-        scope.spawn(|| kernel(&mut Fake::new(&time, &disk)));
+        scope.spawn(move || kernel(&mut fake));
         let ended = machine.run(&mut || true, &|| false);
         // With this its sockets are closed, and the kernel's side wakes up.
         (ended, machine.into_record().0)
@@ -182,5 +194,24 @@ fn an_answer_without_the_device_holds_a_freely_running_kernel_back() {
         assert_eq!(kernel.interrupted(), Nanos(20));
         assert_eq!(kernel.status(), 2);
     });
+    assert_eq!(ended.unwrap(), Ended::Closed);
+}
+
+#[test]
+fn a_kernel_that_leaves_before_it_is_answered_has_closed() {
+    let mut contents = Image::bounded(SIZE);
+    let (ended, _) = against_early(
+        &mut contents,
+        |kernel| {
+            let start = Message {
+                op: Op::Start,
+                sequence: 1,
+                time: Nanos::ZERO,
+            };
+            kernel.time_travel.write_all(&start.encode()).unwrap();
+            kernel.time_travel.shutdown(Shutdown::Both).unwrap();
+        },
+        |_| (),
+    );
     assert_eq!(ended.unwrap(), Ended::Closed);
 }
