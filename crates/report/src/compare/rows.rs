@@ -8,6 +8,7 @@ use crate::view::bars::{Better, better};
 use crate::view::matrix::{ANSWER, answer, is_answer};
 use crate::view::{overview, published, ranking};
 use nandscope_result::{Figure, ResultDocument, figure_id};
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 /// One figure over all documents.
@@ -61,7 +62,11 @@ impl Row {
         }
         match self.pair(i) {
             Some((first, value)) if self.is_difference() => {
-                let sign = if value < first { "−" } else { "+" };
+                let sign = match value.total_cmp(&first) {
+                    Ordering::Less => "−",
+                    Ordering::Equal => "±",
+                    Ordering::Greater => "+",
+                };
                 let unit = if self.unit == "%" {
                     " points"
                 } else {
@@ -97,7 +102,7 @@ pub struct Alignment {
 impl Alignment {
     /// Looks at the modes that ran.
     pub fn of(documents: &[&ResultDocument]) -> Alignment {
-        let all: Vec<Vec<Option<String>>> = documents.iter().map(|d| overview::modes(d)).collect();
+        let all: Vec<Vec<Option<String>>> = documents.iter().map(|d| modes(d)).collect();
         let in_all = |mode: &String| all.iter().all(|m| m.contains(&Some(mode.clone())));
         let candidates = all.first().into_iter().flatten().flatten();
         Alignment {
@@ -133,6 +138,17 @@ impl Alignment {
     fn several(&self) -> bool {
         self.common.len() > 1
     }
+}
+
+/// The modes that ran, then those of figures whose steps are missing, as in a result that was recovered.
+fn modes(document: &ResultDocument) -> Vec<Option<String>> {
+    let mut modes = overview::modes(document);
+    for figure in document.all_figures() {
+        if figure.mode.is_some() && !modes.contains(&figure.mode) {
+            modes.push(figure.mode.clone());
+        }
+    }
+    modes
 }
 
 /// Identifier without the mode that stands before it.
@@ -304,6 +320,7 @@ mod tests {
             ("%", -0.5, 1.68, None, "+2.18 points"),
             ("%", 3.0, 1.0, None, "−2.00 points"),
             ("°C", 40.0, 50.0, None, "+10.0\u{202f}K"),
+            ("%", 3.0, 3.0, None, "±0 points"),
             ("W", 2.0, 3.0, Some(1.5), "1.50×"),
             ("W", 0.0, 3.0, None, ""),
             ("W", -1.0, 3.0, None, ""),
