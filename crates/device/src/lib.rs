@@ -54,6 +54,7 @@ mod reliability;
 mod simulated;
 mod snapshot;
 pub mod telemetry;
+mod word_table;
 
 pub use command::{Command, CommandKind, Completion, Payload, Status, SubmitError};
 pub use device::Device;

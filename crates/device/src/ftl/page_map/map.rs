@@ -6,6 +6,7 @@
 
 use super::ppn::Ppn;
 use crate::invariant::{Checked, ensure};
+use crate::word_table::WordTable;
 use prefetch_index::prefetch_index;
 use serde::{Deserialize, Serialize};
 
@@ -13,8 +14,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Map {
     /// Complements of places.
-    forward: Vec<u32>,
-    inverse: Vec<u32>,
+    forward: WordTable,
+    inverse: WordTable,
     valid: Vec<u64>,
     mapped: u32,
 }
@@ -22,8 +23,8 @@ pub(crate) struct Map {
 impl Map {
     pub(crate) fn new(logical_units: u32, physical_units: u32) -> Self {
         Map {
-            forward: vec![Ppn::UNMAPPED.complement(); logical_units as usize],
-            inverse: vec![0; physical_units as usize],
+            forward: WordTable::zeroed(logical_units as usize),
+            inverse: WordTable::zeroed(physical_units as usize),
             valid: vec![0; physical_units.div_ceil(64) as usize],
             mapped: 0,
         }
@@ -81,7 +82,7 @@ impl Map {
     /// Begins to fetch an entry from memory that is going to be looked up soon.
     #[inline]
     pub(crate) fn prefetch(&self, logical: u32) {
-        prefetch_index(&self.forward, logical as usize);
+        prefetch_index(&self.forward[..], logical as usize);
     }
 
     /// Reads what is going to be needed for these logical units, so that a row of accesses to
@@ -155,7 +156,7 @@ impl Map {
                     ppn < physical,
                     "a place beyond the flash is marked as valid"
                 );
-                prefetch_index(&self.forward, self.inverse[ppn] as usize);
+                prefetch_index(&self.forward[..], self.inverse[ppn] as usize);
             }
             let mut bits = *word;
             while bits != 0 {
