@@ -277,7 +277,7 @@ impl Log {
             read_only_since: None,
             gc_writes_since_host: 0,
             map: Map::new(layout.logical, superblocks * native_units),
-            victims: Victims::new(superblocks, native_units),
+            victims: Victims::new(superblocks),
             map_cache: layout
                 .map_cache_slots
                 .map(|slots| MapCache::new(slots, layout.map_pages)),
