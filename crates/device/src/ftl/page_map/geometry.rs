@@ -224,6 +224,12 @@ impl Geometry {
         die.0 * self.planes + plane
     }
 
+    /// The erase block, within its superblock, that holds the unit at `offset`.
+    pub fn erase_block(&self, offset: u32, slc: bool) -> u32 {
+        let program = offset / self.mode(slc).program_units;
+        self.block_of(self.die_of(program), self.plane_of(offset))
+    }
+
     /// The plane that holds the unit at `offset` of a superblock.
     pub fn plane_of(&self, offset: u32) -> u32 {
         offset % self.stripe_units / self.units_per_page

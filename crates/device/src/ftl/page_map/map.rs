@@ -56,15 +56,53 @@ impl Map {
         old
     }
 
-    /// Points the owner of a valid place at another place, which [`Map::mark_valid`] must be told
-    /// of. Nothing is looked up in the forward table, so that many moves wait for memory at once.
-    #[inline]
-    pub(crate) fn move_unit(&mut self, from: Ppn, to: Ppn) {
-        let logical = self.inverse[from.index()];
-        debug_assert!(self.is_valid(from) && !self.is_valid(to) && self.lookup(logical) == from);
-        self.forward[logical as usize] = to.complement();
-        self.inverse[to.index()] = logical;
-        self.clear(from);
+    /// Takes valid units of `from..end`, those that `wanted` accepts and at most `most`: they are
+    /// appended to `taken` and marked as valid no longer. The entries of their owners are prefetched:
+    /// they lie anywhere in memory, and [`Map::move_units`] needs all of them.
+    pub(crate) fn take_valid(
+        &mut self,
+        from: Ppn,
+        end: Ppn,
+        most: u32,
+        wanted: impl Fn(Ppn) -> bool,
+        taken: &mut Vec<Ppn>,
+    ) {
+        let most = taken.len() + most as usize;
+        let mut at = from.0;
+        while at < end.0 && taken.len() < most {
+            let word = &mut self.valid[at as usize / 64];
+            let mut left = *word >> (at % 64) << (at % 64);
+            while left != 0 && taken.len() < most {
+                let ppn = Ppn(at / 64 * 64 + left.trailing_zeros());
+                if ppn >= end {
+                    break;
+                }
+                let bit = left & left.wrapping_neg();
+                left ^= bit;
+                if wanted(ppn) {
+                    *word ^= bit;
+                    taken.push(ppn);
+                    prefetch_index(&self.forward[..], self.inverse[ppn.index()] as usize);
+                }
+            }
+            let Some(next) = (at / 64 + 1).checked_mul(64) else {
+                break;
+            };
+            at = next;
+        }
+    }
+
+    /// Points the owners of units that were taken from `sources` at the places from `to`, which
+    /// [`Map::mark_valid`] must be told of.
+    pub(crate) fn move_units(&mut self, sources: &[Ppn], to: Ppn) {
+        let forward = &mut self.forward[..];
+        let inverse = &mut self.inverse[..];
+        for (from, at) in sources.iter().zip(to.0..) {
+            let logical = inverse[from.index()];
+            debug_assert_eq!(forward[logical as usize], from.complement());
+            forward[logical as usize] = Ppn(at).complement();
+            inverse[at as usize] = logical;
+        }
     }
 
     /// `count` places from `first` hold valid data now.
@@ -226,13 +264,57 @@ mod tests {
         let mut map = Map::new(10, 300);
         map.point(3, Ppn(60));
         map.mark_valid(Ppn(60), 1);
-        map.move_unit(Ppn(60), Ppn(190));
+        let mut taken = Vec::new();
+        map.take_valid(Ppn(0), Ppn(300), 5, |_| true, &mut taken);
+        assert_eq!(taken, [Ppn(60)]);
+        map.move_units(&taken, Ppn(190));
         map.mark_valid(Ppn(190), 1);
         assert_eq!(
             (map.lookup(3), map.owner(Ppn(190)), map.mapped()),
             (Ppn(190), 3, 1)
         );
         assert_eq!(map.next_valid(Ppn(0), Ppn(300)), Some(Ppn(190)));
+    }
+
+    /// Against a search from unit to unit.
+    #[test]
+    fn the_units_taken_are_the_next_valid_ones() {
+        let every = |n: u32| move |ppn: Ppn| ppn.0.is_multiple_of(n);
+        for (from, end, most) in [
+            (0, 300, 1000),
+            (0, 300, 7),
+            (63, 65, 9),
+            (64, 128, 64),
+            (70, 190, 31),
+            (5, 5, 3),
+            (0, 300, 0),
+        ] {
+            for (kept, wanted) in [(1, 1), (3, 1), (2, 5), (64, 1), (63, 2)] {
+                let mut map = Map::new(300, 300);
+                for unit in (0..300).filter(|unit| every(kept)(Ppn(*unit))) {
+                    map.point(unit, Ppn(unit));
+                    map.mark_valid(Ppn(unit), 1);
+                }
+                let mut expected = vec![Ppn(7)];
+                let mut at = Ppn(from);
+                while expected.len() <= most as usize
+                    && let Some(next) = map.next_valid(at, Ppn(end))
+                {
+                    expected.extend(Some(next).filter(|ppn| every(wanted)(*ppn)));
+                    at = next + 1;
+                }
+                let mut taken = vec![Ppn(7)];
+                map.take_valid(Ppn(from), Ppn(end), most, every(wanted), &mut taken);
+                assert_eq!(
+                    taken, expected,
+                    "{from}..{end}, {most} of {kept} and {wanted}"
+                );
+                for unit in 0..300 {
+                    let left = every(kept)(Ppn(unit)) && !taken[1..].contains(&Ppn(unit));
+                    assert_eq!(map.is_valid(Ppn(unit)), left, "{unit}");
+                }
+            }
+        }
     }
 
     #[test]

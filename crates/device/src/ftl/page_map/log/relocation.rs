@@ -60,34 +60,54 @@ impl Log {
         moves: &mut Moves,
     ) -> u32 {
         let to = self.geometry.ppn(stream.superblock, stream.next);
-        let most = self.room(stream);
-        let mut moved = 0;
-        // The run that is being joined, and where its page ends.
-        let mut run_so_far: Option<(Ppn, PageRun)> = None;
-        while moved < most {
-            let Some(from) = self.next_to_move(victim) else {
-                break;
-            };
-            victim.cursor = from + 1;
-            self.map.move_unit(from, to + moved);
-            moves.sources.push(from);
-            moved += 1;
-            match &mut run_so_far {
-                Some((page_end, run)) if from < *page_end => {
-                    run.units += 1;
-                    run.planes |= self.plane_bit(from, victim.superblock);
-                }
-                _ => {
-                    moves.reads.extend(run_so_far.map(|(_, run)| run));
-                    run_so_far = Some(self.first_of_page(from));
-                }
-            }
-        }
-        moves.reads.extend(run_so_far.map(|(_, run)| run));
+        let before = moves.sources.len();
+        self.take_units(victim, self.room(stream), &mut moves.sources);
+        let sources = &moves.sources[before..];
+        let moved = sources.len() as u32;
+        self.map.move_units(sources, to);
+        self.join_reads(sources, victim.superblock, &mut moves.reads);
         // A victim is neither open nor listed: nothing else follows from what it loses.
         self.blocks.get_mut(victim.superblock).valid -= moved;
         self.advance_stream(stream, to, moved);
         moved
+    }
+
+    /// Takes the next valid units out of the victim, of its one block where it is limited to that.
+    fn take_units(&mut self, victim: &mut Victim, most: u32, taken: &mut Vec<Ppn>) {
+        let before = taken.len();
+        let (from, end) = (victim.cursor, victim.end);
+        match victim.only {
+            None => self.map.take_valid(from, end, most, |_| true, taken),
+            Some(block) => {
+                let g = &self.geometry;
+                let slc = self.blocks.get(victim.superblock).slc;
+                let start = g.ppn(victim.superblock, 0);
+                let is_in_block = |ppn: Ppn| g.erase_block(ppn - start, slc) == block;
+                self.map.take_valid(from, end, most, is_in_block, taken);
+            }
+        }
+        if let Some(last) = taken[before..].last() {
+            victim.cursor = *last + 1;
+        }
+    }
+
+    /// Array reads of units of one superblock, in order: those of one page are read together.
+    fn join_reads(&self, units: &[Ppn], superblock: u32, reads: &mut Vec<PageRun>) {
+        // The run that is being joined, and where its page ends.
+        let mut joined: Option<(Ppn, PageRun)> = None;
+        for unit in units {
+            match &mut joined {
+                Some((page_end, run)) if *unit < *page_end => {
+                    run.units += 1;
+                    run.planes |= self.plane_bit(*unit, superblock);
+                }
+                _ => {
+                    reads.extend(joined.map(|(_, run)| run));
+                    joined = Some(self.first_of_page(*unit));
+                }
+            }
+        }
+        reads.extend(joined.map(|(_, run)| run));
     }
 
     /// An array read of one unit, to be joined by others of its page, and where that page ends.
@@ -131,8 +151,7 @@ impl Log {
         let slc = self.blocks.get(victim.superblock).slc;
         loop {
             let offset = from - g.ppn(victim.superblock, 0);
-            let die = g.place(victim.superblock, offset, slc).die;
-            if g.block_of(die, g.plane_of(offset)) == block {
+            if g.erase_block(offset, slc) == block {
                 return Some(from);
             }
             from = self.map.next_valid(from + 1, victim.end)?;
