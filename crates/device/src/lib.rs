@@ -36,6 +36,7 @@
 mod attachment;
 pub mod command;
 mod device;
+mod divisor;
 mod error;
 mod events;
 mod fill;

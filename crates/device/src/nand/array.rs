@@ -11,6 +11,7 @@ mod priority;
 
 use super::die::{Die, PerDie};
 use super::op::{FlashOp, OpClass, Progress};
+use crate::divisor::Divisor;
 use crate::events::{Event, EventQueue};
 use crate::profile::schema::NandSection;
 use nandscope_units::Nanos;
@@ -102,6 +103,7 @@ pub(crate) struct Array {
     times: ArrayTimes,
     dies: PerDie<DieState>,
     channel_free: Vec<Nanos>,
+    by_channels: Divisor,
     slots: Vec<Slot>,
     free_slot: u32,
     outstanding: u32,
@@ -140,6 +142,7 @@ impl Array {
             times,
             dies: PerDie::new(die, dies),
             channel_free: vec![Nanos::ZERO; channels as usize],
+            by_channels: Divisor::new(channels),
             slots: Vec::new(),
             free_slot: NONE,
             outstanding: 0,
@@ -187,8 +190,18 @@ impl Array {
     pub(crate) fn submit(&mut self, op: FlashOp, now: Nanos, events: &mut EventQueue) {
         let slot = self.allocate(op);
         self.outstanding += 1;
-        self.enqueue(slot);
+        if op.class == OpClass::Read && self.has_nothing_to_do(op.die) {
+            // As through the queue, which it would leave at once.
+            let overtakes = &mut self.dies[op.die].overtakes;
+            *overtakes = if op.urgent { *overtakes } else { 0 };
+            return self.start_read(op.die, slot, Nanos::ZERO, now, events);
+        }
+        self.submit_to_queue(slot, op, now, events);
+    }
+
+    fn submit_to_queue(&mut self, slot: u32, op: FlashOp, now: Nanos, events: &mut EventQueue) {
         let die = op.die;
+        self.enqueue(slot);
         if self.is_idle(die) {
             self.start_next(die, now, events);
         } else if op.urgent && self.may_suspend(die) {
@@ -265,6 +278,17 @@ impl Array {
         self.dies[die].array == NONE && self.dies[die].register == NONE
     }
 
+    /// Nothing is in the die or waits for it.
+    fn has_nothing_to_do(&self, die: Die) -> bool {
+        let d = &self.dies[die];
+        d.array == NONE
+            && d.register == NONE
+            && d.urgent.head == NONE
+            && d.normal.head == NONE
+            && d.staged == NONE
+            && d.suspended == NONE
+    }
+
     fn start_next(&mut self, die: Die, now: Nanos, events: &mut EventQueue) {
         debug_assert!(self.is_idle(die));
         let d = &mut self.dies[die];
@@ -314,7 +338,7 @@ impl Array {
         now: Nanos,
         events: &mut EventQueue,
     ) {
-        let op = self.slots[index as usize].op;
+        let op = &self.slots[index as usize].op;
         self.page_reads += 1;
         self.energy_pj += u64::from(op.array_ns) * self.times.read_mw;
         // The array's data can leave the page register only when the previous transfer is over.
@@ -431,7 +455,7 @@ impl Array {
 
     /// Books the channel from the moment it is free; returns the end of the transfer.
     fn transfer(&mut self, op: FlashOp, now: Nanos) -> Nanos {
-        let channel = op.die.index() % self.channel_free.len();
+        let channel = self.by_channels.remainder(op.die.0) as usize;
         let data_ns = (u64::from(op.bus_bytes) * self.times.picos_per_byte + 500) / 1000;
         let normal = data_ns + u64::from(op.transfers) * self.times.overhead_ns;
         let until = self.channel_free[channel].max(now) + Nanos(normal * self.slowdown / 1024);

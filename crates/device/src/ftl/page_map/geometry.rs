@@ -9,6 +9,7 @@
 //! `superblock × native units per superblock + offset`, in the order of programming.
 
 use super::ppn::Ppn;
+use crate::divisor::Divisor;
 use crate::nand::Die;
 use crate::profile::schema::{ArraySection, Cell, FtlSection, MapLocation, Profile};
 use serde::{Deserialize, Serialize};
@@ -32,6 +33,9 @@ pub struct ModeGeometry {
     pub erase_ns: u32,
     /// Rated cycles.
     pub cycles: u32,
+    by_program_units: Divisor,
+    /// A program fills all pages of a word line, each a stripe of it.
+    one_shot: bool,
 }
 
 impl ModeGeometry {
@@ -65,6 +69,10 @@ pub struct Geometry {
     pub slc: ModeGeometry,
     /// Blocks in the native mode.
     pub native: ModeGeometry,
+    by_superblock_units: Divisor,
+    by_stripe_units: Divisor,
+    by_units_per_page: Divisor,
+    by_dies: Divisor,
 }
 
 /// Location of a mapping unit within a die.
@@ -104,6 +112,8 @@ impl Geometry {
                 program_ns: array.program_us.iter().map(|us| ns(*us)).collect(),
                 erase_ns: ns(array.erase_us),
                 cycles: array.cycles,
+                by_program_units: Divisor::new(program_units),
+                one_shot: pages_per_program as usize == array.read_us.len(),
             }
         };
         let slc = mode(&nand.slc, Cell::Slc);
@@ -121,6 +131,10 @@ impl Geometry {
             units_per_page,
             stripe_units,
             user_units: units.min(u64::from(u32::MAX - 1)) as u32,
+            by_superblock_units: Divisor::new(native.superblock_units),
+            by_stripe_units: Divisor::new(stripe_units),
+            by_units_per_page: Divisor::new(units_per_page),
+            by_dies: Divisor::new(dies),
             slc,
             native,
         }
@@ -205,13 +219,15 @@ impl Geometry {
     }
 
     /// The superblock that a mapping unit lies in.
+    #[inline]
     pub fn superblock_of(&self, ppn: Ppn) -> u32 {
-        ppn.0 / self.native.superblock_units
+        self.by_superblock_units.quotient(ppn.0)
     }
 
     /// Die of a program unit: consecutive ones are on consecutive dies.
+    #[inline]
     pub fn die_of(&self, program: u32) -> Die {
-        Die(program % self.dies)
+        Die(self.by_dies.remainder(program))
     }
 
     /// Erase blocks of a superblock.
@@ -226,24 +242,36 @@ impl Geometry {
 
     /// The erase block, within its superblock, that holds the unit at `offset`.
     pub fn erase_block(&self, offset: u32, slc: bool) -> u32 {
-        let program = offset / self.mode(slc).program_units;
+        let program = self.mode(slc).by_program_units.quotient(offset);
         self.block_of(self.die_of(program), self.plane_of(offset))
     }
 
+    /// Position of the unit at `offset` of a superblock within its page across the planes.
+    #[inline]
+    pub fn place_in_stripe(&self, offset: u32) -> u32 {
+        self.by_stripe_units.remainder(offset)
+    }
+
+    /// The plane that holds the unit at a position of a page across the planes.
+    #[inline]
+    pub fn plane_in_stripe(&self, place: u32) -> u32 {
+        self.by_units_per_page.quotient(place)
+    }
+
     /// The plane that holds the unit at `offset` of a superblock.
+    #[inline]
     pub fn plane_of(&self, offset: u32) -> u32 {
-        offset % self.stripe_units / self.units_per_page
+        self.plane_in_stripe(self.place_in_stripe(offset))
     }
 
     /// Location of a mapping unit, given the mode of its superblock.
+    #[inline]
     pub fn place(&self, superblock: u32, offset: u32, slc: bool) -> Place {
-        let program_units = if slc {
-            self.slc.program_units
-        } else {
-            self.native.program_units
-        };
-        let program = offset / program_units;
-        let stripe = (offset - program * program_units) / self.stripe_units;
+        let mode = self.mode(slc);
+        let program = mode.by_program_units.quotient(offset);
+        let stripe = self
+            .by_stripe_units
+            .quotient(offset - program * mode.program_units);
         Place {
             superblock,
             program,
@@ -253,17 +281,14 @@ impl Geometry {
     }
 
     /// Array time to read one page: `stripe` within program unit `program`.
+    #[inline]
     pub fn read_ns(&self, slc: bool, program: u32, stripe: u32) -> u32 {
         let mode = self.mode(slc);
         let pages = mode.read_ns.len() as u32;
-        if pages == 1 {
-            return mode.read_ns[0];
-        }
-        let per_program = mode.program_units / self.stripe_units;
-        let page = if per_program == pages {
-            stripe
-        } else {
-            (program / self.dies) % pages
+        let page = match pages {
+            1 => 0,
+            _ if mode.one_shot => stripe,
+            _ => self.by_dies.quotient(program) % pages,
         };
         mode.read_ns[page as usize]
     }
@@ -271,7 +296,7 @@ impl Geometry {
     /// Array time to program one program unit.
     pub fn program_ns(&self, slc: bool, program: u32) -> u32 {
         let times = &self.mode(slc).program_ns;
-        times[(program / self.dies) as usize % times.len()]
+        times[self.by_dies.quotient(program) as usize % times.len()]
     }
 }
 

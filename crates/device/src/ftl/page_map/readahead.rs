@@ -309,13 +309,23 @@ impl Stream {
         }
     }
 
+    #[inline]
     fn drop_all(&mut self) {
+        if !self.segments.is_empty() {
+            self.drop_segments();
+        }
+        if self.segments.is_empty() {
+            self.start = 0;
+            self.end = 0;
+        }
+    }
+
+    /// Drops all segments if no command waits for any of them, otherwise those before.
+    fn drop_segments(&mut self) {
         self.drop_before(u32::MAX);
         if !self.is_waited_for() {
             self.first = self.first.wrapping_add(self.segments.len() as u32);
             self.segments.clear();
-            self.start = 0;
-            self.end = 0;
         }
     }
 }

@@ -21,6 +21,9 @@ impl PageMapDevice {
         if units == 0 {
             return self.complete_at(index, self.now);
         }
+        if self.log.holds_whole_map() {
+            return self.dispatch_read(index);
+        }
         let mut full = std::mem::take(&mut self.scratch.full);
         self.log.touch_for_read(first, units, self.now, &mut full);
         let wanted = self.log.take_wanted();
@@ -119,30 +122,7 @@ impl PageMapDevice {
             self.send_units(index, first, covered.ready, self.now);
         }
         let behind = covered.ready + covered.coming;
-        let mut runs = std::mem::take(&mut self.scratch.runs);
-        self.runs_now(first + behind, units - behind, &mut runs);
-        let mut at = first + behind;
-        for (run, n) in runs.drain(..) {
-            match run {
-                Some(run) => {
-                    let bytes = self.bytes_in(index, at, n) as u32;
-                    self.submit_read(
-                        run,
-                        true,
-                        Owner::HostRead {
-                            command: index,
-                            bytes,
-                        },
-                        Some(index),
-                    );
-                    waits += 1;
-                }
-                // Nothing is stored there, or it is still in the write buffer: no flash read.
-                None => self.send_units(index, at, n, self.now),
-            }
-            at += n;
-        }
-        self.scratch.runs = runs;
+        waits += self.read_flash(index, first + behind, units - behind);
         if let Some(stream) = covered.stream {
             self.extend_read_ahead(stream);
         }
@@ -150,6 +130,39 @@ impl PageMapDevice {
         if waits == 0 {
             self.complete_at(index, self.pending[index as usize].link_done);
         }
+    }
+
+    /// Reads units of a command from where they are; returns the array reads that it waits for.
+    fn read_flash(&mut self, index: u32, first: u32, units: u32) -> u32 {
+        if units == 1 {
+            // The common case needs no list of runs.
+            let run = self.log.run_of(first).and_then(|run| self.place_of(run));
+            return self.read_run(index, first, 1, run);
+        }
+        let mut runs = std::mem::take(&mut self.scratch.runs);
+        self.runs_now(first, units, &mut runs);
+        let (mut at, mut waits) = (first, 0);
+        for (run, n) in runs.drain(..) {
+            waits += self.read_run(index, at, n, run);
+            at += n;
+        }
+        self.scratch.runs = runs;
+        waits
+    }
+
+    /// Reads one run of a command; returns whether the command waits for it.
+    fn read_run(&mut self, index: u32, first: u32, units: u32, run: Option<PageRun>) -> u32 {
+        let Some(run) = run else {
+            // Nothing is stored there, or it is still in the write buffer: no flash read.
+            self.send_units(index, first, units, self.now);
+            return 0;
+        };
+        let owner = Owner::HostRead {
+            command: index,
+            bytes: self.bytes_in(index, first, units) as u32,
+        };
+        self.submit_read(run, true, owner, Some(index));
+        1
     }
 
     pub(super) fn on_host_read(&mut self, index: u32, bytes: u32) {
@@ -349,5 +362,64 @@ impl PageMapDevice {
 
     fn decode_time(&self) -> Nanos {
         Nanos((self.controller.decode_us * 1e3 / self.clock()) as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::{Command, CommandKind};
+    use crate::profile::library;
+    use crate::random::Random;
+    use nandscope_units::Lba;
+
+    /// One unit is looked up without a list of runs; what is found is what the list would hold, at any
+    /// stage of writes and relocation.
+    #[test]
+    fn one_unit_is_found_where_the_list_of_runs_has_it() {
+        let mut profile = library::device("sm2708-250gb")
+            .expect("in the library")
+            .profile()
+            .expect("valid");
+        profile.nand.word_lines = 16;
+        profile.nand.blocks_per_plane = 60;
+        profile.nand.factory_bad_percent = 0.0;
+        profile.device.capacity_bytes = 40 * 4 * 2 * 16 * 3 * 16_384;
+        let ftl = profile.ftl.clone().expect("page-mapped");
+        let controller = profile.controller.clone().expect("page-mapped");
+        let host = library::host("rtl9211ds").expect("in the library");
+        let host = host.host_profile().expect("valid");
+        let mut device =
+            PageMapDevice::new(&profile, &ftl, &controller, &host, 1).expect("attaches");
+        let user_units = u64::from(device.log.geometry.user_units);
+        let mut random = Random::new(5);
+        let (mut done, mut found) = (Vec::new(), [0u32; 3]);
+        let mut unit = 0;
+        for tag in 0..3_000 {
+            unit = match random.below(3) {
+                0 => unit + 1,
+                _ => random.below(user_units - 40) as u32,
+            };
+            let command = Command {
+                tag,
+                kind: CommandKind::Write { fua: false },
+                lba: Lba(u64::from(unit) * 8 + random.below(2) * 3),
+                sectors: 8 * (1 + random.below(32) as u32),
+            };
+            device.submit(command, device.now()).expect("in order");
+            if random.below(3) > 0 {
+                device.advance(Nanos::MAX, &mut done);
+            }
+            for near in unit.saturating_sub(3)..unit + 12 {
+                let mut runs = Vec::new();
+                device.runs_now(near, 1, &mut runs);
+                let run = device.log.run_of(near);
+                let placed = run.and_then(|run| device.place_of(run));
+                assert_eq!(runs, [(placed, 1)], "unit {near} after command {tag}");
+                found[usize::from(run.is_some()) + usize::from(placed.is_some())] += 1;
+            }
+        }
+        // Not mapped, in the write buffer, in flash.
+        assert!(found.iter().all(|count| *count > 50), "{found:?}");
     }
 }

@@ -475,10 +475,11 @@ impl PageMapDevice {
             self.end_linger(false);
             return self.release(units);
         }
-        let mut rest = None;
-        if partial {
-            self.log.runs(first, 1, |run, _| rest = run);
-        }
+        let rest = if partial {
+            self.log.run_of(first)
+        } else {
+            None
+        };
         let old = rest.and_then(|run| self.place_of(run)).map(|run| run.first);
         let mut full = std::mem::take(&mut self.scratch.full);
         let gathered = self.log.gathered_host_units();

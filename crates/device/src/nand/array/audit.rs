@@ -2,6 +2,7 @@
 //! place, and something is going to happen wherever one waits.
 
 use super::{Array, ArrayTimes, Die, DieState, NONE, OVERTAKES_MAX, Queue, SUSPENDS_MAX, slowdown};
+use crate::divisor::Divisor;
 use crate::events::{Event, EventQueue};
 use crate::invariant::{Checked, check_near, check_sum, ensure};
 use crate::nand::{FlashOp, OpClass};
@@ -91,6 +92,7 @@ impl Array {
             self.times == *times
                 && self.dies.len() == dies as usize
                 && self.channel_free.len() == channels as usize
+                && self.by_channels == Divisor::new(channels)
                 && self.slowdown == slowdown(clock)
                 && self.active_dies_max > 0,
             "the flash array is not that of the profile"

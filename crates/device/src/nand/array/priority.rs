@@ -3,6 +3,7 @@
 use super::{Array, ArrayTimes, OVERTAKES_MAX};
 use crate::events::{Event, EventQueue};
 use crate::nand::{Die, FlashOp, OpClass, Owner, Progress};
+use crate::random::Random;
 use nandscope_units::Nanos;
 
 const ARRAY_NS: u32 = 50_000;
@@ -34,16 +35,17 @@ impl Bench {
     }
 
     fn submit(&mut self, class: OpClass, die: u32, owner: Owner) {
-        let op = FlashOp {
-            class,
-            urgent: matches!(owner, Owner::HostRead { .. }),
-            die: Die(die),
-            array_ns: ARRAY_NS,
-            bus_bytes: 4096,
-            transfers: 1,
-            owner,
-        };
-        self.array.submit(op, self.now, &mut self.events);
+        self.array
+            .submit(op(class, die, owner), self.now, &mut self.events);
+    }
+
+    /// As [`Bench::submit`], through the queue of the die even if it has nothing to do.
+    fn submit_to_queue(&mut self, class: OpClass, die: u32, owner: Owner) {
+        let op = op(class, die, owner);
+        let slot = self.array.allocate(op);
+        self.array.outstanding += 1;
+        self.array
+            .submit_to_queue(slot, op, self.now, &mut self.events);
     }
 
     fn host_read(&mut self, command: u32) {
@@ -60,19 +62,36 @@ impl Bench {
     /// The operations that end until nothing is left to do, in the order in which they end.
     fn run(&mut self) -> Vec<Owner> {
         let mut ended = Vec::new();
-        while let Some((at, event)) = self.events.pop_until(Nanos::MAX) {
-            self.now = at;
-            let progress = match event {
-                Event::Array(die) => self.array.on_array(die, at, &mut self.events),
-                Event::Bus(op) => self.array.on_bus(op, at, &mut self.events),
-                other => panic!("{other:?}"),
-            };
+        while let Some(progress) = self.step() {
             if let Some(Progress::Finished(owner)) = progress {
                 ended.push(owner);
             }
         }
         assert_eq!(self.array.outstanding(), 0);
         ended
+    }
+
+    /// The next event, if there is one, and what came of it.
+    fn step(&mut self) -> Option<Option<Progress>> {
+        let (at, event) = self.events.pop_until(Nanos::MAX)?;
+        self.now = at;
+        Some(match event {
+            Event::Array(die) => self.array.on_array(die, at, &mut self.events),
+            Event::Bus(op) => self.array.on_bus(op, at, &mut self.events),
+            other => panic!("{other:?}"),
+        })
+    }
+}
+
+fn op(class: OpClass, die: u32, owner: Owner) -> FlashOp {
+    FlashOp {
+        class,
+        urgent: matches!(owner, Owner::HostRead { .. }),
+        die: Die(die),
+        array_ns: ARRAY_NS,
+        bus_bytes: 4096,
+        transfers: 1,
+        owner,
     }
 }
 
@@ -133,4 +152,42 @@ fn reads_go_on_while_the_work_waits_for_its_data_or_for_power() {
     let transfer = 4096;
     let busy = u64::from(reads) * (u64::from(ARRAY_NS) + transfer) + u64::from(ARRAY_NS);
     assert_eq!(bench.now, Nanos(busy), "{ended:?}");
+}
+
+/// A read of a die that has nothing to do skips the queue: times and order are as if it did not.
+#[test]
+fn a_read_that_skips_the_queue_ends_as_one_that_does_not() {
+    for seed in 0..64u64 {
+        let mut random = Random::new(seed);
+        let (mut quick, mut plain) = (Bench::new(3), Bench::new(3));
+        for bench in [&mut quick, &mut plain] {
+            bench.array.times.cache_read = seed & 1 == 1;
+            bench.array.times.cache_program = seed & 2 == 2;
+            bench.array.times.suspend = (seed & 4 == 4).then_some(Nanos(5_000));
+            bench.array.set_active_dies(1 + seed as u32 % 3);
+        }
+        for number in 0..400 {
+            let die = random.below(3) as u32;
+            let (class, owner) = match random.below(8) {
+                0..=3 => (
+                    OpClass::Read,
+                    Owner::HostRead {
+                        command: number,
+                        bytes: 4096,
+                    },
+                ),
+                4..=5 => (OpClass::Read, Owner::RelocationRead { job: number }),
+                6 => (OpClass::Program, Owner::RelocationProgram { job: number }),
+                _ => (OpClass::Erase, Owner::Erase { superblock: number }),
+            };
+            quick.submit(class, die, owner);
+            plain.submit_to_queue(class, die, owner);
+            for _ in 0..random.below(6) {
+                assert_eq!(quick.step(), plain.step(), "seed {seed}");
+                assert_eq!(quick.now, plain.now, "seed {seed}");
+            }
+        }
+        assert_eq!(quick.run(), plain.run(), "seed {seed}");
+        assert_eq!(quick.now, plain.now, "seed {seed}");
+    }
 }

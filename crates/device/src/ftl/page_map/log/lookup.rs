@@ -50,6 +50,12 @@ impl Log {
         self.programmed.metadata += u64::from(self.append_host(logical, 1, false, now, full));
     }
 
+    /// Whether no look-up ever waits for a page of the map.
+    #[inline]
+    pub(crate) fn holds_whole_map(&self) -> bool {
+        self.map_cache.is_none()
+    }
+
     /// Looks up the map pages of a range for reading.
     pub(crate) fn touch_for_read(
         &mut self,
@@ -135,9 +141,14 @@ impl Log {
 
     /// The array read that fetches a map page; `None` if it was never written to flash.
     pub(crate) fn map_page_run(&self, page: u32) -> Option<PageRun> {
-        let mut found = None;
-        self.runs(self.layout.map_base + page, 1, |run, _| found = run);
-        found
+        self.run_of(self.layout.map_base + page)
+    }
+
+    /// The array read of one logical unit as [`Log::runs`] finds it; `None` if nothing is mapped.
+    #[inline]
+    pub(crate) fn run_of(&self, logical: u32) -> Option<PageRun> {
+        let ppn = self.map.lookup(logical);
+        (ppn != Ppn::UNMAPPED).then(|| self.first_of_page(ppn).1)
     }
 
     /// The fetch of a map page that is on its way.
@@ -179,13 +190,14 @@ impl Log {
             let offset = ppn - g.ppn(superblock, 0);
             let slc = self.blocks.get(superblock).slc;
             let place = g.place(superblock, offset, slc);
-            let left_in_page = g.stripe_units - offset % g.stripe_units;
-            let most = left_in_page.min(count - i);
+            let in_stripe = g.place_in_stripe(offset);
+            let most = (g.stripe_units - in_stripe).min(count - i);
             let mut n = 1;
             while n < most && self.map.lookup(first + i + n) == ppn + n {
                 n += 1;
             }
-            let (first_plane, last_plane) = (g.plane_of(offset), g.plane_of(offset + n - 1));
+            let first_plane = g.plane_in_stripe(in_stripe);
+            let last_plane = g.plane_in_stripe(in_stripe + n - 1);
             let planes = (2 << last_plane) - (1 << first_plane);
             let array_ns = g.read_ns(slc, place.program, place.stripe);
             each(
