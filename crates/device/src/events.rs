@@ -64,37 +64,65 @@ impl Event {
 }
 
 impl Event {
-    /// FIFO of its kind, or [`FIFOS`] if it has none.
-    const fn fifo(self) -> usize {
+    /// FIFOs for events of its kind: the first, and how many.
+    #[inline]
+    const fn fifos(self) -> (usize, usize) {
         match self {
-            Event::Firmware(_) => 0,
-            Event::DataIn(_) => 1,
-            Event::Complete(_) => 2,
-            Event::Array(_) => 3,
-            Event::Bus(_) => 4,
-            Event::MapFetched(_) | Event::Relocated(_) | Event::Idle | Event::RefreshDue => FIFOS,
+            Event::Firmware(_) => (0, 1),
+            Event::DataIn(_) => (1, 1),
+            Event::Complete(_) => (2, 1),
+            Event::Bus(_) => (3, 1),
+            Event::Array(_) => (4, ARRAY_FIFOS),
+            Event::MapFetched(_) | Event::Relocated(_) | Event::Idle | Event::RefreshDue => {
+                (FIFOS, 0)
+            }
         }
     }
 }
 
-/// Kinds that mostly come in order of time, each with its own FIFO.
-const FIFOS: usize = 5;
+/// FIFOs for the arrays of dies: the pages of a word line of TLC differ in their read times.
+const ARRAY_FIFOS: usize = 3;
+/// FIFOs of all kinds that mostly come in order of time.
+const FIFOS: usize = 4 + ARRAY_FIFOS;
 /// Later than every event.
 const NEVER: u128 = u128::MAX;
 
 /// Events in order of time.
 ///
-/// An event is one number: time, then sequence, then what happens. What firmware finishes, what
-/// the link delivers, what the host is told, and flash operations of one length follow one another
-/// in time nearly always, so these kinds wait in plain queues, and only what overtakes goes into the
-/// heap with the rest.
+/// An event is one number, its key: time, sequence, the queue that it waits in, and what happens. What
+/// firmware finishes, what the link delivers, what the host is told, and flash operations of one
+/// length follow one another in time nearly always, so these kinds wait in plain queues, and only
+/// what overtakes goes into the heap with the rest.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct EventQueue {
     fifos: [VecDeque<u128>; FIFOS],
     heap: BinaryHeap<Reverse<u128>>,
     /// First event of every FIFO, and of the heap.
     first: [u128; FIFOS + 1],
+    /// The earliest of these.
+    next: u128,
     sequence: u32,
+}
+
+/// Sequence numbers have 28 bits.
+const LAST_SEQUENCE: u32 = (1 << 28) - 1;
+
+/// The key of an event at position `queue` of [`EventQueue::first`].
+#[inline]
+fn key(at: Nanos, sequence: u32, queue: usize, event: Event) -> u128 {
+    let low = u64::from(sequence) << 36 | (queue as u64) << 32 | u64::from(event.pack());
+    u128::from(at.0) << 64 | u128::from(low)
+}
+
+/// The position in [`EventQueue::first`] that a key names.
+#[inline]
+const fn queue_of(key: u128) -> usize {
+    (key >> 32) as usize & 15
+}
+
+/// The same event with another sequence number.
+const fn with_sequence(key: u128, sequence: u32) -> u128 {
+    key & !((LAST_SEQUENCE as u128) << 36) | (sequence as u128) << 36
 }
 
 impl Default for EventQueue {
@@ -103,34 +131,44 @@ impl Default for EventQueue {
             fifos: std::array::from_fn(|_| VecDeque::new()),
             heap: BinaryHeap::new(),
             first: [NEVER; FIFOS + 1],
+            next: NEVER,
             sequence: 0,
         }
     }
 }
 
 impl EventQueue {
+    #[inline]
     pub(crate) fn push(&mut self, at: Nanos, event: Event) {
-        if self.sequence == u32::MAX {
+        if self.sequence == LAST_SEQUENCE {
             self.renumber();
         }
         self.sequence += 1;
-        let key =
-            u128::from(at.0) << 64 | u128::from(self.sequence) << 32 | u128::from(event.pack());
-        let fifo = event.fifo();
-        if let Some(queue) = self.fifos.get_mut(fifo)
-            && queue.back().is_none_or(|last| *last < key)
-        {
-            queue.push_back(key);
-            self.first[fifo] = self.first[fifo].min(key);
-        } else {
-            self.heap.push(Reverse(key));
-            self.first[FIFOS] = self.first[FIFOS].min(key);
-        }
+        let (start, count) = event.fifos();
+        let fits = |fifo: &VecDeque<u128>| {
+            let after_all = key(at, self.sequence, 0, event);
+            fifo.back().is_none_or(|last| *last < after_all)
+        };
+        let key = match self.fifos[start..start + count].iter().position(fits) {
+            Some(offset) => {
+                let key = key(at, self.sequence, start + offset, event);
+                self.fifos[start + offset].push_back(key);
+                key
+            }
+            None => {
+                let key = key(at, self.sequence, FIFOS, event);
+                self.heap.push(Reverse(key));
+                key
+            }
+        };
+        let first = &mut self.first[queue_of(key)];
+        *first = key.min(*first);
+        self.next = key.min(self.next);
     }
 
+    #[inline]
     pub(crate) fn next_time(&self) -> Option<Nanos> {
-        let (_, key) = self.earliest();
-        (key != NEVER).then_some(Nanos((key >> 64) as u64))
+        (self.next != NEVER).then_some(Nanos((self.next >> 64) as u64))
     }
 
     /// Whether a device at `now` may take a command at `at`.
@@ -142,14 +180,15 @@ impl EventQueue {
     /// The first event, where it comes no later than `limit`.
     #[inline]
     pub(crate) fn pop_until(&mut self, limit: Nanos) -> Option<(Nanos, Event)> {
-        let (fifo, key) = self.earliest();
+        let key = self.next;
         if key == NEVER || (key >> 64) as u64 > limit.0 {
             return None;
         }
-        self.first[fifo] = match self.fifos.get_mut(fifo) {
-            Some(queue) => {
-                queue.pop_front();
-                queue.front().copied()
+        let queue = queue_of(key);
+        self.first[queue] = match self.fifos.get_mut(queue) {
+            Some(fifo) => {
+                fifo.pop_front();
+                fifo.front().copied()
             }
             None => {
                 self.heap.pop();
@@ -157,23 +196,24 @@ impl EventQueue {
             }
         }
         .unwrap_or(NEVER);
-        debug_assert!(key <= self.earliest().1, "events come out in order of time");
+        self.next = self.earliest();
+        debug_assert!(key <= self.next, "events come out in order of time");
         Some((Nanos((key >> 64) as u64), Event::unpack(key as u32)))
     }
 
     /// Gives the events to come the lowest sequence numbers, in their order, so that the numbers never
-    /// run out: every 4.3 billion events, for the few that are pending.
+    /// run out: every 268 million events, for the few that are pending.
     #[cold]
     fn renumber(&mut self) {
         let heap = std::mem::take(&mut self.heap).into_vec();
         let mut keys: Vec<u128> = self.fifos.iter().flatten().copied().collect();
         keys.extend(heap.iter().map(|Reverse(key)| key));
         keys.sort_unstable();
-        // Keys are unique. The queues hold far fewer than 2^32 events: each has its own entry in a list
+        // Keys are unique. The queues hold far fewer than 2^28 events: each has its own entry in a list
         // of commands, transfers, operations, dies or jobs, whose indices have 28 bits.
         let renumbered = |key: u128| {
             let rank = keys.partition_point(|k| *k < key) as u32;
-            key & !(u128::from(u32::MAX) << 32) | u128::from(rank) << 32
+            with_sequence(key, rank)
         };
         for (queue, first) in self.fifos.iter_mut().zip(&mut self.first) {
             queue.iter_mut().for_each(|key| *key = renumbered(*key));
@@ -184,6 +224,7 @@ impl EventQueue {
             .map(|Reverse(key)| Reverse(renumbered(key)))
             .collect();
         self.first[FIFOS] = self.heap.peek().map_or(NEVER, |Reverse(key)| *key);
+        self.next = self.earliest();
         self.sequence = keys.len() as u32;
     }
 
@@ -197,7 +238,10 @@ impl EventQueue {
     /// Checks that the queue is in order and that nothing in it is past or too far ahead.
     pub(crate) fn audit(&self, now: Nanos) -> Checked {
         for (fifo, queue) in self.fifos.iter().enumerate() {
-            let own = |key: &u128| Event::unpack(*key as u32).fifo() == fifo;
+            let own = |key: &u128| {
+                let (start, count) = Event::unpack(*key as u32).fifos();
+                queue_of(*key) == fifo && (start..start + count).contains(&fifo)
+            };
             ensure!(
                 queue.iter().is_sorted_by(|a, b| a < b) && queue.iter().all(own),
                 "the events of kind {fifo} are out of order"
@@ -207,10 +251,20 @@ impl EventQueue {
                 "another event of kind {fifo} is noted as the first"
             );
         }
-        let first = self.heap.peek().map_or(NEVER, |Reverse(key)| *key);
         ensure!(
-            self.first[FIFOS] == first,
+            self.sequence <= LAST_SEQUENCE,
+            "event {} is past the last number",
+            self.sequence
+        );
+        let first = self.heap.peek().map_or(NEVER, |Reverse(key)| *key);
+        let in_heap = |Reverse(key): &Reverse<u128>| queue_of(*key) == FIFOS;
+        ensure!(
+            self.first[FIFOS] == first && self.heap.iter().all(in_heap),
             "another event of the heap is noted as the first"
+        );
+        ensure!(
+            self.next == self.earliest(),
+            "another event is noted as the next"
         );
         for (at, event) in self.iter() {
             ensure!(at >= now, "{event:?} is at {at}, before {now}");
@@ -220,14 +274,8 @@ impl EventQueue {
     }
 
     #[inline]
-    fn earliest(&self) -> (usize, u128) {
-        let mut best = (0, self.first[0]);
-        for (fifo, key) in self.first.iter().enumerate().skip(1) {
-            if *key < best.1 {
-                best = (fifo, *key);
-            }
-        }
-        best
+    fn earliest(&self) -> u128 {
+        self.first.iter().fold(NEVER, |least, key| least.min(*key))
     }
 }
 
@@ -275,7 +323,7 @@ mod tests {
     fn the_order_outlives_the_sequence_numbers() {
         for left in [0, 1, 2, 100, 7000] {
             orders_like_a_sorted_list(EventQueue {
-                sequence: u32::MAX - left,
+                sequence: LAST_SEQUENCE - left,
                 ..EventQueue::default()
             });
         }
@@ -309,6 +357,9 @@ mod tests {
             };
             queue.push(Nanos(at), event);
             model.push((at, n, event));
+            if n.is_multiple_of(1000) {
+                queue.audit(Nanos::ZERO).expect("in order");
+            }
         }
     }
 }

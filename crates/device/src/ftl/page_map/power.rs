@@ -9,6 +9,15 @@ impl PageMapDevice {
     /// Sets the clock, and steps power and heat up to it.
     #[inline]
     pub(super) fn pass_time(&mut self, to: Nanos) {
+        if self.meter.next_step() <= to {
+            self.step_to(to);
+        }
+        self.now = to;
+    }
+
+    /// Steps power and heat up to a time.
+    #[cold]
+    fn step_to(&mut self, to: Nanos) {
         let mut taken = 0u32;
         while self.meter.next_step() <= to {
             self.step_meter();
@@ -24,7 +33,6 @@ impl PageMapDevice {
                 );
             }
         }
-        self.now = to;
     }
 
     /// The device has begun or ended to be active.
