@@ -285,16 +285,16 @@ impl PageMapDevice {
                 break;
             };
             let job = self.filling_job();
-            let mut moves = std::mem::take(&mut self.scratch.moves);
+            let mut sources = std::mem::take(&mut self.scratch.sources);
             let mut written = std::mem::take(&mut self.scratch.written);
-            let (moved, full, exhausted) = self.log.relocate(self.now, &mut moves, &mut written);
+            let (moved, full, exhausted) = self.log.relocate(self.now, &mut sources, &mut written);
             let wanted = self.log.take_wanted();
             self.background.jobs[job as usize].grants +=
                 u64::from(moved) * victim.yield_per_move / 1024;
             let mut runs = std::mem::take(&mut self.scratch.runs);
-            for run in moves.reads.drain(..) {
+            self.log.join_reads(&sources, victim.superblock, |run| {
                 self.resolve(run, &mut runs);
-            }
+            });
             for run in runs.drain(..).filter_map(|(run, _)| run) {
                 self.background.jobs[job as usize].reads += 1;
                 self.submit_read(run, false, Owner::RelocationRead { job }, None);
@@ -302,8 +302,8 @@ impl PageMapDevice {
             self.scratch.runs = runs;
             self.background.jobs[job as usize]
                 .sources
-                .append(&mut moves.sources);
-            self.scratch.moves = moves;
+                .append(&mut sources);
+            self.scratch.sources = sources;
             let fetches = self.fetch_map(wanted, MapWaiter::Job(job), false);
             self.background.jobs[job as usize].reads += fetches;
             for unit in written.drain(..) {

@@ -73,22 +73,6 @@ pub(crate) struct WantedPage {
     pub(crate) absent: bool,
 }
 
-/// What moving units takes.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Moves {
-    /// Array reads.
-    pub(crate) reads: Vec<PageRun>,
-    /// Where the units were, in the order in which they are programmed.
-    pub(crate) sources: Vec<Ppn>,
-}
-
-impl Moves {
-    pub(crate) fn clear(&mut self) {
-        self.reads.clear();
-        self.sources.clear();
-    }
-}
-
 /// A superblock from which data is being moved.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Victim {

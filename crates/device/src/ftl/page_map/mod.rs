@@ -26,8 +26,9 @@ use crate::command::{Command, CommandKind, Completion, Status, SubmitError};
 use crate::error::AttachError;
 use crate::events::{Event, EventQueue, horizon};
 use crate::ftl::page_map::geometry::Geometry;
-use crate::ftl::page_map::log::{Log, Moves, PageRun, ProgramUnit};
+use crate::ftl::page_map::log::{Log, PageRun, ProgramUnit};
 use crate::ftl::page_map::map_fetches::{MapFetches, MapWaiter};
+use crate::ftl::page_map::ppn::Ppn;
 use crate::ftl::page_map::readahead::ReadAhead;
 pub(crate) use crate::ftl::page_map::readahead::SegmentId;
 use crate::host_counters::HostCounters;
@@ -108,7 +109,7 @@ pub(crate) struct PageMapDevice {
 #[derive(Clone, Debug, Default)]
 struct Scratch {
     runs: Vec<(Option<PageRun>, u32)>,
-    moves: Moves,
+    sources: Vec<Ppn>,
     full: Vec<ProgramUnit>,
     map_waiters: Vec<MapWaiter>,
     written: Vec<ProgramUnit>,

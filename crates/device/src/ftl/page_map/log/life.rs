@@ -1,7 +1,7 @@
 //! The life of a superblock after it is closed: units become invalid, it is buried, erased and free
 //! again; and the same done at once, for starting states.
 
-use super::{Log, Moves, Programmed, Stream};
+use super::{Log, Programmed, Stream};
 use crate::ftl::blocks::State;
 use crate::ftl::page_map::geometry::OPEN_SUPERBLOCKS;
 use nandscope_units::Nanos;
@@ -158,7 +158,7 @@ impl Log {
     /// Does everything that relocation and erasure must do, at once and without time: for starting
     /// states (preconditioning), not for measurements.
     pub(crate) fn settle_instantly(&mut self, now: Nanos, idle: bool) {
-        let (mut moves, mut written) = (Moves::default(), Vec::new());
+        let (mut sources, mut written) = (Vec::new(), Vec::new());
         loop {
             self.erase_invalid_instantly(now);
             let wanted =
@@ -169,8 +169,8 @@ impl Log {
             let Some(victim) = self.current_victim(now, idle) else {
                 break;
             };
-            moves.clear();
-            let (moved, full, exhausted) = self.relocate(now, &mut moves, &mut written);
+            sources.clear();
+            let (moved, full, exhausted) = self.relocate(now, &mut sources, &mut written);
             self.wanted.clear();
             for unit in written.drain(..).chain(full) {
                 self.program_done(unit.superblock);

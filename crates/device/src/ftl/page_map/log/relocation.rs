@@ -1,19 +1,18 @@
 //! Moving valid units out of a victim into the relocation stream.
 
-use super::{Cause, Log, Moves, PageRun, ProgramUnit, Stream, Victim};
+use super::{Cause, Log, PageRun, ProgramUnit, Stream, Victim};
 use crate::ftl::page_map::ppn::Ppn;
 use nandscope_units::Nanos;
 
 impl Log {
     /// Moves valid units out of the current victim into the relocation stream, until a program unit
-    /// is full. `moves.reads` gets the array reads, in order, and `moves.sources` the place of every unit
-    /// before; `written` the program units of the host's
+    /// is full. `sources` gets the place of every unit before, `written` the program units of the host's
     /// stream that pages of the map fill which had to go. Returns the units moved, the program unit
     /// that became full, and whether the victim is exhausted.
     pub(crate) fn relocate(
         &mut self,
         now: Nanos,
-        moves: &mut Moves,
+        sources: &mut Vec<Ppn>,
         written: &mut Vec<ProgramUnit>,
     ) -> (u32, Option<ProgramUnit>, bool) {
         let Some(mut victim) = self.victim.take() else {
@@ -24,7 +23,7 @@ impl Log {
         let some_valid = self.next_to_move(&victim).is_some();
         if some_valid && let Some(mut stream) = self.relocation_stream(now) {
             let to = self.geometry.ppn(stream.superblock, stream.next);
-            moved = self.move_units(&mut victim, &mut stream, moves);
+            moved = self.move_units(&mut victim, &mut stream, sources);
             full = self.take_full_unit(&mut stream);
             self.relocation = self.keep_or_close(stream);
             self.touch_for_move(to, moved, now, written);
@@ -57,15 +56,14 @@ impl Log {
         &mut self,
         victim: &mut Victim,
         stream: &mut Stream,
-        moves: &mut Moves,
+        sources: &mut Vec<Ppn>,
     ) -> u32 {
         let to = self.geometry.ppn(stream.superblock, stream.next);
-        let before = moves.sources.len();
-        self.take_units(victim, self.room(stream), &mut moves.sources);
-        let sources = &moves.sources[before..];
+        let before = sources.len();
+        self.take_units(victim, self.room(stream), sources);
+        let sources = &sources[before..];
         let moved = sources.len() as u32;
         self.map.move_units(sources, to);
-        self.join_reads(sources, victim.superblock, &mut moves.reads);
         // A victim is neither open nor listed: nothing else follows from what it loses.
         self.blocks.get_mut(victim.superblock).valid -= moved;
         self.advance_stream(stream, to, moved);
@@ -91,8 +89,9 @@ impl Log {
         }
     }
 
-    /// Array reads of units of one superblock, in order: those of one page are read together.
-    fn join_reads(&self, units: &[Ppn], superblock: u32, reads: &mut Vec<PageRun>) {
+    /// Calls `each` with the array reads of units of one superblock, in order: those of one page are
+    /// read together.
+    pub(crate) fn join_reads(&self, units: &[Ppn], superblock: u32, mut each: impl FnMut(PageRun)) {
         // The run that is being joined, and where its page ends.
         let mut joined: Option<(Ppn, PageRun)> = None;
         for unit in units {
@@ -102,12 +101,16 @@ impl Log {
                     run.planes |= self.plane_bit(*unit, superblock);
                 }
                 _ => {
-                    reads.extend(joined.map(|(_, run)| run));
+                    if let Some((_, run)) = joined {
+                        each(run);
+                    }
                     joined = Some(self.first_of_page(*unit));
                 }
             }
         }
-        reads.extend(joined.map(|(_, run)| run));
+        if let Some((_, run)) = joined {
+            each(run);
+        }
     }
 
     /// An array read of one unit, to be joined by others of its page, and where that page ends.
@@ -117,6 +120,7 @@ impl Log {
         let offset = ppn - g.ppn(superblock, 0);
         let slc = self.blocks.get(superblock).slc;
         let place = g.place(superblock, offset, slc);
+        let in_stripe = g.place_in_stripe(offset);
         let run = PageRun {
             first: ppn,
             superblock,
@@ -124,15 +128,9 @@ impl Log {
             die: place.die,
             array_ns: g.read_ns(slc, place.program, place.stripe),
             units: 1,
-            planes: self.plane_bit(ppn, superblock),
+            planes: 1 << g.plane_in_stripe(in_stripe),
         };
-        (
-            g.ppn(
-                superblock,
-                offset - offset % g.stripe_units + g.stripe_units,
-            ),
-            run,
-        )
+        (g.ppn(superblock, offset - in_stripe + g.stripe_units), run)
     }
 
     /// The bit of the plane that holds a unit.
@@ -221,9 +219,9 @@ mod tests {
             only: None,
             yield_per_move: 0,
         });
-        let mut moves = Moves::default();
-        let (moved, ..) = log.relocate(Nanos::ZERO, &mut moves, &mut Vec::new());
-        let reads = moves.reads;
+        let (mut sources, mut reads) = (Vec::new(), Vec::new());
+        let (moved, ..) = log.relocate(Nanos::ZERO, &mut sources, &mut Vec::new());
+        log.join_reads(&sources, 0, |run| reads.push(run));
         assert_eq!((moved, reads.len()), (2, 1), "{reads:?}");
         assert_eq!((reads[0].units, reads[0].planes), (2, 0b11));
     }
