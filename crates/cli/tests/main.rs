@@ -25,6 +25,7 @@ mod real_faults;
 mod resume;
 mod review;
 mod run;
+mod run_notices;
 mod sentences;
 mod serve;
 mod serve_faults;

@@ -29,6 +29,8 @@ pub(crate) struct HostCounters {
     /// Times that the power came back, and after cuts without notice.
     power_ups: u64,
     unsafe_shutdowns: u64,
+    /// Bytes read where nothing is mapped.
+    pub(crate) unmapped_bytes: u64,
 }
 
 /// What the health log says of the flash.
@@ -78,6 +80,7 @@ impl HostCounters {
             self.uncorrectable_reads,
             self.power_ups,
             self.unsafe_shutdowns,
+            self.unmapped_bytes,
         ];
         all.into_iter()
             .try_for_each(|sum| check_sum("counters of the host", sum))

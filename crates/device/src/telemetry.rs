@@ -65,6 +65,9 @@ pub struct Counters {
     pub read_retries: u64,
     /// Reads that stayed uncorrectable.
     pub uncorrectable_reads: u64,
+    /// Bytes that the host read where nothing is mapped: no flash was read for them. Counted by
+    /// page-mapped devices only: an AU map reads flash there as well.
+    pub unmapped_read: Bytes,
     /// Mapping-table look-ups that had to read flash (or host memory).
     pub map_misses: u64,
     /// Bytes of valid data in SLC blocks now.
@@ -104,6 +107,7 @@ impl Counters {
             page_reads: count(self.page_reads, before.page_reads),
             read_retries: count(self.read_retries, before.read_retries),
             uncorrectable_reads: count(self.uncorrectable_reads, before.uncorrectable_reads),
+            unmapped_read: bytes(self.unmapped_read, before.unmapped_read),
             map_misses: count(self.map_misses, before.map_misses),
             slc_used: self.slc_used,
             slc_limit: self.slc_limit,
@@ -133,6 +137,7 @@ mod tests {
             read_retries: 12 * n,
             uncorrectable_reads: 13 * n,
             map_misses: 14 * n,
+            unmapped_read: Bytes(15 * n),
             slc_used: Bytes(15),
             slc_limit: Bytes(16),
             free: Bytes(17),

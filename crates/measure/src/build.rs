@@ -380,6 +380,8 @@ fn counted(counters: &Counters) -> [(&'static str, u64); 14] {
         read_retries,
         uncorrectable_reads,
         map_misses,
+        // Said as a notice.
+        unmapped_read: _,
         // States, not counts: they stand in the series.
         slc_used: _,
         slc_limit: _,

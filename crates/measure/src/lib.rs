@@ -45,3 +45,4 @@ pub mod runner;
 pub mod sim;
 pub mod steps;
 pub mod target;
+pub mod unwritten;

@@ -5,6 +5,7 @@
 pub mod figures;
 mod log_names;
 mod logs;
+mod overlap;
 mod plan;
 pub mod progress;
 mod replay;

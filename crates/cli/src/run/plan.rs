@@ -2,6 +2,7 @@
 //! which they are reported.
 
 use super::logs::{SharedWatch, Watched};
+use super::overlap;
 use super::replay::{self, FitChoice};
 use crate::console::Console;
 use crate::failure::Failure;
@@ -130,6 +131,8 @@ pub fn of_group(
         jobs: Vec::new(),
         notices: Vec::new(),
     };
+    plan.notices
+        .extend(overlap::notice(group, setting.capacity));
     // Jobs that report as a group share one record until one of them begins a new one.
     let mut shared: Option<usize> = None;
     for job in group {

@@ -17,6 +17,7 @@ use nandscope_measure::build::{JobMeta, StepMeta, add_step, step_result};
 use nandscope_measure::runner::{Ending, GroupOutcome, Thread, run_group};
 use nandscope_measure::steps::Attachment;
 use nandscope_measure::target::Target;
+use nandscope_measure::unwritten;
 use nandscope_report::summary;
 use nandscope_result::{Notice, ResultDocument, WallClock, procedure};
 use nandscope_workload::job::{Job, JobFile};
@@ -251,6 +252,8 @@ impl<S: Subject> Session<S> {
         figures::add(&mut step);
         let mut notices = outcome.notices.clone();
         notices.extend(plan.notices.iter().map(|text| Notice::info(text.clone())));
+        notices.extend(unwritten::notice(outcome));
+        notices.extend(short(outcome));
         let (_, mismatches) = self.subject.mismatches();
         notices.extend(mismatches.into_iter().map(Notice::error));
         notices.retain(|n| {
@@ -345,6 +348,17 @@ fn log_of(attachment: &Attachment) -> Option<(String, String)> {
     let name = attachment.name.strip_prefix(LOG)?;
     let text = String::from_utf8(attachment.bytes.clone()).ok()?;
     Some((name.to_string(), text))
+}
+
+/// A notice if the run is shorter than one interval of its time line.
+fn short(outcome: &GroupOutcome) -> Option<Notice> {
+    let length = outcome.end.saturating_sub(outcome.timeline.origin());
+    let interval = outcome.timeline.interval();
+    (!length.is_zero() && length < interval).then(|| {
+        Notice::info(format!(
+            "the jobs ran for {length}, less than one interval of the series ({interval}): run them longer to get values over time"
+        ))
+    })
 }
 
 fn has_errors(document: &ResultDocument) -> bool {

@@ -21,6 +21,7 @@ impl PageMapDevice {
         if units == 0 {
             return self.complete_at(index, self.now);
         }
+        self.count_unmapped(index, first, units);
         if self.log.holds_whole_map() {
             return self.dispatch_read(index);
         }
@@ -104,6 +105,15 @@ impl PageMapDevice {
             }
         }
         self.scratch.map_waiters = waiters;
+    }
+
+    /// Counts the bytes of a read that were never written, or were discarded since.
+    fn count_unmapped(&mut self, index: u32, first: u32, units: u32) {
+        for unit in first..first + units {
+            if !self.log.is_mapped(unit) {
+                self.counters.unmapped_bytes += self.bytes_in(index, unit, 1);
+            }
+        }
     }
 
     /// The map is at hand: read what read-ahead has not.

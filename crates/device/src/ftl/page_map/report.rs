@@ -65,6 +65,7 @@ impl PageMapDevice {
             page_reads: self.array.page_reads(),
             read_retries: self.counters.read_retries,
             uncorrectable_reads: self.counters.uncorrectable_reads,
+            unmapped_read: Bytes(self.counters.unmapped_bytes),
             map_misses: self.counters.map_misses,
             slc_used: of(self.log.slc_used_units()),
             slc_limit: of(self.log.slc_limit_units()),

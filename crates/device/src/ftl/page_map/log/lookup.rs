@@ -170,6 +170,11 @@ impl Log {
         }
     }
 
+    /// Whether a unit holds data, in flash or on its way there.
+    pub(crate) fn is_mapped(&self, unit: u32) -> bool {
+        self.map.lookup(unit) != Ppn::UNMAPPED
+    }
+
     /// Splits a logical range into array reads, in order. Runs that hold nothing (or whose data is
     /// still in the write buffer) come as `None` with their length.
     pub(crate) fn runs(&self, first: u32, count: u32, mut each: impl FnMut(Option<PageRun>, u32)) {

@@ -1,0 +1,23 @@
+//! Reads of data that was never written, or was discarded: a device answers them without reading
+//! flash, so their speed is not that of its data.
+
+use crate::runner::GroupOutcome;
+use nandscope_result::Notice;
+
+/// Smallest share of the bytes read that is worth a warning.
+const LEAST: f64 = 0.005;
+
+/// A warning if reads of a simulated device found nothing; the device counts them exactly.
+pub fn notice(outcome: &GroupOutcome) -> Option<Notice> {
+    let first = outcome.first_reading.counters?;
+    let last = outcome.last_reading.counters?;
+    let read = last.host_read.0.checked_sub(first.host_read.0)?;
+    let unmapped = last.unmapped_read.0.checked_sub(first.unmapped_read.0)?;
+    let share = unmapped as f64 / read.max(1) as f64;
+    (share >= LEAST).then(|| {
+        Notice::warning(format!(
+            "{:.0} % of the data read was never written, or was trimmed: the device answered without reading flash. Write the region first (a job that writes, or `--precondition sequential`)",
+            (share * 100.0).clamp(1.0, 100.0)
+        ))
+    })
+}
