@@ -42,6 +42,84 @@ fn each_direction_of_a_mix_keeps_its_own_rate() {
     assert!((199..=201).contains(&operations(&result, "write")));
 }
 
+/// `lat_fatal` of fio: the job ends, and its error is ETIMEDOUT.
+#[test]
+fn an_operation_beyond_max_latency_ends_the_job() {
+    let folder = Folder::new("fio-numbers-max-latency");
+    let job = "[a]\ndirect=1\nrw=write\nsize=1m\nmax_latency=0,1us\n";
+    folder.file("job.fio", job);
+    folder
+        .run(&["run", "job.fio", &tiny(), "-o", "r.json"])
+        .fails(1, &["longer than its max_latency"]);
+    let result: Value = serde_json::from_str(&folder.read("r.json")).unwrap();
+    assert_eq!(operations(&result, "write"), 1);
+    let (result, _folder) = simulated("max-latency", &job.replace("0,1us", "1us,10s"));
+    assert_eq!(operations(&result, "write"), 256);
+}
+
+/// 1,000 arrivals in a second on average; the standard deviation of their number is its root, 32.
+#[test]
+fn arrivals_at_random_have_the_rate_of_the_job() {
+    let job = |process: &str| {
+        format!(
+            "[a]\nioengine=libaio\ndirect=1\niodepth=32\nrw=randread\nrate_iops=1000\nrate_process={process}\nsize=1m\ntime_based\nruntime=1\n"
+        )
+    };
+    let (even, _folder) = simulated("linear", &job("linear"));
+    assert!((999..=1001).contains(&operations(&even, "read")));
+    let (random, _folder) = simulated("poisson", &job("poisson"));
+    assert!((872..=1128).contains(&operations(&random, "read")));
+    assert_ne!(operations(&random, "read"), operations(&even, "read"));
+}
+
+#[test]
+fn clones_begin_at_times_of_their_own() {
+    let job = "[a]\ndirect=1\nrw=read\nsize=4k\nnumjobs=4\nstartdelay=1-3\nwrite_lat_log=x\n";
+    let (result, folder) = simulated("delays", job);
+    let mut begins: Vec<u64> = (1..=4)
+        .map(|n| log(&folder, &format!("x_lat.{n}.log"))[0][0])
+        .collect();
+    assert!(
+        begins.iter().all(|ms| (1_000..=3_001).contains(ms)),
+        "{result}"
+    );
+    begins.sort_unstable();
+    begins.dedup();
+    assert_eq!(begins.len(), 4);
+}
+
+#[test]
+fn requests_of_a_trace_are_left_out() {
+    let trace = "fio version 2 iolog\nf add\nf open\nf read 0 4096\nf write 4096 4096\nf trim 0 4096\nf sync 0 0\nf write 0 4096\n";
+    for (skip, expected) in [("trim,sync", [1, 2, 0, 0]), ("write", [1, 0, 1, 1])] {
+        let folder = Folder::new("fio-numbers-skip");
+        folder.file("t.log", trace);
+        let job = format!("[a]\ndirect=1\nread_iolog=t.log\nreplay_skip={skip}\n");
+        folder.file("job.fio", &job);
+        folder
+            .run(&["run", "job.fio", &tiny(), "-o", "r.json"])
+            .succeeds();
+        let result = serde_json::from_str(&folder.read("r.json")).unwrap();
+        let found = ["read", "write", "trim", "flush"].map(|kind| operations(&result, kind));
+        assert_eq!(found, expected, "{skip}");
+    }
+}
+
+/// Durable writes wait for the program of a page; others end in the write buffer.
+#[test]
+fn synchronous_writes_reach_the_flash() {
+    let mean = |sync: &str| {
+        let job = format!("[a]\ndirect=1\nrw=write\nsize=64k\nsync={sync}\n");
+        let (result, _folder) = simulated("sync", &job);
+        let write = &result["steps"][0]["jobs"][0]["directions"][0];
+        write["latency"]["mean_ns"].as_f64().unwrap()
+    };
+    let buffered = mean("none");
+    for sync in ["1", "sync", "dsync"] {
+        assert!(mean(sync) > 2.0 * buffered, "{} {buffered}", mean(sync));
+    }
+}
+
 /// With one direction unlimited, the other must not slow it down: fio switches to the one that is behind.
 #[test]
 fn a_direction_without_a_rate_does_not_wait_for_the_other() {
@@ -145,6 +223,10 @@ mod real {
     }
 
     fn run(folder: &Folder, device: &Loop, job: &str) -> Value {
+        run_on(folder, device, job, "uring")
+    }
+
+    fn run_on(folder: &Folder, device: &Loop, job: &str, engine: &str) -> Value {
         folder.file("job.fio", job);
         let named = format!("--destroy-data={}", device.name());
         let arguments = [
@@ -155,7 +237,7 @@ mod real {
             "--yes-destroy",
             device.name(),
             "--engine",
-            "uring",
+            engine,
             "-o",
             "r.json",
         ];
@@ -182,6 +264,32 @@ mod real {
             let requests = after[lane] - before[lane];
             assert!((4096..4096 + 64).contains(&requests), "{rw}: {requests}");
             assert!(!notices(&result).contains("other sizes"), "{result}");
+        }
+    }
+
+    /// Flushes that the kernel sent to the device; a device without FUA gets one for each durable write, and
+    /// another one after `pwritev2`.
+    fn flushes(device: &Loop) -> u64 {
+        let text = std::fs::read_to_string(format!("/sys/block/{}/stat", device.name())).unwrap();
+        text.split_whitespace().nth(15).unwrap().parse().unwrap()
+    }
+
+    #[test]
+    fn synchronous_writes_are_flushed_by_both_engines() {
+        let folder = Folder::new("fio-numbers-sync");
+        let Some(device) = Loop::new(&folder, 64) else {
+            return;
+        };
+        for engine in ["uring", "blocking"] {
+            for (sync, expected) in [("none", 0..=4), ("dsync", 64..=160), ("sync", 64..=160)] {
+                let before = flushes(&device);
+                let job = format!(
+                    "[a]\nioengine=io_uring\ndirect=1\nrw=randwrite\nbs=4k\nsize=256k\nsync={sync}\n"
+                );
+                run_on(&folder, &device, &job, engine);
+                let sent = flushes(&device) - before;
+                assert!(expected.contains(&sent), "{engine}, {sync}: {sent}");
+            }
         }
     }
 

@@ -120,6 +120,7 @@ impl<'a, T: Target> Probe<'a, T> {
                     offset: Bytes(offset.0 + at),
                     // At most one request, which fits.
                     length: u32::try_from(piece).unwrap_or(u32::MAX),
+                    durable: false,
                 };
                 self.target.submit(request).map_err(failed)?;
                 outstanding += 1;

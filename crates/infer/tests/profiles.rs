@@ -50,6 +50,7 @@ impl Timed {
                 kind,
                 offset: Bytes(first * 512 + at as u64),
                 length: length as u32,
+                durable: false,
             };
             self.time.submit(request).unwrap();
             self.replies.clear();

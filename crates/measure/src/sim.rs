@@ -80,7 +80,9 @@ impl<D: SimulatedDevice> Target for SimTarget<D> {
             tag: u64::from(request.tag),
             kind: match request.kind {
                 OpKind::Read => CommandKind::Read,
-                OpKind::Write => CommandKind::Write { fua: false },
+                OpKind::Write => CommandKind::Write {
+                    fua: request.durable,
+                },
                 OpKind::Trim => CommandKind::Discard,
                 OpKind::Flush => CommandKind::Flush,
             },
@@ -267,6 +269,7 @@ mod tests {
             kind,
             offset: Bytes(offset),
             length: 512,
+            durable: false,
         }
     }
 

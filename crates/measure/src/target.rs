@@ -16,6 +16,8 @@ pub struct Request {
     pub offset: Bytes,
     /// How much; a multiple of 512; zero for a flush.
     pub length: u32,
+    /// The write is durable on completion (forced unit access, `O_DSYNC`).
+    pub durable: bool,
 }
 
 /// How an operation ended.

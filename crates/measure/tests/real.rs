@@ -236,6 +236,7 @@ fn more_than_was_foretold_is_served() {
             kind,
             offset: Bytes(offset),
             length,
+            durable: false,
         };
         for tag in 0..40 {
             let kind = if tag % 2 == 0 {

@@ -29,4 +29,4 @@ mod source;
 pub mod trace;
 
 pub use op::{Op, OpKind};
-pub use source::{DutyCycle, OpSource, Pace, Pacing, RateLimit, TimedOp};
+pub use source::{Arrivals, DutyCycle, OpSource, Pace, Pacing, RateLimit, TimedOp};

@@ -1,6 +1,7 @@
 //! The interface between a workload and the runner: the source of operations, and their pacing.
 
 use crate::Op;
+use crate::pattern::Random;
 use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +24,24 @@ pub struct Pace {
     pub read: Nanos,
     /// When the next write may begin; zero without a limit.
     pub write: Nanos,
+}
+
+/// A Poisson process: exponentially distributed gaps between arrivals.
+#[derive(Clone, Debug)]
+pub struct Arrivals(Random);
+
+impl Arrivals {
+    /// The process of one direction of a thread; each has its own sequence.
+    pub fn new(seed: u64, direction: u64) -> Self {
+        Arrivals(Random::new(seed, &[direction]))
+    }
+
+    /// Draws the time to the next arrival, which is `mean` on average.
+    pub fn gap(&mut self, mean: Nanos) -> Nanos {
+        // 1 - u is never zero.
+        let gap = -libm::log(1.0 - self.0.unit()) * mean.0 as f64;
+        Nanos(gap as u64)
+    }
 }
 
 /// The source of a thread's operations: a pattern of a job file, a trace, a folder copy.
@@ -86,6 +105,15 @@ pub struct Pacing {
     pub thinktime: Nanos,
     /// See `thinktime`; at least 1.
     pub thinktime_blocks: u32,
+    /// Pause also once this long has passed since the last pause (`thinktime_iotime`). The default
+    /// of `thinktime_blocks` then causes no pause.
+    pub think_after: Option<Nanos>,
+    /// A read, write or trim that takes longer ends the thread as an error (`max_latency`).
+    pub max_latency: [Option<Nanos>; 3],
+    /// Rates are kept by arrivals at random (`rate_process=poisson`), drawn from this seed.
+    pub arrivals: Option<u64>,
+    /// Writes are durable on completion (`sync`).
+    pub sync: bool,
     /// Limit on reads.
     pub read_limit: RateLimit,
     /// Limit on writes.
@@ -112,6 +140,10 @@ impl Default for Pacing {
             loops: 1,
             thinktime: Nanos::ZERO,
             thinktime_blocks: 1,
+            think_after: None,
+            max_latency: [None; 3],
+            arrivals: None,
+            sync: false,
             read_limit: RateLimit::Unlimited,
             write_limit: RateLimit::Unlimited,
             trim_limit: RateLimit::Unlimited,

@@ -14,9 +14,9 @@ use nandscope_measure::runner::{OnError, Thread};
 use nandscope_units::{Bytes, Nanos};
 #[cfg(target_os = "linux")]
 use nandscope_workload::OpKind;
-use nandscope_workload::OpSource;
 use nandscope_workload::job::{ContinueOnError, Fault, Job, JobError};
-use nandscope_workload::pattern::Generator;
+use nandscope_workload::pattern::{Generator, Random};
+use nandscope_workload::{OpSource, Pacing};
 
 /// What all groups of a run have in common.
 #[derive(Clone, Copy)]
@@ -141,9 +141,10 @@ pub fn of_group(
         }
         for clone in 0..job.numjobs {
             let mut source = source(job, clone, setting, &mut plan.notices)?;
+            let pacing = pacing(job, clone, setting.seed);
             if let Some((watch, begin)) = watch {
                 let number = first + plan.threads.len();
-                let unmeasured = job.pacing.start_delay + job.pacing.ramp_time;
+                let unmeasured = pacing.start_delay + pacing.ramp_time;
                 let thread = watch
                     .lock()
                     .add(&job.name, number, &job.logs, begin, unmeasured);
@@ -161,7 +162,7 @@ pub fn of_group(
                 plan.join(record, job);
                 shared = Some(record);
             }
-            let mut thread = Thread::new(source, job.pacing.clone(), record);
+            let mut thread = Thread::new(source, pacing, record);
             thread.on_error = on_error(job);
             thread.cpus = job.cpus_allowed.clone();
             plan.threads.push(thread);
@@ -189,6 +190,24 @@ impl Plan {
             name.push_str(&job.name);
         }
     }
+}
+
+/// The pacing of a clone, with the random choices that are its own.
+fn pacing(job: &Job, clone: u32, seed: u64) -> Pacing {
+    // Sequences of their own, apart from those of the generator.
+    const DELAY: u64 = 64;
+    const ARRIVALS: u64 = 65;
+    let seed = job.rand_seed.unwrap_or(seed);
+    let random = |purpose| Random::new(seed, &[u64::from(job.ordinal), u64::from(clone), purpose]);
+    let mut pacing = job.pacing.clone();
+    if let Some(latest) = job.latest_start {
+        let range = latest.saturating_sub(pacing.start_delay);
+        pacing.start_delay += Nanos(random(DELAY).below(range.0));
+    }
+    if pacing.arrivals.is_some() {
+        pacing.arrivals = Some(random(ARRIVALS).bits());
+    }
+    pacing
 }
 
 fn source(

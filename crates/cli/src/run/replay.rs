@@ -73,18 +73,20 @@ fn timing(trace: &Trace, reference: &TraceRef) -> Timing {
     }
 }
 
-/// `replay_scale` and `replay_align` as fio has them: divide, then round down.
+/// `replay_scale`, `replay_align` and `replay_skip` as fio has them: divide, then round down.
 fn moved(trace: Trace, reference: &TraceRef) -> Trace {
     let divisor = reference.offset_divisor.max(1);
     let align = u64::from(reference.align.unwrap_or(1).max(1));
-    if divisor == 1 && align == 1 {
+    if divisor == 1 && align == 1 && reference.skip.is_empty() {
         return trace;
     }
     let place = |record: &Record| Record {
         offset: Bytes(record.offset.0 / divisor / align * align),
         ..*record
     };
-    let records = trace.records().iter().map(place).collect();
+    let kept = trace.records().iter();
+    let kept = kept.filter(|record| !reference.skip.contains(&record.kind));
+    let records = kept.map(place).collect();
     let capacity = trace.capacity().map(|c| Bytes(c.0 / divisor));
     Trace::new(records, trace.is_timed(), capacity)
 }

@@ -61,6 +61,7 @@ impl Simulated {
                 offset: Bytes(offset + at),
                 // At most one request, which fits.
                 length: u32::try_from(piece).unwrap_or(u32::MAX),
+                durable: false,
             };
             self.target.submit(request).map_err(gone)?;
             self.replies.clear();

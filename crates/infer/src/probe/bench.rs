@@ -115,6 +115,7 @@ impl<T: Target> Metered<T> {
             kind: OpKind::Flush,
             offset: Bytes(0),
             length: 0,
+            durable: false,
         };
         self.single(request).map(|_| ())
     }
@@ -129,6 +130,7 @@ impl<T: Target> Metered<T> {
             kind: OpKind::Trim,
             offset: Bytes(offset.0 + self.begin.0),
             length: u32::try_from(length.0).unwrap_or(u32::MAX),
+            durable: false,
         })
     }
 
@@ -170,6 +172,7 @@ impl<T: Target> Metered<T> {
                     kind,
                     offset: Bytes(places[next]),
                     length,
+                    durable: false,
                 })
                 .map_err(failed)?;
                 next += 1;

@@ -11,8 +11,9 @@ use super::volume::Volume;
 use crate::target::{Load, Outcome, Reply, Request, TargetError};
 use nandscope_units::Nanos;
 use nandscope_workload::OpKind;
-use rustix::io::Errno;
+use rustix::io::{Errno, ReadWriteFlags, pwritev2};
 use std::collections::VecDeque;
+use std::io::IoSlice;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -266,6 +267,11 @@ fn transfer(volume: &Volume, slot: &mut Slot) -> Result<(), Errno> {
                     OpKind::Read => volume
                         .file()
                         .read_at(&mut slot.read.bytes_mut(all)[from..], at),
+                    _ if slot.durable => {
+                        let parts = [IoSlice::new(&slot.write.bytes(all)[from..])];
+                        pwritev2(volume.file(), &parts, at, ReadWriteFlags::DSYNC)
+                            .map_err(std::io::Error::from)
+                    }
                     _ => volume.file().write_at(&slot.write.bytes(all)[from..], at),
                 };
                 match moved {

@@ -219,6 +219,7 @@ impl Ring {
         let left = slot.length - slot.done;
         let done = slot.done as usize;
         let all = slot.length as usize;
+        let flags = if slot.durable { libc::RWF_DSYNC } else { 0 };
         match (slot.kind, slot.registered) {
             (OpKind::Read, true) => {
                 let memory = slot.read.bytes_mut(all)[done..].as_mut_ptr();
@@ -236,12 +237,14 @@ impl Ring {
                 let memory = slot.write.bytes(all)[done..].as_ptr();
                 opcode::WriteFixed::new(VOLUME, memory, left, 2 * (tag as u16) + 1)
                     .offset(offset)
+                    .rw_flags(flags)
                     .build()
             }
             (OpKind::Write, false) => {
                 let memory = slot.write.bytes(all)[done..].as_ptr();
                 opcode::Write::new(VOLUME, memory, left)
                     .offset(offset)
+                    .rw_flags(flags)
                     .build()
             }
             (OpKind::Flush, _) => opcode::Fsync::new(VOLUME)

@@ -21,6 +21,8 @@ pub(super) struct Slot {
     /// Bytes that are done; less than all after a transfer that was cut short.
     pub(super) done: u32,
     pub(super) submitted: Nanos,
+    /// The write is durable on completion.
+    pub(super) durable: bool,
     verifier: Option<Arc<Verifier>>,
 }
 
@@ -37,6 +39,7 @@ impl Slot {
             length: 0,
             done: 0,
             submitted: Nanos::ZERO,
+            durable: false,
             verifier: verifier.cloned(),
         }
     }
@@ -54,6 +57,7 @@ impl Slot {
         self.length = request.length;
         self.done = 0;
         self.submitted = at;
+        self.durable = request.durable;
         if request.kind == OpKind::Write {
             let bytes = self.write.bytes_mut(request.length as usize);
             match &self.verifier {

@@ -282,6 +282,7 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
             kind: op.kind,
             offset: op.offset,
             length: op.length,
+            durable: op.kind == OpKind::Write && self.threads[number].sync,
         })
     }
 
@@ -297,6 +298,21 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
             Outcome::Done => {
                 thread.replied(slot.kind, slot.length, reply.completed);
                 thread.unsupported_in_a_row = 0;
+                // As in fio, the lateness of a schedule is not part of it.
+                let begun = if slot.scheduled {
+                    reply.submitted
+                } else {
+                    slot.due
+                };
+                let latency = reply.completed.saturating_sub(begun);
+                if latency > thread.max_latency[Direction::from(slot.kind).index()]
+                    && !thread.failed
+                {
+                    thread.failed = true;
+                    thread.cut(self.now);
+                    self.failures
+                        .push(too_long(self.first + number, &slot, latency));
+                }
                 self.operations += 1;
                 self.bytes = self.bytes.saturating_add(u64::from(slot.length));
                 if thread.measures(reply.completed) {
@@ -385,6 +401,14 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
             fraction: shares.map(|s| s.iter().sum::<f64>() / s.len().max(1) as f64),
         });
     }
+}
+
+fn too_long(thread: usize, slot: &Slot, latency: Nanos) -> String {
+    let kind = Direction::from(slot.kind).operation();
+    format!(
+        "thread {thread} stopped: {kind} of {} bytes at byte {} took {latency}, longer than its max_latency",
+        slot.length, slot.offset.0
+    )
 }
 
 fn failed(thread: usize, kind: OpKind, offset: Bytes, length: u32, reason: &str) -> String {

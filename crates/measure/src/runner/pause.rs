@@ -12,6 +12,10 @@ use nandscope_workload::{DutyCycle, Pacing};
 pub(super) struct Pauses {
     think: Nanos,
     blocks: u32,
+    /// Time of operation after which a pause begins.
+    after: Option<Nanos>,
+    /// First operation since the last pause.
+    awake_since: Option<Nanos>,
     since_think: u32,
     duty: Option<DutyCycle>,
     burst_spent: u64,
@@ -31,6 +35,8 @@ impl Pauses {
         Pauses {
             think: pacing.thinktime,
             blocks: pacing.thinktime_blocks.max(1),
+            after: pacing.think_after,
+            awake_since: None,
             since_think: 0,
             duty: pacing.duty_cycle,
             burst_spent: 0,
@@ -48,12 +54,26 @@ impl Pauses {
     pub(super) fn issued(&mut self, bytes: u32, now: Nanos) {
         if !self.think.is_zero() {
             self.since_think += 1;
-            self.drain |= self.since_think >= self.blocks;
+            self.awake_since.get_or_insert(now);
+            self.drain |= self.is_think_due(now);
         }
         if let Some(duty) = self.duty {
             self.burst_start.get_or_insert(now);
             self.burst_spent = self.burst_spent.saturating_add(u64::from(bytes));
             self.drain |= self.burst_spent >= duty.burst_bytes;
+        }
+    }
+
+    /// Whether the next think time is due: by the number of operations, or by time.
+    #[inline]
+    fn is_think_due(&self, now: Nanos) -> bool {
+        let by_count = self.since_think >= self.blocks;
+        match self.after.zip(self.awake_since) {
+            None => by_count,
+            // As in fio, the time replaces the default of one operation.
+            Some((after, since)) => {
+                now.saturating_sub(since) >= after || (self.blocks > 1 && by_count)
+            }
         }
     }
 
@@ -68,8 +88,9 @@ impl Pauses {
         self.close(now);
         self.drain = false;
         let mut length = Nanos::ZERO;
-        if !self.think.is_zero() && self.since_think >= self.blocks {
+        if !self.think.is_zero() && self.is_think_due(now) {
             self.since_think = 0;
+            self.awake_since = None;
             length = self.think;
         }
         if let Some(duty) = self.duty

@@ -5,7 +5,7 @@
 //! waits nor issues anything.
 
 use nandscope_units::Nanos;
-use nandscope_workload::{OpKind, Pace, Pacing, RateLimit, TimedOp};
+use nandscope_workload::{Arrivals, OpKind, Pace, Pacing, RateLimit, TimedOp};
 
 const NANOS_PER_SECOND: u128 = 1_000_000_000;
 const READ: usize = 0;
@@ -19,6 +19,8 @@ pub(super) struct Schedule {
     limits: [RateLimit; 3],
     /// Bytes or operations scheduled so far, in the unit of the limit.
     spent: [u64; 3],
+    /// With arrivals at random: the process of each direction and its next arrival.
+    arrivals: Option<[(Arrivals, Nanos); 3]>,
     idle_cap: Option<Nanos>,
     /// The trace's own time of the operation before, and where it was put.
     trace_raw: Nanos,
@@ -32,6 +34,9 @@ impl Schedule {
             base,
             limits: [pacing.read_limit, pacing.write_limit, pacing.trim_limit],
             spent: [0; 3],
+            arrivals: pacing
+                .arrivals
+                .map(|seed| [0, 1, 2].map(|lane| (Arrivals::new(seed, lane), base))),
             idle_cap: pacing.idle_cap,
             trace_raw: Nanos::ZERO,
             trace_due: base,
@@ -65,6 +70,9 @@ impl Schedule {
             RateLimit::Unlimited => return None,
             RateLimit::BytesPerSecond(rate) | RateLimit::OpsPerSecond(rate) => rate,
         };
+        if let Some(arrivals) = &self.arrivals {
+            return Some(arrivals[lane].1);
+        }
         // A rate of zero is refused before the run.
         let after = u128::from(self.spent[lane]) * NANOS_PER_SECOND / u128::from(per_second.max(1));
         Some(self.base + Nanos(u64::try_from(after).unwrap_or(u64::MAX)))
@@ -84,6 +92,13 @@ impl Schedule {
             RateLimit::OpsPerSecond(_) | RateLimit::Unlimited => 1,
         };
         self.spent[lane] = self.spent[lane].saturating_add(cost);
+        if let (Some(arrivals), RateLimit::BytesPerSecond(rate) | RateLimit::OpsPerSecond(rate)) =
+            (&mut self.arrivals, self.limits[lane])
+        {
+            let mean = u128::from(cost) * NANOS_PER_SECOND / u128::from(rate.max(1));
+            let (process, next) = &mut arrivals[lane];
+            *next += process.gap(Nanos(u64::try_from(mean).unwrap_or(u64::MAX)));
+        }
         Some(place)
     }
 
@@ -135,6 +150,27 @@ mod tests {
         assert_eq!(dues[3], 2_000_000_000);
         assert_eq!(dues[6], 3_000_000_000);
         assert_eq!(s.due(&op(OpKind::Flush, 0, None)), None);
+    }
+
+    #[test]
+    fn arrivals_at_random_have_the_mean_and_the_spread_of_their_process() {
+        let pacing = Pacing {
+            read_limit: RateLimit::OpsPerSecond(1_000),
+            arrivals: Some(7),
+            ..Pacing::default()
+        };
+        let mut s = Schedule::new(&pacing, Nanos::ZERO);
+        let dues: Vec<f64> = (0..20_001)
+            .filter_map(|_| s.due(&op(OpKind::Read, 512, None)))
+            .map(|due| due.as_secs_f64() * 1e3)
+            .collect();
+        let gaps: Vec<f64> = dues.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+        let square = gaps.iter().map(|g| (g - mean).powi(2)).sum::<f64>();
+        let deviation = (square / gaps.len() as f64).sqrt();
+        // Of an exponential distribution both are 1 ms; four standard errors of 20,000 draws.
+        assert!((mean - 1.0).abs() < 0.03, "{mean}");
+        assert!((deviation - 1.0).abs() < 0.04, "{deviation}");
     }
 
     #[test]

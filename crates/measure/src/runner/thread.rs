@@ -7,6 +7,7 @@ use super::cursor::Cursor;
 use super::pause::Pauses;
 use super::schedule::Schedule;
 use super::{OnError, Thread};
+use crate::recorder::Direction;
 use nandscope_units::Nanos;
 use nandscope_workload::{Op, OpKind, Pacing, RateLimit};
 
@@ -42,6 +43,10 @@ pub(super) struct ThreadState {
     pub(super) group: usize,
     pub(super) on_error: OnError,
     pub(super) time_based: bool,
+    /// Writes are durable on completion.
+    pub(super) sync: bool,
+    /// A longer operation ends the thread.
+    pub(super) max_latency: [Nanos; Direction::COUNT],
     /// Latest wake-up that stands in the loop's heap.
     pub(super) wake: Nanos,
     /// Whether the loop has seen it finish.
@@ -133,6 +138,11 @@ impl ThreadState {
             group: thread.record,
             on_error: thread.on_error,
             time_based: p.time_based,
+            sync: p.sync,
+            max_latency: {
+                let [read, write, trim] = p.max_latency.map(|l| l.unwrap_or(Nanos::MAX));
+                [read, write, trim, Nanos::MAX]
+            },
             wake: Nanos::MAX,
             counted_out: false,
             failed: false,

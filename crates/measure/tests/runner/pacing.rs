@@ -105,6 +105,25 @@ fn a_stall_makes_many_operations_late_not_one() {
 }
 
 #[test]
+fn thinktime_after_a_time_of_operation() {
+    // 9 ms of operations at 100 µs each, then 1 ms without.
+    let pacing = |blocks| Pacing {
+        thinktime: Nanos::from_millis(1),
+        think_after: Some(Nanos::from_millis(9)),
+        thinktime_blocks: blocks,
+        ..depth(1)
+    };
+    let mut target = MockTarget::new(CAPACITY, 1, Nanos::from_micros(100));
+    let outcome = run(&mut target, vec![Thread::new(reads(900), pacing(1), 0)]);
+    let pauses = outcome.groups[0].idle.as_secs_f64() * 1e3;
+    assert!((9.0..=10.0).contains(&pauses), "{pauses}");
+    // Whichever comes first: 45 operations take half as long.
+    let mut target = MockTarget::new(CAPACITY, 1, Nanos::from_micros(100));
+    let outcome = run(&mut target, vec![Thread::new(reads(900), pacing(45), 0)]);
+    assert_eq!(outcome.groups[0].idle, Nanos::from_millis(19));
+}
+
+#[test]
 fn thinktime_follows_the_last_completion() {
     let mut target = MockTarget::new(CAPACITY, 4, Nanos::from_micros(100));
     let pacing = Pacing {

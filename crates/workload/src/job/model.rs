@@ -83,6 +83,8 @@ pub struct Job {
     pub fullness_percent: Option<u32>,
     /// `zonemode=strided` with its sizes.
     pub strides: Option<StridedZones>,
+    /// End of a range of `startdelay`, from which each clone draws its delay.
+    pub latest_start: Option<Nanos>,
     /// `filesize`: size of the region where `size` is not given.
     pub file_size: Option<Bytes>,
     /// `iodepth_batch`: operations submitted at once; 0 is the queue depth.
@@ -143,6 +145,7 @@ impl Job {
             trace: None,
             fullness_percent: None,
             strides: None,
+            latest_start: None,
             file_size: None,
             batch: 1,
             complete_min: 1,
@@ -436,6 +439,8 @@ pub struct TraceRef {
     pub device: Option<String>,
     /// `nandscope_trace_event`: which event of blkparse's text is taken for a request.
     pub event: BlockEvent,
+    /// `replay_skip`: kinds of requests that are left out.
+    pub skip: Vec<OpKind>,
     /// `nandscope_trace_sort`: records out of order are sorted.
     pub sort: bool,
     /// `replay_align`: offsets are rounded down to this.
@@ -455,6 +460,7 @@ impl TraceRef {
             device: None,
             event: BlockEvent::default(),
             sort: false,
+            skip: Vec::new(),
         }
     }
 }

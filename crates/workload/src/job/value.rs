@@ -19,6 +19,18 @@ pub(crate) struct Value<'a> {
 }
 
 impl<'a> Value<'a> {
+    /// A part of the value, read by itself.
+    pub(crate) fn with<'b>(&self, text: &'b str) -> Value<'b>
+    where
+        'a: 'b,
+    {
+        Value {
+            text: Some(text),
+            key: self.key,
+            base: self.base,
+        }
+    }
+
     /// The text; a bare option that needs a value is a fault.
     pub(crate) fn text(&self) -> Result<&'a str, Problem> {
         match self.text {

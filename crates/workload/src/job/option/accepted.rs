@@ -155,12 +155,6 @@ pub const ACCEPTED: &[Accepted] = &[
         OFF,
         "overlapping operations are not held back",
     ),
-    accepted("sync", &["0", "none"], "writes are not synchronous"),
-    accepted(
-        "rate_process",
-        &["linear"],
-        "rates are kept on an even schedule",
-    ),
     accepted(
         "thinktime_blocks_type",
         ANY,

@@ -91,15 +91,15 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "startdelay",
-        "Wait this long before the first operation",
-        Other("time (s)", |j, v| {
-            if v.text()?.contains('-') {
-                return Err(v.bad("a range of delays is not supported", "give one time"));
-            }
-            j.pacing.start_delay = v.time(SECOND)?;
-            Ok(())
-        }),
-        |j| Some(time_text(j.pacing.start_delay)),
+        "Wait this long before the first operation; each clone draws its time from a range",
+        Other("time (s), or a range such as `1-5`", start_delay),
+        |j| {
+            let from = time_text(j.pacing.start_delay);
+            Some(match j.latest_start {
+                Some(to) => format!("{from}-{}", time_text(to)),
+                None => from,
+            })
+        },
     ),
     option(
         "loops",
@@ -118,6 +118,44 @@ pub(super) const OPTIONS: &[JobOption] = &[
         "Operations between two pauses",
         Count(1, u32::MAX, |j, n| j.pacing.thinktime_blocks = n),
         |j| number(j.pacing.thinktime_blocks),
+    ),
+    option(
+        "thinktime_iotime",
+        "Pause also when this time has passed since the last pause",
+        Time(SECOND, |j, t| {
+            j.pacing.think_after = Some(t).filter(|t| !t.is_zero())
+        }),
+        |j| j.pacing.think_after.map(time_text),
+    ),
+    option(
+        "max_latency",
+        "An operation that takes longer ends the job with an error; 0 is no limit",
+        Other("time (µs), by direction", |j, v| {
+            let [read, write, trim] = j.pacing.max_latency;
+            let mut limits = PerKind { read, write, trim };
+            v.by_kind(&mut limits, |text| {
+                let limit = v.with(text).time(MICROSECOND)?;
+                Ok(Some(limit).filter(|limit| !limit.is_zero()))
+            })?;
+            j.pacing.max_latency = [limits.read, limits.write, limits.trim];
+            Ok(())
+        }),
+        |j| {
+            let [read, write, trim] = j.pacing.max_latency;
+            let limits = PerKind { read, write, trim };
+            let is_limited = limits.iter().any(Option::is_some);
+            is_limited.then(|| limits.text(|limit| time_text(limit.unwrap_or_default())))
+        },
+    ),
+    option(
+        "rate_process",
+        "With `poisson`, the operations of a rate limit arrive at random with that mean rate",
+        Other("`linear` or `poisson`", |j, v| {
+            let is_random = v.word(PROCESSES, "write linear or poisson")?;
+            j.pacing.arrivals = is_random.then_some(0);
+            Ok(())
+        }),
+        |j| word_of(PROCESSES, j.pacing.arrivals.is_some()),
     ),
     option(
         "rate",
@@ -215,6 +253,25 @@ fn engine(v: Value<'_>) -> Result<String, Problem> {
         )),
     }
 }
+
+/// Reads a time or a range of times.
+fn start_delay(job: &mut Job, v: Value<'_>) -> Result<(), Problem> {
+    let text = v.text()?;
+    let range = text.split_once('-').filter(|_| !text.starts_with('('));
+    let (low, high) = range.unwrap_or((text, text));
+    let (low, high) = (v.with(low).time(SECOND)?, v.with(high).time(SECOND)?);
+    if high < low {
+        return Err(v.bad(
+            "the range is reversed",
+            "write the shorter time first, such as 1-5",
+        ));
+    }
+    job.pacing.start_delay = low;
+    job.latest_start = (high > low).then_some(high);
+    Ok(())
+}
+
+const PROCESSES: &[(&str, bool)] = &[("linear", false), ("poisson", true)];
 
 /// The words of `continue_on_error`, with the two numbers that fio takes for words.
 const ON_ERROR: &[(&str, ContinueOnError)] = &[

@@ -121,6 +121,15 @@ pub(super) const OPTIONS: &[JobOption] = &[
         |j| number(j.fdatasync),
     ),
     option(
+        "sync",
+        "With `sync`, `dsync` or `1`, each write is durable on completion (forced unit access)",
+        Other("`none`, `0`, `sync`, `dsync` or `1`", |j, v| {
+            j.pacing.sync = v.word(SYNCS, "write none, sync or dsync")?;
+            Ok(())
+        }),
+        |j| word_of(SYNCS, j.pacing.sync),
+    ),
+    option(
         "end_fsync",
         "Flush at the end of each pass over the region",
         Flag(|j, on| j.end_fsync = on),
@@ -147,6 +156,14 @@ pub(super) const OPTIONS: &[JobOption] = &[
         Flag(|j, on| j.verify.read_back = on),
         |j| flag(j.verify.read_back),
     ),
+];
+
+const SYNCS: &[(&str, bool)] = &[
+    ("none", false),
+    ("dsync", true),
+    ("sync", true),
+    ("0", false),
+    ("1", true),
 ];
 
 const SEQUENCERS: &[(&str, bool)] = &[("sequential", false), ("identical", true)];

@@ -30,11 +30,11 @@ pub const REFUSED: &[Refused] = &[
     ),
     refused(
         "latency_target latency_window latency_percentile latency_run",
-        "run the job at several depths instead",
+        "run the job at several depths instead (`--set iodepth=N`)",
     ),
     refused(
         "steadystate steadystate_duration steadystate_ramp_time",
-        "use the steady-state suite",
+        "use the steady-state suite, or a fixed runtime",
     ),
     refused(
         "write_barrier",
@@ -44,12 +44,6 @@ pub const REFUSED: &[Refused] = &[
         "sync_file_range",
         "it works on the page cache, which is bypassed: use fsync or fdatasync",
     ),
-    refused("thinktime_iotime", "use thinktime_blocks"),
-    refused(
-        "max_latency",
-        "remove it and read the maximum from the result",
-    ),
-    refused("replay_skip", "prepare the trace beforehand"),
     refused("wait_for", "use stonewall"),
     refused(
         "exit_what exitall_on_error",

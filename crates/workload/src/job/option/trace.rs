@@ -2,6 +2,7 @@
 
 use super::Kind::Other;
 use super::{JobOption, flag, number, option, word_of};
+use crate::OpKind;
 use crate::job::model::{Job, TraceRef};
 use crate::job::text::size_text;
 use crate::trace::BlockEvent;
@@ -65,6 +66,29 @@ pub(super) const OPTIONS: &[JobOption] = &[
         |j| shown(j, |trace| trace.align).map(|align| size_text(align.into())),
     ),
     option(
+        "replay_skip",
+        "Kinds of requests that are left out",
+        Other(
+            "`read`, `write`, `trim`, `sync`, separated by commas",
+            |j, v| {
+                let mut skip = Vec::new();
+                for word in v.text()?.split(',') {
+                    let kind = v
+                        .with(word.trim())
+                        .word(SKIPPED, "write read, write, trim or sync")?;
+                    skip.push(kind);
+                }
+                of(j).skip = skip;
+                Ok(())
+            },
+        ),
+        |j| {
+            let skip = j.trace.as_ref().map(|trace| &trace.skip)?;
+            let words: Vec<String> = skip.iter().filter_map(|k| word_of(SKIPPED, *k)).collect();
+            Some(words.join(",")).filter(|text| !text.is_empty())
+        },
+    ),
+    option(
         "nandscope_trace_format",
         "Format of the trace; by its content by default",
         Other("`iolog`, `blkparse`, `msr`, …", |j, v| {
@@ -100,6 +124,13 @@ pub(super) const OPTIONS: &[JobOption] = &[
         }),
         |j| shown(j, |trace| flag(trace.sort).filter(|_| trace.sort)),
     ),
+];
+
+const SKIPPED: &[(&str, OpKind)] = &[
+    ("read", OpKind::Read),
+    ("write", OpKind::Write),
+    ("trim", OpKind::Trim),
+    ("sync", OpKind::Flush),
 ];
 
 const EVENTS: &[(&str, BlockEvent)] = &[
