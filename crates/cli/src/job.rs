@@ -113,10 +113,58 @@ pub fn read_with(
     console: &Console,
 ) -> Result<(JobFile, String), Failure> {
     let text = input::text(path, "the job file")?;
+    understood(&path.display().to_string(), text, overrides, console)
+}
+
+/// The jobs of options as on fio's command line, and their text as a job file.
+///
+/// # Errors
+/// With all faults.
+pub fn of_command_line(
+    options: &[String],
+    overrides: &[Override],
+    console: &Console,
+) -> Result<(JobFile, String), Failure> {
+    understood("the command line", text_of(options), overrides, console)
+}
+
+/// The job file that fio's command line stands for: `--name` begins a job, options before the first
+/// one hold for all, and a value may follow its option as the next word.
+fn text_of(options: &[String]) -> String {
+    let mut text = "[global]\n".to_string();
+    let mut has_job = false;
+    let mut options = options.iter().peekable();
+    while let Some(option) = options.next() {
+        let mut option = option.trim_start_matches('-').to_string();
+        if !option.contains('=')
+            && let Some(value) = options.next_if(|next| !next.starts_with("--"))
+        {
+            option = format!("{option}={value}");
+        }
+        match option.strip_prefix("name=") {
+            Some(name) => {
+                has_job |= name != "global";
+                text.push_str(&format!("[{name}]\n"));
+            }
+            None => text.push_str(&format!("{option}\n")),
+        }
+    }
+    if !has_job {
+        text.push_str("[job]\n");
+    }
+    text
+}
+
+fn understood(
+    name: &str,
+    text: String,
+    overrides: &[Override],
+    console: &Console,
+) -> Result<(JobFile, String), Failure> {
     let host = Host {
         overrides: overrides.to_vec(),
     };
-    match JobFile::read(&path.display().to_string(), &text, &host) {
+    match JobFile::read(name, &text, &host) {
         Ok(jobs) => Ok((jobs, text)),
         Err(error) => Err(fault::of_job(console, &text, &error)),
     }

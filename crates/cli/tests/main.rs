@@ -26,6 +26,7 @@ mod resume;
 mod review;
 mod run;
 mod run_notices;
+mod run_options;
 mod sentences;
 mod serve;
 mod serve_faults;

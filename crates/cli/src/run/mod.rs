@@ -23,16 +23,18 @@ use crate::{job, output};
 use clap::Args;
 #[cfg(target_os = "linux")]
 use nandscope_measure::target::Target;
-use nandscope_workload::job::{Job, JobFile};
+use nandscope_workload::job::{Job, JobFile, Override};
 use plan::{Reality, Setting};
 use session::Session;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use subject::{Simulation, Subject};
 
 const EXAMPLES: &str = "\
 Examples:
   nandscope run jobs/rand-read.fio sim:sm2708-250gb
   nandscope run job.fio sim:./my-card.toml --host rtl9211ds --precondition random:80
+  nandscope run jobs/rand-read.fio sim:sm2708-250gb --set iodepth=64 --set runtime=10
+  nandscope run sim:sm2708-250gb -- --rw=randread --bs=4k --size=1g --ioengine=libaio --direct=1
   nandscope run fill.fio sim:sm2708-250gb --save used.dev
   nandscope run read.fio sim:saved:used.dev -o result.json
   nandscope run jobs/rand-read.fio /dev/nvme0n1
@@ -47,11 +49,16 @@ with --resume goes on from there.";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Job file in fio's grammar
-    #[arg(value_name = "JOB.fio")]
-    job: PathBuf,
-    /// sim:NAME, sim:./FILE.toml, sim:saved:FILE, or the path of a file or block device
-    target: String,
+    /// Job file in fio's grammar (may be omitted if options follow `--`), and the target: sim:NAME,
+    /// sim:./FILE.toml, sim:saved:FILE, or the path of a file or block device
+    #[arg(value_name = "JOB.fio> <TARGET", num_args = 1..=2, required = true)]
+    places: Vec<String>,
+    /// Set an option on every job; repeatable
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    set: Vec<String>,
+    /// Options as on fio's command line: a job without a file, or settings for every job of the file
+    #[arg(last = true, value_name = "--OPTION=VALUE")]
+    options: Vec<String>,
     /// Host to which the device is attached [default: direct, or that of a kept device]
     #[arg(long, value_name = "NAME|FILE")]
     host: Option<String>,
@@ -85,22 +92,22 @@ pub struct Arguments {
 /// # Errors
 /// Where something is wrong before the run, or what was measured cannot be written.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
-    let (jobs, text) = job::read(&arguments.job, console)?;
+    let (jobs, text) = arguments.read(console)?;
     let _made = check_outputs(&arguments, &jobs, &text, console)?;
     let journal = arguments.output.as_deref().and_then(steps::beside);
     let place = Place::look(journal, arguments.resume, console)?;
     place.check(&arguments.asked(&jobs))?;
     let interrupt = Interrupt::listen()?;
-    if target::real::is_real(&arguments.target) {
+    if target::real::is_real(arguments.target()) {
         return run_real(&arguments, &jobs, &text, place, interrupt, console);
     }
     let (simulated, device) = target::open(
-        &arguments.target,
+        arguments.target(),
         arguments.host.as_deref(),
         arguments.seed,
         console,
     )?;
-    arguments.real.refuse(&arguments.target)?;
+    arguments.real.refuse(arguments.target())?;
     let setting = Setting {
         text: &text,
         capacity: device.capacity(),
@@ -114,11 +121,52 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
 }
 
 impl Arguments {
+    /// The target: the last of the places.
+    fn target(&self) -> &str {
+        self.places.last().map_or("", String::as_str)
+    }
+
+    /// The job file; `None` if the job is on the command line.
+    fn job(&self) -> Option<&Path> {
+        match &self.places[..] {
+            [job, _] => Some(Path::new(job)),
+            _ => None,
+        }
+    }
+
+    /// Name of the jobs in messages and titles.
+    fn job_name(&self) -> String {
+        let name = self.job().and_then(Path::file_name);
+        name.map_or_else(
+            || "command-line job".to_string(),
+            |name| name.to_string_lossy().into_owned(),
+        )
+    }
+
+    /// The jobs, and their text.
+    fn read(&self, console: &Console) -> Result<(JobFile, String), Failure> {
+        let set = self.set.iter().map(|text| Override::parse(text));
+        match self.job() {
+            Some(path) => {
+                let options = self.options.iter().map(|text| Override::parse(text));
+                let overrides: Vec<Override> = set.chain(options).collect();
+                job::read_with(path, &overrides, console)
+            }
+            None if self.options.is_empty() => Err(Failure::usage(
+                "`run` needs a job file and a target (`nandscope run JOB.fio TARGET`), or a target and options (`nandscope run TARGET -- --rw=randread --bs=4k`)",
+            )),
+            None => {
+                let overrides: Vec<Override> = set.collect();
+                job::of_command_line(&self.options, &overrides, console)
+            }
+        }
+    }
+
     /// On what the result depends, besides the target.
     fn asked(&self, jobs: &JobFile) -> Asked {
         Asked::new("run")
             .and("job file", jobs.to_fio())
-            .and("name of the job file", self.job.display())
+            .and("name of the job file", self.job_name())
             .and("seed", self.seed)
             .and("host", self.host.as_deref().unwrap_or_default())
             .and("precondition", format!("{:?}", self.precondition))
@@ -136,7 +184,7 @@ fn run_real(
     console: &Console,
 ) -> Result<Exit, Failure> {
     let known = arguments.asked(jobs);
-    place.check(&arguments.real.asked(&arguments.target, known))?;
+    place.check(&arguments.real.asked(arguments.target(), known))?;
     let access = plan::access(&jobs.jobs);
     let mut outputs: Vec<PathBuf> = Vec::new();
     outputs.extend(
@@ -149,7 +197,7 @@ fn run_real(
         outputs.push(arguments.log_dir.clone());
     }
     let real = target::real::open_real(
-        &arguments.target,
+        arguments.target(),
         access,
         &arguments.real,
         &outputs,
@@ -178,7 +226,7 @@ fn run_real(
     _: Interrupt,
     _: &Console,
 ) -> Result<Exit, Failure> {
-    Err(target::real::absent(&arguments.target))
+    Err(target::real::absent(arguments.target()))
 }
 
 fn carry_out<S: Subject>(

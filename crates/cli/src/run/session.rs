@@ -371,10 +371,9 @@ fn note(document: &mut ResultDocument, text: String) {
 }
 
 fn empty<S: Subject>(arguments: &Arguments, subject: &S) -> ResultDocument {
-    let file = arguments.job.file_name().unwrap_or_default();
     let started = humantime::format_rfc3339_seconds(SystemTime::now());
     let notices = subject.notices();
-    let title = format!("{} on {}", file.to_string_lossy(), subject.title());
+    let title = format!("{} on {}", arguments.job_name(), subject.title());
     ResultDocument {
         environment: subject.environment(),
         wall: WallClock {
