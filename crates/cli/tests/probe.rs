@@ -69,7 +69,14 @@ fn advice_can_probe_the_target_itself_and_answers_fit_a_screen() {
         .output()
         .unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.contains("Allocation unit: 4 MiB (99 %)"), "{text}");
+    // Its confidence is what the blind test counted.
+    let unit = text
+        .lines()
+        .find(|l| l.contains("Allocation unit: 4 MiB ("));
+    assert!(
+        unit.is_some_and(|l| l.contains("(95 %)") || l.contains("(99 %)")),
+        "{text}"
+    );
     assert!(text.contains("The pattern to avoid") && text.contains("times slower"));
     assert!(text.contains("Cannot tell"), "{text}");
     assert!(text.lines().count() <= 24, "{text}");

@@ -202,3 +202,49 @@ fn first_units_are_judged_as_their_rates_are() {
     assert!(treated.contains(&"wb-card21 0".to_string()), "{treated:?}");
     assert!(!treated.contains(&"wb-card03 3".to_string()), "{treated:?}");
 }
+
+/// Text of everything that was recorded of a run.
+fn all_text(all: &Recorded, run: &RunId) -> String {
+    let mut text = String::new();
+    if all.align.contains_key(run) {
+        text += &align_text(all, run);
+    }
+    if all.open_au.contains_key(run) {
+        text += &open_text(all, run, "linear");
+        text += &open_text(all, run, "random");
+    }
+    if let Some(rows) = all.find_fat_rates(run) {
+        text += "# flashbench -f --fat-nr=8 /dev/sdf\n";
+        for (i, row) in rows.iter().enumerate() {
+            let rates: Vec<String> = row.iter().map(|r| rate(*r)).collect();
+            let _ = writeln!(text, "{}\t{}", size(4 << 20 >> i), rates.join("\t"));
+        }
+    }
+    text
+}
+
+#[test]
+fn runs_of_one_card_do_not_contradict_each_other() {
+    let all = recorded();
+    let runs = all.align.keys().chain(all.open_au.keys());
+    let runs: std::collections::BTreeSet<&RunId> = runs.chain(all.find_fat.keys()).collect();
+    let mut stated: BTreeMap<(&str, &str), Vec<Value>> = BTreeMap::new();
+    for run in runs {
+        let Ok(report) = from_flashbench("a", &all_text(&all, run)) else {
+            continue;
+        };
+        for finding in report.findings.iter().filter(|f| f.value.is_some()) {
+            let values = stated.entry((&run.card, finding.id)).or_default();
+            values.extend(finding.value);
+        }
+    }
+    let mut twice = 0;
+    for ((card, id), values) in stated {
+        twice += u32::from(values.len() > 1);
+        assert!(
+            values.windows(2).all(|w| w[0] == w[1]),
+            "{card} {id}: {values:?}"
+        );
+    }
+    assert!(twice >= 5, "{twice} answers were given twice");
+}

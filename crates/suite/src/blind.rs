@@ -1,11 +1,12 @@
 //! The blind test of what is inferred: devices drawn at random, whose truth is known to nobody but
 //! the one who draws; each is probed from outside, and the answers are counted: right, wrong, or
-//! not given. The table in docs/inference.md comes from here.
+//! not given. The tables in docs/inference.md come from [`wide`], which draws far beyond the library.
 
 mod draw;
 mod noise;
 mod part;
 mod score;
+pub mod wide;
 
 pub use draw::{Drawn, Truth, draw};
 pub use noise::{Noise, Noisy};

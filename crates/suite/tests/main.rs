@@ -14,3 +14,4 @@ mod resume;
 mod review;
 mod speed_class;
 mod support;
+mod wide;

@@ -249,6 +249,13 @@ fn last_step(rows: &[AlignRow], to: u64) -> u64 {
     visible.map(|s| s.at).max().unwrap_or(0)
 }
 
+/// All steps that are visible, upwards.
+pub fn visible_steps(rows: &[AlignRow]) -> Vec<CardStep> {
+    let mut steps = steps(rows);
+    steps.retain(|s| s.certainty() != Certainty::None);
+    steps
+}
+
 /// All steps, visible or not, upwards.
 fn steps(rows: &[AlignRow]) -> Vec<CardStep> {
     let mut rows: Vec<&AlignRow> = rows.iter().filter(|r| r.off_boundary == 0).collect();

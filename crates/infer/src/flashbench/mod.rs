@@ -16,14 +16,14 @@ pub mod recorded;
 pub use align::{AlignPlan, align};
 pub use boundary::{
     AlignRow, Boundaries, CLEAR, CardStep, Certainty, VISIBLE, allocation_unit, boundaries,
-    explains, faint_unit, medians, page_size,
+    explains, faint_unit, medians, page_size, visible_steps,
 };
 pub use find_fat::{Treatment, confirmed, find_fat, lengths, median, treatments};
 pub use knee::{Knee, OpenUnits, SHORTEST, knee, open_units};
 pub use open_au::{Care, OpenAu, Order, Rate, search};
 pub use order::shuffled;
 pub use phase::{Comb, every_one, page_comb, unit_comb};
-pub use pinned::{FatRounds, Pinned, fat_and_data};
+pub use pinned::{FatRounds, PIECES, Pinned, fat_and_data};
 
 use thiserror::Error;
 

@@ -84,6 +84,9 @@ pub struct Care {
     pub extent: u64,
     /// Each number of units is tried in units of its own, which lie between those of the others.
     pub fresh: bool,
+    /// The slowest tenth of the rounds, one at least, is left out of four or more: a stall of the host falls into one
+    /// round, and the work of the card into many.
+    pub trim: bool,
 }
 
 impl OpenAu {
@@ -129,8 +132,11 @@ impl OpenAu {
         self.shifted(probe, units, length, 0)
     }
 
-    /// The same in units that lie so many behind.
-    fn shifted<T: Target>(
+    /// The same in units that lie so many units further up.
+    ///
+    /// # Errors
+    /// As [`OpenAu::rate`].
+    pub fn shifted<T: Target>(
         &self,
         probe: &mut Probe<'_, T>,
         units: u32,
@@ -159,18 +165,21 @@ impl OpenAu {
         let turn = shuffled(units, self.seed ^ 1);
         let mut spent = Nanos::ZERO;
         let mut rounds = 0;
+        let mut times = Vec::new();
         // Short measurements count whole.
         let warm = self.care.warm.min(places / 4);
         for (number, place) in (0..).zip(self.order.places(places, self.seed)) {
+            let mut round = Nanos::ZERO;
             for unit in &turn {
                 let begin = self.place(u64::from(*unit)) + shift * self.unit;
                 let offset = Bytes(begin + u64::from(place) * length);
-                spent += probe.write(offset, Bytes(length))?;
+                round += probe.write(offset, Bytes(length))?;
             }
             if number < warm {
-                spent = Nanos::ZERO;
                 continue;
             }
+            spent += round;
+            times.push(round);
             rounds += 1;
             let over = |times: u64| self.budget.is_some_and(|b| spent.0 > times * b.0);
             // Without the unsteady beginning few rounds do, where they take long.
@@ -179,12 +188,18 @@ impl OpenAu {
                 break;
             }
         }
-        let bytes = f64::from(rounds) * f64::from(units) * length as f64;
+        let whole = rounds + warm == places;
+        if self.care.trim && times.len() >= 4 {
+            times.sort_unstable();
+            times.truncate(times.len() - times.len().div_ceil(10));
+        }
+        let bytes = times.len() as f64 * f64::from(units) * length as f64;
+        let spent: f64 = times.iter().map(|t| t.as_secs_f64()).sum();
         Ok(Rate {
             units,
             length,
-            bytes_per_s: bytes / spent.as_secs_f64().max(1e-9),
-            whole: rounds + warm == places,
+            bytes_per_s: bytes / spent.max(1e-9),
+            whole,
         })
     }
 }

@@ -21,7 +21,7 @@ pub fn step(report: &Report) -> StepResult {
         title: "What is inside?".to_string(),
         section: "Inference".to_string(),
         description: format!(
-            "Concluded from times of operations alone, with {} written. The confidence in brackets is the share of right answers of its kind on simulated devices whose truth is known.",
+            "Concluded from times of operations alone, with {} written. The confidence in brackets is the share of right answers with such evidence on simulated devices whose truth is known.",
             Bytes(report.written)
         ),
         end_s: report.elapsed_s,
@@ -84,6 +84,7 @@ pub fn from_document(document: &ResultDocument) -> Option<Report> {
             value,
             answer: said.answer.clone(),
             confidence: 0.0,
+            strength: None,
             evidence: said.evidence.clone(),
         });
     }

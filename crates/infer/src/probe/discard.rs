@@ -1,7 +1,8 @@
 //! Discards: whether they are taken, and whether they restore speed.
 
+use super::confidence::Strength;
 use super::discarded::Look;
-use super::finding::{Finding, LIKELY, SURE, size};
+use super::finding::{Finding, size};
 use super::flash::Layout;
 use super::slc::{Filled, PATIENCE, fill};
 use super::writes::{BATCH, batch};
@@ -44,7 +45,7 @@ pub(super) fn discards<T: Target>(
         "Discards",
         Value::Flag(done),
         if done { "taken" } else { "not taken" }.to_string(),
-        SURE,
+        Strength::Strong,
         match outcome {
             Some(Outcome::Failed(why)) => format!("a discard of 1 MiB failed after {took}: {why}"),
             Some(Outcome::Unsupported) | None => "it is not passed on, or refused".to_string(),
@@ -86,6 +87,7 @@ fn in_units<T: Target>(
         care: Care {
             warm: 1,
             from: 8 * unit,
+            trim: true,
             ..Care::default()
         },
     };
@@ -173,7 +175,7 @@ fn in_cache<T: Target>(
             question,
             Value::Flag(restored),
             answer,
-            LIKELY,
+            Strength::Weak,
             evidence,
         )
     });
@@ -206,7 +208,7 @@ fn said<T: Target>(probing: &mut Probing<'_, T>, factor: f64, evidence: String) 
             question,
             Value::Flag(true),
             "yes".to_string(),
-            LIKELY,
+            Strength::Strong,
             evidence,
         ),
         f if f < NOT => Finding::new(
@@ -214,7 +216,7 @@ fn said<T: Target>(probing: &mut Probing<'_, T>, factor: f64, evidence: String) 
             question,
             Value::Flag(false),
             "no".to_string(),
-            LIKELY,
+            Strength::Fair,
             evidence,
         ),
         _ => Finding::cannot_tell(id, question, evidence),

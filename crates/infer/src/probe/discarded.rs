@@ -1,7 +1,8 @@
 //! What a discarded block reads as. Times do not tell it: the target must keep contents, which a simulated
 //! device in virtual time does not.
 
-use super::finding::{Finding, SURE};
+use super::confidence::Strength;
+use super::finding::Finding;
 use super::{Probing, Value};
 use crate::timed::ProbeError;
 use nandscope_measure::target::{Target, TargetError};
@@ -99,7 +100,7 @@ impl Look {
             QUESTION,
             Value::Flag(reads == Reads::Zeroes),
             reads.told().to_string(),
-            SURE,
+            Strength::Strong,
             format!(
                 "64 KiB in the middle of 1 MiB that was written, discarded, and read twice: it begins with {}, before with {}",
                 beginning(&first),

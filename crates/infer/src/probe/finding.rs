@@ -1,6 +1,7 @@
 //! What is concluded of a device: an answer with its confidence and the numbers it rests on, or that it
 //! cannot be told, and why.
 
+use super::confidence::{Strength, confidence};
 pub use nandscope_units::number::binary_bytes as size;
 use serde::Serialize;
 
@@ -37,28 +38,23 @@ pub struct Finding {
     pub value: Option<Value>,
     /// The answer in words.
     pub answer: String,
-    /// How likely the answer is to be right, 0 to 1: the share of right ones among answers of this kind in the blind
-    /// test (docs/inference.md). 0 where it cannot be told.
+    /// How likely the answer is to be right, 0 to 1: the share of right ones among answers of this kind and strength in the
+    /// blind test (docs/inference.md). 0 where it cannot be told.
     pub confidence: f64,
+    /// How much the evidence says; `None` where it cannot be told.
+    pub strength: Option<Strength>,
     /// The numbers on which it rests, or why it cannot be told.
     pub evidence: String,
 }
 
-/// Almost all answers of this kind were right in the blind test.
-pub const SURE: f64 = 0.99;
-/// About nineteen of twenty were, or more.
-pub const LIKELY: f64 = 0.95;
-/// About nine of ten were.
-pub const FAIR: f64 = 0.9;
-
 impl Finding {
-    /// An answer.
+    /// An answer; its confidence follows from the question and the strength of the evidence.
     pub fn new(
         id: &'static str,
         question: &'static str,
         value: Value,
         answer: String,
-        confidence: f64,
+        strength: Strength,
         evidence: String,
     ) -> Self {
         Finding {
@@ -66,7 +62,8 @@ impl Finding {
             question,
             value: Some(value),
             answer,
-            confidence,
+            confidence: confidence(id, strength),
+            strength: Some(strength),
             evidence,
         }
     }
@@ -79,7 +76,17 @@ impl Finding {
             value: None,
             answer: "cannot tell".to_string(),
             confidence: 0.0,
+            strength: None,
             evidence: why.into(),
         }
+    }
+
+    /// The same answer, resting on evidence of another strength; "cannot tell" stays as it is.
+    pub(super) fn resting_on(mut self, strength: Strength) -> Self {
+        if self.value.is_some() {
+            self.confidence = confidence(self.id, strength);
+            self.strength = Some(strength);
+        }
+        self
     }
 }

@@ -3,10 +3,11 @@
 //! the answer is not clear.
 
 use super::Probing;
-use super::finding::{Finding, LIKELY, SURE, Value, size};
+use super::confidence::Strength;
+use super::finding::{Finding, Value, size};
 use crate::flashbench::{
     AlignPlan, AlignRow, CardStep, Certainty, Comb, align, boundaries as judge, every_one,
-    explains, faint_unit, page_comb, unit_comb,
+    explains, faint_unit, page_comb, unit_comb, visible_steps,
 };
 use crate::timed::ProbeError;
 use nandscope_measure::target::Target;
@@ -38,7 +39,8 @@ pub(super) fn boundaries<T: Target>(
     let overlaps = super::units::overlaps(probing);
     let found = at_multiples(probing)?;
     let known = found.page.filter(|s| s.certainty() != Certainty::None);
-    let mut page = answer("page", "Page", found.page);
+    let step = clock_step(probing)?;
+    let mut page = page_answer(&found, overlaps.is_some(), step);
     let (unit, offset, layout) = if let Some(why) = &overlaps {
         (
             Finding::cannot_tell("unit", UNIT, why.clone()),
@@ -53,8 +55,16 @@ pub(super) fn boundaries<T: Target>(
         (finding, offset_of(0, step.at), layout)
     } else {
         let (pages, units) = anywhere(probing, known)?;
-        if let Some(pages) = pages {
-            page = combed("page", "Page", &pages);
+        let costs = |p: &Comb| p.across_us - p.between_us >= PAGE_US.max(step);
+        if let Some(pages) = pages.filter(costs) {
+            page = match pages.period >= PAGE_LARGEST_STEP && units.is_none() {
+                true => {
+                    let why = "it may be an allocation unit: none was found above it";
+                    let found = combed("page", PAGE, &pages);
+                    Finding::cannot_tell("page", PAGE, format!("{}: {why}", found.evidence))
+                }
+                false => combed("page", PAGE, &pages),
+            };
         }
         match units {
             Some(units) => {
@@ -80,7 +90,98 @@ pub(super) fn boundaries<T: Target>(
 }
 
 const UNIT: &str = "Allocation unit";
+const PAGE: &str = "Page, as reads see it";
 const OFFSET: &str = "Where the first boundary lies";
+
+/// Largest page that is looked for: sixteen program units of 64 KiB would be 1 MiB, which is an allocation unit.
+const PAGE_MAX: u64 = 512 << 10;
+/// A step of a larger page is this share of the first one's at least.
+const LARGER: f64 = 0.3;
+/// A page costs a read across this much at least, µs: the clock of a host is not finer.
+const PAGE_US: f64 = 3.0;
+/// A drive maps units of this size: a read across two of them costs something wherever pages begin.
+const MAPPED: u64 = 4096;
+
+/// The page: the step that is largest, and one of a larger page that consists of several program units, if there is one
+/// below the allocation unit.
+fn page_answer(found: &AtMultiples, drive: bool, clock_us: f64) -> Finding {
+    let finding = answer("page", PAGE, found.page);
+    let Some(step) = found.page.filter(|_| finding.value.is_some()) else {
+        return finding;
+    };
+    let cannot = |why: &str| {
+        let why = format!("{}: {why}", finding.evidence);
+        Finding::cannot_tell("page", PAGE, why)
+    };
+    let rise = step.to_us - step.from_us;
+    if rise < PAGE_US.max(clock_us) {
+        return cannot("too little to tell a page from anything else");
+    }
+    if drive && step.at <= MAPPED {
+        return cannot("the mapping unit shows, and no page");
+    }
+    if drive {
+        return finding.resting_on(Strength::Weak);
+    }
+    // Without a unit a larger step may be that of the unit.
+    let unit = found.unit.map_or(0, |u| u.0.at);
+    let larger = found
+        .steps
+        .iter()
+        .filter(|s| s.at > step.at && s.at <= PAGE_MAX && s.at < unit);
+    // A page that is no power of two shows a part of its step at one; at five times that it shows none.
+    let fivefold = |s: &&CardStep| found.fivefold.iter().any(|f| f.at == 5 * s.at);
+    let larger = larger
+        .filter(|s| s.to_us - s.from_us >= LARGER * rise)
+        .filter(fivefold)
+        .max_by_key(|s| s.at);
+    match larger {
+        None if step.at == PAGE_LARGEST_STEP && found.unit.is_none() => {
+            cannot("the largest page that is looked for; it may be an allocation unit")
+        }
+        None => finding,
+        Some(larger) => Finding::new(
+            "page",
+            PAGE,
+            Value::Bytes(larger.at),
+            format!("{}, in program units of {}", size(larger.at), size(step.at)),
+            Strength::Fair,
+            format!(
+                "{}; it rises once more, to {:.1} µs, at {}",
+                finding.evidence,
+                larger.to_us,
+                size(larger.at)
+            ),
+        ),
+    }
+}
+
+/// The resolution of the clock, µs: the smallest difference between times of reads of several lengths.
+fn clock_step<T: Target>(probing: &mut Probing<'_, T>) -> Result<f64, ProbeError> {
+    const READS: u64 = 64;
+    let room = probing
+        .target
+        .capacity()
+        .0
+        .saturating_sub(READS * 512)
+        .max(1);
+    let seed = probing.options.seed;
+    let times = probing.timed(|p| {
+        let reads = (1..=READS).map(|i| {
+            let at = (seed ^ i.wrapping_mul(0x9e37_79b9_7f4a_7c15)) % room / 512 * 512;
+            p.read(Bytes(at), Bytes(i * 512))
+        });
+        reads.collect::<Result<Vec<Nanos>, _>>()
+    })?;
+    let mut times: Vec<f64> = times.iter().map(|t| t.as_micros_f64()).collect();
+    times.sort_unstable_by(f64::total_cmp);
+    let steps = times.windows(2).map(|w| w[1] - w[0]).filter(|d| *d > 0.0);
+    let least = steps.fold(f64::INFINITY, f64::min);
+    Ok(if least.is_finite() { least } else { 0.0 })
+}
+
+/// The largest boundary at which the first step is looked for.
+const PAGE_LARGEST_STEP: u64 = 128 << 10;
 
 /// What reads across multiples say.
 struct AtMultiples {
@@ -89,6 +190,10 @@ struct AtMultiples {
     judged: Option<CardStep>,
     /// The same where everything agrees with it, and whether its step is a faint one.
     unit: Option<(CardStep, bool)>,
+    /// All visible steps at powers of two.
+    steps: Vec<CardStep>,
+    /// The same at five times powers of two.
+    fivefold: Vec<CardStep>,
 }
 
 /// Reads before, across and behind multiples, as flashbench does.
@@ -102,14 +207,26 @@ fn at_multiples<T: Target>(probing: &mut Probing<'_, T>) -> Result<AtMultiples, 
         let other = earlier.unit.filter(|s| s.certainty() == Certainty::Clear);
         other.is_none_or(|other| other.at == unit.at)
     };
-    let clear =
-        |s: &CardStep| s.certainty() != Certainty::None && agrees(s) && explains(s, &families);
+    // A step at the last boundary that the range holds has none above it that bears it out, and one of a page of several
+    // program units looks like that of a small unit.
+    let rows = families.iter().flatten().filter(|r| r.off_boundary == 0);
+    let top = rows.map(|r| r.align).max().unwrap_or(0);
+    let clear = |s: &CardStep| {
+        let inside = s.at > PAGE_MAX && s.at * 2 <= top;
+        inside && s.certainty() != Certainty::None && agrees(s) && explains(s, &families)
+    };
     let seen = found.unit.filter(clear);
     // The faint one counts where it says the same as the first pass, or neither says anything.
-    let faint = faint.filter(|f| seen.is_none() && agrees(f) && explains(f, &families));
+    let faint = faint.filter(|f| {
+        let inside = f.at > PAGE_MAX && f.at * 2 <= top;
+        seen.is_none() && inside && agrees(f) && explains(f, &families)
+    });
     let powers = families.first().map(Vec::as_slice).unwrap_or_default();
+    let fives = FACTORS.iter().zip(&families).find(|f| *f.0 == 5);
     probing.report.curves.push(curve(powers));
     Ok(AtMultiples {
+        steps: visible_steps(powers),
+        fivefold: fives.map_or_else(Vec::new, |(_, rows)| visible_steps(rows)),
         page: found.page,
         judged: found.unit,
         unit: seen
@@ -137,10 +254,8 @@ fn borne_out<T: Target>(
     let finding = if faint {
         faintly(step)
     } else {
-        let mut finding = answer("unit", UNIT, Some(step));
         // Two passes agree, and every row bears it out: that is more than the ratio of one step says.
-        finding.confidence = SURE;
-        finding
+        answer("unit", UNIT, Some(step)).resting_on(Strength::Strong)
     };
     Ok(Some((step, finding)))
 }
@@ -162,8 +277,8 @@ fn anywhere<T: Target>(
         return Ok((None, None));
     };
     let units = probing.timed(|p| unit_comb(p, page, first, seed))?;
-    // Every page of a row takes as long where there is no unit.
-    Ok((pages, units.filter(|u| u.period > page)))
+    // Every page of a row takes as long where there is no unit, and those of several program units look like units.
+    Ok((pages, units.filter(|u| u.period > page.max(PAGE_MAX))))
 }
 
 fn combed(id: &'static str, question: &'static str, comb: &Comb) -> Finding {
@@ -172,7 +287,7 @@ fn combed(id: &'static str, question: &'static str, comb: &Comb) -> Finding {
         question,
         Value::Bytes(comb.period),
         size(comb.period),
-        SURE,
+        Strength::Fair,
         format!(
             "a read across takes {:.0} µs at every place that lies {} bytes behind a multiple of it, and {:.0} µs elsewhere",
             comb.across_us, comb.first, comb.between_us
@@ -196,12 +311,16 @@ fn offset_of(first: u64, unit: u64) -> Finding {
             ),
         )
     };
+    let strength = match first {
+        0 => Strength::Strong,
+        _ => Strength::Fair,
+    };
     Finding::new(
         "offset",
         OFFSET,
         Value::Bytes(first),
         answer,
-        SURE,
+        strength,
         evidence,
     )
 }
@@ -246,7 +365,7 @@ fn faintly(step: CardStep) -> Finding {
         question,
         Value::Bytes(step.at),
         size(step.at),
-        SURE,
+        Strength::Weak,
         evidence,
     )
 }
@@ -277,9 +396,9 @@ pub(super) fn answer(id: &'static str, question: &'static str, step: Option<Card
         size(step.at),
         step.ratio
     );
-    let confidence = match step.certainty() {
-        Certainty::Clear => SURE,
-        Certainty::Weak => LIKELY,
+    let strength = match step.certainty() {
+        Certainty::Clear => Strength::Strong,
+        Certainty::Weak => Strength::Fair,
         Certainty::None => {
             return Finding::cannot_tell(id, question, format!("largest step: {rise}"));
         }
@@ -289,7 +408,7 @@ pub(super) fn answer(id: &'static str, question: &'static str, step: Option<Card
         question,
         Value::Bytes(step.at),
         size(step.at),
-        confidence,
+        strength,
         rise,
     )
 }

@@ -2,7 +2,8 @@
 //! falls with the temperature. Light work for twenty minutes makes hardly a device throttle.
 
 use super::Probing;
-use super::finding::{Finding, LIKELY, Value};
+use super::confidence::Strength;
+use super::finding::{Finding, Value};
 use super::link::places;
 use crate::flashbench::median;
 use crate::timed::ProbeError;
@@ -123,7 +124,7 @@ fn said(rates: &[f64], temperatures: &[f64], end: Option<usize>) -> Finding {
             question,
             Value::Celsius(at),
             format!("{at:.0} °C"),
-            LIKELY,
+            Strength::Strong,
             format!(
                 "read without a pause from {first:.0} °C on, the rate of {:.0} MB/s began to fall at {at:.0} °C, and was at {:.0} MB/s at {last:.0} °C",
                 median(&rates[..i]) / 1e6,

@@ -3,7 +3,8 @@
 //! reads over a large range are slower than over a small one.
 
 use super::Probing;
-use super::finding::{Finding, LIKELY, Value, size};
+use super::confidence::Strength;
+use super::finding::{Finding, Value, size};
 use crate::flashbench::{median, shuffled};
 use crate::timed::ProbeError;
 use nandscope_measure::target::Target;
@@ -74,7 +75,7 @@ pub(super) fn transfers<T: Target>(
             "Cost of a read command",
             Value::Seconds(overhead),
             format!("{:.0} µs", overhead * 1e6),
-            LIKELY,
+            Strength::Strong,
             evidence.clone(),
         ));
         probing.add(Finding::new(
@@ -82,41 +83,92 @@ pub(super) fn transfers<T: Target>(
             "Rate at which more data adds to a read",
             Value::BytesPerS(rate),
             format!("{:.1} MB/s", rate / 1e6),
-            LIKELY,
+            Strength::Strong,
             evidence,
         ));
-        ahead(probing, span, short)?;
+        ahead(probing, span)?;
     }
     Ok(())
 }
 
-/// Whether a read that follows the one before is quicker than one at a random place.
-fn ahead<T: Target>(
-    probing: &mut Probing<'_, T>,
-    span: Bytes,
-    random_s: f64,
-) -> Result<(), ProbeError> {
-    let begin = span.0 / 3 / BLOCK * BLOCK;
-    let times = probing.timed(|p| {
-        let reads = (0..48).map(|i| p.read(Bytes(begin + i * BLOCK), Bytes(BLOCK)));
-        reads.collect::<Result<Vec<Nanos>, _>>()
-    })?;
-    let in_order: Vec<f64> = times.iter().skip(16).map(|t| t.as_secs_f64()).collect();
-    let in_order = median(&in_order);
-    let quicker = in_order < random_s * 0.6;
-    let numbers = format!(
-        "a read of 4 KiB takes {:.0} µs at a random place and {:.0} µs behind the one before",
-        random_s * 1e6,
-        in_order * 1e6
-    );
-    probing.add(Finding::new(
-        "read-ahead",
-        "Read-ahead of sequential reads",
-        Value::Flag(quicker),
-        if quicker { "yes" } else { "not seen" }.to_string(),
-        LIKELY,
-        numbers,
-    ));
+/// Lengths of the reads by which read-ahead is looked for: short ones, which a page buffer may answer, and longer ones.
+const AHEAD: [u64; 2] = [BLOCK, 64 << 10];
+/// Reads of a window, and windows of each kind.
+const WINDOW: usize = 32;
+const WINDOWS: usize = 6;
+/// Reads in order that do not count: a device needs some to see that they are in order.
+const SEEN_AFTER: usize = 8;
+/// Reads in order take at most this share of the time of the others where they are read ahead.
+const QUICKER: f64 = 0.85;
+
+/// The value below which this share of the sorted times lies.
+fn quantile(times: &[f64], share: f64) -> f64 {
+    let mut sorted = times.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let at = (share * (sorted.len().saturating_sub(1)) as f64).round() as usize;
+    sorted.get(at).copied().unwrap_or(0.0)
+}
+
+/// Whether reads in order are quicker than the same number of reads of a window of the same size in a random order; both
+/// in turn. That they are not does not tell that nothing is read ahead.
+fn ahead<T: Target>(probing: &mut Probing<'_, T>, span: Bytes) -> Result<(), ProbeError> {
+    let (id, question) = ("read-ahead", "Read-ahead of sequential reads");
+    let mut said = Vec::new();
+    let mut quicker = Vec::new();
+    for length in AHEAD {
+        let window = length * WINDOW as u64;
+        if span.0 < 4 * window * WINDOWS as u64 {
+            continue;
+        }
+        let begins = places(
+            span.0,
+            window,
+            2 * WINDOWS,
+            probing.options.seed ^ 0xa4ead ^ length,
+        );
+        let mut times = [Vec::new(), Vec::new()];
+        for (i, begin) in begins.iter().enumerate() {
+            let at_random = i % 2 == 1;
+            let order: Vec<u64> = match at_random {
+                false => (0..WINDOW as u64).collect(),
+                true => {
+                    let order = shuffled(WINDOW as u32, probing.options.seed ^ i as u64);
+                    order.into_iter().map(u64::from).collect()
+                }
+            };
+            let took = probing.timed(|p| {
+                let reads = order
+                    .iter()
+                    .map(|n| p.read(Bytes(begin + n * length), Bytes(length)));
+                reads.collect::<Result<Vec<Nanos>, _>>()
+            })?;
+            let took = took.iter().skip(SEEN_AFTER).map(|t| t.as_secs_f64());
+            times[usize::from(at_random)].extend(took);
+        }
+        let [in_order, at_random] = &times;
+        let (fast, slow) = (median(in_order), median(at_random));
+        said.push(format!(
+            "reads of {} take {:.0} µs in order and {:.0} µs at random within as large a range",
+            size(length),
+            fast * 1e6,
+            slow * 1e6
+        ));
+        // The middle halves must not touch.
+        let apart = quantile(in_order, 0.75) < quantile(at_random, 0.25);
+        quicker.push(apart && fast < QUICKER * slow);
+    }
+    let said = said.join("; ");
+    probing.add(if quicker.iter().any(|q| *q) {
+        let strength = match quicker.iter().all(|q| *q) {
+            true => Strength::Strong,
+            false => Strength::Fair,
+        };
+        let answer = "yes".to_string();
+        Finding::new(id, question, Value::Flag(true), answer, strength, said)
+    } else {
+        let why = format!("{said}: no difference, which does not show that nothing is read ahead");
+        Finding::cannot_tell(id, question, why)
+    });
     Ok(())
 }
 
@@ -169,7 +221,7 @@ pub(super) fn depth<T: Target>(
         "Queue depth at which it saturates",
         Value::Count(enough),
         enough.to_string(),
-        LIKELY,
+        Strength::Strong,
         format!("{alone:.0} IOPS with one random read of 4 KiB at a time, {best:.0} at most"),
     ));
     probing.add(Finding::new(
@@ -177,7 +229,7 @@ pub(super) fn depth<T: Target>(
         "Reads that the device does at once",
         Value::Factor(best / alone),
         format!("{:.1}", best / alone),
-        LIKELY,
+        Strength::Strong,
         "rate at the best queue depth over that of one read at a time".to_string(),
     ));
     Ok(())
@@ -230,20 +282,26 @@ pub(super) fn map_span<T: Target>(
         last * 1e6,
         size(span.0)
     );
+    // One step may be a change of what lies there (an SLC cache, another die): where parts of the map are fetched, each
+    // larger range is slower than the one before.
     let rises = times.iter().position(|t| *t > 1.2 * first);
-    probing.add(match rises {
+    let lasts = |i: &usize| {
+        let from = i.saturating_sub(1);
+        times.len() - i >= 3 && times[from..].windows(2).all(|w| w[1] > 1.05 * w[0])
+    };
+    probing.add(match rises.filter(lasts) {
         Some(i) if i > 0 => Finding::new(
             "map-span",
             "Range over which the map is at hand",
             Value::Bytes(ranges[i - 1]),
             format!("about {}", size(ranges[i - 1])),
-            LIKELY,
+            Strength::Strong,
             numbers,
         ),
         _ => Finding::cannot_tell(
             "map-span",
             "Range over which the map is at hand",
-            format!("{numbers}: no larger range that was looked at is slower"),
+            format!("{numbers}: reads do not become slower with each larger range"),
         ),
     });
     Ok(())

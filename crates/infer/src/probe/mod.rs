@@ -6,13 +6,16 @@
 
 pub mod advice;
 mod bench;
+mod confidence;
 mod describe;
 mod dies;
 mod discard;
 mod discarded;
+mod fat;
 mod finding;
 mod flash;
 mod heat;
+mod knee;
 mod link;
 mod recorded;
 mod slc;
@@ -20,8 +23,9 @@ mod units;
 mod writes;
 
 pub use bench::{Metered, Refused};
+pub use confidence::{COUNTED, FAIR, LIKELY, SURE, Strength, level};
 pub use describe::{from_document, step};
-pub use finding::{FAIR, Finding, LIKELY, SURE, Value, size};
+pub use finding::{Finding, Value, size};
 pub use recorded::from_flashbench;
 
 use crate::timed::{Probe, ProbeError};
@@ -231,7 +235,7 @@ const QUESTIONS: [(&str, &str, bool); 24] = [
     ("parallelism", "Reads that the device does at once", false),
     ("dies", "Parts that read independently", false),
     ("map-span", "Range over which the map is at hand", false),
-    ("page", "Page", false),
+    ("page", "Page, as reads see it", false),
     ("unit", "Allocation unit", false),
     ("offset", "Where the first boundary lies", false),
     (

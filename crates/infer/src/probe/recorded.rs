@@ -2,10 +2,12 @@
 //! `flashbench --open-au` and `flashbench --find-fat` print, as it stands in a terminal. Rates do not say of how many
 //! units they are and in which order; the command lines above them do, and must be kept.
 
-use super::finding::{Finding, SURE, Value, size};
+use super::confidence::Strength;
+use super::fat::{FACTOR, compare};
+use super::finding::{Finding, Value};
 use super::{Report, flash, units};
 use crate::flashbench::{
-    AlignRow, Order, RecordError, boundaries, medians, open_units, treatments,
+    AlignRow, Certainty, Order, RecordError, SHORTEST, boundaries, medians, open_units,
 };
 use nandscope_units::{SizeBase, parse_size};
 
@@ -56,11 +58,20 @@ pub fn from_flashbench(name: &str, text: &str) -> Result<Report, RecordError> {
     Ok(report)
 }
 
+/// Rates of the length that decides: the shortest of 64 KiB or more. It is the same for every card, so that no length is
+/// chosen by what it shows; longer pieces hide the cost of a merge.
+fn decisive(all: &Transcript, order: Order) -> Vec<(u32, u64, f64)> {
+    let rates = all.open.iter().filter(|r| r.0 == order);
+    let long = rates.clone().map(|r| r.2).filter(|l| *l >= SHORTEST);
+    let length = long.min().or(rates.clone().map(|r| r.2).max());
+    let rates = rates.filter(|r| Some(r.2) == length);
+    rates.map(|r| (r.1, r.2, r.3)).collect()
+}
+
 /// The number of open units from the rates of one order.
 fn open(all: &Transcript, order: Order) -> Finding {
     let (id, question) = units::question(order);
-    let rates = all.open.iter().filter(|r| r.0 == order);
-    let rates: Vec<(u32, u64, f64)> = rates.map(|r| (r.1, r.2, r.3)).collect();
+    let rates = decisive(all, order);
     if rates.is_empty() {
         let why = format!(
             "the file holds no output of `flashbench --open-au` with units written in {} order",
@@ -68,57 +79,79 @@ fn open(all: &Transcript, order: Order) -> Finding {
         );
         return Finding::cannot_tell(id, question, why);
     }
-    units::answer(id, question, open_units(&rates), false)
+    let found = open_units(&rates);
+    let finding = units::answer(id, question, found);
+    // One measurement of each number: a step that is not clear may be chance.
+    match found.map(|f| f.knee.certainty()) {
+        Some(Certainty::Weak) => {
+            let why = format!("{}: too small a step for one measurement", finding.evidence);
+            Finding::cannot_tell(id, question, why)
+        }
+        _ => finding,
+    }
 }
 
 /// Rates at the length that decides.
 fn points(all: &Transcript, order: Order) -> Vec<(u32, f64)> {
-    let rates = all.open.iter().filter(|r| r.0 == order);
-    let rates: Vec<(u32, u64, f64)> = rates.map(|r| (r.1, r.2, r.3)).collect();
-    let Some(found) = open_units(&rates) else {
-        return Vec::new();
-    };
-    let of = rates.iter().filter(|r| r.1 == found.length);
-    of.map(|r| (r.0, r.2)).collect()
+    let rates = decisive(all, order).into_iter();
+    rates.map(|r| (r.0, r.2)).collect()
 }
+
+/// A unit is treated otherwise if it differs in so many of the rows.
+const MOST: f64 = 0.75;
+/// Fewer units give no scatter.
+const LEAST: usize = 4;
 
 fn fat(rows: &[(u64, Vec<f64>)]) -> Finding {
     let (id, question) = ("fat", "First units treated otherwise");
-    let rates: Vec<Vec<f64>> = rows.iter().map(|r| r.1.clone()).collect();
-    let Some(found) = treatments(&rates) else {
-        let why = if rows.is_empty() {
-            "the file holds no output of `flashbench --find-fat`"
-        } else {
-            "four units or more are needed for a comparison: `--fat-nr`"
-        };
-        return Finding::cannot_tell(id, question, why);
-    };
+    let cannot = |why: &str| Finding::cannot_tell(id, question, why);
+    if rows.is_empty() {
+        return cannot("the file holds no output of `flashbench --find-fat`");
+    }
+    let units = rows.iter().map(|r| r.1.len()).min().unwrap_or(0);
+    if units < LEAST {
+        return cannot("four units or more are needed for a comparison: `--fat-nr`");
+    }
+    // Short pieces are gathered by some cards, wherever they go.
+    let long = rows.iter().filter(|r| r.0 >= SHORTEST);
+    let mut rates: Vec<Vec<f64>> = long.map(|r| r.1.clone()).collect();
+    if rates.is_empty() {
+        rates = rows.iter().map(|r| r.1.clone()).collect();
+    }
+    let found = compare(&rates, MOST);
     let said: Vec<String> = found
+        .different
         .iter()
-        .map(|t| {
-            format!(
-                "unit {} at {:.2} of the rate of the others",
-                t.unit, t.ratio
-            )
-        })
+        .map(|(unit, ratio)| format!("unit {unit} at {ratio:.2} of the rate of the others"))
         .collect();
-    let (flag, answer, evidence) = if said.is_empty() {
-        let lengths: Vec<String> = rows.iter().map(|r| size(r.0)).collect();
-        let why = format!(
-            "the units are written alike, in pieces of {}",
-            lengths.join(", ")
+    let counted = rates.len();
+    if !said.is_empty() {
+        let evidence = format!("{}, in {counted} rows", said.join("; "));
+        let answer = "yes".to_string();
+        return Finding::new(
+            id,
+            question,
+            Value::Flag(true),
+            answer,
+            Strength::Fair,
+            evidence,
         );
-        (false, "no", why)
-    } else {
-        (true, "yes", said.join("; "))
-    };
+    }
+    if let Some(unit) = found.doubtful.first() {
+        return cannot(&format!(
+            "unit {unit} differs from the others by more than their scatter in some of {counted} rows only"
+        ));
+    }
+    if found.resolution >= FACTOR * FACTOR || counted < 2 {
+        return cannot("the rates of the units scatter too much, or there are too few rows");
+    }
     Finding::new(
         id,
         question,
-        Value::Flag(flag),
-        answer.to_string(),
-        SURE,
-        evidence,
+        Value::Flag(false),
+        format!("no, of the first {units}"),
+        Strength::Weak,
+        format!("{units} units are written alike in {counted} rows"),
     )
 }
 

@@ -3,7 +3,8 @@
 //! of a cache, and does nothing where it found none.
 
 use super::Probing;
-use super::finding::{Finding, LIKELY, Value, size};
+use super::confidence::Strength;
+use super::finding::{Finding, Value, size};
 use super::writes::{BATCH, batch};
 use crate::flashbench::median;
 use crate::timed::ProbeError;
@@ -77,7 +78,7 @@ fn plateaus<T: Target>(probing: &mut Probing<'_, T>, filled: &Filled) {
             question,
             Value::BytesPerS(rate),
             mb(rate),
-            LIKELY,
+            Strength::Strong,
             format!(
                 "one plateau over {}",
                 size(filled.rates.len() as u64 * BATCH)
@@ -108,7 +109,7 @@ fn plateaus<T: Target>(probing: &mut Probing<'_, T>, filled: &Filled) {
         question,
         Value::BytesPerS(fast),
         answer,
-        LIKELY,
+        Strength::Strong,
         evidence,
     ));
 }
@@ -202,7 +203,7 @@ fn empties<T: Target>(
         question,
         Value::BytesPerS(rate),
         answer,
-        LIKELY,
+        Strength::Strong,
         said,
     ));
     Ok(Some(rate).filter(|_| fast >= 2 * BATCH))
@@ -261,12 +262,19 @@ fn kind<T: Target>(
             question,
             Value::Flag(true),
             format!("yes, up to {:.0} % full", 100.0 * full),
-            LIKELY,
+            Strength::Strong,
             evidence,
         ),
         r if r < 0.8 => {
             let answer = "no: smaller on a fuller device".to_string();
-            Finding::new(id, question, Value::Flag(false), answer, LIKELY, evidence)
+            Finding::new(
+                id,
+                question,
+                Value::Flag(false),
+                answer,
+                Strength::Strong,
+                evidence,
+            )
         }
         _ => Finding::cannot_tell(id, question, evidence),
     });

@@ -1,12 +1,11 @@
 //! Allocation units that can be written in turn, the first ones among them, and the patterns to avoid.
 
 use super::Probing;
-use super::finding::{Finding, LIKELY, SURE, Value, size};
+use super::confidence::Strength;
+use super::finding::{Finding, Value, size};
 use super::flash::Layout;
-use crate::flashbench::{
-    Care, Certainty, Knee, OpenAu, OpenUnits, Order, Pinned, Rate, SHORTEST, Treatment, confirmed,
-    fat_and_data, find_fat, open_units, search, treatments,
-};
+use super::{fat, knee};
+use crate::flashbench::{Care, Certainty, Knee, OpenAu, OpenUnits, Order, Rate, SHORTEST};
 use crate::timed::ProbeError;
 use nandscope_measure::target::Target;
 use nandscope_result::Curve;
@@ -23,10 +22,6 @@ const BUDGET: Nanos = Nanos::from_secs(4);
 const EXTENT: u64 = 1 << 20;
 /// Rounds in which what the measurement before left is closed.
 const WARM: u32 = 3;
-/// First units that are compared.
-const FIRST_UNITS: u32 = 8;
-/// Units that may hold the file allocation table.
-const FAT_UNITS: u64 = 2;
 
 const QUESTIONS: [(&str, &str); 3] = [
     ("open-linear", "Open allocation units, written in order"),
@@ -62,9 +57,9 @@ pub(super) fn open<T: Target>(
     let unit = seen.unwrap_or(UNIT_DEFAULT);
     probing.target.begin_at(Bytes(layout.first));
     let mut in_order: Option<(OpenUnits, f64)> = None;
-    let mut at_random = None;
-    for (order, (id, question)) in [Order::Linear, Order::Random].into_iter().zip(QUESTIONS) {
-        if probing.writes_left() < 200 << 20 || probing.time_left() < share(probing, 0.4) {
+    for (order, asked) in [Order::Linear, Order::Random].into_iter().zip(QUESTIONS) {
+        let (id, question) = asked;
+        if probing.writes_left() < 200 << 20 || probing.time_left() < share(probing, 0.3) {
             probing.add(Finding::cannot_tell(id, question, SPENT));
             continue;
         }
@@ -76,35 +71,33 @@ pub(super) fn open<T: Target>(
         let length = plan.lengths(SHORTEST).last().copied().unwrap_or(unit);
         let one = probing.timed(|p| plan.rate(p, 1, length))?;
         // In one unit at random already slow: with more of them it will not be any faster.
-        let alone = in_order.is_some_and(|(_, rate)| 2.0 * one.bytes_per_s < rate);
+        let alone = in_order.is_some_and(|(_, rate)| rewrites(&one, rate, seen));
         let most = if alone { 2 } else { UNITS_MAX };
-        let rates = probing.timed(|p| search(p, &plan, length, most))?;
-        let found = answers(&rates);
-        probing.report.curves.extend(curve(order, &rates));
-        probing.add(answer(id, question, found, alone));
-        match order {
-            Order::Linear => in_order = found.map(|found| (found, one.bytes_per_s)),
-            Order::Random => at_random = (!alone).then_some(one.bytes_per_s),
+        let measured = knee::measure(probing, &plan, length, most)?;
+        probing.report.curves.extend(curve(order, &measured.rates));
+        let finding = knee::answer(asked, &measured, seen, alone);
+        let certain = finding.value.is_some();
+        probing.add(finding);
+        if order == Order::Linear {
+            in_order = measured
+                .found
+                .filter(|_| certain)
+                .map(|found| (found, one.bytes_per_s));
         }
     }
     let linear = in_order.map(|(found, _)| found);
     if probing.time_left() < share(probing, 0.15) {
         probing.add(Finding::cannot_tell("fat", QUESTIONS[2].1, SPENT));
     } else if seen.is_some() {
-        first_units(probing, unit, linear, at_random)?;
+        fat::first_units(probing, unit, linear)?;
     } else {
         probing.add(Finding::cannot_tell(
             "fat",
-            "First units treated otherwise",
+            QUESTIONS[2].1,
             "the allocation unit was not found",
         ));
     }
     Ok(())
-}
-
-fn answers(rates: &[Rate]) -> Option<OpenUnits> {
-    let rates = rates.iter().map(|r| (r.units, r.length, r.bytes_per_s));
-    open_units(&rates.collect::<Vec<_>>())
 }
 
 const SPENT: &str = "the budget of time or writes is spent";
@@ -127,6 +120,7 @@ fn plan<T: Target>(probing: &Probing<'_, T>, unit: u64, known: bool, order: Orde
             from: 4 * unit.min(UNIT_DEFAULT / 4),
             extent: if known { 0 } else { EXTENT },
             fresh: true,
+            trim: true,
         },
     }
 }
@@ -134,6 +128,35 @@ fn plan<T: Target>(probing: &Probing<'_, T>, unit: u64, known: bool, order: Orde
 fn curve(order: Order, rates: &[Rate]) -> Option<Curve> {
     let points: Vec<(u32, f64)> = rates.iter().map(|r| (r.units, r.bytes_per_s)).collect();
     curve_of(order, &points)
+}
+
+/// A piece at a random place costs this share of the time to write the whole unit in order at least, where the unit is
+/// rewritten for it: on average a third of its pages are copied, by a controller that may be some times as fast as the link.
+const REWRITTEN: f64 = 0.05;
+
+/// Whether the rate of one unit written at random shows that it is rewritten for every piece, `rate` being that in order.
+fn rewrites(one: &Rate, rate: f64, unit: Option<u64>) -> bool {
+    let piece_s = one.length as f64 / one.bytes_per_s.max(1e-9);
+    let unit_s = unit.unwrap_or(0) as f64 / rate.max(1e-9);
+    2.0 * one.bytes_per_s < rate && piece_s > REWRITTEN * unit_s
+}
+
+/// No unit can be written at random.
+pub(super) fn none(
+    (id, question): (&'static str, &'static str),
+    unit_known: bool,
+    length: u64,
+) -> Finding {
+    let strength = match unit_known {
+        true => Strength::Fair,
+        false => Strength::Weak,
+    };
+    let evidence = format!(
+        "pieces of {}: one unit is already written at less than half the rate of linear order",
+        size(length)
+    );
+    let answer = "none".to_string();
+    Finding::new(id, question, Value::Count(0), answer, strength, evidence)
 }
 
 /// Rates by number of units; `None` where there are none.
@@ -162,7 +185,6 @@ pub(super) fn answer(
     id: &'static str,
     question: &'static str,
     found: Option<OpenUnits>,
-    alone: bool,
 ) -> Finding {
     let Some(OpenUnits { knee, length }) = found else {
         return Finding::cannot_tell(id, question, "nothing could be measured");
@@ -173,9 +195,9 @@ pub(super) fn answer(
             let numbers = format!(
                 "pieces of {pieces}: one unit more than {units} divides the rate by {step:.2}, to 1/{drop:.1} of the best"
             );
-            let confidence = match knee.certainty() {
-                Certainty::Clear => SURE,
-                Certainty::Weak => LIKELY,
+            let strength = match knee.certainty() {
+                Certainty::Clear => Strength::Strong,
+                Certainty::Weak => Strength::Fair,
                 Certainty::None => {
                     return Finding::cannot_tell(id, question, format!("{numbers}: a slope"));
                 }
@@ -185,20 +207,10 @@ pub(super) fn answer(
                 question,
                 Value::Count(units),
                 units.to_string(),
-                confidence,
+                strength,
                 numbers,
             )
         }
-        Knee::AtLeast(_) if alone => Finding::new(
-            id,
-            question,
-            Value::Count(0),
-            "none".to_string(),
-            LIKELY,
-            format!(
-                "pieces of {pieces}: one unit is already written at less than half the rate of linear order"
-            ),
-        ),
         Knee::AtLeast(units) => Finding::cannot_tell(
             id,
             question,
@@ -208,127 +220,6 @@ pub(super) fn answer(
         ),
         Knee::Unknown => Finding::cannot_tell(id, question, "fewer than two units fit the device"),
     }
-}
-
-fn first_units<T: Target>(
-    probing: &mut Probing<'_, T>,
-    unit: u64,
-    open: Option<OpenUnits>,
-    at_random: Option<f64>,
-) -> Result<(), ProbeError> {
-    let question = "First units treated otherwise";
-    let units = FIRST_UNITS.min(u32::try_from(probing.target.whole().0 / unit).unwrap_or(0));
-    let lengths: Vec<u64> = plan(probing, unit, true, Order::Linear).lengths(SHORTEST);
-    // The whole unit and the shortest piece tell as much as all between.
-    let lengths = [
-        lengths.first().copied().unwrap_or(unit),
-        lengths.last().copied().unwrap_or(unit),
-    ];
-    let mut said = Vec::new();
-    let mut compared = true;
-    for order in [Order::Linear, Order::Random] {
-        let bytes = 2 * lengths.len() as u64 * u64::from(units) * unit;
-        if probing.writes_left() < bytes {
-            compared = false;
-            break;
-        }
-        // Where a unit cannot be written at random at any speed, nothing can be told apart there.
-        let left = share(probing, 0.15).min(probing.time_left()).as_secs_f64();
-        if order == Order::Random && at_random.is_none_or(|rate| bytes as f64 / rate > left) {
-            break;
-        }
-        let seed = probing.options.seed;
-        let pass = |probing: &mut Probing<'_, T>| {
-            probing.timed(|p| find_fat(p, unit, &lengths, units, order, seed))
-        };
-        let mut found = treatments(&pass(probing)?);
-        if found.as_ref().is_some_and(|f| !f.is_empty()) {
-            // A card that tidies up in the middle makes any unit slow, once.
-            let again = treatments(&pass(probing)?);
-            found = confirmed(found, again);
-        }
-        // The rates of units differ at random more than in order, with the merges that fall into them.
-        let plain = |t: &&Treatment| order == Order::Linear || t.ratio.max(1.0 / t.ratio) >= 2.0;
-        for t in found.iter().flatten().filter(plain) {
-            said.push(format!(
-                "unit {} at {:.2} of the rate of the others, {}",
-                t.unit,
-                t.ratio,
-                order.name()
-            ));
-        }
-        compared &= found.is_some();
-    }
-    let kept = kept_open(probing, unit, open)?;
-    said.extend(
-        kept.iter()
-            .flatten()
-            .map(|u| format!("unit {u} is kept open beside the others")),
-    );
-    let finding = if !said.is_empty() {
-        Finding::new(
-            "fat",
-            question,
-            Value::Flag(true),
-            "yes".to_string(),
-            SURE,
-            said.join("; "),
-        )
-    } else if compared && kept.is_some() {
-        let evidence = format!(
-            "the first {units} units are written alike in both orders, and none is kept open beside the others"
-        );
-        Finding::new(
-            "fat",
-            question,
-            Value::Flag(false),
-            "no".to_string(),
-            SURE,
-            evidence,
-        )
-    } else {
-        Finding::cannot_tell(
-            "fat",
-            question,
-            "the number of open units is not certain, or the budget of writes is spent",
-        )
-    };
-    probing.add(finding);
-    Ok(())
-}
-
-/// Which of the first units are kept open beside the others; `None` where nothing can be told.
-fn kept_open<T: Target>(
-    probing: &mut Probing<'_, T>,
-    unit: u64,
-    open: Option<OpenUnits>,
-) -> Result<Option<Vec<u64>>, ProbeError> {
-    let Some(OpenUnits {
-        knee: Knee::At { units, .. },
-        length,
-    }) = open
-    else {
-        return Ok(None);
-    };
-    let plan = plan(probing, unit, true, Order::Linear);
-    if plan.fitting(probing.target.whole(), units + 2) < units + 2 {
-        return Ok(None);
-    }
-    let mut kept = Vec::new();
-    let mut told = false;
-    for first in 0..FAT_UNITS {
-        if (first + 1) * unit > plan.place(0) {
-            break;
-        }
-        let rounds = probing.timed(|p| fat_and_data(p, &plan, units, length, first))?;
-        match rounds.pinned() {
-            Pinned::Yes => kept.push(first),
-            Pinned::No => {}
-            Pinned::CannotTell => continue,
-        }
-        told = true;
-    }
-    Ok(told.then_some(kept))
 }
 
 /// The slowest of the patterns that were written, and by how much.
@@ -358,7 +249,7 @@ pub(super) fn worst<T: Target>(probing: &mut Probing<'_, T>) {
         "The pattern to avoid",
         Value::Factor(factor),
         format!("{what}: {factor:.0} times slower"),
-        LIKELY,
+        Strength::Strong,
         format!("{rate:.2} MB/s against {best:.1} MB/s at best, of all patterns that were written"),
     );
     probing.add(finding);

@@ -1,7 +1,8 @@
 //! What writing in order shows: plateaus (an SLC cache and what comes behind it), stalls with their
 //! period, and the RAM in which writes are gathered.
 
-use super::finding::{Finding, LIKELY, SURE, Value, size};
+use super::confidence::Strength;
+use super::finding::{Finding, Value, size};
 use super::link::places;
 use super::slc::Filled;
 use super::{CARD_MAX, Probing};
@@ -26,6 +27,12 @@ const DEPTH: u32 = 4;
 const OVER: f64 = 0.75;
 /// Rates that must lie below.
 const STAYS: usize = 6;
+/// One in so many of the rates behind a plateau may be as quick as it.
+const LASTS: usize = 10;
+/// A smaller plateau may be a write buffer, or what was erased before.
+const SMALLEST: u64 = 128 << 20;
+/// A fall by less than this says nothing of a cache.
+const FALL: f64 = 1.5;
 /// A cache holds so many batches at least; what is written faster than that is no plateau.
 const CACHE_MIN: usize = 8;
 /// Of what may be written to a large device this much is kept for what comes later, half of it at most.
@@ -102,8 +109,8 @@ pub(super) fn in_order<T: Target>(
         y: rates.iter().map(|r| r / 1e6).collect(),
         threshold: cache_end(&rates).map(|end| (end * TOGETHER) as f64 * PIECE as f64 / 1e9),
     });
-    let end = cache_end(&rates);
     let size = cache(probing, &rates, &times);
+    let end = cache_end(&rates).filter(|_| size.is_some());
     stalls(probing, &times);
     let filled = Filled {
         rates,
@@ -125,11 +132,16 @@ fn slow(rates: &[f64], done: u64) -> bool {
 
 /// The number of rates after which the first plateau is over for good.
 fn cache_end(rates: &[f64]) -> Option<usize> {
-    (CACHE_MIN..rates.len()).find(|i| {
+    let end = (CACHE_MIN..rates.len()).find(|i| {
         let behind = &rates[*i..rates.len().min(i + STAYS)];
         let before = median(&rates[..*i]);
         behind.len() == STAYS && behind.iter().all(|r| *r < OVER * before)
-    })
+    })?;
+    // For good: of all that follows nearly nothing is as quick again. Garbage collection and other work swing.
+    let before = median(&rates[..end]);
+    let behind = &rates[end..];
+    let quick = behind.iter().filter(|r| **r >= OVER * before).count();
+    (quick * LASTS <= behind.len()).then_some(end)
 }
 
 fn cache<T: Target>(probing: &mut Probing<'_, T>, rates: &[f64], times: &[f64]) -> Option<u64> {
@@ -140,9 +152,10 @@ fn cache<T: Target>(probing: &mut Probing<'_, T>, rates: &[f64], times: &[f64]) 
             "slc",
             question,
             format!(
-                "{} were written in order at {:.0} MB/s, and the rate did not fall for good",
+                "{} were written in order at {:.0} MB/s, and the rate did not fall for good: a cache, if there is one, is larger; `--write-budget {}GB` looks four times as far",
                 size(written),
-                median(rates) / 1e6
+                median(rates) / 1e6,
+                (4 * probing.options.writes.0).div_ceil(1_000_000_000)
             ),
         ));
         return None;
@@ -151,13 +164,22 @@ fn cache<T: Target>(probing: &mut Probing<'_, T>, rates: &[f64], times: &[f64]) 
     let slow = median(&rates[end..]);
     let bytes = knee(times, end * TOGETHER, fast, slow);
     let ratio = fast / slow;
-    let confidence = if ratio > 1.5 { LIKELY } else { 0.7 };
+    if ratio < FALL || bytes < SMALLEST {
+        let why = format!(
+            "written in order, the rate falls from {:.0} to {:.0} MB/s after {}: too little for an SLC cache, or too early",
+            fast / 1e6,
+            slow / 1e6,
+            size(bytes)
+        );
+        probing.add(Finding::cannot_tell("slc", question, why));
+        return None;
+    }
     probing.add(Finding::new(
         "slc",
         question,
         Value::Bytes(bytes),
         size(bytes),
-        confidence,
+        if ratio >= 2.0 * FALL { Strength::Strong } else { Strength::Fair },
         format!(
             "written in order, the rate falls from {:.0} to {:.0} MB/s after {} for good; what is folded meanwhile counts too",
             fast / 1e6,
@@ -200,7 +222,7 @@ fn stalls<T: Target>(probing: &mut Probing<'_, T>, times: &[f64]) {
             question,
             Value::Count(0),
             "none".to_string(),
-            LIKELY,
+            Strength::Strong,
             format!(
                 "no pause of ten times the usual {:.1} ms and 10 ms",
                 usual * 1e3
@@ -219,7 +241,7 @@ fn stalls<T: Target>(probing: &mut Probing<'_, T>, times: &[f64]) {
         question,
         Value::Count(long.len() as u32),
         answer,
-        LIKELY,
+        Strength::Fair,
         format!("a write of 512 KiB takes {:.1} ms as a rule", usual * 1e3),
     ));
 }
@@ -260,7 +282,7 @@ pub(super) fn buffer<T: Target>(
     }
     let middle = median(&seen);
     let close = seen.iter().filter(|s| (*s / middle - 1.0).abs() <= SPREAD);
-    let agree = close.count() as u64 * 2 > BURSTS;
+    let agree = close.count() as u64 * 3 > 2 * BURSTS;
     let shown: Vec<String> = seen.iter().map(|s| size(*s as u64)).collect();
     let evidence = if seen.is_empty() {
         "bursts of writes after a rest show no pause at which memory would be full".to_string()
@@ -273,7 +295,14 @@ pub(super) fn buffer<T: Target>(
     probing.add(if agree {
         let answer = format!("about {}", size(middle as u64));
         let value = Value::Bytes(middle as u64);
-        Finding::new("buffer", question, value, answer, SURE, evidence)
+        Finding::new(
+            "buffer",
+            question,
+            value,
+            answer,
+            Strength::Strong,
+            evidence,
+        )
     } else {
         Finding::cannot_tell("buffer", question, evidence)
     });

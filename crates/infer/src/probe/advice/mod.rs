@@ -282,12 +282,19 @@ fn mount(report: &Report, device: &str) -> Advice {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Finding;
+    use super::super::{Finding, Strength};
     use super::*;
 
     fn report(findings: &[(&'static str, Value)]) -> Report {
         let finding = |(id, value): &(&'static str, Value)| {
-            Finding::new(id, "?", *value, "!".to_string(), 0.99, "seen".to_string())
+            Finding::new(
+                id,
+                "?",
+                *value,
+                "!".to_string(),
+                Strength::Strong,
+                "seen".to_string(),
+            )
         };
         Report {
             findings: findings.iter().map(finding).collect(),

@@ -1,0 +1,118 @@
+//! Confidences: how often answers of a question with evidence of one strength were right on the devices of the wide blind
+//! test that are set aside for this (docs/inference.md); the others only check them. Nothing here is chosen by hand.
+
+use serde::Serialize;
+
+/// How much the evidence for an answer says, among the answers to the same question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Strength {
+    /// Least of all that is stated.
+    Weak,
+    /// Between the two.
+    Fair,
+    /// As strong as this evidence can be.
+    Strong,
+}
+
+impl Strength {
+    /// As tables name it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Strength::Weak => "weak",
+            Strength::Fair => "fair",
+            Strength::Strong => "strong",
+        }
+    }
+}
+
+use Strength::{Fair, Strong, Weak};
+
+/// Almost all answers of this kind were right.
+pub const SURE: f64 = 0.99;
+/// About nineteen of twenty were, or more.
+pub const LIKELY: f64 = 0.95;
+/// About nine of ten were.
+pub const FAIR: f64 = 0.9;
+
+/// The confidences that are stated; one that was never tested is the least.
+const LEVELS: [f64; 7] = [SURE, LIKELY, FAIR, 0.8, 0.7, 0.6, 0.5];
+
+/// Question, strength, right and stated answers: the counted half of the first thousand devices of seed 2. The slow tests of
+/// the wide blind test print these lines, and compare them.
+pub const COUNTED: [(&str, Strength, u32, u32); 35] = [
+    ("buffer", Strong, 25, 32),
+    ("depth", Strong, 105, 107),
+    ("dies", Strong, 44, 52),
+    ("discard", Strong, 399, 399),
+    ("discard-speed", Strong, 0, 0),
+    ("discard-speed", Fair, 14, 14),
+    ("fat", Strong, 21, 21),
+    ("fat", Fair, 9, 9),
+    ("fat", Weak, 67, 67),
+    ("offset", Strong, 107, 107),
+    ("offset", Fair, 20, 20),
+    ("open-linear", Strong, 108, 108),
+    ("open-linear", Fair, 2, 2),
+    ("open-linear", Weak, 64, 64),
+    ("open-random", Strong, 77, 78),
+    ("open-random", Fair, 26, 26),
+    ("open-random", Weak, 16, 19),
+    ("overhead", Strong, 106, 107),
+    ("page", Strong, 102, 105),
+    ("page", Fair, 161, 163),
+    ("page", Weak, 11, 13),
+    ("parallelism", Strong, 103, 107),
+    ("plateaus", Strong, 116, 116),
+    ("rate", Strong, 104, 107),
+    ("read-ahead", Strong, 194, 194),
+    ("read-ahead", Fair, 88, 89),
+    ("slc", Strong, 6, 6),
+    ("slc", Fair, 1, 1),
+    ("slc-idle", Strong, 1, 1),
+    ("stalls", Strong, 95, 95),
+    ("stalls", Fair, 21, 21),
+    ("unit", Strong, 88, 89),
+    ("unit", Fair, 27, 27),
+    ("unit", Weak, 10, 11),
+    ("worst", Strong, 86, 93),
+];
+
+/// The confidence of an answer to a question with such evidence.
+pub fn confidence(id: &str, strength: Strength) -> f64 {
+    let counted = COUNTED.iter().find(|c| (c.0, c.1) == (id, strength));
+    counted.map_or(LEVELS[LEVELS.len() - 1], |c| level(c.2, c.3))
+}
+
+/// The level below the share of right answers as H. Jeffreys estimates it (1946): few answers, all right, are no 99 %.
+pub fn level(right: u32, stated: u32) -> f64 {
+    let share = (f64::from(right) + 0.5) / (f64::from(stated) + 1.0);
+    let below = LEVELS.iter().copied().find(|l| *l <= share);
+    below.unwrap_or(LEVELS[LEVELS.len() - 1])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_right_answers_are_no_certainty() {
+        assert_eq!(level(0, 0), 0.5);
+        assert_eq!(level(4, 4), 0.9);
+        assert_eq!(level(20, 20), 0.95);
+        assert_eq!(level(48, 48), 0.95);
+        assert_eq!(level(49, 49), 0.99);
+        assert_eq!(level(95, 100), 0.9);
+        assert_eq!(level(1, 9), 0.5);
+        assert_eq!(confidence("nothing", Strength::Strong), 0.5);
+    }
+
+    #[test]
+    fn every_line_is_there_once_and_possible() {
+        for (i, line) in COUNTED.iter().enumerate() {
+            assert!(line.2 <= line.3, "{line:?}");
+            let same = |c: &&(&str, Strength, u32, u32)| (c.0, c.1) == (line.0, line.1);
+            assert_eq!(COUNTED.iter().skip(i).filter(same).count(), 1, "{line:?}");
+        }
+    }
+}

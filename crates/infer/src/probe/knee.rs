@@ -1,0 +1,227 @@
+//! How many units stay open: the fall of the rate, measured again and again on both sides of it, and told from a fall
+//! that only loading the state of another open unit causes.
+
+use super::Probing;
+use super::confidence::Strength;
+use super::finding::{Finding, Value, size};
+use crate::flashbench::{Knee, OpenAu, OpenUnits, Rate, median, open_units, search};
+use crate::timed::ProbeError;
+use nandscope_measure::target::Target;
+
+/// Measurements on either side of the fall, at most and at least.
+const REPEATS: (usize, usize) = (4, 3);
+/// Share of the time that is left which they may take.
+const SHARE: f64 = 0.25;
+/// The rates of N and N + 1 units differ by this factor at least.
+const STEP: f64 = 1.5;
+/// A second fall, further up, must be this deep.
+const DEEPER: f64 = 1.5;
+/// From this factor on a step is deep enough to be almost certain.
+const CERTAIN: f64 = 2.0;
+/// Where a fall is this deep, it is a merge: loading a state costs a few pages.
+const DEEP: f64 = 8.0;
+/// Closing a unit costs this share of the time to write a whole one at least: less is the cost of loading a state.
+const MERGE: f64 = 0.01;
+
+/// What was measured of one order.
+pub(super) struct Measured {
+    /// All rates.
+    pub(super) rates: Vec<Rate>,
+    /// Rates of the last number of units before the fall, and of one more.
+    pub(super) beside: (Vec<f64>, Vec<f64>),
+    /// The fall.
+    pub(super) found: Option<OpenUnits>,
+}
+
+/// Measures rates by number of units until the fall is certain, or the time for it is spent.
+pub(super) fn measure<T: Target>(
+    probing: &mut Probing<'_, T>,
+    plan: &OpenAu,
+    length: u64,
+    most: u32,
+) -> Result<Measured, ProbeError> {
+    let mut rates = probing.timed(|p| search(p, plan, length, most))?;
+    let mut found = answers(&rates);
+    if let Some(Knee::At { units, drop, .. }) = found.map(|f| f.knee)
+        && drop < DEEP
+        && let Some(further) = further(probing, plan, length, (units, most), &rates)?
+    {
+        rates.extend(further);
+        rates.sort_by_key(|r| r.units);
+        found = deepest(&rates, length).or(found);
+    }
+    let mut beside = (Vec::new(), Vec::new());
+    if let Some(Knee::At { units, .. }) = found.map(|f| f.knee) {
+        beside = repeat(probing, plan, length, units)?;
+    }
+    Ok(Measured {
+        rates,
+        beside,
+        found,
+    })
+}
+
+fn answers(rates: &[Rate]) -> Option<OpenUnits> {
+    let rates = rates.iter().map(|r| (r.units, r.length, r.bytes_per_s));
+    open_units(&rates.collect::<Vec<_>>())
+}
+
+/// Rates beyond a shallow fall, if there is another one behind it.
+fn further<T: Target>(
+    probing: &mut Probing<'_, T>,
+    plan: &OpenAu,
+    length: u64,
+    (units, most): (u32, u32),
+    rates: &[Rate],
+) -> Result<Option<Vec<Rate>>, ProbeError> {
+    let most = plan.fitting(probing.target.whole(), most);
+    let Some(slow) = rates.iter().find(|r| r.units == units + 1).copied() else {
+        return Ok(None);
+    };
+    if most <= slow.units {
+        return Ok(None);
+    }
+    let last = probing.timed(|p| plan.shifted(p, most, length, 1))?;
+    let mut all = vec![last];
+    if last.bytes_per_s * DEEPER > slow.bytes_per_s {
+        return Ok(None);
+    }
+    let between = (last.bytes_per_s * slow.bytes_per_s).sqrt();
+    let (mut low, mut high) = (slow.units, most);
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        let rate = probing.timed(|p| plan.shifted(p, middle, length, u64::from(middle) % 11))?;
+        all.push(rate);
+        match rate.bytes_per_s < between {
+            true => high = middle,
+            false => low = middle,
+        }
+    }
+    Ok(Some(all))
+}
+
+/// The largest step between neighbouring numbers of units.
+fn deepest(rates: &[Rate], length: u64) -> Option<OpenUnits> {
+    let steps = rates.windows(2).filter(|w| w[1].units == w[0].units + 1);
+    let best = rates.iter().map(|r| r.bytes_per_s).fold(0.0, f64::max);
+    let knees = steps.map(|w| {
+        let here = w[1].bytes_per_s.max(1e-9);
+        Knee::At {
+            units: w[0].units,
+            drop: best / here,
+            step: w[0].bytes_per_s / here,
+        }
+    });
+    // The last one is the one of which everything behind is as slow.
+    let knee = knees
+        .filter(|k| matches!(k, Knee::At { step, .. } if *step >= STEP))
+        .next_back()?;
+    Some(OpenUnits { knee, length })
+}
+
+/// Measures N and N + 1 units in turn, each pair in units of its own. The rates by which N was chosen do not count.
+fn repeat<T: Target>(
+    probing: &mut Probing<'_, T>,
+    plan: &OpenAu,
+    length: u64,
+    units: u32,
+) -> Result<(Vec<f64>, Vec<f64>), ProbeError> {
+    let (mut few, mut many) = (Vec::new(), Vec::new());
+    let began = probing.target.now();
+    let may = probing.time_left().as_secs_f64() * SHARE;
+    let mut longest: f64 = 0.0;
+    while many.len() < REPEATS.0 {
+        let spent = probing.target.now().saturating_sub(began).as_secs_f64();
+        if spent + longest > may || probing.writes_left() < 512 << 20 {
+            break;
+        }
+        let shift = many.len() as u64 + 5;
+        few.push(
+            probing
+                .timed(|p| plan.shifted(p, units, length, shift))?
+                .bytes_per_s,
+        );
+        many.push(
+            probing
+                .timed(|p| plan.shifted(p, units + 1, length, shift))?
+                .bytes_per_s,
+        );
+        let now = probing.target.now().saturating_sub(began).as_secs_f64();
+        longest = longest.max(now - spent);
+    }
+    Ok((few, many))
+}
+
+/// The answer, with as much confidence as the repetitions give.
+pub(super) fn answer(
+    (id, question): (&'static str, &'static str),
+    measured: &Measured,
+    unit: Option<u64>,
+    alone: bool,
+) -> Finding {
+    let Some(found) = measured.found else {
+        return Finding::cannot_tell(id, question, "nothing could be measured");
+    };
+    if alone {
+        return super::units::none((id, question), unit.is_some(), found.length);
+    }
+    let Knee::At { units, .. } = found.knee else {
+        return super::units::answer(id, question, Some(found));
+    };
+    let (few, many) = &measured.beside;
+    let (fast, slow) = (median(few), median(many).max(1e-9));
+    let step = fast / slow;
+    let length = found.length;
+    let numbers = format!(
+        "pieces of {}: {:.2} MB/s with {units} units in turn and {:.2} MB/s with one more, medians of {} and {} measurements in turn",
+        size(length),
+        fast / 1e6,
+        slow / 1e6,
+        few.len(),
+        many.len()
+    );
+    let least = few.iter().copied().fold(f64::INFINITY, f64::min);
+    let largest = many.iter().copied().fold(0.0, f64::max);
+    if step < STEP {
+        return Finding::cannot_tell(id, question, format!("{numbers}: no step"));
+    }
+    if many.len() < REPEATS.1 {
+        let why = format!("{numbers}: too few to be certain within the budget");
+        return Finding::cannot_tell(id, question, why);
+    }
+    if least <= largest {
+        return Finding::cannot_tell(id, question, format!("{numbers}: they overlap"));
+    }
+    let extra = length as f64 / slow - length as f64 / fast;
+    let best = measured
+        .rates
+        .iter()
+        .map(|r| r.bytes_per_s)
+        .fold(fast, f64::max);
+    if let Some(unit) = unit
+        && extra < MERGE * unit as f64 / best
+    {
+        let why = format!(
+            "at least {units}; {numbers}: {:.1} ms more for a piece is too little for closing a unit, as where only the state of another open unit is loaded",
+            extra * 1e3
+        );
+        return Finding::cannot_tell(id, question, why);
+    }
+    if unit.is_none() && id != "open-linear" {
+        let why = format!("{numbers}: without the allocation unit a random order says nothing");
+        return Finding::cannot_tell(id, question, why);
+    }
+    let strength = match unit {
+        None => Strength::Weak,
+        Some(_) if many.len() >= REPEATS.0 && step >= CERTAIN => Strength::Strong,
+        Some(_) => Strength::Fair,
+    };
+    Finding::new(
+        id,
+        question,
+        Value::Count(units),
+        units.to_string(),
+        strength,
+        numbers,
+    )
+}

@@ -1,0 +1,233 @@
+//! Counts how conclusions fare, by question, stated confidence and strength of the evidence. One half of the devices
+//! gives the confidences, the other half checks them.
+
+use super::score::{Judged, Outcome};
+use nandscope_infer::probe::{Report, Strength, level};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// Conclusions of one question with one stated confidence, or evidence of one strength.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Class {
+    /// Stated.
+    pub stated: u32,
+    /// Right ones of them.
+    pub right: u32,
+}
+
+impl Class {
+    fn add(&mut self, other: Class) {
+        self.stated += other.stated;
+        self.right += other.right;
+    }
+
+    /// The probability of so few right answers, or fewer, if each is right with probability `p`.
+    pub fn chance(&self, p: f64) -> f64 {
+        let n = f64::from(self.stated);
+        let log = |k: f64| libm::lgamma(k + 1.0);
+        let terms = (0..=self.right).map(|right| {
+            let k = f64::from(right);
+            let ways = log(n) - log(k) - log(n - k);
+            libm::exp(ways + k * libm::log(p) + (n - k) * libm::log(1.0 - p))
+        });
+        terms.sum::<f64>().min(1.0)
+    }
+}
+
+/// Which half a device belongs to: eight in a row to one, the next eight to the other, so that every kind is in both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Half {
+    /// Confidences are counted on it.
+    Counted,
+    /// It checks them.
+    Held,
+}
+
+impl Half {
+    /// The half of the device with that number.
+    pub fn of(number: u64) -> Self {
+        match number / 8 % 2 {
+            0 => Half::Counted,
+            _ => Half::Held,
+        }
+    }
+}
+
+/// Answers with evidence of one strength in either half.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Halves {
+    /// Confidences are counted on it.
+    pub counted: Class,
+    /// It checks them.
+    pub held: Class,
+}
+
+/// The counts of one question.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Row {
+    /// Devices on which there is something to tell, or something was told.
+    pub asked: u32,
+    /// Right conclusions.
+    pub right: u32,
+    /// Wrong ones.
+    pub wrong: u32,
+    /// "Cannot tell", where there is something to tell.
+    pub not_told: u32,
+    /// By stated confidence in percent.
+    pub classes: BTreeMap<u32, Class>,
+    /// By strength of the evidence.
+    pub strengths: BTreeMap<Strength, Halves>,
+}
+
+/// The counts of all questions.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Table {
+    /// By question.
+    pub rows: BTreeMap<&'static str, Row>,
+    /// Devices.
+    pub devices: u32,
+    /// Devices that ended early: their time was spent, or they failed.
+    pub cut_short: u32,
+    /// The most that was written to a device, bytes.
+    pub most_written: u64,
+    /// The longest that a device was busy, seconds.
+    pub longest_s: f64,
+}
+
+impl Table {
+    /// Adds a device.
+    pub fn add(&mut self, half: Half, judged: &[Judged], report: &Report) {
+        self.devices += 1;
+        self.cut_short += u32::from(report.cut_short.is_some());
+        self.most_written = self.most_written.max(report.written);
+        self.longest_s = self.longest_s.max(report.elapsed_s);
+        for j in judged {
+            if j.outcome != Outcome::Nothing {
+                self.rows.entry(j.id).or_default().add(half, j);
+            }
+        }
+    }
+
+    /// Adds the counts of another table.
+    pub fn join(&mut self, other: &Table) {
+        self.devices += other.devices;
+        self.cut_short += other.cut_short;
+        self.most_written = self.most_written.max(other.most_written);
+        self.longest_s = self.longest_s.max(other.longest_s);
+        for (id, more) in &other.rows {
+            self.rows.entry(id).or_default().join(more);
+        }
+    }
+
+    /// The tables as docs/inference.md shows them.
+    pub fn markdown(&self) -> String {
+        let mut text = "| question | devices | right | wrong | cannot tell | stated confidence: right of stated |\n|---|---|---|---|---|---|\n".to_string();
+        for (id, row) in &self.rows {
+            let classes = row.classes.iter().rev();
+            let classes: Vec<String> = classes
+                .map(|(percent, c)| format!("{percent} %: {} of {}", c.right, c.stated))
+                .collect();
+            // Writing to a string cannot fail.
+            let _ = writeln!(
+                text,
+                "| {id} | {} | {} | {} | {} | {} |",
+                row.asked,
+                row.right,
+                row.wrong,
+                row.not_told,
+                classes.join("; ")
+            );
+        }
+        let _ = writeln!(
+            text,
+            "\n{} devices, of which {} ended early; at most {:.2} GB were written to one, and {:.0} s of its time spent.\n",
+            self.devices,
+            self.cut_short,
+            self.most_written as f64 / 1e9,
+            self.longest_s
+        );
+        text.push_str("| question | evidence | counted half: right of stated | confidence that follows | held-out half: right of stated | chance of so few |\n|---|---|---|---|---|---|\n");
+        for (id, row) in &self.rows {
+            for (strength, halves) in row.strengths.iter().rev() {
+                let (counted, held) = (halves.counted, halves.held);
+                let confidence = level(counted.right, counted.stated);
+                let _ = writeln!(
+                    text,
+                    "| {id} | {} | {} of {} | {:.0} % | {} of {} | {:.2} |",
+                    strength.name(),
+                    counted.right,
+                    counted.stated,
+                    100.0 * confidence,
+                    held.right,
+                    held.stated,
+                    held.chance(confidence)
+                );
+            }
+        }
+        text
+    }
+
+    /// The counted half as the lines of the inference's table.
+    pub fn counted(&self) -> String {
+        let mut text = String::new();
+        for (id, row) in &self.rows {
+            for (strength, halves) in row.strengths.iter().rev() {
+                let Class { stated, right } = halves.counted;
+                let _ = writeln!(text, "    (\"{id}\", {strength:?}, {right}, {stated}),");
+            }
+        }
+        text
+    }
+}
+
+impl Row {
+    fn add(&mut self, half: Half, judged: &Judged) {
+        self.asked += 1;
+        let right = u32::from(judged.outcome == Outcome::Right);
+        match judged.outcome {
+            Outcome::Right => self.right += 1,
+            Outcome::Wrong => self.wrong += 1,
+            Outcome::NotTold | Outcome::Nothing => self.not_told += 1,
+        }
+        if let Some(strength) = judged.strength {
+            let one = Class { stated: 1, right };
+            let percent = (100.0 * judged.confidence).round() as u32;
+            self.classes.entry(percent).or_default().add(one);
+            let halves = self.strengths.entry(strength).or_default();
+            match half {
+                Half::Counted => halves.counted.add(one),
+                Half::Held => halves.held.add(one),
+            }
+        }
+    }
+
+    fn join(&mut self, more: &Row) {
+        self.asked += more.asked;
+        self.right += more.right;
+        self.wrong += more.wrong;
+        self.not_told += more.not_told;
+        for (percent, more) in &more.classes {
+            self.classes.entry(*percent).or_default().add(*more);
+        }
+        for (strength, more) in &more.strengths {
+            let halves = self.strengths.entry(*strength).or_default();
+            halves.counted.add(more.counted);
+            halves.held.add(more.held);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_chance_of_few_right_answers_is_binomial() {
+        let class = |right, stated| Class { stated, right };
+        assert!((class(1, 2).chance(0.5) - 0.75).abs() < 1e-9);
+        assert!((class(9, 10).chance(0.9) - (1.0 - libm::pow(0.9, 10.0))).abs() < 1e-9);
+        assert!((class(0, 0).chance(0.9) - 1.0).abs() < 1e-9);
+        assert!(class(1900, 2000).chance(0.99) < 1e-9);
+    }
+}

@@ -1,0 +1,81 @@
+//! Changes a drive with a page map; its capacity is that of a small drive, so that a probe of 3 % of it is short.
+
+use super::dice::Dice;
+use nandscope_device::profile::Profile;
+use nandscope_device::profile::schema::{BufferRelease, MapLocation, SlcCacheSection};
+
+/// The capacity of a drawn drive, bytes.
+const CAPACITY: u64 = 64_000_000_000;
+
+/// The same drive with a smaller capacity, fewer blocks and a cache in proportion.
+pub(super) fn shrink(profile: &mut Profile) {
+    let capacity = profile.device.capacity_bytes;
+    if capacity <= CAPACITY {
+        return;
+    }
+    let share = CAPACITY as f64 / capacity as f64;
+    profile.device.capacity_bytes = CAPACITY;
+    let blocks = f64::from(profile.nand.blocks_per_plane) * share;
+    // Superblocks that are open at once do not become fewer.
+    profile.nand.blocks_per_plane = blocks as u32 + 24;
+    if let Some(cache) = profile.ftl.as_mut().and_then(|f| f.slc_cache.as_mut()) {
+        cache.static_gb *= share;
+        cache.dynamic_gb *= share;
+        cache.reserve_gb *= share;
+    }
+}
+
+/// Changes what a probe could ask for. The result need not fit together.
+pub(super) fn change(profile: &mut Profile, dice: &mut Dice) {
+    shrink(profile);
+    profile.thermal.ambient_c = dice.between(15.0, 55.0);
+    let bits = 1.0_f64.max(
+        profile
+            .nand
+            .native
+            .as_ref()
+            .map_or(1.0, |n| n.program_us.len() as f64),
+    );
+    if let Some(native) = &mut profile.nand.native {
+        let times = dice.between(0.5, 2.0);
+        native.program_us.iter_mut().for_each(|t| *t *= times);
+        native.read_us.iter_mut().for_each(|t| *t *= times);
+    }
+    cache(profile, bits, dice);
+    if let Some(controller) = &mut profile.controller {
+        controller.write_buffer_kib = dice.power(8, 15) as u32;
+        controller.buffer_release = match dice.below(3) {
+            0 => BufferRelease::Transferred,
+            _ => BufferRelease::Programmed,
+        };
+        controller.read_ahead_kib = [0, 128, 512][dice.below(3) as usize];
+        controller.read_us *= dice.between(0.5, 2.0);
+    }
+    if let Some(ftl) = &mut profile.ftl
+        && ftl.map.location == MapLocation::Window
+    {
+        ftl.map.window_kib = Some(dice.power(6, 14) as u32);
+    }
+}
+
+/// None, or 16 MiB to 8 % of the capacity that is always there, or up to 40 % that is borrowed.
+fn cache(profile: &mut Profile, bits: f64, dice: &mut Dice) {
+    let gb = profile.device.capacity_bytes as f64 / 1e9;
+    let (static_gb, dynamic_gb) = match dice.below(4) {
+        0 => (0.0, 0.0),
+        1 => (0.0, dice.between(0.01 * gb, 0.4 * gb)),
+        _ => (dice.between(0.016, 0.08 * gb), 0.0),
+    };
+    let Some(ftl) = &mut profile.ftl else { return };
+    ftl.slc_cache = (static_gb + dynamic_gb > 0.0).then_some(SlcCacheSection {
+        static_gb,
+        dynamic_gb,
+        lends_spare_percent: 0.0,
+        reserve_gb: 0.0,
+        fold_after_ms: dice.between(50.0, 5000.0),
+        fold_blocks_host: dice.below(2) == 0,
+    });
+    // A cache that is always there comes on top.
+    let more = 1.0 + 3.2 * bits.max(1.0) * static_gb / gb;
+    profile.nand.blocks_per_plane = (f64::from(profile.nand.blocks_per_plane) * more) as u32 + 8;
+}

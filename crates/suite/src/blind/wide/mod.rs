@@ -1,0 +1,285 @@
+//! The wide blind test: devices drawn from every profile of the library on every host that it fits, changed far beyond
+//! it, in use before, and measured through disturbances of every kind. Nothing here knows how conclusions are drawn;
+//! every conclusion that is stated is compared with the truth.
+
+mod calibration;
+mod card;
+mod dice;
+mod disturbed;
+mod drive;
+mod score;
+mod truth;
+mod undisturbed;
+
+pub use calibration::{Class, Half, Row, Table};
+pub use disturbed::{Disturbance, Disturbed};
+pub use score::{Judged, Outcome, judge};
+pub use truth::Truth;
+
+use super::part::Part;
+use dice::Dice;
+use nandscope_device::Device;
+use nandscope_device::profile::{HostProfile, Profile, library};
+use nandscope_infer::probe::{Options, Report, probe};
+use nandscope_infer::timed::ProbeError;
+use nandscope_measure::sim::SimTarget;
+use nandscope_measure::target::{Request, Target};
+use nandscope_result::StopReason;
+use nandscope_units::{Bytes, Nanos};
+use nandscope_workload::OpKind;
+
+/// A device that was drawn.
+#[derive(Debug)]
+pub struct Drawn {
+    /// Its profile.
+    pub profile: Profile,
+    /// The host to which it is attached.
+    pub host: HostProfile,
+    /// What disturbs the measurement.
+    pub disturbance: Disturbance,
+    /// The device is probed from here on, as a partition of it would be, bytes.
+    pub begin: u64,
+    /// Requests of 1 MiB that were written before, at random places.
+    pub used: u32,
+    /// What is true of it.
+    pub truth: Truth,
+}
+
+/// A drawn device that was probed.
+#[derive(Debug)]
+pub struct Tried {
+    /// The device.
+    pub drawn: Drawn,
+    /// What was concluded.
+    pub report: Report,
+    /// How each conclusion fares.
+    pub judged: Vec<Judged>,
+}
+
+/// Of so many devices one is a profile of the library as it is.
+const PLAIN_EVERY: u64 = 4;
+/// Of so many devices one is a drive with a page map, where the choice is free.
+const DRIVE_EVERY: u64 = 5;
+/// Draws until one fits together; then the profile is taken as it is.
+const ATTEMPTS: u32 = 12;
+/// The longest prior use, in requests of 1 MiB.
+const USED_MAX: u64 = 200;
+/// Of so many devices in a row the first two, one with heavy noise and one without, are probed a second time without any
+/// disturbance: what the second probe measures is the truth of plain measurements.
+const TWICE_EVERY: u64 = 8;
+
+/// The device with that number in the series of a seed.
+///
+/// # Errors
+/// In words, if a profile of the library is faulty or fits no host: a fault of the library.
+pub fn draw(number: u64, seed: u64) -> Result<Drawn, String> {
+    let mut dice = Dice::new(seed, number);
+    let cards = number % DRIVE_EVERY != DRIVE_EVERY - 1;
+    let fitting = |profile: &Profile| profile.card.is_some() == cards;
+    let profiles = library::DEVICES.iter().filter_map(|e| e.profile().ok());
+    let profiles: Vec<Profile> = profiles.filter(fitting).collect();
+    let base = dice
+        .one_of(&profiles)
+        .ok_or("the library has no such device")?;
+    let plain = dice.below(PLAIN_EVERY) == 0;
+    let mut found = None;
+    for attempt in 0..ATTEMPTS {
+        let mut profile = base.clone();
+        if !plain && attempt + 1 < ATTEMPTS {
+            match cards {
+                true => card::change(&mut profile, &mut dice),
+                false => drive::change(&mut profile, &mut dice),
+            }
+        } else if !cards {
+            drive::shrink(&mut profile);
+        }
+        if let Some(host) = host(&profile, &mut dice) {
+            found = Some((profile, host));
+            break;
+        }
+    }
+    let (profile, host) = found.ok_or_else(|| format!("`{}` fits no host", base.device.name))?;
+    let begin = match cards && dice.below(4) == 0 {
+        true => begin(&profile, &mut dice),
+        false => 0,
+    };
+    let used = match dice.below(2) {
+        0 => 0,
+        _ => dice.below(USED_MAX) as u32,
+    };
+    // Half of all are measured through heavy-tailed noise.
+    let disturbance = Disturbance::draw(&mut dice, number.is_multiple_of(2));
+    let truth = Truth::of(&profile, &host, begin);
+    Ok(Drawn {
+        profile,
+        host,
+        disturbance,
+        begin,
+        used,
+        truth,
+    })
+}
+
+/// A host to which a device of this profile can be attached.
+fn host(profile: &Profile, dice: &mut Dice) -> Option<HostProfile> {
+    let hosts = library::HOSTS.iter().filter_map(|e| e.host_profile().ok());
+    let mut hosts: Vec<HostProfile> = hosts.collect();
+    dice.shuffle(&mut hosts);
+    hosts
+        .into_iter()
+        .find(|host| Device::new(profile, host, 1).is_ok())
+}
+
+/// Where a partition begins: after a track of 63 sectors, at a MiB, or at any sector of the first units.
+fn begin(profile: &Profile, dice: &mut Dice) -> u64 {
+    let unit = profile
+        .card
+        .as_ref()
+        .map_or(1 << 20, |c| u64::from(c.au_kib) << 10);
+    let begin = match dice.below(3) {
+        0 => 63 * 512,
+        1 => (1 + dice.below(16)) << 20,
+        _ => 512 * (1 + dice.below(unit / 512)),
+    };
+    begin.min(profile.device.capacity_bytes / 8 / 512 * 512)
+}
+
+/// Every profile of the library on every host that it fits, undisturbed; drives are cut to 64 GB, the others stay as they are.
+///
+/// # Errors
+/// In words, if a profile of the library is faulty.
+pub fn library_pairs() -> Result<Vec<Drawn>, String> {
+    let mut pairs = Vec::new();
+    for entry in library::DEVICES {
+        let mut profile = entry
+            .profile()
+            .map_err(|_| format!("`{}` has faults", entry.name))?;
+        if profile.card.is_none() {
+            drive::shrink(&mut profile);
+        }
+        for host in library::HOSTS {
+            let host = host
+                .host_profile()
+                .map_err(|_| format!("the host `{}` has faults", host.name))?;
+            if Device::new(&profile, &host, 1).is_err() {
+                continue;
+            }
+            pairs.push(Drawn {
+                truth: Truth::of(&profile, &host, 0),
+                profile: profile.clone(),
+                host,
+                disturbance: Disturbance::default(),
+                begin: 0,
+                used: 0,
+            });
+        }
+    }
+    Ok(pairs)
+}
+
+/// Probes the drawn device with that number. `None` if it was interrupted.
+///
+/// # Errors
+/// In words, if a drawn device cannot be made or measured: a fault of the generator.
+pub fn try_out(number: u64, seed: u64, stop: &dyn Fn() -> bool) -> Result<Option<Tried>, String> {
+    let fault = |what: String| format!("device {number} of seed {seed}: {what}");
+    let drawn = draw(number, seed).map_err(fault)?;
+    let Some(mut tried) = try_drawn(drawn, seed ^ number, stop).map_err(fault)? else {
+        return Ok(None);
+    };
+    if number % TWICE_EVERY < 2 {
+        let quiet = Disturbance::default();
+        let again = report_of(&tried.drawn, quiet, seed ^ number, stop).map_err(fault)?;
+        let Some(again) = again else { return Ok(None) };
+        let disturbed = tried.drawn.disturbance.stops();
+        let measured = undisturbed::judge(&tried.report, &again, disturbed);
+        tried.judged.extend(measured);
+    }
+    Ok(Some(tried))
+}
+
+/// Probes a device. `None` if it was interrupted.
+///
+/// # Errors
+/// In words, if it cannot be made or measured.
+pub fn try_drawn(
+    drawn: Drawn,
+    seed: u64,
+    stop: &dyn Fn() -> bool,
+) -> Result<Option<Tried>, String> {
+    let report = report_of(&drawn, drawn.disturbance, seed, stop)?;
+    Ok(report.map(|report| Tried {
+        judged: judge(&drawn.truth, &report),
+        drawn,
+        report,
+    }))
+}
+
+/// What a probe through these disturbances concludes; empty for a device that its prior use wore out, which tells nothing.
+fn report_of(
+    drawn: &Drawn,
+    disturbance: Disturbance,
+    seed: u64,
+    stop: &dyn Fn() -> bool,
+) -> Result<Option<Report>, String> {
+    let device = Device::new(&drawn.profile, &drawn.host, seed).map_err(|e| e.to_string())?;
+    let mut target = SimTarget::new(device);
+    use_before(&mut target, drawn.used, seed)?;
+    let part = Part::new(target, Bytes(drawn.begin));
+    let target = Disturbed::new(part, disturbance, seed ^ 0x5eed);
+    let options = Options {
+        seed,
+        ..Options::for_capacity(target.capacity())
+    };
+    match probe(target, &options, stop, &mut |_, _| {}) {
+        Ok(_) if stop() => Ok(None),
+        Ok(report) => Ok(Some(report)),
+        Err(ProbeError::Stopped) => Ok(None),
+        Err(ProbeError::Failed(why)) => Ok(Some(Report {
+            cut_short: Some(StopReason::Failed(why)),
+            ..Report::default()
+        })),
+    }
+}
+
+/// Writes at random places, as somebody did who used the device before.
+fn use_before(target: &mut SimTarget, requests: u32, seed: u64) -> Result<(), String> {
+    let mut dice = Dice::new(seed, 0x05ed);
+    let slots = (target.capacity().0 >> 20).max(1);
+    let mut replies = Vec::new();
+    for _ in 0..requests {
+        let request = Request {
+            tag: 0,
+            kind: OpKind::Write,
+            offset: Bytes(dice.below(slots) << 20),
+            length: 1 << 20,
+        };
+        target.submit(request).map_err(|e| e.to_string())?;
+        replies.clear();
+        target
+            .wait(Nanos::MAX, &mut replies)
+            .map_err(|e| e.to_string())?;
+    }
+    Ok(())
+}
+
+/// Tries out `count` devices; `tell` learns of each. `None` if it was interrupted.
+///
+/// # Errors
+/// As [`try_out`].
+pub fn run(
+    count: u64,
+    seed: u64,
+    stop: &dyn Fn() -> bool,
+    tell: &mut dyn FnMut(u64, &Tried),
+) -> Result<Option<Table>, String> {
+    let mut table = Table::default();
+    for number in 0..count {
+        let Some(tried) = try_out(number, seed, stop)? else {
+            return Ok(None);
+        };
+        tell(number, &tried);
+        table.add(Half::of(number), &tried.judged, &tried.report);
+    }
+    Ok(Some(table))
+}

@@ -1,0 +1,132 @@
+//! Compares every stated conclusion with the truth.
+
+use super::truth::Truth;
+use nandscope_infer::probe::{Report, Strength, Value};
+use serde::Serialize;
+
+/// How a conclusion fares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Outcome {
+    /// It is right.
+    Right,
+    /// It is wrong.
+    Wrong,
+    /// "Cannot tell", where there is something to tell.
+    NotTold,
+    /// "Cannot tell", where there is nothing to tell.
+    Nothing,
+}
+
+/// A conclusion and how it fares.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judged {
+    /// The question.
+    pub id: &'static str,
+    /// How the conclusion fares.
+    pub outcome: Outcome,
+    /// The confidence that was stated; 0 without an answer.
+    pub confidence: f64,
+    /// How much the evidence says; `None` without an answer.
+    pub strength: Option<Strength>,
+}
+
+/// How far a size may be off: 10 %.
+const SIZE: f64 = 0.1;
+/// How far the size of an SLC cache may be off, or two superblocks: what is folded while it fills counts as part of it.
+const CACHE: f64 = 0.25;
+
+fn near(truth: u64, found: f64, share: f64) -> bool {
+    (found / truth.max(1) as f64 - 1.0).abs() <= share
+}
+
+/// Whether a stated value is right.
+type Rule = Box<dyn Fn(Value) -> bool>;
+
+/// The rule of a question, and whether there is anything to tell; `None` for questions whose
+/// answers are plain measurements.
+fn rule(truth: &Truth, id: &str) -> Option<(bool, Rule)> {
+    let truth = truth.clone();
+    let bytes = |v: Value| match v {
+        Value::Bytes(b) => b,
+        _ => u64::MAX,
+    };
+    let count = |v: Value| match v {
+        Value::Count(n) => n,
+        _ => u32::MAX,
+    };
+    Some(match id {
+        "unit" => (
+            truth.unit.is_some(),
+            Box::new(move |v| truth.unit == Some(bytes(v))),
+        ),
+        "offset" => (
+            truth.offset.is_some(),
+            Box::new(move |v| truth.offset == Some(bytes(v))),
+        ),
+        "page" => (
+            !truth.pages.is_empty(),
+            Box::new(move |v| truth.pages.contains(&bytes(v))),
+        ),
+        "open-linear" => (
+            truth.open.is_some(),
+            Box::new(move |v| truth.open == Some(count(v))),
+        ),
+        "open-random" => (
+            !truth.open_random.is_empty(),
+            Box::new(move |v| truth.open_random.contains(&count(v))),
+        ),
+        "fat" => (
+            truth.card,
+            Box::new(move |v| truth.card && v == Value::Flag(truth.fat)),
+        ),
+        "read-ahead" => (true, Box::new(move |v| v == Value::Flag(truth.read_ahead))),
+        "slc" => (
+            truth.slc.is_some(),
+            Box::new(move |v| {
+                let found = bytes(v);
+                let grain = 2 * truth.slc_superblock;
+                truth
+                    .slc
+                    .is_some_and(|t| near(t, found as f64, CACHE) || t.abs_diff(found) <= grain)
+            }),
+        ),
+        "slc-kind" => (
+            truth.slc_fixed.is_some(),
+            Box::new(move |v| truth.slc_fixed.is_some_and(|t| v == Value::Flag(t))),
+        ),
+        "buffer" => (
+            truth.buffer.is_some(),
+            Box::new(move |v| truth.buffer.is_some_and(|t| near(t, bytes(v) as f64, SIZE))),
+        ),
+        "dies" => (
+            !truth.parts.is_empty(),
+            Box::new(move |v| match v {
+                Value::Range(low, high) => truth.parts.iter().any(|p| (low..=high).contains(p)),
+                _ => false,
+            }),
+        ),
+        "discard" => (true, Box::new(move |v| v == Value::Flag(truth.discard))),
+        "map-span" => (truth.map_window, Box::new(move |_| truth.map_window)),
+        _ => return None,
+    })
+}
+
+/// Judges every conclusion of a report.
+pub fn judge(truth: &Truth, report: &Report) -> Vec<Judged> {
+    let judged = report.findings.iter().filter_map(|finding| {
+        let (something, right) = rule(truth, finding.id)?;
+        let outcome = match finding.value {
+            Some(value) if right(value) => Outcome::Right,
+            Some(_) => Outcome::Wrong,
+            None if something => Outcome::NotTold,
+            None => Outcome::Nothing,
+        };
+        Some(Judged {
+            id: finding.id,
+            outcome,
+            confidence: finding.confidence,
+            strength: finding.strength,
+        })
+    });
+    judged.collect()
+}

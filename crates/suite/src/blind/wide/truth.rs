@@ -1,0 +1,130 @@
+//! What is true of a device, from its profile.
+
+use nandscope_device::profile::card::OutOfOrder;
+use nandscope_device::profile::schema::{BufferRelease, MapLocation};
+use nandscope_device::profile::{HostProfile, Profile};
+
+/// What is true of a device; `None` or empty where the question has no answer on it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Truth {
+    /// Whether it has allocation units.
+    pub card: bool,
+    /// Allocation unit, bytes.
+    pub unit: Option<u64>,
+    /// First boundary of a unit in the part that is probed, bytes.
+    pub offset: Option<u64>,
+    /// Sizes that are right for what a read sees as a page, bytes: a flash page on one plane or on all, a program unit,
+    /// and on a card what the firmware handles as one.
+    pub pages: Vec<u64>,
+    /// Open units for data.
+    pub open: Option<u32>,
+    /// Units that can be written at random at a time.
+    pub open_random: Vec<u32>,
+    /// Whether units that lie in the probed part as a whole are treated specially.
+    pub fat: bool,
+    /// Whether sequential reads are read ahead.
+    pub read_ahead: bool,
+    /// SLC cache of the empty device, bytes.
+    pub slc: Option<u64>,
+    /// A superblock in SLC mode, bytes: a cache consists of whole ones.
+    pub slc_superblock: u64,
+    /// Whether its size is fixed.
+    pub slc_fixed: Option<bool>,
+    /// Write buffer, bytes; `None` where it cannot be told from the time of writes.
+    pub buffer: Option<u64>,
+    /// Numbers of parts that read independently which are right: channels, dies, or planes.
+    pub parts: Vec<u32>,
+    /// Whether the map is fetched in parts.
+    pub map_window: bool,
+    /// Whether discards reach the device.
+    pub discard: bool,
+}
+
+/// What one program operation takes, bytes.
+pub(super) fn program_unit(profile: &Profile) -> u64 {
+    let nand = &profile.nand;
+    let planes = u64::from(nand.page_kib << 10) * u64::from(nand.planes);
+    let one_shot = nand
+        .native
+        .as_ref()
+        .is_some_and(|n| n.program_us.len() == 1);
+    match one_shot {
+        true => planes * u64::from(nand.cell.bits()),
+        false => planes,
+    }
+}
+
+impl Truth {
+    /// What is true of a device of this profile on this host, of which everything from `begin` on is probed.
+    pub(super) fn of(profile: &Profile, host: &HostProfile, begin: u64) -> Self {
+        let truth = match &profile.card {
+            Some(_) => Self::of_card(profile, begin),
+            None => Self::of_drive(profile),
+        };
+        Truth {
+            discard: host.stage.iter().all(|s| s.discard),
+            ..truth
+        }
+    }
+
+    fn of_card(profile: &Profile, begin: u64) -> Self {
+        let Some(card) = &profile.card else {
+            return Truth::default();
+        };
+        let unit = u64::from(card.au_kib) << 10;
+        let page = card
+            .page_kib
+            .map_or(program_unit(profile), |kib| u64::from(kib) << 10);
+        let flash_page = u64::from(profile.nand.page_kib) << 10;
+        let planes = u64::from(profile.nand.planes);
+        let kept = card.fat.as_ref().map_or(0, |fat| fat.open_aus);
+        let open = card.open_aus - kept.min(card.open_aus);
+        // Of the units with a table some may lie before the part that is probed; one that lies in it in part is none of its
+        // units, which begin at its first boundary.
+        let whole = begin.div_ceil(unit);
+        let fat = card
+            .fat
+            .as_ref()
+            .is_some_and(|fat| u64::from(fat.first_au + fat.aus) > whole);
+        Truth {
+            card: true,
+            unit: Some(unit),
+            offset: Some((unit - begin % unit) % unit),
+            pages: vec![page, program_unit(profile), flash_page, flash_page * planes],
+            open: Some(open),
+            open_random: match card.out_of_order {
+                OutOfOrder::Rewrite => vec![0],
+                // A short log is full at once.
+                OutOfOrder::Log => vec![0, open],
+                OutOfOrder::Map => vec![open],
+            },
+            fat,
+            read_ahead: card.controller.read_ahead_kib > 0,
+            ..Truth::default()
+        }
+    }
+
+    fn of_drive(profile: &Profile) -> Self {
+        let nand = &profile.nand;
+        let page = u64::from(nand.page_kib) << 10;
+        let dies = nand.channels * nand.dies_per_channel;
+        let cache = profile.ftl.as_ref().and_then(|f| f.slc_cache.as_ref());
+        let controller = profile.controller.as_ref();
+        Truth {
+            pages: vec![page, page * u64::from(nand.planes), program_unit(profile)],
+            parts: vec![nand.channels, dies, dies * nand.planes],
+            slc_superblock: u64::from(dies * nand.planes) * u64::from(nand.word_lines) * page,
+            slc: cache.map(|c| ((c.static_gb + c.dynamic_gb) * 1e9) as u64),
+            slc_fixed: cache.map(|c| c.dynamic_gb == 0.0),
+            buffer: controller
+                .filter(|c| c.buffer_release == BufferRelease::Programmed)
+                .map(|c| u64::from(c.write_buffer_kib) << 10),
+            read_ahead: controller.is_some_and(|c| c.read_ahead_kib > 0),
+            map_window: profile
+                .ftl
+                .as_ref()
+                .is_some_and(|f| f.map.location != MapLocation::Dram),
+            ..Truth::default()
+        }
+    }
+}

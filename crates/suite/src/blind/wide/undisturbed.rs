@@ -1,0 +1,81 @@
+//! Judges plain measurements (rates, costs of commands, depths): the truth is what the same probe measures on the same
+//! device without any disturbance.
+
+use super::score::{Judged, Outcome};
+use nandscope_infer::probe::{Report, Value};
+
+/// Questions whose answers are measurements, and by which factor they may be off.
+const MEASURED: [(&str, f64); 9] = [
+    ("overhead", 1.25),
+    ("rate", 1.25),
+    ("plateaus", 1.25),
+    ("slc-idle", 1.25),
+    ("parallelism", 1.25),
+    // Depths are doubled.
+    ("depth", 2.0),
+    // What is slowest at all depends on single operations.
+    ("worst", 2.0),
+    ("stalls", 1.0),
+    ("discard-speed", 1.0),
+];
+/// Times are not compared more finely, seconds: clocks have steps of up to 30 µs.
+const CLOCK_S: f64 = 35e-6;
+
+/// Judges every measurement that both reports state; `disturbed` says that there were pauses which the device did not make.
+pub(super) fn judge(report: &Report, undisturbed: &Report, disturbed: bool) -> Vec<Judged> {
+    let judged = MEASURED.iter().filter_map(|(id, factor)| {
+        let truth = undisturbed.finding(id)?.value?;
+        let found = report.finding(id)?;
+        let outcome = match found.value {
+            None => Outcome::NotTold,
+            Some(value) if is_right(value, truth, *factor, disturbed) => Outcome::Right,
+            Some(_) => Outcome::Wrong,
+        };
+        Some(Judged {
+            id: found.id,
+            outcome,
+            confidence: found.confidence,
+            strength: found.strength,
+        })
+    });
+    judged.collect()
+}
+
+fn is_right(value: Value, truth: Value, factor: f64, disturbed: bool) -> bool {
+    let near = |a: f64, b: f64| a <= factor * b && b <= factor * a;
+    match (value, truth) {
+        (Value::Seconds(a), Value::Seconds(b)) => near(a, b) || (a - b).abs() <= CLOCK_S,
+        (Value::BytesPerS(a), Value::BytesPerS(b)) | (Value::Factor(a), Value::Factor(b)) => {
+            near(a, b)
+        }
+        // Stalls: whether there are any. Those of the host are as true.
+        (Value::Count(a), Value::Count(b)) if factor == 1.0 => {
+            (a > 0) == (b > 0) || (a > 0 && disturbed)
+        }
+        (Value::Count(a), Value::Count(b)) => near(f64::from(a), f64::from(b)),
+        (Value::Flag(a), Value::Flag(b)) => a == b,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_measurement_is_right_if_it_is_near() {
+        let rate = Value::BytesPerS;
+        assert!(is_right(rate(11e6), rate(10e6), 1.25, false));
+        assert!(!is_right(rate(13e6), rate(10e6), 1.25, false));
+        let time = Value::Seconds;
+        assert!(is_right(time(0.0), time(30e-6), 1.25, false));
+        let count = Value::Count;
+        assert!(is_right(count(3), count(9), 1.0, false));
+        assert!(!is_right(count(3), count(0), 1.0, false));
+        assert!(is_right(count(3), count(0), 1.0, true));
+        assert!(!is_right(count(0), count(3), 1.0, true));
+        assert!(is_right(count(8), count(4), 2.0, false));
+        assert!(!is_right(count(16), count(4), 2.0, false));
+        assert!(!is_right(count(1), rate(1.0), 2.0, false));
+    }
+}

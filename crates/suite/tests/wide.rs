@@ -1,0 +1,184 @@
+//! The wide blind test. `WIDE_DEVICES`, `WIDE_FIRST` and `WIDE_SEED` set other devices; `WIDE_VERBOSE` prints every
+//! conclusion that is wrong, and `WIDE_WRITE` writes the table into docs/inference.md.
+
+use nandscope_infer::probe::{COUNTED, level};
+use nandscope_suite::blind::wide::{
+    Half, Outcome, Table, Tried, draw, library_pairs, try_drawn, try_out,
+};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Devices and seed of the table in docs/inference.md.
+const DEVICES: u64 = 1000;
+const SEED: u64 = 2;
+/// Threads that probe; the order of the devices does not matter.
+const THREADS: usize = 2;
+
+fn number(name: &str, default: u64) -> u64 {
+    let given = std::env::var(name).ok();
+    given.and_then(|s| s.parse().ok()).unwrap_or(default)
+}
+
+fn tell(number: u64, tried: &Tried) {
+    if std::env::var_os("WIDE_VERBOSE").is_none() {
+        return;
+    }
+    let (drawn, report) = (&tried.drawn, &tried.report);
+    let mut text = format!(
+        "{number} {} on {}, begin {}: {:.2} GB, {:.0} s {:?}; {:?}\n",
+        drawn.profile.device.name,
+        drawn.host.host.name,
+        drawn.begin,
+        report.written as f64 / 1e9,
+        report.elapsed_s,
+        report.cut_short,
+        drawn.disturbance
+    );
+    for j in tried.judged.iter().filter(|j| j.outcome != Outcome::Right) {
+        let finding = report.finding(j.id);
+        text += &format!("  {:?} {}: {finding:?}\n", j.outcome, j.id);
+    }
+    if tried.judged.iter().any(|j| j.outcome == Outcome::Wrong) {
+        text += &format!("  {:?} {:?}\n", drawn.truth, drawn.profile.card);
+    }
+    println!("{text}");
+}
+
+/// Tries devices on several threads.
+fn table(range: std::ops::Range<u64>, one: impl Fn(u64) -> Option<Tried> + Sync) -> Table {
+    let (next, all) = (AtomicU64::new(range.start), Mutex::new(Table::default()));
+    let work = || {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= range.end {
+                return;
+            }
+            let Some(tried) = one(number) else { continue };
+            tell(number, &tried);
+            let mut all = all.lock().unwrap();
+            all.add(Half::of(number), &tried.judged, &tried.report);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(work);
+        }
+    });
+    all.into_inner().unwrap()
+}
+
+#[test]
+fn drawn_devices_are_the_same_each_time_and_of_every_kind() {
+    let all: Vec<_> = (0..60).map(|n| draw(n, 1).unwrap()).collect();
+    for (n, drawn) in (0..60).zip(&all) {
+        let again = draw(n, 1).unwrap();
+        assert_eq!((again.begin, &again.truth), (drawn.begin, &drawn.truth));
+        assert_eq!(again.disturbance, drawn.disturbance);
+    }
+    let cards: Vec<_> = all.iter().filter(|d| d.truth.card).collect();
+    assert!(cards.len() > 40 && cards.len() < 60);
+    assert!(
+        cards
+            .iter()
+            .any(|d| d.truth.unit.is_some_and(|u| u > 16 << 20))
+    );
+    assert!(
+        cards
+            .iter()
+            .any(|d| d.truth.unit.is_some_and(|u| !u.is_power_of_two()))
+    );
+    assert!(cards.iter().any(|d| d.truth.pages[0] > 128 << 10));
+    assert!(cards.iter().any(|d| d.truth.open.is_some_and(|o| o > 16)));
+    let mut hosts: Vec<&str> = all.iter().map(|d| d.host.host.name.as_str()).collect();
+    hosts.sort_unstable();
+    hosts.dedup();
+    assert!(hosts.len() >= 8, "{hosts:?}");
+}
+
+/// The devices of this run: those of the documentation, unless others were asked for.
+fn devices() -> (u64, u64, u64) {
+    let first = number("WIDE_FIRST", 0);
+    let last = first + number("WIDE_DEVICES", DEVICES);
+    (first, last, number("WIDE_SEED", SEED))
+}
+
+#[test]
+#[ignore = "slow: probes a thousand drawn devices"]
+fn slow_wrong_answers_are_rare_and_confidences_hold_on_the_other_half() {
+    let (first, last, seed) = devices();
+    let table = table(first..last, |number| {
+        try_out(number, seed, &|| false).unwrap()
+    });
+    println!("{}\n{}", table.markdown(), table.counted());
+    assert!(table.longest_s <= 1.02 * 1200.0, "{}", table.longest_s);
+    assert!(table.most_written <= 4_000_000_000);
+    for (id, row) in &table.rows {
+        for (strength, halves) in &row.strengths {
+            let (counted, held) = (halves.counted, halves.held);
+            let confidence = level(counted.right, counted.stated);
+            let chance = held.chance(confidence);
+            // There are about thirty lines, and one in two hundred may fail by chance.
+            assert!(chance >= 0.005, "{id} {strength:?}: {halves:?}");
+        }
+        for (percent, class) in &row.classes {
+            let chance = class.chance(f64::from(*percent) / 100.0);
+            assert!(chance >= 0.005, "{id}, stated at {percent} %: {class:?}");
+        }
+    }
+    if (first, last, seed) == (0, DEVICES, SEED) {
+        let lines = COUNTED.map(|(id, strength, right, stated)| {
+            format!("    (\"{id}\", {strength:?}, {right}, {stated}),\n")
+        });
+        assert_eq!(
+            table.counted(),
+            lines.concat(),
+            "the confidences rest on other counts"
+        );
+        the_documentation_shows(&table.markdown());
+    }
+}
+
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/inference.md");
+/// What stands before and behind the tables.
+const MARKS: [&str; 2] = [
+    "<!-- written by the wide blind test, WIDE_WRITE=1 -->\n\n",
+    "\n<!-- end -->",
+];
+
+/// Compares the tables in the documentation with these, or writes them.
+fn the_documentation_shows(tables: &str) {
+    let page = std::fs::read_to_string(PAGE).unwrap();
+    let begin = page.find(MARKS[0]).unwrap() + MARKS[0].len();
+    let end = page.find(MARKS[1]).unwrap();
+    if std::env::var_os("WIDE_WRITE").is_some() {
+        let text = format!("{}{tables}{}", &page[..begin], &page[end..]);
+        std::fs::write(PAGE, text).unwrap();
+    } else {
+        assert!(
+            &page[begin..end] == tables,
+            "docs/inference.md is of another version; WIDE_WRITE=1 writes it:\n{tables}"
+        );
+    }
+}
+
+#[test]
+#[ignore = "slow: probes every device of the library on every host that it fits"]
+fn slow_library_devices_are_right_at_95_percent_on_every_host_but_one() {
+    let pairs = library_pairs().unwrap();
+    let (first, most) = (number("WIDE_FIRST", 0), number("WIDE_PAIRS", u64::MAX));
+    let last = first.saturating_add(most).min(pairs.len() as u64);
+    let pairs: Vec<_> = pairs.into_iter().map(|p| Mutex::new(Some(p))).collect();
+    assert!(pairs.len() > 150, "{}", pairs.len());
+    let table = table(first..last, |number| {
+        let drawn = pairs[number as usize].lock().unwrap().take()?;
+        try_drawn(drawn, 1, &|| false).unwrap()
+    });
+    println!("{}", table.markdown());
+    for (id, row) in &table.rows {
+        let sure = row.classes.iter().filter(|c| *c.0 >= 95);
+        let wrong: u32 = sure.map(|(_, c)| c.stated - c.right).sum();
+        // Known: "no" to the FAT area of kingston-class10-32gb on recorded-usb-reader.
+        let known = u32::from(*id == "fat");
+        assert!(wrong <= known, "{id}: {row:?}");
+    }
+}
