@@ -3,8 +3,9 @@
 //! depth and their latencies in the same plots.
 
 mod page;
-mod plots;
-mod rows;
+pub(crate) mod plots;
+pub(crate) mod rows;
+pub(crate) mod selection;
 mod subjects;
 mod text;
 

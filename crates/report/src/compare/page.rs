@@ -3,6 +3,7 @@
 use super::letter;
 use super::plots;
 use super::rows::{Alignment, Row, rows};
+use super::selection::charted;
 use super::subjects;
 use crate::encode;
 use crate::error::Result;
@@ -14,8 +15,8 @@ use askama::Template;
 use nandscope_result::ResultDocument;
 use std::collections::BTreeMap;
 
-/// Figures with a chart of their own; all are in the table.
-const MOST_CHARTS: usize = 24;
+/// Figures of one kind with a chart of their own; all are in the table.
+const MOST_OF_A_KIND: usize = 8;
 
 #[derive(Template)]
 #[template(path = "compare.html")]
@@ -113,13 +114,10 @@ pub fn html(documents: &[&ResultDocument]) -> Result<String> {
     Ok(encode::for_markup(page.render()?))
 }
 
-/// Charts of the first figures that are quantities in which more or less is better.
+/// Charts of the first figures of each kind.
 fn charts(rows: &[Row], names: &[String]) -> Vec<BarChart> {
-    let quantities = rows
-        .iter()
-        .filter(|r| !r.answer && bars::better(&r.unit).is_some());
-    quantities
-        .take(MOST_CHARTS)
+    charted(rows, MOST_OF_A_KIND)
+        .into_iter()
         .map(|row| {
             let subjects: Vec<Subject> = row
                 .ranked()

@@ -100,22 +100,21 @@ pub fn latencies(documents: &[&ResultDocument], names: &[String], ids: &mut Uniq
             })
             .collect();
         if lines.len() > 1 && plots.len() < MOST_LATENCIES {
-            let axis = |name: &str, unit: &str| Axis {
-                name: name.into(),
-                unit: unit.into(),
-            };
-            let (x, y) = (axis("Percentile", "%"), axis("Latency", "µs"));
-            plots.push(over_lines(
-                &ids.slug(&format!("latency {test}")),
-                &test,
-                Kind::Percentile,
-                x,
-                y,
-                &lines,
-            ));
+            let id = ids.slug(&format!("latency {test}"));
+            plots.push(latency(&id, &test, &lines));
         }
     }
     plots
+}
+
+/// Latencies by percentile, a line for each document.
+pub fn latency(id: &str, test: &str, lines: &[(String, Samples)]) -> Plot {
+    let axis = |name: &str, unit: &str| Axis {
+        name: name.into(),
+        unit: unit.into(),
+    };
+    let (x, y) = (axis("Percentile", "%"), axis("Latency", "µs"));
+    over_lines(id, test, Kind::Percentile, x, y, lines)
 }
 
 fn over_lines(

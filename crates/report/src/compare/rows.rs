@@ -78,11 +78,18 @@ impl Row {
         }
     }
 
+    /// Which values are the better ones; `None` where that cannot be said: of a yes or a no, of most units, and of the
+    /// energy of a whole procedure, which does more work on a larger drive.
+    pub(crate) fn better(&self) -> Option<Better> {
+        let comparable = !self.answer && self.id != figure_id::ENERGY;
+        better(&self.unit).filter(|_| comparable)
+    }
+
     /// The documents that have a value, the best first; in their own order where neither more nor less is better.
     pub fn ranked(&self) -> Vec<(usize, f64)> {
         let all = self.values.iter().enumerate();
         let mut order: Vec<(usize, f64)> = all.filter_map(|(i, v)| v.map(|v| (i, v))).collect();
-        match better(&self.unit) {
+        match self.better() {
             Some(Better::More) => order.sort_by(|a, b| b.1.total_cmp(&a.1)),
             Some(Better::Less) => order.sort_by(|a, b| a.1.total_cmp(&b.1)),
             None => {}
@@ -166,6 +173,13 @@ pub fn rows(documents: &[&ResultDocument]) -> Result<Vec<Row>> {
     if documents.len() < 2 {
         return Err(ReportError::TooFewDocuments(documents.len()));
     }
+    let mut rows = all_rows(documents);
+    rows.retain(|r| r.values.iter().flatten().count() >= 2);
+    Ok(rows)
+}
+
+/// All figures of documents, those that only one has included, in the order of [`rows`].
+pub(crate) fn all_rows(documents: &[&ResultDocument]) -> Vec<Row> {
     let alignment = Alignment::of(documents);
     let mut places: BTreeMap<(String, String, String), usize> = BTreeMap::new();
     let mut rows: Vec<Row> = Vec::new();
@@ -188,9 +202,9 @@ pub fn rows(documents: &[&ResultDocument]) -> Result<Vec<Row>> {
             }
         }
     }
-    rows.retain(|r| r.values.iter().flatten().count() >= 2 && !is_quiet(r));
+    rows.retain(|r| !is_quiet(r));
     rows.sort_by_key(|r| ranking::rank(&r.id));
-    Ok(rows)
+    rows
 }
 
 /// A throttle that acted in no document.
