@@ -5,7 +5,7 @@ RELEASE = cargo run --quiet --release --
 DEVICE ?= sim:sm2708-250gb
 OUT ?= target/report
 
-.PHONY: test test-long bench bench-fio bench-serve fuzz report static fs cuts tools
+.PHONY: test test-long bench bench-fio bench-serve fuzz report shelf-demo static fs cuts tools
 
 test: tools
 	scripts/test.sh
@@ -39,6 +39,12 @@ fuzz:
 # The report of a review of DEVICE, in OUT.
 report:
 	$(RELEASE) review $(DEVICE) -o $(OUT)
+
+# A shelf of all simulated devices and its site, in SHELF_OUT: open SHELF_OUT/site/index.html.
+SHELF_OUT ?= target/shelf-demo
+shelf-demo:
+	cargo build --release --quiet
+	scripts/shelf-demo.sh $(SHELF_OUT)
 
 # Static binaries for x86-64 and 64-bit ARM, in target/static.
 static:

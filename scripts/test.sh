@@ -36,6 +36,10 @@ if command -v python3 >/dev/null && command -v chromium >/dev/null; then
     "$target/debug/nandscope" review sim:samsung-evo-16gb --quick -o "$work/other" >/dev/null
     "$target/debug/nandscope" compare "$work/report/result.json" "$work/other/result.json" --html "$work/compare.html" >/dev/null
     python3 tests/browser/check_report.py "$work/compare.html" "$work/screens-compare"
+    "$target/debug/nandscope" review sim:kingston-8gb --quick -o "$work/third" >/dev/null
+    "$target/debug/nandscope" shelf add --shelf "$work/shelf" "$work"/{report,other,third}/result.json
+    "$target/debug/nandscope" shelf site --shelf "$work/shelf" -o "$work/site"
+    python3 tests/browser/check_shelf.py "$work/site" "$work/screens-site"
 else
     skip "the browser check needs python3 and chromium"
 fi

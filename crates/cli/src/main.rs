@@ -31,6 +31,7 @@ mod rescue;
 mod review;
 mod run;
 mod serve;
+mod shelf;
 mod state_folder;
 mod steps;
 mod sweep;
@@ -111,6 +112,8 @@ commands! {
     Report => report,
     /// Compare the figures of stored results
     Compare => compare,
+    /// Keep results of many drives, and make a site of them
+    Shelf => shelf,
     /// Calculate link, flash, battery and video requirements
     Calc => calc,
     /// List or describe traces

@@ -6,6 +6,7 @@ use crate::console::Console;
 use crate::failure::Failure;
 use crate::rescue;
 use nandscope_files::Access;
+use nandscope_report::shelf::{self, Drive};
 use nandscope_report::{ReportError, terminal};
 use nandscope_result::ResultDocument;
 use nandscope_result::json::to_json;
@@ -129,10 +130,23 @@ pub fn all(outputs: impl IntoIterator<Item = Result<(), Failure>>) -> Result<(),
 /// # Errors
 /// Where the folder cannot be written; says where the result is.
 pub fn write_report(document: &ResultDocument, folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    write_ranked_report(document, folder, &[])
+}
+
+/// The same, with the ranks of the result among drives that went through the same procedure.
+///
+/// # Errors
+/// As [`write_report`].
+pub fn write_ranked_report(
+    document: &ResultDocument,
+    folder: &Path,
+    rivals: &[Drive],
+) -> Result<Vec<PathBuf>, Failure> {
     let text = to_json(document).map_err(Failure::internal)?;
     // First the result: it cannot be made again from anything else.
     write_or_keep_in(folder, "result.json", text.as_bytes())?;
-    nandscope_report::write_all(document, folder).map_err(|e| {
+    let ranks = shelf::ranks(document, rivals);
+    nandscope_report::write_ranked(document, ranks, folder).map_err(|e| {
         let mut failure = report_failure(&e);
         failure.text.push_str(&format!(
             "\nthe result is complete: make its report with `nandscope report {} -o DIR`",

@@ -3,10 +3,11 @@
 use crate::confine::Confine;
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
+use crate::shelf::rivals;
 use crate::{input, output};
 use clap::Args;
 use nandscope_measure::steps;
-use nandscope_report::write_all;
+use nandscope_report::{shelf, write_ranked};
 use std::path::{Path, PathBuf};
 
 /// Arguments of `nandscope report`.
@@ -30,6 +31,14 @@ pub struct Arguments {
     /// Folder to write report.html, plots/ and series.csv into; made where it is missing
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
+    /// Rank the drive among those of this shelf, by results of the same procedure
+    #[arg(
+        long,
+        value_name = "DIR",
+        requires = "output",
+        conflicts_with = "recover"
+    )]
+    shelf: Option<PathBuf>,
 }
 
 /// Prints the summary, and writes the report where a folder is named.
@@ -39,6 +48,7 @@ pub struct Arguments {
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let confine = Confine::default()
         .reading(&arguments.result)
+        .reading(&arguments.shelf)
         .writing(&arguments.recover);
     match &arguments.output {
         Some(folder) => confine.writing_in(folder).enforce(),
@@ -52,7 +62,9 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     };
     if let Some(folder) = &arguments.output {
         let _made = output::check_folder(folder)?;
-        let written = write_all(&document, folder).map_err(|e| output::report_failure(&e))?;
+        let ranks = shelf::ranks(&document, &rivals(arguments.shelf.as_deref())?);
+        let written =
+            write_ranked(&document, ranks, folder).map_err(|e| output::report_failure(&e))?;
         if let Some(page) = written.first() {
             console.note(&format!(
                 "{} and {} more files",

@@ -6,8 +6,9 @@ use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::run::progress::Line;
 use crate::steps::{self, Asked, Keeper, Place};
-use crate::{input, memory, output, target};
+use crate::{input, memory, output, shelf, target};
 use clap::Args;
+use nandscope_report::shelf::Drive;
 use nandscope_report::{compare, terminal};
 #[cfg(target_os = "linux")]
 use nandscope_result::Notice;
@@ -74,6 +75,12 @@ pub struct Arguments {
     /// Resume an interrupted review from the steps in DIR/result.steps
     #[arg(long)]
     resume: bool,
+    /// Rank the device among the drives of this shelf, by results of the same suite
+    #[arg(long, value_name = "DIR")]
+    shelf: Option<PathBuf>,
+    /// The drives of the shelf.
+    #[arg(skip)]
+    rivals: Vec<Drive>,
     #[command(flatten)]
     real: target::real::RealArguments,
 }
@@ -83,6 +90,7 @@ pub struct Arguments {
 /// # Errors
 /// Where something is wrong before the review, or the report cannot be written.
 pub fn run(mut arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
+    arguments.rivals = shelf::rivals(arguments.shelf.as_deref())?;
     let mut targets = std::mem::take(&mut arguments.targets);
     if targets.len() == 1 {
         arguments.target = targets.remove(0);
@@ -170,7 +178,13 @@ fn one(arguments: &Arguments, console: &Console) -> Result<Exit, Failure> {
         keeper,
         in_place: false,
     };
-    conduct(watch, measure, &folder, &interrupt, console)
+    conduct(
+        watch,
+        measure,
+        (&folder, &arguments.rivals),
+        &interrupt,
+        console,
+    )
 }
 
 impl Arguments {
@@ -237,7 +251,7 @@ impl ReviewObserver for Watch {
 fn conduct(
     mut watch: Watch,
     measure: impl FnOnce(&mut Watch) -> Result<ResultDocument, SuiteError>,
-    folder: &Path,
+    (folder, rivals): (&Path, &[Drive]),
     interrupt: &Interrupt,
     console: &Console,
 ) -> Result<Exit, Failure> {
@@ -248,7 +262,7 @@ fn conduct(
     let mut document = result.map_err(|e| suite_failure(&e))?;
     document.wall.started = Some(started);
     document.wall.elapsed_s = Some(began.elapsed().as_secs_f64());
-    let written = output::write_report(&document, folder).map(drop);
+    let written = output::write_ranked_report(&document, folder, rivals).map(drop);
     let resumable = match written {
         Ok(()) => watch.keeper.finish(document.complete),
         // A whole result leaves nothing to recover; an incomplete one can still be resumed where it was.
@@ -349,7 +363,13 @@ fn review_real(
         Ok(document)
     };
     let watch = Watch::in_place(keeper);
-    conduct(watch, measure, &folder, &interrupt, console)
+    conduct(
+        watch,
+        measure,
+        (&folder, &arguments.rivals),
+        &interrupt,
+        console,
+    )
 }
 
 /// The review of a folder: files are copied into it.
@@ -384,7 +404,13 @@ fn review_in(
         Ok(document)
     };
     let watch = Watch::in_place(keeper);
-    let exit = conduct(watch, measure, folder, interrupt, console);
+    let exit = conduct(
+        watch,
+        measure,
+        (folder, &arguments.rivals),
+        interrupt,
+        console,
+    );
     drop(made);
     exit
 }

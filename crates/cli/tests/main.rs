@@ -35,6 +35,7 @@ mod serve_fio;
 mod serve_guest;
 mod serve_hostile;
 mod serve_killed;
+mod shelf;
 mod signals;
 mod support;
 mod sweep;

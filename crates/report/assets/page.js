@@ -48,7 +48,7 @@
   }
 
   var fold = document.getElementById("fold");
-  fold.addEventListener("click", function () {
+  if (fold) fold.addEventListener("click", function () {
     var open = fold.dataset.open !== "true";
     document.querySelectorAll("details.step, details.fold").forEach(function (d) { d.open = open; });
     fold.dataset.open = open;
@@ -73,6 +73,7 @@
 
   function contents() {
     var box = document.querySelector(".toc details");
+    if (!box) return;
     var links = Array.prototype.slice.call(document.querySelectorAll(".toc a"));
     if (matchMedia("(max-width: 1000px)").matches) box.open = false;
     var sections = links.map(function (a) { return document.getElementById(a.hash.slice(1)); });

@@ -220,7 +220,7 @@ var nandscope = (function () {
       area.uplot.ready = true;
       area.wide = wide;
       area.theme = css("--bg");
-      if (drawn.indexOf(area) < 0) drawn.push(area);
+      if (drawn.indexOf(area) < 0) { drawn.push(area); area.addEventListener("keydown", key); }
     } catch (error) {
       failures.push(figure.id + ": " + error);
       area.textContent = "This plot could not be drawn: " + error;
@@ -290,7 +290,6 @@ var nandscope = (function () {
     var live = document.createElement("div");
     live.id = "live"; live.className = "unseen"; live.setAttribute("aria-live", "polite");
     document.body.appendChild(live);
-    document.querySelectorAll(".plot-area").forEach(function (a) { a.addEventListener("keydown", key); });
     var timer = 0;
     addEventListener("resize", function () { clearTimeout(timer); timer = setTimeout(fit, 80); });
     show();
@@ -299,7 +298,7 @@ var nandscope = (function () {
   return {
     start: start, show: show, again: again, fit: fit,
     print: function (width) { pending().forEach(function (a) { draw(a, width); }); again(width); },
-    failures: failures, seen: seen,
+    failures: failures, seen: seen, short: short, withUnit: withUnit, places: places,
     idle: function () { return pending().length === 0; }
   };
 })();

@@ -20,6 +20,17 @@ const VALUES: &str = "series,x,y\r\n";
 /// Header of the index.
 const INDEX: &str = "series,first line,lines,step,step title,mode,name,x,y\r\n";
 
+/// Which series of the table each step has, first and last; `None` for a step without one.
+pub fn numbers(document: &ResultDocument) -> Vec<Option<(usize, usize)>> {
+    let mut last = 0;
+    let of_step = |step: &StepResult| {
+        let count = step.series.len() + step.curves.len();
+        last += count;
+        (count > 0).then(|| (last + 1 - count, last))
+    };
+    document.steps.iter().map(of_step).collect()
+}
+
 /// Series over time on the target's clock, then curves over what was varied, step by step.
 pub fn of_document(document: &ResultDocument) -> Tables {
     let mut tables = Tables::default();
@@ -142,6 +153,10 @@ mod tests {
             }],
             ..StepResult::default()
         }];
+        document.steps.push(StepResult::default());
+        document.steps.push(document.steps[0].clone());
+        assert_eq!(numbers(&document), [Some((1, 3)), None, Some((4, 6))]);
+        document.steps.truncate(1);
         let tables = of_document(&document);
         assert_eq!(
             tables.values,

@@ -14,6 +14,24 @@ use std::borrow::Cow;
 /// # Errors
 /// Where the encoder refuses the data.
 pub fn plot(plot: &Plot) -> Result<String> {
+    data(value(plot), &plot.id)
+}
+
+/// Encodes data for a page's script; `name` says what it is if the encoder refuses it.
+///
+/// # Errors
+/// Where the encoder refuses the data.
+pub fn data(mut value: Value, name: &str) -> Result<String> {
+    show_escaped(&mut value);
+    let text = serde_json::to_string(&value).map_err(|source| ReportError::Encode {
+        plot: name.to_string(),
+        source,
+    })?;
+    Ok(for_script(&text))
+}
+
+/// A plot as the page's script takes it.
+pub fn value(plot: &Plot) -> Value {
     let lines: Vec<Value> = plot
         .lines
         .iter()
@@ -33,7 +51,7 @@ pub fn plot(plot: &Plot) -> Result<String> {
         .iter()
         .map(|m| json!({ "x": number(m.x), "name": m.name }))
         .collect();
-    let mut value = json!({
+    json!({
         "kind": plot.kind.name(),
         "sync": plot.group,
         "x": plot.x.label(),
@@ -44,13 +62,7 @@ pub fn plot(plot: &Plot) -> Result<String> {
         "lines": lines,
         "bands": plot.bands.iter().map(|b| [b.high, b.low]).collect::<Vec<_>>(),
         "marks": marks,
-    });
-    show_escaped(&mut value);
-    let text = serde_json::to_string(&value).map_err(|source| ReportError::Encode {
-        plot: plot.id.clone(),
-        source,
-    })?;
-    Ok(for_script(&text))
+    })
 }
 
 /// Escapes in all texts what a page cannot show as itself.

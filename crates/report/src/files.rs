@@ -3,6 +3,7 @@
 
 use crate::error::{ReportError, Result};
 use crate::names::Unique;
+use crate::view::around::{Around, Rank};
 use crate::view::{chapter, fill};
 use crate::{csv, html, svg, svg_bars};
 use nandscope_files::{Access, write_in};
@@ -16,11 +17,27 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// Where something cannot be rendered or written; what was written before stays.
 pub fn write_all(document: &ResultDocument, dir: &Path) -> Result<Vec<PathBuf>> {
+    write_ranked(document, Vec::new(), dir)
+}
+
+/// The same, with the ranks of the drive among others on the page.
+///
+/// # Errors
+/// As [`write_all`].
+pub fn write_ranked(
+    document: &ResultDocument,
+    ranks: Vec<Rank>,
+    dir: &Path,
+) -> Result<Vec<PathBuf>> {
+    let around = Around {
+        ranks,
+        ..Around::default()
+    };
     let mut report = Writer {
         dir,
         written: Vec::new(),
     };
-    report.write("", "report.html", &html::render(document)?)?;
+    report.write("", "report.html", &html::render_among(document, &around)?)?;
     let mut plot_names = Unique::default();
     for step in &document.steps {
         for plot in chapter::plots_for_files(step, &mut plot_names) {

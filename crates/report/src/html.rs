@@ -6,6 +6,7 @@ use crate::encode;
 use crate::error::Result;
 use crate::names::slug;
 use crate::number;
+use crate::view::around::Around;
 use crate::view::chapter::{self, Chapter};
 use crate::view::diagram::{self, Diagram};
 use crate::view::fill::{self, Fill};
@@ -33,6 +34,7 @@ pub(crate) const SCRIPT: &str = concat!(
 #[template(path = "report.html")]
 struct Page<'a> {
     document: &'a ResultDocument,
+    around: &'a Around,
     style: &'static str,
     script: &'static str,
     theme_script: &'static str,
@@ -77,7 +79,19 @@ impl ChapterView {
 /// # Errors
 /// Where the template or the data of a plot cannot be written.
 pub fn render(document: &ResultDocument) -> Result<String> {
-    let chapters = chapter::all(document);
+    render_among(document, &Around::default())
+}
+
+/// The page of a drive among others.
+///
+/// # Errors
+/// As [`render`].
+pub(crate) fn render_among(document: &ResultDocument, around: &Around) -> Result<String> {
+    let most_values = match around.index {
+        Some(_) => chapter::VALUES_ON_A_SITE,
+        None => chapter::VALUES_OF_A_PAGE,
+    };
+    let chapters = chapter::within(document, most_values);
     let reduced = chapters
         .iter()
         .flat_map(|c| &c.parts)
@@ -92,6 +106,7 @@ pub fn render(document: &ResultDocument) -> Result<String> {
     let sources = sources.into_iter().map(str::to_string).collect();
     let page = Page {
         document,
+        around,
         style: STYLE,
         script: SCRIPT,
         theme_script: THEME_SCRIPT,

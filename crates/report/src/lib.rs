@@ -1,7 +1,7 @@
 //! Results for people. Everything here reads result documents alone, never a device, a job or a
 //! profile: [`html`] writes one self-contained page, `svg` draws each plot by itself, [`csv`]
 //! each series, [`terminal`] a summary that fits a screen, [`compare`] several documents side by
-//! side, and [`files`] puts pages, plots and tables into a folder.
+//! side, [`shelf`] a site of many drives, and [`files`] puts pages, plots and tables into a folder.
 //!
 //! It computes nothing that a document does not hold, apart from the plain statistics that its
 //! verdict names.
@@ -16,6 +16,7 @@ pub mod files;
 pub mod html;
 mod names;
 mod number;
+pub mod shelf;
 mod sparkline;
 pub mod summary;
 mod svg;
@@ -24,4 +25,4 @@ pub mod terminal;
 mod view;
 
 pub use error::{ReportError, Result};
-pub use files::write_all;
+pub use files::{write_all, write_ranked};

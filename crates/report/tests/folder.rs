@@ -54,6 +54,19 @@ fn writes_what_it_says_and_nothing_else() {
         .unwrap();
     let number = |i: usize| line.split(',').nth(i).unwrap().parse::<usize>().unwrap();
     assert_eq!(number(2), 2000);
+    let numbers: Vec<&str> = index
+        .lines()
+        .filter(|l| l.contains("sde-across-write,"))
+        .filter_map(|l| l.split(',').next())
+        .collect();
+    let page = std::fs::read_to_string(folder.0.join("report.html")).unwrap();
+    let step = page.split("id=\"step-sde-across-write\"").nth(1).unwrap();
+    let link = format!(
+        "Data: series {} to {} in <a href=\"series.csv\">",
+        numbers[0],
+        numbers[numbers.len() - 1]
+    );
+    assert!(step.split("</details>").any(|part| part.contains(&link)));
     let values = std::fs::read_to_string(folder.0.join("series.csv")).unwrap();
     let mine: Vec<&str> = values.lines().skip(number(1)).take(number(2)).collect();
     assert!(

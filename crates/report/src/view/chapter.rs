@@ -6,6 +6,7 @@ use super::bars::{self, BarChart};
 use super::matrix::Matrix;
 use super::plot::Plot;
 use super::{curves, overview, percentile, speed, states, time};
+use crate::csv;
 use crate::names::{Unique, slug};
 use crate::number;
 use nandscope_result::{Conclusion, JobResult, Operation, ResultDocument, StepResult, procedure};
@@ -15,7 +16,9 @@ use nandscope_result::{Conclusion, JobResult, Operation, ResultDocument, StepRes
 const UNFOLDED: usize = 3;
 /// Values over all plots of a page, at about eight bytes each: a page must stay light enough for
 /// a phone, below 3 MB.
-const VALUES_OF_A_PAGE: usize = 250_000;
+pub const VALUES_OF_A_PAGE: usize = 250_000;
+/// The same of a page of a site, which has many.
+pub const VALUES_ON_A_SITE: usize = 60_000;
 /// Rows that a plot keeps however many there are.
 const FEWEST_ROWS: usize = 100;
 /// Rows of one plot: about two for each pixel of a wide screen.
@@ -107,6 +110,8 @@ pub struct Step {
     pub brief: String,
     /// Shown unfolded.
     pub open: bool,
+    /// First and last number of its series in the table of all series.
+    pub series: Option<(usize, usize)>,
     /// Tables of measured numbers.
     pub tables: Vec<Matrix>,
     /// Plots over time and over percentile.
@@ -149,6 +154,11 @@ impl Step {
 
 /// Lays a document out. Plots are reduced such that the page stays light.
 pub fn all(document: &ResultDocument) -> Vec<Chapter> {
+    within(document, VALUES_OF_A_PAGE)
+}
+
+/// The same with about so many values over all plots at most.
+pub fn within(document: &ResultDocument, most_values: usize) -> Vec<Chapter> {
     let modes = overview::modes(document);
     let mode_names: Vec<String> = modes.iter().flatten().cloned().collect();
     let mut titles: Vec<&str> = Vec::new();
@@ -169,7 +179,8 @@ pub fn all(document: &ResultDocument) -> Vec<Chapter> {
             chapter(title, &steps, &modes, &mode_names, &mut names)
         })
         .collect();
-    reduce(&mut chapters);
+    reduce(&mut chapters, most_values);
+    number_series(&mut chapters, document, &modes);
     if let [only] = chapters.as_mut_slice() {
         only.open = true;
     }
@@ -186,6 +197,29 @@ pub fn all(document: &ResultDocument) -> Vec<Chapter> {
         chapter.glance = Some(chart);
     }
     chapters
+}
+
+/// Tells each step which of all series are its own. Steps are in the order in which `within` lays them out: by chapter,
+/// then by mode.
+fn number_series(chapters: &mut [Chapter], document: &ResultDocument, modes: &[Option<String>]) {
+    let numbers = csv::numbers(document);
+    let mut laid_out = Vec::new();
+    let mut sections: Vec<&str> = Vec::new();
+    for step in &document.steps {
+        if sections.contains(&step.section.as_str()) {
+            continue;
+        }
+        sections.push(&step.section);
+        for mode in modes {
+            let steps = document.steps.iter().zip(&numbers);
+            let own = steps.filter(|(s, _)| s.section == step.section && s.mode == *mode);
+            laid_out.extend(own.map(|(_, numbers)| *numbers));
+        }
+    }
+    let parts = chapters.iter_mut().flat_map(|c| &mut c.parts);
+    for (step, numbers) in parts.flat_map(|p| &mut p.steps).zip(laid_out) {
+        step.series = numbers;
+    }
 }
 
 /// Charts of the first page; more would not be one.
@@ -327,6 +361,7 @@ fn step(step: &StepResult, open: bool, names: &mut Unique) -> Step {
         } else {
             String::new()
         },
+        series: None,
         brief: brief(step),
         open,
         tables: step.tables.iter().map(Matrix::of_data).collect(),
@@ -432,7 +467,7 @@ fn errors(job: &JobResult) -> Vec<(String, String, String)> {
 }
 
 /// Reduces the longest plots until the page holds no more values than it may.
-fn reduce(chapters: &mut [Chapter]) {
+fn reduce(chapters: &mut [Chapter], most_values: usize) {
     let sizes: Vec<(usize, usize)> = chapters
         .iter()
         .flat_map(|c| &c.parts)
@@ -450,7 +485,7 @@ fn reduce(chapters: &mut [Chapter]) {
             .sum::<usize>()
     };
     let mut rows = ROWS_OF_A_PLOT;
-    while rows > FEWEST_ROWS && values(rows) > VALUES_OF_A_PAGE {
+    while rows > FEWEST_ROWS && values(rows) > most_values {
         rows = (rows * 4 / 5).max(FEWEST_ROWS);
     }
     for part in chapters.iter_mut().flat_map(|c| &mut c.parts) {

@@ -1,6 +1,7 @@
 //! What a report shows, apart from the medium: chapters, plots, bars, tables, the verdict. Page,
 //! files and terminal draw from here. Nothing in here writes HTML, SVG of plots, or files.
 
+pub mod around;
 pub mod bars;
 pub mod chapter;
 pub mod curves;

@@ -1,0 +1,236 @@
+//! What the owner of a shelf says of a drive: `drive.toml` in its folder, and the photo beside it.
+
+use crate::failure::Failure;
+use crate::{input, output};
+use clap::Args;
+use nandscope_report::shelf::{About, Price};
+use serde::Deserialize;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+/// Name of the file in the folder of a drive.
+pub const FILE: &str = "drive.toml";
+/// Largest photo: the pages of a site are looked at on phones.
+const MOST_PHOTO_BYTES: usize = 8 << 20;
+/// Kinds of photo that every browser shows: their first bytes, and their ending.
+const KINDS: [(&[u8], &str); 3] = [
+    (b"\x89PNG\r\n\x1a\n", "png"),
+    (b"\xff\xd8\xff", "jpg"),
+    (b"RIFF", "webp"),
+];
+
+/// What is said on the command line.
+#[derive(Debug, Args)]
+pub struct Options {
+    /// Title of the drive [default: that of its first result]
+    #[arg(long, value_name = "TEXT")]
+    title: Option<String>,
+    /// Photo of the drive: PNG, JPEG or WebP, up to 8 MiB
+    #[arg(long, value_name = "FILE")]
+    photo: Option<PathBuf>,
+    /// Price of the drive, such as 59.90
+    #[arg(long, value_name = "AMOUNT", requires = "currency")]
+    price: Option<f64>,
+    /// Currency of the price, such as EUR
+    #[arg(long, value_name = "CODE", requires = "price")]
+    currency: Option<String>,
+    /// Notes; an empty line starts a paragraph
+    #[arg(long, value_name = "TEXT")]
+    notes: Option<String>,
+}
+
+/// `drive.toml`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DriveFile {
+    title: Option<String>,
+    photo: Option<String>,
+    price: Option<f64>,
+    currency: Option<String>,
+    notes: Option<String>,
+}
+
+impl Options {
+    /// Whether nothing is said.
+    pub fn is_empty(&self) -> bool {
+        let texts = [&self.title, &self.currency, &self.notes];
+        self.photo.is_none() && texts.iter().all(|t| t.is_none())
+    }
+
+    /// The photo, where one is named.
+    pub fn photo(&self) -> Option<&PathBuf> {
+        self.photo.as_ref()
+    }
+
+    /// The bytes of the photo with the name under which it is kept.
+    ///
+    /// # Errors
+    /// Where it cannot be read, is too large, or is no photo that browsers show.
+    pub fn read_photo(&self) -> Result<Option<(&'static str, Vec<u8>)>, Failure> {
+        if let Some(price) = self.price {
+            check_price(price).map_err(Failure::usage)?;
+        }
+        let Some(path) = &self.photo else {
+            return Ok(None);
+        };
+        let bytes = input::bytes(path, "the photo")?;
+        let kind = KINDS.iter().find(|k| bytes.starts_with(k.0));
+        match kind {
+            Some((_, ending)) if bytes.len() <= MOST_PHOTO_BYTES => Ok(Some((ending, bytes))),
+            Some(_) => Err(Failure::usage(format!(
+                "the photo {} is larger than 8 MiB; scale it down",
+                path.display()
+            ))),
+            None => Err(Failure::usage(format!(
+                "{} is no PNG, JPEG or WebP photo; convert it",
+                path.display()
+            ))),
+        }
+    }
+
+    /// Writes `drive.toml`, in which what is not said stays, and the photo.
+    ///
+    /// # Errors
+    /// Where the file that is there cannot be read, or a file cannot be written.
+    pub fn keep(
+        &self,
+        folder: &Path,
+        photo: Option<(&'static str, Vec<u8>)>,
+    ) -> Result<(), Failure> {
+        let mut file = parse(folder)?;
+        if let Some((ending, bytes)) = photo {
+            let name = format!("photo.{ending}");
+            output::write_in(folder, &name, &bytes)?;
+            file.photo = Some(name);
+        }
+        file.title = self.title.clone().or(file.title);
+        file.price = self.price.or(file.price);
+        file.currency = self.currency.clone().or(file.currency);
+        file.notes = self.notes.clone().or(file.notes);
+        output::write_in(folder, FILE, file.text().as_bytes())
+    }
+}
+
+impl DriveFile {
+    /// The file as TOML.
+    fn text(&self) -> String {
+        let mut text = String::new();
+        let strings = [
+            ("title", &self.title),
+            ("photo", &self.photo),
+            ("currency", &self.currency),
+            ("notes", &self.notes),
+        ];
+        for (key, value) in strings {
+            if let Some(value) = value {
+                // Writing to a String cannot fail.
+                let _ = writeln!(text, "{key} = {}", quoted(value));
+            }
+        }
+        if let Some(price) = self.price {
+            let _ = writeln!(text, "price = {price:?}");
+        }
+        text
+    }
+}
+
+/// A basic string of TOML. It has the escapes of JSON, which leaves DEL as it is.
+fn quoted(text: &str) -> String {
+    let json = serde_json::Value::from(text).to_string();
+    json.replace('\u{7f}', "\\u007f")
+}
+
+fn check_price(price: f64) -> Result<f64, String> {
+    match price.is_finite() && price > 0.0 {
+        true => Ok(price),
+        false => Err(format!(
+            "a price of {price} makes no sense; name a positive amount"
+        )),
+    }
+}
+
+/// The file in the folder of a drive; an empty one where there is none.
+fn parse(folder: &Path) -> Result<DriveFile, Failure> {
+    let path = folder.join(FILE);
+    if !path.exists() {
+        return Ok(DriveFile::default());
+    }
+    let text = input::text(&path, "the notes of a drive")?;
+    toml::from_str(&text).map_err(|e: toml::de::Error| {
+        let before = e
+            .span()
+            .map_or("", |span| text.get(..span.start).unwrap_or_default());
+        let line = before.matches('\n').count() + 1;
+        Failure::usage(format!(
+            "{}, line {line}: {}; the keys are title, photo, price, currency and notes",
+            path.display(),
+            e.message()
+        ))
+    })
+}
+
+/// Name of the photo's file, which is in the folder of the drive.
+///
+/// # Errors
+/// Where `drive.toml` has faults.
+pub fn photo_file(folder: &Path) -> Result<Option<String>, Failure> {
+    Ok(parse(folder)?.photo)
+}
+
+/// What is said of the drive in `folder`; the photo is the name of a file in it.
+///
+/// # Errors
+/// Where the file cannot be read or has faults.
+pub fn read(folder: &Path) -> Result<About, Failure> {
+    let file = parse(folder)?;
+    let fault = |text: &str| Failure::usage(format!("{}: {text}", folder.join(FILE).display()));
+    let price = match (file.price, file.currency) {
+        (Some(amount), Some(currency)) => Some(Price {
+            amount: check_price(amount).map_err(|e| fault(&e))?,
+            currency,
+        }),
+        (Some(_), None) => {
+            return Err(fault("the price has no currency; add `currency = \"EUR\"`"));
+        }
+        (None, _) => None,
+    };
+    let is_photo = |name: &str| {
+        let ending = name
+            .rsplit_once('.')
+            .map(|(stem, ending)| (stem.is_empty(), ending));
+        let known =
+            KINDS.iter().any(|k| ending == Some((false, k.1))) || ending == Some((false, "jpeg"));
+        known && !name.contains(['/', '\\'])
+    };
+    if file.photo.as_deref().is_some_and(|name| !is_photo(name)) {
+        return Err(fault(
+            "the photo is no file of the same folder that ends in .png, .jpg or .webp",
+        ));
+    }
+    Ok(About {
+        title: file.title,
+        photo: file.photo,
+        price,
+        notes: file.notes,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let file = DriveFile {
+            title: Some("A \"card\" \\ with = signs # and \u{7f} \u{1} µ".into()),
+            photo: None,
+            price: Some(59.9),
+            currency: Some("EUR".into()),
+            notes: Some("one\n\ntwo\ttabs".into()),
+        };
+        let read: DriveFile = toml::from_str(&file.text()).unwrap();
+        assert_eq!((read.title, read.notes), (file.title, file.notes));
+        assert_eq!((read.price, read.currency), (file.price, file.currency));
+        assert_eq!(read.photo, None);
+    }
+}

@@ -1,0 +1,59 @@
+//! What stands around a report on the site: the way back, photo, price, notes, further results, ranks.
+
+use super::tests_of::TestSet;
+use super::{Drive, Price, ranks};
+use crate::number::short;
+use crate::view::around::Around;
+
+/// What stands around the report of result `result` of drive `number`.
+pub(super) fn around(
+    drive: &Drive,
+    number: usize,
+    result: usize,
+    links: &[Vec<String>],
+    titles: &[String],
+    sets: &[TestSet],
+) -> Around {
+    let procedure = drive.results.get(result).map(|r| r.procedure.as_str());
+    let set = sets.iter().find(|s| Some(s.procedure) == procedure);
+    let ranks = set.and_then(|set| {
+        let names: Vec<String> = set
+            .drives
+            .iter()
+            .map(|d| titles.get(*d).cloned().unwrap_or_default())
+            .collect();
+        Some(ranks::of_rows(&set.rows, set.place_of(number)?, &names))
+    });
+    let pages = links.get(number).into_iter().flatten();
+    let others = drive.results.iter().zip(pages).enumerate();
+    Around {
+        index: Some("../index.html".to_string()),
+        photo: drive.about.photo.as_ref().map(|p| format!("../{p}")),
+        price: drive.about.price.as_ref().map(|p| price(drive, p)),
+        notes: notes(drive),
+        others: others
+            .filter(|(j, _)| *j != result)
+            .map(|(_, (r, link))| (r.procedure.clone(), format!("../{link}")))
+            .collect(),
+        ranks: ranks.unwrap_or_default(),
+    }
+}
+
+/// `59.90 EUR, 0.234 EUR/GB`.
+pub(super) fn price(drive: &Drive, price: &Price) -> String {
+    let whole = format!("{:.2}\u{202f}{}", price.amount, price.currency);
+    match drive.price_per_gb() {
+        Some(per_gb) => format!("{whole}, {}\u{202f}{}/GB", short(per_gb), price.currency),
+        None => whole,
+    }
+}
+
+/// Paragraphs of the notes.
+fn notes(drive: &Drive) -> Vec<String> {
+    let text = drive.about.notes.as_deref().unwrap_or_default();
+    let paragraphs = text.split("\n\n").map(str::trim);
+    paragraphs
+        .filter(|p| !p.is_empty())
+        .map(str::to_string)
+        .collect()
+}

@@ -1,0 +1,161 @@
+//! The page that compares any two drives. It holds the figures and curves of all of them; its script shows those of
+//! the two that are picked.
+
+use super::Drive;
+use super::index::{SHELF_SCRIPT, SHELF_STYLE};
+use super::tests_of::{TestSet, is_quick};
+use crate::compare::plots;
+use crate::compare::rows::Row;
+use crate::compare::selection::charted;
+use crate::encode;
+use crate::error::Result;
+use crate::html::{SCRIPT, STYLE, THEME_SCRIPT};
+use crate::number;
+use crate::view::bars::Better;
+use crate::view::{fill, percentile};
+use askama::Template;
+use nandscope_units::number::round_significant;
+use serde_json::{Value, json};
+
+/// Rows of the plot of a long write.
+const FILL_ROWS: usize = 400;
+/// Figures of one kind with bars; all are in the table.
+const MOST_OF_A_KIND: usize = 8;
+/// Tests of a procedure whose latencies are kept.
+const MOST_LATENCIES: usize = 8;
+
+#[derive(Template)]
+#[template(path = "shelf-pair.html")]
+struct Page {
+    data: String,
+    style: &'static str,
+    shelf_style: &'static str,
+    script: &'static str,
+    shelf_script: &'static str,
+    theme_script: &'static str,
+}
+
+/// The page.
+///
+/// # Errors
+/// Where the data cannot be encoded or the template cannot be filled in.
+pub(super) fn page(
+    drives: &[Drive],
+    titles: &[String],
+    links: &[Vec<String>],
+    sets: &[TestSet],
+) -> Result<String> {
+    let drives: Vec<Value> = drives
+        .iter()
+        .zip(titles)
+        .zip(links)
+        .map(|((drive, title), links)| entry(drive, title, links))
+        .collect();
+    let data = json!({
+        "drives": drives,
+        "sets": sets.iter().map(set).collect::<Vec<_>>(),
+    });
+    let page = Page {
+        data: encode::data(data, "compare")?,
+        style: STYLE,
+        shelf_style: SHELF_STYLE,
+        script: SCRIPT,
+        shelf_script: SHELF_SCRIPT,
+        theme_script: THEME_SCRIPT,
+    };
+    Ok(encode::for_markup(page.render()?))
+}
+
+fn entry(drive: &Drive, title: &str, links: &[String]) -> Value {
+    json!({
+        "name": drive.name,
+        "title": title,
+        "link": links.first(),
+        "simulated": drive.is_simulated(),
+        "capacity": number::bytes(drive.capacity_bytes()),
+        "perGb": drive.price_per_gb(),
+        "currency": drive.about.price.as_ref().map(|p| p.currency.as_str()),
+    })
+}
+
+/// A procedure: its figures, and the curves of each of its results.
+fn set(set: &TestSet) -> Value {
+    let charted = charted(&set.rows, MOST_OF_A_KIND);
+    let rows = set
+        .rows
+        .iter()
+        .filter(|r| r.values.iter().flatten().count() > 1);
+    let rows = rows.map(|r| row(r, charted.iter().any(|c| std::ptr::eq(*c, r))));
+    let fills: Vec<Option<Value>> = set
+        .documents
+        .iter()
+        .map(|d| {
+            let samples = fill::first(d)?;
+            let plot = fill::overlay("fill", &[(String::new(), samples)]).reduce(FILL_ROWS);
+            Some(encode::value(&plot))
+        })
+        .collect();
+    json!({
+        "procedure": set.procedure,
+        "drives": set.drives,
+        "modes": set.modes,
+        "quick": set.documents.iter().map(|d| is_quick(d)).collect::<Vec<_>>(),
+        "rows": rows.collect::<Vec<_>>(),
+        "fills": fills,
+        "latencies": latencies(set),
+    })
+}
+
+/// A figure: whether more (1) or less (-1) is better, or neither; a yes or no has no direction.
+fn row(row: &Row, charted: bool) -> Value {
+    let direction = match row.better() {
+        Some(Better::More) => 1,
+        Some(Better::Less) => -1,
+        None => 0,
+    };
+    let values = row
+        .values
+        .iter()
+        .map(|v| v.map(|v| round_significant(v, 6)));
+    json!({
+        "title": row.title,
+        "unit": row.unit,
+        "better": direction,
+        "charted": charted,
+        "answer": row.answer,
+        "values": values.collect::<Vec<_>>(),
+    })
+}
+
+/// The tests that most drives share, each with the latencies of every drive that has them.
+fn latencies(set: &TestSet) -> Vec<Value> {
+    let of_each: Vec<_> = set
+        .documents
+        .iter()
+        .map(|d| percentile::medians(d))
+        .collect();
+    let mut tests: Vec<(&str, usize)> = Vec::new();
+    for (name, _) in of_each.iter().flatten() {
+        match tests.iter_mut().find(|t| t.0 == name) {
+            Some(test) => test.1 += 1,
+            None => tests.push((name, 1)),
+        }
+    }
+    tests.retain(|t| t.1 > 1);
+    tests.sort_by_key(|t| std::cmp::Reverse(t.1));
+    tests
+        .into_iter()
+        .take(MOST_LATENCIES)
+        .map(|(name, _)| {
+            let lines: Vec<Option<Value>> = of_each
+                .iter()
+                .map(|tests| {
+                    let (_, samples) = tests.iter().find(|t| t.0 == name)?;
+                    let line = [(String::new(), samples.clone())];
+                    Some(encode::value(&plots::latency("latency", name, &line)))
+                })
+                .collect();
+            json!({ "test": name, "lines": lines })
+        })
+        .collect()
+}

@@ -1,0 +1,71 @@
+//! The figures of a shelf, procedure by procedure: results of different procedures are not compared, even where their
+//! figures have the same name.
+
+use super::Drive;
+use crate::compare::rows::{Alignment, Row, all_rows};
+use nandscope_result::ResultDocument;
+
+/// All results of one procedure.
+pub(super) struct TestSet<'a> {
+    /// Name of the procedure.
+    pub procedure: &'a str,
+    /// Which drive each result is of.
+    pub drives: Vec<usize>,
+    /// The results.
+    pub documents: Vec<&'a ResultDocument>,
+    /// The mode of each that is compared, where it has several.
+    pub modes: Vec<Option<String>>,
+    /// Figures; the values are those of `documents`, in the same order.
+    pub rows: Vec<Row>,
+}
+
+/// One set for each procedure, that of the most drives first.
+pub(super) fn sets(drives: &[Drive]) -> Vec<TestSet<'_>> {
+    let mut sets: Vec<TestSet> = Vec::new();
+    for (i, drive) in drives.iter().enumerate() {
+        for document in &drive.results {
+            match sets.iter_mut().find(|s| s.procedure == document.procedure) {
+                Some(set) => {
+                    set.drives.push(i);
+                    set.documents.push(document);
+                }
+                None => sets.push(TestSet {
+                    procedure: &document.procedure,
+                    drives: vec![i],
+                    documents: vec![document],
+                    modes: Vec::new(),
+                    rows: Vec::new(),
+                }),
+            }
+        }
+    }
+    for set in &mut sets {
+        set.rows = all_rows(&set.documents);
+        set.modes = modes(&set.documents);
+    }
+    sets.sort_by_key(|s| std::cmp::Reverse(s.drives.len()));
+    sets
+}
+
+/// The mode of each document that is compared; `None` where it has no other.
+fn modes(documents: &[&ResultDocument]) -> Vec<Option<String>> {
+    let named = Alignment::of(documents).named();
+    let several = |d: &ResultDocument| d.target.modes.len() > 1;
+    let all = documents.iter().zip(named);
+    all.map(|(d, mode)| mode.filter(|_| several(d))).collect()
+}
+
+/// Whether a result is of a quick run, whose figures are not those of a whole one.
+pub(super) fn is_quick(document: &ResultDocument) -> bool {
+    document
+        .notices
+        .iter()
+        .any(|n| n.text.starts_with("Quick "))
+}
+
+impl TestSet<'_> {
+    /// Place of a drive's result in the set.
+    pub fn place_of(&self, drive: usize) -> Option<usize> {
+        self.drives.iter().position(|d| *d == drive)
+    }
+}
