@@ -36,6 +36,9 @@ pub(super) struct DriveBar {
     pub text: String,
 }
 
+/// Number of a drive, its value, and what is to be known of the value.
+type Value = (usize, f64, String);
+
 /// What a chart shows of the drives.
 pub(super) struct Names<'a> {
     pub drives: &'a [Drive],
@@ -45,7 +48,7 @@ pub(super) struct Names<'a> {
 
 impl Names<'_> {
     /// A chart of these drives in this order: number, value, note.
-    fn chart(&self, id: String, title: &str, unit: &str, values: &[(usize, f64, String)]) -> Chart {
+    fn chart(&self, id: String, title: &str, unit: &str, values: &[Value]) -> Chart {
         let subjects: Vec<Subject> = values
             .iter()
             .map(|(drive, value, note)| Subject {
@@ -137,7 +140,7 @@ fn note(set: &TestSet, i: usize, drives: &[Drive]) -> String {
 
 /// Price per GB, a chart for each currency in which two drives have one; the cheapest first.
 fn prices(names: &Names, next: &mut impl FnMut() -> String) -> Vec<Chart> {
-    let mut by_currency: Vec<(&str, Vec<(usize, f64, String)>)> = Vec::new();
+    let mut by_currency: Vec<(&str, Vec<Value>)> = Vec::new();
     for (i, drive) in names.drives.iter().enumerate() {
         let (Some(price), Some(per_gb)) = (&drive.about.price, drive.price_per_gb()) else {
             continue;
