@@ -249,9 +249,13 @@ impl PageMapDevice {
     pub(super) fn spend_credit(&mut self, units: u32) {
         if self.background.paced {
             self.writes.credit -= i64::from(units) * self.log.cost_of_host_unit() as i64;
-            if !self.host_has_credit() {
-                self.pump();
-            }
+        }
+    }
+
+    /// Relocates if the host has spent its credit.
+    pub(super) fn relocate_for_credit(&mut self) {
+        if self.background.paced && !self.host_has_credit() {
+            self.pump();
         }
     }
 
@@ -306,9 +310,7 @@ impl PageMapDevice {
             self.scratch.sources = sources;
             let fetches = self.fetch_map(wanted, MapWaiter::Job(job), false);
             self.background.jobs[job as usize].reads += fetches;
-            for unit in written.drain(..) {
-                self.submit_host_program(unit);
-            }
+            self.submit_host_programs(written.drain(..));
             self.scratch.written = written;
             if exhausted {
                 let j = &mut self.background.jobs[job as usize];

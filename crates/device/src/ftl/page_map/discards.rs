@@ -75,9 +75,7 @@ impl PageMapDevice {
         self.read_ahead.invalidate(first, units);
         let mut full = std::mem::take(&mut self.scratch.full);
         self.log.note_discard(self.now, &mut full);
-        for unit in full.drain(..) {
-            self.submit_host_program(unit);
-        }
+        self.submit_host_programs(full.drain(..));
         self.scratch.full = full;
         self.complete_at(index, self.now);
         self.continue_discard(Discarding {
@@ -98,9 +96,7 @@ impl PageMapDevice {
                 .log
                 .touch_for_discard(at, end, most, self.now, &mut full);
             let wanted = self.log.take_wanted();
-            for unit in full.drain(..) {
-                self.submit_host_program(unit);
-            }
+            self.submit_host_programs(full.drain(..));
             self.scratch.full = full;
             discarding.waits = self.fetch_map(wanted, MapWaiter::Discard, false);
             if discarding.waits == 0 {

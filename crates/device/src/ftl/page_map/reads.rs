@@ -28,9 +28,7 @@ impl PageMapDevice {
         let mut full = std::mem::take(&mut self.scratch.full);
         self.log.touch_for_read(first, units, self.now, &mut full);
         let wanted = self.log.take_wanted();
-        for unit in full.drain(..) {
-            self.submit_host_program(unit);
-        }
+        self.submit_host_programs(full.drain(..));
         self.scratch.full = full;
         let waits = self.fetch_map(wanted, MapWaiter::Command(index), true);
         self.pending[index as usize].waits = waits;

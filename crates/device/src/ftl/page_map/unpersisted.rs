@@ -111,6 +111,7 @@ impl PageMapDevice {
     /// takes no room there.
     pub(super) fn note_merged(&mut self, index: u32, unit: u32) {
         let per_unit = self.unit_bytes() / SECTOR_BYTES;
+        let (start, next) = (u64::from(unit) * per_unit, u64::from(unit + 1) * per_unit);
         let command = self.pending[index as usize].command;
         let (begin, end) = (command.lba.0, command.lba.0 + u64::from(command.sectors));
         let Some(unpersisted) = &mut self.unpersisted else {
@@ -119,12 +120,16 @@ impl PageMapDevice {
         let Some(write) = unpersisted.numbers.of(index) else {
             return;
         };
+        // The unit's program may be full already, and wait for this part.
+        let in_unit = |p: &&Piece| p.from < next && p.to > start;
+        let program = unpersisted.pieces.iter().rev().find(in_unit);
+        let program = program.and_then(|p| p.program);
         unpersisted.pieces.push_back(Piece {
             write,
             units: 0,
-            from: (u64::from(unit) * per_unit).max(begin),
-            to: (u64::from(unit + 1) * per_unit).min(end),
-            program: None,
+            from: start.max(begin),
+            to: next.min(end),
+            program,
         });
     }
 

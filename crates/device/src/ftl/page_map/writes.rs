@@ -383,6 +383,7 @@ impl PageMapDevice {
             self.writes.used += chunk;
             self.writes.in_transit += chunk;
             self.spend_credit(chunk);
+            self.relocate_for_credit();
             self.pending[index as usize].to_admit -= chunk;
             if self.pending[index as usize].to_admit == 0 {
                 self.writes.admission.pop_front();
@@ -496,9 +497,7 @@ impl PageMapDevice {
             self.pending[command as usize].status = Status::ReadOnly;
             self.writes.give_back(units - appended);
         }
-        for unit in full.drain(..) {
-            self.submit_host_program(unit);
-        }
+        self.submit_host_programs(full.drain(..));
         self.scratch.full = full;
         // The program that takes the last units keeps its places in the buffer until the pages of the map
         // have come that they are entered in: until then, reads find the data in the buffer only.
@@ -555,7 +554,7 @@ impl PageMapDevice {
 
     fn complete_when_durable(&mut self, index: u32) {
         if let Some(unit) = self.log.close_host_unit() {
-            self.submit_host_program(unit);
+            self.submit_host_programs([unit]);
         }
         self.complete_after_programs(index);
     }
@@ -582,7 +581,7 @@ impl PageMapDevice {
             && !self.writes.is_data_coming()
             && let Some(unit) = self.log.close_host_unit()
         {
-            self.submit_host_program(unit);
+            self.submit_host_programs([unit]);
         }
         if last_waits && !self.writes.is_data_coming() {
             self.end_linger(true);
@@ -598,7 +597,16 @@ impl PageMapDevice {
         self.writes.durable_waiters.push_back((sequence, index));
     }
 
-    pub(super) fn submit_host_program(&mut self, unit: ProgramUnit) {
+    /// Takes program units in the order in which they were filled. Relocation begins when all of them have
+    /// their sequence numbers: the pages of the map that it changes fill units of their own.
+    pub(super) fn submit_host_programs(&mut self, units: impl IntoIterator<Item = ProgramUnit>) {
+        for unit in units {
+            self.submit_host_program(unit);
+        }
+        self.relocate_for_credit();
+    }
+
+    fn submit_host_program(&mut self, unit: ProgramUnit) {
         // Host data was paid for at its admission; metadata and padding take free space too.
         let units = self.log.geometry.mode(unit.slc).program_units;
         self.spend_credit(units - unit.host_units);
@@ -750,7 +758,7 @@ impl PageMapDevice {
     /// Orderly power-off: everything buffered is programmed.
     pub(super) fn flush_for_power_off(&mut self) {
         if let Some(unit) = self.log.close_host_unit() {
-            self.submit_host_program(unit);
+            self.submit_host_programs([unit]);
         }
         self.end_linger(true);
         let mut none = Vec::new();
