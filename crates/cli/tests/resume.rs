@@ -9,6 +9,7 @@ use nandscope_measure::steps;
 use nandscope_result::json;
 use nandscope_result::{ResultDocument, WallClock};
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -32,10 +33,11 @@ fn finished(journal: &Path) -> usize {
 fn wait_for(child: &mut Child, journal: &Path, steps: usize) {
     let begin = Instant::now();
     while finished(journal) < steps {
-        assert!(
-            child.try_wait().unwrap().is_none(),
-            "it ended before {steps} steps"
-        );
+        if child.try_wait().unwrap().is_some() {
+            let mut said = String::new();
+            let _ = child.stderr.as_mut().map(|e| e.read_to_string(&mut said));
+            panic!("it ended before {steps} steps: {said}");
+        }
         assert!(
             begin.elapsed() < LIMIT,
             "no {steps} steps in {}",
@@ -54,6 +56,22 @@ fn killed_after(folder: &Folder, arguments: &[&str], journal: &str, steps: usize
     let ran = Ran::from(child.wait_with_output().unwrap());
     assert_eq!(ran.code, None, "it was not killed: {ran:?}");
     finished(&path)
+}
+
+/// Waits until nobody has the device open any more: io_uring closes it a little after the end of a killed
+/// process.
+fn wait_until_free(device: &str) {
+    let begin = Instant::now();
+    let exclusive = i32::try_from(rustix::fs::OFlags::EXCL.bits()).unwrap();
+    while std::fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(exclusive)
+        .open(device)
+        .is_err()
+    {
+        assert!(begin.elapsed() < LIMIT, "{device} stays in use");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// Runs it once the kernel has let go of what a killed process had open, which io_uring does a little after
@@ -192,6 +210,7 @@ fn slow_a_review_of_a_real_device_goes_on_after_the_step_that_is_done() {
     let bytes = std::fs::read(folder.0.join(journal)).unwrap();
     let earlier = steps::read(&bytes).unwrap();
     let resume = [&review[..], &["--resume"]].concat();
+    wait_until_free(&device.device);
     // The second run is stopped as well: what it adds is all that matters here.
     let mut child = start(&folder, &resume);
     wait_for(&mut child, &folder.0.join(journal), done + 1);

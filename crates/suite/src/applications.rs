@@ -5,18 +5,29 @@ use crate::session::{Flow, Phase, Pick, SECOND, Session, SuiteError, slug};
 use nandscope_measure::build::JobMeta;
 use nandscope_measure::runner::Thread;
 use nandscope_measure::target::Target;
+use nandscope_units::Bytes;
 use nandscope_workload::Pacing;
-use nandscope_workload::trace::{Fit, NamedTrace, Replay, ReplayOptions, Timing, library};
+use nandscope_workload::trace::{
+    Fit, NamedTrace, Replay, ReplayError, ReplayOptions, Timing, library,
+};
 
 const DEPTH: u32 = 8;
 
-/// Replays all traces of the library.
+/// Replays all traces of the library that the device has room for; the others are left out with a notice.
 pub(crate) fn run<T: Target>(session: &mut Session<'_, T>) -> Result<Flow, SuiteError> {
     for trace in library() {
         let id = format!("trace-{}", slug(trace.name));
         if session.skips(&id) {
             continue;
         }
+        let Some(replay) = scaled(session.capacity(), trace)? else {
+            session.leave_out(&format!(
+                "Application trace \"{}\": left out, since it touches more than the device holds ({})",
+                trace.title,
+                session.capacity()
+            ));
+            continue;
+        };
         session.begin_step(
             &id,
             &format!("Application trace: {}", trace.title),
@@ -24,7 +35,7 @@ pub(crate) fn run<T: Target>(session: &mut Session<'_, T>) -> Result<Flow, Suite
             format!("{} Replayed as fast as the device answers, {DEPTH} requests at a time, spread over the device.", trace.description),
             1,
         );
-        let flow = one(session, trace);
+        let flow = one(session, trace, replay);
         session.end_step();
         if flow? == Flow::Stop {
             return Ok(Flow::Stop);
@@ -33,7 +44,8 @@ pub(crate) fn run<T: Target>(session: &mut Session<'_, T>) -> Result<Flow, Suite
     Ok(Flow::Continue)
 }
 
-fn one<T: Target>(session: &mut Session<'_, T>, trace: &NamedTrace) -> Result<Flow, SuiteError> {
+/// The trace, spread over the device; `None` if it touches more than the device holds.
+fn scaled(capacity: Bytes, trace: &NamedTrace) -> Result<Option<Replay>, SuiteError> {
     let fault = |problem: String| SuiteError::Step {
         step: trace.title.to_string(),
         problem,
@@ -43,8 +55,18 @@ fn one<T: Target>(session: &mut Session<'_, T>, trace: &NamedTrace) -> Result<Fl
         timing: Timing::ClosedLoop,
         fit: Fit::Scale,
     };
-    let replay =
-        Replay::new(&records, &options, session.capacity()).map_err(|e| fault(e.to_string()))?;
+    match Replay::new(&records, &options, capacity) {
+        Ok(replay) => Ok(Some(replay)),
+        Err(ReplayError::Footprint { .. }) => Ok(None),
+        Err(e) => Err(fault(e.to_string())),
+    }
+}
+
+fn one<T: Target>(
+    session: &mut Session<'_, T>,
+    trace: &NamedTrace,
+    replay: Replay,
+) -> Result<Flow, SuiteError> {
     let pacing = Pacing {
         iodepth: DEPTH,
         ..Pacing::default()

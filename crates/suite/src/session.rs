@@ -130,6 +130,14 @@ impl<'a, T: Target> Session<'a, T> {
         done
     }
 
+    /// Leaves out a step that this device cannot do, and says why.
+    pub(crate) fn leave_out(&mut self, why: &str) {
+        if self.document.notices.iter().all(|n| n.text != why) {
+            self.document.notices.push(Notice::warning(why));
+        }
+        self.watcher.step_skipped();
+    }
+
     /// The identifier of a step in the document: the mode in front.
     fn step_id(&self, id: &str) -> String {
         match &self.mode {
