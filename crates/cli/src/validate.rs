@@ -1,6 +1,7 @@
 //! `nandscope validate`: simulated devices compared with published measurements of the real ones. Every procedure for
 //! which there are checks is carried out, and its figures are compared with the facts.
 
+mod cards;
 mod sensitivity;
 
 use crate::console::Console;
@@ -48,7 +49,7 @@ fail.
     after_help = "Exit code 1: a figure misses its fact without a stated reason, or no procedure gives it."
 )]
 pub struct Arguments {
-    /// Devices to compare [default: all that have facts]
+    /// Devices to compare [default: all that have facts, or all of the table]
     #[arg(value_name = "DEVICE", conflicts_with_all = ["output", "check"])]
     devices: Vec<String>,
     /// File for the page [default: standard output]
@@ -57,6 +58,10 @@ pub struct Arguments {
     /// Compare with this page instead: exit code 1 if it is out of date
     #[arg(long, value_name = "FILE.md")]
     check: Option<PathBuf>,
+    /// Compare simulated cards with recorded flashbench runs: the cards of this table, such as facts/cards.toml,
+    /// with the recorded tables in the folder `flashbench` beside it
+    #[arg(long, value_name = "FILE.toml", conflicts_with = "sensitivity")]
+    cards: Option<PathBuf>,
     /// Move assumed parameters through their ranges; print which figures change
     #[arg(long, conflicts_with_all = ["output", "check"])]
     sensitivity: bool,
@@ -72,6 +77,12 @@ pub struct Arguments {
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     if let Some(path) = &arguments.output {
         output::check_file(path)?;
+    }
+    if let Some(table) = &arguments.cards {
+        let interrupt = Interrupt::listen()?;
+        let (text, verdict) = cards::run(table, &arguments.devices, &interrupt, console)?;
+        deliver(&arguments, &text, console)?;
+        return verdict;
     }
     let list = chosen(&arguments.devices)?;
     let interrupt = Interrupt::listen()?;
@@ -221,8 +232,10 @@ fn deliver(arguments: &Arguments, page: &str, console: &Console) -> Result<(), F
         if input::text(path, "the validation page")? == page {
             return Ok(());
         }
+        let cards = arguments.cards.as_ref();
+        let cards = cards.map_or(String::new(), |table| format!(" --cards {}", table.display()));
         let text = format!(
-            "{} is out of date; write it with `nandscope validate -o {}`",
+            "{} is out of date; write it with `nandscope validate{cards} -o {}`",
             path.display(),
             path.display()
         );

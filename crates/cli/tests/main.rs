@@ -7,6 +7,7 @@ mod beside_fio;
 #[path = "../../../fuzz/src/bodies.rs"]
 mod bodies;
 mod calc;
+mod cards;
 mod documents;
 mod fio_numbers;
 mod foreign;

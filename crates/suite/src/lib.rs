@@ -9,6 +9,7 @@ mod applications;
 pub mod at_once;
 pub mod blind;
 mod bursts;
+pub mod cards;
 pub mod closed_forms;
 mod crystaldiskmark;
 mod document;

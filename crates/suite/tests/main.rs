@@ -4,6 +4,7 @@
 
 mod blind;
 mod budget;
+mod cards;
 mod drives;
 mod fill;
 mod flashbench;

@@ -1,16 +1,14 @@
 //! The comparison of simulated with recorded cards: what it runs, which numbers it puts side by side, and
 //! the page.
 
-use super::{Cards, compare, compared, page, unexplained};
+use crate::support::card::Card;
+use crate::support::recorded::recorded;
+use nandscope_device::profile::library;
+use nandscope_suite::cards::{self, Cards, compare, page, unexplained};
 use nandscope_suite::flashbench::recorded::Recorded;
 use nandscope_suite::flashbench::{Knee, Order};
 use nandscope_units::Bytes;
 use std::fmt::Write;
-use support::card::Card;
-use support::recorded::recorded;
-
-#[path = "../../../crates/suite/tests/support/mod.rs"]
-mod support;
 
 const REQUEST: Bytes = Bytes::kib(512);
 
@@ -43,7 +41,7 @@ fn what_was_recorded_is_measured_cell_by_cell() {
     assert_eq!(measured.unit.unwrap().at, simulated.unit.unwrap().at);
     assert_eq!(measured.page.unwrap().at, simulated.page.unwrap().at);
     // This mock is no model of that card.
-    assert!(c.median_error().unwrap() > 0.1);
+    assert!(c.median_errors().0.unwrap() > 0.1);
 }
 
 /// A recorded table that holds what the mock answers, times a factor.
@@ -83,8 +81,10 @@ fn the_error_is_that_of_the_cells() {
         let record = own_record(factor);
         let mut card = Card::new(Bytes::gib(4));
         let c = compare(&mut card, &record, "own", &[1], REQUEST, &|| false).unwrap();
-        let error = c.median_error().unwrap();
-        assert!((error - expected).abs() < 0.02, "{factor}: {error}");
+        let (open_au, find_fat) = c.median_errors();
+        for error in [open_au.unwrap(), find_fat.unwrap()] {
+            assert!((error - expected).abs() < 0.02, "{factor}: {error}");
+        }
     }
 }
 
@@ -109,14 +109,11 @@ fn what_was_not_recorded_is_an_error_and_so_is_a_bad_entry() {
         let error = Cards::parse("c", &text).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     }
-    let entry = &Cards::parse("c", entry).unwrap().card[0];
-    let error = entry.run(&recorded(), &|| false).unwrap_err().to_string();
-    assert!(error.contains("no device `p`"), "{error}");
 }
 
 #[test]
 fn a_device_of_the_library_is_filled_and_measured() {
-    let entry = super::Card {
+    let entry = cards::Card {
         profile: "reference-nvme-64gb".to_string(),
         recorded: "flashbench README card".to_string(),
         host: "direct".to_string(),
@@ -124,7 +121,11 @@ fn a_device_of_the_library_is_filled_and_measured() {
         request: None,
         why: None,
     };
-    let c = entry.run(&recorded(), &|| false).unwrap();
+    let profile = library::device("reference-nvme-64gb").unwrap().profile().unwrap();
+    let host = library::host("direct").unwrap().host_profile().unwrap();
+    let c = entry
+        .run(&profile, &host, &recorded(), &|| false)
+        .unwrap();
     assert_eq!(c.open_au.len(), 10);
     assert!(c.align_simulated.iter().all(|r| r.pre_us > 1.0));
 }
@@ -132,13 +133,13 @@ fn a_device_of_the_library_is_filled_and_measured() {
 #[test]
 fn the_page_shows_both_of_every_number() {
     let text = page(&[]);
-    assert!(text.contains("No device of the library"));
+    assert!(text.contains("No simulated card"));
     let mut card = Card::new(Bytes::gib(4));
     let c = compare(&mut card, &recorded(), "wb-card06", &[2], REQUEST, &|| {
         false
     })
     .unwrap();
-    let entry = super::Card {
+    let entry = cards::Card {
         profile: "a-device".to_string(),
         recorded: "wb-card06".to_string(),
         host: "usb-reader".to_string(),
@@ -161,54 +162,4 @@ fn the_page_shows_both_of_every_number() {
     // 135 kB/s were recorded with four units in turn.
     assert!(text.contains(&format!("0.135 / {simulated:.3}")), "{text}");
     assert!(text.contains("| 4 MiB / 4 MiB |"));
-}
-
-#[test]
-fn malformed_facts_are_named() {
-    let facts = crate::root().join("facts");
-    let folder = std::env::temp_dir().join(format!("xtask-facts-{}", std::process::id()));
-    std::fs::create_dir_all(folder.join("flashbench")).unwrap();
-    let names = [
-        "cards.toml",
-        "flashbench/align.csv",
-        "flashbench/openau.csv",
-        "flashbench/findfat.csv",
-    ];
-    let fails = |part: &str| {
-        let error = format!("{:#}", compared(&folder).unwrap_err());
-        assert!(error.contains(part), "{error}");
-    };
-    fails("cards.toml");
-    for broken in names {
-        for name in names {
-            let mut text = std::fs::read_to_string(facts.join(name)).unwrap();
-            if name == broken {
-                text = text
-                    .replace("\nrun = ", "\nrum = ")
-                    .replacen(",run,", ",rum,", 1);
-            }
-            std::fs::write(folder.join(name), text).unwrap();
-        }
-        fails(broken);
-    }
-    for name in names {
-        std::fs::copy(facts.join(name), folder.join(name)).unwrap();
-    }
-    let card = "[[card]]\nprofile = \"kingston-8gb\"\nhost = \"recorded-usb-reader\"\n";
-    for (rest, part) in [
-        ("recorded = \"nobody\"\nrun = [1]\n", "nothing was recorded"),
-        (
-            "recorded = \"wb-card03\"\nrun = [3]\nrequest = \"1x\"\n",
-            "is no size",
-        ),
-    ] {
-        std::fs::write(folder.join("cards.toml"), format!("{card}{rest}")).unwrap();
-        fails(part);
-    }
-    std::fs::remove_dir_all(&folder).unwrap();
-}
-
-#[test]
-fn the_page_is_up_to_date_and_explains_every_miss() {
-    crate::cards_page(true).unwrap();
 }

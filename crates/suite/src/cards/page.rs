@@ -1,19 +1,18 @@
-//! The page docs/cards.md.
+//! The page of simulated cards beside recorded ones.
 
 use super::{Card, Cell, Comparison};
-use nandscope_suite::flashbench::{CardStep, Certainty, OpenUnits, Order};
+use crate::flashbench::{CardStep, Certainty, OpenUnits, Order};
 use nandscope_units::number::{binary_bytes, significant};
 use std::fmt::Write;
 
 const INTRODUCTION: &str = "\
 # Cards: measured against simulated
 
-Written by `cargo xtask cards`; a test keeps this page up to date. For every simulated card that stands for a
-real one: the flashbench runs that were recorded on the real card (`facts/flashbench`) and the same measurements on the
-simulated one, written once in order before. Each cell is *measured / simulated*; MB/s are 10⁶ bytes per second. The error
-is the difference without its sign as a share of the measured value; the median is over all rates of `--open-au`
-and `--find-fat`. A card is *met* where the open units come out the same and the median error is below 25 %; below the
-table stands why one is not.
+Written by `nandscope validate --cards`. For every simulated card that stands for a real one: the flashbench runs that
+were recorded on the real card and the same measurements on the simulated one, written once in order before. Each cell is
+*measured / simulated*; MB/s are 10⁶ bytes per second. The error is the difference without its sign as a share of the
+measured value; its median is taken over the rates of `--open-au` and over those of `--find-fat`. A card is *met* if the
+open units come out the same and both medians are below 25 %; the reasons of those that are not follow the table.
 
 ";
 
@@ -21,7 +20,7 @@ table stands why one is not.
 pub fn page(cards: &[(Card, Comparison)]) -> String {
     let mut page = INTRODUCTION.to_string();
     if cards.is_empty() {
-        page.push_str("No device of the library stands for a recorded card yet.\n");
+        page.push_str("No simulated card stands for a recorded one yet.\n");
         return page;
     }
     summary(&mut page, cards);
@@ -45,14 +44,14 @@ pub fn page(cards: &[(Card, Comparison)]) -> String {
 
 fn summary(page: &mut String, cards: &[(Card, Comparison)]) {
     page.push_str(
-        "| card | device | page | allocation unit | open units, linear | open units, random | median error | met |\n|---|---|---|---|---|---|---|---|\n",
+        "| card | device | page | allocation unit | open units, linear | open units, random | error, open units | error, FAT search | met |\n|---|---|---|---|---|---|---|---|---|\n",
     );
     for (card, c) in cards {
         let (measured, simulated) = c.boundaries();
-        let error = c.median_error();
+        let (open_au, find_fat) = c.median_errors();
         let _ = writeln!(
             page,
-            "| {} | `{}` | {} / {} | {} / {} | {} | {} | {} | {} |",
+            "| {} | `{}` | {} / {} | {} / {} | {} | {} | {} | {} | {} |",
             card.recorded,
             card.profile,
             step(measured.page),
@@ -61,7 +60,8 @@ fn summary(page: &mut String, cards: &[(Card, Comparison)]) {
             step(simulated.unit),
             units(c.open_units(Order::Linear)),
             units(c.open_units(Order::Random)),
-            error.map_or("–".to_string(), |e| format!("{:.0} %", e * 100.0)),
+            percent(open_au),
+            percent(find_fat),
             if c.met() { "yes" } else { "no" },
         );
     }
@@ -72,6 +72,10 @@ fn summary(page: &mut String, cards: &[(Card, Comparison)]) {
             let _ = writeln!(page, "\n`{}` is not met: {why}.", card.profile);
         }
     }
+}
+
+fn percent(share: Option<f64>) -> String {
+    share.map_or("–".to_string(), |e| format!("{:.0} %", e * 100.0))
 }
 
 fn step(found: Option<CardStep>) -> String {

@@ -1,27 +1,24 @@
 //! Simulated cards against recorded ones: the same flashbench runs, with the parameters that were
-//! recorded, on the device of the library that stands for a card; measured and simulated side by
-//! side. `facts/cards.toml` says which device stands for which card.
+//! recorded, on the simulated device that stands for a card; measured and simulated side by side. A table
+//! such as `facts/cards.toml` says which device stands for which card.
 //!
 //! Nothing is fitted here. What the profile of a card was calibrated on, its comments say.
 
 mod compare;
 mod page;
-#[cfg(test)]
-mod tests;
 
-pub use compare::{Cell, Comparison, compare};
+pub use compare::{Cell, Comparison, WITHIN, compare};
 pub use page::page;
 
-use anyhow::Context as _;
+use crate::flashbench::recorded::Recorded;
+use crate::{SuiteError, probe};
+use nandscope_device::profile::{HostProfile, Profile};
 use nandscope_device::{Device, Fill};
 use nandscope_measure::sim::SimTarget;
-use nandscope_suite::flashbench::recorded::Recorded;
-use nandscope_suite::{SimSpec, SuiteError};
 use nandscope_units::{Bytes, SizeBase, parse_size};
 use serde::Deserialize;
-use std::path::Path;
 
-/// The entries of `facts/cards.toml`.
+/// A table of simulated cards that stand for recorded ones.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cards {
@@ -34,11 +31,11 @@ pub struct Cards {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Card {
-    /// The device of the library.
+    /// The device: a name in the library, or a profile file.
     pub profile: String,
     /// The recorded card.
     pub recorded: String,
-    /// The host of the library.
+    /// The host: a name in the library, or a profile file.
     pub host: String,
     /// Numbers of the recorded runs.
     pub run: Vec<u32>,
@@ -48,32 +45,6 @@ pub struct Card {
     /// Why it misses what is recorded, where it does.
     #[serde(default)]
     pub why: Option<String>,
-}
-
-/// Every card of `cards.toml` in this folder, compared with the tables in its folder `flashbench`.
-///
-/// # Errors
-/// If a file cannot be read or parsed, nothing was recorded of a card, or its device cannot be run.
-pub fn compared(folder: &Path) -> anyhow::Result<Vec<(Card, Comparison)>> {
-    let read = |name: &str| {
-        let path = folder.join(name).display().to_string();
-        let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
-        anyhow::Ok((path, text))
-    };
-    let (name, text) = read("cards.toml")?;
-    let cards = Cards::parse(&name, &text)?;
-    let mut recorded = Recorded::default();
-    let (name, text) = read("flashbench/align.csv")?;
-    recorded.read_align(&name, &text)?;
-    let (name, text) = read("flashbench/openau.csv")?;
-    recorded.read_open_au(&name, &text)?;
-    let (name, text) = read("flashbench/findfat.csv")?;
-    recorded.read_find_fat(&name, &text)?;
-    let compare = |card: Card| {
-        let comparison = card.run(&recorded, &|| false)?;
-        anyhow::Ok((card, comparison))
-    };
-    cards.card.into_iter().map(compare).collect()
 }
 
 /// Cards that miss their record without a stated reason, and those that state a reason and miss
@@ -104,7 +75,7 @@ impl Card {
     /// The largest request.
     fn request(&self) -> Result<Bytes, SuiteError> {
         let Some(text) = &self.request else {
-            return Ok(nandscope_suite::probe::REQUEST);
+            return Ok(probe::REQUEST);
         };
         let size = parse_size(text, SizeBase::Binary).ok();
         size.filter(|s| s.0 >= 512).ok_or_else(|| {
@@ -115,39 +86,32 @@ impl Card {
         })
     }
 
-    /// Runs on the simulated card what was recorded on the real one.
+    /// Runs on a simulated card what was recorded on the real one. The card is written once in order before,
+    /// as one that people measure has been.
     ///
     /// # Errors
-    /// Where nothing was recorded, or the device is not in the library, cannot be attached, or fails.
+    /// If nothing was recorded of it, or the device cannot be attached or fails.
     pub fn run(
         &self,
+        profile: &Profile,
+        host: &HostProfile,
         recorded: &Recorded,
         stop: &dyn Fn() -> bool,
     ) -> Result<Comparison, SuiteError> {
-        let device = self.device()?;
+        let fault = |why: String| SuiteError::Target(format!("{}: {why}", self.profile));
+        let mut device = Device::new(profile, host, 1).map_err(|e| fault(e.to_string()))?;
+        if !device.precondition(1.0, Fill::Sequential) {
+            return Err(fault("it is not idle and cannot be filled".to_string()));
+        }
         let mut target = SimTarget::new(device);
+        let request = self.request()?;
         compare(
             &mut target,
             recorded,
             &self.recorded,
             &self.run,
-            self.request()?,
+            request,
             stop,
         )
-    }
-
-    /// The device, written once in order: a card that people measure has been written before.
-    fn device(&self) -> Result<Device, SuiteError> {
-        let spec = SimSpec::library(&self.profile)?;
-        let host = nandscope_suite::spec::library_host(&self.host)?;
-        let mut device =
-            Device::new(&spec.profile, &host, 1).map_err(|e| SuiteError::Target(e.to_string()))?;
-        if !device.precondition(1.0, Fill::Sequential) {
-            return Err(SuiteError::Target(format!(
-                "{} is not idle and cannot be filled",
-                self.profile
-            )));
-        }
-        Ok(device)
     }
 }

@@ -1,18 +1,18 @@
 //! One card: what was recorded, and what the same measurement gives on a target.
 
-use nandscope_infer::flashbench::median;
-use nandscope_measure::target::Target;
-use nandscope_suite::SuiteError;
-use nandscope_suite::flashbench::recorded::{Recorded, RecordedRate, RecordedUnit, RunId};
-use nandscope_suite::flashbench::{
+use crate::SuiteError;
+use crate::flashbench::recorded::{Recorded, RecordedRate, RecordedUnit, RunId};
+use crate::flashbench::{
     AlignPlan, AlignRow, Boundaries, Care, OpenAu, OpenUnits, Order, align, boundaries, find_fat,
     open_units,
 };
-use nandscope_suite::probe::{Probe, ProbeError};
+use crate::probe::{Probe, ProbeError};
+use nandscope_infer::flashbench::median;
+use nandscope_measure::target::Target;
 use nandscope_units::{Bytes, Nanos};
 use std::collections::BTreeMap;
 
-/// The median error of a card's rates stays below this share.
+/// The median errors of a card's rates stay below this share.
 pub const WITHIN: f64 = 0.25;
 
 /// A number of the recorded table and the same of the simulated card.
@@ -45,11 +45,14 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// The median error over all rates.
-    pub fn median_error(&self) -> Option<f64> {
-        let cells = self.open_au.values().chain(self.find_fat.values());
-        let errors: Vec<f64> = cells.map(Cell::error).collect();
-        (!errors.is_empty()).then(|| median(&errors))
+    /// Median error of the rates of `--open-au`, and of those of `--find-fat`; `None` where nothing was
+    /// recorded.
+    pub fn median_errors(&self) -> (Option<f64>, Option<f64>) {
+        let errors = |cells: Vec<f64>| (!cells.is_empty()).then(|| median(&cells));
+        (
+            errors(self.open_au.values().map(Cell::error).collect()),
+            errors(self.find_fat.values().map(Cell::error).collect()),
+        )
     }
 
     /// Open units in one order, recorded and simulated; `None` where nothing was recorded.
@@ -63,13 +66,17 @@ impl Comparison {
     }
 
     /// Whether the number of open units comes out the same in both orders, as far as it can be told from
-    /// either table, and the median error is below [`WITHIN`].
+    /// either table, and both median errors are below [`WITHIN`].
     pub fn met(&self) -> bool {
         let same = [Order::Linear, Order::Random].into_iter().all(|order| {
             let both = self.open_units(order);
             both.is_none_or(|(recorded, simulated)| recorded.knee.told() == simulated.knee.told())
         });
-        same && self.median_error().is_none_or(|e| e < WITHIN)
+        let (open_au, find_fat) = self.median_errors();
+        same && [open_au, find_fat]
+            .into_iter()
+            .flatten()
+            .all(|error| error < WITHIN)
     }
 
     /// Page and unit, recorded and simulated. Which recorded rows were wrapped off their boundary is not
