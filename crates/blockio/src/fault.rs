@@ -1,8 +1,8 @@
 //! Fault injection: the text form of fault commands, and the faults in effect.
 
-use crate::store::{Beyond, Fake};
+use crate::store::{Beyond, Fake, Store};
 use nandscope_units::random::SplitMix64;
-use nandscope_units::{Nanos, ParseQuantityError, SECTOR_BYTES, SizeBase, parse_size};
+use nandscope_units::{Bytes, Nanos, ParseQuantityError, SECTOR_BYTES, SizeBase, parse_size};
 use std::ops::Range;
 use std::str::FromStr;
 use thiserror::Error;
@@ -61,6 +61,16 @@ pub struct InvalidCommand {
     reason: Reason,
 }
 
+/// A fake card that holds all that it reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("{holds} bytes are not less than the reported capacity of {capacity}")]
+pub struct NotFake {
+    /// Bytes that it would hold.
+    pub holds: u64,
+    /// Bytes that it reports.
+    pub capacity: u64,
+}
+
 /// What is wrong with a fault command.
 #[derive(Clone, Debug, PartialEq, Error)]
 enum Reason {
@@ -107,6 +117,18 @@ impl FaultCommand {
             FaultCommand::Slow(p, _) => *p > 0.0,
             FaultCommand::AfterWrites(_, command) => command.slows(),
             _ => false,
+        }
+    }
+
+    /// Refuses a fake that is none on a card of this capacity.
+    fn check(&self, capacity: Bytes) -> Result<(), NotFake> {
+        match self {
+            FaultCommand::Fake(Some(Fake { holds, .. })) if *holds >= capacity.0 => Err(NotFake {
+                holds: *holds,
+                capacity: capacity.0,
+            }),
+            FaultCommand::AfterWrites(_, command) => command.check(capacity),
+            _ => Ok(()),
         }
     }
 }
@@ -230,8 +252,27 @@ impl Faults {
         }
     }
 
+    /// Executes a command that changes only this state and the contents; returns any other.
+    ///
+    /// # Errors
+    /// Returns `NotFake` if the card is to hold as much as it reports, now or later.
+    pub fn apply(
+        &mut self,
+        command: FaultCommand,
+        store: &mut Store,
+    ) -> Result<Option<FaultCommand>, NotFake> {
+        command.check(store.capacity())?;
+        match self.take(command) {
+            Some(FaultCommand::Fake(fake)) => store.set_fake(fake),
+            Some(FaultCommand::Tamper(range)) => store.tamper(range),
+            Some(FaultCommand::Clear) => store.clear_faults(),
+            other => return Ok(other),
+        }
+        Ok(None)
+    }
+
     /// Executes a command that changes only this state; returns any other.
-    pub fn take(&mut self, command: FaultCommand) -> Option<FaultCommand> {
+    fn take(&mut self, command: FaultCommand) -> Option<FaultCommand> {
         match command {
             FaultCommand::Unreadable(range) => self.unreadable.push(range),
             FaultCommand::ReadErrors(p) => self.read_errors = p,

@@ -27,6 +27,7 @@ mod resume;
 mod review;
 mod run;
 mod run_notices;
+mod run_contents;
 mod run_options;
 mod sentences;
 mod serve;

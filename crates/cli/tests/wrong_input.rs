@@ -63,7 +63,7 @@ fn faults_of_a_job_file() {
         ),
         (
             "[a]\nrw=write\nverify=crc32c\n",
-            &["keeps no contents", "job.fio:3:1", "help: remove verify"],
+            &["keeps no contents", "job.fio:3:1", "help: add --contents"],
         ),
         (
             "[a]\nrw=rw\nioengine=ftruncate\n",

@@ -3,7 +3,8 @@
 //! [`runner`] drives threads of operations through a [`target`]: a simulated device in virtual time ([`sim`]), a
 //! real one on Linux (`real`). [`recorder`] collects latencies and counts per
 //! interval, [`build`] makes the parts of a result document from them, and [`events`] finds notable moments. [`fio_output`]
-//! converts fio's JSON output; [`steps`] keeps finished steps while others run.
+//! converts fio's JSON output; [`steps`] keeps finished steps while others run. A [`verify::Verifier`] makes
+//! contents that can be checked, and checks them.
 //!
 //! This crate makes no charts and draws no conclusions.
 //!
@@ -38,6 +39,7 @@ pub mod cached;
 pub mod distribution;
 pub mod events;
 pub mod fio_output;
+pub mod payload;
 #[cfg(target_os = "linux")]
 pub mod real;
 pub mod recorder;
@@ -46,3 +48,4 @@ pub mod sim;
 pub mod steps;
 pub mod target;
 pub mod unwritten;
+pub mod verify;

@@ -8,7 +8,7 @@ mod distortion;
 mod error;
 mod file;
 
-use crate::image::{Image, OutOfRange};
+use crate::image::{Image, OutOfRange, SpillError};
 use crate::memory_len;
 use distortion::Distortion;
 pub use distortion::{Beyond, Fake};
@@ -28,6 +28,8 @@ pub struct Store {
 #[derive(Debug)]
 enum Backing {
     Memory(Image),
+    /// In memory up to a limit, the rest in a temporary file.
+    Bounded(Image),
     File(FileStore),
 }
 
@@ -38,6 +40,25 @@ impl Store {
             capacity: capacity.0,
             backing: Backing::Memory(Image::in_memory(capacity.0)),
             distortion: Distortion::default(),
+        }
+    }
+
+    /// Contents in memory, all zeroes, of which pages beyond [`crate::image::IN_MEMORY`] are in a temporary
+    /// file.
+    pub fn bounded(capacity: Bytes) -> Self {
+        Store {
+            capacity: capacity.0,
+            backing: Backing::Bounded(Image::bounded(capacity.0)),
+            distortion: Distortion::default(),
+        }
+    }
+
+    /// The first failure of the temporary file. What was read or written since is not what the device
+    /// holds.
+    pub fn fault(&self) -> Option<SpillError> {
+        match &self.backing {
+            Backing::Bounded(image) => image.fault(),
+            Backing::Memory(_) | Backing::File(_) => None,
         }
     }
 
@@ -72,7 +93,9 @@ impl Store {
             to.resize(from + memory_len(length), 0);
             match (place, &self.backing) {
                 (None, _) => {}
-                (Some(place), Backing::Memory(image)) => image.read(place, &mut to[from..])?,
+                (Some(place), Backing::Memory(image) | Backing::Bounded(image)) => {
+                    image.read(place, &mut to[from..])?
+                }
                 (Some(place), Backing::File(file)) => file.read(place, &mut to[from..])?,
             }
         }
@@ -129,7 +152,9 @@ impl Store {
             rest = after;
             match (place, &mut self.backing) {
                 (None, _) => {}
-                (Some(place), Backing::Memory(image)) => image.write(place, piece)?,
+                (Some(place), Backing::Memory(image) | Backing::Bounded(image)) => {
+                    image.write(place, piece)?
+                }
                 (Some(place), Backing::File(file)) => file.write(place, piece)?,
             }
         }
@@ -145,7 +170,9 @@ impl Store {
         for (place, length) in self.distortion.pieces(offset, length, true) {
             match (place, &mut self.backing) {
                 (None, _) => {}
-                (Some(place), Backing::Memory(image)) => image.discard(place, length)?,
+                (Some(place), Backing::Memory(image) | Backing::Bounded(image)) => {
+                    image.discard(place, length)?
+                }
                 (Some(place), Backing::File(file)) => file.discard(place, length)?,
             }
         }
@@ -158,7 +185,7 @@ impl Store {
     /// If the system call fails.
     pub fn sync(&self) -> Result<(), StoreError> {
         match &self.backing {
-            Backing::Memory(_) => Ok(()),
+            Backing::Memory(_) | Backing::Bounded(_) => Ok(()),
             Backing::File(file) => Ok(file.sync()?),
         }
     }

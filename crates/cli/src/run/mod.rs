@@ -2,6 +2,7 @@
 //! result. How a group of jobs becomes threads is in [`plan`]; running them is the business of
 //! the measure crate.
 
+mod contents;
 pub mod figures;
 mod log_names;
 mod logs;
@@ -36,6 +37,7 @@ Examples:
   nandscope run jobs/rand-read.fio sim:sm2708-250gb --set iodepth=64 --set runtime=10
   nandscope run sim:sm2708-250gb -- --rw=randread --bs=4k --size=1g --ioengine=libaio --direct=1
   nandscope run fill.fio sim:sm2708-250gb --save used.dev
+  nandscope run verify.fio sim:kingston-8gb --contents --fault 'fake 4g wrap'
   nandscope run read.fio sim:saved:used.dev -o result.json
   nandscope run jobs/rand-read.fio /dev/nvme0n1
   nandscope run job.fio ./test.img --size 8g            on a new file of 8 GiB
@@ -78,6 +80,12 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
     /// What to do with a trace that was recorded on a device of another size
+    /// Store what is written, so that jobs can verify it (simulated devices)
+    #[arg(long)]
+    contents: bool,
+    /// Fault of the contents, as a command of `nandscope ctl`; repeatable
+    #[arg(long, value_name = "COMMAND", requires = "contents")]
+    fault: Vec<String>,
     #[arg(long, value_enum, default_value_t)]
     fit: replay::FitChoice,
     /// Folder for the logs that jobs ask for (write_bw_log and the like)
@@ -115,8 +123,11 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         fit: arguments.fit,
         console,
     };
-    plan::check(&jobs.jobs, &setting, Reality::Simulated)?;
-    let subject = Simulation::new(simulated, device);
+    let reality = Reality::Simulated {
+        contents: arguments.contents,
+    };
+    plan::check(&jobs.jobs, &setting, reality)?;
+    let subject = Simulation::new(simulated, device, &arguments)?;
     carry_out(&arguments, &jobs, &setting, subject, place, interrupt)
 }
 

@@ -46,8 +46,11 @@ pub struct Plan {
 /// Whether a target is simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reality {
-    /// In virtual time, without contents.
-    Simulated,
+    /// In virtual time.
+    Simulated {
+        /// What is written is stored.
+        contents: bool,
+    },
     /// A file or device.
     #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
     Real,
@@ -74,12 +77,12 @@ pub fn check(jobs: &[Job], setting: &Setting<'_>, reality: Reality) -> Result<()
     let mut faults = Vec::new();
     for job in jobs {
         let method = job.verify.method.as_deref().filter(|m| *m != "none");
-        if let (Some(method), Reality::Simulated) = (method, reality) {
+        if let (Some(method), Reality::Simulated { contents: false }) = (method, reality) {
             faults.push(fault_at(
                 job,
                 "verify",
-                format!("`verify={method}`: a simulated device keeps no contents, so there is nothing to verify"),
-                "remove verify for simulated devices",
+                format!("`verify={method}`: without `--contents` a simulated device keeps no contents, so there is nothing to verify"),
+                "add --contents to the command, or remove verify",
             ));
         }
         if job.fullness_percent.is_some_and(|p| p > 0) && reality == Reality::Real {

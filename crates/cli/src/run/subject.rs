@@ -2,7 +2,9 @@
 //! to it before and after, how threads are put on it. The runner sees none of this.
 
 use super::Arguments;
+use super::contents::{ContentTarget, Contents};
 use super::progress::Line;
+use super::verify;
 use crate::failure::Failure;
 use crate::steps::{Asked, Earlier, Keeper};
 use crate::target::{Kept, Precondition, Simulated};
@@ -11,9 +13,11 @@ use nandscope_measure::build::JobMeta;
 use nandscope_measure::runner::Thread;
 use nandscope_measure::sim::SimTarget;
 use nandscope_measure::target::Target;
+use nandscope_measure::verify::Verifier;
 use nandscope_result::{Notice, TargetInfo};
 use nandscope_workload::job::Job;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// A simulated or a real target with what belongs to it.
 pub trait Subject {
@@ -71,16 +75,21 @@ pub trait Subject {
         let _ = (group, seed);
     }
 
+    /// What compares the contents of the present group, where a job of it wants that.
+    fn verifier(&self) -> Option<&Arc<Verifier>> {
+        None
+    }
+
     /// A thread that reads back what the group wrote, where that is wanted.
     fn read_back(&self, group: &[Job]) -> Option<(Thread, JobMeta)> {
-        let _ = group;
-        None
+        verify::read_back(group, self.verifier()?)
     }
 
     /// Contents that were not as they were written, and the first of them in words; those since
     /// the group began.
     fn mismatches(&self) -> (u64, Vec<String>) {
-        (0, Vec::new())
+        let verifier = self.verifier();
+        verifier.map(|v| v.mismatches()).unwrap_or_default()
     }
 
     /// Fills it before a run or a group.
@@ -98,23 +107,45 @@ pub trait Subject {
 
 /// A simulated device.
 pub struct Simulation {
-    target: SimTarget<Device>,
+    target: ContentTarget<SimTarget<Device>>,
     simulated: Simulated,
+    verifier: Option<Arc<Verifier>>,
+    /// The option of the contents and its faults, for the result.
+    contents: Option<String>,
 }
 
 impl Simulation {
-    /// A device at its present.
-    pub fn new(simulated: Simulated, device: Device) -> Self {
+    /// A device at its present, with contents if the run wants them.
+    ///
+    /// # Errors
+    /// If a fault of the contents is invalid or makes no sense in a run.
+    pub fn new(
+        simulated: Simulated,
+        device: Device,
+        arguments: &Arguments,
+    ) -> Result<Self, Failure> {
+        let contents = match arguments.contents {
+            false => None,
+            true => {
+                let (capacity, faults) = (device.capacity(), &arguments.fault);
+                Some(Contents::new(capacity, faults, arguments.seed)?)
+            }
+        };
         let now = device.now();
-        Simulation {
-            target: SimTarget::at(device, now),
+        Ok(Simulation {
+            contents: contents.is_some().then(|| match &arguments.fault[..] {
+                [] => "stored".to_string(),
+                faults => format!("stored, with faults: {}", faults.join("; ")),
+            }),
+            target: ContentTarget::new(SimTarget::at(device, now), contents),
             simulated,
-        }
+            verifier: None,
+        })
     }
 }
 
 impl Subject for Simulation {
-    type Target = SimTarget<Device>;
+    type Target = ContentTarget<SimTarget<Device>>;
 
     fn target(&mut self) -> &mut Self::Target {
         &mut self.target
@@ -125,7 +156,7 @@ impl Subject for Simulation {
     }
 
     fn info(&self) -> TargetInfo {
-        self.simulated.info(self.target.device())
+        self.simulated.info(self.target.device().device())
     }
 
     fn asked(&self, asked: Asked) -> Asked {
@@ -133,17 +164,34 @@ impl Subject for Simulation {
             .on(&self.info())
             .and("profile of the host", &self.simulated.host_source.text)
             .and("state before", self.simulated.state.unwrap_or_default())
+            .and("contents", self.contents.as_deref().unwrap_or_default())
+    }
+
+    fn environment(&self) -> BTreeMap<String, String> {
+        let contents = self.contents.iter();
+        contents
+            .map(|text| ("contents".to_string(), text.clone()))
+            .collect()
+    }
+
+    fn begin_group(&mut self, group: &[Job], seed: u64) {
+        self.verifier = verify::of_group(group, seed);
+        self.target.verify_with(self.verifier.clone());
+    }
+
+    fn verifier(&self) -> Option<&Arc<Verifier>> {
+        self.verifier.as_ref()
     }
 
     /// Takes no time of the device's clock.
     fn fill(&mut self, state: Precondition, seed: u64) -> Result<(), Failure> {
         state
-            .apply(self.target.device_mut(), seed)
+            .apply(self.target.device_mut().device_mut(), seed)
             .map_err(Failure::internal)
     }
 
     fn save(&self) -> Result<Vec<u8>, Failure> {
-        Kept::write(&self.simulated, self.target.device()).map_err(Failure::internal)
+        Kept::write(&self.simulated, self.target.device().device()).map_err(Failure::internal)
     }
 }
 
@@ -153,10 +201,8 @@ pub use real::RealSubject;
 #[cfg(target_os = "linux")]
 mod real {
     use super::*;
-    use crate::run::verify;
     use crate::target::real::{Real, generator_cost};
-    use nandscope_measure::real::{RealTarget, Verifier};
-    use std::sync::Arc;
+    use nandscope_measure::real::RealTarget;
 
     /// A file or block device.
     pub struct RealSubject {
@@ -174,6 +220,7 @@ mod real {
             let given = [
                 (arguments.host.is_some(), "--host"),
                 (arguments.save.is_some(), "--save"),
+                (arguments.contents, "--contents"),
                 (
                     arguments.precondition != Precondition::None,
                     "--precondition",
@@ -232,13 +279,8 @@ mod real {
             self.real.target.verify_with(self.verifier.clone());
         }
 
-        fn read_back(&self, group: &[Job]) -> Option<(Thread, JobMeta)> {
-            verify::read_back(group, self.verifier.as_ref()?)
-        }
-
-        fn mismatches(&self) -> (u64, Vec<String>) {
-            let verifier = self.verifier.as_ref();
-            verifier.map(|v| v.mismatches()).unwrap_or_default()
+        fn verifier(&self) -> Option<&Arc<Verifier>> {
+            self.verifier.as_ref()
         }
 
         fn environment(&self) -> BTreeMap<String, String> {

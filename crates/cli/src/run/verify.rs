@@ -1,9 +1,8 @@
-//! Jobs with `verify` on a real target: which verifier a group gets, and the reading back of what
-//! the group wrote. Making and checking contents is the business of the measure crate.
+//! Jobs with `verify`: which verifier a group gets, and the reading back of what the group wrote. Making and checking contents is the business of the measure crate.
 
 use nandscope_measure::build::JobMeta;
-use nandscope_measure::real::Verifier;
 use nandscope_measure::runner::{OnError, Thread};
+use nandscope_measure::verify::Verifier;
 use nandscope_workload::files::{Extent, ExtentSource};
 use nandscope_workload::job::{Access, Job};
 use nandscope_workload::{OpKind, Pacing};

@@ -3,7 +3,7 @@
 
 use super::{Pending, Service};
 use crate::request::{Refusal, Request};
-use nandscope_blockio::fault::{FaultCommand, Faults};
+use nandscope_blockio::fault::{FaultCommand, Faults, NotFake};
 use nandscope_blockio::undo::Torn;
 use nandscope_device::{CommandKind, SimulatedDevice};
 use nandscope_units::Nanos;
@@ -64,13 +64,8 @@ pub enum InjectError {
     #[error("this card does not accept fault commands")]
     Disabled,
     /// A fake that holds all that it reports.
-    #[error("{holds} bytes are not less than the reported capacity of {capacity}")]
-    NotFake {
-        /// Bytes that it would hold.
-        holds: u64,
-        /// Bytes that it reports.
-        capacity: u64,
-    },
+    #[error(transparent)]
+    NotFake(#[from] NotFake),
     /// The contents could not be changed at a power cut.
     #[error("{0}")]
     Contents(String),
@@ -87,7 +82,7 @@ impl<M: SimulatedDevice> Service<M> {
             return Err(InjectError::Unpaced);
         }
         let faults = self.faults.as_mut().ok_or(InjectError::Disabled)?;
-        match faults.take(command) {
+        match faults.apply(command, &mut self.store)? {
             Some(FaultCommand::PowerOff) => {
                 return Ok(self
                     .power_off(wall)?
@@ -99,16 +94,7 @@ impl<M: SimulatedDevice> Service<M> {
                 self.power_on();
                 return Ok(loss.map_or(Effect::NoPower, Effect::PowerCycled));
             }
-            Some(FaultCommand::Fake(fake)) => {
-                let capacity = self.store.capacity().0;
-                if let Some(holds) = fake.map(|f| f.holds).filter(|holds| *holds >= capacity) {
-                    return Err(InjectError::NotFake { holds, capacity });
-                }
-                self.store.set_fake(fake);
-            }
-            Some(FaultCommand::Tamper(range)) => self.store.tamper(range),
-            Some(FaultCommand::Clear) => self.store.clear_faults(),
-            // `Faults::take` has executed all others.
+            // `Faults::apply` has executed all others.
             Some(_) | None => {}
         }
         Ok(Effect::Done)

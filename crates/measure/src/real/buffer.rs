@@ -1,12 +1,10 @@
 //! Memory for the data of operations: aligned as direct I/O wants it, and filled with data that
 //! neither compresses nor repeats.
 
-use nandscope_units::random::{SplitMix64, mix};
+use crate::payload::fill;
 
 /// Alignment of all buffers; no device wants more than a page.
 pub(super) const ALIGNMENT: usize = 4096;
-/// A stamp stands at the start of every sector.
-const SECTOR: usize = 512;
 
 /// Memory of a given length, aligned to [`ALIGNMENT`].
 #[derive(Debug)]
@@ -52,27 +50,10 @@ impl Buffer {
     }
 }
 
-/// Fills with the sequence of SplitMix64 from `seed`.
-pub(super) fn fill(bytes: &mut [u8], seed: u64) {
-    let mut random = SplitMix64::new(seed);
-    for chunk in bytes.chunks_mut(8) {
-        chunk.copy_from_slice(&random.bits().to_le_bytes()[..chunk.len()]);
-    }
-}
-
-/// Makes every sector of random data unlike any that was written before, so that a device that
-/// finds equal data cannot save work: offset and number of the operation, mixed.
-#[inline]
-pub(super) fn stamp(bytes: &mut [u8], offset: u64, operation: u64) {
-    for (i, sector) in bytes.chunks_exact_mut(SECTOR).enumerate() {
-        let place = mix(offset.wrapping_add((i * SECTOR) as u64) ^ operation.rotate_left(40));
-        sector[..8].copy_from_slice(&place.to_le_bytes());
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::payload::stamp;
     use std::collections::HashSet;
 
     #[test]

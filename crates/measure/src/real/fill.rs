@@ -6,7 +6,8 @@
 //! filling was broken off is filled from there on. File systems that keep no account of holes (FAT)
 //! write zeros where they reserve, and have none.
 
-use super::buffer::{Buffer, stamp};
+use super::buffer::Buffer;
+use crate::payload::stamp;
 use nandscope_units::Bytes;
 use rustix::fs::{OFlags, SeekFrom, fcntl_getfl, fcntl_setfl, seek};
 use rustix::io::Errno;

@@ -7,10 +7,11 @@
 //! folders does. Whether the folder may be written to is decided by whoever made it; nothing outside
 //! of it is touched.
 
-use super::buffer::{ALIGNMENT, Buffer, stamp};
+use super::buffer::{ALIGNMENT, Buffer};
 use super::clock::Clock;
 use super::errno;
 use super::instruments::Instruments;
+use crate::payload::stamp;
 use crate::target::{
     LaneRequest, Lanes, Load, Outcome, Reading, Reply, Request, Target, TargetError,
 };

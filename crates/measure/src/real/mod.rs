@@ -3,7 +3,7 @@
 //! A [`Volume`] is what is open; a [`RealTarget`] drives it, through io_uring (`ring`) or, where the
 //! system does not allow that, through threads of pread and pwrite (`pool`). Each thread of a run
 //! gets a lane of its own with its own ring. [`RealNull`] and [`generator_cost_ns`] say what the
-//! instrument itself costs. A [`Verifier`] makes contents that can be checked, and checks them.
+//! instrument itself costs.
 //!
 //! Nothing is opened here by its name: whether a device may be opened at all is decided elsewhere, and
 //! what was opened there is driven. Temperature and power
@@ -23,7 +23,6 @@ mod ring;
 mod slot;
 mod sys;
 mod target;
-mod verify;
 mod volume;
 
 pub use cost::generator_cost_ns;
@@ -32,5 +31,4 @@ pub use folder::{BLOCK, FileSlot, FolderTarget};
 pub use instruments::Instruments;
 pub use null::RealNull;
 pub use target::{Engine, EngineChoice, Options, RealTarget};
-pub use verify::Verifier;
 pub use volume::{Access, Volume, VolumeError, VolumeKind};

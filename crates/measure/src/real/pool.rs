@@ -6,9 +6,9 @@
 use super::clock::{AWAKE, Clock};
 use super::errno;
 use super::slot::Slot;
-use super::verify::Verifier;
 use super::volume::Volume;
 use crate::target::{Load, Outcome, Reply, Request, TargetError};
+use crate::verify::Verifier;
 use nandscope_units::Nanos;
 use nandscope_workload::OpKind;
 use rustix::io::{Errno, ReadWriteFlags, pwritev2};

@@ -9,10 +9,10 @@
 
 use super::clock::{AWAKE, Clock};
 use super::slot::Slot;
-use super::verify::Verifier;
 use super::volume::{Volume, VolumeKind};
 use super::{Options, errno, sys};
 use crate::target::{Load, Outcome, Reply, Request, TargetError};
+use crate::verify::Verifier;
 use io_uring::{IoUring, opcode, squeue, types};
 use nandscope_units::Nanos;
 use nandscope_workload::OpKind;

@@ -1,8 +1,9 @@
 //! One place for an operation in flight: its memory, and how far it has come.
 
-use super::buffer::{Buffer, stamp};
-use super::verify::Verifier;
+use super::buffer::Buffer;
+use crate::payload::stamp;
 use crate::target::{Outcome, Request};
+use crate::verify::Verifier;
 use nandscope_units::Nanos;
 use nandscope_workload::OpKind;
 use std::sync::Arc;
@@ -72,20 +73,11 @@ impl Slot {
     pub(super) fn end(&self, outcome: Outcome) -> Outcome {
         match &self.verifier {
             None => outcome,
-            Some(verifier) => self.verified(verifier, outcome),
+            Some(verifier) => {
+                let length = self.length as usize;
+                let read = self.read.bytes(length);
+                verifier.ended(self.kind, self.offset, length, read, outcome)
+            }
         }
-    }
-
-    fn verified(&self, verifier: &Verifier, outcome: Outcome) -> Outcome {
-        let done = outcome == Outcome::Done;
-        let length = self.length as usize;
-        match self.kind {
-            OpKind::Read if done => return verifier.check(self.read.bytes(length), self.offset),
-            OpKind::Write => verifier.written_to(self.offset, length, done),
-            // One that failed may have discarded a part.
-            OpKind::Trim => verifier.discarded(self.offset, u64::from(self.length)),
-            OpKind::Read | OpKind::Flush => {}
-        }
-        outcome
     }
 }

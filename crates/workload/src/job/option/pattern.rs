@@ -143,7 +143,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "verify",
-        "On a real target, any method but `none` verifies, all in the same way (see below)",
+        "Any method but `none` verifies, all in the same way (see below); on a simulated device with `--contents`",
         Other("`none`, `crc32c`, `md5`, `sha256`, …", |j, v| {
             j.verify.method = verify_method(v)?;
             Ok(())

@@ -8,9 +8,10 @@
 //! ledger with four bytes per block; a block that two writes were on their way to at once may have
 //! either.
 
-use super::buffer::fill;
+use crate::payload::fill;
 use crate::target::Outcome;
 use nandscope_units::{Bytes, SECTOR_BYTES};
+use nandscope_workload::OpKind;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -116,7 +117,7 @@ impl Verifier {
     }
 
     /// Makes the contents of a write that is about to begin.
-    pub(super) fn write(&self, bytes: &mut [u8], offset: u64) {
+    pub fn write(&self, bytes: &mut [u8], offset: u64) {
         let generation = {
             let mut ledger = self.lock();
             // Two generations are taken for other meanings; 2^32 - 2 writes are enough for a run.
@@ -140,8 +141,29 @@ impl Verifier {
         }
     }
 
+    /// An operation has ended with this outcome; a read is compared, and fails if it differs. `read` is what
+    /// it read.
+    pub fn ended(
+        &self,
+        kind: OpKind,
+        offset: u64,
+        length: usize,
+        read: &[u8],
+        outcome: Outcome,
+    ) -> Outcome {
+        let done = outcome == Outcome::Done;
+        match kind {
+            OpKind::Read if done => return self.check(read, offset),
+            OpKind::Write => self.written_to(offset, length, done),
+            // One that failed may have discarded a part.
+            OpKind::Trim => self.discarded(offset, length as u64),
+            OpKind::Read | OpKind::Flush => {}
+        }
+        outcome
+    }
+
     /// A write has ended. One that failed leaves its blocks with contents that nobody knows.
-    pub(super) fn written_to(&self, offset: u64, length: usize, done: bool) {
+    fn written_to(&self, offset: u64, length: usize, done: bool) {
         let mut ledger = self.lock();
         for block in self.blocks(offset, length) {
             if let Some(others) = ledger.under_way.get_mut(&block) {
@@ -157,7 +179,7 @@ impl Verifier {
     }
 
     /// A range has been discarded: what is in it is nobody's business any more.
-    pub(super) fn discarded(&self, offset: u64, length: u64) {
+    fn discarded(&self, offset: u64, length: u64) {
         let mut ledger = self.lock();
         for block in self.blocks(offset, length as usize) {
             *ledger.at(block) = NEVER;
@@ -165,7 +187,7 @@ impl Verifier {
     }
 
     /// Holds what was read against what was written.
-    pub(super) fn check(&self, bytes: &[u8], offset: u64) -> Outcome {
+    fn check(&self, bytes: &[u8], offset: u64) -> Outcome {
         let mut worst = None;
         let mut ledger = self.lock();
         let mut from = 0usize;

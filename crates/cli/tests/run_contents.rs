@@ -1,0 +1,113 @@
+//! `run --contents`: jobs that verify on a simulated device, with and without faults.
+
+use crate::support::{Folder, tiny};
+use nandscope_result::{ResultDocument, json};
+
+/// Writes 1 MiB, reads it back, and reads it once more in a group of its own.
+const VERIFY: &str = "\
+[global]
+ioengine=libaio
+direct=1
+bs=4k
+iodepth=4
+size=1m
+verify=crc32c
+continue_on_error=all
+[write]
+rw=randwrite
+[read]
+stonewall
+rw=read
+";
+
+/// A run with faults, and its result.
+fn verified(name: &str, faults: &[&str]) -> (i32, ResultDocument) {
+    let folder = Folder::new(&format!("contents-{name}"));
+    folder.file("job.fio", VERIFY);
+    let device = tiny();
+    let mut arguments = vec!["run", "job.fio", &device, "--contents", "-o", "r.json"];
+    for fault in faults {
+        arguments.extend(["--fault", fault]);
+    }
+    let ran = folder.run(&arguments);
+    let document = json::read(&folder.0.join("r.json")).unwrap();
+    (ran.code.unwrap(), document)
+}
+
+/// Failed operations of each step, by reason.
+fn errors(document: &ResultDocument) -> Vec<String> {
+    let jobs = document.steps.iter().flat_map(|s| &s.jobs);
+    jobs.flat_map(|job| job.errors.iter().map(|(reason, n)| format!("{n} {reason}")))
+        .collect()
+}
+
+#[test]
+fn what_was_written_is_verified() {
+    let (code, document) = verified("right", &[]);
+    assert_eq!((code, errors(&document)), (0, Vec::new()));
+    let operations: Vec<u64> = document
+        .steps
+        .iter()
+        .map(|step| step.jobs[0].directions[0].operations)
+        .collect();
+    assert_eq!(operations, [256, 256, 256], "written, read back, read");
+    assert_eq!(document.environment["contents"], "stored");
+}
+
+#[test]
+fn faults_of_the_card_are_found() {
+    // The second half of the region overwrites the first: each of its blocks is that of another place.
+    let (code, document) = verified("fake", &["fake 512k wrap"]);
+    assert_eq!(code, 1);
+    let found = errors(&document).join(", ");
+    assert!(
+        found.contains("128 verify: data of another place"),
+        "{found}"
+    );
+    assert!(document.environment["contents"].contains("fake 512k wrap"));
+    let (code, document) = verified("corrupt", &["after 100 writes corrupt 1"]);
+    assert_eq!(code, 1);
+    let found = errors(&document).join(", ");
+    assert!(found.contains("157 verify: wrong data"), "{found}");
+    let (code, document) = verified("unreadable", &["unreadable 8k 4k"]);
+    assert_eq!(code, 1);
+    assert!(errors(&document).contains(&"1 unreadable".to_string()));
+}
+
+/// The device, not the store, decides how long everything takes.
+#[test]
+fn contents_take_no_time() {
+    let folder = Folder::new("contents-time");
+    folder.file("job.fio", &VERIFY.replace("verify=crc32c\n", ""));
+    let device = tiny();
+    let steps = |more: &[&str]| {
+        let mut arguments = vec!["run", "job.fio", &device, "-o", "r.json"];
+        arguments.extend(more);
+        folder.run(&arguments).succeeds();
+        json::read(&folder.0.join("r.json")).unwrap().steps
+    };
+    assert_eq!(steps(&[]), steps(&["--contents"]));
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let folder = Folder::new("contents-refused");
+    folder.file("job.fio", VERIFY);
+    let device = &tiny()[..];
+    for (arguments, parts) in [
+        (&[device][..], &["add --contents"][..]),
+        (&[device, "--fault", "corrupt 1"], &["--contents"]),
+        (
+            &[device, "--contents", "--fault", "power cycle"],
+            &["power cycle", "nandscope serve"],
+        ),
+        (
+            &[device, "--contents", "--fault", "fake 2m wrap"],
+            &["fake 2m wrap", "reported capacity"],
+        ),
+    ] {
+        let mut all = vec!["run", "job.fio"];
+        all.extend(arguments);
+        folder.run(&all).fails(2, parts);
+    }
+}
