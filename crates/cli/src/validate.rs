@@ -233,7 +233,9 @@ fn deliver(arguments: &Arguments, page: &str, console: &Console) -> Result<(), F
             return Ok(());
         }
         let cards = arguments.cards.as_ref();
-        let cards = cards.map_or(String::new(), |table| format!(" --cards {}", table.display()));
+        let cards = cards.map_or(String::new(), |table| {
+            format!(" --cards {}", table.display())
+        });
         let text = format!(
             "{} is out of date; write it with `nandscope validate{cards} -o {}`",
             path.display(),

@@ -23,7 +23,10 @@ fn own_card(name: &str) -> Folder {
     let profile = nandscope_device::profile::library::device("recorded-phison-sd-4gb").unwrap();
     std::fs::create_dir_all(folder.0.join("mine/flashbench")).unwrap();
     folder.file("mine/own.toml", profile.text);
-    folder.file("mine/flashbench/openau.csv", &rows("openau.csv", "wb-card06,2,"));
+    folder.file(
+        "mine/flashbench/openau.csv",
+        &rows("openau.csv", "wb-card06,2,"),
+    );
     folder.file(
         "mine/flashbench/findfat.csv",
         &rows("findfat.csv", "wb-card06,2,"),
@@ -47,7 +50,10 @@ fn a_profile_of_the_user_is_compared_with_the_users_recording() {
     let ran = folder.run(&["validate", "--cards", "mine/cards.toml"]);
     let page = &ran.out;
     assert!(page.contains("| wb-card06 | `own.toml` |"), "{ran:?}");
-    assert!(page.contains("| error, open units | error, FAT search |"), "{page}");
+    assert!(
+        page.contains("| error, open units | error, FAT search |"),
+        "{page}"
+    );
     let row = page.lines().find(|l| l.contains("`own.toml`")).unwrap();
     assert_eq!(row.matches(" % ").count(), 2, "{row}");
     // Whether it is met is for the page to say; the exit code says the same.
@@ -71,7 +77,11 @@ fn what_is_wrong_with_a_table_of_cards_is_named() {
         ("\"120k\"", "\"1x\"", "request = \"1x\""),
         ("\"own.toml\"", "\"absent.toml\"", "absent.toml"),
         ("\"own.toml\"", "\"kingstom-8gb\"", "kingston-8gb"),
-        ("\"recorded-usb-reader\"", "\"nowhere\"", "unknown host `nowhere`"),
+        (
+            "\"recorded-usb-reader\"",
+            "\"nowhere\"",
+            "unknown host `nowhere`",
+        ),
     ] {
         folder.file("mine/cards.toml", &TABLE.replace(old, new));
         fails(&[part]);

@@ -1,7 +1,8 @@
 //! Results for people. Everything here reads result documents alone, never a device, a job or a
 //! profile: [`html`] writes one self-contained page, `svg` draws each plot by itself, [`csv`]
-//! each series, [`terminal`] a summary that fits a screen, [`compare`] several documents side by
-//! side, [`shelf`] a site of many drives, and [`files`] puts pages, plots and tables into a folder.
+//! each series, [`fio`] the output formats of fio, [`terminal`] a summary that fits a screen,
+//! [`compare`] several documents side by side, [`shelf`] a site of many drives, and [`files`] puts
+//! pages, plots and tables into a folder.
 //!
 //! It computes nothing that a document does not hold, apart from the plain statistics that its
 //! verdict names.
@@ -13,6 +14,7 @@ pub mod csv;
 mod encode;
 mod error;
 pub mod files;
+pub mod fio;
 pub mod html;
 mod names;
 mod number;

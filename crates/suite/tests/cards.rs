@@ -121,11 +121,12 @@ fn a_device_of_the_library_is_filled_and_measured() {
         request: None,
         why: None,
     };
-    let profile = library::device("reference-nvme-64gb").unwrap().profile().unwrap();
-    let host = library::host("direct").unwrap().host_profile().unwrap();
-    let c = entry
-        .run(&profile, &host, &recorded(), &|| false)
+    let profile = library::device("reference-nvme-64gb")
+        .unwrap()
+        .profile()
         .unwrap();
+    let host = library::host("direct").unwrap().host_profile().unwrap();
+    let c = entry.run(&profile, &host, &recorded(), &|| false).unwrap();
     assert_eq!(c.open_au.len(), 10);
     assert!(c.align_simulated.iter().all(|r| r.pre_us > 1.0));
 }

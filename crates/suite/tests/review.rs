@@ -206,10 +206,10 @@ fn a_card_that_is_too_small_for_the_procedure_says_so() {
     // Whatever fits is done, and what does not is named.
     let document = review(&spec, &options, &mut Unobserved, &|| false).unwrap();
     assert!(document.complete, "{:?}", document.notices);
-    let left_out = document
-        .notices
-        .iter()
-        .filter(|n| n.text.contains("left out, since it touches more than the device holds"));
+    let left_out = document.notices.iter().filter(|n| {
+        n.text
+            .contains("left out, since it touches more than the device holds")
+    });
     let replayed = document.steps.iter().filter(|s| s.id.contains("-trace-"));
     let traces = nandscope_workload::trace::library().len();
     // Two modes; a notice that says the same is said once.

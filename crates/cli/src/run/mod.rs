@@ -24,6 +24,7 @@ use crate::{job, output};
 use clap::Args;
 #[cfg(target_os = "linux")]
 use nandscope_measure::target::Target;
+use nandscope_report::fio::Format;
 use nandscope_workload::job::{Job, JobFile, Override};
 use plan::{Reality, Setting};
 use session::Session;
@@ -36,8 +37,8 @@ Examples:
   nandscope run job.fio sim:./my-card.toml --host rtl9211ds --precondition random:80
   nandscope run jobs/rand-read.fio sim:sm2708-250gb --set iodepth=64 --set runtime=10
   nandscope run sim:sm2708-250gb -- --rw=randread --bs=4k --size=1g --ioengine=libaio --direct=1
-  nandscope run fill.fio sim:sm2708-250gb --save used.dev
   nandscope run verify.fio sim:kingston-8gb --contents --fault 'fake 4g wrap'
+  nandscope run fill.fio sim:sm2708-250gb --save used.dev
   nandscope run read.fio sim:saved:used.dev -o result.json
   nandscope run jobs/rand-read.fio /dev/nvme0n1
   nandscope run job.fio ./test.img --size 8g            on a new file of 8 GiB
@@ -70,22 +71,25 @@ pub struct Arguments {
     /// Keep the result in this file
     #[arg(short, long, value_name = "RESULT.json")]
     output: Option<PathBuf>,
+    /// Print the result in fio's formats: normal, terse, json, json+ (comma-separated)
+    #[arg(long, value_name = "FORMATS", value_delimiter = ',', value_parser = fio_format)]
+    output_format: Vec<Format>,
     /// Go on with the run that was interrupted, from the steps in RESULT.json.steps
     #[arg(long)]
     resume: bool,
     /// State of the device before the run: none, sequential[:PERCENT] or random[:PERCENT]
     #[arg(long, value_name = "STATE", default_value = "none")]
     precondition: Precondition,
-    /// Keep the device in this file after the run, to continue with sim:saved:FILE
-    #[arg(long, value_name = "FILE")]
-    save: Option<PathBuf>,
-    /// What to do with a trace that was recorded on a device of another size
     /// Store what is written, so that jobs can verify it (simulated devices)
     #[arg(long)]
     contents: bool,
     /// Fault of the contents, as a command of `nandscope ctl`; repeatable
     #[arg(long, value_name = "COMMAND", requires = "contents")]
     fault: Vec<String>,
+    /// Keep the device in this file after the run, to continue with sim:saved:FILE
+    #[arg(long, value_name = "FILE")]
+    save: Option<PathBuf>,
+    /// What to do with a trace that was recorded on a device of another size
     #[arg(long, value_enum, default_value_t)]
     fit: replay::FitChoice,
     /// Folder for the logs that jobs ask for (write_bw_log and the like)
@@ -129,6 +133,10 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     plan::check(&jobs.jobs, &setting, reality)?;
     let subject = Simulation::new(simulated, device, &arguments)?;
     carry_out(&arguments, &jobs, &setting, subject, place, interrupt)
+}
+
+fn fio_format(name: &str) -> Result<Format, String> {
+    Format::find(name).ok_or_else(|| "use normal, terse, json or json+".to_string())
 }
 
 impl Arguments {

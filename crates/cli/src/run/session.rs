@@ -18,7 +18,7 @@ use nandscope_measure::runner::{Ending, GroupOutcome, Thread, run_group};
 use nandscope_measure::steps::Attachment;
 use nandscope_measure::target::Target;
 use nandscope_measure::unwritten;
-use nandscope_report::summary;
+use nandscope_report::fio::Format;
 use nandscope_result::{Notice, ResultDocument, WallClock, procedure};
 use nandscope_workload::job::{Job, JobFile};
 use std::time::{Instant, SystemTime};
@@ -286,14 +286,7 @@ impl<S: Subject> Session<S> {
             true => self.keeper.finish(self.document.complete),
             false => None,
         };
-        let mut text = String::new();
-        for step in &self.document.steps {
-            text.push_str(&summary::step_summary(step));
-        }
-        for notice in &self.document.notices {
-            text.push_str(&console.paragraph(&format!("{}: {}", notice.level, notice.text), ""));
-        }
-        let printed = console.print(&text);
+        let printed = print(&self.document, &arguments.output_format, console);
         for (what, _) in kept.iter().filter(|(_, written)| written.is_ok()) {
             console.note(what);
         }
@@ -338,6 +331,21 @@ impl<S: Subject> Session<S> {
         }
         kept
     }
+}
+
+/// Prints the result in these formats, or a summary. Programs that read a format find nothing else in
+/// it: notices go to standard error then.
+fn print(document: &ResultDocument, formats: &[Format], console: &Console) -> Result<(), Failure> {
+    let notices = document.notices.iter();
+    let notices = notices.map(|n| console.paragraph(&format!("{}: {}", n.level, n.text), ""));
+    if formats.is_empty() {
+        let mut text = Format::Normal.text(document);
+        text.extend(notices);
+        return console.print(&text);
+    }
+    notices.for_each(|notice| console.note(notice.trim_end()));
+    let mut texts = formats.iter().map(|format| format.text(document));
+    texts.try_for_each(|text| console.print_data(&text))
 }
 
 /// What stands before the name of a log among the attachments of a journal.

@@ -104,7 +104,7 @@ fn further<T: Target>(
 fn deepest(rates: &[Rate], length: u64) -> Option<OpenUnits> {
     let steps = rates.windows(2).filter(|w| w[1].units == w[0].units + 1);
     let best = rates.iter().map(|r| r.bytes_per_s).fold(0.0, f64::max);
-    let knees = steps.map(|w| {
+    let mut knees = steps.map(|w| {
         let here = w[1].bytes_per_s.max(1e-9);
         Knee::At {
             units: w[0].units,
@@ -113,9 +113,7 @@ fn deepest(rates: &[Rate], length: u64) -> Option<OpenUnits> {
         }
     });
     // The last one is the one of which everything behind is as slow.
-    let knee = knees
-        .filter(|k| matches!(k, Knee::At { step, .. } if *step >= STEP))
-        .next_back()?;
+    let knee = knees.rfind(|k| matches!(k, Knee::At { step, .. } if *step >= STEP))?;
     Some(OpenUnits { knee, length })
 }
 

@@ -253,6 +253,7 @@ fn use_before(target: &mut SimTarget, requests: u32, seed: u64) -> Result<(), St
             kind: OpKind::Write,
             offset: Bytes(dice.below(slots) << 20),
             length: 1 << 20,
+            durable: false,
         };
         target.submit(request).map_err(|e| e.to_string())?;
         replies.clear();
