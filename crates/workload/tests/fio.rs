@@ -8,10 +8,15 @@ use nandscope_workload::{OpKind, OpSource};
 use std::path::PathBuf;
 use std::process::Command;
 
-type Operation = (String, u64, u64);
+pub type Operation = (String, u64, u64);
 
 /// What fio does, or `None` where there is no fio.
 fn fio(name: &str, section: &str) -> Option<Vec<Operation>> {
+    fio_on(name, section, "null")
+}
+
+/// The same with an engine: that for nothing, or one for a file of 4 MiB.
+pub fn fio_on(name: &str, section: &str, engine: &str) -> Option<Vec<Operation>> {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let job = folder.join(format!("{name}.fio"));
     let log = folder.join(format!("{name}.log"));
@@ -24,7 +29,12 @@ fn fio(name: &str, section: &str) -> Option<Vec<Operation>> {
             ""
         };
     let log_path = log.display();
-    let extra = format!("{filesize}ioengine=null\nfilename=x\nwrite_iolog={log_path}\n");
+    let extra = format!("{filesize}ioengine={engine}\nfilename=x\nwrite_iolog={log_path}\n");
+    if engine != "null" {
+        let file =
+            std::fs::File::create(folder.join("x")).expect("the folder of tests is writable");
+        file.set_len(4 << 20).expect("there is room for 4 MiB");
+    }
     std::fs::write(&job, format!("{section}{extra}")).expect("the folder of tests is writable");
     let output = match Command::new("fio").arg(&job).current_dir(&folder).output() {
         Ok(output) => output,
@@ -50,7 +60,7 @@ fn fio(name: &str, section: &str) -> Option<Vec<Operation>> {
     Some(operations.collect())
 }
 
-fn ours(options: &str) -> Vec<Operation> {
+pub fn ours(options: &str) -> Vec<Operation> {
     let text = format!("[job]\n{options}\n");
     let file = JobFile::parse("job.fio", &text).unwrap_or_else(|e| panic!("{e}"));
 
@@ -68,7 +78,7 @@ fn ours(options: &str) -> Vec<Operation> {
     operations
 }
 
-fn emitted(options: &str) -> String {
+pub fn emitted(options: &str) -> String {
     let text = format!("[job]\n{options}\n");
     let file = JobFile::parse("job.fio", &text).unwrap_or_else(|e| panic!("{e}"));
     file.jobs[0].to_fio()

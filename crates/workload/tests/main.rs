@@ -4,6 +4,7 @@
 
 mod corpus;
 mod fio;
+mod fio_random;
 mod grammar;
 mod library;
 mod operations;
