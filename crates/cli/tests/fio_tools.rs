@@ -143,8 +143,8 @@ fn fios_tool_makes_tables_of_the_bins() {
         let mut lines = table.lines().map(|l| l.split(", ").collect::<Vec<_>>());
         let names = lines.next().unwrap();
         let place = names.iter().position(|name| *name == column).unwrap();
-        let counts = lines.filter_map(|l| l[place].trim().parse::<u64>().ok());
-        counts.last().unwrap_or(0)
+        let mut counts = lines.filter_map(|l| l[place].trim().parse::<u64>().ok());
+        counts.next_back().unwrap_or(0)
     };
     let counts = [
         last(0, "read_clat_ns_cumulative"),

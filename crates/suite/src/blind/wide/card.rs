@@ -57,7 +57,7 @@ fn out_of_order(dice: &mut Dice) -> OutOfOrder {
 fn log(kind: OutOfOrder, card: &CardSection, page: u64, dice: &mut Dice) -> Option<u32> {
     let pages = (u64::from(card.au_kib) << 10) / page.max(1);
     let pages = dice.between(1.0, pages.max(1) as f64 + 0.99) as u64;
-    (kind == OutOfOrder::Log).then_some((pages * page >> 10) as u32)
+    (kind == OutOfOrder::Log).then_some(((pages * page) >> 10) as u32)
 }
 
 fn fat(card: &CardSection, page: u64, dice: &mut Dice) -> FatSection {
