@@ -110,7 +110,7 @@ fn requests_of_a_trace_are_left_out() {
 fn synchronous_writes_reach_the_flash() {
     let mean = |sync: &str| {
         let job = format!("[a]\ndirect=1\nrw=write\nsize=64k\nsync={sync}\n");
-        let (result, _folder) = simulated("sync", &job);
+        let (result, _folder) = simulated("sync-flash", &job);
         let write = &result["steps"][0]["jobs"][0]["directions"][0];
         write["latency"]["mean_ns"].as_f64().unwrap()
     };
