@@ -42,9 +42,9 @@ class ShelfCheck(Check):
                          "f.dispatchEvent(new Event('input', { bubbles: true })); return 0; })()")
 
     def click(self, script):
-        """Clicks the middle of the element that a script gives, with the mouse."""
+        """Clicks the middle of the element that a script gives, with the mouse; of its first line if it has several."""
         at = self.browser.run(f"(() => {{ const e = {script}; e.scrollIntoView({{ block: 'center', behavior: 'instant' }});"
-                              "const r = e.getBoundingClientRect(); return { x: r.left + r.width / 2, y: r.top + r.height / 2 }; })()")
+                              "const r = e.getClientRects()[0]; return { x: r.left + r.width / 2, y: r.top + r.height / 2 }; })()")
         for kind in ("mousePressed", "mouseReleased"):
             self.mouse(kind, at["x"], at["y"], button="left", clickCount=1)
 
