@@ -245,6 +245,29 @@ class Check:
         self.reports()
 
 
+def verdict(name, arguments, run, more=""):
+    """Carries out a check in a browser of its own and prints what it found; gives the exit status. `run` makes the check
+    for a browser, does it, and returns it; `more` is said of what has no faults."""
+    os.makedirs(arguments.out, exist_ok=True)
+    browser = None
+    try:
+        browser = Browser(arguments.browser)
+        check = run(browser)
+    except BrowserError as error:
+        print(f"{name}: the check could not be finished: {error}", file=sys.stderr)
+        return 1
+    finally:
+        if browser:
+            browser.close()
+    for fault in check.faults:
+        print(fault, file=sys.stderr)
+    if check.faults:
+        print(f"{name}: {len(check.faults)} faults; screenshots are in {arguments.out}", file=sys.stderr)
+        return 1
+    print(f"{name}: no faults{more}; screenshots are in {arguments.out}")
+    return 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("report")
@@ -255,26 +278,14 @@ def main():
     if not os.path.isfile(path):
         print(f"{path}: there is no such file", file=sys.stderr)
         return 1
-    os.makedirs(arguments.out, exist_ok=True)
-    browser = None
-    try:
-        browser = Browser(arguments.browser)
+
+    def run(browser):
         check = Check(browser, "file://" + path, arguments.out)
         check.size(path)
         check.whole()
-    except BrowserError as error:
-        print(f"{path}: the check could not be finished: {error}", file=sys.stderr)
-        return 1
-    finally:
-        if browser:
-            browser.close()
-    for fault in check.faults:
-        print(fault, file=sys.stderr)
-    if check.faults:
-        print(f"{path}: {len(check.faults)} faults; screenshots are in {arguments.out}", file=sys.stderr)
-        return 1
-    print(f"{path}: no faults; screenshots are in {arguments.out}")
-    return 0
+        return check
+
+    return verdict(path, arguments, run)
 
 
 if __name__ == "__main__":

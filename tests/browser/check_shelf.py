@@ -14,8 +14,7 @@ import argparse
 import os
 import sys
 
-from check_report import Check, SCREENS
-from devtools import Browser, BrowserError
+from check_report import Check, SCREENS, verdict
 
 PAGES = ["index.html", "compare.html"]
 
@@ -234,27 +233,16 @@ def main():
     if not os.path.isfile(os.path.join(site, "index.html")):
         print(f"{site}: there is no index.html", file=sys.stderr)
         return 1
-    os.makedirs(arguments.out, exist_ok=True)
-    browser = None
-    try:
-        browser = Browser(arguments.browser)
+    megabytes = size(site) / 1e6
+
+    def run(browser):
         check = ShelfCheck(browser, site, arguments.out)
-        if size(site) > arguments.most_mb * 1e6:
-            check.note("size", [f"the site has {size(site) / 1e6:.1f} MB, more than {arguments.most_mb:g}"])
+        if megabytes > arguments.most_mb:
+            check.note("size", [f"the site has {megabytes:.1f} MB, more than {arguments.most_mb:g}"])
         check.whole()
-    except BrowserError as error:
-        print(f"{site}: the check could not be finished: {error}", file=sys.stderr)
-        return 1
-    finally:
-        if browser:
-            browser.close()
-    for fault in check.faults:
-        print(fault, file=sys.stderr)
-    if check.faults:
-        print(f"{site}: {len(check.faults)} faults; screenshots are in {arguments.out}", file=sys.stderr)
-        return 1
-    print(f"{site}: no faults ({size(site) / 1e6:.1f} MB); screenshots are in {arguments.out}")
-    return 0
+        return check
+
+    return verdict(site, arguments, run, f" ({megabytes:.1f} MB)")
 
 
 if __name__ == "__main__":
