@@ -135,6 +135,12 @@ impl Array {
                 _ => None,
             })
             .collect();
+        for (_, die) in &ends {
+            ensure!(
+                self.dies.get(*die).is_some(),
+                "the array of die {die} ends, which does not exist"
+            );
+        }
         for (number, die) in self.dies.iter() {
             self.audit_die(number, die, &places, now)?;
             ensure!(
