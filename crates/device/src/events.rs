@@ -453,6 +453,8 @@ mod tests {
             }
             let at = match random.below(4) {
                 0 => now,
+                // Many at one instant.
+                1 => (now + random.below(range)).next_multiple_of(range / 4),
                 _ => now + random.below(range),
             };
             let event = match random.below(6) {

@@ -1,14 +1,15 @@
 //! Scheduling of dies and channels.
 //!
 //! A die serves one array operation at a time. Without cache commands its page register is taken
-//! until the transfer is over; with them the next array operation overlaps the transfer. A
-//! channel serves transfers in the order in which they were asked for. Programs and erases take a
-//! token of the power budget, so that no more dies than allowed draw program current at once.
+//! until the transfer is over; with them the next array operation overlaps the transfer. Channels
+//! ([`super::channel`]) carry one page at a time. Programs and erases take a token of the power budget,
+//! so that no more dies than allowed draw program current at once.
 
 mod audit;
 #[cfg(test)]
 mod priority;
 
+use super::channel::Channel;
 use super::die::{Die, PerDie};
 use super::op::{FlashOp, OpClass, Progress};
 use crate::divisor::Divisor;
@@ -102,7 +103,7 @@ fn slowdown(share: f64) -> u64 {
 pub(crate) struct Array {
     times: ArrayTimes,
     dies: PerDie<DieState>,
-    channel_free: Vec<Nanos>,
+    channels: Vec<Channel>,
     by_channels: Divisor,
     slots: Vec<Slot>,
     free_slot: u32,
@@ -141,7 +142,7 @@ impl Array {
         Array {
             times,
             dies: PerDie::new(die, dies),
-            channel_free: vec![Nanos::ZERO; channels as usize],
+            channels: vec![Channel::default(); channels as usize],
             by_channels: Divisor::new(channels),
             slots: Vec::new(),
             free_slot: NONE,
@@ -227,7 +228,7 @@ impl Array {
         let op = self.slots[index as usize].op;
         match op.class {
             OpClass::Read => {
-                let until = self.transfer(op, now);
+                let until = self.transfer_out(op, now);
                 events.push(until, Event::Bus(index));
                 self.dies[d].bus_until = until;
                 if !self.times.cache_read {
@@ -260,6 +261,10 @@ impl Array {
         let op = self.slots[index as usize].op;
         let d = op.die;
         if op.class == OpClass::Program {
+            if let Some(end) = self.channel(d).end_program(index, now) {
+                events.push(end, Event::Bus(index));
+                return None;
+            }
             self.dies[d].staged_ready = true;
             if self.is_idle(d) {
                 self.start_next(d, now, events);
@@ -357,8 +362,7 @@ impl Array {
         self.dies[die].staged = index;
         self.dies[die].staged_ready = op.class == OpClass::Erase;
         if op.class == OpClass::Program {
-            let until = self.transfer(op, now);
-            events.push(until, Event::Bus(index));
+            self.transfer_in(index, op, now, events);
         }
     }
 
@@ -453,15 +457,31 @@ impl Array {
         events.push(until, Event::Array(die));
     }
 
-    /// Books the channel from the moment it is free; returns the end of the transfer.
-    fn transfer(&mut self, op: FlashOp, now: Nanos) -> Nanos {
-        let channel = self.by_channels.remainder(op.die.0) as usize;
-        let data_ns = (u64::from(op.bus_bytes) * self.times.picos_per_byte + 500) / 1000;
-        let normal = data_ns + u64::from(op.transfers) * self.times.overhead_ns;
-        let until = self.channel_free[channel].max(now) + Nanos(normal * self.slowdown / 1024);
-        self.channel_free[channel] = until;
+    /// Time of so many bytes in so many pages on a channel.
+    fn transfer_time(&self, bytes: u32, pages: u32) -> Nanos {
+        let data_ns = (u64::from(bytes) * self.times.picos_per_byte + 500) / 1000;
+        let normal = data_ns + u64::from(pages) * self.times.overhead_ns;
+        Nanos(normal * self.slowdown / 1024)
+    }
+
+    fn channel(&mut self, die: Die) -> &mut Channel {
+        &mut self.channels[self.by_channels.remainder(die.0) as usize]
+    }
+
+    /// Books the channel for the pages of a read; returns the end of their transfer.
+    fn transfer_out(&mut self, op: FlashOp, now: Nanos) -> Nanos {
+        let time = self.transfer_time(op.bus_bytes, op.transfers);
         self.bus_bytes += u64::from(op.bus_bytes);
-        until
+        self.channel(op.die).book_read(time, now)
+    }
+
+    /// Books the channel for the data of a program, and plans its end.
+    fn transfer_in(&mut self, index: u32, op: FlashOp, now: Nanos, events: &mut EventQueue) {
+        let pages = op.transfers.max(1);
+        let page = self.transfer_time(op.bus_bytes / pages, 1);
+        self.bus_bytes += u64::from(op.bus_bytes);
+        let end = self.channel(op.die).book_program(index, page, pages, now);
+        events.push(end, Event::Bus(index));
     }
 
     fn allocate(&mut self, op: FlashOp) -> u32 {

@@ -3,6 +3,7 @@
 //! Contents and read errors are handled elsewhere.
 
 mod array;
+mod channel;
 mod die;
 mod op;
 

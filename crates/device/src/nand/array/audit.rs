@@ -5,6 +5,7 @@ use super::{Array, ArrayTimes, Die, DieState, NONE, OVERTAKES_MAX, Queue, SUSPEN
 use crate::divisor::Divisor;
 use crate::events::{Event, EventQueue};
 use crate::invariant::{Checked, check_near, check_sum, ensure};
+use crate::nand::channel::Channel;
 use crate::nand::{FlashOp, OpClass};
 use nandscope_units::Nanos;
 use std::collections::BTreeSet;
@@ -91,19 +92,17 @@ impl Array {
         ensure!(
             self.times == *times
                 && self.dies.len() == dies as usize
-                && self.channel_free.len() == channels as usize
+                && self.channels.len() == channels as usize
                 && self.by_channels == Divisor::new(channels)
                 && self.slowdown == slowdown(clock)
                 && self.active_dies_max > 0,
             "the flash array is not that of the profile"
         );
-        for free in &self.channel_free {
-            check_near("the end of a transfer", *free, now)?;
-        }
         check_sum("energies", self.energy_pj)?;
         check_sum("bytes on the channels", self.bus_bytes)?;
         check_sum("page reads", self.page_reads)?;
         let places = self.places(events)?;
+        self.audit_channels(&places, now)?;
         let mut live = Vec::new();
         for (slot, place) in self.slots.iter().zip(&places) {
             ensure!(
@@ -215,9 +214,10 @@ impl Array {
             ensure!(die.array_until >= now, "die {number} was to end before");
         }
         ensure!(
-            die.suspends <= SUSPENDS_MAX,
-            "die {number} was suspended {} times",
-            die.suspends
+            die.suspends <= SUSPENDS_MAX && die.overtakes <= OVERTAKES_MAX + SUSPENDS_MAX,
+            "die {number} was suspended {} times and overtaken {} times",
+            die.suspends,
+            die.overtakes
         );
         let reads_wait = die.urgent.head != NONE;
         let idle = die.array == NONE && die.register == NONE;
@@ -230,6 +230,24 @@ impl Array {
         ensure!(
             !idle || (die.suspended == NONE && comes),
             "die {number} is idle and has work"
+        );
+        Ok(())
+    }
+
+    /// Every program whose data is on its way is booked on the channel of its die.
+    fn audit_channels(&self, places: &[Place], now: Nanos) -> Checked {
+        for (number, channel) in (0u32..).zip(&self.channels) {
+            channel.audit(now, |op| {
+                let slot = self.slots.get(op as usize);
+                places.get(op as usize) == Some(&Place::Staging)
+                    && slot.is_some_and(|s| self.by_channels.remainder(s.op.die.0) == number)
+            })?;
+        }
+        let booked: usize = self.channels.iter().map(Channel::programs).sum();
+        let staging = places.iter().filter(|p| **p == Place::Staging).count();
+        ensure!(
+            booked == staging,
+            "{staging} programs wait for their data, {booked} are booked on channels"
         );
         Ok(())
     }

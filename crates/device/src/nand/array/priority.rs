@@ -154,6 +154,31 @@ fn reads_go_on_while_the_work_waits_for_its_data_or_for_power() {
     assert_eq!(bench.now, Nanos(busy), "{ended:?}");
 }
 
+/// The data of a program goes page by page, and a page that was read goes between two of them.
+#[test]
+fn a_read_waits_for_a_page_of_a_program_on_its_channel() {
+    const PAGES: u32 = 16;
+    const PAGE_NS: u64 = 4096;
+    let mut bench = Bench::new(2);
+    bench.host_read(0);
+    let program = FlashOp {
+        bus_bytes: PAGES * 4096,
+        transfers: PAGES,
+        ..op(OpClass::Program, 1, Owner::RelocationProgram { job: 0 })
+    };
+    bench.array.submit(program, bench.now, &mut bench.events);
+    while !matches!(bench.step(), Some(Some(Progress::Finished(_)))) {}
+    let boundary = u64::from(ARRAY_NS).div_ceil(PAGE_NS) * PAGE_NS;
+    assert_eq!(bench.now, Nanos(boundary + PAGE_NS), "the read");
+    bench.run();
+    let transfer = u64::from(PAGES + 1) * PAGE_NS;
+    assert_eq!(
+        bench.now,
+        Nanos(transfer + u64::from(ARRAY_NS)),
+        "the program"
+    );
+}
+
 /// A read of a die that has nothing to do skips the queue: times and order are as if it did not.
 #[test]
 fn a_read_that_skips_the_queue_ends_as_one_that_does_not() {
