@@ -4,6 +4,8 @@
 //! Binary segmentation on the logarithm of the bandwidth: a stretch is split where the split
 //! explains most of its variance, as long as the two sides differ by a quarter or more; then
 //! neighbours that differ by less are joined again. A stretch that is noise all over stays whole.
+//! What lies between a faster and a slower plateau and is not constant itself is a transition, and part of the
+//! plateau whose bandwidth is nearer.
 
 use nandscope_infer::flashbench::median;
 
@@ -44,6 +46,7 @@ pub fn plateaus(start_s: f64, t_s: &[f64], v: &[f64]) -> Vec<Plateau> {
         cuts.sort_unstable();
     }
     join_alike(&logs, &mut cuts);
+    join_transitions(&logs, &mut cuts);
     let moved = cumulative_gb(start_s, &t_s[..n], &v[..n]);
     cuts.windows(2)
         .map(|w| Plateau {
@@ -96,6 +99,32 @@ fn join_alike(logs: &[f64], cuts: &mut Vec<usize>) {
     }
 }
 
+fn join_transitions(logs: &[f64], cuts: &mut Vec<usize>) {
+    let mut i = 1;
+    while i + 2 < cuts.len() {
+        let level = |from: usize| median(&logs[cuts[from]..cuts[from + 1]]);
+        let (before, own, after) = (level(i - 1), level(i), level(i + 1));
+        let between = before.min(after) < own && own < before.max(after);
+        if between && spread(&logs[cuts[i]..cuts[i + 1]]) >= libm::log(RATIO) {
+            let nearer_before = (own - before).abs() < (own - after).abs();
+            cuts.remove(if nearer_before { i } else { i + 1 });
+        } else {
+            i += 1;
+        }
+    }
+}
+
+/// Distance between the quartiles.
+fn spread(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let quarter = sorted.len() / 4;
+    match (sorted.get(quarter), sorted.iter().rev().nth(quarter)) {
+        (Some(low), Some(high)) => high - low,
+        _ => 0.0,
+    }
+}
+
 fn cumulative_gb(start_s: f64, t_s: &[f64], v: &[f64]) -> Vec<f64> {
     let mut moved = vec![0.0];
     let (mut before, mut sum) = (start_s, 0.0);
@@ -130,6 +159,23 @@ mod tests {
         assert_eq!(speeds, [400.0, 72.0, 32.0]);
         assert!((found[0].end_gb - 5.2).abs() < 0.05, "{:?}", found[0]);
         assert!((found[1].end_gb - 221.2).abs() < 0.5, "{:?}", found[1]);
+    }
+
+    /// Where folding begins, the seconds are fast and slow in turn before the rate settles.
+    #[test]
+    fn the_transition_between_two_regions_is_no_region() {
+        let (_, mut v) = curve(&[(13, 400.0), (3000, 76.0)]);
+        v.extend([60.9, 45.2, 44.7, 51.4, 32.1, 32.1, 43.6, 50.1]);
+        v.extend(curve(&[(150, 32.5)]).1);
+        let t: Vec<f64> = (1..=v.len()).map(|i| i as f64).collect();
+        let speeds: Vec<f64> = plateaus(0.0, &t, &v)
+            .iter()
+            .map(|p| p.mb_per_s.round())
+            .collect();
+        assert_eq!(speeds, [400.0, 76.0, 33.0]);
+        // A short region with a rate of its own stays.
+        let (t, v) = curve(&[(13, 400.0), (3000, 76.0), (8, 50.0), (150, 32.5)]);
+        assert_eq!(plateaus(0.0, &t, &v).len(), 4);
     }
 
     #[test]
