@@ -17,6 +17,7 @@ mod devices;
 mod failure;
 mod fault;
 mod fs;
+mod help;
 mod input;
 mod inspect;
 mod interrupt;
@@ -54,16 +55,17 @@ Examples:
   nandscope run job.fio sim:./my.toml -o result.json    on your own device; write the result
   nandscope report result.json -o report/               one page of HTML, plots, tables
   nandscope compare a.json b.json                       figures side by side
+  nandscope help jobs                                   a page of the documentation
 
 Exit codes:
   0 success; 1 failed or incomplete measurement; 2 wrong usage or input;
   3 file not found, unreadable or unwritable; 4 bug in nandscope; 130 interrupted;
   verify: 10 fake, 11 failing, 12 suspicious, 13 not finished.
-  docs/exit-codes.md lists what is left in each case.";
+  `nandscope help exit-codes` lists what is left in each case.";
 
 /// An open laboratory for flash storage: measure, simulate and compare devices.
 #[derive(Debug, Parser)]
-#[command(name = "nandscope", version, after_help = EXAMPLES, arg_required_else_help = true)]
+#[command(name = "nandscope", version, after_help = EXAMPLES, arg_required_else_help = true, disable_help_subcommand = true)]
 struct CommandLine {
     #[command(subcommand)]
     command: Command,
@@ -128,6 +130,8 @@ commands! {
     Validate => validate,
     /// Print shell completions
     Completions => completions,
+    /// Explain a command or a topic
+    Help => help,
 }
 
 /// Ends the program as clap does, except that an argument that could steer the terminal is shown escaped.

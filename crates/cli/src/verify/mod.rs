@@ -74,6 +74,9 @@ pub struct Arguments {
     /// With --full: the sustained speed that is printed on the device, MB/s (10 for C10, 30 for V30)
     #[arg(long, value_name = "MB/S", requires = "full")]
     printed_speed: Option<f64>,
+    /// Inject a fault into a simulated device, such as 'fake 2GiB wrap' (`nandscope help faults`); repeatable
+    #[arg(long, value_name = "COMMAND", conflicts_with = "full")]
+    fault: Vec<String>,
     /// Folder to write report.html, result.json, plots/ and series.csv into; made where it is missing
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,

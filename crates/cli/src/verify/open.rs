@@ -36,7 +36,12 @@ pub struct Target {
 /// Where there is none, the guard refuses it, or the answer is another one.
 pub fn open(arguments: &Arguments, console: &Console) -> Result<Target, Failure> {
     if arguments.target.starts_with("sim:") {
-        return super::simulated::open(&arguments.target, console);
+        return super::simulated::open(&arguments.target, &arguments.fault, console);
+    }
+    if !arguments.fault.is_empty() {
+        return Err(Failure::usage(
+            "--fault injects faults into simulated devices only (sim:NAME)",
+        ));
     }
     let name = Path::new(&arguments.target);
     let destroy = match (&arguments.destroy_data, arguments.full) {

@@ -1,0 +1,104 @@
+//! `nandscope help`: the help of a command, or a page of the documentation as text. The man pages have the same two sources:
+//! the definition of the command line and the pages in docs/.
+
+mod man;
+mod page;
+mod topics;
+
+use crate::CommandLine;
+use crate::console::Console;
+use crate::failure::{Exit, Failure};
+use clap::{Args, CommandFactory};
+use std::path::PathBuf;
+use topics::TOPICS;
+
+/// Most letters in which a misspelt word differs.
+const MISSPELT: usize = 3;
+
+/// Arguments of `nandscope help`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  nandscope help             commands and topics\n  nandscope help jobs        every option of job files\n  nandscope help shelf add   the help of a command"
+)]
+pub struct Arguments {
+    /// Command or topic; without it, all of them are listed
+    #[arg(value_name = "COMMAND|TOPIC")]
+    words: Vec<String>,
+    /// Write the man pages of all commands and topics to this folder
+    #[arg(long, value_name = "DIR", conflicts_with = "words")]
+    man: Option<PathBuf>,
+}
+
+/// Prints the help, or writes the man pages.
+///
+/// # Errors
+/// Returns an error if there is no such command or topic, or if the output cannot be written.
+pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
+    let command = || CommandLine::command().term_width(console.width);
+    if let Some(folder) = arguments.man {
+        man::write(CommandLine::command(), &folder)?;
+    } else if arguments.words.is_empty() {
+        let mut text = command().render_help().to_string();
+        text.push_str("\nTopics (`nandscope help TOPIC`):\n");
+        text.push_str(&topics::list());
+        console.print(&text)?;
+    } else if let [word] = arguments.words.as_slice()
+        && let Some(topic) = TOPICS.iter().find(|t| t.name == word)
+    {
+        console.print(&page::render(topic.markdown, console))?;
+    } else {
+        console.print(&of_command(command(), &arguments.words)?)?;
+    }
+    Ok(Exit::Done)
+}
+
+/// The help of the command that the words name, such as `shelf add`.
+fn of_command(mut root: clap::Command, words: &[String]) -> Result<String, Failure> {
+    root.build();
+    let mut found = &mut root;
+    for word in words {
+        let mut names: Vec<String> = found
+            .get_subcommands()
+            .map(|c| c.get_name().to_string())
+            .collect();
+        let Some(next) = found.find_subcommand_mut(word) else {
+            names.extend(TOPICS.iter().map(|t| t.name.to_string()));
+            let distances = names.iter().map(|n| (strsim::osa_distance(word, n), n));
+            let meant = match distances.min() {
+                Some((1..=MISSPELT, name)) => format!("; did you mean `{name}`?"),
+                _ => String::new(),
+            };
+            return Err(Failure::usage(format!(
+                "no command or topic `{}`{meant}; list them with `nandscope help`",
+                words.join(" ")
+            )));
+        };
+        found = next;
+    }
+    Ok(found.render_long_help().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_topic_has_the_name_of_a_command() {
+        let root = CommandLine::command();
+        for (place, topic) in TOPICS.iter().enumerate() {
+            let also = root.get_subcommands().any(|c| c.get_name() == topic.name);
+            assert!(!also, "{} is a command", topic.name);
+            let again = TOPICS[..place].iter().any(|t| t.name == topic.name);
+            assert!(!again, "{} is there twice", topic.name);
+        }
+    }
+
+    #[test]
+    fn the_help_of_a_command_below_a_command_is_found() {
+        let words = ["shelf".to_string(), "add".to_string()];
+        let text = of_command(CommandLine::command(), &words).unwrap();
+        assert!(text.contains("nandscope shelf add"), "{text}");
+        let wrong = of_command(CommandLine::command(), &["jbos".to_string()]).unwrap_err();
+        assert!(wrong.text.contains("jobs"), "{}", wrong.text);
+    }
+}

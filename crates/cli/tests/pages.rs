@@ -1,0 +1,299 @@
+//! Every command that the README and the documentation show is run, and prints what the page shows.
+//!
+//! A block that begins with ```` ```console ```` holds commands (`$ command`, continued on lines that begin with `> `) and what they print
+//! on both outputs; an exit code other than 0 is a line `? CODE` behind the command. A line `...` stands for any
+//! number of lines, `[..]` for any text in a line. The commands of a page run in one folder, one after the other. A command that
+//! cannot be run here is in a block of another language with the reason behind it: ```` ```sh not run: needs a card ````.
+//! `UPDATE=1` writes what the commands print into the pages.
+//!
+//! A picture of a page is compared with the file of the same name that the commands of the page make.
+
+use crate::support::Folder;
+#[cfg(target_os = "linux")]
+use crate::support::guest::kernel;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Parts of the project that commands on the pages read.
+const SHOWN: [&str; 4] = ["facts", "jobs", "profiles", "traces"];
+const NOT_RUN: &str = "not run: ";
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The README and all pages of docs/, relative to the root.
+fn pages() -> Vec<String> {
+    let mut pages = vec!["README.md".to_string()];
+    let mut folders = vec!["docs".to_string()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(root().join(&folder)).unwrap() {
+            let entry = entry.unwrap();
+            let name = format!("{folder}/{}", entry.file_name().to_string_lossy());
+            if entry.file_type().unwrap().is_dir() {
+                folders.push(name);
+            } else if name.ends_with(".md") {
+                pages.push(name);
+            }
+        }
+    }
+    pages.sort();
+    pages
+}
+
+/// A block between fences: its info string, its first line and the line behind its last.
+struct Block {
+    info: String,
+    lines: std::ops::Range<usize>,
+}
+
+fn blocks(lines: &[&str]) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    let mut open: Option<(String, usize)> = None;
+    for (at, line) in lines.iter().enumerate() {
+        let Some(info) = line.trim_start().strip_prefix("```") else {
+            continue;
+        };
+        open = match open.take() {
+            None => Some((info.to_string(), at + 1)),
+            Some((info, first)) => {
+                let lines = first..at;
+                blocks.push(Block { info, lines });
+                None
+            }
+        };
+    }
+    assert!(open.is_none(), "a block has no end");
+    blocks
+}
+
+/// A command with what the page says that it prints.
+#[derive(Debug, PartialEq)]
+struct Example {
+    command: Vec<String>,
+    code: i32,
+    output: Vec<String>,
+}
+
+fn examples(lines: &[&str]) -> Vec<Example> {
+    let mut found: Vec<Example> = Vec::new();
+    for line in lines {
+        match (line.strip_prefix("$ "), found.last_mut()) {
+            (None, Some(last)) if line.starts_with("> ") && last.output.is_empty() => {
+                last.command.push(line[2..].to_string());
+            }
+            (Some(command), _) => found.push(Example {
+                command: vec![command.to_string()],
+                code: 0,
+                output: Vec::new(),
+            }),
+            (None, Some(last)) => match line.strip_prefix("? ") {
+                Some(code) => last.code = code.parse().unwrap(),
+                None => last.output.push(line.to_string()),
+            },
+            (None, None) => panic!("a block of commands begins with `{line}`"),
+        }
+    }
+    for example in &mut found {
+        while example.output.last().is_some_and(String::is_empty) {
+            example.output.pop();
+        }
+    }
+    found
+}
+
+/// Runs a command as a user at a terminal of 80 columns would, both outputs in one.
+fn run(folder: &Folder, command: &str) -> (i32, Vec<String>) {
+    let programs = Path::new(env!("CARGO_BIN_EXE_nandscope")).parent().unwrap();
+    let path = std::env::var("PATH").unwrap_or_default();
+    let output = Command::new("bash")
+        .args(["-c", &format!("exec 2>&1\n{command}")])
+        .current_dir(&folder.0)
+        .env("PATH", format!("{}:{path}", programs.display()))
+        .env("XDG_STATE_HOME", folder.state())
+        .env_remove("COLUMNS")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let mut lines: Vec<String> = text.lines().map(|l| l.trim_end().to_string()).collect();
+    while lines.last().is_some_and(String::is_empty) {
+        lines.pop();
+    }
+    (output.status.code().unwrap_or(-1), lines)
+}
+
+/// Without a kernel, file systems are not run.
+fn can_run(folder: &Folder, command: &str) -> bool {
+    #[cfg(target_os = "linux")]
+    let is_missing = || kernel(folder, "file systems on a page").is_none();
+    #[cfg(not(target_os = "linux"))]
+    let is_missing = || true;
+    !(command.starts_with("nandscope fs ") && is_missing())
+}
+
+/// The pictures of a page that its commands have made with other contents; `UPDATE=1` replaces them.
+fn differing_pictures(page: &str, text: &str, folder: &Folder) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for link in text.split("](").skip(1) {
+        let link = link.split(')').next().unwrap();
+        let made = folder.0.join(link.rsplit('/').next().unwrap());
+        if !link.ends_with(".svg") || !made.is_file() {
+            continue;
+        }
+        let shown = root().join(page).parent().unwrap().join(link);
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::copy(&made, &shown).unwrap();
+        } else if std::fs::read(&made).unwrap() != std::fs::read(&shown).unwrap_or_default() {
+            wrong.push(format!("{page}: {link} is not what the commands make\n"));
+        }
+    }
+    wrong
+}
+
+fn line_matches(pattern: &str, line: &str) -> bool {
+    let mut parts = pattern.split("[..]");
+    let Some(mut rest) = parts.next().and_then(|first| line.strip_prefix(first)) else {
+        return false;
+    };
+    let parts: Vec<&str> = parts.collect();
+    let Some((last, between)) = parts.split_last() else {
+        return rest.is_empty();
+    };
+    for part in between {
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+fn matches(pattern: &[String], lines: &[String]) -> bool {
+    match pattern.split_first() {
+        None => lines.is_empty(),
+        Some((any, rest)) if any == "..." => {
+            (0..=lines.len()).any(|skipped| matches(rest, &lines[skipped..]))
+        }
+        Some((first, rest)) => lines
+            .split_first()
+            .is_some_and(|(line, others)| line_matches(first, line) && matches(rest, others)),
+    }
+}
+
+/// Runs the blocks of a page; the page as it should be, and what differs.
+fn check(page: &str, text: &str) -> (String, Vec<String>) {
+    let name = page.replace(['/', '.'], "-");
+    let folder = Folder::new(&format!("pages-{name}"));
+    #[cfg(unix)]
+    for shown in SHOWN {
+        std::os::unix::fs::symlink(root().join(shown), folder.0.join(shown)).unwrap();
+    }
+    let lines: Vec<&str> = text.lines().collect();
+    let (mut right, mut wrong, mut copied) = (Vec::new(), Vec::new(), 0);
+    for block in blocks(&lines) {
+        if block.info != "console" {
+            continue;
+        }
+        right.extend(
+            lines[copied..block.lines.start]
+                .iter()
+                .map(|l| l.to_string()),
+        );
+        copied = block.lines.end;
+        for (place, example) in examples(&lines[block.lines.clone()]).iter().enumerate() {
+            let command = example.command.join("\n");
+            let (code, output) = match can_run(&folder, &command) {
+                true => run(&folder, &command),
+                false => (example.code, example.output.clone()),
+            };
+            let same = code == example.code && matches(&example.output, &output);
+            if !same {
+                let (shown, printed) = (example.output.join("\n"), output.join("\n"));
+                wrong.push(format!(
+                    "{page}:{}: `{command}` ends with {code} and prints\n{printed}\n--- but the page shows ({})\n{shown}\n",
+                    block.lines.start + 1,
+                    example.code,
+                ));
+            }
+            if place > 0 && !right.last().is_some_and(|l| l.starts_with("$ ")) {
+                right.push(String::new());
+            }
+            right.push(format!("$ {}", example.command.join("\n> ")));
+            if code != 0 {
+                right.push(format!("? {code}"));
+            }
+            right.extend(if same { example.output.clone() } else { output });
+        }
+    }
+    right.extend(lines[copied..].iter().map(|l| l.to_string()));
+    wrong.extend(differing_pictures(page, text, &folder));
+    (right.join("\n") + "\n", wrong)
+}
+
+#[test]
+fn commands_print_what_the_pages_show() {
+    let mut wrong = Vec::new();
+    for page in pages() {
+        let text = std::fs::read_to_string(root().join(&page)).unwrap();
+        if !text.contains("```console\n") {
+            continue;
+        }
+        let (right, differing) = check(&page, &text);
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::write(root().join(&page), right).unwrap();
+        } else {
+            wrong.extend(differing);
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// No command is shown without being run, unless the page says why.
+#[test]
+fn what_is_not_run_has_a_reason() {
+    let mut wrong = Vec::new();
+    for page in pages() {
+        let text = std::fs::read_to_string(root().join(&page)).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        let mut inside = vec![false; lines.len()];
+        for block in blocks(&lines) {
+            inside[block.lines.clone()].fill(true);
+            let reason = block
+                .info
+                .split_once(NOT_RUN)
+                .map_or("", |(_, reason)| reason);
+            if block.info == "console" || !reason.trim().is_empty() || page == "docs/options.md" {
+                continue;
+            }
+            for at in block.lines {
+                let shown = lines[at].trim_start_matches("$ ").trim_start();
+                if shown.starts_with("nandscope ") || shown.starts_with("cargo run") {
+                    wrong.push(format!("{page}:{}: {shown}", at + 1));
+                }
+            }
+        }
+        for (at, line) in lines.iter().enumerate() {
+            if !inside[at] && line.starts_with("    nandscope ") {
+                wrong.push(format!("{page}:{}: {line}", at + 1));
+            }
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "neither run nor `{NOT_RUN}REASON`:\n{}",
+        wrong.join("\n")
+    );
+}
+
+#[test]
+fn a_page_that_differs_is_caught() {
+    let page = "# A\n\n```console\n$ echo one; echo two\none\ntwo\n\n$ echo a b c\na [..] c\n\n$ exit 3\n? 3\n```\n";
+    assert_eq!(check("same", page), (page.to_string(), Vec::new()));
+    let (right, wrong) = check("differs", &page.replace("one\ntwo", "one\n"));
+    assert_eq!((right.as_str(), wrong.len()), (page, 1));
+    let (right, wrong) = check("code", &page.replace("? 3\n", ""));
+    assert_eq!((right.as_str(), wrong.len()), (page, 1));
+    let dots = page.replace("one\ntwo", "...\ntwo");
+    assert_eq!(check("dots", &dots), (dots.clone(), Vec::new()));
+}
