@@ -5,7 +5,7 @@ RELEASE = cargo run --quiet --release --
 DEVICE ?= sim:sm2708-250gb
 OUT ?= target/report
 
-.PHONY: test test-long bench bench-fio bench-serve fuzz report shelf-demo static fs cuts tools
+.PHONY: test test-long bench bench-fio bench-serve fuzz report shelf-demo static fs cuts book man pictures tools
 
 test: tools
 	scripts/test.sh
@@ -63,3 +63,17 @@ cuts: tools
 	$(RELEASE) kernel build
 	$(RELEASE) fs sim:samsung-evo-16gb --host sabrelite --fs ext4,f2fs,nilfs2,vfat,exfat,btrfs,xfs \
 		--cuts $(CUTS) --page docs/power-cuts.md
+
+# The documentation as a site, in target/book, and its links.
+book: tools
+	PATH="$$PATH:$${XDG_CACHE_HOME:-$$HOME/.cache}/nandscope/tools/bin" mdbook build
+	scripts/check-book.py target/book
+
+# The man pages of all commands and topics, in target/man.
+man:
+	$(RELEASE) help --man target/man
+
+# The pictures of the README.
+pictures:
+	cargo build --release --quiet
+	scripts/pictures.sh

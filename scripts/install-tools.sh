@@ -71,3 +71,4 @@ cargo_tool() { # NAME OPTION…
         cargo install --debug --quiet --locked --root "$tools" "$@" || echo "missing: $1 could not be built" >&2
 }
 cargo_tool cargo-nextest --no-default-features --features default-no-update
+cargo_tool mdbook --no-default-features --features search

@@ -11,6 +11,14 @@ rustfmt --edition 2024 --check fuzz/src/*.rs fuzz/fuzz_targets/*.rs
 scripts/check-links.py
 scripts/planted-bugs.py --check
 
+stage "documentation site"
+if command -v mdbook >/dev/null; then
+    mdbook build --dest-dir "$work/book"
+    scripts/check-book.py "$work/book"
+else
+    skip "mdbook is missing"
+fi
+
 stage "lints"
 cargo clippy --workspace --all-targets -- -D warnings
 

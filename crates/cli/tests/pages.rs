@@ -233,19 +233,24 @@ fn check(page: &str, text: &str) -> (String, Vec<String>) {
 
 #[test]
 fn commands_print_what_the_pages_show() {
-    let mut wrong = Vec::new();
-    for page in pages() {
-        let text = std::fs::read_to_string(root().join(&page)).unwrap();
+    let update = std::env::var_os("UPDATE").is_some();
+    let check_page = &|page: &String| {
+        let text = std::fs::read_to_string(root().join(page)).unwrap();
         if !text.contains("```console\n") {
-            continue;
+            return Vec::new();
         }
-        let (right, differing) = check(&page, &text);
-        if std::env::var_os("UPDATE").is_some() {
-            std::fs::write(root().join(&page), right).unwrap();
-        } else {
-            wrong.extend(differing);
+        let (right, wrong) = check(page, &text);
+        if !update {
+            return wrong;
         }
-    }
+        std::fs::write(root().join(page), right).unwrap();
+        Vec::new()
+    };
+    let pages = pages();
+    let wrong: Vec<String> = std::thread::scope(|scope| {
+        let running: Vec<_> = pages.iter().map(|page| scope.spawn(move || check_page(page))).collect();
+        running.into_iter().flat_map(|page| page.join().unwrap()).collect()
+    });
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 

@@ -133,7 +133,7 @@ fn a_device_of_the_library_is_filled_and_measured() {
 
 #[test]
 fn the_page_shows_both_of_every_number() {
-    let text = page(&[]);
+    let text = page(&[], false);
     assert!(text.contains("No simulated card"));
     let mut card = Card::new(Bytes::gib(4));
     let c = compare(&mut card, &recorded(), "wb-card06", &[2], REQUEST, &|| {
@@ -151,13 +151,13 @@ fn the_page_shows_both_of_every_number() {
     let simulated = c.open_au[&(Order::Linear, 4, 65_536)].simulated / 1e6;
     let mut reasoned = entry.clone();
     reasoned.why = Some("its firmware is another one".to_string());
-    let text = page(&[(reasoned.clone(), c.clone())]);
+    let text = page(&[(reasoned.clone(), c.clone())], true);
     assert!(text.contains("`a-device` is not met: its firmware is another one."));
     // Either a card meets its record or it says why not, and never both.
     let silent = unexplained(&[(entry.clone(), c.clone())]).len();
     let told = unexplained(&[(reasoned, c.clone())]).len();
     assert_eq!((silent, told), if c.met() { (0, 1) } else { (1, 0) });
-    let text = page(&[(entry, c)]);
+    let text = page(&[(entry, c)], true);
     assert!(text.contains("| wb-card06 | `a-device` |"), "{text}");
     assert!(text.contains("| 3 / 3 | 3 / 3 |"), "{text}");
     // 135 kB/s were recorded with four units in turn.

@@ -21,7 +21,7 @@ struct Piece {
     host: HostProfile,
 }
 
-/// Compares every card of a table, or those whose device is named; gives the page and how the command ends.
+/// Compares every card of a table, or those whose device is named, these with details; gives the page and how the command ends.
 ///
 /// # Errors
 /// If the table, a profile or a recorded table cannot be read, or a card cannot be measured.
@@ -34,7 +34,7 @@ pub fn run(
     let pieces = pieces(table, devices, console)?;
     let recorded = recorded(&folder(table).join("flashbench"))?;
     let compared = compare(&pieces, &recorded, interrupt)?;
-    let text = page(&compared);
+    let text = page(&compared, !devices.is_empty());
     Ok((text, verdict(table, &compared)))
 }
 

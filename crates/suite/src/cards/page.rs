@@ -8,23 +8,24 @@ use std::fmt::Write;
 const INTRODUCTION: &str = "\
 # Cards: measured against simulated
 
-Written by `nandscope validate --cards`. For every simulated card that stands for a real one: the flashbench runs that
-were recorded on the real card and the same measurements on the simulated one, written once in order before. Each cell is
-*measured / simulated*; MB/s are 10⁶ bytes per second. The error is the difference without its sign as a share of the
-measured value; its median is taken over the rates of `--open-au` and over those of `--find-fat`. A card is *met* if the
-open units come out the same and both medians are below 25 %; the reasons of those that are not follow the table.
+Written by `nandscope validate --cards facts/cards.toml`. For every simulated card that stands for a real one: the flashbench
+runs that were recorded on the real card, and the same measurements on the simulated one after one full write. Each cell is
+*measured / simulated*. The error is the absolute difference as a share of the measured value; its median is taken over the
+rates of `--open-au` and over those of `--find-fat`. A card is *met* if the open units are equal and both medians are below
+25 %; reasons for the others follow the table. With names of devices, as in
+`nandscope validate --cards facts/cards.toml recorded-sandisk-sl08g`, every measured and simulated rate is printed too.
 
 ";
 
-/// The page of all cards, in the order of the entries.
-pub fn page(cards: &[(Card, Comparison)]) -> String {
+/// The page of all cards, in the order of the entries; with details, every rate that was compared (MB/s of 10^6 bytes).
+pub fn page(cards: &[(Card, Comparison)], details: bool) -> String {
     let mut page = INTRODUCTION.to_string();
     if cards.is_empty() {
         page.push_str("No simulated card stands for a recorded one yet.\n");
         return page;
     }
     summary(&mut page, cards);
-    for (card, comparison) in cards {
+    for (card, comparison) in cards.iter().filter(|_| details) {
         let _ = writeln!(page, "\n## {}, `{}`\n", card.recorded, card.profile);
         let runs: Vec<String> = card.run.iter().map(u32::to_string).collect();
         let _ = writeln!(
