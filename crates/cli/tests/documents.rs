@@ -50,21 +50,30 @@ fn every_page_is_in_the_table_of_contents() {
             let name = entry.unwrap().file_name().into_string().unwrap();
             let listed = contents.contains(&format!("({folder}{name})"));
             let is_page = name.ends_with(".md") && name != "SUMMARY.md";
-            assert!(listed || !is_page, "docs/{folder}{name} is not in docs/SUMMARY.md");
+            assert!(
+                listed || !is_page,
+                "docs/{folder}{name} is not in docs/SUMMARY.md"
+            );
         }
     }
 }
 
 #[test]
 fn every_exit_code_is_explained() {
-    let (codes, text) = (document("crates/cli/src/failure.rs"), document("docs/exit-codes.md"));
+    let (codes, text) = (
+        document("crates/cli/src/failure.rs"),
+        document("docs/exit-codes.md"),
+    );
     let codes = codes.lines().filter_map(|line| {
         let (_, code) = line.trim().strip_prefix("Exit::")?.split_once(" => ")?;
         code.strip_suffix(',')
     });
     assert!(codes.clone().count() >= 10);
     for code in codes {
-        assert!(text.contains(&format!("| {code} |")), "{code} is not in docs/exit-codes.md");
+        assert!(
+            text.contains(&format!("| {code} |")),
+            "{code} is not in docs/exit-codes.md"
+        );
     }
 }
 

@@ -3,7 +3,7 @@
 //! A block that begins with ```` ```console ```` holds commands (`$ command`, continued on lines that begin with `> `) and what they print
 //! on both outputs; an exit code other than 0 is a line `? CODE` behind the command. A line `...` stands for any
 //! number of lines, `[..]` for any text in a line. The commands of a page run in one folder, one after the other. A command that
-//! cannot be run here is in a block of another language with the reason behind it: ```` ```sh not run: needs a card ````.
+//! cannot be run here is in a block of another language, whose first line has the reason: `# not run: needs a card`.
 //! `UPDATE=1` writes what the commands print into the pages.
 //!
 //! A picture of a page is compared with the file of the same name that the commands of the page make.
@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 
 /// Parts of the project that commands on the pages read.
 const SHOWN: [&str; 4] = ["facts", "jobs", "profiles", "traces"];
-const NOT_RUN: &str = "not run: ";
+const NOT_RUN: &str = "# not run: ";
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -248,8 +248,14 @@ fn commands_print_what_the_pages_show() {
     };
     let pages = pages();
     let wrong: Vec<String> = std::thread::scope(|scope| {
-        let running: Vec<_> = pages.iter().map(|page| scope.spawn(move || check_page(page))).collect();
-        running.into_iter().flat_map(|page| page.join().unwrap()).collect()
+        let running: Vec<_> = pages
+            .iter()
+            .map(|page| scope.spawn(move || check_page(page)))
+            .collect();
+        running
+            .into_iter()
+            .flat_map(|page| page.join().unwrap())
+            .collect()
     });
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
@@ -264,10 +270,9 @@ fn what_is_not_run_has_a_reason() {
         let mut inside = vec![false; lines.len()];
         for block in blocks(&lines) {
             inside[block.lines.clone()].fill(true);
-            let reason = block
-                .info
-                .split_once(NOT_RUN)
-                .map_or("", |(_, reason)| reason);
+            let first = lines[block.lines.clone()].first();
+            let reason = first.and_then(|line| line.strip_prefix(NOT_RUN));
+            let reason = reason.unwrap_or_default();
             if block.info == "console" || !reason.trim().is_empty() || page == "docs/options.md" {
                 continue;
             }

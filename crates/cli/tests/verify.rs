@@ -58,6 +58,37 @@ fn a_simulated_card_is_genuine_within_seconds_of_its_time() {
     assert_eq!(state.count(), 0);
 }
 
+#[test]
+fn faults_of_contents_are_injected_into_simulated_devices() {
+    let folder = folder("faults");
+    let verdict = |fault: &str, code: i32| {
+        let arguments = ["sim:kingston-8gb", "--json", "--fault", fault];
+        let output = verify(&folder, &arguments).output().unwrap();
+        let json: serde_json::Value = serde_json::from_str(&done(&output, code)).unwrap();
+        json
+    };
+    for (fault, bytes) in [
+        ("fake 2GiB wrap", 2_u64 << 30),
+        ("fake 3000MiB drop", 3000 << 20),
+        ("fake 1GiB stale", 1 << 30),
+    ] {
+        let json = verdict(fault, 10);
+        assert_eq!(json["verdict"], "fake", "{fault}");
+        assert_eq!(json["real_bytes"], bytes, "{fault}");
+    }
+    assert_eq!(verdict("corrupt 0.2", 11)["verdict"], "failing");
+    for (target, fault, part) in [
+        ("sim:kingston-8gb", "power off", "only"),
+        ("sim:kingston-8gb", "break", "unknown fault command"),
+        ("./absent", "fake 2GiB wrap", "simulated devices only"),
+    ] {
+        let output = verify(&folder, &[target, "--fault", fault]).output();
+        let output = output.unwrap();
+        assert!(text(&output.stderr).contains(part), "{output:?}");
+        done(&output, 2);
+    }
+}
+
 /// A loop device over a file full of noise; detached at the end.
 struct Loop {
     device: String,

@@ -124,25 +124,25 @@ impl<'a> Page<'a> {
         if text.trim().is_empty() {
             return;
         }
-        let depth = self.lists.len();
-        let indent = "  ".repeat(depth);
+        let width = |list: &Option<u64>| if list.is_some() { 3 } else { 2 };
+        let indent = " ".repeat(self.lists.iter().map(width).sum());
         let paragraph = self.console.paragraph(&text, &indent);
-        if !std::mem::take(&mut self.item_begins) {
-            self.out.push_str(&paragraph);
-            return;
-        }
-        let mark = match self.lists.last_mut() {
-            Some(Some(number)) => {
-                *number += 1;
-                format!("{}.", *number - 1)
+        let own = self.lists.last().map_or(0, width);
+        match self.lists.last_mut() {
+            Some(list) if std::mem::take(&mut self.item_begins) => {
+                let mark = match list {
+                    Some(number) => {
+                        *number += 1;
+                        format!("{}.", *number - 1)
+                    }
+                    None => "-".to_string(),
+                };
+                self.out.push_str(&indent[own..]);
+                self.out.push_str(&format!("{mark:<own$}"));
+                self.out.push_str(&paragraph[indent.len()..]);
             }
-            _ => "-".to_string(),
-        };
-        self.out.push_str(&"  ".repeat(depth.saturating_sub(1)));
-        self.out.push_str(&mark);
-        self.out.push_str(if mark.len() == 1 { " " } else { "" });
-        self.out
-            .push_str(&paragraph[indent.len().min(paragraph.len())..]);
+            _ => self.out.push_str(&paragraph),
+        }
     }
 }
 
@@ -161,7 +161,7 @@ mod tests {
             - one\n- two\n  - inner\n\n1. first\n2. second\n\n```console\n$ command\nanswer\n```\n\n\
             | key | meaning |\n|---|---|\n| `a` | the first |\n<!-- not shown -->\n";
         let expected = "TITLE\n\nA link and `code` in a paragraph that is\nlonger than a line.\n\n\
-            - one\n- two\n  - inner\n\n1.first\n2.second\n\n    $ command\n    answer\n\n\
+            - one\n- two\n  - inner\n\n1. first\n2. second\n\n    $ command\n    answer\n\n\
             \x20KEY  MEANING\n `a`  the first\n\n";
         assert_eq!(render(markdown, &console), expected);
     }
