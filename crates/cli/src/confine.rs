@@ -62,7 +62,7 @@ impl Confine {
 
     /// Confines this thread, as far as the kernel can. Returns whether it could.
     pub fn enforce(self) -> bool {
-        crate::memory::remember();
+        nandscope_experiment::memory::remember();
         #[cfg(target_os = "linux")]
         return rules::enforce(&self);
         #[cfg(not(target_os = "linux"))]
@@ -270,5 +270,23 @@ mod tests {
             assert!(fs::write(at("inside/new"), "x").is_err());
             fs::remove_file(&socket).unwrap();
         });
+    }
+
+    #[test]
+    fn the_memory_left_before_confinement_is_remembered() {
+        let known = nandscope_experiment::memory::left().is_some();
+        // A confined thread cannot read what says how much is left.
+        let seen = std::thread::spawn(|| {
+            let confined = Confine::default().enforce();
+            let readable = fs::read("/proc/meminfo").is_ok();
+            (
+                confined,
+                readable,
+                nandscope_experiment::memory::left().is_some(),
+            )
+        });
+        let (confined, readable, remembered) = seen.join().unwrap();
+        assert!(!confined || !readable, "confined, and still readable");
+        assert_eq!(remembered, known);
     }
 }

@@ -1,6 +1,9 @@
 //! How a command ends when it does not end well: one message for people and an exit code. What
 //! was wrong is found elsewhere; docs/exit-codes.md explains the codes.
 
+use nandscope_experiment::ErrorClass;
+use nandscope_experiment::input::InputError;
+use nandscope_experiment::memory::MemoryError;
 use nandscope_files::WriteError;
 use std::fmt::Display;
 use std::process::ExitCode;
@@ -71,6 +74,15 @@ impl Failure {
         }
     }
 
+    /// A failure of that class.
+    pub fn of(class: ErrorClass, text: impl Display) -> Self {
+        match class {
+            ErrorClass::Usage => Self::usage(text),
+            ErrorClass::System => Self::file(text),
+            ErrorClass::Internal => Self::internal(text),
+        }
+    }
+
     /// Wrong usage or input.
     pub fn usage(text: impl Display) -> Self {
         Self::new(Exit::Usage, text)
@@ -105,6 +117,18 @@ impl Failure {
 
 impl From<WriteError> for Failure {
     fn from(error: WriteError) -> Self {
+        Failure::file(error)
+    }
+}
+
+impl From<InputError> for Failure {
+    fn from(error: InputError) -> Self {
+        Failure::of(error.class(), error)
+    }
+}
+
+impl From<MemoryError> for Failure {
+    fn from(error: MemoryError) -> Self {
         Failure::file(error)
     }
 }

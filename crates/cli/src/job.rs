@@ -1,7 +1,6 @@
 //! `nandscope job`: job files checked, shown as they were understood, or written for fio. Nothing
 //! is run here.
 
-mod host;
 mod steps;
 
 use crate::confine::Confine;
@@ -9,7 +8,8 @@ use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use crate::{fault, input};
 use clap::{Args, Subcommand};
-use host::Host;
+use nandscope_experiment::FACTS;
+use nandscope_experiment::jobs::{Jobs, JobsError, notices};
 use nandscope_workload::job::{Job, JobFile, Override};
 use std::path::{Path, PathBuf};
 
@@ -60,7 +60,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     .enforce();
     match arguments.action {
         Action::Check { files } => check(&files, console),
-        Action::Show { file } => console.print(&show(&read(&file, console)?.0)),
+        Action::Show { file } => console.print(&show(&read(&file, console)?.file)),
         Action::EmitFio { file, step } => {
             console.print_data(&emit(&file, step.as_deref(), console)?)
         }
@@ -75,7 +75,7 @@ fn around<'a>(files: impl IntoIterator<Item = &'a PathBuf>) -> impl Iterator<Ite
         true => PathBuf::from("."),
         false => folder.to_path_buf(),
     });
-    let facts = host::FACTS.into_iter().chain(["."]);
+    let facts = FACTS.into_iter().chain(["."]);
     beside
         .chain(facts.map(PathBuf::from))
         .collect::<Vec<_>>()
@@ -92,14 +92,14 @@ fn emit(path: &Path, step: Option<&str>, console: &Console) -> Result<String, Fa
             path.display()
         )));
     }
-    Ok(read(path, console)?.0.to_fio())
+    Ok(read(path, console)?.file.to_fio())
 }
 
-/// The jobs of a file, and its text.
+/// The jobs of a file.
 ///
 /// # Errors
 /// Where the file cannot be read, or with all faults at their places.
-pub fn read(path: &Path, console: &Console) -> Result<(JobFile, String), Failure> {
+pub fn read(path: &Path, console: &Console) -> Result<Jobs, Failure> {
     read_with(path, &[], console)
 }
 
@@ -107,16 +107,11 @@ pub fn read(path: &Path, console: &Console) -> Result<(JobFile, String), Failure
 ///
 /// # Errors
 /// As [`read`].
-pub fn read_with(
-    path: &Path,
-    overrides: &[Override],
-    console: &Console,
-) -> Result<(JobFile, String), Failure> {
-    let text = input::text(path, "the job file")?;
-    understood(&path.display().to_string(), text, overrides, console)
+pub fn read_with(path: &Path, overrides: &[Override], console: &Console) -> Result<Jobs, Failure> {
+    Jobs::read(path, overrides).map_err(|error| jobs_failure(&error, console))
 }
 
-/// The jobs of options as on fio's command line, and their text as a job file.
+/// The jobs of options as on fio's command line.
 ///
 /// # Errors
 /// With all faults.
@@ -124,8 +119,17 @@ pub fn of_command_line(
     options: &[String],
     overrides: &[Override],
     console: &Console,
-) -> Result<(JobFile, String), Failure> {
-    understood("the command line", text_of(options), overrides, console)
+) -> Result<Jobs, Failure> {
+    let jobs = Jobs::parse("the command line", text_of(options), overrides);
+    jobs.map_err(|error| jobs_failure(&error, console))
+}
+
+/// Jobs that cannot be read.
+pub fn jobs_failure(error: &JobsError, console: &Console) -> Failure {
+    match error {
+        JobsError::Invalid { text, error } => fault::of_job(console, text, error),
+        error => Failure::of(error.class(), error),
+    }
 }
 
 /// The job file that fio's command line stands for: `--name` begins a job, options before the first
@@ -155,34 +159,13 @@ fn text_of(options: &[String]) -> String {
     text
 }
 
-fn understood(
-    name: &str,
-    text: String,
-    overrides: &[Override],
-    console: &Console,
-) -> Result<(JobFile, String), Failure> {
-    let host = Host {
-        overrides: overrides.to_vec(),
-    };
-    match JobFile::read(name, &text, &host) {
-        Ok(jobs) => Ok((jobs, text)),
-        Err(error) => Err(fault::of_job(console, &text, &error)),
-    }
-}
-
-/// What must be known of how the jobs were understood, each once.
-pub fn notices(jobs: &JobFile) -> impl Iterator<Item = &String> {
-    let mut seen = std::collections::BTreeSet::new();
-    let all = jobs.jobs.iter().flat_map(|job| &job.origin.notices);
-    all.filter(move |text| seen.insert(*text))
-}
-
 /// Every file is looked at, so that all faults are known after one run.
 fn check(files: &[PathBuf], console: &Console) -> Result<(), Failure> {
     let mut worst = None;
     for path in files {
         match read(path, console) {
-            Ok((jobs, _)) => {
+            Ok(jobs) => {
+                let jobs = jobs.file;
                 let groups = jobs.groups().len();
                 let line = format!(
                     "{}: {}, {}\n",

@@ -23,7 +23,6 @@ mod inspect;
 mod interrupt;
 mod job;
 mod kernel;
-mod memory;
 mod output;
 mod picture;
 mod probe;

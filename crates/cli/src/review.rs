@@ -6,7 +6,7 @@ use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::run::progress::Line;
 use crate::steps::{self, Asked, Keeper, Place};
-use crate::{input, memory, output, shelf, target};
+use crate::{input, output, shelf, target};
 use clap::Args;
 use nandscope_report::shelf::Drive;
 use nandscope_report::{compare, terminal};
@@ -429,7 +429,7 @@ fn specify(arguments: &Arguments, console: &Console) -> Result<SimSpec, Failure>
         )));
     };
     let source = target::device_source(place, console)?;
-    memory::check(&arguments.target, &source.profile)?;
+    nandscope_experiment::memory::check(&arguments.target, &source.profile)?;
     let mut spec = SimSpec::new(&arguments.target, &source.text, source.profile)
         .map_err(|e| suite_failure(&e))?;
     if let Some(host) = &arguments.host {

@@ -5,9 +5,10 @@ use crate::console::{Console, lines_of};
 use crate::failure::{Exit, Failure};
 use crate::input;
 use clap::{Args, Subcommand, ValueEnum};
+use nandscope_experiment::run::library_trace;
 use nandscope_workload::OpKind;
 use nandscope_workload::trace::{
-    BlockEvent, Format, NamedTrace, Order, ParseOptions, ParseReport, Trace, find, library,
+    BlockEvent, Format, Order, ParseOptions, ParseReport, Trace, library,
 };
 use std::path::Path;
 
@@ -114,13 +115,8 @@ fn list(console: &Console) -> String {
     )
 }
 
-/// The trace of the library, where there is no file of that name.
-pub fn named(name: &str) -> Option<&'static NamedTrace> {
-    (!Path::new(name).exists()).then(|| find(name)).flatten()
-}
-
 fn info(name: &str, reading: &Reading, console: &Console) -> Result<String, Failure> {
-    if let Some(named) = named(name) {
+    if let Some(named) = library_trace(name) {
         let (_, trace) = named.load().map_err(Failure::internal)?;
         return Ok(format!(
             "{}\n{}{}",
@@ -156,7 +152,7 @@ fn read_file(name: &str, reading: &Reading) -> Result<(Trace, Format, ParseRepor
 
 /// A trace of the library or in a file.
 fn read(name: &str, reading: &Reading) -> Result<Trace, Failure> {
-    match named(name) {
+    match library_trace(name) {
         Some(named) => Ok(named.load().map_err(Failure::internal)?.1),
         None => Ok(read_file(name, reading)?.0),
     }

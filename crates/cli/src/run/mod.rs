@@ -1,35 +1,28 @@
-//! `nandscope run`: a job file on a target, from the check of everything that can be wrong to the
-//! result. How a group of jobs becomes threads is in [`plan`]; running them is the business of
-//! the measure crate.
+//! `nandscope run`: a job file on a target. Checking and running the jobs is the business of the
+//! experiment crate; here are arguments, outputs, the journal of finished steps, and the end of the run.
 
-mod contents;
-pub mod figures;
-mod log_names;
-mod logs;
-mod overlap;
-mod plan;
+mod finish;
 pub mod progress;
-mod replay;
-mod session;
-mod subject;
-#[cfg(target_os = "linux")]
-mod verify;
+mod target;
 
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::steps::{self, Asked, Place};
-use crate::target::{self, Precondition};
-use crate::{job, output};
-use clap::Args;
+use crate::target::Precondition;
+use crate::{fault, job, output};
+use clap::{Args, ValueEnum};
+use nandscope_experiment::jobs::Jobs;
+use nandscope_experiment::run::{
+    Prepared, ReplayError, RunError, RunOptions, SimulatedTarget, check_logs, wants_logs,
+};
 #[cfg(target_os = "linux")]
-use nandscope_measure::target::Target;
+use nandscope_measure::real::Access;
 use nandscope_report::fio::Format;
-use nandscope_workload::job::{Job, JobFile, Override};
-use plan::{Reality, Setting};
-use session::Session;
+use nandscope_workload::job::Override;
+use nandscope_workload::trace::Fit;
 use std::path::{Path, PathBuf};
-use subject::{Simulation, Subject};
+use target::{CommandObserver, CommandTarget};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -47,6 +40,28 @@ Ctrl-C ends the run: operations in flight are waited for, what was measured is p
 and the exit code is 130. A second Ctrl-C ends the program at once. With -o RESULT.json every finished
 group of jobs is kept in RESULT.json.steps at once; after an interruption of any kind the same command
 with --resume goes on from there.";
+
+/// What to do with a trace that was recorded on a device of another size.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum FitChoice {
+    /// Every request stays where it was; one beyond the device is an error
+    #[default]
+    Exact,
+    /// Offsets modulo the size of the device
+    Wrap,
+    /// Areas are spread over the device as they were over the recorded one
+    Scale,
+}
+
+impl From<FitChoice> for Fit {
+    fn from(choice: FitChoice) -> Self {
+        match choice {
+            FitChoice::Exact => Fit::Exact,
+            FitChoice::Wrap => Fit::Wrap,
+            FitChoice::Scale => Fit::Scale,
+        }
+    }
+}
 
 /// Arguments of `nandscope run`.
 #[derive(Debug, Args)]
@@ -91,12 +106,12 @@ pub struct Arguments {
     save: Option<PathBuf>,
     /// What to do with a trace that was recorded on a device of another size
     #[arg(long, value_enum, default_value_t)]
-    fit: replay::FitChoice,
+    fit: FitChoice,
     /// Folder for the logs that jobs ask for (write_bw_log and the like)
     #[arg(long, value_name = "DIR", default_value = ".")]
     log_dir: PathBuf,
     #[command(flatten)]
-    real: target::real::RealArguments,
+    real: crate::target::real::RealArguments,
 }
 
 /// Runs the job file.
@@ -104,35 +119,31 @@ pub struct Arguments {
 /// # Errors
 /// Where something is wrong before the run, or what was measured cannot be written.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
-    let (jobs, text) = arguments.read(console)?;
-    let _made = check_outputs(&arguments, &jobs, &text, console)?;
+    let jobs = arguments.read(console)?;
+    let _made = check_outputs(&arguments, &jobs, console)?;
     let journal = arguments.output.as_deref().and_then(steps::beside);
     let place = Place::look(journal, arguments.resume, console)?;
     place.check(&arguments.asked(&jobs))?;
     let interrupt = Interrupt::listen()?;
-    if target::real::is_real(arguments.target()) {
-        return run_real(&arguments, &jobs, &text, place, interrupt, console);
+    if crate::target::real::is_real(arguments.target()) {
+        return run_real(&arguments, &jobs, place, interrupt, console);
     }
-    let (simulated, device) = target::open(
+    let (simulated, device) = crate::target::open(
         arguments.target(),
         arguments.host.as_deref(),
         arguments.seed,
         console,
     )?;
     arguments.real.refuse(arguments.target())?;
-    let setting = Setting {
-        text: &text,
-        capacity: device.capacity(),
-        seed: arguments.seed,
-        fit: arguments.fit,
-        console,
+    let target = match arguments.contents {
+        false => SimulatedTarget::new(simulated, device),
+        true => {
+            let faults = &arguments.fault;
+            SimulatedTarget::with_contents(simulated, device, faults, arguments.seed)
+                .map_err(Failure::usage)?
+        }
     };
-    let reality = Reality::Simulated {
-        contents: arguments.contents,
-    };
-    plan::check(&jobs.jobs, &setting, reality)?;
-    let subject = Simulation::new(simulated, device, &arguments)?;
-    carry_out(&arguments, &jobs, &setting, subject, place, interrupt)
+    execute(&arguments, &jobs, target, place, interrupt, console)
 }
 
 fn fio_format(name: &str) -> Result<Format, String> {
@@ -162,8 +173,8 @@ impl Arguments {
         )
     }
 
-    /// The jobs, and their text.
-    fn read(&self, console: &Console) -> Result<(JobFile, String), Failure> {
+    /// The jobs.
+    fn read(&self, console: &Console) -> Result<Jobs, Failure> {
         let set = self.set.iter().map(|text| Override::parse(text));
         match self.job() {
             Some(path) => {
@@ -182,9 +193,9 @@ impl Arguments {
     }
 
     /// On what the result depends, besides the target.
-    fn asked(&self, jobs: &JobFile) -> Asked {
+    fn asked(&self, jobs: &Jobs) -> Asked {
         Asked::new("run")
-            .and("job file", jobs.to_fio())
+            .and("job file", jobs.file.to_fio())
             .and("name of the job file", self.job_name())
             .and("seed", self.seed)
             .and("host", self.host.as_deref().unwrap_or_default())
@@ -196,15 +207,18 @@ impl Arguments {
 #[cfg(target_os = "linux")]
 fn run_real(
     arguments: &Arguments,
-    jobs: &JobFile,
-    text: &str,
+    jobs: &Jobs,
     place: Place,
     interrupt: Interrupt,
     console: &Console,
 ) -> Result<Exit, Failure> {
     let known = arguments.asked(jobs);
     place.check(&arguments.real.asked(arguments.target(), known))?;
-    let access = plan::access(&jobs.jobs);
+    let all = &jobs.file.jobs;
+    let access = match nandscope_experiment::run::plan::writes(all) {
+        true => Access::Write,
+        false => Access::Read,
+    };
     let mut outputs: Vec<PathBuf> = Vec::new();
     outputs.extend(
         arguments
@@ -212,10 +226,10 @@ fn run_real(
             .iter()
             .filter_map(|o| Some(o.parent()?.to_path_buf())),
     );
-    if jobs.jobs.iter().any(wants_logs) {
+    if all.iter().any(wants_logs) {
         outputs.push(arguments.log_dir.clone());
     }
-    let real = target::real::open_real(
+    let real = crate::target::real::open_real(
         arguments.target(),
         access,
         &arguments.real,
@@ -223,71 +237,75 @@ fn run_real(
         place.resumes(),
         &interrupt,
     )?;
-    let setting = Setting {
-        text,
-        capacity: real.target.capacity(),
-        seed: arguments.seed,
-        fit: arguments.fit,
-        console,
-    };
-    plan::check(&jobs.jobs, &setting, Reality::Real)?;
-    let depth = jobs.jobs.iter().map(|j| j.pacing.iodepth).max();
-    let subject = subject::RealSubject::new(real, arguments, depth.unwrap_or(1))?;
-    carry_out(arguments, jobs, &setting, subject, place, interrupt)
+    let depth = all.iter().map(|j| j.pacing.iodepth).max();
+    let target = target::RealRunTarget::new(real, arguments, depth.unwrap_or(1))?;
+    execute(arguments, jobs, target, place, interrupt, console)
 }
 
 #[cfg(not(target_os = "linux"))]
 fn run_real(
     arguments: &Arguments,
-    _: &JobFile,
-    _: &str,
+    _: &Jobs,
     _: Place,
     _: Interrupt,
     _: &Console,
 ) -> Result<Exit, Failure> {
-    Err(target::real::absent(arguments.target()))
+    Err(crate::target::real::absent(arguments.target()))
 }
 
-fn carry_out<S: Subject>(
+fn execute<T: CommandTarget>(
     arguments: &Arguments,
-    jobs: &JobFile,
-    setting: &Setting<'_>,
-    subject: S,
+    jobs: &Jobs,
+    mut target: T,
     place: Place,
     interrupt: Interrupt,
+    console: &Console,
 ) -> Result<Exit, Failure> {
-    // Every group is planned once before the first one runs: a job that does not fit the target
-    // must not be found out after hours.
-    for group in jobs.groups() {
-        plan::of_group(group, setting, 1, None)?;
+    let options = RunOptions {
+        job_name: arguments.job_name(),
+        seed: arguments.seed,
+        precondition: arguments.precondition,
+        fit: arguments.fit.into(),
+    };
+    let failed = |error: RunError| run_failure(&error, &jobs.text, console);
+    let prepared = Prepared::new(jobs, &options, &mut target).map_err(failed)?;
+    let mut keeper = place.begin(target.asked(arguments.asked(jobs)))?;
+    let earlier = target.resume(&mut keeper);
+    let mut observer = CommandObserver::new(keeper, T::IN_REAL_TIME);
+    let stop = || interrupt.asked();
+    let run = prepared.execute(&mut target, earlier, &mut observer, &stop);
+    let run = run.map_err(failed)?;
+    finish::finish(arguments, run, &target, observer.into_keeper(), console)
+}
+
+/// Jobs that cannot be run; `text` is that of the job file.
+fn run_failure(error: &RunError, text: &str, console: &Console) -> Failure {
+    match error {
+        RunError::Jobs(error) => fault::of_job(console, text, error),
+        // The message speaks of the option as `fit=`; on the command line it is `--fit`.
+        RunError::Replay(ReplayError::Fit { .. }) => {
+            Failure::usage(error.to_string().replace("fit=", "--fit "))
+        }
+        error => Failure::of(error.class(), error),
     }
-    let keeper = place.begin(subject.asked(arguments.asked(jobs)))?;
-    let mut session = Session::new(arguments, jobs, subject, keeper, interrupt)?;
-    if let Err(failure) = session.run(jobs, setting) {
-        session.break_off(failure)?;
-    }
-    session.finish(arguments, setting.console)
 }
 
 /// Whether everything can be written; gives the folder that was made for logs.
 fn check_outputs(
     arguments: &Arguments,
-    jobs: &JobFile,
-    text: &str,
+    jobs: &Jobs,
     console: &Console,
 ) -> Result<Option<output::Made>, Failure> {
     for path in [&arguments.output, &arguments.save].into_iter().flatten() {
         output::check_file(path)?;
     }
-    if !jobs.jobs.iter().any(wants_logs) {
+    if !jobs.file.jobs.iter().any(wants_logs) {
         return Ok(None);
     }
     let made = output::check_folder(&arguments.log_dir)?;
-    log_names::check(jobs, text, &arguments.log_dir, console)?;
+    check_logs(&jobs.file, &arguments.log_dir).map_err(|error| Failure {
+        exit: Failure::of(error.class(), "").exit,
+        ..fault::of_job(console, &jobs.text, &error.faults)
+    })?;
     Ok(Some(made))
-}
-
-fn wants_logs(job: &Job) -> bool {
-    let logs = &job.logs;
-    logs.bandwidth.is_some() || logs.iops.is_some() || logs.latency.is_some()
 }

@@ -9,14 +9,14 @@ const VECTOR: &str = "/proc/self/auxv";
 /// Files that tell about the machine, which a confined process must be able to read.
 pub const FACTS: [&str; 2] = [MEMORY, VECTOR];
 
-/// This machine, with the options of the command line.
+/// This machine, with options that are set from outside.
 #[derive(Debug, Default)]
-pub struct Host {
+pub(crate) struct ThisMachine {
     /// Options that are set on every job.
-    pub overrides: Vec<Override>,
+    pub(crate) overrides: Vec<Override>,
 }
 
-impl Surroundings for Host {
+impl Surroundings for ThisMachine {
     fn variable(&self, name: &str) -> Option<String> {
         std::env::var(name).ok()
     }
@@ -28,7 +28,7 @@ impl Surroundings for Host {
         let Some(path) = places.into_iter().find(|path| path.is_file()) else {
             return Err("there is no such file beside this one or here".to_string());
         };
-        let text = input::text(&path, "the job file").map_err(|failure| failure.text)?;
+        let text = input::text(&path, "the job file").map_err(|error| error.to_string())?;
         Ok(Included {
             name: path.display().to_string(),
             text,
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn facts_about_this_machine() {
-        let machine = Host::default().machine().unwrap();
+        let machine = ThisMachine::default().machine().unwrap();
         assert!(
             machine.processors >= 1 && machine.memory_mib > 16,
             "{machine:?}"

@@ -1,34 +1,69 @@
 //! Traces that a job replays: where they are found, and how the job's options and those of the
 //! command line become options of the replay.
 
-use crate::failure::Failure;
-use crate::{input, trace};
-use clap::ValueEnum;
+use crate::error::ErrorClass;
+use crate::input::{self, InputError};
 use nandscope_units::Bytes;
 use nandscope_workload::job::{Job, TraceRef};
 use nandscope_workload::trace::{
-    Fit, Format, Order, ParseOptions, Record, Replay, ReplayOptions, Timing, Trace,
+    self, Fit, Format, NamedTrace, Order, ParseOptions, Record, Replay, ReplayOptions, Timing,
+    Trace, TraceError,
 };
 use std::path::{Path, PathBuf};
+use thiserror::Error;
 
-/// What to do with a trace that was recorded on a device of another size.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum FitChoice {
-    /// Every request stays where it was; one beyond the device is an error
-    #[default]
-    Exact,
-    /// Offsets modulo the size of the device
-    Wrap,
-    /// Areas are spread over the device as they were over the recorded one
-    Scale,
+/// The trace of a job cannot be replayed.
+#[derive(Debug, Error)]
+pub enum ReplayError {
+    /// There is none of that name.
+    #[error(
+        "{at}: there is no trace {path}, neither beside the job file nor here nor in the library (`nandscope trace list`)"
+    )]
+    NotFound {
+        /// File and line of the job's trace.
+        at: String,
+        /// The trace as it was named.
+        path: String,
+    },
+    /// Its file cannot be read.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// The job names a format that does not exist.
+    #[error("{at}: `{format}` is no trace format; use iolog, blkparse, msr, alibaba or nstrace")]
+    Format {
+        /// File and line of the job's trace.
+        at: String,
+        /// The format as it was named.
+        format: String,
+    },
+    /// It has faults.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    /// A trace of the library is damaged.
+    #[error("{0}")]
+    Library(TraceError),
+    /// It does not fit the device.
+    #[error("{at}: {path}: {error}")]
+    Fit {
+        /// File and line of the job's trace.
+        at: String,
+        /// The trace as it was named.
+        path: String,
+        /// What is wrong.
+        error: trace::ReplayError,
+    },
 }
 
-impl From<FitChoice> for Fit {
-    fn from(choice: FitChoice) -> Self {
-        match choice {
-            FitChoice::Exact => Fit::Exact,
-            FitChoice::Wrap => Fit::Wrap,
-            FitChoice::Scale => Fit::Scale,
+impl ReplayError {
+    /// Who can do something about it.
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            ReplayError::NotFound { .. } => ErrorClass::System,
+            ReplayError::Input(error) => error.class(),
+            ReplayError::Library(_) => ErrorClass::Internal,
+            ReplayError::Format { .. } | ReplayError::Trace(_) | ReplayError::Fit { .. } => {
+                ErrorClass::Usage
+            }
         }
     }
 }
@@ -36,17 +71,17 @@ impl From<FitChoice> for Fit {
 /// The replay of a job that names a trace, and what must be said about it.
 ///
 /// # Errors
-/// Where the trace is not found, cannot be read, or does not fit the device.
+/// Returns [`ReplayError`] if the trace is not found, cannot be read, or does not fit the device.
 pub fn of_job(
     job: &Job,
     reference: &TraceRef,
-    fit: FitChoice,
+    fit: Fit,
     capacity: Bytes,
-) -> Result<(Replay, Option<String>), Failure> {
+) -> Result<(Replay, Option<String>), ReplayError> {
     let trace = moved(load(job, reference)?, reference);
     let options = ReplayOptions {
         timing: timing(&trace, reference),
-        fit: fit.into(),
+        fit,
     };
     let notice = (!trace.is_timed() && !reference.no_stall).then(|| {
         format!(
@@ -54,10 +89,11 @@ pub fn of_job(
             reference.path, job.name
         )
     });
-    let replay = Replay::new(&trace, &options, capacity).map_err(|e| {
-        // The message speaks of the option as `fit=`; on the command line it is `--fit`.
-        let text = e.to_string().replace("fit=", "--fit ");
-        Failure::usage(format!("{}: {}: {text}", at(job), reference.path))
+    let replay = Replay::new(&trace, &options, capacity);
+    let replay = replay.map_err(|error| ReplayError::Fit {
+        at: at(job),
+        path: reference.path.clone(),
+        error,
     })?;
     Ok((replay, notice))
 }
@@ -91,36 +127,38 @@ fn moved(trace: Trace, reference: &TraceRef) -> Trace {
     Trace::new(records, trace.is_timed(), capacity)
 }
 
+/// The trace of the library, where there is no file of that name.
+pub fn library_trace(name: &str) -> Option<&'static NamedTrace> {
+    (!Path::new(name).exists())
+        .then(|| trace::find(name))
+        .flatten()
+}
+
 /// A file beside the job file, one where we stand, or a trace of the library, in this order.
-fn load(job: &Job, reference: &TraceRef) -> Result<Trace, Failure> {
+fn load(job: &Job, reference: &TraceRef) -> Result<Trace, ReplayError> {
     let path = Path::new(&reference.path);
     let beside = Path::new(&job.origin.file)
         .parent()
         .map_or_else(|| PathBuf::from(path), |folder| folder.join(path));
     let found = [beside.as_path(), path].into_iter().find(|p| p.is_file());
     let Some(file) = found else {
-        let Some(named) = trace::named(&reference.path) else {
-            return Err(Failure::file(format!(
-                "{}: there is no trace {}, neither beside the job file nor here nor in the library (`nandscope trace list`)",
-                at(job),
-                reference.path
-            )));
+        let Some(named) = library_trace(&reference.path) else {
+            return Err(ReplayError::NotFound {
+                at: at(job),
+                path: reference.path.clone(),
+            });
         };
-        return named
-            .load()
-            .map(|(_, trace)| trace)
-            .map_err(Failure::internal);
+        let loaded = named.load().map_err(ReplayError::Library)?;
+        return Ok(loaded.1);
     };
     let bytes = input::bytes(file, "the trace")?;
     let name = file.display().to_string();
     let format = match &reference.format {
-        Some(text) => format_of(text).ok_or_else(|| {
-            Failure::usage(format!(
-                "{}: `{text}` is no trace format; use iolog, blkparse, msr, alibaba or nstrace",
-                at(job)
-            ))
+        Some(text) => format_of(text).ok_or_else(|| ReplayError::Format {
+            at: at(job),
+            format: text.clone(),
         })?,
-        None => Format::detect_or_error(&name, &bytes).map_err(Failure::usage)?,
+        None => Format::detect_or_error(&name, &bytes)?,
     };
     let options = ParseOptions {
         event: reference.event,
@@ -131,7 +169,7 @@ fn load(job: &Job, reference: &TraceRef) -> Result<Trace, Failure> {
             Order::Strict
         },
     };
-    let (trace, _) = Trace::parse_with(format, &name, &bytes, &options).map_err(Failure::usage)?;
+    let (trace, _) = Trace::parse_with(format, &name, &bytes, &options)?;
     Ok(trace)
 }
 

@@ -1,8 +1,7 @@
 //! Contents of a simulated device in `run --contents`: writes are stored, reads are compared where a job
 //! verifies, and faults change both as on a served card. The device decides how long everything takes.
 
-use crate::failure::Failure;
-use nandscope_blockio::fault::{FaultCommand, Faults};
+use nandscope_blockio::fault::{FaultCommand, Faults, InvalidCommand, NotFake};
 use nandscope_blockio::memory_len;
 use nandscope_blockio::store::Store;
 use nandscope_measure::payload;
@@ -11,6 +10,7 @@ use nandscope_measure::verify::Verifier;
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::OpKind;
 use std::sync::Arc;
+use thiserror::Error;
 
 /// A target without contents of its own, and contents for it if the run wants them.
 #[derive(Debug)]
@@ -42,13 +42,34 @@ struct Flight {
     data: Vec<u8>,
 }
 
+/// A fault of the contents that a run cannot have.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum ContentsError {
+    /// It is no command.
+    #[error(transparent)]
+    Command(#[from] InvalidCommand),
+    /// It is about unpersisted writes.
+    #[error(
+        "--fault `{0}`: a job cannot verify contents across a power cut, because it does not know which writes the device may lose; use `nandscope serve` or `nandscope fs --cuts`"
+    )]
+    PowerCut(String),
+    /// It does not fit the device.
+    #[error("--fault `{fault}`: {error}")]
+    NotFake {
+        /// The command.
+        fault: String,
+        /// What is wrong.
+        error: NotFake,
+    },
+}
+
 impl Contents {
     /// Zeroes with these faults, as commands of `nandscope ctl`. Beyond 128 MiB they are in a temporary
     /// file.
     ///
     /// # Errors
-    /// Returns a usage error if a command is invalid or makes no sense in a run.
-    pub fn new(capacity: Bytes, faults: &[String], seed: u64) -> Result<Self, Failure> {
+    /// Returns [`ContentsError`] if a command is invalid or makes no sense in a run.
+    pub fn new(capacity: Bytes, faults: &[String], seed: u64) -> Result<Self, ContentsError> {
         let mut contents = Contents {
             store: Store::bounded(capacity),
             faults: Faults::new(seed),
@@ -59,29 +80,29 @@ impl Contents {
             read: Vec::new(),
         };
         for text in faults {
-            let command: FaultCommand = text.parse().map_err(Failure::usage)?;
+            let command: FaultCommand = text.parse()?;
             if needs_power_cuts(&command) {
-                return Err(Failure::usage(format!(
-                    "--fault `{text}`: a job cannot verify contents across a power cut, because it does not know which writes the device may lose; use `nandscope serve` or `nandscope fs --cuts`"
-                )));
+                return Err(ContentsError::PowerCut(text.clone()));
             }
-            contents
-                .inject(command)
-                .map_err(|error| Failure::usage(format!("--fault `{text}`: {error}")))?;
+            let injected = contents.inject(command);
+            injected.map_err(|error| ContentsError::NotFake {
+                fault: text.clone(),
+                error,
+            })?;
         }
         Ok(contents)
     }
 
-    fn inject(&mut self, command: FaultCommand) -> Result<(), String> {
-        let rest = self.faults.apply(command, &mut self.store);
-        rest.map(|_| ()).map_err(|error| error.to_string())
+    fn inject(&mut self, command: FaultCommand) -> Result<(), NotFake> {
+        self.faults.apply(command, &mut self.store).map(|_| ())
     }
 
     /// Takes an operation in; the outcome of one that does not reach the device.
     fn begin(&mut self, request: &Request) -> Result<Option<Outcome>, TargetError> {
         if matches!(request.kind, OpKind::Write | OpKind::Trim) {
             for command in self.faults.count_write() {
-                self.inject(command).map_err(TargetError::Other)?;
+                let injected = self.inject(command);
+                injected.map_err(|error| TargetError::Other(error.to_string()))?;
             }
             if self.faults.read_only {
                 return Ok(Some(Outcome::Failed("the device is read-only")));
@@ -198,6 +219,11 @@ impl<T> ContentTarget<T> {
     /// The same, to change it between runs.
     pub fn device_mut(&mut self) -> &mut T {
         &mut self.device
+    }
+
+    /// Gives the target back; the contents are gone.
+    pub fn into_device(self) -> T {
+        self.device
     }
 
     /// Contents are made and compared by this verifier from now on.
@@ -372,9 +398,8 @@ mod tests {
             ("break", "unknown fault command"),
         ] {
             let refused = Contents::new(CAPACITY, &[text.to_string()], 1);
-            let failure = refused.err().map(|failure| failure.text);
-            let failure = failure.unwrap_or_default();
-            assert!(failure.contains(reason), "{text}: {failure}");
+            let error = refused.map(|_| ()).unwrap_err().to_string();
+            assert!(error.contains(reason), "{text}: {error}");
         }
     }
 }

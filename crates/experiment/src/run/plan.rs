@@ -3,34 +3,25 @@
 
 use super::logs::{SharedWatch, Watched};
 use super::overlap;
-use super::replay::{self, FitChoice};
-use crate::console::Console;
-use crate::failure::Failure;
-use crate::fault;
+use super::target::TargetAbilities;
+use super::{RunError, replay};
 use nandscope_measure::build::JobMeta;
-#[cfg(target_os = "linux")]
-use nandscope_measure::real::Access;
 use nandscope_measure::runner::{OnError, Thread};
 use nandscope_units::{Bytes, Nanos};
-#[cfg(target_os = "linux")]
-use nandscope_workload::OpKind;
 use nandscope_workload::job::{ContinueOnError, Fault, Job, JobError};
 use nandscope_workload::pattern::{Generator, Random};
-use nandscope_workload::{OpSource, Pacing};
+use nandscope_workload::trace::Fit;
+use nandscope_workload::{OpKind, OpSource, Pacing};
 
 /// What all groups of a run have in common.
-#[derive(Clone, Copy)]
-pub struct Setting<'a> {
-    /// Text of the job file, for messages.
-    pub text: &'a str,
+#[derive(Clone, Copy, Debug)]
+pub struct PlanContext {
     /// Bytes of the target.
     pub capacity: Bytes,
     /// Seed of the run.
     pub seed: u64,
     /// Traces on a device of another size.
-    pub fit: FitChoice,
-    /// For messages.
-    pub console: &'a Console,
+    pub fit: Fit,
 }
 
 /// One group, ready for the runner.
@@ -43,41 +34,28 @@ pub struct Plan {
     pub notices: Vec<String>,
 }
 
-/// Whether a target is simulated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reality {
-    /// In virtual time.
-    Simulated {
-        /// What is written is stored.
-        contents: bool,
-    },
-    /// A file or device.
-    #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
-    Real,
+/// Whether the jobs change the target. What a trace does is known only when it is replayed; it is taken
+/// to write.
+pub fn writes(jobs: &[Job]) -> bool {
+    jobs.iter()
+        .any(|job| job.trace.is_some() || job.rw.kinds().iter().any(|kind| *kind != OpKind::Read))
 }
 
-/// What the jobs do to the target. What a trace does is known only when it is replayed; it is
-/// taken to write.
-#[cfg(target_os = "linux")]
-pub fn access(jobs: &[Job]) -> Access {
-    let writes =
-        |job: &Job| job.trace.is_some() || job.rw.kinds().iter().any(|kind| *kind != OpKind::Read);
-    if jobs.iter().any(writes) {
-        Access::Write
-    } else {
-        Access::Read
-    }
+/// Whether the job asks for a log.
+pub fn wants_logs(job: &Job) -> bool {
+    let logs = &job.logs;
+    logs.bandwidth.is_some() || logs.iops.is_some() || logs.latency.is_some()
 }
 
 /// Refuses what the target cannot do, before anything is run.
 ///
 /// # Errors
 /// With the places of all such options.
-pub fn check(jobs: &[Job], setting: &Setting<'_>, reality: Reality) -> Result<(), Failure> {
+pub fn check(jobs: &[Job], abilities: TargetAbilities) -> Result<(), JobError> {
     let mut faults = Vec::new();
     for job in jobs {
         let method = job.verify.method.as_deref().filter(|m| *m != "none");
-        if let (Some(method), Reality::Simulated { contents: false }) = (method, reality) {
+        if let Some(method) = method.filter(|_| !abilities.stores_contents) {
             faults.push(fault_at(
                 job,
                 "verify",
@@ -85,7 +63,7 @@ pub fn check(jobs: &[Job], setting: &Setting<'_>, reality: Reality) -> Result<()
                 "add --contents to the command, or remove verify",
             ));
         }
-        if job.fullness_percent.is_some_and(|p| p > 0) && reality == Reality::Real {
+        if job.fullness_percent.is_some_and(|p| p > 0) && !abilities.can_be_filled {
             faults.push(fault_at(
                 job,
                 "nandscope_fullness",
@@ -98,11 +76,7 @@ pub fn check(jobs: &[Job], setting: &Setting<'_>, reality: Reality) -> Result<()
     if faults.is_empty() {
         return Ok(());
     }
-    Err(fault::of_job(
-        setting.console,
-        setting.text,
-        &JobError { faults },
-    ))
+    Err(JobError { faults })
 }
 
 /// A fault of an option of a job, at its line.
@@ -125,17 +99,17 @@ pub(super) fn fault_at(job: &Job, key: &str, message: String, remedy: &str) -> F
 /// Where a job does not fit the target, or its trace cannot be had.
 pub fn of_group(
     group: &[Job],
-    setting: &Setting<'_>,
+    context: &PlanContext,
     first: usize,
     watch: Option<(&SharedWatch, Nanos)>,
-) -> Result<Plan, Failure> {
+) -> Result<Plan, RunError> {
     let mut plan = Plan {
         threads: Vec::new(),
         jobs: Vec::new(),
         notices: Vec::new(),
     };
     plan.notices
-        .extend(overlap::notice(group, setting.capacity));
+        .extend(overlap::notice(group, context.capacity));
     // Jobs that report as a group share one record until one of them begins a new one.
     let mut shared: Option<usize> = None;
     for job in group {
@@ -143,8 +117,8 @@ pub fn of_group(
             shared = None;
         }
         for clone in 0..job.numjobs {
-            let mut source = source(job, clone, setting, &mut plan.notices)?;
-            let pacing = pacing(job, clone, setting.seed);
+            let mut source = source(job, clone, context, &mut plan.notices)?;
+            let pacing = pacing(job, clone, context.seed);
             if let Some((watch, begin)) = watch {
                 let number = first + plan.threads.len();
                 let unmeasured = pacing.start_delay + pacing.ramp_time;
@@ -216,18 +190,16 @@ fn pacing(job: &Job, clone: u32, seed: u64) -> Pacing {
 fn source(
     job: &Job,
     clone: u32,
-    setting: &Setting<'_>,
+    context: &PlanContext,
     notices: &mut Vec<String>,
-) -> Result<Box<dyn OpSource>, Failure> {
+) -> Result<Box<dyn OpSource>, RunError> {
     if let Some(reference) = &job.trace {
-        let (replay, notice) = replay::of_job(job, reference, setting.fit, setting.capacity)?;
+        let (replay, notice) = replay::of_job(job, reference, context.fit, context.capacity)?;
         notices.extend(notice.filter(|_| clone == 0));
         return Ok(Box::new(replay));
     }
-    match Generator::new(job, clone, setting.capacity, setting.seed) {
-        Ok(generator) => Ok(Box::new(generator)),
-        Err(error) => Err(fault::of_job(setting.console, setting.text, &error)),
-    }
+    let generator = Generator::new(job, clone, context.capacity, context.seed)?;
+    Ok(Box::new(generator))
 }
 
 fn on_error(job: &Job) -> OnError {

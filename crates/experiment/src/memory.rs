@@ -1,12 +1,12 @@
 //! Whether a simulated device fits into the memory that this process may have, before it is made: what is
 //! not there would end the program, in the midst of a run and without a message.
 
-use crate::failure::Failure;
 use nandscope_device::memory_estimate;
 use nandscope_device::profile::Profile;
 use nandscope_units::Bytes;
 use std::path::Path;
 use std::sync::OnceLock;
+use thiserror::Error;
 
 /// A bound on what the process can still take.
 #[derive(Debug, PartialEq, Eq)]
@@ -20,14 +20,28 @@ const ADDRESS_SPACE: &str = "are left below the limit of the address space (`uli
 const GROUP: &str = "are left below the memory limit of the control group; raise it";
 const MACHINE: &str = "are free on this machine; end other programs";
 
+/// A device does not fit into memory.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{name} needs {needed} of memory, but {left} {limit}, or simulate a smaller device")]
+pub struct MemoryError {
+    /// The device as it was named.
+    pub name: String,
+    /// What it needs.
+    pub needed: Bytes,
+    /// What is left.
+    pub left: Bytes,
+    /// What sets the limit, and what to do.
+    limit: &'static str,
+}
+
 /// Refuses a device that does not fit into memory once all of it is written; `name` is for the message.
 ///
 /// # Errors
-/// Returns a failure of the system that names what is needed and the limit.
-pub fn check(name: &str, profile: &Profile) -> Result<(), Failure> {
+/// Returns [`MemoryError`], which names what is needed and the limit.
+pub fn check(name: &str, profile: &Profile) -> Result<(), MemoryError> {
     let needed = memory_estimate(profile).0;
     match smallest_limit() {
-        Some(limit) if limit.left < needed => Err(Failure::file(refusal(name, needed, &limit))),
+        Some(limit) if limit.left < needed => Err(refusal(name, needed, &limit)),
         _ => Ok(()),
     }
 }
@@ -48,13 +62,13 @@ pub fn remember() {
     BEFORE.get_or_init(|| smallest_limit().map(|limit| limit.left));
 }
 
-fn refusal(name: &str, needed: u64, limit: &Limit) -> String {
-    format!(
-        "{name} needs {} of memory, but {} {}, or simulate a smaller device",
-        Bytes(needed),
-        Bytes(limit.left),
-        limit.what
-    )
+fn refusal(name: &str, needed: u64, limit: &Limit) -> MemoryError {
+    MemoryError {
+        name: name.to_string(),
+        needed: Bytes(needed),
+        left: Bytes(limit.left),
+        limit: limit.what,
+    }
 }
 
 /// The tightest of the limits that the system tells; `None` where it tells of none.
@@ -192,25 +206,12 @@ mod tests {
     }
 
     #[test]
-    fn what_was_left_before_confinement_is_remembered() {
-        // A confined thread cannot read what says how much is left.
-        let known = smallest_limit().is_some();
-        let seen = std::thread::spawn(|| {
-            let confined = crate::confine::Confine::default().enforce();
-            (confined, smallest_limit().is_some(), left().is_some())
-        });
-        let (confined, readable, remembered) = seen.join().unwrap();
-        assert!(!confined || !readable, "confined, and still readable");
-        assert_eq!(remembered, known);
-    }
-
-    #[test]
     fn the_message_names_need_limit_and_remedy() {
         let limit = Limit {
             left: 3_000_000_000,
             what: ADDRESS_SPACE,
         };
-        let text = refusal("sim:large", 4_500_000_000, &limit);
+        let text = refusal("sim:large", 4_500_000_000, &limit).to_string();
         assert!(text.starts_with("sim:large needs "), "{text}");
         assert!(text.contains("`ulimit -v`") && text.contains("smaller device"));
     }

@@ -2,12 +2,27 @@
 //! person's: none leaves the folder of the logs, and that is found out before anything is run.
 
 use super::plan::fault_at;
-use crate::console::Console;
-use crate::failure::{Exit, Failure};
-use crate::fault;
+use crate::error::ErrorClass;
 use nandscope_files::{WriteError, check_in};
 use nandscope_workload::job::{Job, JobError, JobFile, Logs};
 use std::path::Path;
+use thiserror::Error;
+
+/// Logs cannot be written where they should go.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{faults}")]
+pub struct LogError {
+    /// The options at fault.
+    pub faults: JobError,
+    class: ErrorClass,
+}
+
+impl LogError {
+    /// Who can do something about it.
+    pub fn class(&self) -> ErrorClass {
+        self.class
+    }
+}
 
 /// What a log holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,10 +86,10 @@ pub fn of_thread(logs: &Logs, name: &str, number: usize) -> Vec<LogFile> {
 /// Checks that every log can be written into `folder`, and only there.
 ///
 /// # Errors
-/// With the first of each option, at its place in the job file, whose `text` is given.
-pub fn check(jobs: &JobFile, text: &str, folder: &Path, console: &Console) -> Result<(), Failure> {
+/// Returns [`LogError`] with the first of each option, at its place in the job file.
+pub fn check(jobs: &JobFile, folder: &Path) -> Result<(), LogError> {
     let mut faults = Vec::new();
-    let mut exit = Exit::Usage;
+    let mut class = ErrorClass::Usage;
     let mut number = 1;
     for job in &jobs.jobs {
         let mut keys = Vec::new();
@@ -84,7 +99,7 @@ pub fn check(jobs: &JobFile, text: &str, folder: &Path, console: &Console) -> Re
                     continue;
                 };
                 if matches!(error, WriteError::Io { .. }) {
-                    exit = Exit::File;
+                    class = ErrorClass::System;
                 }
                 if !keys.contains(&file.key) {
                     keys.push(file.key);
@@ -97,9 +112,9 @@ pub fn check(jobs: &JobFile, text: &str, folder: &Path, console: &Console) -> Re
     if faults.is_empty() {
         return Ok(());
     }
-    Err(Failure {
-        exit,
-        ..fault::of_job(console, text, &JobError { faults })
+    Err(LogError {
+        faults: JobError { faults },
+        class,
     })
 }
 

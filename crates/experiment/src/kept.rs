@@ -4,7 +4,7 @@
 //! The file: the line `nandscope kept device 2 CHECKSUM`, one line of JSON ([`Kept`]), the snapshot.
 //! The checksum is the CRC-32 of what follows the line, in hexadecimal.
 
-use super::Simulated;
+use crate::Simulated;
 use nandscope_device::{Device, SnapshotError};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -155,13 +155,12 @@ mod tests {
     /// Every bit counts, those of the profiles before the snapshot too.
     #[test]
     fn damage_is_found_wherever_it_is() {
-        let tiny = concat!("sim:", env!("CARGO_MANIFEST_DIR"), "/tests/data/tiny.toml");
-        let console = crate::console::Console {
-            width: 80,
-            colour: false,
-            verdicts: false,
-        };
-        let (target, device) = crate::target::open(tiny, None, 1, &console).unwrap();
+        let tiny = concat!(
+            "sim:",
+            env!("CARGO_MANIFEST_DIR"),
+            "/../cli/tests/data/tiny.toml"
+        );
+        let (target, device) = crate::open(tiny, &crate::OpenOptions::default()).unwrap();
         let bytes = Kept::write(&target, &device).unwrap();
         let (kept, _) = Kept::read(&bytes).unwrap();
         assert_eq!(kept, Kept::of(&target));

@@ -1,0 +1,100 @@
+//! The end of a run: what is kept of it, what is printed, and the exit code.
+
+use super::Arguments;
+use super::target::CommandTarget;
+use crate::console::Console;
+use crate::failure::{Exit, Failure};
+use crate::output;
+use crate::steps::Keeper;
+use nandscope_experiment::run::{Ending, Run};
+use nandscope_report::fio::Format;
+use nandscope_result::ResultDocument;
+
+/// Keeps what is to be kept, prints the summary, and says how it ended.
+///
+/// # Errors
+/// Where something cannot be written.
+pub fn finish<T: CommandTarget>(
+    arguments: &Arguments,
+    run: Run,
+    target: &T,
+    keeper: Keeper,
+    console: &Console,
+) -> Result<Exit, Failure> {
+    // The summary comes last: a reader that goes away early must not cost the result.
+    let kept = write(arguments, &run, target);
+    let is_written = kept.iter().all(|(_, written)| written.is_ok());
+    let is_saved = kept.iter().all(|(_, written)| match written {
+        Ok(()) => true,
+        Err(failure) => failure.saved,
+    });
+    // A whole result leaves nothing to recover; an incomplete one can still be resumed where it was.
+    let is_whole = is_saved && run.document.complete;
+    let resumable = match is_written || is_whole {
+        true => keeper.finish(run.document.complete),
+        false => None,
+    };
+    let printed = print(&run.document, &arguments.output_format, console);
+    for (what, _) in kept.iter().filter(|(_, written)| written.is_ok()) {
+        console.note(what);
+    }
+    let written = kept.into_iter().map(|(_, written)| written);
+    output::all(written.chain([printed]))?;
+    match &run.ending {
+        Ending::Complete if run.has_errors() => Ok(Exit::Partial),
+        Ending::Complete => Ok(Exit::Done),
+        Ending::Failed(why) => Err(Failure::new(Exit::Partial, why)),
+        Ending::Interrupted => {
+            let what = match &arguments.output {
+                Some(path) => format!("the partial result is kept in {}", path.display()),
+                None => "the partial result is printed above; with -o FILE it is kept".into(),
+            };
+            let resumable = resumable.map(|text| format!("; {text}"));
+            let resumable = resumable.unwrap_or_default();
+            Err(Failure::new(
+                Exit::Interrupted,
+                format!("interrupted; {what}{resumable}"),
+            ))
+        }
+    }
+}
+
+/// Writes result, logs and device, each whatever became of the others; gives what each is, for people,
+/// and how it went.
+fn write<T: CommandTarget>(
+    arguments: &Arguments,
+    run: &Run,
+    target: &T,
+) -> Vec<(String, Result<(), Failure>)> {
+    let mut kept = Vec::new();
+    if let Some(path) = &arguments.output {
+        let written = output::write_result(&run.document, path);
+        kept.push((format!("result: {}", path.display()), written));
+    }
+    for (name, text) in &run.logs {
+        let path = arguments.log_dir.join(name);
+        let written = output::write_or_keep_in(&arguments.log_dir, name, text.as_bytes());
+        kept.push((format!("log: {}", path.display()), written));
+    }
+    if let Some(path) = &arguments.save {
+        let bytes = target.save();
+        let written = bytes.and_then(|bytes| output::write_or_keep(path, &bytes));
+        kept.push((format!("device: {}", path.display()), written));
+    }
+    kept
+}
+
+/// Prints the result in these formats, or a summary. Programs that read a format find nothing else in
+/// it: notices go to standard error then.
+fn print(document: &ResultDocument, formats: &[Format], console: &Console) -> Result<(), Failure> {
+    let notices = document.notices.iter();
+    let notices = notices.map(|n| console.paragraph(&format!("{}: {}", n.level, n.text), ""));
+    if formats.is_empty() {
+        let mut text = Format::Normal.text(document);
+        text.extend(notices);
+        return console.print(&text);
+    }
+    notices.for_each(|notice| console.note(notice.trim_end()));
+    let mut texts = formats.iter().map(|format| format.text(document));
+    texts.try_for_each(|text| console.print_data(&text))
+}

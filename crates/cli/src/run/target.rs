@@ -1,0 +1,260 @@
+//! Targets of a run with what only the command needs: what of them a journal is bound to, how an
+//! interrupted run goes on, and saving them. Also the observer that draws the progress and keeps the
+//! finished steps.
+
+use super::Arguments;
+use super::progress::Line;
+use crate::failure::Failure;
+use crate::steps::{Asked, Keeper};
+use crate::target::Precondition;
+use nandscope_experiment::run::{
+    EarlierRun, Observer, Phase, Progress, RunError, RunObserver, RunTarget, SimulatedTarget,
+};
+use nandscope_measure::steps::Attachment;
+use nandscope_result::ResultDocument;
+
+/// A target of the command.
+pub trait CommandTarget: RunTarget {
+    /// Its clock is that of the wall.
+    const IN_REAL_TIME: bool;
+
+    /// On what of it the result depends.
+    fn asked(&self, asked: Asked) -> Asked;
+
+    /// Where an interrupted run goes on: at its beginning, unless the target keeps what was done to it.
+    fn resume(&mut self, keeper: &mut Keeper) -> Option<EarlierRun> {
+        let _ = keeper;
+        None
+    }
+
+    /// The bytes by which it can be continued later.
+    ///
+    /// # Errors
+    /// Where there are none.
+    fn save(&self) -> Result<Vec<u8>, Failure>;
+}
+
+impl CommandTarget for SimulatedTarget {
+    const IN_REAL_TIME: bool = false;
+
+    fn asked(&self, asked: Asked) -> Asked {
+        let about = self.about();
+        asked
+            .on(&self.info())
+            .and("profile of the host", &about.host_source.text)
+            .and("state before", about.state.unwrap_or_default())
+            .and("contents", self.contents().unwrap_or_default())
+    }
+
+    fn save(&self) -> Result<Vec<u8>, Failure> {
+        SimulatedTarget::save(self).map_err(Failure::internal)
+    }
+}
+
+/// Draws the progress of each phase, and keeps finished steps in the journal.
+pub struct CommandObserver {
+    keeper: Keeper,
+    in_real_time: bool,
+    line: Option<Line>,
+}
+
+impl CommandObserver {
+    /// An observer of a target in virtual or real time.
+    pub fn new(keeper: Keeper, in_real_time: bool) -> Self {
+        CommandObserver {
+            keeper,
+            in_real_time,
+            line: None,
+        }
+    }
+
+    /// Gives the journal back.
+    pub fn into_keeper(self) -> Keeper {
+        self.keeper
+    }
+}
+
+impl Observer for CommandObserver {
+    fn progress(&mut self, progress: &Progress) {
+        if let Some(line) = &mut self.line {
+            line.progress(progress);
+        }
+    }
+}
+
+impl RunObserver for CommandObserver {
+    fn begin(&mut self, phase: Phase) {
+        let title = match phase {
+            Phase::Filling => "prepare".to_string(),
+            Phase::Group { of: 1, .. } => "run".to_string(),
+            Phase::Group { number, of } => format!("group {number} of {of}"),
+            Phase::Verifying => "verify".to_string(),
+        };
+        let line = Line::new(&title);
+        if phase == Phase::Filling {
+            line.say("the device is being filled");
+        }
+        self.line = Some(match self.in_real_time {
+            true => line.in_real_time(),
+            false => line,
+        });
+    }
+
+    fn end(&mut self) {
+        if let Some(line) = self.line.take() {
+            line.clear();
+        }
+    }
+
+    fn record(
+        &mut self,
+        document: &ResultDocument,
+        attachments: &[Attachment],
+        resume: Option<u64>,
+    ) {
+        self.keeper.record(document, attachments, resume);
+    }
+}
+
+#[cfg(target_os = "linux")]
+pub use real::RealRunTarget;
+
+#[cfg(target_os = "linux")]
+mod real {
+    use super::*;
+    use crate::target::real::{Real, generator_cost};
+    use nandscope_experiment::run::{TargetAbilities, group_verifier};
+    use nandscope_measure::real::RealTarget;
+    use nandscope_measure::verify::Verifier;
+    use nandscope_result::{Notice, TargetInfo};
+    use nandscope_workload::job::Job;
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    /// A file or block device.
+    pub struct RealRunTarget {
+        real: Real,
+        cost: Option<String>,
+        verifier: Option<Arc<Verifier>>,
+    }
+
+    impl RealRunTarget {
+        /// One that is open, for jobs of up to this queue depth.
+        ///
+        /// # Errors
+        /// Where an option was given that only a simulated device heeds.
+        pub fn new(real: Real, arguments: &Arguments, depth: u32) -> Result<Self, Failure> {
+            let given = [
+                (arguments.host.is_some(), "--host"),
+                (arguments.save.is_some(), "--save"),
+                (arguments.contents, "--contents"),
+                (
+                    arguments.precondition != Precondition::None,
+                    "--precondition",
+                ),
+            ];
+            if let Some((_, option)) = given.iter().find(|(given, _)| *given) {
+                return Err(Failure::usage(format!(
+                    "{option} is for simulated devices, and {} is a real target; leave it out",
+                    real.name
+                )));
+            }
+            Ok(RealRunTarget {
+                real,
+                cost: generator_cost(depth),
+                verifier: None,
+            })
+        }
+    }
+
+    impl RunTarget for RealRunTarget {
+        type Target = RealTarget;
+
+        fn target(&mut self) -> &mut RealTarget {
+            &mut self.real.target
+        }
+
+        fn title(&self) -> String {
+            self.real.name.clone()
+        }
+
+        fn info(&self) -> TargetInfo {
+            self.real.info()
+        }
+
+        fn abilities(&self) -> TargetAbilities {
+            TargetAbilities {
+                stores_contents: true,
+                can_be_filled: false,
+            }
+        }
+
+        fn is_resumable(&self) -> bool {
+            true
+        }
+
+        fn begin_group(&mut self, group: &[Job], seed: u64) {
+            self.verifier = group_verifier(group, seed);
+            self.real.target.verify_with(self.verifier.clone());
+        }
+
+        fn verifier(&self) -> Option<&Arc<Verifier>> {
+            self.verifier.as_ref()
+        }
+
+        fn environment(&self) -> BTreeMap<String, String> {
+            let mut all = self.real.environment();
+            if let Some(cost) = &self.cost {
+                all.insert("generator cost".to_string(), cost.clone());
+            }
+            all
+        }
+
+        fn closing(&self) -> Vec<(String, String)> {
+            self.real.panel.since_then()
+        }
+
+        fn notices(&self) -> Vec<Notice> {
+            let engine = format!("driven by {}", self.real.target.describe_engine());
+            let cost = self.cost.iter().map(|c| format!("the generator costs {c}"));
+            let infos = self
+                .real
+                .remarks
+                .iter()
+                .cloned()
+                .chain([engine])
+                .chain(cost);
+            let warnings = self.real.warnings.iter().cloned().map(Notice::warning);
+            infos.map(Notice::info).chain(warnings).collect()
+        }
+
+        /// Jobs that ask for it are refused before the run.
+        fn fill(&mut self, _: Precondition, _: u64) -> Result<(), RunError> {
+            Err(RunError::NotFillable)
+        }
+    }
+
+    impl CommandTarget for RealRunTarget {
+        const IN_REAL_TIME: bool = true;
+
+        fn asked(&self, asked: Asked) -> Asked {
+            self.real.asked(asked)
+        }
+
+        fn resume(&mut self, keeper: &mut Keeper) -> Option<EarlierRun> {
+            if let Some(earlier) = keeper.interrupted() {
+                self.real.target.set_clock(earlier.end());
+            }
+            let earlier = keeper.earlier()?;
+            Some(EarlierRun {
+                document: earlier.document,
+                groups: earlier.parts as usize,
+                attachments: earlier.attachments,
+            })
+        }
+
+        fn save(&self) -> Result<Vec<u8>, Failure> {
+            Err(Failure::internal("a real target cannot be kept in a file"))
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Job files, with their text for messages and with what they refer to on this machine.
+
+use crate::error::ErrorClass;
+use crate::input::{self, InputError};
+use crate::machine::ThisMachine;
+use nandscope_workload::job::{JobError, JobFile, Override};
+use std::collections::BTreeSet;
+use std::path::Path;
+use thiserror::Error;
+
+/// A job file cannot be read.
+#[derive(Debug, Error)]
+pub enum JobsError {
+    /// The file cannot be read.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// Its text has faults.
+    #[error("{error}")]
+    Invalid {
+        /// The text, to which the lines of the faults refer.
+        text: String,
+        /// The faults.
+        error: JobError,
+    },
+}
+
+impl JobsError {
+    /// Who can do something about it.
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            JobsError::Input(error) => error.class(),
+            JobsError::Invalid { .. } => ErrorClass::Usage,
+        }
+    }
+}
+
+/// The jobs of a file and the text they were read from.
+#[derive(Clone, Debug)]
+pub struct Jobs {
+    /// The jobs.
+    pub file: JobFile,
+    /// The text, for messages.
+    pub text: String,
+}
+
+impl Jobs {
+    /// Reads a job file, with `overrides` set on every job.
+    ///
+    /// # Errors
+    /// Returns [`JobsError`] if the file cannot be read, or with all faults of its text.
+    pub fn read(path: &Path, overrides: &[Override]) -> Result<Jobs, JobsError> {
+        let text = input::text(path, "the job file")?;
+        Jobs::parse(&path.display().to_string(), text, overrides)
+    }
+
+    /// Reads the text of a job file; `name` is for messages, and includes and traces are looked for
+    /// beside it.
+    ///
+    /// # Errors
+    /// Returns [`JobsError::Invalid`] with all faults.
+    pub fn parse(
+        name: &str,
+        text: impl Into<String>,
+        overrides: &[Override],
+    ) -> Result<Jobs, JobsError> {
+        let text = text.into();
+        let machine = ThisMachine {
+            overrides: overrides.to_vec(),
+        };
+        match JobFile::read(name, &text, &machine) {
+            Ok(file) => Ok(Jobs { file, text }),
+            Err(error) => Err(JobsError::Invalid { text, error }),
+        }
+    }
+}
+
+/// What must be known of how the jobs were understood, each once.
+pub fn notices(jobs: &JobFile) -> impl Iterator<Item = &String> {
+    let mut seen = BTreeSet::new();
+    let all = jobs.jobs.iter().flat_map(|job| &job.origin.notices);
+    all.filter(move |text| seen.insert(*text))
+}

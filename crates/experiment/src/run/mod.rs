@@ -1,0 +1,241 @@
+//! Jobs on a target, from the check of everything that can be wrong to the result document. [`plan`]
+//! makes threads of a group of jobs; the measure crate runs them.
+
+mod contents;
+pub mod figures;
+mod log_names;
+mod logs;
+mod overlap;
+pub mod plan;
+mod replay;
+mod session;
+mod simulated;
+mod target;
+mod verify;
+
+pub use contents::{ContentTarget, Contents, ContentsError};
+pub use log_names::{LogError, check as check_logs};
+pub use nandscope_measure::runner::{Ending, Observer, Progress};
+pub use plan::wants_logs;
+pub use replay::{ReplayError, library_trace};
+pub use simulated::SimulatedTarget;
+pub use target::{RunTarget, TargetAbilities, group_verifier};
+
+use crate::error::ErrorClass;
+use crate::jobs::Jobs;
+use crate::precondition::{Precondition, PreconditionError};
+use nandscope_measure::steps::Attachment;
+use nandscope_measure::target::Target;
+use nandscope_result::ResultDocument;
+use nandscope_workload::job::JobError;
+use nandscope_workload::trace::Fit;
+use plan::PlanContext;
+use session::Session;
+use thiserror::Error;
+
+/// How jobs are run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunOptions {
+    /// Name of the jobs in the title of the result, such as the name of their file.
+    pub job_name: String,
+    /// Seed of the jobs and of the precondition.
+    pub seed: u64,
+    /// State of the device before the run.
+    pub precondition: Precondition,
+    /// What to do with traces that were recorded on a device of another size.
+    pub fit: Fit,
+}
+
+impl RunOptions {
+    /// Seed 1, the device as it is, traces at their own offsets.
+    pub fn new(job_name: impl Into<String>) -> Self {
+        RunOptions {
+            job_name: job_name.into(),
+            seed: 1,
+            precondition: Precondition::None,
+            fit: Fit::Exact,
+        }
+    }
+}
+
+/// Jobs cannot be run.
+#[derive(Debug, Error)]
+pub enum RunError {
+    /// Jobs ask for something that the target cannot do.
+    #[error(transparent)]
+    Jobs(#[from] JobError),
+    /// The trace of a job cannot be replayed.
+    #[error(transparent)]
+    Replay(#[from] ReplayError),
+    /// The pacing of a job contradicts itself.
+    #[error(transparent)]
+    Pacing(#[from] nandscope_measure::runner::RunError),
+    /// The device cannot be filled.
+    #[error(transparent)]
+    Precondition(#[from] PreconditionError),
+    /// A real target cannot be filled at once.
+    #[error("a real target is filled by a job that writes; leave nandscope_fullness out")]
+    NotFillable,
+}
+
+impl RunError {
+    /// Who can do something about it.
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            RunError::Replay(error) => error.class(),
+            RunError::Precondition(_) => ErrorClass::Internal,
+            RunError::Jobs(_) | RunError::Pacing(_) | RunError::NotFillable => ErrorClass::Usage,
+        }
+    }
+}
+
+/// A part of a run, for people who wait for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// The device is filled.
+    Filling,
+    /// A group of jobs runs.
+    Group {
+        /// Number of the group, from 1.
+        number: usize,
+        /// How many there are.
+        of: usize,
+    },
+    /// What a group wrote is read back.
+    Verifying,
+}
+
+/// Hears how a run goes on.
+pub trait RunObserver: Observer {
+    /// A phase begins; its [`Observer::progress`] follows.
+    fn begin(&mut self, phase: Phase);
+
+    /// The phase is over.
+    fn end(&mut self);
+
+    /// The document has one more step. `attachments` are the logs of the group, and `resume` the number
+    /// of finished groups if a later run can go on after them.
+    fn record(
+        &mut self,
+        document: &ResultDocument,
+        attachments: &[Attachment],
+        resume: Option<u64>,
+    );
+}
+
+/// An observer that does not look.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unobserved;
+
+impl Observer for Unobserved {
+    fn progress(&mut self, _: &Progress) {}
+}
+
+impl RunObserver for Unobserved {
+    fn begin(&mut self, _: Phase) {}
+
+    fn end(&mut self) {}
+
+    fn record(&mut self, _: &ResultDocument, _: &[Attachment], _: Option<u64>) {}
+}
+
+/// What an interrupted run has done.
+#[derive(Clone, Debug)]
+pub struct EarlierRun {
+    /// Its document.
+    pub document: ResultDocument,
+    /// Groups that are finished.
+    pub groups: usize,
+    /// What was recorded with them.
+    pub attachments: Vec<Attachment>,
+}
+
+/// What a run gave, also if it ended early.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// The result; `complete` is false if the run ended early.
+    pub document: ResultDocument,
+    /// Name and text of each log that jobs asked for.
+    pub logs: Vec<(String, String)>,
+    /// How it ended.
+    pub ending: Ending,
+}
+
+impl Run {
+    /// Whether an operation of a job failed.
+    pub fn has_errors(&self) -> bool {
+        let jobs = self.document.steps.iter().flat_map(|s| &s.jobs);
+        jobs.into_iter().any(|j| !j.errors.is_empty())
+    }
+}
+
+/// Jobs that fit a target: nothing that can be known before a run stops it half-way.
+#[derive(Clone, Copy)]
+pub struct Prepared<'a> {
+    jobs: &'a Jobs,
+    options: &'a RunOptions,
+    context: PlanContext,
+}
+
+impl<'a> Prepared<'a> {
+    /// Checks jobs against a target.
+    ///
+    /// # Errors
+    /// Returns [`RunError`] if a job asks for something that the target cannot do, or its trace cannot
+    /// be replayed.
+    pub fn new<T: RunTarget>(
+        jobs: &'a Jobs,
+        options: &'a RunOptions,
+        target: &mut T,
+    ) -> Result<Self, RunError> {
+        let context = PlanContext {
+            capacity: target.target().capacity(),
+            seed: options.seed,
+            fit: options.fit,
+        };
+        plan::check(&jobs.file.jobs, target.abilities())?;
+        for group in jobs.file.groups() {
+            plan::of_group(group, &context, 1, None)?;
+        }
+        Ok(Prepared {
+            jobs,
+            options,
+            context,
+        })
+    }
+
+    /// Runs the groups one after the other, from the first that `earlier` has not done, until the last,
+    /// one that does not come to its end, or `stop`, which is asked often.
+    ///
+    /// # Errors
+    /// Returns [`RunError`] if nothing was measured. An error after the first group ends the run with
+    /// [`Ending::Failed`], so that what was measured is there.
+    pub fn execute<T: RunTarget>(
+        &self,
+        target: &mut T,
+        earlier: Option<EarlierRun>,
+        observer: &mut dyn RunObserver,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Run, RunError> {
+        let mut session = Session::begin(*self, target, earlier, observer, stop)?;
+        if let Err(error) = session.run() {
+            session.break_off(error)?;
+        }
+        Ok(session.finish())
+    }
+}
+
+/// Checks jobs against a target and runs them: the document is the one that `nandscope run` writes for
+/// the same jobs, device and seed, except for the wall clock.
+///
+/// # Errors
+/// As [`Prepared::new`] and [`Prepared::execute`].
+pub fn run_jobs<T: RunTarget>(
+    target: &mut T,
+    jobs: &Jobs,
+    options: &RunOptions,
+    observer: &mut dyn RunObserver,
+    stop: &dyn Fn() -> bool,
+) -> Result<Run, RunError> {
+    Prepared::new(jobs, options, target)?.execute(target, None, observer, stop)
+}

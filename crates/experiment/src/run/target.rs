@@ -1,0 +1,89 @@
+//! What a run needs of a target beside the commands that the runner sends to it.
+
+use super::{RunError, verify};
+use crate::precondition::Precondition;
+use nandscope_measure::build::JobMeta;
+use nandscope_measure::runner::Thread;
+use nandscope_measure::target::Target;
+use nandscope_measure::verify::Verifier;
+use nandscope_result::{Notice, TargetInfo};
+use nandscope_workload::job::Job;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What jobs may ask of a target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TargetAbilities {
+    /// It stores what is written, so that jobs can verify it.
+    pub stores_contents: bool,
+    /// It can be filled at once.
+    pub can_be_filled: bool,
+}
+
+/// A simulated or a real target with what belongs to it.
+pub trait RunTarget {
+    /// What the runner drives.
+    type Target: Target;
+
+    /// What the runner drives.
+    fn target(&mut self) -> &mut Self::Target;
+
+    /// Its name for the title of a result.
+    fn title(&self) -> String;
+
+    /// Its description in the result.
+    fn info(&self) -> TargetInfo;
+
+    /// What jobs may ask of it.
+    fn abilities(&self) -> TargetAbilities;
+
+    /// Whether a later run can go on after a group, because the target keeps what was done to it.
+    fn is_resumable(&self) -> bool {
+        false
+    }
+
+    /// The circumstances of the measurement, for the result.
+    fn environment(&self) -> BTreeMap<String, String> {
+        BTreeMap::new()
+    }
+
+    /// Circumstances that are known at the end of the measurement only, for the result.
+    fn closing(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
+    /// What a reader of the result must know.
+    fn notices(&self) -> Vec<Notice> {
+        Vec::new()
+    }
+
+    /// A group of jobs is about to run.
+    fn begin_group(&mut self, group: &[Job], seed: u64);
+
+    /// What compares the contents of the present group, if a job of it asks for that.
+    fn verifier(&self) -> Option<&Arc<Verifier>>;
+
+    /// Fills it before a run or a group.
+    ///
+    /// # Errors
+    /// Returns [`RunError`] if it cannot be filled.
+    fn fill(&mut self, state: Precondition, seed: u64) -> Result<(), RunError>;
+
+    /// A thread that reads back what the group wrote, if a job of it asks for that.
+    fn read_back(&self, group: &[Job]) -> Option<(Thread, JobMeta)> {
+        verify::read_back(group, self.verifier()?)
+    }
+
+    /// Number of blocks since the group began that did not hold what was written, and the first of them
+    /// in words.
+    fn mismatches(&self) -> (u64, Vec<String>) {
+        let verifier = self.verifier();
+        verifier.map(|v| v.mismatches()).unwrap_or_default()
+    }
+}
+
+/// The verifier of a group, for [`RunTarget::begin_group`]: one for all its jobs, so that each knows what
+/// the others wrote; `None` if no job verifies.
+pub fn group_verifier(group: &[Job], seed: u64) -> Option<Arc<Verifier>> {
+    verify::of_group(group, seed)
+}
