@@ -14,6 +14,7 @@ size=1m
 [fill]
 rw=write
 numjobs=2
+offset_increment=1m
 group_reporting
 verify=crc32c
 [load]

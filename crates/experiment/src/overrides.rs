@@ -19,7 +19,7 @@ pub const OVER_PROVISIONING: &str = "ftl.over_provisioning";
 const CAPACITY: &str = "device.capacity_bytes";
 
 /// One replaced value.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProfileOverride {
     /// Dotted key, such as `ftl.map.location`; numbers count the tables of an array
     /// (`interface.0.link`). [`OVER_PROVISIONING`] is a key too.

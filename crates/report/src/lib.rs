@@ -1,7 +1,7 @@
 //! Results for people. Everything here reads result documents alone, never a device, a job or a
 //! profile: [`html`] writes one self-contained page, `svg` draws each plot by itself, [`csv`]
 //! each series, [`fio`] the output formats of fio, [`terminal`] a summary that fits a screen,
-//! [`compare`] several documents side by side, [`shelf`] a site of many drives, and [`files`] puts
+//! [`compare`] several documents side by side, [`sweep`] the points of a sweep, [`shelf`] a site of many drives, and [`files`] puts
 //! pages, plots and tables into a folder.
 //!
 //! It computes nothing that a document does not hold, apart from the plain statistics that its
@@ -23,6 +23,7 @@ mod sparkline;
 pub mod summary;
 mod svg;
 mod svg_bars;
+pub mod sweep;
 pub mod terminal;
 mod view;
 

@@ -16,6 +16,7 @@ use nandscope_experiment::jobs::Jobs;
 use nandscope_experiment::run::{
     Prepared, ReplayError, RunError, RunOptions, SimulatedTarget, check_logs, wants_logs,
 };
+use nandscope_experiment::{OpenOptions, ProfileOverride};
 #[cfg(target_os = "linux")]
 use nandscope_measure::real::Access;
 use nandscope_report::fio::Format;
@@ -80,6 +81,9 @@ pub struct Arguments {
     /// Host to which the device is attached [default: direct, or that of a kept device]
     #[arg(long, value_name = "NAME|FILE")]
     host: Option<String>,
+    /// Replace a value of the device profile; repeatable
+    #[arg(long = "override", value_name = "KEY=VALUE")]
+    overrides: Vec<ProfileOverride>,
     /// Every random choice follows from it
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -128,12 +132,12 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     if crate::target::real::is_real(arguments.target()) {
         return run_real(&arguments, &jobs, place, interrupt, console);
     }
-    let (simulated, device) = crate::target::open(
-        arguments.target(),
-        arguments.host.as_deref(),
-        arguments.seed,
-        console,
-    )?;
+    let options = OpenOptions {
+        host: arguments.host.clone(),
+        seed: arguments.seed,
+        overrides: arguments.overrides.clone(),
+    };
+    let (simulated, device) = crate::target::open_with(arguments.target(), &options, console)?;
     arguments.real.refuse(arguments.target())?;
     let target = match arguments.contents {
         false => SimulatedTarget::new(simulated, device),
@@ -265,6 +269,7 @@ fn execute<T: CommandTarget>(
         job_name: arguments.job_name(),
         seed: arguments.seed,
         precondition: arguments.precondition,
+        is_conditioned: false,
         fit: arguments.fit.into(),
     };
     let failed = |error: RunError| run_failure(&error, &jobs.text, console);

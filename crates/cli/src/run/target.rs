@@ -146,6 +146,7 @@ mod real {
         pub fn new(real: Real, arguments: &Arguments, depth: u32) -> Result<Self, Failure> {
             let given = [
                 (arguments.host.is_some(), "--host"),
+                (!arguments.overrides.is_empty(), "--override"),
                 (arguments.save.is_some(), "--save"),
                 (arguments.contents, "--contents"),
                 (

@@ -31,7 +31,19 @@ pub fn open(
         seed,
         overrides: Vec::new(),
     };
-    nandscope_experiment::open(name, &options).map_err(|error| open_failure(&error, console))
+    open_with(name, &options, console)
+}
+
+/// The same with values of the profile replaced.
+///
+/// # Errors
+/// As [`open`], and where a value cannot be replaced.
+pub fn open_with(
+    name: &str,
+    options: &OpenOptions,
+    console: &Console,
+) -> Result<(Simulated, Device), Failure> {
+    nandscope_experiment::open(name, options).map_err(|error| open_failure(&error, console))
 }
 
 /// A device that cannot be opened.

@@ -17,7 +17,7 @@ pub use contents::{ContentTarget, Contents, ContentsError};
 pub use log_names::{LogError, check as check_logs};
 pub use nandscope_measure::runner::{Ending, Observer, Progress};
 pub use plan::wants_logs;
-pub use replay::{ReplayError, library_trace};
+pub use replay::{ReplayError, library_trace, trace_file};
 pub use simulated::SimulatedTarget;
 pub use target::{RunTarget, TargetAbilities, group_verifier};
 
@@ -27,6 +27,7 @@ use crate::precondition::{Precondition, PreconditionError};
 use nandscope_measure::steps::Attachment;
 use nandscope_measure::target::Target;
 use nandscope_result::ResultDocument;
+use nandscope_units::Bytes;
 use nandscope_workload::job::JobError;
 use nandscope_workload::trace::Fit;
 use plan::PlanContext;
@@ -42,6 +43,8 @@ pub struct RunOptions {
     pub seed: u64,
     /// State of the device before the run.
     pub precondition: Precondition,
+    /// The device is in that state already, for runs on copies of one conditioned device.
+    pub is_conditioned: bool,
     /// What to do with traces that were recorded on a device of another size.
     pub fit: Fit,
 }
@@ -53,6 +56,7 @@ impl RunOptions {
             job_name: job_name.into(),
             seed: 1,
             precondition: Precondition::None,
+            is_conditioned: false,
             fit: Fit::Exact,
         }
     }
@@ -188,12 +192,26 @@ impl<'a> Prepared<'a> {
         options: &'a RunOptions,
         target: &mut T,
     ) -> Result<Self, RunError> {
+        let (capacity, abilities) = (target.target().capacity(), target.abilities());
+        Prepared::for_capacity(jobs, options, capacity, abilities)
+    }
+
+    /// Checks jobs against a target that is not open yet.
+    ///
+    /// # Errors
+    /// As [`Prepared::new`].
+    pub fn for_capacity(
+        jobs: &'a Jobs,
+        options: &'a RunOptions,
+        capacity: Bytes,
+        abilities: TargetAbilities,
+    ) -> Result<Self, RunError> {
         let context = PlanContext {
-            capacity: target.target().capacity(),
+            capacity,
             seed: options.seed,
             fit: options.fit,
         };
-        plan::check(&jobs.file.jobs, target.abilities())?;
+        plan::check(&jobs.file.jobs, abilities)?;
         for group in jobs.file.groups() {
             plan::of_group(group, &context, 1, None)?;
         }

@@ -134,14 +134,21 @@ pub fn library_trace(name: &str) -> Option<&'static NamedTrace> {
         .flatten()
 }
 
-/// A file beside the job file, one where we stand, or a trace of the library, in this order.
-fn load(job: &Job, reference: &TraceRef) -> Result<Trace, ReplayError> {
+/// The file of a job's trace, beside the job file or in the present folder; `None` if there is none, as
+/// for a trace of the library.
+pub fn trace_file(job: &Job, reference: &TraceRef) -> Option<PathBuf> {
     let path = Path::new(&reference.path);
     let beside = Path::new(&job.origin.file)
         .parent()
         .map_or_else(|| PathBuf::from(path), |folder| folder.join(path));
-    let found = [beside.as_path(), path].into_iter().find(|p| p.is_file());
-    let Some(file) = found else {
+    [beside, PathBuf::from(path)]
+        .into_iter()
+        .find(|p| p.is_file())
+}
+
+/// A file, or else a trace of the library.
+fn load(job: &Job, reference: &TraceRef) -> Result<Trace, ReplayError> {
+    let Some(file) = trace_file(job, reference) else {
         let Some(named) = library_trace(&reference.path) else {
             return Err(ReplayError::NotFound {
                 at: at(job),
@@ -151,7 +158,7 @@ fn load(job: &Job, reference: &TraceRef) -> Result<Trace, ReplayError> {
         let loaded = named.load().map_err(ReplayError::Library)?;
         return Ok(loaded.1);
     };
-    let bytes = input::bytes(file, "the trace")?;
+    let bytes = input::bytes(&file, "the trace")?;
     let name = file.display().to_string();
     let format = match &reference.format {
         Some(text) => format_of(text).ok_or_else(|| ReplayError::Format {

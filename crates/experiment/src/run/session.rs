@@ -52,10 +52,12 @@ impl<'a, T: RunTarget> Session<'a, T> {
         let mut document = earlier.map_or_else(fresh, |e| e.document);
         let began = Instant::now();
         if let Some(state) = options.precondition.describe() {
-            observer.begin(Phase::Filling);
-            let filled = target.fill(options.precondition, options.seed);
-            observer.end();
-            filled?;
+            if !options.is_conditioned {
+                observer.begin(Phase::Filling);
+                let filled = target.fill(options.precondition, options.seed);
+                observer.end();
+                filled?;
+            }
             note(
                 &mut document,
                 format!("before the run the device was {state}"),

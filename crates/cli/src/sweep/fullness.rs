@@ -1,5 +1,4 @@
-//! `nandscope sweep`: one quantity of a drive varied over its whole range. There is one so far:
-//! fullness.
+//! `nandscope sweep fullness`: latency and bandwidth over the fullness of a drive.
 
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
@@ -7,26 +6,14 @@ use crate::interrupt::Interrupt;
 use crate::review::suite_failure;
 use crate::run::progress::Line;
 use crate::{output, target};
-use clap::{Args, Subcommand};
+use clap::Args;
 use nandscope_suite::{ReviewOptions, SimSpec, sweep};
 use std::path::PathBuf;
 use std::time::{Instant, SystemTime};
 
-/// Arguments of `nandscope sweep`.
+/// Arguments of `nandscope sweep fullness`.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    #[command(subcommand)]
-    what: What,
-}
-
-#[derive(Debug, Subcommand)]
-enum What {
-    /// Latency and bandwidth at every 5 % of fullness
-    Fullness(Fullness),
-}
-
-#[derive(Debug, Args)]
-struct Fullness {
     /// sim:NAME or sim:./FILE.toml
     target: String,
     /// Folder for the report, created if missing [default: fullness-NAME]
@@ -42,7 +29,6 @@ struct Fullness {
 /// # Errors
 /// Where something is wrong before the sweep, or the report cannot be written.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
-    let What::Fullness(arguments) = arguments.what;
     let Some(place) = arguments.target.strip_prefix("sim:") else {
         return Err(Failure::usage(format!(
             "a sweep cannot run on `{}`; name a simulated device: sim:NAME (see `nandscope devices`) or sim:./FILE.toml",

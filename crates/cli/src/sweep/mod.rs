@@ -1,0 +1,52 @@
+//! `nandscope sweep`: a job on a simulated device at many points of a space of parameters, or the
+//! fullness of a drive over its whole range.
+
+mod fullness;
+mod points;
+
+use crate::console::Console;
+use crate::failure::{Exit, Failure};
+use clap::{Args, Subcommand};
+
+const EXAMPLES: &str = "\
+Examples:
+  nandscope sweep jobs/rand-write.fio sim:reference-nvme-64gb \\
+    --set ftl.over_provisioning=0.14,0.28 --set controller.cores=1..4 \\
+    --precondition random --seeds 5 --metric waf,p99 -o out/
+  nandscope sweep job.fio sim:sm2708-250gb --set job.iodepth=1,4,16,64 -o out/
+  nandscope sweep job.fio sim:./my.toml --set ftl.over_provisioning=0.08..0.40 \\
+    --sample lhs:100 -o out/
+  nandscope sweep fullness sim:sm2262en-2tb
+
+Parameters: keys of the device profile (docs/profiles.md), ftl.over_provisioning, job.OPTION, host,
+precondition, seed. Metrics: waf, energy, iops, bw, mean, p50 … p99.99, with `read.` or `write.`
+before them for one direction, or a figure of the result by its identifier.
+Each finished point is kept in DIR/points at once; after an interruption of any kind the same command
+goes on. docs/sweep.md explains files and columns.";
+
+/// Arguments of `nandscope sweep`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub struct Arguments {
+    #[command(subcommand)]
+    what: Option<What>,
+    #[command(flatten)]
+    points: points::Arguments,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Latency and bandwidth at every 5 % of fullness
+    Fullness(fullness::Arguments),
+}
+
+/// Sweeps and writes the report.
+///
+/// # Errors
+/// Where something is wrong before the sweep, or the report cannot be written.
+pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
+    match arguments.what {
+        Some(What::Fullness(arguments)) => fullness::run(arguments, console),
+        None => points::run(&arguments.points, console),
+    }
+}

@@ -1,0 +1,348 @@
+//! `nandscope sweep JOB.fio TARGET`: arguments, outputs and the table of a sweep. Points, threads and the
+//! store are the business of the sweep crate.
+
+use crate::console::{Console, lines_of};
+use crate::failure::{Exit, Failure};
+use crate::interrupt::Interrupt;
+use crate::job::jobs_failure;
+use crate::run::progress::Line;
+use crate::target::{Precondition, open_failure};
+use crate::{fault, input, output};
+use clap::Args;
+use nandscope_experiment::memory;
+use nandscope_experiment::run::RunError;
+use nandscope_report::sweep::{SweepMetric, SweepReport, SweepRow};
+use nandscope_sweep::metric::Direction;
+use nandscope_sweep::plan::PlanError;
+use nandscope_sweep::pool::{self, PoolRun, SweepProgress};
+use nandscope_sweep::table::{Row, Summary, csv, json};
+use nandscope_sweep::{Parameter, Plan, PointError, Sampling, Store, SweepSpec, SweepTable};
+use nandscope_units::number::short;
+use std::path::{Path, PathBuf};
+
+/// Rows of the table on the terminal; with more, only the Pareto front is shown.
+const MOST_ROWS: usize = 40;
+
+/// Arguments of a sweep of points.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Job file in fio's grammar
+    #[arg(value_name = "JOB.fio", required = true)]
+    job: Option<PathBuf>,
+    /// Simulated device: sim:NAME or sim:./FILE.toml
+    #[arg(value_name = "TARGET", required = true)]
+    target: Option<String>,
+    /// Parameter with its values (V1,V2,…) or range (LOW..HIGH); repeatable
+    #[arg(long = "set", value_name = "KEY=VALUES")]
+    set: Vec<Parameter>,
+    /// Runs of each configuration, with seeds SEED, SEED + 1, …
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seeds: u32,
+    /// Seed of the first run and of the sampling
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Metrics (comma-separated)
+    #[arg(
+        long = "metric",
+        value_name = "NAMES",
+        value_delimiter = ',',
+        default_value = "iops,p99"
+    )]
+    metrics: Vec<String>,
+    /// Points to run: grid (all), random:N or lhs:N (Latin hypercube)
+    #[arg(long, value_name = "HOW", default_value = "grid")]
+    sample: Sampling,
+    /// Host to which the device is attached [default: direct]
+    #[arg(long, value_name = "NAME|FILE")]
+    host: Option<String>,
+    /// State before each run: none, sequential[:PERCENT] or random[:PERCENT]
+    #[arg(long, value_name = "STATE", default_value = "none")]
+    precondition: Precondition,
+    /// Threads [default: one per processor]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+    /// Folder for points, table and report, created if missing
+    #[arg(short, long, value_name = "DIR", required = true)]
+    output: Option<PathBuf>,
+}
+
+/// Runs the points that are not in the folder yet and writes table and report.
+///
+/// # Errors
+/// Where something is wrong before the sweep, or a point cannot be run or kept.
+pub fn run(arguments: &Arguments, console: &Console) -> Result<Exit, Failure> {
+    let (Some(job), Some(target), Some(folder)) =
+        (&arguments.job, &arguments.target, &arguments.output)
+    else {
+        return Err(Failure::internal("the arguments of a sweep are incomplete"));
+    };
+    let spec = spec(arguments, job, target)?;
+    let plan = Plan::new(&spec).map_err(|error| plan_failure(&error, console))?;
+    let _made = output::check_folder(folder)?;
+    let store = Store::open(folder).map_err(Failure::file)?;
+    let interrupt = Interrupt::listen()?;
+    let threads = threads(arguments, &plan, console);
+    let mut line = Line::new("sweep");
+    let mut tell = |now: SweepProgress| {
+        let text = format!("{} of {} points", now.done, now.points);
+        line.tell(Some(now.share), text, console);
+    };
+    let stop = || interrupt.asked();
+    let ran = pool::run(
+        &plan.points,
+        &plan.metrics,
+        &store,
+        threads,
+        &stop,
+        &mut tell,
+    );
+    line.clear();
+    let ran = ran.map_err(|error| {
+        let kept = format!("finished points are kept in {}", folder.display());
+        Failure::of(error.class(), format!("{error}; {kept}"))
+    })?;
+    present(&spec, &plan, &ran, folder, console)
+}
+
+fn spec(arguments: &Arguments, job: &Path, target: &str) -> Result<SweepSpec, Failure> {
+    let name = job.file_name().unwrap_or(job.as_os_str());
+    Ok(SweepSpec {
+        target: target.to_string(),
+        host: arguments.host.clone(),
+        precondition: arguments.precondition,
+        job_file: job.display().to_string(),
+        job_name: name.to_string_lossy().into_owned(),
+        job_text: input::text(job, "the job file")?,
+        parameters: arguments.set.clone(),
+        sampling: arguments.sample,
+        seed: arguments.seed,
+        seeds: arguments.seeds,
+        metrics: arguments.metrics.clone(),
+    })
+}
+
+/// As many as are asked for or there are processors, if their devices fit into memory.
+fn threads(arguments: &Arguments, plan: &Plan, console: &Console) -> usize {
+    let processors = || std::thread::available_parallelism().map_or(1, Into::into);
+    let wanted = arguments.jobs.map_or_else(processors, usize::from);
+    let threads = pool::threads_within(wanted, plan.device_memory, memory::left());
+    if threads < wanted {
+        console.note(&format!(
+            "note: {threads} threads instead of {wanted}: each may need twice {} of memory",
+            plan.device_memory
+        ));
+    }
+    threads
+}
+
+/// A sweep that cannot be made; faults of profiles and jobs are shown at their places.
+fn plan_failure(error: &PlanError, console: &Console) -> Failure {
+    let (at, point) = match error {
+        PlanError::Base(point) => (None, point),
+        PlanError::Point { at, error } => (Some(at), &**error),
+        error => return Failure::of(error.class(), error),
+    };
+    let shown = match point {
+        PointError::Jobs(error) => jobs_failure(error, console),
+        PointError::Open(error) => open_failure(error, console),
+        PointError::Run(RunError::Jobs(error)) => fault::of_job(console, "", error),
+        _ => return Failure::of(error.class(), error),
+    };
+    match (shown.rendered, at) {
+        // What is shown stands for itself; the point is named beneath.
+        (true, Some(at)) => Failure {
+            text: format!("{}\nat {at}", shown.text),
+            ..shown
+        },
+        (true, None) => shown,
+        (false, _) => Failure::of(error.class(), error),
+    }
+}
+
+/// Writes the files, prints the table, and says how it ended.
+fn present(
+    spec: &SweepSpec,
+    plan: &Plan,
+    ran: &PoolRun,
+    folder: &Path,
+    console: &Console,
+) -> Result<Exit, Failure> {
+    let table = SweepTable::new(plan, &ran.outcomes);
+    let done = ran.outcomes.iter().flatten().count();
+    let points = plan.points.len();
+    if done > 0 {
+        let texts = [
+            ("points.csv", csv(plan, &ran.outcomes)),
+            (
+                "points.json",
+                json(plan, &ran.outcomes).map_err(Failure::internal)?,
+            ),
+            ("report.html", page(spec, plan, &table)?),
+        ];
+        for (name, text) in texts {
+            output::write_in(folder, name, text.as_bytes())?;
+        }
+        console.print(&shown(&table, console))?;
+        let before = match ran.found {
+            0 => String::new(),
+            found => format!(", {found} of them by earlier runs"),
+        };
+        console.note(&format!("{done} of {points} points are done{before}"));
+        console.note(&format!("report: {}", folder.join("report.html").display()));
+    }
+    if done < points {
+        return Err(Failure::new(
+            Exit::Interrupted,
+            format!(
+                "interrupted; {done} of {points} points are kept in {}; the same command continues",
+                folder.display()
+            ),
+        ));
+    }
+    let failed = ran
+        .outcomes
+        .iter()
+        .flatten()
+        .filter(|o| o.failure.is_some())
+        .count();
+    match failed {
+        0 => Ok(Exit::Done),
+        failed => Err(Failure::new(
+            Exit::Partial,
+            format!("{failed} of {points} points failed; points.csv says why"),
+        )),
+    }
+}
+
+fn shown(table: &SweepTable, console: &Console) -> String {
+    let names = table.parameters.iter().map(|name| name.as_str());
+    let metrics: Vec<String> = table
+        .metrics
+        .iter()
+        .map(|m| {
+            let arrow = match m.direction() {
+                Direction::Down => " ↓",
+                Direction::Up => " ↑",
+                Direction::Neither => "",
+            };
+            match m.unit() {
+                "" => format!("{m}{arrow}"),
+                unit => format!("{m} ({unit}){arrow}"),
+            }
+        })
+        .collect();
+    let header: Vec<&str> = names
+        .chain(metrics.iter().map(String::as_str))
+        .chain([""])
+        .collect();
+    let mut out = console.table(&header);
+    let is_short = table.rows.len() <= MOST_ROWS;
+    for row in table.rows.iter().filter(|row| is_short || row.is_pareto) {
+        let metrics = row.metrics.iter().map(cell);
+        let mark = match (&row.failure, row.is_pareto) {
+            (Some(_), _) => "failed",
+            (None, true) => "*",
+            (None, false) => "",
+        };
+        let mark = mark.to_string();
+        out.add_row(
+            row.values
+                .iter()
+                .map(|v| value(v))
+                .chain(metrics)
+                .chain([mark]),
+        );
+    }
+    let count = match is_short {
+        true => String::new(),
+        false => format!(
+            " Of {} configurations only these are shown; points.csv has all.",
+            table.rows.len()
+        ),
+    };
+    let text = format!(
+        "* Pareto front: no other configuration is better in one metric and as good in all others (↓ lower, ↑ higher is better). Metrics are means over the seeds.{count}"
+    );
+    format!("{}\n{}", lines_of(&out), console.paragraph(&text, ""))
+}
+
+/// A sampled number with four digits; anything else as it is.
+fn value(text: &str) -> String {
+    match text.parse::<f64>() {
+        Ok(number) if text.len() > 8 && number.is_finite() => {
+            nandscope_units::number::short4(number)
+        }
+        _ => text.to_string(),
+    }
+}
+
+fn cell(summary: &Option<Summary>) -> String {
+    match summary {
+        None => "–".to_string(),
+        Some(s) if s.low == s.high => short(s.mean),
+        Some(s) => format!("{} ±{}", short(s.mean), short((s.high - s.low) / 2.0)),
+    }
+}
+
+fn page(spec: &SweepSpec, plan: &Plan, table: &SweepTable) -> Result<String, Failure> {
+    let device = plan.points.first();
+    let device = device.map(|p| p.about.device_source.profile.device.title.clone());
+    let device = device.unwrap_or_default();
+    let report = SweepReport {
+        title: format!("{} on {device}", spec.job_name),
+        description: format!(
+            "{} configurations of {} ({}), {} points in all.",
+            plan.configurations,
+            device,
+            spec.target,
+            plan.points.len()
+        ),
+        parameters: table.parameters.clone(),
+        metrics: table.metrics.iter().map(page_metric).collect(),
+        rows: table.rows.iter().map(page_row).collect(),
+        facts: vec![
+            (
+                "Written by".to_string(),
+                concat!("nandscope ", env!("CARGO_PKG_VERSION")).to_string(),
+            ),
+            ("Sampling".to_string(), format!("{:?}", spec.sampling)),
+            (
+                "Seeds".to_string(),
+                format!("{} from {}", spec.seeds, spec.seed),
+            ),
+            (
+                "Precondition".to_string(),
+                spec.precondition.describe().unwrap_or("none".to_string()),
+            ),
+        ],
+    };
+    nandscope_report::sweep::html(&report).map_err(|e| output::report_failure(&e))
+}
+
+fn page_metric(metric: &nandscope_sweep::Metric) -> SweepMetric {
+    SweepMetric {
+        name: metric.name.clone(),
+        unit: metric.unit().to_string(),
+        better: match metric.direction() {
+            Direction::Down => Some("lower"),
+            Direction::Up => Some("higher"),
+            Direction::Neither => None,
+        },
+    }
+}
+
+fn page_row(row: &Row) -> SweepRow {
+    SweepRow {
+        values: row.values.clone(),
+        metrics: row
+            .metrics
+            .iter()
+            .map(|s| s.map(|s| [s.mean, s.low, s.high]))
+            .collect(),
+        is_pareto: row.is_pareto,
+        note: row.failure.clone().unwrap_or_else(|| match row.points {
+            (done, all) if done < all => format!("{done} of {all} points"),
+            _ => String::new(),
+        }),
+    }
+}

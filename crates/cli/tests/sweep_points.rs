@@ -1,0 +1,275 @@
+//! `nandscope sweep` over parameters as a user meets it: files, table, page, interruptions of any kind,
+//! and what is refused.
+
+use crate::support::{Folder, Ran, signals, tiny};
+use nandscope_result::json;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+const JOB: &str = "[mix]\nioengine=libaio\nrw=randrw\nbs=4k\nsize=1m\nio_size=1m\niodepth=2\n";
+
+/// Points that take long enough to be killed.
+const LONG: &str = "[mix]\nioengine=libaio\nrw=randrw\nbs=4k\nsize=1m\nio_size=256m\niodepth=2\n";
+
+fn sweep<'a>(target: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let base = ["sweep", "job.fio", target, "-o", "out", "--seeds=2"];
+    [&base[..], more].concat()
+}
+
+const SPACE: [&str; 6] = [
+    "--set",
+    "controller.cores=1,4",
+    "--set",
+    "job.iodepth=1..3",
+    "--metric",
+    "p99,iops,waf",
+];
+
+/// The files of finished points, with their bytes and when they were written.
+fn points(folder: &Folder) -> BTreeMap<PathBuf, (Vec<u8>, SystemTime)> {
+    let entries = std::fs::read_dir(folder.0.join("out/points"));
+    let entries = entries.into_iter().flatten().flatten().map(|e| e.path());
+    let whole = entries.filter(|p| p.extension().is_some_and(|e| e == "json"));
+    whole
+        .map(|path| {
+            let written = std::fs::metadata(&path).unwrap().modified().unwrap();
+            let bytes = std::fs::read(&path).unwrap();
+            let name = PathBuf::from(path.file_name().unwrap());
+            (name, (bytes, written))
+        })
+        .collect()
+}
+
+#[test]
+fn a_sweep_writes_points_table_and_page() {
+    let folder = Folder::new("sweep-points");
+    folder.file("job.fio", JOB);
+    let tiny = tiny();
+    let ran = folder.run(&sweep(&tiny, &SPACE));
+    ran.succeeds();
+    assert!(
+        ran.out.contains("p99 (µs) ↓") && ran.out.contains('*'),
+        "{}",
+        ran.out
+    );
+    let wide = ran.out.lines().find(|l| l.chars().count() > 80);
+    assert_eq!(wide, None);
+    assert!(
+        ran.err.contains("12 of 12 points are done\n"),
+        "{}",
+        ran.err
+    );
+    let csv = folder.read("out/points.csv");
+    assert_eq!(csv.lines().count(), 13);
+    let head = "point,key,seed,controller.cores,job.iodepth,p99 (µs),iops (IOPS),waf,failure";
+    assert_eq!(csv.lines().next(), Some(head));
+    let all: serde_json::Value = serde_json::from_str(&folder.read("out/points.json")).unwrap();
+    let first = &all["points"][0];
+    assert_eq!(first["parameters"]["controller.cores"], "1");
+    assert!(first["figures"]["group-1.mix.read.iops"].as_f64().unwrap() > 0.0);
+    let page = folder.read("out/report.html");
+    assert!(page.contains("Effects of the parameters") && page.contains("class=\"line front\""));
+    assert_eq!(points(&folder).len(), 12);
+    // Run again it only presents.
+    let before = points(&folder);
+    let again = folder.run(&sweep(&tiny, &SPACE));
+    again.succeeds();
+    assert!(
+        again
+            .err
+            .contains("12 of 12 points are done, 12 of them by earlier runs")
+    );
+    assert!(points(&folder) == before && again.out == ran.out);
+    assert_eq!(folder.read("out/points.csv"), csv);
+}
+
+#[test]
+fn a_point_is_the_run_of_its_job_and_overrides() {
+    let folder = Folder::new("sweep-equals-run");
+    folder.file("job.fio", JOB);
+    let tiny = tiny();
+    let space = [
+        "--set",
+        "controller.cores=1,4",
+        "--set",
+        "ftl.over_provisioning=0.9",
+        "--set",
+        "job.iodepth=3",
+        "--precondition",
+        "random:70",
+    ];
+    folder.run(&sweep(&tiny, &space)).succeeds();
+    let known = points(&folder);
+    assert_eq!(known.len(), 4);
+    for (cores, seed) in [("1", "2"), ("4", "1")] {
+        let cores = format!("controller.cores={cores}");
+        let run = [
+            "run",
+            "job.fio",
+            &tiny,
+            "--override",
+            &cores,
+            "--override",
+            "ftl.over_provisioning=0.9",
+            "--set",
+            "iodepth=3",
+            "--precondition",
+            "random:70",
+            "--seed",
+            seed,
+            "-o",
+            "r.json",
+        ];
+        folder.run(&run).succeeds();
+        let mut document = json::read(&folder.0.join("r.json")).unwrap();
+        document.wall = Default::default();
+        let text = json::to_json(&document).unwrap();
+        assert!(
+            known.values().any(|(bytes, _)| text.as_bytes() == bytes),
+            "{cores} {seed}"
+        );
+    }
+}
+
+/// Kills a sweep when this many points are finished, resumes it, and compares it with a whole one.
+fn killed_after(count: usize, folder: &Folder, whole: &BTreeMap<PathBuf, (Vec<u8>, SystemTime)>) {
+    let _ = std::fs::remove_dir_all(folder.0.join("out"));
+    let tiny = tiny();
+    let command = sweep(&tiny, &SPACE);
+    let mut child = signals::start(folder, &command);
+    signals::wait_for("points", || {
+        let ended = child.try_wait().unwrap().is_some();
+        (ended || points(folder).len() >= count).then_some(())
+    });
+    signals::end(child, "KILL");
+    let left = points(folder);
+    for (name, (bytes, _)) in &left {
+        assert!(whole[name].0 == *bytes, "a finished point is whole");
+    }
+    let ran = folder.run(&command);
+    ran.succeeds();
+    if !left.is_empty() {
+        let said = format!(
+            "12 of 12 points are done, {} of them by earlier runs",
+            left.len()
+        );
+        assert!(ran.err.contains(&said), "{}", ran.err);
+    }
+    let now = points(folder);
+    assert!(
+        left.iter().all(|(name, before)| now[name] == *before),
+        "nothing is done twice"
+    );
+    let bytes = |all: &BTreeMap<PathBuf, (Vec<u8>, SystemTime)>| -> Vec<(PathBuf, Vec<u8>)> {
+        all.iter()
+            .map(|(name, file)| (name.clone(), file.0.clone()))
+            .collect()
+    };
+    assert!(bytes(&now) == bytes(whole), "no point is lost");
+    let names: Vec<_> = std::fs::read_dir(folder.0.join("out/points"))
+        .unwrap()
+        .collect();
+    assert_eq!(names.len(), 12, "no partial file is left");
+}
+
+fn killed_at(name: &str, moments: impl Iterator<Item = usize>) {
+    let folder = Folder::new(name);
+    folder.file("job.fio", LONG);
+    folder.run(&sweep(&tiny(), &SPACE)).succeeds();
+    let whole = points(&folder);
+    assert_eq!(whole.len(), 12);
+    for count in moments {
+        killed_after(count, &folder, &whole);
+    }
+}
+
+#[test]
+fn a_killed_sweep_goes_on() {
+    killed_at("sweep-killed", [0, 3, 10].into_iter());
+}
+
+#[test]
+#[ignore = "slow: a sweep killed at 20 moments and resumed"]
+fn slow_a_sweep_killed_at_many_moments_loses_nothing() {
+    killed_at("sweep-killed-often", (0..20).map(|n| n * 11 / 19));
+}
+
+#[test]
+fn an_interrupted_sweep_keeps_its_points() {
+    let folder = Folder::new("sweep-interrupted");
+    folder.file("job.fio", LONG);
+    let tiny = tiny();
+    let command = sweep(&tiny, &SPACE);
+    let child = signals::start(&folder, &command);
+    signals::wait_for("a point", || (!points(&folder).is_empty()).then_some(()));
+    let ran = signals::end(child, "INT");
+    ran.fails(130, &["interrupted", "the same command continues"]);
+    let left = points(&folder).len();
+    assert!((1..12).contains(&left));
+    assert_eq!(folder.read("out/points.csv").lines().count(), 13);
+    folder.run(&command).succeeds();
+    assert_eq!(points(&folder).len(), 12);
+}
+
+#[test]
+fn what_cannot_be_swept_says_why() {
+    let folder = Folder::new("sweep-wrong");
+    folder.file("job.fio", JOB);
+    let tiny = tiny();
+    let refused = |more: &[&str], code: i32, parts: &[&str]| {
+        let ran: Ran = folder.run(&sweep(&tiny, more));
+        ran.fails(code, parts);
+        assert!(!folder.0.join("out").exists(), "{more:?}");
+    };
+    refused(
+        &["--set", "controller.core=1"],
+        2,
+        &["unknown key `controller.core`", "did you mean"],
+    );
+    refused(
+        &["--set", "controller.cores=0"],
+        2,
+        &["at controller.cores=0", "controller.cores"],
+    );
+    refused(
+        &["--set", "controller.cores=x"],
+        2,
+        &["controller.cores=x", "invalid type"],
+    );
+    refused(&["--set", "controller.cores"], 2, &["KEY=V1,V2"]);
+    refused(
+        &["--set", "controller.cores=4..1"],
+        2,
+        &["lower to a higher"],
+    );
+    refused(
+        &["--set", "job.iodept=4"],
+        2,
+        &["iodept", "at job.iodept=4"],
+    );
+    refused(
+        &["--set", "ftl.over_provisioning=0.1..0.3"],
+        2,
+        &["--sample"],
+    );
+    refused(&["--sample", "lhs:0"], 2, &["random:N or lhs:N"]);
+    let none = ["sweep", "job.fio", &tiny, "-o", "out", "--seeds", "0"];
+    folder.run(&none).fails(2, &["no points"]);
+    refused(
+        &["--metric", "speed"],
+        2,
+        &["unknown metric `speed`", "group-1.mix.read.latency.p99"],
+    );
+    refused(&["--jobs", "0"], 2, &["0"]);
+    folder.run(&["sweep"]).fails(2, &["JOB.fio"]);
+    folder
+        .run(&["sweep", "none.fio", &tiny, "-o", "out"])
+        .fails(3, &["cannot read the job file"]);
+    folder
+        .run(&["sweep", "job.fio", "./x", "-o", "out"])
+        .fails(2, &["a sweep cannot run on `./x`"]);
+    folder
+        .run(&["run", "job.fio", &tiny, "--override", "controller.cores=0"])
+        .fails(2, &["with controller.cores=0: controller.cores: "]);
+}

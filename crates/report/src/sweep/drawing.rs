@@ -1,0 +1,292 @@
+//! The drawings of a sweep: where lines, dots and ticks are. Lengths are in units of the view box.
+
+use super::SweepReport;
+use crate::number::short;
+use std::fmt::Write as _;
+
+/// Height of the axes of the parallel coordinates, and the room above and below them.
+const HEIGHT: f64 = 260.0;
+const TOP: f64 = 46.0;
+const BOTTOM: f64 = 24.0;
+/// Distance of two axes.
+const STEP: f64 = 150.0;
+/// Room beside the first and the last axis.
+const SIDE: f64 = 75.0;
+/// Width and height of the panel of an effect, and the room around it.
+const PANEL: (f64, f64) = (300.0, 190.0);
+const MARGIN: (f64, f64) = (44.0, 26.0);
+/// A parameter with at most so many values has a line of means.
+const MOST_MEANS: usize = 12;
+/// Ticks of an axis of numbers.
+const TICKS: usize = 3;
+
+/// An axis of the parallel coordinates.
+pub struct AxisDrawing {
+    pub x: f64,
+    pub label: String,
+    /// Which way is better; empty if neither.
+    pub better: String,
+    /// Place and text.
+    pub ticks: Vec<(f64, String)>,
+}
+
+/// A configuration in the parallel coordinates.
+pub struct LineDrawing {
+    /// Points of the polyline.
+    pub points: String,
+    pub is_pareto: bool,
+    /// All values, in words.
+    pub title: String,
+}
+
+/// The parallel coordinates.
+pub struct Coordinates {
+    pub width: f64,
+    pub height: f64,
+    pub top: f64,
+    pub bottom: f64,
+    pub axes: Vec<AxisDrawing>,
+    /// Those of the front last, so that they are on top.
+    pub lines: Vec<LineDrawing>,
+}
+
+/// The effect of a parameter on a metric.
+pub struct Effect {
+    pub title: String,
+    pub width: f64,
+    pub height: f64,
+    pub left: f64,
+    pub bottom: f64,
+    pub parameter: String,
+    pub metric: String,
+    pub x_ticks: Vec<(f64, String)>,
+    pub y_ticks: Vec<(f64, String)>,
+    /// Place of each configuration, and whether it is of the front.
+    pub dots: Vec<(f64, f64, bool)>,
+    /// Points of the polyline of means; empty if there are too many values.
+    pub means: String,
+}
+
+/// Where values lie between 0 and 1.
+struct Scale {
+    /// Least and greatest number; `None` for a list of texts.
+    range: Option<(f64, f64)>,
+    texts: Vec<String>,
+}
+
+impl Scale {
+    fn of_texts(values: impl Iterator<Item = String>) -> Scale {
+        let mut texts: Vec<String> = Vec::new();
+        for value in values {
+            if !texts.contains(&value) {
+                texts.push(value);
+            }
+        }
+        let numbers: Option<Vec<f64>> = texts.iter().map(|t| number(t)).collect();
+        Scale {
+            range: numbers.and_then(|n| range(n.into_iter())),
+            texts,
+        }
+    }
+
+    fn of_numbers(values: impl Iterator<Item = f64>) -> Scale {
+        Scale {
+            range: Some(range(values).unwrap_or((0.0, 1.0))),
+            texts: Vec::new(),
+        }
+    }
+
+    fn at_number(&self, value: f64) -> f64 {
+        match self.range {
+            Some((low, high)) if high > low => (value - low) / (high - low),
+            _ => 0.5,
+        }
+    }
+
+    fn at(&self, text: &str) -> f64 {
+        if let (Some(_), Some(value)) = (self.range, number(text)) {
+            return self.at_number(value);
+        }
+        let place = self.texts.iter().position(|t| t == text).unwrap_or(0);
+        match self.texts.len() {
+            0 | 1 => 0.5,
+            n => place as f64 / (n - 1) as f64,
+        }
+    }
+
+    /// Places from 0 to 1, and texts.
+    fn ticks(&self) -> Vec<(f64, String)> {
+        let few = !self.texts.is_empty() && self.texts.len() <= MOST_MEANS;
+        match self.range {
+            Some((low, high)) if !few => {
+                let count = if high > low { TICKS } else { 1 };
+                let tick = |n: usize| low + (high - low) * n as f64 / (TICKS - 1) as f64;
+                (0..count)
+                    .map(|n| (self.at_number(tick(n)), short(tick(n))))
+                    .collect()
+            }
+            _ => self.texts.iter().map(|t| (self.at(t), t.clone())).collect(),
+        }
+    }
+}
+
+fn number(text: &str) -> Option<f64> {
+    text.parse::<f64>().ok().filter(|v| v.is_finite())
+}
+
+fn range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    values
+        .map(|v| (v, v))
+        .reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+}
+
+fn parameter_scales(report: &SweepReport) -> Vec<Scale> {
+    let values = |n: usize| {
+        report
+            .rows
+            .iter()
+            .filter_map(move |r| r.values.get(n).cloned())
+    };
+    let scales = 0..report.parameters.len();
+    scales.map(|n| Scale::of_texts(values(n))).collect()
+}
+
+fn metric_scales(report: &SweepReport) -> Vec<Scale> {
+    let means = |n: usize| {
+        let rows = report.rows.iter();
+        rows.filter_map(move |r| r.metrics.get(n).copied().flatten().map(|m| m[0]))
+    };
+    let scales = 0..report.metrics.len();
+    scales.map(|n| Scale::of_numbers(means(n))).collect()
+}
+
+/// Axes for parameters and metrics, a line for each configuration that has all metrics.
+pub fn coordinates(report: &SweepReport) -> Coordinates {
+    let (parameters, metrics) = (parameter_scales(report), metric_scales(report));
+    let labels = report.parameters.iter().map(|p| (p.clone(), String::new()));
+    let measured = report.metrics.iter().map(|m| {
+        let better = m.better.map(|b| format!("{b} is better"));
+        (m.label(), better.unwrap_or_default())
+    });
+    let scales = parameters.iter().chain(&metrics);
+    let axes = labels.chain(measured).zip(scales).enumerate();
+    let axes: Vec<AxisDrawing> = axes
+        .map(|(n, ((label, better), scale))| AxisDrawing {
+            x: SIDE + n as f64 * STEP,
+            label,
+            better,
+            ticks: scale
+                .ticks()
+                .into_iter()
+                .map(|(at, text)| (height(at), text))
+                .collect(),
+        })
+        .collect();
+    let mut lines: Vec<LineDrawing> = report
+        .rows
+        .iter()
+        .filter_map(|row| {
+            let means: Option<Vec<f64>> = row.metrics.iter().map(|m| m.map(|m| m[0])).collect();
+            let means = means?;
+            let values = row.values.iter().zip(&parameters).map(|(v, s)| s.at(v));
+            let measured = means.iter().zip(&metrics).map(|(v, s)| s.at_number(*v));
+            let mut points = String::new();
+            for (at, axis) in values.chain(measured).zip(&axes) {
+                let _ = write!(points, "{:.1},{:.1} ", axis.x, height(at));
+            }
+            let names = axes.iter().map(|a| a.label.as_str());
+            let texts = row
+                .values
+                .iter()
+                .cloned()
+                .chain(means.iter().map(|m| short(*m)));
+            let title: Vec<String> = names.zip(texts).map(|(n, t)| format!("{n}: {t}")).collect();
+            Some(LineDrawing {
+                points: points.trim_end().to_string(),
+                is_pareto: row.is_pareto,
+                title: title.join(", "),
+            })
+        })
+        .collect();
+    lines.sort_by_key(|line| line.is_pareto);
+    Coordinates {
+        width: 2.0 * SIDE + axes.len().saturating_sub(1) as f64 * STEP,
+        height: TOP + HEIGHT + BOTTOM,
+        top: TOP,
+        bottom: TOP + HEIGHT,
+        axes,
+        lines,
+    }
+}
+
+fn height(at: f64) -> f64 {
+    TOP + HEIGHT * (1.0 - at)
+}
+
+/// A panel for each parameter that varies and each metric.
+pub fn effects(report: &SweepReport) -> Vec<Effect> {
+    let (parameters, metrics) = (parameter_scales(report), metric_scales(report));
+    let mut effects = Vec::new();
+    for (m, y) in metrics.iter().enumerate() {
+        for (p, x) in parameters
+            .iter()
+            .enumerate()
+            .filter(|(_, x)| x.texts.len() > 1)
+        {
+            effects.push(effect(report, (p, x), (m, y)));
+        }
+    }
+    effects
+}
+
+fn effect(report: &SweepReport, (p, x): (usize, &Scale), (m, y): (usize, &Scale)) -> Effect {
+    let (left, bottom) = (MARGIN.0, PANEL.1 - MARGIN.1);
+    let (width, tall) = (PANEL.0 - MARGIN.0 - 24.0, bottom - 12.0);
+    let across = |at: f64| left + 12.0 + at * (width - 12.0);
+    let up = |at: f64| bottom - 6.0 - at * (tall - 6.0);
+    let mut dots = Vec::new();
+    for row in &report.rows {
+        if let (Some(value), Some(Some(metric))) = (row.values.get(p), row.metrics.get(m)) {
+            let place = (across(x.at(value)), up(y.at_number(metric[0])));
+            dots.push((place.0, place.1, row.is_pareto));
+        }
+    }
+    let mut means = String::new();
+    if x.texts.len() <= MOST_MEANS {
+        let mut texts: Vec<&String> = x.texts.iter().collect();
+        texts.sort_by(|a, b| x.at(a).total_cmp(&x.at(b)));
+        for text in texts {
+            let of_value = report.rows.iter().filter(|r| r.values.get(p) == Some(text));
+            let values: Vec<f64> = of_value
+                .filter_map(|r| r.metrics.get(m).copied().flatten().map(|v| v[0]))
+                .collect();
+            if !values.is_empty() {
+                let mean = values.iter().sum::<f64>() / values.len() as f64;
+                let _ = write!(
+                    means,
+                    "{:.1},{:.1} ",
+                    across(x.at(text)),
+                    up(y.at_number(mean))
+                );
+            }
+        }
+    }
+    let (parameter, metric) = (report.parameters[p].clone(), report.metrics[m].label());
+    Effect {
+        title: format!("{metric} by {parameter}"),
+        width: PANEL.0,
+        height: PANEL.1,
+        left,
+        bottom,
+        x_ticks: x
+            .ticks()
+            .into_iter()
+            .map(|(at, t)| (across(at), t))
+            .collect(),
+        y_ticks: y.ticks().into_iter().map(|(at, t)| (up(at), t)).collect(),
+        parameter,
+        metric,
+        dots,
+        means: means.trim_end().to_string(),
+    }
+}

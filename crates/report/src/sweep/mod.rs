@@ -1,0 +1,156 @@
+//! The page of a sweep: its configurations as parallel coordinates, the effect of each parameter on each
+//! metric, and the table, with the Pareto front marked. What was measured and which configurations are
+//! the front, the caller says.
+
+mod drawing;
+
+use crate::encode;
+use crate::error::Result;
+use crate::html::{SCRIPT, STYLE, THEME_SCRIPT};
+use crate::number::short;
+use askama::Template;
+use drawing::{Coordinates, Effect};
+
+/// Styles of this page, after those of all pages.
+const SWEEP_STYLE: &str = include_str!("../../assets/sweep.css");
+/// Configurations in the table of the page; the files have all.
+const MOST_ROWS: usize = 500;
+
+/// A metric of a sweep.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SweepMetric {
+    /// Its name.
+    pub name: String,
+    /// Its unit; empty for a ratio.
+    pub unit: String,
+    /// `lower` or `higher`; `None` if neither is better.
+    pub better: Option<&'static str>,
+}
+
+impl SweepMetric {
+    /// Name and unit.
+    fn label(&self) -> String {
+        match self.unit.as_str() {
+            "" => self.name.clone(),
+            unit => format!("{} ({unit})", self.name),
+        }
+    }
+}
+
+/// A configuration with its metrics.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SweepRow {
+    /// Values of the parameters.
+    pub values: Vec<String>,
+    /// Mean, least and greatest value of each metric over the seeds; `None` if there is none.
+    pub metrics: Vec<Option<[f64; 3]>>,
+    /// No other configuration is better in one metric and as good in all others.
+    pub is_pareto: bool,
+    /// What a reader must know of it, such as why it failed; empty if nothing.
+    pub note: String,
+}
+
+/// A sweep for people.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SweepReport {
+    /// Heading.
+    pub title: String,
+    /// What was swept, in a sentence.
+    pub description: String,
+    /// Names of the parameters.
+    pub parameters: Vec<String>,
+    /// The metrics.
+    pub metrics: Vec<SweepMetric>,
+    /// The configurations.
+    pub rows: Vec<SweepRow>,
+    /// Circumstances for the end of the page: name and value.
+    pub facts: Vec<(String, String)>,
+}
+
+#[derive(Template)]
+#[template(path = "sweep.html")]
+struct Page<'a> {
+    report: &'a SweepReport,
+    coordinates: Coordinates,
+    effects: Vec<Effect>,
+    rows: &'a [SweepRow],
+    style: &'static str,
+    sweep_style: &'static str,
+    script: &'static str,
+    theme_script: &'static str,
+}
+
+impl Page<'_> {
+    fn cell(&self, value: &Option<[f64; 3]>) -> String {
+        match value {
+            None => "–".to_string(),
+            Some([mean, low, high]) if low == high => short(*mean),
+            Some([mean, low, high]) => {
+                format!("{} ({} to {})", short(*mean), short(*low), short(*high))
+            }
+        }
+    }
+
+    fn omitted(&self) -> usize {
+        self.report.rows.len() - self.rows.len()
+    }
+}
+
+/// The sweep as one self-contained page.
+///
+/// # Errors
+/// Returns an error if the template cannot be filled in.
+pub fn html(report: &SweepReport) -> Result<String> {
+    let page = Page {
+        report,
+        coordinates: drawing::coordinates(report),
+        effects: drawing::effects(report),
+        rows: &report.rows[..report.rows.len().min(MOST_ROWS)],
+        style: STYLE,
+        sweep_style: SWEEP_STYLE,
+        script: SCRIPT,
+        theme_script: THEME_SCRIPT,
+    };
+    Ok(encode::for_markup(page.render()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn foreign_text_is_escaped_and_the_front_is_marked() {
+        let row = |value: &str, p99: Option<f64>, is_pareto| SweepRow {
+            values: vec![value.to_string(), "<b>".to_string()],
+            metrics: vec![p99.map(|v| [v, v, v + 1.0]), Some([1.0; 3])],
+            is_pareto,
+            note: String::new(),
+        };
+        let metric = |name: &str, unit: &str| SweepMetric {
+            name: name.to_string(),
+            unit: unit.to_string(),
+            better: Some("lower"),
+        };
+        let report = SweepReport {
+            title: "Sweep of <device>".to_string(),
+            description: "2 configurations".to_string(),
+            parameters: vec!["controller.cores".to_string(), "job.rw".to_string()],
+            metrics: vec![metric("p99", "µs"), metric("waf", "")],
+            rows: vec![
+                row("1", Some(50.0), true),
+                row("2", Some(90.0), false),
+                row("4", None, false),
+            ],
+            facts: vec![("Seed".to_string(), "1".to_string())],
+        };
+        let page = html(&report).unwrap();
+        assert!(!page.contains("<device>") && !page.contains("<b>"));
+        assert_eq!(page.matches("class=\"line front\"").count(), 1);
+        // The third row lacks a metric: no line.
+        assert_eq!(page.matches("class=\"line").count(), 2);
+        assert!(page.contains("p99 (µs)") && page.contains("50.0 (50.0 to 51.0)"));
+        // A panel for each parameter and metric.
+        assert_eq!(page.matches("class=\"sweep-plot effect\"").count(), 4);
+        assert!(!page.contains("NaN") && !page.contains("inf"));
+    }
+}

@@ -1,0 +1,114 @@
+//! One point of a sweep: a device, jobs, a precondition and a seed, and how it is run. It needs nothing
+//! but itself, so that any thread, process or machine may run it.
+
+use nandscope_device::Device;
+use nandscope_experiment::jobs::{Jobs, JobsError};
+use nandscope_experiment::run::{
+    Ending, RunError, RunObserver, RunOptions, SimulatedTarget, run_jobs,
+};
+use nandscope_experiment::{ErrorClass, OpenError, PreconditionError, Simulated};
+use nandscope_result::ResultDocument;
+use std::sync::Arc;
+use thiserror::Error;
+
+/// A point cannot be run.
+#[derive(Debug, Error)]
+pub enum PointError {
+    /// Its device cannot be made.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// Its jobs cannot be read.
+    #[error(transparent)]
+    Jobs(#[from] JobsError),
+    /// Its jobs do not fit the device.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// Its precondition is no state of a device, or cannot be reached.
+    #[error("precondition: {0}")]
+    Precondition(#[from] PreconditionError),
+    /// Its seed is no number.
+    #[error("`{0}` is not a seed; give a whole number from 0")]
+    Seed(String),
+}
+
+impl PointError {
+    /// Who can do something about it.
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            PointError::Open(error) => error.class(),
+            PointError::Jobs(error) => error.class(),
+            PointError::Run(error) => error.class(),
+            PointError::Precondition(_) | PointError::Seed(_) => ErrorClass::Usage,
+        }
+    }
+}
+
+/// A point. Clones share profile and jobs.
+#[derive(Clone, Debug)]
+pub struct Point {
+    /// Number among the configurations of the sweep; points that differ in the seed alone share it.
+    pub configuration: usize,
+    /// Values of the parameters, in their order.
+    pub values: Vec<String>,
+    /// Number of its conditioned device among the distinct ones of the sweep.
+    pub device: usize,
+    /// SHA-256, in hexadecimal, of everything that its result depends on.
+    pub key: String,
+    /// Profiles of device and host.
+    pub about: Arc<Simulated>,
+    /// The jobs.
+    pub jobs: Arc<Jobs>,
+    /// Seed, precondition and name of the jobs.
+    pub options: RunOptions,
+}
+
+impl Point {
+    /// Seed of device and jobs.
+    pub fn seed(&self) -> u64 {
+        self.options.seed
+    }
+
+    /// Makes its device and brings it into its state before the run.
+    ///
+    /// # Errors
+    /// Returns [`PointError`] if the device does not fit into memory or to its host.
+    pub fn condition(&self) -> Result<Device, PointError> {
+        let mut device = self.about.fresh(self.seed())?;
+        self.options.precondition.apply(&mut device, self.seed())?;
+        Ok(device)
+    }
+
+    /// Runs the jobs on a device from [`Point::condition`]. The result has no wall clock, so that it is
+    /// the same in every run; `None` if `stop`, which is asked often, ended it early.
+    ///
+    /// # Errors
+    /// Returns [`PointError::Run`] if the jobs do not fit the device.
+    pub fn run_on(
+        &self,
+        device: Device,
+        observer: &mut dyn RunObserver,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Option<ResultDocument>, PointError> {
+        let options = RunOptions {
+            is_conditioned: true,
+            ..self.options.clone()
+        };
+        let mut target = SimulatedTarget::new((*self.about).clone(), device);
+        let run = run_jobs(&mut target, &self.jobs, &options, observer, stop)?;
+        let mut document = run.document;
+        document.wall = Default::default();
+        Ok((run.ending != Ending::Interrupted).then_some(document))
+    }
+
+    /// Makes the device and runs the jobs.
+    ///
+    /// # Errors
+    /// As [`Point::condition`] and [`Point::run_on`].
+    pub fn run(
+        &self,
+        observer: &mut dyn RunObserver,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Option<ResultDocument>, PointError> {
+        self.run_on(self.condition()?, observer, stop)
+    }
+}

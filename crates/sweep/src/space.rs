@@ -1,0 +1,266 @@
+//! Parameters of a sweep and the values they take, as `KEY=V1,V2,V3`, `KEY=1..4` or `KEY=0.07..0.28`.
+
+use std::fmt;
+use std::str::FromStr;
+use thiserror::Error;
+
+/// Most values of a range of whole numbers.
+const MOST_VALUES: u64 = 100_000;
+/// Prefix of keys that set an option of every job.
+const JOB: &str = "job.";
+
+/// What a parameter changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Key {
+    /// A value of the device profile, by dotted key.
+    Profile(String),
+    /// An option of every job: `job.iodepth`.
+    Job(String),
+    /// Name or file of the host.
+    Host,
+    /// State of the device before the run.
+    Precondition,
+    /// Seed of device and jobs.
+    Seed,
+}
+
+impl Key {
+    fn read(text: &str) -> Key {
+        match text {
+            "host" => Key::Host,
+            "precondition" => Key::Precondition,
+            "seed" => Key::Seed,
+            _ => match text.strip_prefix(JOB) {
+                Some(option) => Key::Job(option.to_string()),
+                None => Key::Profile(text.to_string()),
+            },
+        }
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Key::Profile(key) => f.write_str(key),
+            Key::Job(option) => write!(f, "{JOB}{option}"),
+            Key::Host => f.write_str("host"),
+            Key::Precondition => f.write_str("precondition"),
+            Key::Seed => f.write_str("seed"),
+        }
+    }
+}
+
+/// The values of a parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Values {
+    /// These, in this order.
+    List(Vec<String>),
+    /// Whole numbers from the first to the second, both included.
+    Whole(i64, i64),
+    /// Numbers from the first to below the second; for sampling only.
+    Real(f64, f64),
+}
+
+/// A parameter with its values.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parameter {
+    /// What it changes.
+    pub key: Key,
+    /// Its values, one at least.
+    pub values: Values,
+}
+
+/// Parameters that make no space.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SpaceError {
+    /// It has another form.
+    #[error("`{0}` is not a parameter; write KEY=V1,V2,… or KEY=LOW..HIGH")]
+    Form(String),
+    /// A range ends before it begins, or has too many values.
+    #[error(
+        "`{0}`: give a range from a lower to a higher number, of {MOST_VALUES} whole numbers at most"
+    )]
+    Range(String),
+    /// A value is given twice.
+    #[error("`{text}`: the value {value} is there twice; leave one out")]
+    Repeated {
+        /// The parameter as it was given.
+        text: String,
+        /// The value.
+        value: String,
+    },
+    /// A parameter is given twice.
+    #[error("the parameter {0} is given twice; put all values in one list")]
+    Twice(String),
+    /// A range of real numbers has no grid.
+    #[error(
+        "{0} is a range of fractional numbers, of which a grid cannot take all; list values, or choose points with --sample"
+    )]
+    RealGrid(String),
+    /// The grid is too large.
+    #[error("the grid has more than {MOST_POINTS} points; choose points with --sample")]
+    TooLarge,
+    /// There is no point.
+    #[error("the sweep has no points; give at least one")]
+    Empty,
+    /// An option of the command and a parameter set the same.
+    #[error("{0} is a parameter and given once for all points too; leave one out")]
+    Fixed(String),
+}
+
+/// Most points of a sweep.
+pub(crate) const MOST_POINTS: usize = 1_000_000;
+
+impl FromStr for Parameter {
+    type Err = SpaceError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let form = || SpaceError::Form(text.to_string());
+        let (key, values) = text.split_once('=').ok_or_else(form)?;
+        let (key, values) = (key.trim(), values.trim());
+        if key.is_empty() || key == JOB || values.is_empty() {
+            return Err(form());
+        }
+        let values = match range(text, values)? {
+            Some(range) => range,
+            None => Values::List(list(text, values)?),
+        };
+        Ok(Parameter {
+            key: Key::read(key),
+            values,
+        })
+    }
+}
+
+fn range(text: &str, values: &str) -> Result<Option<Values>, SpaceError> {
+    let Some((low, high)) = values.split_once("..") else {
+        return Ok(None);
+    };
+    let wrong = || SpaceError::Range(text.to_string());
+    if let (Ok(low), Ok(high)) = (low.parse::<i64>(), high.parse::<i64>()) {
+        if low > high || high.abs_diff(low) >= MOST_VALUES {
+            return Err(wrong());
+        }
+        return Ok(Some(Values::Whole(low, high)));
+    }
+    match (low.parse::<f64>(), high.parse::<f64>()) {
+        (Ok(low), Ok(high)) if low < high && (high - low).is_finite() => {
+            Ok(Some(Values::Real(low, high)))
+        }
+        (Ok(_), Ok(_)) => Err(wrong()),
+        // Such as a path with `..` in it.
+        _ => Ok(None),
+    }
+}
+
+/// Values between commas; commas within brackets or quotes belong to a value.
+fn list(text: &str, values: &str) -> Result<Vec<String>, SpaceError> {
+    let (mut depth, mut quoted) = (0_i32, false);
+    let mut found = vec![String::new()];
+    for c in values.chars() {
+        match c {
+            '"' => quoted = !quoted,
+            '[' | '{' if !quoted => depth += 1,
+            ']' | '}' if !quoted => depth -= 1,
+            ',' if !quoted && depth == 0 => {
+                found.push(String::new());
+                continue;
+            }
+            _ => {}
+        }
+        if let Some(last) = found.last_mut() {
+            last.push(c);
+        }
+    }
+    let found: Vec<String> = found.iter().map(|v| v.trim().to_string()).collect();
+    if found.iter().any(String::is_empty) {
+        return Err(SpaceError::Form(text.to_string()));
+    }
+    for (number, value) in found.iter().enumerate() {
+        if found[..number].contains(value) {
+            return Err(SpaceError::Repeated {
+                text: text.to_string(),
+                value: value.clone(),
+            });
+        }
+    }
+    Ok(found)
+}
+
+/// Refuses parameters that are given twice.
+///
+/// # Errors
+/// Returns [`SpaceError::Twice`] with the first of them.
+pub fn refuse_twice(parameters: &[Parameter]) -> Result<(), SpaceError> {
+    for (number, one) in parameters.iter().enumerate() {
+        if parameters[..number]
+            .iter()
+            .any(|other| other.key == one.key)
+        {
+            return Err(SpaceError::Twice(one.key.to_string()));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forms_of_parameters() {
+        let read = |text: &str| text.parse::<Parameter>().unwrap();
+        let list = |values: &[&str]| Values::List(values.iter().map(|v| v.to_string()).collect());
+        for (text, key, values) in [
+            (
+                "controller.cores=1..4",
+                Key::Profile("controller.cores".into()),
+                Values::Whole(1, 4),
+            ),
+            (
+                "a.b=0.07..0.28",
+                Key::Profile("a.b".into()),
+                Values::Real(0.07, 0.28),
+            ),
+            (
+                "job.rw=read, write",
+                Key::Job("rw".into()),
+                list(&["read", "write"]),
+            ),
+            ("host=../a.toml,b", Key::Host, list(&["../a.toml", "b"])),
+            ("precondition=none", Key::Precondition, list(&["none"])),
+            (
+                "n.r=[1, 2],[3]",
+                Key::Profile("n.r".into()),
+                list(&["[1, 2]", "[3]"]),
+            ),
+            (
+                "n.s=\"a,b\"",
+                Key::Profile("n.s".into()),
+                list(&["\"a,b\""]),
+            ),
+            ("seed=3..3", Key::Seed, Values::Whole(3, 3)),
+        ] {
+            let expected = Parameter { key, values };
+            assert_eq!(read(text), expected, "{text}");
+        }
+        for text in [
+            "",
+            "a",
+            "=1",
+            "a=",
+            "a=1,",
+            "a=,1",
+            "a=4..1",
+            "a=0.5..0.5",
+            "a=1,1",
+            "job.=1",
+            "a=0..99999999",
+            "a=nan..1.0",
+            "a=0.0..inf",
+        ] {
+            assert!(text.parse::<Parameter>().is_err(), "{text}");
+        }
+        assert!(refuse_twice(&[read("a=1"), read("b=1"), read("a=2")]).is_err());
+    }
+}
