@@ -1,13 +1,13 @@
 //! A report as files in a folder: the page, every plot as SVG, all series in one table with an index. Each file
 //! appears whole or not at all. The result document itself is written by whoever measured.
 
+use crate::drawings::{self, Drawing};
 use crate::error::{ReportError, Result};
 use crate::names::Unique;
 use crate::view::around::{Around, Rank};
-use crate::view::{chapter, fill};
-use crate::{csv, html, svg, svg_bars};
+use crate::{csv, html};
 use nandscope_files::{Access, write_in};
-use nandscope_result::{ResultDocument, StepResult};
+use nandscope_result::ResultDocument;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -39,47 +39,18 @@ pub fn write_ranked(
     };
     report.write("", "report.html", &html::render_among(document, &around)?)?;
     let mut plot_names = Unique::default();
-    for step in &document.steps {
-        for plot in chapter::plots_for_files(step, &mut plot_names) {
-            let heading = format!("{}: {}", heading(step), plot.title);
-            let text = svg::plot(&plot, &heading)?;
-            report.write("plots", &format!("{}.svg", plot.id), &text)?;
-        }
+    for drawing in drawings::of_steps(document, &mut plot_names)? {
+        report.plot(&drawing)?;
     }
     let tables = csv::of_document(document);
     if !tables.index.is_empty() {
         report.write("", "series.csv", &tables.values)?;
         report.write("", "series-index.csv", &tables.index)?;
     }
-    for (name, text) in overviews(document, &mut plot_names)? {
-        report.write("plots", &format!("{name}.svg"), &text)?;
+    for drawing in drawings::overviews(document, &mut plot_names)? {
+        report.plot(&drawing)?;
     }
     Ok(report.written)
-}
-
-/// The drawings that belong to no single step: the long writes, and the bars of every chapter.
-fn overviews(document: &ResultDocument, names: &mut Unique) -> Result<Vec<(String, String)>> {
-    let mut drawings = Vec::new();
-    if let Some(fill) = fill::of(document) {
-        for plot in [&fill.over_data, &fill.over_time] {
-            drawings.push((names.slug(&plot.id), svg::plot(plot, &plot.title)?));
-        }
-    }
-    for chapter in chapter::all(document) {
-        for chart in chapter.glance.iter().chain(&chapter.charts) {
-            let heading = format!("{}: {}", chapter.title, chart.title);
-            let name = names.slug(&format!("{} {} {}", chapter.title, chart.title, chart.unit));
-            drawings.push((name, svg_bars::chart(chart, &heading)?));
-        }
-    }
-    Ok(drawings)
-}
-
-fn heading(step: &StepResult) -> String {
-    match &step.mode {
-        Some(mode) => format!("{}, {mode}", step.title),
-        None => step.title.clone(),
-    }
 }
 
 fn make(dir: &Path) -> Result<()> {
@@ -96,6 +67,10 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
+    fn plot(&mut self, drawing: &Drawing) -> Result<()> {
+        self.write("plots", &format!("{}.svg", drawing.name), &drawing.svg)
+    }
+
     /// Writes a file of the report, in its own folder or in the folder of this kind of files.
     ///
     /// # Errors

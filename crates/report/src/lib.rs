@@ -1,5 +1,5 @@
 //! Results for people. Everything here reads result documents alone, never a device, a job or a
-//! profile: [`html`] writes one self-contained page, `svg` draws each plot by itself, [`csv`]
+//! profile: [`html`] writes one self-contained page, [`drawings()`] each plot by itself, [`csv`]
 //! each series, [`fio`] the output formats of fio, [`terminal`] a summary that fits a screen,
 //! [`compare`] several documents side by side, [`sweep`] the points of a sweep, [`shelf`] a site of many drives, and [`files`] puts
 //! pages, plots and tables into a folder.
@@ -11,6 +11,7 @@
 mod blank;
 pub mod compare;
 pub mod csv;
+mod drawings;
 mod encode;
 mod error;
 pub mod files;
@@ -27,5 +28,6 @@ pub mod sweep;
 pub mod terminal;
 mod view;
 
+pub use drawings::{Drawing, drawings};
 pub use error::{ReportError, Result};
 pub use files::{write_all, write_ranked};
