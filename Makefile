@@ -5,7 +5,7 @@ RELEASE = cargo run --quiet --release --
 DEVICE ?= sim:sm2708-250gb
 OUT ?= target/report
 
-.PHONY: test test-long bench bench-fio bench-serve fuzz report shelf-demo static fs cuts book man pictures tools
+.PHONY: test test-long python bench bench-fio bench-serve fuzz report shelf-demo static fs cuts book man pictures tools
 
 test: tools
 	scripts/test.sh
@@ -14,6 +14,10 @@ test: tools
 # generated documents.
 test-long: tools
 	scripts/test-long.sh
+
+# The Python package: built, installed into target/python-venv, checked, tested; its notebooks executed.
+python: tools
+	scripts/python.sh
 
 tools:
 	scripts/install-tools.sh

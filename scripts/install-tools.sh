@@ -19,6 +19,8 @@ need f3probe f3
 need nbdsh python3-libnbd
 need qemu-system-x86_64 qemu-system-x86
 need python3 python3
+# What `make python` makes a virtual environment with.
+python3 -c 'import ensurepip, venv' 2>/dev/null || packages+=(python3-venv)
 need chromium chromium
 need mount mount
 need losetup mount

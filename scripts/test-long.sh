@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The checks of `make test-long`: libraries, the oldest compiler, ARM; fault campaigns, power cuts, served cards in real time,
-# determinism across builds, generated documents.
+# determinism across builds, the Python package, generated documents.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/stages.sh
@@ -47,6 +47,13 @@ cargo build --release
 
 stage "the same results from the debug and the release build"
 scripts/determinism.sh "$target/debug/nandscope" "$target/release/nandscope"
+
+stage "Python package"
+if python3 -c 'import ensurepip, venv' 2>/dev/null; then
+    make python
+else
+    skip "the Python package needs python3-venv"
+fi
 
 stage "generated documents are up to date"
 "$target/release/nandscope" validate --check docs/validation.md

@@ -1,0 +1,32 @@
+"""Reads the points of sweeps, of one machine or many, as one lazy table."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from nandscope.errors import Error, FileError
+
+
+def load(folder: str | os.PathLike[str]) -> Any:
+    """The points that sweeps wrote into `folder`, as a polars LazyFrame.
+
+    The files are Parquet in folders ``version=…/device=…/seed=…``; these become columns, and only what a query
+    needs is read. Needs polars. Copy folders of several machines into one to read them together: a point has the
+    same name everywhere.
+    """
+    path = Path(folder)
+    if not path.is_dir():
+        raise FileError(f"{path} is not a folder; name the one that sweep(out=…) wrote")
+    if next(path.glob("version=*/**/*.parquet"), None) is None:
+        raise Error(f"{path} has no points of a sweep; name the folder that sweep(out=…) wrote")
+    try:
+        import polars
+    except ImportError as missing:
+        raise ImportError("polars is not installed; `pip install polars`") from missing
+    return polars.scan_parquet(
+        path / "version=*" / "**" / "*.parquet",
+        hive_partitioning=True,
+        hive_schema={"version": polars.String, "device": polars.String, "seed": polars.UInt64},
+        missing_columns="insert",
+        extra_columns="ignore",
+    )

@@ -1,0 +1,189 @@
+//! Jobs on a device: `Device.run`.
+
+use super::Device;
+use super::state::Slot;
+use crate::background::{self, Watch};
+use crate::error::{Failure, of_class};
+use crate::job::Job;
+use crate::operations::{Gatherer, Gathering};
+use crate::result::RunResult;
+use nandscope_experiment::run::{
+    Observer, Phase, Progress, RunError, RunObserver, RunOptions, RunTarget, TargetAbilities,
+    run_jobs,
+};
+use nandscope_experiment::{Precondition, Simulated, jobs};
+use nandscope_measure::sim::SimTarget;
+use nandscope_measure::steps::Attachment;
+use nandscope_measure::verify::Verifier;
+use nandscope_result::{Notice, ResultDocument, TargetInfo};
+use nandscope_workload::trace::Fit;
+use pyo3::prelude::*;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// A job, or the path of a job file.
+#[derive(FromPyObject)]
+enum Workload<'py> {
+    Job(PyRef<'py, Job>),
+    Path(PathBuf),
+}
+
+impl Workload<'_> {
+    fn job(self) -> Result<Job, Failure> {
+        match self {
+            Workload::Job(job) => Ok(job.clone()),
+            Workload::Path(path) => Job::read(&path),
+        }
+    }
+}
+
+#[pymethods]
+impl Device {
+    /// Runs a job, a job file or a trace on the device, from its present state on, and gives the result.
+    ///
+    /// The result is that of `nandscope run` with the same job, device and seed, to the byte, except for the wall
+    /// clock. `precondition` fills the device first, as the option of the command line does. `fit` is `exact`,
+    /// `wrap` or `scale`: what to do with a trace of a device of another size. `progress` is called as
+    /// `progress(fraction, operations, elapsed_s)` about 30 times a second, with `None` for an unknown fraction.
+    /// With `operations=True` every operation is kept (30 bytes each): `Result.operations`.
+    ///
+    /// Ctrl-C ends the run and raises `KeyboardInterrupt`; the device stays at the time that it has reached.
+    #[pyo3(signature = (
+        workload, *, seed=None, precondition="none", fit="exact", operations=false, progress=None
+    ))]
+    #[allow(clippy::too_many_arguments, reason = "keywords of Python")]
+    fn run(
+        &self,
+        py: Python<'_>,
+        workload: Workload<'_>,
+        seed: Option<u64>,
+        precondition: &str,
+        fit: &str,
+        operations: bool,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<RunResult> {
+        let job = workload.job()?;
+        let options = RunOptions {
+            seed: seed.unwrap_or(self.seed),
+            precondition: precondition.parse().map_err(Failure::input)?,
+            fit: fit_of(fit)?,
+            ..RunOptions::new(job.title())
+        };
+        let (shared, about) = (self.shared.clone(), self.about.clone());
+        background::run(py, progress, move |watch| {
+            let mut slot = shared.take()?;
+            run(&mut slot, about, &job, &options, operations, watch)
+        })
+    }
+}
+
+fn fit_of(name: &str) -> Result<Fit, Failure> {
+    match name {
+        "exact" => Ok(Fit::Exact),
+        "wrap" => Ok(Fit::Wrap),
+        "scale" => Ok(Fit::Scale),
+        _ => Err(Failure::Input(format!(
+            "fit is `{name}`; use exact, wrap or scale"
+        ))),
+    }
+}
+
+fn run(
+    slot: &mut Slot,
+    about: Simulated,
+    job: &Job,
+    options: &RunOptions,
+    operations: bool,
+    watch: &Watch,
+) -> Result<RunResult, Failure> {
+    slot.refuse_outstanding()?;
+    let mut simulation = Simulation {
+        target: Gathering {
+            target: SimTarget::new(slot.take()?),
+            gatherer: operations.then(Gatherer::default),
+        },
+        about,
+    };
+    let mut observer = Watched { watch, before: 0 };
+    let ran = run_jobs(&mut simulation, job.jobs(), options, &mut observer, &|| {
+        watch.stops()
+    });
+    slot.put(simulation.target.target.into_device());
+    let mut document = ran.map_err(|e| of_class(e.class(), &e))?.document;
+    // Where the command line has them, which prepares the device in the same run.
+    let place = jobs::notices(&job.jobs().file)
+        .count()
+        .min(document.notices.len());
+    let prepared = slot.prepared.drain(..).map(Notice::info);
+    document.notices.splice(place..place, prepared);
+    let operations = simulation.target.gatherer.map(Gatherer::finish);
+    Ok(RunResult::new(document, operations))
+}
+
+/// The device as the target of a run.
+struct Simulation {
+    target: Gathering<SimTarget>,
+    about: Simulated,
+}
+
+impl RunTarget for Simulation {
+    type Target = Gathering<SimTarget>;
+
+    fn target(&mut self) -> &mut Self::Target {
+        &mut self.target
+    }
+
+    fn title(&self) -> String {
+        self.about.device_source.profile.device.title.clone()
+    }
+
+    fn info(&self) -> TargetInfo {
+        self.about.info(self.target.target.device())
+    }
+
+    fn abilities(&self) -> TargetAbilities {
+        TargetAbilities {
+            stores_contents: false,
+            can_be_filled: true,
+        }
+    }
+
+    fn begin_group(&mut self, _: &[nandscope_workload::job::Job], _: u64) {}
+
+    fn verifier(&self) -> Option<&Arc<Verifier>> {
+        None
+    }
+
+    fn fill(&mut self, state: Precondition, seed: u64) -> Result<(), RunError> {
+        Ok(state.apply(self.target.target.device_mut(), seed)?)
+    }
+}
+
+/// Passes progress on to the thread that waits.
+struct Watched<'a> {
+    watch: &'a Watch,
+    /// Operations of the groups before.
+    before: u64,
+}
+
+impl Observer for Watched<'_> {
+    fn progress(&mut self, progress: &Progress) {
+        self.watch.report(background::Progress {
+            fraction: progress.fraction,
+            operations: self.before + progress.operations,
+            elapsed_s: progress.elapsed.as_secs_f64(),
+        });
+    }
+}
+
+impl RunObserver for Watched<'_> {
+    fn begin(&mut self, _: Phase) {}
+
+    fn end(&mut self) {}
+
+    fn record(&mut self, document: &ResultDocument, _: &[Attachment], _: Option<u64>) {
+        let jobs = document.steps.iter().flat_map(|step| &step.jobs);
+        let directions = jobs.flat_map(|job| &job.directions);
+        self.before = directions.map(|direction| direction.operations).sum();
+    }
+}

@@ -1,0 +1,125 @@
+"""Random calls with random arguments: exceptions, never a panic or an end of the interpreter."""
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import nandscope
+
+ALLOWED = (nandscope.Error, TypeError, OverflowError, KeyError, IndexError, UnicodeError)
+
+numbers = st.one_of(
+    st.integers(-(2**70), 2**70),
+    st.sampled_from([0, 1, -1, 8, 512, 2**31, 2**32, 2**53, 2**63, 2**64 - 1, 2**64]),
+    st.floats(allow_nan=True, allow_infinity=True),
+)
+texts = st.one_of(
+    st.text(max_size=12),
+    st.sampled_from(["read", "write", "flush", "discard", "health", "identify", "random", "sequential:50", "none",
+                     "random:nan", "sequential:-1", "exact", "\0", "\ud800", "a\nb", "sim:"]),
+)
+anything = st.one_of(numbers, texts, st.none(), st.booleans(), st.binary(max_size=40), st.lists(numbers, max_size=3),
+                     st.just(object()))
+small = st.integers(0, 4096)
+
+calls = st.one_of(
+    st.tuples(st.just("submit"), st.tuples(texts, numbers, numbers)),
+    st.tuples(st.just("submit"), st.tuples(st.sampled_from(["read", "write", "discard", "flush"]), small, small)),
+    st.tuples(st.just("submit"), st.tuples(anything, anything, anything)),
+    st.tuples(st.just("advance"), st.tuples(st.one_of(st.none(), st.integers(0, 10**10), anything))),
+    st.tuples(st.just("advance"), st.just(())),
+    st.tuples(st.just("precondition"), st.tuples(anything)),
+    st.tuples(st.just("overwrite_randomly"), st.tuples(st.one_of(st.floats(0, 2), st.sampled_from([math.nan, math.inf]), texts))),
+    st.tuples(st.just("run"), st.tuples(anything)),
+    st.tuples(st.just("fork"), st.just(())),
+    st.tuples(st.just("snapshot"), st.just(())),
+    st.tuples(st.just("explain"), st.just(())),
+    st.tuples(st.just("restore"), st.tuples(anything)),
+)
+READINGS = ("counters", "telemetry", "health", "identity", "now_ns", "next_event_ns", "path", "profile")
+QUICK = settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+
+
+@QUICK
+@given(st.lists(calls, max_size=15))
+def test_devices(tiny: str, script: list[tuple[str, tuple[Any, ...]]]) -> None:
+    device = nandscope.Device(tiny)
+    for name, arguments in script:
+        try:
+            getattr(device, name)(*arguments)
+        except ALLOWED:
+            pass
+        for reading in READINGS:
+            getattr(device, reading)
+    # Everything that was submitted completes.
+    for _ in range(10_000):
+        if not device.advance():
+            break
+    assert device.fork().counters == device.counters
+
+
+@QUICK
+@given(profile=st.one_of(st.just("reference-nvme-64gb"), anything), host=st.one_of(st.none(), anything), seed=anything,
+       overrides=st.one_of(st.none(), anything, st.dictionaries(
+           st.one_of(texts, st.sampled_from(["controller.cores", "ftl.over_provisioning", "nand.slc.read_us",
+                                             "device.capacity_bytes", "nand.blocks_per_plane", "interface.0.link"])),
+           anything, max_size=3)))
+def test_making_devices(profile: Any, host: Any, seed: Any, overrides: Any) -> None:
+    try:
+        nandscope.Device(profile, host, seed, overrides=overrides)
+    except ALLOWED:
+        pass
+
+
+@QUICK
+@given(st.one_of(texts, anything), st.dictionaries(
+    st.one_of(st.sampled_from(["rw", "bs", "size", "iodepth", "runtime", "rate", "number_ios", "offset", "numjobs",
+                               "random_distribution", "thinktime", "bssplit", "read_iolog"]), st.text(min_size=1, max_size=6)),
+    anything, max_size=5))
+def test_jobs(tiny: str, text: Any, options: dict[str, Any]) -> None:
+    for make in (lambda: nandscope.Job(text), lambda: nandscope.Job(**{"number_ios": 10} | options)):
+        try:
+            job = make()
+            job = job.set(number_ios=10, size="64k", runtime=1, numjobs=1, rate=0, thinktime=0, startdelay=0)
+            nandscope.Device(tiny).run(job)
+        except ALLOWED:
+            pass
+
+
+@QUICK
+@given(st.one_of(texts, anything), anything, anything)
+def test_results_and_tables(tiny: str, text: Any, number: Any, name: Any) -> None:
+    result = nandscope.Device(tiny).run(nandscope.Job(rw="read", number_ios=3))
+    for call in (
+        lambda: nandscope.Result.from_json(text),
+        lambda: nandscope.Result.load(text),
+        lambda: result.percentile(number, name),
+        lambda: result.figure(name),
+        lambda: result.to_polars(name),
+        lambda: result.plot(name),
+        lambda: result.plot()[name],
+        lambda: nandscope.Table(name),
+        lambda: nandscope.Table({"a": name, "b": number}),
+        lambda: result.jobs[name],
+    ):
+        try:
+            call()
+        except ALLOWED:
+            pass
+
+
+def test_values_of_no_device() -> None:
+    for wrong in (math.nan, math.inf, -1, "x", None, [1, 2], {}, [[1]]):
+        with pytest.raises((nandscope.Error, TypeError)):
+            nandscope.Device("reference-nvme-64gb", overrides={"controller.cores": wrong})
+    with pytest.raises(nandscope.Error, match="unknown device"):
+        nandscope.Device("nothing")
+    with pytest.raises(OverflowError):
+        nandscope.Device("reference-nvme-64gb", seed=-1)
+    loop: list[Any] = []
+    loop.append(loop)
+    with pytest.raises(TypeError):
+        nandscope.Job(bs=loop)
