@@ -20,6 +20,8 @@ from nandscope._native import (
     Result,
     Table,
     __version__,
+    review,
+    validate,
 )
 from nandscope.errors import BusyError, Error, FileError, InternalError
 from nandscope.loading import load
@@ -43,9 +45,11 @@ __all__ = [
     "Table",
     "__version__",
     "load",
+    "review",
     "sweep",
     "trace",
     "uniform",
+    "validate",
 ]
 
 

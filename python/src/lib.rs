@@ -9,6 +9,7 @@ mod error;
 mod job;
 mod operations;
 mod overrides;
+mod procedures;
 mod python;
 mod result;
 mod table;
@@ -22,6 +23,8 @@ mod _native {
     use crate::device::{Completion, Device, device_texts};
     #[pymodule_export]
     use crate::job::Job;
+    #[pymodule_export]
+    use crate::procedures::{review, validate};
     #[pymodule_export]
     use crate::result::{Plot, Plots, RunResult};
     #[pymodule_export]

@@ -146,7 +146,6 @@ impl Table {
     }
 
     /// The values of a column, `None` where there is none.
-    #[pyo3(signature = (name) -> "list[Any]")]
     fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
         let index = self.index(name)?;
         let list = PyList::empty(py);

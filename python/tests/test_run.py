@@ -226,3 +226,23 @@ def test_the_interpreter_is_free_during_a_run() -> None:
         turns += 1
         time.sleep(0.001)
     assert turns > 50
+
+
+def test_a_review_and_a_probe_are_those_of_the_command_line(repository: Path, tmp_path: Path) -> None:
+    ours = nandscope.review("kingston-8gb", suite="flashbench", quick=True, seed=5)
+    arguments = ["review", "sim:kingston-8gb", "--suite", "flashbench", "--quick", "--seed", "5", "-o", "out"]
+    subprocess.run([command(repository), *arguments], cwd=tmp_path, check=True, capture_output=True)
+    theirs = nandscope.Result.load(tmp_path / "out" / "result.json")
+    assert ours.json(wall=False) == theirs.json(wall=False)
+    assert len(ours.conclusions) > 0
+    card = nandscope.Device("kingston-8gb")
+    before = card.counters
+    probed = card.probe()
+    answers = dict(zip(probed.conclusions["id"], probed.conclusions["answer"], strict=True))
+    assert any("4 MiB" in answer or "4.19 MB" in answer for answer in answers.values()), answers
+    assert card.counters == before
+    for wrong in ({"suite": "x"}, {"modes": ["x"]}, {"host": "x"}):
+        with pytest.raises(nandscope.Error, match="`x`"):
+            nandscope.review("kingston-8gb", quick=True, **wrong)
+    with pytest.raises(nandscope.Error, match="no published facts about `x`"):
+        nandscope.validate(["x"])

@@ -8,7 +8,7 @@ from concurrent import futures
 from typing import Any, Protocol, cast
 
 from nandscope.errors import Error
-from nandscope.sweeping.point import Outcome, Point, run_point
+from nandscope.sweeping.point import Outcome, Point, forget_devices, run_point
 
 
 class Future(Protocol):
@@ -61,6 +61,7 @@ def _on_threads(points: Sequence[Point]) -> Iterator[Outcome]:
     finally:
         stop.set()
         pool.shutdown(wait=True, cancel_futures=True)
+        forget_devices()
 
 
 def _on_ray(ray: Any, point: Point) -> Future:

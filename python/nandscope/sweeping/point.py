@@ -157,6 +157,11 @@ class _Conditioned:
                 entry.device = self._condition(point)
             return entry.device.fork()
 
+    def clear(self) -> None:
+        """Forgets the devices, which may take gigabytes."""
+        with self._lock:
+            self._devices.clear()
+
     @staticmethod
     def _condition(point: Point) -> Device:
         device = Device(point.profile, point.host, point.seed, overrides=dict(point.overrides))
@@ -173,6 +178,11 @@ class _Entry:
 
 
 _conditioned = _Conditioned()
+
+
+def forget_devices() -> None:
+    """Frees the devices that this process has conditioned."""
+    _conditioned.clear()
 
 
 def point_row(point: Point, outcome: Outcome) -> dict[str, Any]:

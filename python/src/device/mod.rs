@@ -1,8 +1,9 @@
 //! [`Device`]: a simulated device. Its methods are in files by what they do: [`state`] says who may use it when,
-//! [`commands`] drives it command by command, [`run`] runs jobs on it, [`describe`] tells what it is.
+//! [`commands`] drives it command by command, [`run`] runs jobs on it, [`probe`] infers its inside, [`describe`] tells what it is.
 
 mod commands;
 mod describe;
+mod probe;
 mod run;
 mod state;
 
@@ -206,7 +207,7 @@ impl Device {
 }
 
 /// The name of a target: `sim:` may be left out.
-fn target_name(profile: &Path) -> String {
+pub fn target_name(profile: &Path) -> String {
     let name = profile.to_string_lossy();
     match name.starts_with("sim:") {
         true => name.into_owned(),

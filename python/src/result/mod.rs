@@ -1,7 +1,7 @@
 //! [`Result`]: a result document for Python.
 
 mod plots;
-mod tables;
+pub mod tables;
 
 pub use plots::{Plot, Plots};
 
@@ -138,6 +138,12 @@ impl RunResult {
         tables::events(&self.document)
     }
 
+    /// The answers of a procedure or a probe. Columns: step, id, question, answer, evidence.
+    #[getter]
+    fn conclusions(&self) -> Table {
+        tables::conclusions(&self.document)
+    }
+
     /// The single operations of a run with `operations=True`, in the order of their completions.
     ///
     /// Columns: submitted_ns, completed_ns (on the target's clock), offset, length (bytes), operation
@@ -181,7 +187,7 @@ impl RunResult {
         Ok((!all.is_empty()).then(|| all.value_at_percentile(percent) as f64 / 1e3))
     }
 
-    /// The table `figures`, `series`, `jobs`, `counters`, `events` or `operations` as a polars DataFrame.
+    /// The table `figures`, `series`, `jobs`, `counters`, `events`, `conclusions` or `operations` as a polars DataFrame.
     #[pyo3(signature = (table="series"))]
     fn to_polars<'py>(slf: &Bound<'py, Self>, table: &str) -> PyResult<Bound<'py, PyAny>> {
         slf.get().check_table(table)?;
@@ -299,12 +305,13 @@ impl RunResult {
 
 impl RunResult {
     fn check_table(&self, name: &str) -> std::result::Result<(), Failure> {
-        const TABLES: [&str; 6] = [
+        const TABLES: [&str; 7] = [
             "figures",
             "series",
             "jobs",
             "counters",
             "events",
+            "conclusions",
             "operations",
         ];
         match TABLES.contains(&name) {

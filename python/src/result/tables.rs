@@ -7,6 +7,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::DataType::{Float64, UInt64, Utf8};
 use arrow_schema::SchemaRef;
 use nandscope_result::{ResultDocument, StepResult, histogram};
+use nandscope_suite::facts::Comparison;
 use std::sync::Arc;
 
 /// The builders of a table of one part.
@@ -220,6 +221,60 @@ pub fn events(document: &ResultDocument) -> Table {
             Cell::Text(&event.text),
             Cell::Number(event.t_s),
             Cell::Maybe(event.until_s),
+        ]);
+    }
+    table.table()
+}
+
+/// A row for each conclusion of each step.
+pub fn conclusions(document: &ResultDocument) -> Table {
+    let mut table = Builders::new(schema(&[
+        ("step", Utf8, false),
+        ("id", Utf8, false),
+        ("question", Utf8, false),
+        ("answer", Utf8, false),
+        ("evidence", Utf8, false),
+    ]));
+    for (step, conclusion) in each(document, |s| &s.conclusions) {
+        table.row(&[
+            Cell::Text(&step.id),
+            Cell::Text(&conclusion.id),
+            Cell::Text(&conclusion.question),
+            Cell::Text(&conclusion.answer),
+            Cell::Text(&conclusion.evidence),
+        ]);
+    }
+    table.table()
+}
+
+/// A row for each published value of each device.
+pub fn comparisons(devices: &[(String, Comparison)]) -> Table {
+    let mut table = Builders::new(schema(&[
+        ("device", Utf8, false),
+        ("figure", Utf8, false),
+        ("unit", Utf8, false),
+        ("simulated", Float64, false),
+        ("published", Float64, false),
+        ("error_percent", Float64, true),
+        ("met", Utf8, false),
+        ("predicted", Utf8, false),
+        ("source", Utf8, false),
+    ]));
+    let word = |yes: bool| Cell::Text(if yes { "yes" } else { "no" });
+    let rows = devices
+        .iter()
+        .flat_map(|(device, c)| c.rows.iter().map(move |row| (device, row)));
+    for (device, row) in rows {
+        table.row(&[
+            Cell::Text(device),
+            Cell::Text(&row.figure.id),
+            Cell::Text(&row.figure.unit),
+            Cell::Number(row.figure.value),
+            Cell::Number(row.published.value),
+            Cell::Maybe(row.error_percent()),
+            word(row.published.met),
+            word(row.published.predicted),
+            Cell::Text(&row.published.source),
         ]);
     }
     table.table()
