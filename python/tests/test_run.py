@@ -172,7 +172,7 @@ def test_progress_is_told_and_its_exception_raised() -> None:
     def look(fraction: float | None, operations: int, elapsed_s: float) -> None:
         seen.append((fraction, operations, elapsed_s))
 
-    drive.run(reads(size="1g", number_ios=2_000_000), progress=look)
+    drive.run(reads(size="1g", io_size="8g", number_ios=2_000_000), progress=look)
     assert len(seen) >= 2 and seen == sorted(seen, key=lambda told: told[1])
 
     def refuse(*_told: object) -> None:
@@ -220,7 +220,7 @@ os._exit(0)
 def test_the_interpreter_is_free_during_a_run() -> None:
     drive = nandscope.Device("reference-nvme-64gb")
     turns = 0
-    worker = threading.Thread(target=drive.run, args=(reads(size="1g", number_ios=3_000_000),))
+    worker = threading.Thread(target=drive.run, args=(reads(size="1g", io_size="12g", number_ios=3_000_000),))
     worker.start()
     while worker.is_alive():
         turns += 1
