@@ -21,6 +21,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod condition;
 pub mod files;
 pub mod job;
 mod op;
@@ -28,5 +29,6 @@ pub mod pattern;
 mod source;
 pub mod trace;
 
+pub use condition::{LatencyTarget, LowestRates, SteadyState};
 pub use op::{Op, OpKind};
 pub use source::{Arrivals, DutyCycle, OpSource, Pace, Pacing, RateLimit, TimedOp};

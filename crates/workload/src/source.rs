@@ -1,6 +1,7 @@
 //! The interface between a workload and the runner: the source of operations, and their pacing.
 
 use crate::Op;
+use crate::condition::{LatencyTarget, LowestRates, SteadyState};
 use crate::pattern::Random;
 use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
@@ -103,11 +104,20 @@ pub struct Pacing {
     pub loops: u32,
     /// Pause after every `thinktime_blocks` operations (fio's `thinktime`): once they are complete, the thread waits.
     pub thinktime: Nanos,
-    /// See `thinktime`; at least 1.
+    /// See `thinktime`; 0 is no number.
     pub thinktime_blocks: u32,
-    /// Pause also once this long has passed since the last pause (`thinktime_iotime`). The default
-    /// of `thinktime_blocks` then causes no pause.
+    /// Pause also once this long has passed since the last pause (`thinktime_iotime`).
     pub think_after: Option<Nanos>,
+    /// After a pause a rate limit does not catch up (`rate_ignore_thinktime`).
+    pub rate_ignores_pauses: bool,
+    /// An operation waits for those in flight that it overlaps (`serialize_overlap`).
+    pub serialize_overlap: bool,
+    /// Rates below which the thread ends with an error (`rate_min`, `rate_iops_min`).
+    pub lowest: LowestRates,
+    /// Search for the queue depth that keeps a latency (`latency_target`).
+    pub latency_target: LatencyTarget,
+    /// Steady state that ends the thread (`steadystate`).
+    pub steady: SteadyState,
     /// A read, write or trim that takes longer ends the thread as an error (`max_latency`).
     pub max_latency: [Option<Nanos>; 3],
     /// Rates are kept by arrivals at random (`rate_process=poisson`), drawn from this seed.
@@ -141,6 +151,11 @@ impl Default for Pacing {
             thinktime: Nanos::ZERO,
             thinktime_blocks: 1,
             think_after: None,
+            rate_ignores_pauses: false,
+            serialize_overlap: false,
+            lowest: LowestRates::default(),
+            latency_target: LatencyTarget::default(),
+            steady: SteadyState::default(),
             max_latency: [None; 3],
             arrivals: None,
             sync: false,

@@ -2,8 +2,7 @@
 //! here, or it says why not.
 //!
 //! A heading `=== name` begins a job file that is accepted, `=== name ! reason` one for whose refusal
-//! the reason holds for every simulator of block devices, `=== name ? reason` one that fio runs and
-//! nandscope does not yet.
+//! the reason holds for every simulator of block devices.
 
 use nandscope_workload::job::{Job, JobFile, Machine, Surroundings, supported};
 use std::collections::BTreeSet;
@@ -23,7 +22,7 @@ fn entries() -> Vec<Entry> {
     parts
         .map(|part| {
             let (heading, text) = part.split_once('\n').unwrap();
-            let (name, refusal) = match heading.split_once([&'!', &'?'].map(|c| *c)) {
+            let (name, refusal) = match heading.split_once('!') {
                 Some((name, reason)) => (name.trim(), Some(reason.trim())),
                 None => (heading, None),
             };

@@ -2,13 +2,16 @@
 //! engine against ours. Random jobs are compared by what they cover, for the generators differ.
 
 use nandscope_units::Bytes;
+use nandscope_workload::OpKind;
 use nandscope_workload::job::JobFile;
-use nandscope_workload::pattern::Generator;
-use nandscope_workload::{OpKind, OpSource};
+use nandscope_workload::pattern::of_job;
 use std::path::PathBuf;
 use std::process::Command;
 
 pub type Operation = (String, u64, u64);
+
+/// Size of each of several files.
+const FILE_BYTES: u64 = 64 << 10;
 
 /// What fio does, or `None` where there is no fio.
 fn fio(name: &str, section: &str) -> Option<Vec<Operation>> {
@@ -29,7 +32,12 @@ pub fn fio_on(name: &str, section: &str, engine: &str) -> Option<Vec<Operation>>
             ""
         };
     let log_path = log.display();
-    let extra = format!("{filesize}ioengine={engine}\nfilename=x\nwrite_iolog={log_path}\n");
+    let name = if section.contains("nrfiles=") {
+        ""
+    } else {
+        "filename=x\n"
+    };
+    let extra = format!("{filesize}ioengine={engine}\n{name}write_iolog={log_path}\n");
     if engine != "null" {
         let file =
             std::fs::File::create(folder.join("x")).expect("the folder of tests is writable");
@@ -51,22 +59,38 @@ pub fn fio_on(name: &str, section: &str, engine: &str) -> Option<Vec<Operation>>
         let at = words
             .iter()
             .position(|w| ["read", "write", "trim", "sync", "datasync"].contains(w))?;
-        let number = |i: usize| words.get(at + i).and_then(|w| w.parse().ok());
+        let number = |i: usize| words.get(at + i).and_then(|w| w.parse::<u64>().ok());
+        // Files of one job are called `job.0.0`, `job.0.1` and so on.
+        let file = words.get(at.checked_sub(1)?)?.strip_prefix("job.0.");
+        let base = file.map_or(0, |n| n.parse::<u64>().unwrap_or(0) * FILE_BYTES);
         match words[at] {
             "sync" | "datasync" => Some(("flush".to_string(), 0, 0)),
-            word => Some((word.to_string(), number(1)?, number(2)?)),
+            word => Some((word.to_string(), base + number(1)?, number(2)?)),
         }
     });
     Some(operations.collect())
 }
 
 pub fn ours(options: &str) -> Vec<Operation> {
+    ours_in_passes(options, 1)
+}
+
+fn ours_in_passes(options: &str, passes: u32) -> Vec<Operation> {
     let text = format!("[job]\n{options}\n");
     let file = JobFile::parse("job.fio", &text).unwrap_or_else(|e| panic!("{e}"));
 
-    let mut g = Generator::new(&file.jobs[0], 0, Bytes(4 << 20), 1).expect("fits");
+    let mut source = of_job(&file.jobs[0], 0, Bytes(4 << 20), 1).expect("fits");
     let mut operations = Vec::new();
-    while let Some(timed) = g.next_op() {
+    let mut passes_left = passes - 1;
+    loop {
+        let Some(timed) = source.next_op() else {
+            if passes_left == 0 {
+                break;
+            }
+            passes_left -= 1;
+            source.restart();
+            continue;
+        };
         let word = match timed.op.kind {
             OpKind::Read => "read",
             OpKind::Write => "write",
@@ -109,6 +133,117 @@ fn sequential_jobs_are_the_same() {
         };
         assert_eq!(ours(options), theirs, "{options}");
     }
+}
+
+#[test]
+fn passes_end_and_flush_as_fios() {
+    let cases = [
+        "rw=write\nsize=12k\nio_size=36k\nfsync=3",
+        "rw=write\nsize=16k\nio_size=48k\nfsync=3",
+        "rw=rw\nsize=48k\nfsync=2\nrwmixread=0",
+        "rw=read\nsize=16k\nio_size=18k",
+        "rw=read\nsize=16k\nio_size=22k",
+        "rw=read\nsize=30k\nio_size=70k",
+        "rw=trimwrite\nsize=16k\nio_size=60k",
+        "rw=trimwrite\nsize=64k\nio_size=24k",
+        "rw=trimwrite\nsize=16k\nio_size=60k\nnumber_ios=3",
+        "rw=trimwrite\nsize=16k\nfsync=2\nend_fsync=1",
+        "rw=write\nsize=12k\nfsync=3\nend_fsync=1",
+        "rw=write\nsize=16k\nio_size=40k\nend_fsync=1",
+    ];
+    for (i, options) in cases.iter().enumerate() {
+        // A trim of a file is no operation of fio's.
+        let engine = if options.contains("trim") {
+            "null"
+        } else {
+            "psync"
+        };
+        let Some(theirs) = fio_on(&format!("passes{i}"), &emitted(options), engine) else {
+            return;
+        };
+        assert_eq!(ours(options), theirs, "{options}");
+    }
+}
+
+#[test]
+fn loops_flush_as_fios() {
+    for options in [
+        "size=12k\nfsync=3",
+        "size=12k\nfsync=3\nend_fsync=1",
+        "size=20k\nfsync=2",
+    ] {
+        let options = format!("rw=write\nloops=3\n{options}");
+        let Some(theirs) = fio("loops", &emitted(&options)) else {
+            return;
+        };
+        assert_eq!(ours_in_passes(&options, 3), theirs, "{options}");
+    }
+}
+
+#[test]
+fn files_are_served_as_by_fio() {
+    let cases = [
+        "rw=read\nnrfiles=3",
+        "rw=write\nnrfiles=4\noffset=16k\nbs=8k",
+        "rw=read\nnrfiles=3\nsize=64k\nfile_service_type=sequential",
+        "rw=read\nnrfiles=3\nfile_service_type=roundrobin:5",
+        "rw=read\nnrfiles=2\nio_size=300k",
+        "rw=trimwrite\nnrfiles=2",
+    ];
+    for (i, options) in cases.iter().enumerate() {
+        let options = format!("{options}\nfilesize=64k");
+        let Some(theirs) = fio(&format!("files{i}"), &emitted(&options)) else {
+            return;
+        };
+        assert_eq!(ours(&options), theirs, "{options}");
+    }
+    for rw in [
+        "rw=randread\nnrfiles=3",
+        "rw=read\nnrfiles=3\nfile_service_type=random",
+    ] {
+        let options = format!("{rw}\nfilesize=64k");
+        let Some(mut theirs) = fio("files-random", &emitted(&options)) else {
+            return;
+        };
+        let mut ours = ours(&options);
+        ours.sort();
+        theirs.sort();
+        assert_eq!(ours, theirs, "{options}");
+    }
+}
+
+#[test]
+fn sizes_of_random_operations_and_of_those_in_order() {
+    let options = "rw=randread:4\nbs=4k,16k\nbs_is_seq_rand=1\nsize=2m\nnorandommap";
+    let Some(theirs) = fio("order", &emitted(options)) else {
+        return;
+    };
+    let sizes = |log: &[Operation]| log.iter().map(|(_, _, n)| *n).collect::<Vec<u64>>();
+    assert_eq!(sizes(&ours(options))[..16], sizes(&theirs)[..16]);
+}
+
+#[test]
+fn verification_reads_as_fios() {
+    let cases = [
+        "rw=write\nsize=64k\nverify=crc32c\nverify_backlog=4",
+        "rw=write\nsize=64k\nverify=crc32c\nverify_backlog=8\nverify_backlog_batch=2",
+    ];
+    for (i, options) in cases.iter().enumerate() {
+        let name = format!("verified{i}");
+        let Some(theirs) = fio_on(&name, &emitted(options), "psync") else {
+            return;
+        };
+        assert_eq!(ours(options), theirs, "{options}");
+    }
+    let Some(theirs) = fio_on(
+        "only",
+        &emitted("rw=write\nsize=64k\nverify=crc32c"),
+        "psync",
+    ) else {
+        return;
+    };
+    let reads = ours("rw=write\nsize=64k\nverify=crc32c\nverify_only");
+    assert_eq!(reads, theirs[reads.len()..]);
 }
 
 #[test]

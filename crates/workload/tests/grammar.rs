@@ -237,8 +237,24 @@ fn messages_name_line_and_remedy() {
             "job.fio:1: `include x.fio`: `x.fio` cannot be read here; name a file beside this one",
         ),
         (
-            "[a]\nsteadystate=iops:1%\n",
-            "job.fio:2: option `steadystate` of fio is not supported; use the steady-state suite, or a fixed runtime",
+            "[a]\nsteadystate=iops\n",
+            "job.fio:2: `steadystate=iops`: no limit; write such as iops:2% or bw_slope:1m",
+        ),
+        (
+            "[a]\nsize=1m\n[b]\nwait_for=c\n[c]\n",
+            "job.fio:4: `wait_for=c`: no job of this name comes before it; name a job that is further up in the file",
+        ),
+        (
+            "[a]\nwait_for=a\n",
+            "job.fio:2: `wait_for=a`: a job cannot wait for itself; name a job that is further up in the file",
+        ),
+        (
+            "[a]\nignore_error=EIO,EBLA\n",
+            "job.fio:2: `ignore_error=EIO,EBLA`: `EBLA` is no error that fio knows; write its number",
+        ),
+        (
+            "[a]\nfile_service_type=fifo\n",
+            "job.fio:2: `file_service_type=fifo`: no such order of files; write roundrobin, sequential, random, zipf, pareto or normal",
         ),
         (
             "[a]\nioengine=ftruncate\n",

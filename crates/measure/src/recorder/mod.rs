@@ -136,6 +136,13 @@ impl Recorder {
         }
     }
 
+    /// Forgets what a group has recorded. The time line keeps it.
+    pub fn forget(&mut self, group: usize) {
+        if let Some(record) = self.groups.get_mut(group) {
+            *record = GroupRecord::default();
+        }
+    }
+
     /// Adds what another recorder of the same run counted: one with the same origin and plan. The
     /// readings of the instruments stay this one's.
     pub fn merge(&mut self, other: Recorder) {

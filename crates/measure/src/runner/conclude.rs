@@ -2,7 +2,8 @@
 //! of them give together.
 
 use super::drive::{Course, Run};
-use super::{Ending, GroupOutcome, GroupRun};
+use super::ties::Board;
+use super::{Ending, Finding, GroupOutcome, GroupRun};
 use crate::recorder::{Direction, Recorder};
 use crate::target::{Reading, Target, TargetError};
 use nandscope_result::Notice;
@@ -39,6 +40,7 @@ impl<T: Target + ?Sized> Run<'_, T> {
         for thread in &mut self.threads {
             let (end, idle) = thread.conclude();
             let run = GroupRun {
+                findings: thread.findings(),
                 start: thread.measure_from().min(end),
                 end,
                 idle,
@@ -83,6 +85,12 @@ fn join(group: &mut GroupRun, other: GroupRun) {
     group.threads += other.threads;
     for (reason, count) in other.errors {
         *group.errors.entry(reason).or_default() += count;
+    }
+    for finding in other.findings {
+        // Threads that are judged together find the same.
+        if !group.findings.contains(&finding) || matches!(finding, Finding::Depth(_)) {
+            group.findings.push(finding);
+        }
     }
     for (mine, theirs) in group.unsupported.iter_mut().zip(other.unsupported) {
         *mine += theirs;
@@ -145,7 +153,7 @@ impl Part {
     }
 
     /// The outcome of the whole run.
-    pub(super) fn outcome(self) -> GroupOutcome {
+    pub(super) fn outcome(self, board: Option<&Board>) -> GroupOutcome {
         let mut groups = self.groups;
         let end = groups.iter().map(|g| g.end).max().unwrap_or(self.start);
         let (records, timeline) = self.recorder.finish(end);
@@ -170,6 +178,7 @@ impl Part {
             first_reading: self.first_reading,
             last_reading: self.last_reading,
             ending,
+            ends_file: board.is_some_and(Board::ends_file),
         }
     }
 }

@@ -1,13 +1,15 @@
 //! The loop of [`super`]: issues operations, waits for the target, books what comes back.
 
 use super::thread::{Step, ThreadState, measure_from};
-use super::{Observer, OnError, Progress, Thread};
+use super::ties::Board;
+use super::{Observer, Progress, Thread, Tied};
 use crate::recorder::{Direction, Finished, IntervalPlan, Recorder};
 use crate::target::{Load, Outcome, Reading, Reply, Request, Target, TargetError};
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::{Op, OpKind};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
+use std::sync::Arc;
 
 /// Operations between two calls of the observer.
 const OBSERVE_EVERY_OPS: u64 = 65_536;
@@ -16,6 +18,9 @@ const OBSERVE_EVERY_OPS: u64 = 65_536;
 const OBSERVE_EVERY: Nanos = Nanos::from_secs(1);
 /// Waits without any movement of the clock after which the target is taken for broken.
 const STANDSTILL: u32 = 1 << 24;
+/// How often a loop looks for what other loops did to its thread, and to one that waits for them.
+const LOOK_AROUND: Nanos = Nanos::from_millis(10);
+const LOOK_AROUND_HELD: Nanos = Nanos::from_micros(50);
 /// Unsupported answers in a row after which a time-based thread has nothing to measure.
 const UNSUPPORTED_IN_A_ROW: u32 = 1024;
 
@@ -28,6 +33,16 @@ struct Slot {
     scheduled: bool,
     offset: Bytes,
     due: Nanos,
+}
+
+impl Slot {
+    fn op(&self) -> Op {
+        Op {
+            kind: self.kind,
+            offset: self.offset,
+            length: self.length,
+        }
+    }
 }
 
 /// What is counted per group beside the recorder.
@@ -120,17 +135,26 @@ pub(super) struct Run<'a, T: Target + ?Sized> {
     operations: u64,
     bytes: u64,
     observed_at: (u64, Nanos),
+    /// Threads that wait for others.
+    held: Vec<usize>,
+    /// Other threads have loops of their own.
+    among_others: bool,
+    /// Ends and changes of other threads that were heeded.
+    heeded: (u64, u64),
+    board: Option<Arc<Board>>,
 }
 
 impl<'a, T: Target + ?Sized> Run<'a, T> {
     /// These threads at the start; the first of them has the number `first`.
     pub(super) fn new(
         target: &'a mut T,
-        threads: Vec<Thread>,
+        threads: Vec<Tied>,
         course: &Course,
         first: usize,
     ) -> Self {
         let start = course.start;
+        let board = threads.iter().find_map(|t| t.board.as_ref());
+        let board = board.map(|(board, _)| Arc::clone(board));
         let threads: Vec<ThreadState> = threads
             .into_iter()
             .map(|t| ThreadState::new(t, start))
@@ -158,8 +182,18 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
             operations: 0,
             bytes: 0,
             observed_at: (0, start),
+            held: Vec::new(),
+            among_others: false,
+            heeded: (0, 0),
+            board,
             target,
         }
+    }
+
+    /// Other threads of the run have loops of their own.
+    pub(super) fn among_others(mut self) -> Self {
+        self.among_others = true;
+        self
     }
 
     /// The loop. It ends when every thread has; an error is one of the target as a whole.
@@ -179,8 +213,12 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
                 self.interrupt()?;
                 continue;
             }
+            self.heed_others()?;
+            if self.live == 0 {
+                break;
+            }
             let wake = self.wakes.peek().map_or(Nanos::MAX, |w| w.0.0);
-            let longest = self.now + self.target.longest_wait();
+            let longest = self.now + self.longest_wait();
             let until = wake.min(next_sample).min(longest);
             self.target.wait(until, &mut replies)?;
             let now = self.target.now();
@@ -220,24 +258,88 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
         Ok(())
     }
 
+    /// How long the target may be waited for: other loops act on threads here without waking them.
+    fn longest_wait(&self) -> Nanos {
+        let longest = self.target.longest_wait();
+        match (
+            self.among_others && self.board.is_some(),
+            self.held.is_empty(),
+        ) {
+            (false, _) => longest,
+            (true, true) => longest.min(LOOK_AROUND),
+            (true, false) => longest.min(LOOK_AROUND_HELD),
+        }
+    }
+
+    /// Lets threads go on that waited for others, as long as that changes anything for further ones.
+    fn heed_others(&mut self) -> Result<(), TargetError> {
+        let Some(board) = self.board.clone() else {
+            return Ok(());
+        };
+        loop {
+            let now = (board.ends(), board.changes());
+            let before = std::mem::replace(&mut self.heeded, now);
+            if now == before {
+                return Ok(());
+            }
+            let held = std::mem::take(&mut self.held);
+            if now.0 != before.0 {
+                for thread in 0..self.threads.len() {
+                    self.pursue(thread)?;
+                }
+            } else {
+                for thread in held {
+                    self.pursue(thread)?;
+                }
+            }
+        }
+    }
+
+    /// Wakes a thread at this instant.
+    fn wake(&mut self, number: usize, at: Nanos) {
+        let thread = &mut self.threads[number];
+        if thread.wake != at {
+            thread.wake = at;
+            self.wakes.push(Reverse((at, number as u32)));
+        }
+    }
+
     /// Lets a thread do all that it can at the present.
     #[inline]
     fn pursue(&mut self, number: usize) -> Result<(), TargetError> {
+        let result = self.advance(number);
+        let thread = &mut self.threads[number];
+        if thread.next_look != Nanos::MAX && thread.look_wake != thread.next_look {
+            thread.look_wake = thread.next_look;
+            self.wakes.push(Reverse((thread.next_look, number as u32)));
+        }
+        result
+    }
+
+    fn advance(&mut self, number: usize) -> Result<(), TargetError> {
         loop {
             let thread = &mut self.threads[number];
             match thread.next(self.now) {
                 Step::Issue { op, due, scheduled } => self.issue(number, op, due, scheduled)?,
                 Step::Sleep(until) => {
-                    if thread.wake != until {
-                        thread.wake = until;
-                        self.wakes.push(Reverse((until, number as u32)));
-                    }
+                    self.wake(number, until);
                     return Ok(());
                 }
                 Step::AwaitReply => return Ok(()),
+                Step::AwaitOthers(until) => {
+                    if !self.held.contains(&number) {
+                        self.held.push(number);
+                    }
+                    if until != Nanos::MAX {
+                        self.wake(number, until);
+                    }
+                    return Ok(());
+                }
                 Step::Finished => {
                     if !thread.counted_out {
                         thread.counted_out = true;
+                        thread.next_look = Nanos::MAX;
+                        thread.leave();
                         self.live -= 1;
                     }
                     return Ok(());
@@ -294,6 +396,7 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
         self.in_flight = self.in_flight.saturating_sub(1);
         let number = slot.thread as usize;
         let thread = &mut self.threads[number];
+        thread.release(&slot.op());
         match reply.outcome {
             Outcome::Done => {
                 thread.replied(slot.kind, slot.length, reply.completed);
@@ -315,7 +418,12 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
                 }
                 self.operations += 1;
                 self.bytes = self.bytes.saturating_add(u64::from(slot.length));
-                if thread.measures(reply.completed) {
+                let is_measured = thread.measures(reply.completed);
+                if is_measured {
+                    self.judge(number, &slot, latency);
+                }
+                let thread = &self.threads[number];
+                if is_measured {
                     self.recorder.record(
                         thread.group,
                         &Finished {
@@ -331,7 +439,7 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
             Outcome::Failed(reason) => {
                 thread.replied(slot.kind, 0, reply.completed);
                 *self.tallies[thread.group].errors.entry(reason).or_default() += 1;
-                if thread.on_error == OnError::Stop {
+                if !thread.on_error.goes_on(slot.kind, reason) {
                     thread.cut(self.now);
                     if thread.failed {
                         return Some(number);
@@ -360,10 +468,33 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
         Some(number)
     }
 
+    /// Lets a thread judge what it measures; it may end by that.
+    fn judge(&mut self, number: usize, slot: &Slot, latency: Nanos) {
+        let thread = &mut self.threads[number];
+        match thread.judge(slot.kind, slot.length, latency, self.now) {
+            Ok(false) => {}
+            // Others of the same record cannot be taken out of it.
+            Ok(true) => {
+                let group = thread.group;
+                if self.threads.iter().filter(|t| t.group == group).count() == 1 {
+                    self.recorder.forget(group);
+                }
+            }
+            Err(reason) => {
+                thread.failed = true;
+                thread.cut(self.now);
+                let number = self.first + number;
+                self.failures
+                    .push(format!("thread {number} stopped: {reason}"));
+            }
+        }
+    }
+
     /// An operation that no target could do: the job is wrong, so its thread stops in any case.
     fn refuse(&mut self, number: usize, op: &Op, fault: &'static str) {
         let now = self.now;
         let thread = &mut self.threads[number];
+        thread.release(op);
         thread.replied(op.kind, 0, now);
         *self.tallies[thread.group].errors.entry(fault).or_default() += 1;
         thread.cut(now);

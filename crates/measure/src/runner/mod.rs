@@ -2,7 +2,8 @@
 //!
 //! What a thread does next follows from values that compose: where operations come from
 //! (`cursor`), when they are due (`schedule`), which pauses the job wants (`pause`) and when it
-//! ends (`thread`). The loop here only issues, waits and hands finished operations to the
+//! ends (`thread`; `search`, `steady` and `lowest` judge what it measures, `ties` knows the other
+//! threads). The loop here only issues, waits and hands finished operations to the
 //! recorder; it knows nothing of devices or files.
 //!
 //! In real time one loop would make its threads wait for each other: a target that has lanes gets
@@ -20,28 +21,28 @@
 mod conclude;
 mod cursor;
 mod drive;
+mod failure;
+mod lowest;
 mod outcome;
 mod parallel;
 mod pause;
 mod schedule;
+mod search;
+mod steady;
 mod thread;
+mod ties;
 
-pub use outcome::{Ending, GroupOutcome, GroupRun, Observer, Progress, RunError, Silent};
+pub use failure::{Failing, OnError};
+pub use outcome::{Ending, Finding, GroupOutcome, GroupRun, Observer, Progress, RunError, Silent};
+pub use steady::Verdict;
+pub use ties::{Flow, Ties};
 
 use crate::recorder::IntervalPlan;
 use crate::target::Target;
 use drive::{Course, Run};
 use nandscope_workload::{OpSource, Pacing};
-
-/// What a failed operation means for its thread.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnError {
-    /// The thread stops, as fio does without `continue_on_error`.
-    #[default]
-    Stop,
-    /// The failure is counted and the thread goes on.
-    Continue,
-}
+use std::sync::Arc;
+use ties::{Board, judge_of};
 
 /// One thread: where its operations come from, how fast it goes, and under which group it is reported.
 pub struct Thread {
@@ -54,6 +55,8 @@ pub struct Thread {
     pub record: usize,
     /// What a failed operation means.
     pub on_error: OnError,
+    /// How it depends on the other threads.
+    pub ties: Ties,
     /// Processors on which the thread may run, where it becomes one of the system's; any where empty.
     pub cpus: Vec<u32>,
 }
@@ -66,9 +69,27 @@ impl Thread {
             pacing,
             record,
             on_error: OnError::Stop,
+            ties: Ties::default(),
             cpus: Vec::new(),
         }
     }
+}
+
+/// A thread with what ties it to others.
+pub(in crate::runner) struct Tied {
+    thread: Thread,
+    board: Option<(Arc<Board>, usize)>,
+}
+
+/// The threads of a run with their common board and the numbers of their judges.
+fn tied(threads: Vec<Thread>, board: Option<&Arc<Board>>) -> Vec<Tied> {
+    let judges: Vec<usize> = (0..threads.len()).map(|n| judge_of(&threads, n)).collect();
+    let threads = threads.into_iter().zip(judges);
+    let tie = |(thread, judge)| Tied {
+        thread,
+        board: board.map(|board| (Arc::clone(board), judge)),
+    };
+    threads.map(tie).collect()
 }
 
 /// Runs all threads side by side, each on a thread of the system where the target has lanes, until each has come to its end, `stop` answers true, or the
@@ -106,10 +127,11 @@ pub fn run_group<T: Target + ?Sized>(
     }
     let prepared = target.prepare(&drive::load(&threads)).err();
     let course = Course::new(&threads, target.now(), plan);
-    let mut run = Run::new(target, threads, &course, 0);
+    let board = Board::new(&threads);
+    let mut run = Run::new(target, tied(threads, board.as_ref()), &course, 0);
     let failure = match prepared {
         Some(error) => Some(error),
         None => run.drive(observer, stop).err(),
     };
-    Ok(run.part(failure).outcome())
+    Ok(run.part(failure).outcome(board.as_deref()))
 }

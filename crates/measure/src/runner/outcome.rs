@@ -1,5 +1,6 @@
 //! What a run gives back, and what it tells while it goes.
 
+use super::Verdict;
 use crate::recorder::{Direction, GroupRecord, Timeline};
 use crate::target::Reading;
 use nandscope_result::{Notice, StopReason};
@@ -56,6 +57,17 @@ pub struct GroupRun {
     pub errors: BTreeMap<&'static str, u64>,
     /// Operations that the target does not know, by kind.
     pub unsupported: [u64; Direction::COUNT],
+    /// What a search for a queue depth or a steady state found, by thread.
+    pub findings: Vec<Finding>,
+}
+
+/// What a thread found out by itself.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Finding {
+    /// Of `latency_target`: the queue depth at the end.
+    Depth(u32),
+    /// Of `steadystate`.
+    Steady(Verdict),
 }
 
 impl GroupRun {
@@ -84,6 +96,8 @@ pub struct GroupOutcome {
     pub ending: Ending,
     /// What a reader must know to trust the numbers.
     pub notices: Vec<Notice>,
+    /// A job has ended that ends all jobs of its file.
+    pub ends_file: bool,
 }
 
 /// How far a run has come.

@@ -7,7 +7,8 @@
 
 use super::conclude::Part;
 use super::drive::{self, Course, Run};
-use super::{GroupOutcome, Observer, Progress, Thread};
+use super::ties::Board;
+use super::{GroupOutcome, Observer, Progress, Thread, Tied, tied};
 use crate::recorder::IntervalPlan;
 use crate::target::{LaneRequest, Lanes, Target, TargetError};
 use nandscope_units::{Bytes, Nanos};
@@ -64,6 +65,8 @@ pub(super) fn run<T: Target + ?Sized>(
     let cancelled = AtomicBool::new(false);
     // The start is put in when the last lane is open.
     let shape = Course::new(&threads, Nanos::ZERO, plan);
+    let board = Board::new(&threads);
+    let threads = tied(threads, board.as_ref());
     let (say, news) = channel();
     thread::scope(|scope| {
         let mut watch = Watch {
@@ -101,14 +104,14 @@ pub(super) fn run<T: Target + ?Sized>(
         let mut whole = Part::empty(&course, first_reading);
         watch.start(&course);
         watch.follow(target, &course, &mut whole, &gauges, observer, stop);
-        whole.outcome()
+        whole.outcome(board.as_deref())
     })
 }
 
 /// One thread of the run.
 struct Worker<'a> {
     number: usize,
-    thread: Thread,
+    thread: Tied,
     lanes: &'a dyn Lanes,
     gauge: &'a Gauge,
     cancelled: &'a AtomicBool,
@@ -121,11 +124,12 @@ impl Worker<'_> {
     fn work(self, said: &Sender<News>) {
         let request = LaneRequest {
             number: self.number,
-            cpus: self.thread.cpus.clone(),
+            cpus: self.thread.thread.cpus.clone(),
         };
+        let load = drive::load(std::slice::from_ref(&self.thread.thread));
         let threads = vec![self.thread];
         let opened = self.lanes.open(&request).and_then(|mut lane| {
-            lane.prepare(&drive::load(&threads))?;
+            lane.prepare(&load)?;
             Ok(lane)
         });
         let mut lane = match opened {
@@ -141,7 +145,7 @@ impl Worker<'_> {
             return;
         };
         let (cancelled, mut gauge) = (self.cancelled, self.gauge);
-        let mut run = Run::new(&mut *lane, threads, &course, self.number);
+        let mut run = Run::new(&mut *lane, threads, &course, self.number).among_others();
         let failure = run
             .drive(&mut gauge, &|| cancelled.load(Ordering::Relaxed))
             .err();

@@ -34,7 +34,7 @@ impl Pauses {
     pub(super) fn new(pacing: &Pacing, measure_from: Nanos) -> Self {
         Pauses {
             think: pacing.thinktime,
-            blocks: pacing.thinktime_blocks.max(1),
+            blocks: pacing.thinktime_blocks,
             after: pacing.think_after,
             awake_since: None,
             since_think: 0,
@@ -67,14 +67,9 @@ impl Pauses {
     /// Whether the next think time is due: by the number of operations, or by time.
     #[inline]
     fn is_think_due(&self, now: Nanos) -> bool {
-        let by_count = self.since_think >= self.blocks;
-        match self.after.zip(self.awake_since) {
-            None => by_count,
-            // As in fio, the time replaces the default of one operation.
-            Some((after, since)) => {
-                now.saturating_sub(since) >= after || (self.blocks > 1 && by_count)
-            }
-        }
+        let by_count = self.blocks > 0 && self.since_think >= self.blocks;
+        let by_time = self.after.zip(self.awake_since);
+        by_count || by_time.is_some_and(|(after, since)| now.saturating_sub(since) >= after)
     }
 
     /// True while nothing may be issued until all that is outstanding is complete.

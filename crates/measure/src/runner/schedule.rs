@@ -43,6 +43,14 @@ impl Schedule {
         }
     }
 
+    /// Moves what is still to come.
+    pub(super) fn shift(&mut self, by: Nanos) {
+        self.base += by;
+        for (_, next) in self.arrivals.iter_mut().flatten() {
+            *next += by;
+        }
+    }
+
     /// When the next operation is due; `None` where nothing but the target's speed decides.
     /// Each direction has a schedule of its own; the operations of a trace stay in order.
     #[inline]

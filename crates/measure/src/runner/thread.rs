@@ -4,12 +4,16 @@
 //! It talks to no target; the loop in [`super`] does what it says.
 
 use super::cursor::Cursor;
+use super::lowest::Watch;
 use super::pause::Pauses;
 use super::schedule::Schedule;
-use super::{OnError, Thread};
+use super::search::{self, Search};
+use super::ties::Board;
+use super::{Finding, OnError, Thread, Tied, Ties};
 use crate::recorder::Direction;
 use nandscope_units::Nanos;
 use nandscope_workload::{Op, OpKind, Pacing, RateLimit};
+use std::sync::Arc;
 
 /// The clock holds 584 years; a thread that waits for longer than this never gets to its work.
 const LONGEST: Nanos = Nanos::from_secs(100 * 365 * 86_400);
@@ -23,6 +27,8 @@ pub(super) enum Step {
     Sleep(Nanos),
     /// Nothing before one of its operations is complete.
     AwaitReply,
+    /// Nothing before another thread has done or ended something, or before this instant.
+    AwaitOthers(Nanos),
     /// Nothing more, ever.
     Finished,
 }
@@ -34,6 +40,8 @@ pub(super) enum Stop {
     Work,
     /// The runtime is over.
     Time,
+    /// What it measures, or the end of another thread, ended it at this instant.
+    Early(Nanos),
     /// An error, or an interruption, at this instant.
     Cut(Nanos),
 }
@@ -56,6 +64,22 @@ pub(super) struct ThreadState {
     /// Unsupported answers since the last operation that was done.
     pub(super) unsupported_in_a_row: u32,
     cursor: Cursor,
+    pacing: Pacing,
+    ties: Ties,
+    board: Option<(Arc<Board>, usize)>,
+    /// It is past what it waits for, and takes part in what it shares.
+    begun: bool,
+    /// Operations of its flow, and whether the next one is admitted already.
+    shared: u64,
+    admitted: bool,
+    /// Holds a thread back that is ahead of its flow.
+    held_until: Nanos,
+    search: Option<Search>,
+    lowest: Option<Watch>,
+    /// When its steady state is judged next; [`Nanos::MAX`] where it is not.
+    pub(super) next_look: Nanos,
+    /// Wake-up for that, which stands in the loop's heap.
+    pub(super) look_wake: Nanos,
     schedule: Schedule,
     pauses: Pauses,
     pending: Option<(Op, Option<Nanos>)>,
@@ -65,6 +89,8 @@ pub(super) struct ThreadState {
     /// The queue was full and is not yet empty enough to be filled again.
     emptying: bool,
     outstanding: u32,
+    /// Ranges in flight, where operations must not overlap.
+    in_flight: Vec<(u64, u64)>,
     /// Of these: writes and trims, which a flush waits for.
     outstanding_writes: u32,
     flushing: bool,
@@ -77,6 +103,14 @@ pub(super) struct ThreadState {
     last_completion: Nanos,
     bytes_done: u64,
     expected_bytes: Option<u64>,
+}
+
+/// Time between two looks at a steady state.
+const LOOK: Nanos = Nanos::from_secs(1);
+
+/// First byte of an operation, and the one after its last.
+fn range(op: &Op) -> (u64, u64) {
+    (op.offset.0, op.offset.0 + u64::from(op.length))
 }
 
 /// Checks what the types of a [`Thread`] do not.
@@ -129,12 +163,13 @@ pub(super) fn measure_from(pacing: &Pacing, origin: Nanos) -> Nanos {
 
 impl ThreadState {
     /// A thread of a group that begins at `origin`.
-    pub(super) fn new(thread: Thread, origin: Nanos) -> Self {
-        let p = &thread.pacing;
+    pub(super) fn new(tied: Tied, origin: Nanos) -> Self {
+        let Tied { thread, board } = tied;
+        let p = thread.pacing;
         let start = origin + p.start_delay;
-        let measure_from = measure_from(p, origin);
-        let cursor = Cursor::new(thread.source, p);
-        ThreadState {
+        let cursor = Cursor::new(thread.source, &p);
+        let begun = thread.ties.after.is_none();
+        let mut state = ThreadState {
             group: thread.record,
             on_error: thread.on_error,
             time_based: p.time_based,
@@ -147,24 +182,175 @@ impl ThreadState {
             counted_out: false,
             failed: false,
             unsupported_in_a_row: 0,
-            schedule: Schedule::new(p, start),
-            pauses: Pauses::new(p, measure_from),
+            schedule: Schedule::new(&p, start),
+            pauses: Pauses::new(&p, start),
             pending: None,
             depth: p.iodepth,
             refill_at: p.refill_at.unwrap_or(p.iodepth).min(p.iodepth - 1),
             emptying: false,
             outstanding: 0,
+            in_flight: Vec::new(),
             outstanding_writes: 0,
             flushing: false,
             start,
-            ramp_end: (!p.ramp_time.is_zero()).then_some(measure_from),
-            deadline: p.runtime.map_or(Nanos::MAX, |r| measure_from + r),
+            ramp_end: None,
+            deadline: Nanos::MAX,
             stop: None,
             closed: false,
             last_completion: Nanos::ZERO,
             bytes_done: 0,
             expected_bytes: cursor.expected_bytes(),
             cursor,
+            ties: thread.ties,
+            board,
+            begun: false,
+            shared: 0,
+            admitted: false,
+            held_until: Nanos::ZERO,
+            search: None,
+            lowest: None,
+            next_look: Nanos::MAX,
+            look_wake: Nanos::MAX,
+            pacing: p,
+        };
+        state.set_start(start);
+        if begun {
+            state.begin();
+        }
+        state
+    }
+
+    /// Puts everything that counts from the start of the thread there.
+    fn set_start(&mut self, start: Nanos) {
+        let p = &self.pacing;
+        let measure_from = start + p.ramp_time;
+        self.start = start;
+        self.ramp_end = (!p.ramp_time.is_zero()).then_some(measure_from);
+        self.deadline = p.runtime.map_or(Nanos::MAX, |r| measure_from + r);
+        self.schedule = Schedule::new(p, start);
+        self.pauses = Pauses::new(p, measure_from);
+        self.search = Search::new(p.latency_target, p.iodepth, measure_from);
+        self.lowest = Watch::new(p.lowest, measure_from);
+        if p.steady.seconds > 0 {
+            self.next_look = start + LOOK;
+        }
+    }
+
+    /// It takes part in the run from now on.
+    fn begin(&mut self) {
+        self.begun = true;
+        if let (Some((board, _)), Some(flow)) = (&self.board, self.ties.flow) {
+            board.join(flow);
+        }
+    }
+
+    /// What another thread did to it by now: it may have to wait, or to end.
+    fn heed_others(&mut self, now: Nanos) -> Option<Step> {
+        let (board, judge) = self.board.as_ref()?;
+        let is_steady = now >= self.next_look && board.is_steady(*judge, self.start, now);
+        if now >= self.next_look {
+            self.next_look = now + LOOK;
+        }
+        if self.stop.is_none() && (is_steady || board.is_ended(self.ties.group)) {
+            self.stop = Some(Stop::Early(now));
+        }
+        if self.begun || self.stop.is_some() {
+            return None;
+        }
+        if !self.ties.after.is_none_or(|job| board.is_over(job)) {
+            return Some(Step::AwaitOthers(Nanos::MAX));
+        }
+        self.set_start(self.start.max(now));
+        self.begin();
+        None
+    }
+
+    /// Whether its flow admits one more operation; otherwise what it does instead.
+    fn share(&mut self, now: Nanos) -> Option<Step> {
+        let flow = self.ties.flow?;
+        let (board, _) = self.board.as_ref()?;
+        if self.admitted {
+            return None;
+        }
+        if now < self.held_until {
+            return Some(Step::Sleep(self.held_until.min(self.deadline)));
+        }
+        if board.admit(flow, self.shared) {
+            self.shared += 1;
+            self.admitted = true;
+            return None;
+        }
+        if flow.sleep.is_zero() {
+            return Some(Step::AwaitOthers(self.deadline));
+        }
+        if self.outstanding > 0 {
+            return Some(Step::AwaitReply);
+        }
+        self.held_until = now + flow.sleep;
+        Some(Step::Sleep(self.held_until.min(self.deadline)))
+    }
+
+    /// It has ended: others are told.
+    pub(super) fn leave(&mut self) {
+        if let Some((board, _)) = &self.board {
+            let failed = self.failed || matches!(self.stop, Some(Stop::Cut(_)));
+            board.leave(&self.ties, self.begun, self.shared, failed);
+        }
+    }
+
+    /// What it found out by itself.
+    pub(super) fn findings(&self) -> Vec<Finding> {
+        let steady = || {
+            let (board, judge) = self.board.as_ref()?;
+            board.verdict(*judge).map(Finding::Steady)
+        };
+        let steady = (self.pacing.steady.seconds > 0).then(steady).flatten();
+        let depth = self
+            .search
+            .as_ref()
+            .map(|search| Finding::Depth(search.depth()));
+        depth.into_iter().chain(steady).collect()
+    }
+
+    /// An operation was done with this latency, which bears on when the thread ends. The reason if it
+    /// ends the thread as an error; true if what was recorded before does not count.
+    pub(super) fn judge(
+        &mut self,
+        kind: OpKind,
+        bytes: u32,
+        latency: Nanos,
+        now: Nanos,
+    ) -> Result<bool, String> {
+        if let Some((board, judge)) = self.board.as_ref().filter(|_| self.next_look != Nanos::MAX) {
+            board.count(*judge, u64::from(bytes));
+        }
+        if kind == OpKind::Flush || self.stop.is_some() {
+            return Ok(false);
+        }
+        let direction = Direction::from(kind).index();
+        if let Some(watch) = &mut self.lowest
+            && let Some(reason) = watch.finished(direction, u64::from(bytes), now)
+        {
+            return Err(reason);
+        }
+        let found = self
+            .search
+            .as_mut()
+            .map(|search| search.finished(latency, now));
+        match found {
+            None | Some(search::Finding::Continue) => Ok(false),
+            Some(search::Finding::Over) => {
+                self.stop = Some(Stop::Early(now));
+                Ok(false)
+            }
+            Some(search::Finding::Missed) => Err(format!(
+                "not even a queue depth of 1 keeps its latency_target of {}",
+                self.pacing.latency_target.latency
+            )),
+            Some(search::Finding::Found) => {
+                self.ramp_end = Some(now);
+                Ok(true)
+            }
         }
     }
 
@@ -181,13 +367,18 @@ impl ThreadState {
     /// What to do at `now`. An [`Step::Issue`] is taken as done: the caller issues it.
     #[inline]
     pub(super) fn next(&mut self, now: Nanos) -> Step {
+        if self.board.is_some()
+            && let Some(step) = self.heed_others(now)
+        {
+            return step;
+        }
         if self.stop.is_none() && now >= self.deadline {
             self.stop = Some(Stop::Time);
         }
         if self.stop.is_some() {
             return self.wind_down(now);
         }
-        if self.is_full() || self.flushing {
+        if self.is_full() || self.flushing || self.is_held_back(now) {
             return Step::AwaitReply;
         }
         if now < self.start {
@@ -202,6 +393,9 @@ impl ThreadState {
                 return Step::AwaitReply;
             }
             self.pauses.begin(now);
+            if self.pacing.rate_ignores_pauses {
+                self.schedule.shift(self.pauses.until().saturating_sub(now));
+            }
         }
         // A pause that the job asked for is no lateness of the target.
         let earliest = self.pauses.until();
@@ -210,10 +404,17 @@ impl ThreadState {
             return Step::Sleep(due.min(self.deadline));
         }
         let is_flush = op.kind == OpKind::Flush;
-        if is_flush && self.outstanding_writes > 0 {
+        if (is_flush && self.outstanding_writes > 0) || self.overlaps(&op) {
             return Step::AwaitReply;
         }
+        if let Some(step) = self.share(now) {
+            return step;
+        }
+        self.admitted = false;
         self.pending = None;
+        if self.pacing.serialize_overlap {
+            self.in_flight.push(range(&op));
+        }
         self.outstanding += 1;
         match op.kind {
             OpKind::Flush => self.flushing = true,
@@ -230,6 +431,14 @@ impl ThreadState {
         }
     }
 
+    /// Whether an operation overlaps one in flight, where that must not be.
+    fn overlaps(&self, op: &Op) -> bool {
+        let (from, to) = range(op);
+        self.in_flight
+            .iter()
+            .any(|(start, end)| *start < to && from < *end)
+    }
+
     /// Whether nothing may be issued because of what is outstanding.
     #[inline]
     fn is_full(&mut self) -> bool {
@@ -239,6 +448,26 @@ impl ThreadState {
             self.emptying = false;
         }
         self.emptying
+    }
+
+    /// Whether the search for a queue depth allows no more.
+    #[inline]
+    fn is_held_back(&mut self, now: Nanos) -> bool {
+        let outstanding = self.outstanding;
+        let search = self.search.as_mut();
+        search.is_some_and(|search| search.holds_back(outstanding, now))
+    }
+
+    /// The range of an operation is no longer in flight.
+    #[inline]
+    pub(super) fn release(&mut self, op: &Op) {
+        if self.in_flight.is_empty() {
+            return;
+        }
+        let done = range(op);
+        if let Some(place) = self.in_flight.iter().position(|range| *range == done) {
+            self.in_flight.swap_remove(place);
+        }
     }
 
     /// One of its operations has come back.
@@ -277,7 +506,7 @@ impl ThreadState {
     pub(super) fn conclude(&mut self) -> (Nanos, Nanos) {
         let end = match self.stop {
             Some(Stop::Time) => self.deadline.max(self.last_completion),
-            Some(Stop::Cut(at)) => at.max(self.last_completion),
+            Some(Stop::Cut(at) | Stop::Early(at)) => at.max(self.last_completion),
             Some(Stop::Work) | None => self.last_completion.max(self.start),
         };
         (end, self.pauses.idle(end))
@@ -285,7 +514,7 @@ impl ThreadState {
 
     /// Share of its work that is done, 0 to 1, where that can be told.
     pub(super) fn fraction(&self, now: Nanos) -> Option<f64> {
-        if matches!(self.stop, Some(Stop::Work | Stop::Time)) {
+        if matches!(self.stop, Some(Stop::Work | Stop::Time | Stop::Early(_))) {
             return Some(1.0);
         }
         let by_time = self.deadline().map(|deadline| {
@@ -318,7 +547,7 @@ impl ThreadState {
             return Step::AwaitReply;
         }
         let op = match self.stop {
-            Some(Stop::Time) if !self.closed => self.cursor.closing(),
+            Some(Stop::Time | Stop::Early(_)) if !self.closed => self.cursor.closing(),
             _ => None,
         };
         self.closed = true;

@@ -128,9 +128,35 @@ impl Reader<'_> {
             job.origin.line = section.line;
             let places = template.places.into_iter();
             job.origin.options = places.map(|(key, place)| (key, place.line)).collect();
+            self.check_waiting(&job, &jobs);
             jobs.push(job);
         }
+        // As in fio, `exitall` holds for all jobs once one has it.
+        let exit_all = jobs.iter().any(|job| job.relation.exit_all);
+        jobs.iter_mut()
+            .for_each(|job| job.relation.exit_all = exit_all);
         jobs
+    }
+
+    /// As in fio, a job waits for one that comes before it in the file.
+    fn check_waiting(&mut self, job: &Job, before: &[Job]) {
+        let Some(name) = &job.relation.wait_for else {
+            return;
+        };
+        if before.iter().any(|other| other.name == *name) {
+            return;
+        }
+        let why = match job.name == *name {
+            true => "a job cannot wait for itself",
+            false => "no job of this name comes before it",
+        };
+        let line = job.origin.options.get("wait_for").copied();
+        let problem = Problem::new(
+            format!("`wait_for={name}`: {why}"),
+            "name a job that is further up in the file",
+        );
+        let line = line.unwrap_or(job.origin.line);
+        self.push(&job.origin.file.clone(), line, 0..0, "wait_for", problem);
     }
 
     /// The options from outside of the file.
@@ -244,6 +270,9 @@ impl Reader<'_> {
             ));
             job.pacing.time_based = false;
         }
+        // As in fio, the time between pauses replaces the default of one operation.
+        let default = u32::from(job.pacing.think_after.is_none());
+        job.pacing.thinktime_blocks = job.think_blocks.unwrap_or(default);
         let depth = job.pacing.iodepth;
         job.pacing.batch = if job.batch == 0 { depth } else { job.batch }.min(depth);
         let low = if job.depth_low == 0 {

@@ -10,10 +10,12 @@ mod emit;
 mod engine;
 mod error;
 mod file;
+mod files;
 mod kinds;
 mod lines;
 mod model;
 mod option;
+mod relation;
 mod substitute;
 mod surroundings;
 mod text;
@@ -21,10 +23,12 @@ mod value;
 
 pub use error::{Fault, JobError};
 pub use file::JobFile;
+pub use files::{FileService, Files};
 pub use kinds::PerKind;
 pub use model::{
-    Access, BlockSizes, ContinueOnError, DEFAULT_PERCENTILES, Distribution, Extent, Job, Logs,
-    Origin, Rw, StridedZones, TraceRef, UnifiedRw, Verify, Zone,
+    Access, Backlog, BlockSizes, ContinueOnError, DEFAULT_PERCENTILES, Distribution, Extent, Job,
+    Logs, Origin, Rw, StridedZones, TraceRef, UnifiedRw, Verify, Zone,
 };
 pub use option::{ACCEPTED, ALIASES, Accepted, JobOption, REFUSED, Refused, supported};
+pub use relation::{ExitScope, Relation};
 pub use surroundings::{Included, Machine, Nowhere, Override, Surroundings};

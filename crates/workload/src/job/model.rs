@@ -1,7 +1,9 @@
 //! A job as it was understood: every option in typed form. Reading and writing the text is done
 //! elsewhere; a program may as well build a job from [`Job::new`].
 
+use super::files::Files;
 use super::kinds::PerKind;
+use super::relation::Relation;
 use crate::trace::BlockEvent;
 use crate::{OpKind, Pacing};
 use nandscope_units::{Bytes, Nanos};
@@ -61,6 +63,8 @@ pub struct Job {
     pub fsync_on_close: bool,
     /// Queue depth, times, rates: `iodepth`, `runtime`, `rate`, `thinktime`, …
     pub pacing: Pacing,
+    /// `thinktime_blocks` where it was given.
+    pub think_blocks: Option<u32>,
     /// `numjobs`: clones that run at once, at least 1.
     pub numjobs: u32,
     /// `group_reporting`: clones are reported as one.
@@ -85,8 +89,13 @@ pub struct Job {
     pub strides: Option<StridedZones>,
     /// End of a range of `startdelay`, from which each clone draws its delay.
     pub latest_start: Option<Nanos>,
-    /// `filesize`: size of the region where `size` is not given.
-    pub file_size: Option<Bytes>,
+    /// `filename`, `nrfiles`, `filesize`, `file_service_type`.
+    pub files: Files,
+    /// `bs_is_seq_rand`: block sizes of reads and writes are those of operations in order and of
+    /// random ones.
+    pub sizes_by_order: bool,
+    /// `wait_for`, `flow`, `exitall` and what belongs to them.
+    pub relation: Relation,
     /// `iodepth_batch`: operations submitted at once; 0 is the queue depth.
     pub batch: u32,
     /// `iodepth_batch_complete_min`: completions waited for once the queue is full.
@@ -102,6 +111,9 @@ pub struct Job {
     pub cpus_allowed: Vec<u32>,
     /// `continue_on_error`.
     pub continue_on_error: ContinueOnError,
+    /// `ignore_error`: numbers of the errors after which reads, writes and verification go on, in place
+    /// of those of an input or output error.
+    pub ignored_errors: [Vec<u32>; 3],
     /// Options that were accepted without effect, as written; docs/jobs.md gives the reasons.
     pub without_effect: BTreeMap<String, String>,
     /// Position of the job in its file.
@@ -134,6 +146,7 @@ impl Job {
             end_fsync: false,
             fsync_on_close: false,
             pacing: Pacing::default(),
+            think_blocks: None,
             numjobs: 1,
             group_reporting: false,
             new_group: false,
@@ -146,7 +159,9 @@ impl Job {
             fullness_percent: None,
             strides: None,
             latest_start: None,
-            file_size: None,
+            files: Files::default(),
+            sizes_by_order: false,
+            relation: Relation::default(),
             batch: 1,
             complete_min: 1,
             depth_low: 0,
@@ -154,6 +169,7 @@ impl Job {
             direct: None,
             cpus_allowed: Vec::new(),
             continue_on_error: ContinueOnError::None,
+            ignored_errors: Default::default(),
             without_effect: BTreeMap::new(),
             origin: Origin::default(),
         }
@@ -371,6 +387,16 @@ pub struct Logs {
     pub latency: Option<String>,
     /// `log_avg_msec`: mean over this time; zero is every operation.
     pub interval: Nanos,
+    /// `log_max_value`: the largest value of each interval instead of the mean.
+    pub largest: bool,
+    /// `write_hist_log`.
+    pub histogram: Option<String>,
+    /// `log_hist_msec`: time between two histograms; zero is none.
+    pub histogram_interval: Nanos,
+    /// `log_hist_coarseness`: 2 to this power bins are added up, 0 to 6.
+    pub coarseness: u32,
+    /// `write_iolog`: file of the operations, as a trace in fio's format.
+    pub operations: Option<String>,
 }
 
 /// `unified_rw_reporting`.
@@ -385,8 +411,7 @@ pub enum UnifiedRw {
     Both,
 }
 
-/// `continue_on_error`: the failures that do not end a job in fio. Here any value but `None` continues after
-/// every failed operation.
+/// `continue_on_error`: the failures that do not end a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ContinueOnError {
     /// The first failed operation ends the job.
@@ -404,13 +429,57 @@ pub enum ContinueOnError {
     All,
 }
 
-/// `verify` and `do_verify`.
+/// `verify` and what belongs to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verify {
     /// Name of the method, as fio calls it; `None` verifies nothing.
     pub method: Option<String>,
     /// `do_verify`: read back what was written.
     pub read_back: bool,
+    /// `verify_only`: nothing is written; what an earlier run of the same job wrote is read.
+    pub only: bool,
+    /// `verify_backlog` and `verify_backlog_batch`.
+    pub backlog: Backlog,
+    /// `trim_backlog` and `trim_backlog_batch`.
+    pub trim_backlog: Backlog,
+    /// `trim_percentage`: how many of the written blocks are trimmed again.
+    pub trim_percent: u32,
+    /// `trim_verify_zero`: trimmed blocks must read as zeros.
+    pub trim_zero: bool,
+}
+
+/// When a job comes back to what it wrote.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// After this many writes; 0 is never.
+    pub after: u64,
+    /// To so many blocks; 0 is as many as `after`.
+    pub batch: u64,
+}
+
+impl Backlog {
+    /// Blocks to come back to at once.
+    pub(crate) fn size(&self) -> u64 {
+        match self.batch {
+            0 => self.after,
+            batch => batch,
+        }
+    }
+}
+
+impl Verify {
+    /// Whether contents are verified.
+    pub fn is_wanted(&self) -> bool {
+        self.method
+            .as_deref()
+            .is_some_and(|method| method != "none")
+    }
+
+    /// Whether the group ends with reading back what the job wrote. With a backlog the job does so
+    /// itself.
+    pub fn reads_back_at_end(&self) -> bool {
+        self.is_wanted() && self.read_back && self.backlog.after == 0
+    }
 }
 
 impl Default for Verify {
@@ -418,6 +487,11 @@ impl Default for Verify {
         Verify {
             method: None,
             read_back: true,
+            only: false,
+            backlog: Backlog::default(),
+            trim_backlog: Backlog::default(),
+            trim_percent: 0,
+            trim_zero: false,
         }
     }
 }

@@ -72,14 +72,14 @@ impl RandomMap {
         self.levels[0][(block / 64) as usize] >> (block % 64) & 1 == 1
     }
 
-    /// The first free block from `block` on, going round at the end; `None` where all are used.
+    /// The first free block from `block` on, going round at the end; `None` where all are used. A block
+    /// beyond the map counts as free, as in fio.
     #[inline]
     pub fn next_free(&self, block: u64) -> Option<u64> {
         if self.used == self.blocks {
             return None;
         }
-        let block = if block < self.blocks { block } else { 0 };
-        if !self.is_used(block) {
+        if block >= self.blocks || !self.is_used(block) {
             return Some(block);
         }
         self.search(block).or_else(|| self.search(0))

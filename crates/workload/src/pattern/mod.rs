@@ -1,17 +1,21 @@
 //! From a job to its operations: [`Generator`] puts together the parts of this module, each of
 //! which chooses one thing. No part knows what time it is or how a device answers.
 
+mod backlog;
 mod generator;
 mod map;
 mod mix;
 mod offsets;
+mod place;
 mod random;
 mod region;
+mod service;
 mod setup;
 mod sizes;
 mod skew;
 mod strides;
 
+pub use backlog::of_job;
 pub use generator::Generator;
 pub use map::{MAX_BLOCKS, RandomMap};
 pub use mix::Mix;
@@ -20,3 +24,4 @@ pub use random::Random;
 pub use region::Region;
 pub use sizes::Sizes;
 pub use skew::{Normal, Pareto, Scatter, Zipf};
+use strides::Strides;

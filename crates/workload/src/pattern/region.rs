@@ -1,6 +1,7 @@
 //! Where on the target a clone of a job works: sizes and percentages become bytes here.
 
-use crate::job::{Extent, Fault, Job, JobError};
+use super::Random;
+use crate::job::{Extent, Fault, Files, Job, JobError};
 use nandscope_units::Bytes;
 
 /// A clone's part of the target.
@@ -15,67 +16,188 @@ pub struct Region {
 }
 
 impl Region {
-    /// The region of clone number `clone` on a target of `capacity` bytes.
+    /// The region of clone number `clone` on a target of `capacity` bytes. One of several files reaches
+    /// from the start of the first to the end of the last.
     ///
     /// # Errors
     /// Returns [`JobError`] if the job reaches beyond the target, or not one block fits.
     pub fn of(job: &Job, clone: u32, capacity: Bytes) -> Result<Region, JobError> {
-        let capacity = capacity.0;
-        let block = u64::from(job.min_block().max(1));
-        let start = start(job, clone, capacity, block);
-        if start >= u128::from(capacity) {
-            return Err(fault(
-                job,
-                "offset",
-                format!(
-                    "job `{}` begins at byte {start} (clone {clone}), but the target has {} ({capacity} bytes)",
-                    job.name,
-                    Bytes(capacity)
-                ),
-                "reduce offset, offset_increment or numjobs",
-            ));
+        if job.files.count() < 2 {
+            return one(job, clone, capacity);
         }
-        let start = start as u64;
-        let rest = capacity - start;
-        let length = match job.size {
-            None => job.file_size.map_or(rest, |size| size.0.min(rest)),
-            // fio takes a percentage of the whole target, and cuts it at the end.
-            Some(size @ Extent::Percent(_)) => {
-                let part = size.of(capacity).min(rest);
-                part - part % block
-            }
-            Some(Extent::Bytes(bytes)) => bytes.0,
-        };
-        if length > rest {
-            return Err(fault(
-                job,
-                "size",
-                format!(
-                    "job `{}` wants {length} bytes ({}) from byte {start} on, but the target has only {rest} bytes ({}) there",
-                    job.name,
-                    Bytes(length),
-                    Bytes(rest)
-                ),
-                "reduce size, or give it as a percentage such as `size=100%`",
-            ));
-        }
-        if length < block {
-            return Err(fault(
-                job,
-                "size",
-                format!(
-                    "job `{}` has {length} bytes to work on, but its smallest block has {block}",
-                    job.name
-                ),
-                "enlarge size, or use smaller blocks",
-            ));
-        }
+        let mut random = Random::new(0, &[]);
+        let files = Region::of_files(job, clone, capacity, &mut random)?;
+        let (first, last) = (files[0].0, files[files.len() - 1].0);
         Ok(Region {
-            start,
-            length,
-            budget: job.io_size.map_or(length, |size| size.of(length)),
+            start: first.start,
+            length: last.start + job.files.largest().unwrap_or(last.length) - first.start,
+            budget: Region::budget(job, &files),
         })
     }
+
+    /// The regions of the files of a clone, each with the bytes from its start to the end of its
+    /// file (or of the target); `random` draws their sizes where the job gives a range.
+    ///
+    /// # Errors
+    /// As [`Region::of`].
+    pub(super) fn of_files(
+        job: &Job,
+        clone: u32,
+        capacity: Bytes,
+        random: &mut Random,
+    ) -> Result<Vec<(Region, u64)>, JobError> {
+        let count = u64::from(job.files.count());
+        if count < 2 {
+            let region = one(job, clone, capacity)?;
+            return Ok(vec![(region, capacity.0 - region.start)]);
+        }
+        let block = u64::from(job.min_block().max(1));
+        let pitch = pitch(job, capacity.0, block);
+        if pitch.saturating_mul(count) > capacity.0 {
+            return Err(fault(
+                job,
+                "nrfiles",
+                format!(
+                    "job `{}` has {count} files of {pitch} bytes, but the target has {} ({} bytes)",
+                    job.name, capacity, capacity.0
+                ),
+                "reduce nrfiles, filesize or size",
+            ));
+        }
+        let mut files = Vec::new();
+        for number in 0..count {
+            let size = job.files.draw_size(block, random);
+            let single = Job {
+                files: Files::of_size(size),
+                size: share(job, number, block),
+                ..job.clone()
+            };
+            let mut region = one(&single, clone, Bytes(pitch))?;
+            let end = size.unwrap_or(pitch).max(region.start + region.length) - region.start;
+            region.start += number * pitch;
+            files.push((region, end));
+        }
+        Ok(files)
+    }
+
+    /// Bytes to move in one run over these regions.
+    pub(super) fn budget(job: &Job, files: &[(Region, u64)]) -> u64 {
+        let total = files.iter().map(|(region, _)| region.length).sum::<u64>();
+        if files.len() < 2 {
+            return files.first().map_or(total, |(region, _)| region.budget);
+        }
+        let size = match job.size {
+            Some(Extent::Bytes(size)) => size.0.min(total),
+            _ => total,
+        };
+        job.io_size.map_or(size, |size_| size_.of(size))
+    }
+}
+
+/// From the start of one file to that of the next.
+fn pitch(job: &Job, capacity: u64, block: u64) -> u64 {
+    if let Some(size) = job.files.largest() {
+        return size;
+    }
+    let count = u64::from(job.files.count());
+    let even = capacity / count / block * block;
+    let (Some(Extent::Bytes(size)), Extent::Bytes(offset), Extent::Bytes(increment)) =
+        (job.size, job.offset, job.offset_increment)
+    else {
+        return even;
+    };
+    let before = offset.0 + increment.0.saturating_mul(u64::from(job.numjobs - 1));
+    let whole = before.saturating_add(size.0.div_ceil(count));
+    whole.div_ceil(block).saturating_mul(block)
+}
+
+/// The part of `size` that a file has. As in fio, blocks that do not divide evenly go to the first files.
+fn share(job: &Job, number: u64, block: u64) -> Option<Extent> {
+    let Some(Extent::Bytes(size)) = job.size else {
+        return job.size;
+    };
+    if job.files.largest().is_some() {
+        return None;
+    }
+    let count = u64::from(job.files.count());
+    let each = size.0 / count;
+    let extra = (size.0 - each * count) / block;
+    Some(Extent::Bytes(Bytes(
+        each + if number < extra { block } else { 0 },
+    )))
+}
+
+/// The region of a clone of a job without further files.
+fn one(job: &Job, clone: u32, capacity: Bytes) -> Result<Region, JobError> {
+    let capacity = capacity.0;
+    let block = u64::from(job.min_block().max(1));
+    let size = job.files.largest();
+    let start = start(
+        job,
+        clone,
+        size.map_or(capacity, |size| size.min(capacity)),
+        block,
+    );
+    if start >= u128::from(capacity) {
+        return Err(fault(
+            job,
+            "offset",
+            format!(
+                "job `{}` begins at byte {start} (clone {clone}), but the target has {} ({capacity} bytes)",
+                job.name,
+                Bytes(capacity)
+            ),
+            "reduce offset, offset_increment or numjobs",
+        ));
+    }
+    let start = start as u64;
+    let rest = capacity - start;
+    // As in fio, the offset belongs to the file.
+    let file = size.map(|size| size.saturating_sub(start).min(rest));
+    let length = match (job.size, file) {
+        (None, None) => rest,
+        // fio takes a percentage of the whole target, and cuts it at the end.
+        (Some(size @ Extent::Percent(_)), _) => {
+            let part = file.map_or_else(|| size.of(capacity).min(rest), |file| size.of(file));
+            part - part % block
+        }
+        // In a file of a given size, `size` is only the amount, as in fio.
+        (_, Some(file)) => file,
+        (Some(Extent::Bytes(bytes)), None) => bytes.0,
+    };
+    let amount = match job.size {
+        Some(Extent::Bytes(bytes)) => bytes.0.min(length),
+        _ => length,
+    };
+    if length > rest {
+        return Err(fault(
+            job,
+            "size",
+            format!(
+                "job `{}` wants {length} bytes ({}) from byte {start} on, but the target has only {rest} bytes ({}) there",
+                job.name,
+                Bytes(length),
+                Bytes(rest)
+            ),
+            "reduce size, or give it as a percentage such as `size=100%`",
+        ));
+    }
+    if length < block {
+        return Err(fault(
+            job,
+            "size",
+            format!(
+                "job `{}` has {length} bytes to work on, but its smallest block has {block}",
+                job.name
+            ),
+            "enlarge size, or use smaller blocks",
+        ));
+    }
+    Ok(Region {
+        start,
+        length,
+        budget: job.io_size.map_or(amount, |size| size.of(amount)),
+    })
 }
 
 /// fio rounds a percentage up to whole blocks, and leaves a number of bytes as it is.

@@ -1,8 +1,9 @@
-//! Prepares a generator: checks sizes and creates random maps.
+//! Prepares a generator: checks sizes and creates the random map.
 
 use super::region::fault;
 use super::{MAX_BLOCKS, RandomMap, Region};
-use crate::job::{BlockSizes, Distribution, Job, JobError, PerKind};
+use crate::OpKind;
+use crate::job::{BlockSizes, Distribution, Job, JobError};
 
 /// Sizes of a job built by a program are checked here; those of a file were checked as it was read.
 pub(super) fn check_sizes(job: &Job) -> Result<(), JobError> {
@@ -28,50 +29,31 @@ pub(super) fn check_sizes(job: &Job) -> Result<(), JobError> {
     Ok(())
 }
 
-/// The maps of a job and which direction uses which: directions with the same smallest block share
-/// one, so that a block is either read or written in a pass; others have their own.
-pub(super) fn maps(
-    job: &Job,
-    region: &Region,
-) -> Result<(Vec<RandomMap>, PerKind<Option<usize>>), JobError> {
-    let mut maps = Vec::new();
-    let mut of = PerKind::all(None);
+/// The random map of a part of the target, if the job keeps one. As in fio all directions share it, each
+/// counts in its own smallest blocks, and an alignment other than those switches it off.
+pub(super) fn map(job: &Job, region: &Region) -> Result<Option<RandomMap>, JobError> {
+    let unit = |kind: &OpKind| u64::from(job.bs.get(*kind).min());
+    let is_aligned = |kind: &OpKind| {
+        let align = job.block_align.get(*kind);
+        align.is_none_or(|align| u64::from(align) == unit(kind))
+    };
+    let kinds = job.rw.kinds();
     let wanted = job.rw.random && job.random_map && job.distribution == Distribution::Uniform;
-    if !wanted {
-        return Ok((maps, of));
+    if !wanted || !kinds.iter().all(is_aligned) {
+        return Ok(None);
     }
-    let mut units: Vec<u64> = Vec::new();
-    for kind in job.rw.kinds() {
-        let unit = u64::from(job.bs.get(*kind).min());
-        if job
-            .block_align
-            .get(*kind)
-            .is_some_and(|a| u64::from(a) != unit)
-        {
-            // Blocks that overlap, or have gaps between them, cannot be covered exactly once.
-            continue;
-        }
-        let index = match units.iter().position(|u| *u == unit) {
-            Some(index) => index,
-            None => {
-                let blocks = region.length / unit;
-                if blocks > MAX_BLOCKS {
-                    return Err(fault(
-                        job,
-                        "norandommap",
-                        format!(
-                            "a random map of {blocks} blocks would take {} MiB",
-                            blocks >> 23
-                        ),
-                        "set norandommap, or use larger blocks",
-                    ));
-                }
-                units.push(unit);
-                maps.push(RandomMap::new(blocks));
-                maps.len() - 1
-            }
-        };
-        *of.get_mut(*kind) = Some(index);
+    let smallest = kinds.iter().map(unit).min().unwrap_or(1).max(1);
+    let blocks = region.length / smallest;
+    if blocks > MAX_BLOCKS {
+        return Err(fault(
+            job,
+            "norandommap",
+            format!(
+                "a random map of {blocks} blocks would take {} MiB",
+                blocks >> 23
+            ),
+            "set norandommap, or use larger blocks",
+        ));
     }
-    Ok((maps, of))
+    Ok(Some(RandomMap::new(blocks)))
 }

@@ -25,6 +25,11 @@ impl Sizes {
         self.min
     }
 
+    /// Whether there is but one size.
+    pub fn is_fixed(&self) -> bool {
+        matches!(self.sizes, BlockSizes::Fixed(_))
+    }
+
     /// A size that fits in `room` bytes; `None` if not even the smallest does. What does not
     /// fit is drawn again, as fio does it, and the smallest is taken where nothing fits for long.
     #[inline]

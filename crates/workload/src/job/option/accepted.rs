@@ -83,7 +83,6 @@ const OWN_DATA: &str =
     "writes carry fresh incompressible data; a simulated device does not compress";
 const OWN_CHECK: &str = "verification has contents of its own, which cover each sector";
 const OWN_STATS: &str = "the result always holds all latencies and series";
-const ONE_TARGET: &str = "there is one target";
 const EACH_COMPLETION: &str = "each completion is taken as it comes";
 
 /// All of them, in groups.
@@ -105,11 +104,7 @@ pub const ACCEPTED: &[Accepted] = &[
          uid gid gtod_cpu",
         "the kernel of the host is not part of the model; on a real target set it outside of the job",
     ),
-    accepted(
-        "filename directory",
-        ANY,
-        "the target is given on the command line",
-    ),
+    accepted("directory", ANY, "the target is given on the command line"),
     accepted("invalidate", ANY, "there is no page cache to invalidate"),
     accepted("fadvise_hint", ANY, "there is no page cache to advise"),
     accepted(
@@ -118,14 +113,21 @@ pub const ACCEPTED: &[Accepted] = &[
         OWN_FILE,
     ),
     accepted("create_on_open opendir unlink_each_loop", ANY, OWN_FILE),
-    accepted("file_append", OFF, OWN_FILE),
+    accepted(
+        "file_append",
+        ANY,
+        "as in fio, it is for regular files only, and the target counts as a device",
+    ),
     accepted(
         "fill_device",
         ANY,
         "without a size, the region ends with the target",
     ),
-    accepted("nrfiles", ON, ONE_TARGET),
-    accepted("openfiles file_service_type", ANY, ONE_TARGET),
+    accepted(
+        "openfiles",
+        ANY,
+        "the files of a job are parts of one target, which is open all the time",
+    ),
     accepted(
         "randrepeat allrandrepeat",
         ANY,
@@ -148,13 +150,7 @@ pub const ACCEPTED: &[Accepted] = &[
         OFF,
         "a block device takes whole sectors only",
     ),
-    accepted("bs_is_seq_rand", OFF, "sizes go by direction"),
     accepted("iodepth_batch_complete_max", ANY, EACH_COMPLETION),
-    accepted(
-        "serialize_overlap",
-        OFF,
-        "overlapping operations are not held back",
-    ),
     accepted(
         "thinktime_blocks_type",
         ANY,
@@ -180,8 +176,12 @@ pub const ACCEPTED: &[Accepted] = &[
     accepted("gtod_reduce disable_iops", ANY, OWN_STATS),
     accepted("stats", ON, OWN_STATS),
     accepted("disk_util", ANY, "the result has counters of its own"),
+    accepted(
+        "filename_format unique_filename lockfile",
+        ANY,
+        "the names of files are not used; the target is given on the command line",
+    ),
     accepted("per_job_logs", ANY, "logs are named after their job"),
-    accepted("log_max_value", OFF, "logs hold means"),
     accepted("log_offset", ANY, "logs always have the column of offsets"),
     accepted(
         "log_prio",
@@ -215,9 +215,10 @@ pub const ACCEPTED: &[Accepted] = &[
         "verify_interval verify_offset verify_pattern experimental_verify",
         OWN_CHECK,
     ),
-    said(
-        "verify_async verify_async_cpus verify_backlog verify_backlog_batch",
-        "what a group wrote is read back after the group",
+    accepted(
+        "verify_async verify_async_cpus",
+        ANY,
+        "contents are compared by the thread that reads them",
     ),
     accepted(
         "verify_state_save",
@@ -234,12 +235,10 @@ pub const ACCEPTED: &[Accepted] = &[
         ANY,
         "a trace is always replayed on the one target",
     ),
-    accepted(
-        "trim_percentage trim_backlog trim_backlog_batch trim_verify_zero",
-        OFF,
-        "trims are jobs of their own",
-    ),
     accepted("atomic", OFF, "writes are plain"),
-    accepted("pre_read", OFF, "nothing is read before the job"),
-    accepted("exitall", OFF, "jobs end by themselves"),
+    accepted(
+        "pre_read",
+        ANY,
+        "it fills the page cache, which is bypassed",
+    ),
 ];

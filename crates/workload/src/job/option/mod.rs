@@ -2,12 +2,15 @@
 //! again. Parsing, writing, suggestions and the tables of docs/jobs.md come from here.
 
 mod accepted;
+mod ending;
+mod files;
 mod pace;
 mod pattern;
 mod refused;
 mod region;
 mod report;
 mod trace;
+mod verify;
 
 pub use accepted::{ACCEPTED, Accepted};
 pub use refused::{REFUSED, Refused};
@@ -105,7 +108,10 @@ pub fn supported() -> impl Iterator<Item = &'static JobOption> {
         report::OPTIONS,
         pattern::OPTIONS,
         region::OPTIONS,
+        files::OPTIONS,
         pace::OPTIONS,
+        ending::OPTIONS,
+        verify::OPTIONS,
         trace::OPTIONS,
     ]
     .into_iter()
@@ -131,6 +137,10 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("ss_dur", "steadystate_duration"),
     ("ss_ramp", "steadystate_ramp_time"),
     ("mem_align", "iomem_align"),
+    ("ratemin", "rate_min"),
+    ("fill_fs", "fill_device"),
+    ("disable_bw", "disable_bw_measurement"),
+    ("ratecycle", "rate_cycle"),
 ];
 
 /// The main name of an option.

@@ -5,7 +5,7 @@ use super::{JobOption, MICROSECOND, SECOND, flag, number, option, word_of};
 use crate::job::engine::{self, Engine};
 use crate::job::error::Problem;
 use crate::job::kinds::PerKind;
-use crate::job::model::{ContinueOnError, Job};
+use crate::job::model::Job;
 use crate::job::text::{size_text, time_text};
 use crate::job::value::Value;
 use crate::{DutyCycle, Pacing, RateLimit};
@@ -115,9 +115,9 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "thinktime_blocks",
-        "Operations between two pauses",
-        Count(1, u32::MAX, |j, n| j.pacing.thinktime_blocks = n),
-        |j| number(j.pacing.thinktime_blocks),
+        "Operations between two pauses; 1 by default, or none beside `thinktime_iotime`",
+        Count(1, u32::MAX, |j, n| j.think_blocks = Some(n)),
+        |j| j.think_blocks.and_then(number),
     ),
     option(
         "thinktime_iotime",
@@ -126,6 +126,12 @@ pub(super) const OPTIONS: &[JobOption] = &[
             j.pacing.think_after = Some(t).filter(|t| !t.is_zero())
         }),
         |j| j.pacing.think_after.map(time_text),
+    ),
+    option(
+        "rate_ignore_thinktime",
+        "A rate limit does not catch up after a pause",
+        Flag(|j, on| j.pacing.rate_ignores_pauses = on),
+        |j| flag(j.pacing.rate_ignores_pauses),
     ),
     option(
         "max_latency",
@@ -197,22 +203,10 @@ pub(super) const OPTIONS: &[JobOption] = &[
         |j| Some(processors_text(&j.cpus_allowed)).filter(|text| !text.is_empty()),
     ),
     option(
-        "continue_on_error",
-        "With `none` the job ends at its first failed operation, otherwise it counts them and continues",
-        Other(
-            "`none`, `read`, `write`, `io`, `verify` or `all`",
-            |j, v| {
-                // As in fio, the bare name stands for `all`.
-                let v = Value {
-                    text: v.text.or(Some("all")),
-                    ..v
-                };
-                j.continue_on_error =
-                    v.word(ON_ERROR, "write none, read, write, io, verify or all")?;
-                Ok(())
-            },
-        ),
-        |j| word_of(ON_ERROR, j.continue_on_error),
+        "serialize_overlap",
+        "An operation waits for those of its clone in flight that it overlaps",
+        Flag(|j, on| j.pacing.serialize_overlap = on),
+        |j| flag(j.pacing.serialize_overlap),
     ),
     option(
         "nandscope_duty_cycle",
@@ -272,18 +266,6 @@ fn start_delay(job: &mut Job, v: Value<'_>) -> Result<(), Problem> {
 }
 
 const PROCESSES: &[(&str, bool)] = &[("linear", false), ("poisson", true)];
-
-/// The words of `continue_on_error`, with the two numbers that fio takes for words.
-const ON_ERROR: &[(&str, ContinueOnError)] = &[
-    ("none", ContinueOnError::None),
-    ("read", ContinueOnError::Read),
-    ("write", ContinueOnError::Write),
-    ("io", ContinueOnError::Io),
-    ("verify", ContinueOnError::Verify),
-    ("all", ContinueOnError::All),
-    ("0", ContinueOnError::None),
-    ("1", ContinueOnError::All),
-];
 
 /// Linux supports up to 8192 processors; an affinity mask here has half of them.
 const MAX_PROCESSORS: u32 = 4096;

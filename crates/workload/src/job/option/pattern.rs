@@ -1,4 +1,4 @@
-//! Options that select the operations: direction, block sizes, order of offsets, flushes, verification.
+//! Options that select the operations: direction, block sizes, order of offsets, flushes.
 
 use super::Kind::{Count, Flag, Number, Other};
 use super::{JobOption, flag, number, option, word_of};
@@ -52,6 +52,12 @@ pub(super) const OPTIONS: &[JobOption] = &[
             v.by_kind(&mut j.bs, |t| block_split(v, t))
         }),
         |j| blocks_text(&j.bs, "bssplit"),
+    ),
+    option(
+        "bs_is_seq_rand",
+        "The block sizes of reads are those of operations in order, those of writes those at random offsets",
+        Flag(|j, on| j.sizes_by_order = on),
+        |j| flag(j.sizes_by_order),
     ),
     option(
         "ba",
@@ -110,7 +116,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "fsync",
-        "Flush after this many writes; 0 is never",
+        "Flush after this many writes, and again after each read that follows; 0 is never. A job of trims and writes flushes at its end only",
         Number(|j, n| j.fsync = n),
         |j| number(j.fsync),
     ),
@@ -140,21 +146,6 @@ pub(super) const OPTIONS: &[JobOption] = &[
         "Flush at the end of a run that ends by itself",
         Flag(|j, on| j.fsync_on_close = on),
         |j| flag(j.fsync_on_close),
-    ),
-    option(
-        "verify",
-        "Any method but `none` verifies, all in the same way (see below); on a simulated device with `--contents`",
-        Other("`none`, `crc32c`, `md5`, `sha256`, …", |j, v| {
-            j.verify.method = verify_method(v)?;
-            Ok(())
-        }),
-        |j| j.verify.method.clone(),
-    ),
-    option(
-        "do_verify",
-        "Read back after the group what it wrote",
-        Flag(|j, on| j.verify.read_back = on),
-        |j| flag(j.verify.read_back),
     ),
 ];
 
@@ -300,35 +291,4 @@ fn blocks_text(bs: &PerKind<BlockSizes>, key: &str) -> Option<String> {
         "bsrange" => bs.text(range),
         _ => bs.text(|b| size(b.min())),
     })
-}
-
-const VERIFY_METHODS: &[&str] = &[
-    "meta",
-    "pattern",
-    "md5",
-    "crc64",
-    "crc32",
-    "crc32c",
-    "crc32c-intel",
-    "crc16",
-    "crc7",
-    "xxhash",
-    "sha256",
-    "sha512",
-    "sha1",
-    "sha3-224",
-    "sha3-256",
-    "sha3-384",
-    "sha3-512",
-];
-
-fn verify_method(v: Value<'_>) -> Result<Option<String>, Problem> {
-    match v.text()? {
-        "0" | "none" => Ok(None),
-        name if VERIFY_METHODS.contains(&name) => Ok(Some(name.to_string())),
-        _ => Err(v.bad(
-            "not a method that is supported",
-            format!("write one of {}", VERIFY_METHODS.join(", ")),
-        )),
-    }
 }

@@ -8,25 +8,9 @@ use crate::job::text::{extent_text, size_text};
 pub(super) const OPTIONS: &[JobOption] = &[
     option(
         "size",
-        "Size of the region; a percentage is one of the target and is cut at its end. By default all that follows the offset. More than the target is an error",
+        "Size of the region; a percentage is one of the target and is cut at its end. By default all that follows the offset. More than the target is an error. With `filesize`, the amount to transfer",
         Size(|j, size| j.size = Some(size)),
         |j| j.size.map(extent_text),
-    ),
-    option(
-        "filesize",
-        "Size of the region where `size` is not given",
-        Other("size", |j, v| {
-            let text = v.text()?;
-            if text.contains('-') {
-                return Err(v.bad(
-                    "files of different sizes need a file system",
-                    "give one size",
-                ));
-            }
-            j.file_size = Some(v.size_of(text)?).filter(|size| size.0 > 0);
-            Ok(())
-        }),
-        |j| j.file_size.map(|size| size_text(size.0)),
     ),
     option(
         "io_size",

@@ -94,6 +94,44 @@ pub(super) const OPTIONS: &[JobOption] = &[
         |j| number(j.logs.interval.0 / 1_000_000),
     ),
     option(
+        "log_max_value",
+        "Log the largest value of each interval instead of the mean",
+        Flag(|j, on| j.logs.largest = on),
+        |j| flag(j.logs.largest),
+    ),
+    option(
+        "write_hist_log",
+        "Log of histograms of the completion latency, one each `log_hist_msec`, with fio's bins",
+        Other("prefix of the file, or nothing", |j, v| {
+            j.logs.histogram = prefix(v);
+            Ok(())
+        }),
+        |j| j.logs.histogram.clone(),
+    ),
+    option(
+        "log_hist_msec",
+        "Time between two histograms of `write_hist_log`, ms; 0 logs none",
+        Count(0, u32::MAX, |j, n| {
+            j.logs.histogram_interval = Nanos::from_millis(n.into());
+        }),
+        |j| number(j.logs.histogram_interval.0 / 1_000_000),
+    ),
+    option(
+        "log_hist_coarseness",
+        "Add up bins of `write_hist_log`, 2 to this power each",
+        Count(0, 6, |j, n| j.logs.coarseness = n),
+        |j| number(j.logs.coarseness),
+    ),
+    option(
+        "write_iolog",
+        "Write the operations to this file of the folder of the logs, as a trace for `read_iolog`; clones and jobs with the same file share it",
+        Other("file", |j, v| {
+            j.logs.operations = Some(v.text()?.to_string());
+            Ok(())
+        }),
+        |j| j.logs.operations.clone(),
+    ),
+    option(
         "percentile_list",
         "Percentiles of the latency to report",
         Other("numbers from 0 to 100, separated by `:`", |j, v| {

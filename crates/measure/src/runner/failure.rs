@@ -1,0 +1,109 @@
+//! What a failed operation means for its thread.
+
+use nandscope_workload::OpKind;
+
+/// What a failed operation means for its thread.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum OnError {
+    /// The thread stops, as fio does without `continue_on_error`.
+    #[default]
+    Stop,
+    /// The failure is counted and the thread goes on.
+    Continue,
+    /// The thread goes on after these failures only.
+    Only(Failing),
+}
+
+/// Numbers of the errors after which a thread goes on, by what failed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Failing {
+    /// Of reads.
+    pub read: Vec<u32>,
+    /// Of writes, trims and flushes.
+    pub write: Vec<u32>,
+    /// Of verification.
+    pub verify: Vec<u32>,
+}
+
+/// Linux's numbers of the errors that an operation may end with, by their names in the reasons.
+const NUMBERS: &[(&str, u32)] = &[
+    ("EIO", 5),
+    ("ENOMEM", 12),
+    ("EINVAL", 22),
+    ("EFBIG", 27),
+    ("ENOSPC", 28),
+    ("EROFS", 30),
+    ("ENODATA", 61),
+    ("EILSEQ", 84),
+    ("ETIMEDOUT", 110),
+    ("EREMOTEIO", 121),
+    ("EDQUOT", 122),
+    ("ECANCELED", 125),
+];
+const EIO: u32 = 5;
+const EROFS: u32 = 30;
+const EILSEQ: u32 = 84;
+
+impl Failing {
+    /// The errors of fio's `continue_on_error`: an input or output error, and a wrong sequence, as which
+    /// verification reports wrong contents.
+    pub const USUAL: [u32; 2] = [EIO, EILSEQ];
+}
+
+impl OnError {
+    /// Whether the thread goes on after an operation of this kind failed for this reason.
+    pub(super) fn goes_on(&self, kind: OpKind, reason: &str) -> bool {
+        let failing = match self {
+            OnError::Stop => return false,
+            OnError::Continue => return true,
+            OnError::Only(failing) => failing,
+        };
+        let list = match kind {
+            _ if reason.starts_with("verify:") => &failing.verify,
+            OpKind::Read => &failing.read,
+            OpKind::Write | OpKind::Trim | OpKind::Flush => &failing.write,
+        };
+        numbers(reason).iter().any(|number| list.contains(number))
+    }
+}
+
+/// The numbers under which an error is known. Kernels since 4.19 report a damaged medium and a fault of the
+/// device by numbers of their own; they are input or output errors as well.
+fn numbers(reason: &str) -> [u32; 2] {
+    let name = reason.rsplit_once('(').map(|(_, rest)| rest);
+    let name = name
+        .and_then(|rest| rest.split_once(')'))
+        .map(|(name, _)| name);
+    let known = name.and_then(|name| NUMBERS.iter().find(|(known, _)| *known == name));
+    match known {
+        Some((_, number @ (61 | 121))) => [*number, EIO],
+        Some((_, number)) => [*number; 2],
+        None if reason.starts_with("verify:") => [EILSEQ; 2],
+        None if reason.contains("read-only") => [EROFS; 2],
+        None => [EIO; 2],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_goes_on_after_the_errors_of_its_list() {
+        let on_error = OnError::Only(Failing {
+            read: vec![EIO],
+            write: vec![28],
+            verify: vec![],
+        });
+        let goes_on = |kind, reason| on_error.goes_on(kind, reason);
+        assert!(goes_on(OpKind::Read, "uncorrectable read"));
+        assert!(goes_on(
+            OpKind::Read,
+            "the medium is damaged there (ENODATA)"
+        ));
+        assert!(!goes_on(OpKind::Read, "timed out (ETIMEDOUT)"));
+        assert!(goes_on(OpKind::Write, "no space left (ENOSPC)"));
+        assert!(!goes_on(OpKind::Write, "input/output error (EIO)"));
+        assert!(!goes_on(OpKind::Read, "verify: wrong data"));
+    }
+}

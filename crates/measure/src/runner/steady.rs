@@ -1,0 +1,181 @@
+//! Whether the rate of a job has become steady: fio's `steadystate`, from the operations of each
+//! second.
+
+use nandscope_units::Nanos;
+use nandscope_workload::SteadyState;
+use std::collections::VecDeque;
+
+const SECOND: Nanos = Nanos::from_secs(1);
+
+/// Judges the rates of one or several threads.
+#[derive(Clone, Debug)]
+pub(super) struct Judge {
+    criterion: SteadyState,
+    operations: u64,
+    bytes: u64,
+    /// The same at the last look, and when that was.
+    before: (u64, u64),
+    looked: Option<Nanos>,
+    /// Operations and bytes per second, the newest last.
+    rates: VecDeque<(f64, f64)>,
+    /// Slope or deviation at the last look.
+    value: Option<f64>,
+    attained: bool,
+}
+
+/// What a judge found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Verdict {
+    /// The state was steady.
+    pub attained: bool,
+    /// Mean operations per second of the time that was judged last.
+    pub iops: f64,
+    /// The same in bytes per second.
+    pub bandwidth: f64,
+    /// Slope or largest deviation, in the unit of the limit; `None` before it was judged.
+    pub value: Option<f64>,
+}
+
+impl Judge {
+    pub(super) fn new(criterion: SteadyState) -> Self {
+        Judge {
+            criterion,
+            operations: 0,
+            bytes: 0,
+            before: (0, 0),
+            looked: None,
+            rates: VecDeque::new(),
+            value: None,
+            attained: false,
+        }
+    }
+
+    pub(super) fn count(&mut self, bytes: u64) {
+        self.operations += 1;
+        self.bytes += bytes;
+    }
+
+    pub(super) fn is_attained(&self) -> bool {
+        self.attained
+    }
+
+    /// Takes the rates since the last look, if a second has passed; true once the state is steady.
+    pub(super) fn look(&mut self, start: Nanos, now: Nanos) -> bool {
+        let last = *self.looked.get_or_insert(start);
+        let passed = now.saturating_sub(last);
+        if self.attained || passed < SECOND {
+            return self.attained;
+        }
+        let seconds = passed.as_secs_f64();
+        let rates = (
+            (self.operations - self.before.0) as f64 / seconds,
+            (self.bytes - self.before.1) as f64 / seconds,
+        );
+        self.before = (self.operations, self.bytes);
+        self.looked = Some(now);
+        let ramp = self.criterion.ramp;
+        // As in fio, the first second behind the ramp is left out.
+        if !ramp.is_zero() && now.saturating_sub(start) < ramp + SECOND {
+            return false;
+        }
+        self.rates.push_back(rates);
+        if self.rates.len() > self.criterion.seconds as usize {
+            self.rates.pop_front();
+        }
+        if self.rates.len() == self.criterion.seconds as usize {
+            let value = self.measure();
+            self.value = Some(value);
+            self.attained = value.abs() < self.criterion.limit;
+        }
+        self.attained
+    }
+
+    /// Slope of the line through the rates, or the largest deviation from their mean.
+    fn measure(&self) -> f64 {
+        let rate = |rates: &(f64, f64)| match self.criterion.bandwidth {
+            true => rates.1,
+            false => rates.0,
+        };
+        let n = self.rates.len() as f64;
+        let mean = self.rates.iter().map(rate).sum::<f64>() / n;
+        let value = if self.criterion.slope {
+            let middle = (n - 1.0) / 2.0;
+            let (mut product, mut square) = (0.0, 0.0);
+            for (i, rates) in self.rates.iter().enumerate() {
+                let x = i as f64 - middle;
+                product += x * rate(rates);
+                square += x * x;
+            }
+            if square > 0.0 { product / square } else { 0.0 }
+        } else {
+            let deviations = self.rates.iter().map(|rates| (rate(rates) - mean).abs());
+            deviations.fold(0.0, f64::max)
+        };
+        match self.criterion.percent {
+            true if mean > 0.0 => 100.0 * value / mean,
+            // Nothing was done: that is as steady as it is useless, and fio does not stop either.
+            true => f64::INFINITY,
+            false => value,
+        }
+    }
+
+    pub(super) fn verdict(&self) -> Verdict {
+        let n = self.rates.len().max(1) as f64;
+        Verdict {
+            attained: self.attained,
+            iops: self.rates.iter().map(|r| r.0).sum::<f64>() / n,
+            bandwidth: self.rates.iter().map(|r| r.1).sum::<f64>() / n,
+            value: self.value,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The second at which rates of one operation per entry become steady.
+    fn attained_after(criterion: SteadyState, rates: &[u64]) -> Option<u64> {
+        let mut judge = Judge::new(criterion);
+        for (second, rate) in (1..).zip(rates) {
+            for _ in 0..*rate {
+                judge.count(4096);
+            }
+            if judge.look(Nanos::ZERO, Nanos::from_secs(second)) {
+                return Some(second);
+            }
+        }
+        None
+    }
+
+    #[test]
+    fn the_largest_deviation_from_the_mean_decides() {
+        let criterion = SteadyState {
+            slope: false,
+            limit: 10.0,
+            seconds: 3,
+            ..SteadyState::default()
+        };
+        let rates = [10, 200, 100, 95, 104, 100];
+        assert_eq!(attained_after(criterion, &rates), Some(5));
+        let ramp = SteadyState {
+            ramp: Nanos::from_secs(3),
+            ..criterion
+        };
+        // The ramp and a second more are left out.
+        assert_eq!(attained_after(ramp, &[100; 9]), Some(6));
+    }
+
+    #[test]
+    fn a_slope_in_absolute_terms_decides() {
+        let criterion = SteadyState {
+            limit: 5.0,
+            percent: false,
+            seconds: 4,
+            ..SteadyState::default()
+        };
+        assert_eq!(attained_after(criterion, &[10, 20, 30, 40, 50]), None);
+        assert_eq!(attained_after(criterion, &[90, 110, 90, 110]), Some(4));
+        assert_eq!(attained_after(criterion, &[0; 9]), Some(4));
+    }
+}

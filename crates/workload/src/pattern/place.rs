@@ -1,0 +1,261 @@
+//! One part of the target that a job works in (a file of fio's): where the next operation of a
+//! direction is there, and how long it is. Which part is next, and how much is done in all, is the
+//! generator's business.
+
+use super::{Offsets, Random, RandomMap, Region, Sizes, Strides};
+use crate::job::{BlockSizes, Job, PerKind, Rw};
+use crate::{Op, OpKind};
+use nandscope_units::saturating_u32;
+
+/// See the module's text.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub(super) region: Region,
+    /// Zones between which the work moves.
+    pub(super) zones: Option<Strides>,
+    /// Nothing more fits in this pass.
+    pub(super) done: bool,
+    /// Write that follows the trim of the same block.
+    pub(super) second: Option<Op>,
+    /// Where the target, or the part of it that a file is, ends: from the start of the region.
+    end: u64,
+    streams: PerKind<Stream>,
+    map: Option<RandomMap>,
+}
+
+/// What all places of a job draw from, beside the offsets.
+#[derive(Clone, Debug)]
+pub(super) struct Dice {
+    pub(super) size: Random,
+    pub(super) order: Random,
+    /// Operations until the next random offset (`rw=randread:8`).
+    pub(super) in_sequence: u64,
+    /// Sizes of operations in order and of random ones (`bs_is_seq_rand`), in place of those of the
+    /// directions.
+    pub(super) by_order: Option<[Sizes; 2]>,
+}
+
+/// State of one direction.
+#[derive(Clone, Debug)]
+struct Stream {
+    sizes: Sizes,
+    offsets: Offsets,
+    random: Random,
+    align: u64,
+    random_percent: u32,
+    /// Goes backwards, and whether from the end of the region on.
+    rewind: Option<bool>,
+    /// Start of the last operation and end of it, from the start of the region.
+    last: u64,
+    next: u64,
+}
+
+impl Place {
+    /// A part of the target that reaches `end` bytes beyond its start; `random` gives the sequence of
+    /// a direction, `heat` that of its order of heat.
+    pub(super) fn new(
+        job: &Job,
+        region: Region,
+        end: u64,
+        zones: Option<Strides>,
+        map: Option<RandomMap>,
+        random: impl Fn(OpKind) -> Random,
+        heat: impl Fn(OpKind) -> Option<Random>,
+    ) -> Self {
+        let stream = |kind| Stream::new(job, kind, &region, random(kind), heat(kind));
+        Place {
+            region,
+            end,
+            zones,
+            done: false,
+            second: None,
+            streams: PerKind {
+                read: stream(OpKind::Read),
+                write: stream(OpKind::Write),
+                trim: stream(OpKind::Trim),
+            },
+            map,
+        }
+    }
+
+    /// Begins a new pass: offsets in order start again, all blocks are free.
+    pub(super) fn renew(&mut self) {
+        if let Some(map) = &mut self.map {
+            map.clear();
+        }
+        for kind in [OpKind::Read, OpKind::Write, OpKind::Trim] {
+            let stream = self.streams.get_mut(kind);
+            (stream.last, stream.next) = (0, 0);
+        }
+        self.done = false;
+    }
+
+    /// Whether a pass has come to its end, although no operation was refused yet.
+    pub(super) fn is_used_up(&self, rw: &Rw) -> bool {
+        if self.done || self.map.as_ref().is_some_and(|map| map.free() == 0) {
+            return true;
+        }
+        let skip = rw.modifier.unwrap_or(0);
+        let stuck = |kind: &OpKind| {
+            let stream = self.streams.get(*kind);
+            let sizes = &stream.sizes;
+            stream
+                .in_order(self.region.length, self.end, skip, sizes)
+                .is_none()
+        };
+        !rw.random && rw.kinds().iter().all(stuck)
+    }
+
+    /// Moves on to the next zone where the present one has had its I/O.
+    pub(super) fn turn(&mut self) {
+        if self.zones.as_mut().is_some_and(Strides::moves) {
+            self.renew();
+        }
+    }
+
+    /// The next operation of a direction: offset from the start of the target, and length. `None`
+    /// where nothing fits.
+    #[inline]
+    pub(super) fn take(&mut self, rw: &Rw, kind: OpKind, dice: &mut Dice) -> Option<(u64, u32)> {
+        let (offset, fresh) = self.offset(rw, kind, dice)?;
+        let length = self.region.length;
+        if offset >= length {
+            return None;
+        }
+        let stream = self.streams.get_mut(kind);
+        let sizes = match &dice.by_order {
+            Some(sizes) => &sizes[usize::from(fresh)],
+            None => &stream.sizes,
+        };
+        // As in fio, a single size may reach beyond the region, as far as the target goes.
+        let room = match sizes.is_fixed() && stream.rewind.is_none() {
+            true => self.end,
+            false => length,
+        };
+        let mut size = sizes.draw(room.checked_sub(offset)?, &mut dice.size)?;
+        if let Some(map) = &mut self.map {
+            let unit = u64::from(stream.sizes.min());
+            let (block, want) = (offset / unit, u64::from(size).div_ceil(unit));
+            if fresh {
+                // Blocks behind this one may be used: the operation is cut short, as in fio.
+                let got = map.take(block, want).max(1);
+                if got < want {
+                    size = saturating_u32(got * unit);
+                }
+            } else {
+                map.cover(block, want);
+            }
+        }
+        stream.last = offset;
+        stream.next = offset + u64::from(size);
+        let base = self.zones.as_ref().map_or(0, |zones| zones.base);
+        if let Some(zones) = &mut self.zones {
+            zones.done += u64::from(size);
+        }
+        Some((self.region.start + base + offset, size))
+    }
+
+    /// The next offset from the start of the region, and whether it is a random one.
+    #[inline]
+    fn offset(&mut self, rw: &Rw, kind: OpKind, dice: &mut Dice) -> Option<(u64, bool)> {
+        let (length, end) = (self.region.length, self.end);
+        let stream = self.streams.get_mut(kind);
+        let sizes = match &dice.by_order {
+            Some([in_order, _]) => in_order,
+            None => &stream.sizes,
+        };
+        if !rw.random {
+            let skip = rw.modifier.unwrap_or(0);
+            let offset = stream.in_order(length, end, skip, sizes);
+            return offset.map(|offset| (offset, false));
+        }
+        if let Some(repeat) = rw.modifier.filter(|n| *n > 1) {
+            let place = dice.in_sequence;
+            dice.in_sequence = (place + 1) % repeat;
+            if place > 0 {
+                if rw.identical {
+                    return Some((stream.last, false));
+                }
+                if let Some(offset) = stream.in_order(length, length, 0, sizes) {
+                    return Some((offset, false));
+                }
+            }
+        } else if stream.random_percent < 100
+            && !dice.order.percent(stream.random_percent)
+            && let Some(offset) = stream.in_order(length, length, 0, sizes)
+        {
+            return Some((offset, false));
+        }
+        let mut block = stream.offsets.draw(&mut stream.random);
+        if let Some(map) = &self.map {
+            block = map.next_free(block)?;
+        }
+        Some((block * stream.align, true))
+    }
+}
+
+impl Stream {
+    fn new(
+        job: &Job,
+        kind: OpKind,
+        region: &Region,
+        mut random: Random,
+        mut heat: Option<Random>,
+    ) -> Self {
+        let sizes = Sizes::new(job.bs.get(kind));
+        let min = u64::from(sizes.min());
+        let align = job.block_align.get(kind).map_or(min, u64::from).max(1);
+        // As in fio: the last block is the last whose smallest operation fits.
+        let usable = region.length.saturating_sub(min.saturating_sub(align));
+        Stream {
+            offsets: Offsets::new(
+                &job.distribution,
+                usable / align,
+                align,
+                heat.as_mut().unwrap_or(&mut random),
+            ),
+            sizes,
+            random,
+            align,
+            random_percent: *job.percentage_random.get(kind),
+            rewind: job.rw.backwards.then_some(region.start > 0),
+            last: 0,
+            next: 0,
+        }
+    }
+
+    /// Behind the last operation and `skip` bytes more; `None` where nothing fits there. As in fio, a
+    /// single size need only begin in the region, and end before `end`.
+    #[inline]
+    fn in_order(&self, length: u64, end: u64, skip: u64, sizes: &Sizes) -> Option<u64> {
+        let size = u64::from(sizes.min());
+        if let Some(rewind) = self.rewind {
+            return self.backwards(length, skip, size, rewind);
+        }
+        let skip = if self.next == 0 { 0 } else { skip };
+        let offset = self.next.checked_add(skip)?;
+        let room = if sizes.is_fixed() { end } else { length };
+        (offset < length && offset.checked_add(size)? <= room).then_some(offset)
+    }
+
+    /// As in fio: from the end of the last operation back by `skip`, and at the start of the region
+    /// again from its end. `rewind`: the first operation is at the end as well, which fio does in
+    /// a region that does not begin at 0.
+    fn backwards(&self, length: u64, skip: u64, size: u64, rewind: bool) -> Option<u64> {
+        if self.next == 0 && !rewind {
+            return (size <= length).then_some(0);
+        }
+        let from = if self.next == 0 { length } else { self.next };
+        let offset = from
+            .checked_sub(skip)
+            .or_else(|| length.checked_sub(skip))?;
+        (offset.checked_add(size)? <= length).then_some(offset)
+    }
+}
+
+/// The sizes of operations in order and of random ones, where the job gives those.
+pub(super) fn sizes_by_order(job: &Job) -> Option<[Sizes; 2]> {
+    let sizes = |of: &BlockSizes| Sizes::new(of);
+    job.sizes_by_order
+        .then(|| [sizes(&job.bs.read), sizes(&job.bs.write)])
+}
