@@ -3,7 +3,7 @@
 //! The units of series and counters are decided here.
 
 use crate::recorder::{Direction, DirectionBin, DirectionRecord, Sample, Timeline};
-use crate::runner::{GroupOutcome, GroupRun};
+use crate::runner::{Finding, GroupOutcome, GroupRun};
 use crate::target::Reading;
 use crate::{cached, events};
 use nandscope_device::Counters;
@@ -89,6 +89,29 @@ pub fn step_result(outcome: &GroupOutcome, meta: StepMeta, jobs: &[JobMeta]) -> 
         events: events::end_of_life(outcome).into_iter().collect(),
         ..StepResult::default()
     }
+}
+
+/// What the jobs found out by themselves, in words: queue depths that keep a latency, steady states.
+pub fn findings(outcome: &GroupOutcome, jobs: &[JobMeta]) -> Vec<Notice> {
+    let of_job = |(group, job): (&GroupRun, &JobMeta)| {
+        let text = |finding: &Finding| match finding {
+            Finding::Depth(depth) => format!(
+                "job `{}`: the latency target led to a queue depth of {depth}",
+                job.name
+            ),
+            Finding::Steady(verdict) => format!(
+                "job `{}`: steady state {}: {:.0} IOPS, {:.1} MB/s on average over the time that was judged last",
+                job.name,
+                if verdict.attained { "attained" } else { "not attained" },
+                verdict.iops,
+                verdict.bandwidth / 1e6
+            ),
+        };
+        let texts: Vec<String> = group.findings.iter().map(text).collect();
+        texts
+    };
+    let texts = outcome.groups.iter().zip(jobs).flat_map(of_job);
+    texts.map(Notice::info).collect()
 }
 
 /// One group of threads as one job, as fio's `group_reporting` does.

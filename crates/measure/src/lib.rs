@@ -39,6 +39,7 @@ pub mod cached;
 pub mod distribution;
 pub mod events;
 pub mod fio_output;
+pub mod histogram_log;
 pub mod payload;
 #[cfg(target_os = "linux")]
 pub mod real;

@@ -29,6 +29,8 @@ const DESCRIBED: usize = 16;
 const NEVER: u32 = 0;
 /// A block whose last write is not known.
 const EITHER: u32 = u32::MAX;
+/// A block that was discarded and must read as zeros.
+const ZERO: u32 = u32::MAX - 1;
 
 /// See the module's text.
 #[derive(Debug)]
@@ -37,6 +39,8 @@ pub struct Verifier {
     block: u64,
     /// Blocks that the ledger does not know are checked too, for all but their generation.
     all: bool,
+    /// What was discarded must read as zeros.
+    zeros: bool,
     ledger: Mutex<Ledger>,
 }
 
@@ -86,8 +90,16 @@ impl Verifier {
             seed,
             block: (u64::from(block) / SECTOR_BYTES).max(1) * SECTOR_BYTES,
             all,
+            zeros: false,
             ledger: Mutex::default(),
         }
+    }
+
+    /// From now on what is discarded must read as zeros (`trim_verify_zero`).
+    #[must_use]
+    pub fn with_zeros_after_discards(mut self) -> Self {
+        self.zeros = true;
+        self
     }
 
     /// Mismatches so far, and the first of them in words.
@@ -120,8 +132,8 @@ impl Verifier {
     pub fn write(&self, bytes: &mut [u8], offset: u64) {
         let generation = {
             let mut ledger = self.lock();
-            // Two generations are taken for other meanings; 2^32 - 2 writes are enough for a run.
-            ledger.generation = ledger.generation.saturating_add(1).min(EITHER - 1);
+            // Three generations are taken for other meanings; 2^32 - 3 writes are enough for a run.
+            ledger.generation = ledger.generation.saturating_add(1).min(ZERO - 1);
             let generation = ledger.generation;
             for block in self.blocks(offset, bytes.len()) {
                 let others = ledger.under_way.entry(block).or_default();
@@ -178,11 +190,12 @@ impl Verifier {
         }
     }
 
-    /// A range has been discarded: what is in it is nobody's business any more.
+    /// A range has been discarded: what is in it is nobody's business any more, unless it must be zeros.
     fn discarded(&self, offset: u64, length: u64) {
         let mut ledger = self.lock();
+        let value = if self.zeros { ZERO } else { NEVER };
         for block in self.blocks(offset, length as usize) {
-            *ledger.at(block) = NEVER;
+            *ledger.at(block) = value;
         }
     }
 
@@ -215,6 +228,17 @@ impl Verifier {
 
     /// What is wrong with a block, and in words.
     fn examine(&self, bytes: &[u8], offset: u64, expected: u32) -> Option<(Fault, String)> {
+        if expected == ZERO {
+            let wrong = bytes.iter().position(|byte| *byte != 0)?;
+            let at = offset + wrong as u64;
+            return Some((
+                Fault::Wrong,
+                format!(
+                    "verify: byte {at} was trimmed and is not zero: found 0x{:02x}",
+                    bytes[wrong]
+                ),
+            ));
+        }
         let mut generations: Vec<u64> = Vec::new();
         for (i, sector) in bytes.chunks_exact(SECTOR).enumerate() {
             let at = offset + (i * SECTOR) as u64;
@@ -416,6 +440,16 @@ mod tests {
         assert_eq!(reason(&verifier, &first, 0), "");
         assert_eq!(reason(&verifier, &second, 0), "");
         assert!(reason(&verifier, &[0u8; BLOCK], 0).contains("wrong data"));
+    }
+
+    #[test]
+    fn what_was_trimmed_is_zero_where_that_is_wanted() {
+        let verifier = Verifier::new(1, BLOCK as u32, false).with_zeros_after_discards();
+        let bytes = written(&verifier, 0);
+        verifier.discarded(0, BLOCK as u64);
+        assert_eq!(reason(&verifier, &[0; BLOCK], 0), "");
+        assert_eq!(reason(&verifier, &bytes, 0), "verify: wrong data");
+        assert_eq!(verifier.written(), [(Bytes(0), BLOCK as u64)]);
     }
 
     #[test]

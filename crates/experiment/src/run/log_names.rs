@@ -37,6 +37,10 @@ pub enum Value {
     Completion,
     /// Both, ns: fio's `lat`.
     Latency,
+    /// Histograms of the completion latency.
+    Histogram,
+    /// The operations themselves.
+    Operations,
 }
 
 /// The file of a log.
@@ -69,6 +73,11 @@ pub fn of_thread(logs: &Logs, name: &str, number: usize) -> Vec<LogFile> {
                 ("lat", Value::Latency),
             ],
         ),
+        (
+            "write_hist_log",
+            &logs.histogram,
+            &[("clat_hist", Value::Histogram)],
+        ),
     ];
     let mut files = Vec::new();
     for (key, prefix, values) in kinds {
@@ -80,6 +89,12 @@ pub fn of_thread(logs: &Logs, name: &str, number: usize) -> Vec<LogFile> {
             value: *value,
         }));
     }
+    // This one is named wholly by the job, and may be that of several threads.
+    files.extend(logs.operations.iter().map(|name| LogFile {
+        key: "write_iolog",
+        name: name.clone(),
+        value: Value::Operations,
+    }));
     files
 }
 

@@ -1,5 +1,6 @@
-//! The logs that jobs ask for (`write_bw_log`, `write_iops_log`, `write_lat_log`), in fio's format
-//! as with `log_offset=1`: `time (ms), value, direction, block size, offset, priority`.
+//! The logs that jobs ask for. `write_bw_log`, `write_iops_log` and `write_lat_log` have fio's format as with
+//! `log_offset=1`: `time (ms), value, direction, block size, offset, priority`. `write_hist_log` has
+//! histograms, `write_iolog` the operations as a trace.
 //!
 //! The runner keeps no single operations, so they are watched on both sides of it: a [`Watched`]
 //! source notes what a thread pulls, a [`WatchedTarget`] notes what is submitted and when it
@@ -8,9 +9,10 @@
 //! wait with the very same operation their entries may be swapped.
 
 use super::log_names::{self, Value};
+use nandscope_measure::histogram_log::HistogramLog;
 use nandscope_measure::target::{Load, Outcome, Reading, Reply, Request, Target, TargetError};
 use nandscope_units::{Bytes, Nanos};
-use nandscope_workload::job::Logs;
+use nandscope_workload::job::{Job, Logs};
 use nandscope_workload::{Op, OpKind, OpSource, Pace, TimedOp};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -35,6 +37,8 @@ struct Window {
     bytes: u64,
     latency_ns: u128,
     submission_ns: u128,
+    /// The largest value of each kind of latency: completion, submission, both.
+    largest: [Nanos; 3],
 }
 
 /// What is known of one thread.
@@ -50,6 +54,8 @@ struct ThreadLog {
     begin: Nanos,
     entries: Vec<Entry>,
     windows: BTreeMap<(u64, u8), Window>,
+    /// By direction, with the largest block of the job.
+    histograms: Vec<(HistogramLog, u32)>,
     /// The last completion, from the start of the group.
     last: Nanos,
 }
@@ -59,6 +65,8 @@ struct ThreadLog {
 pub struct Watch {
     threads: Vec<ThreadLog>,
     last: usize,
+    /// Traces of the operations, by the name of their file.
+    traces: BTreeMap<String, String>,
 }
 
 /// Shared between sources and target of one run. A watched run takes place on one thread, so that
@@ -76,18 +84,21 @@ impl SharedWatch {
 
 impl Watch {
     /// Watches one more thread; gives its place.
-    pub fn add(
-        &mut self,
-        name: &str,
-        number: usize,
-        logs: &Logs,
-        begin: Nanos,
-        unmeasured: Nanos,
-    ) -> usize {
+    pub fn add(&mut self, job: &Job, number: usize, begin: Nanos, unmeasured: Nanos) -> usize {
+        let logs = &job.logs;
+        let histogram = |kind| {
+            let log = HistogramLog::new(logs.histogram_interval, logs.coarseness);
+            (log, job.bs.get(kind).max())
+        };
+        let histograms = match logs.histogram {
+            Some(_) => [OpKind::Read, OpKind::Write, OpKind::Trim].map(histogram).into(),
+            None => Vec::new(),
+        };
         self.threads.push(ThreadLog {
             logs: logs.clone(),
             number,
-            name: name.to_string(),
+            name: job.name.clone(),
+            histograms,
             begin,
             from: begin + unmeasured,
             ..ThreadLog::default()
@@ -112,6 +123,27 @@ impl Watch {
         Some(owner)
     }
 
+    /// An operation of a thread goes to the target.
+    fn submitted(&mut self, thread: usize, operation: Operation, at: Nanos) {
+        let Some(name) = &self.threads[thread].logs.operations else {
+            return;
+        };
+        if !self.traces.contains_key(name) {
+            self.traces.insert(name.clone(), TRACE_BEGIN.to_string());
+        }
+        let (kind, offset, length) = operation;
+        let action = match kind {
+            OpKind::Read => "read",
+            OpKind::Write => "write",
+            OpKind::Trim => "trim",
+            OpKind::Flush => "sync",
+        };
+        if let Some(text) = self.traces.get_mut(name) {
+            let us = at.0 / 1_000;
+            text.push_str(&format!("{us} {TRACED} {action} {} {length}\n", offset.0));
+        }
+    }
+
     fn finished(&mut self, thread: usize, operation: Operation, begun: Nanos, reply: &Reply) {
         let log = &mut self.threads[thread];
         if reply.completed < log.from || reply.outcome != Outcome::Done {
@@ -123,6 +155,12 @@ impl Watch {
         let Some(direction) = direction(operation.0) else {
             return;
         };
+        if let Some((histogram, _)) = log.histograms.get_mut(usize::from(direction)) {
+            histogram.record(at, latency);
+        }
+        if !log.logs.has_values() {
+            return;
+        }
         if log.logs.interval.is_zero() {
             log.entries.push(Entry {
                 at,
@@ -139,6 +177,10 @@ impl Watch {
         window.bytes += u64::from(operation.2);
         window.latency_ns += u128::from(latency.0);
         window.submission_ns += u128::from(submission.0);
+        let values = [latency, submission, latency + submission];
+        for (largest, value) in window.largest.iter_mut().zip(values) {
+            *largest = (*largest).max(value);
+        }
     }
 
     /// Name and text of every log that was asked for.
@@ -146,11 +188,46 @@ impl Watch {
         let mut files = Vec::new();
         for thread in &self.threads {
             for file in log_names::of_thread(&thread.logs, &thread.name, thread.number) {
-                files.push((file.name, thread.text(file.value)));
+                match file.value {
+                    Value::Operations => {}
+                    Value::Histogram => files.push((file.name, thread.histograms())),
+                    value => files.push((file.name, thread.text(value))),
+                }
             }
         }
+        let traces = self.traces.iter();
+        files.extend(traces.map(|(name, text)| (name.clone(), text.clone())));
         files
     }
+}
+
+/// What a trace calls the target, and how it begins.
+const TRACED: &str = "target";
+const TRACE_BEGIN: &str = "fio version 3 iolog\n0 target add\n0 target open\n";
+
+/// Adds the logs of a group to those of the groups before it. A trace goes on where the group before it
+/// ended; as a whole it stands behind its former part.
+pub fn add(logs: &mut Vec<(String, String)>, files: Vec<(String, String)>) {
+    for (name, text) in files {
+        let before = logs.iter().rev().find(|(known, _)| *known == name);
+        let rest = text.strip_prefix(TRACE_BEGIN);
+        let whole = match before.zip(rest) {
+            Some(((_, before), rest)) => format!("{before}{rest}"),
+            None => text,
+        };
+        logs.push((name, whole));
+    }
+}
+
+/// The logs without the former parts of traces that several groups share: these are whole in the last one.
+pub fn whole(logs: Vec<(String, String)>) -> Vec<(String, String)> {
+    let is_last = |place: usize| {
+        let later = logs.get(place + 1..).unwrap_or_default();
+        later.iter().all(|(name, _)| *name != logs[place].0)
+    };
+    let last: Vec<bool> = (0..logs.len()).map(is_last).collect();
+    let kept = logs.into_iter().zip(last).filter(|(_, last)| *last);
+    kept.map(|(log, _)| log).collect()
 }
 
 /// fio's numbers of directions; it logs no flushes.
@@ -176,10 +253,18 @@ impl Value {
             Value::Submission => entry.submission.0,
             Value::Completion => entry.latency.0,
             Value::Latency => (entry.submission + entry.latency).0,
+            Value::Histogram | Value::Operations => 0,
         }
     }
 
-    fn of_window(self, window: &Window, length: Nanos) -> u64 {
+    fn of_window(self, window: &Window, length: Nanos, largest: bool) -> u64 {
+        let [completion, submission, both] = window.largest;
+        match self {
+            Value::Completion if largest => return completion.0,
+            Value::Submission if largest => return submission.0,
+            Value::Latency if largest => return both.0,
+            _ => {}
+        }
         let mean = |sum: u128| (sum / u128::from(window.operations.max(1))) as u64;
         match self {
             Value::Bandwidth => per_second(window.bytes, length) / 1024,
@@ -187,6 +272,7 @@ impl Value {
             Value::Submission => mean(window.submission_ns),
             Value::Completion => mean(window.latency_ns),
             Value::Latency => mean(window.submission_ns + window.latency_ns),
+            Value::Histogram | Value::Operations => 0,
         }
     }
 }
@@ -200,6 +286,15 @@ impl ThreadLog {
     /// When its measurement begins, from the start of the group.
     fn measured_from(&self) -> Nanos {
         self.from.saturating_sub(self.begin)
+    }
+
+    /// The histograms of all directions in the order of time.
+    fn histograms(&self) -> String {
+        let all = (0..).zip(&self.histograms);
+        let lines = all.flat_map(|(direction, (log, block))| log.lines(direction, *block));
+        let mut lines: Vec<(Nanos, String)> = lines.collect();
+        lines.sort_by_key(|(at, _)| *at);
+        lines.into_iter().map(|(_, line)| line).collect()
     }
 
     fn text(&self, value: Value) -> String {
@@ -220,7 +315,8 @@ impl ThreadLog {
             let begin = Nanos(index.saturating_mul(self.logs.interval.0)).max(self.measured_from());
             let whole = Nanos((index + 1).saturating_mul(self.logs.interval.0));
             let end = if self.last < whole { self.last } else { whole };
-            let value = value.of_window(window, end.saturating_sub(begin));
+            let length = end.saturating_sub(begin);
+            let value = value.of_window(window, length, self.logs.largest);
             let end = end.0 / 1_000_000;
             text.push_str(&format!("{end}, {value}, {direction}, 0, 0, 0\n"));
         }
@@ -316,7 +412,14 @@ impl<T: Target> Target for WatchedTarget<'_, T> {
 
     fn submit(&mut self, request: Request) -> Result<(), TargetError> {
         let operation = (request.kind, request.offset, request.length);
-        let owner = self.watch.lock().owner(operation);
+        let owner = {
+            let mut watch = self.watch.lock();
+            let owner = watch.owner(operation);
+            if let Some(thread) = owner {
+                watch.submitted(thread, operation, self.target.now());
+            }
+            owner
+        };
         let tag = request.tag as usize;
         if tag >= self.in_flight.len() {
             self.in_flight.resize(tag + 1, None);
@@ -349,8 +452,12 @@ mod tests {
 
     fn watch(logs: Logs) -> Watch {
         let mut watch = Watch::default();
-        watch.add("a", 1, &logs, Nanos::from_secs(5), Nanos::from_secs(1));
-        watch.add("b", 2, &Logs::default(), Nanos::from_secs(5), Nanos::ZERO);
+        let a = Job {
+            logs,
+            ..Job::new("a")
+        };
+        watch.add(&a, 1, Nanos::from_secs(5), Nanos::from_secs(1));
+        watch.add(&Job::new("b"), 2, Nanos::from_secs(5), Nanos::ZERO);
         watch
     }
 
@@ -422,6 +529,40 @@ mod tests {
                 "x_iops.1.log".to_string(),
                 "1500, 6, 1, 0, 0, 0\n1900, 2, 1, 0, 0, 0\n".to_string()
             )]
+        );
+    }
+
+    #[test]
+    fn the_largest_value_of_an_interval() {
+        let mut watch = watch(Logs {
+            latency: Some("x".into()),
+            interval: Nanos::from_millis(500),
+            largest: true,
+            ..Logs::default()
+        });
+        for (from, to) in [(6_000, 6_001), (6_010, 6_013), (6_020, 6_022)] {
+            let begun = Nanos::from_millis(from);
+            watch.finished(0, WRITE, begun, &reply(from, to));
+        }
+        assert_eq!(watch.files()[1].1, "1022, 3000000, 1, 0, 0, 0\n");
+    }
+
+    #[test]
+    fn a_trace_goes_on_in_the_next_group() {
+        let mut logs = Vec::new();
+        for at in [3, 8] {
+            let mut watch = watch(Logs {
+                operations: Some("t.log".into()),
+                ..Logs::default()
+            });
+            watch.submitted(0, WRITE, Nanos::from_micros(at));
+            add(&mut logs, watch.files());
+        }
+        let whole = logs.pop().unwrap();
+        assert_eq!(
+            whole.1,
+            "fio version 3 iolog\n0 target add\n0 target open\n3 target write 8192 4096\n\
+             8 target write 8192 4096\n"
         );
     }
 

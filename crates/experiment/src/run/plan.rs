@@ -6,10 +6,10 @@ use super::overlap;
 use super::target::TargetAbilities;
 use super::{RunError, replay};
 use nandscope_measure::build::JobMeta;
-use nandscope_measure::runner::{OnError, Thread};
+use nandscope_measure::runner::{OnError, Thread, Ties};
 use nandscope_units::{Bytes, Nanos};
-use nandscope_workload::job::{ContinueOnError, Fault, Job, JobError};
-use nandscope_workload::pattern::{Generator, Random};
+use nandscope_workload::job::{Fault, Job, JobError};
+use nandscope_workload::pattern::{Random, of_job};
 use nandscope_workload::trace::Fit;
 use nandscope_workload::{OpKind, OpSource, Pacing};
 
@@ -37,14 +37,15 @@ pub struct Plan {
 /// Whether the jobs change the target. What a trace does is known only when it is replayed; it is taken
 /// to write.
 pub fn writes(jobs: &[Job]) -> bool {
-    jobs.iter()
-        .any(|job| job.trace.is_some() || job.rw.kinds().iter().any(|kind| *kind != OpKind::Read))
+    jobs.iter().any(|job| {
+        let kinds = job.rw.kinds();
+        job.trace.is_some() || (!job.verify.only && kinds.iter().any(|kind| *kind != OpKind::Read))
+    })
 }
 
 /// Whether the job asks for a log.
 pub fn wants_logs(job: &Job) -> bool {
-    let logs = &job.logs;
-    logs.bandwidth.is_some() || logs.iops.is_some() || logs.latency.is_some()
+    job.logs.any()
 }
 
 /// Refuses what the target cannot do, before anything is run.
@@ -112,7 +113,7 @@ pub fn of_group(
         .extend(overlap::notice(group, context.capacity));
     // Jobs that report as a group share one record until one of them begins a new one.
     let mut shared: Option<usize> = None;
-    for job in group {
+    for (job, ties) in group.iter().zip(Ties::of_group(group)) {
         if job.new_group || !job.group_reporting {
             shared = None;
         }
@@ -122,9 +123,7 @@ pub fn of_group(
             if let Some((watch, begin)) = watch {
                 let number = first + plan.threads.len();
                 let unmeasured = pacing.start_delay + pacing.ramp_time;
-                let thread = watch
-                    .lock()
-                    .add(&job.name, number, &job.logs, begin, unmeasured);
+                let thread = watch.lock().add(job, number, begin, unmeasured);
                 source = Box::new(Watched {
                     source,
                     watch: watch.clone(),
@@ -140,7 +139,8 @@ pub fn of_group(
                 shared = Some(record);
             }
             let mut thread = Thread::new(source, pacing, record);
-            thread.on_error = on_error(job);
+            thread.on_error = OnError::of_job(job);
+            thread.ties = ties.clone();
             thread.cpus = job.cpus_allowed.clone();
             plan.threads.push(thread);
         }
@@ -198,13 +198,5 @@ fn source(
         notices.extend(notice.filter(|_| clone == 0));
         return Ok(Box::new(replay));
     }
-    let generator = Generator::new(job, clone, context.capacity, context.seed)?;
-    Ok(Box::new(generator))
-}
-
-fn on_error(job: &Job) -> OnError {
-    match job.continue_on_error {
-        ContinueOnError::None => OnError::Stop,
-        _ => OnError::Continue,
-    }
+    Ok(of_job(job, clone, context.capacity, context.seed)?)
 }

@@ -1,12 +1,12 @@
 //! A run that is going on: group after group on the target, and the result so far.
 
-use super::logs::{SharedWatch, WatchedTarget};
+use super::logs::{self, SharedWatch, WatchedTarget};
 use super::plan::{self, Plan, wants_logs};
 use super::target::RunTarget;
 use super::{EarlierRun, Phase, Prepared, Run, RunError, RunObserver, figures};
 use crate::jobs;
 use crate::precondition::Precondition;
-use nandscope_measure::build::{JobMeta, StepMeta, add_step, step_result};
+use nandscope_measure::build::{JobMeta, StepMeta, add_step, findings, step_result};
 use nandscope_measure::runner::{Ending, GroupOutcome, Observer, Thread, run_group};
 use nandscope_measure::steps::Attachment;
 use nandscope_measure::target::Target;
@@ -25,6 +25,8 @@ pub(super) struct Session<'a, T: RunTarget> {
     /// Groups that an interrupted run has done.
     earlier: usize,
     ending: Ending,
+    /// `exitall` with `exit_what=all` has ended the jobs of the file.
+    ends_file: bool,
     logs: Vec<(String, String)>,
     began: Instant,
 }
@@ -71,6 +73,7 @@ impl<'a, T: RunTarget> Session<'a, T> {
             document,
             earlier: groups,
             ending: Ending::Complete,
+            ends_file: false,
             logs,
             began,
         })
@@ -95,7 +98,7 @@ impl<'a, T: RunTarget> Session<'a, T> {
                 of: groups.len(),
             };
             first_thread += self.run_group(index, group, first_thread, phase)?;
-            if self.ending != Ending::Complete {
+            if self.ending != Ending::Complete || self.ends_file {
                 let left = groups.len() - index - 1;
                 if left > 0 {
                     note(
@@ -130,7 +133,7 @@ impl<'a, T: RunTarget> Session<'a, T> {
         self.document.wall.elapsed_s = Some(self.began.elapsed().as_secs_f64());
         Run {
             document: self.document,
-            logs: self.logs,
+            logs: logs::whole(self.logs),
             ending: self.ending,
         }
     }
@@ -185,7 +188,7 @@ impl<'a, T: RunTarget> Session<'a, T> {
         let outcome = outcome?;
         let logs = self.logs.len();
         if let Some(watch) = watch {
-            self.logs.extend(watch.lock().files());
+            logs::add(&mut self.logs, watch.lock().files());
         }
         let plan = Plan {
             threads: Vec::new(),
@@ -202,6 +205,7 @@ impl<'a, T: RunTarget> Session<'a, T> {
         };
         self.keep(meta, &outcome, &plan);
         self.ending = outcome.ending;
+        self.ends_file = outcome.ends_file;
         if self.ending == Ending::Complete
             && let Some((thread, job)) = self.target.read_back(group)
         {
@@ -258,6 +262,7 @@ impl<'a, T: RunTarget> Session<'a, T> {
         figures::add(&mut step);
         let mut notices = outcome.notices.clone();
         notices.extend(plan.notices.iter().map(|text| Notice::info(text.clone())));
+        notices.extend(findings(outcome, &plan.jobs));
         notices.extend(unwritten::notice(outcome));
         notices.extend(short(outcome));
         let (_, mismatches) = self.target.mismatches();

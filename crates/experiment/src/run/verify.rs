@@ -10,8 +10,7 @@ use std::sync::Arc;
 
 /// Whether the job asks for verification.
 pub fn asks(job: &Job) -> bool {
-    let method = job.verify.method.as_deref();
-    method.is_some_and(|m| m != "none")
+    job.verify.is_wanted()
 }
 
 /// The verifier of a group: one for all its jobs, so that each knows what the others wrote.
@@ -19,15 +18,22 @@ pub fn of_group(group: &[Job], seed: u64) -> Option<Arc<Verifier>> {
     let asking = group.iter().filter(|job| asks(job));
     let block = asking.clone().map(Job::min_block).min()?;
     // A group that only reads finds what earlier runs wrote.
-    let reads_only = group.iter().all(|job| job.rw.access == Access::Read);
-    Some(Arc::new(Verifier::new(seed, block, reads_only)))
+    let reads_only = group
+        .iter()
+        .all(|job| job.rw.access == Access::Read || job.verify.only);
+    let verifier = Verifier::new(seed, block, reads_only);
+    let zeros = group.iter().any(|job| asks(job) && job.verify.trim_zero);
+    Some(Arc::new(match zeros {
+        true => verifier.with_zeros_after_discards(),
+        false => verifier,
+    }))
 }
 
 /// A thread that reads back all that the group wrote, where a job of it wants that.
 pub fn read_back(group: &[Job], verifier: &Verifier) -> Option<(Thread, JobMeta)> {
     let wanting = group
         .iter()
-        .filter(|job| asks(job) && job.verify.read_back && job.rw.access != Access::Read);
+        .filter(|job| job.verify.reads_back_at_end() && job.rw.access != Access::Read);
     let job = wanting.clone().next()?;
     let extents: Vec<Extent> = verifier
         .written()

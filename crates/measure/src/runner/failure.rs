@@ -1,6 +1,7 @@
 //! What a failed operation means for its thread.
 
 use nandscope_workload::OpKind;
+use nandscope_workload::job::{ContinueOnError, Job};
 
 /// What a failed operation means for its thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,6 +52,28 @@ impl Failing {
 }
 
 impl OnError {
+    /// What the job asks for with `continue_on_error` and `ignore_error`. As in fio an own list replaces
+    /// the usual errors, and is enough by itself.
+    #[must_use]
+    pub fn of_job(job: &Job) -> OnError {
+        use ContinueOnError::{All, Io, None, Read, Verify, Write};
+        let [read, write, verify] = &job.ignored_errors;
+        let mode = job.continue_on_error;
+        let list = |own: &Vec<u32>, usual: bool| match usual && own.is_empty() {
+            true => Failing::USUAL.to_vec(),
+            false => own.clone(),
+        };
+        let failing = Failing {
+            read: list(read, matches!(mode, Read | Io | All)),
+            write: list(write, matches!(mode, Write | Io | All)),
+            verify: list(verify, matches!(mode, Verify | All)),
+        };
+        match mode {
+            None if failing == Failing::default() => OnError::Stop,
+            _ => OnError::Only(failing),
+        }
+    }
+
     /// Whether the thread goes on after an operation of this kind failed for this reason.
     pub(super) fn goes_on(&self, kind: OpKind, reason: &str) -> bool {
         let failing = match self {

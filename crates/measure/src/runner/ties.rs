@@ -5,7 +5,7 @@
 use super::Thread;
 use super::steady::{Judge, Verdict};
 use nandscope_units::Nanos;
-use nandscope_workload::job::ExitScope;
+use nandscope_workload::job::{ExitScope, Job};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -29,6 +29,39 @@ pub struct Ties {
     pub group: usize,
     /// Its steady state is judged together with that of the other threads of its record.
     pub is_judged_together: bool,
+}
+
+impl Ties {
+    /// The ties of the jobs that run at once.
+    #[must_use]
+    pub fn of_group(group: &[Job]) -> Vec<Ties> {
+        let mut number = 0;
+        let mut all = Vec::new();
+        for (job, options) in group.iter().enumerate() {
+            let relation = &options.relation;
+            number += usize::from(options.new_group && job > 0);
+            let waits_for = |name: &String| {
+                let earlier = group[..job].iter();
+                earlier.rev().position(|other| other.name == *name)
+            };
+            let back = relation.wait_for.as_ref().and_then(waits_for);
+            all.push(Ties {
+                job,
+                after: back.map(|back| job - 1 - back),
+                flow: (relation.flow != 0).then_some(Flow {
+                    id: relation.flow_id,
+                    weight: relation.flow,
+                    sleep: relation.flow_sleep,
+                }),
+                ends_others: relation.exit_all,
+                ends_others_on_error: relation.exit_on_error,
+                scope: relation.exit_what,
+                group: number,
+                is_judged_together: options.group_reporting,
+            });
+        }
+        all
+    }
 }
 
 /// A share of the operations of all threads with the same id.

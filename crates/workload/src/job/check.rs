@@ -2,6 +2,7 @@
 
 use super::error::Problem;
 use super::model::{BlockSizes, Distribution, Extent, Job};
+use crate::RateLimit;
 
 /// Faults of a job with the option to which each belongs.
 pub(crate) fn check(job: &Job) -> Vec<(&'static str, Problem)> {
@@ -10,6 +11,7 @@ pub(crate) fn check(job: &Job) -> Vec<(&'static str, Problem)> {
     pattern(job, &mut faults);
     zones(job, &mut faults);
     trace(job, &mut faults);
+    ending(job, &mut faults);
     faults
 }
 
@@ -115,5 +117,38 @@ fn trace(job: &Job, faults: &mut Faults) {
                 "name the trace with read_iolog",
             ),
         ));
+    }
+}
+
+fn ending(job: &Job, faults: &mut Faults) {
+    if job.verify.only && !job.verify.is_wanted() {
+        faults.push((
+            "verify_only",
+            Problem::new(
+                "`verify_only` without `verify` does nothing",
+                "add the `verify` of the job that wrote the contents",
+            ),
+        ));
+    }
+    let p = &job.pacing;
+    let limits = [p.read_limit, p.write_limit, p.trim_limit];
+    for (limit, (bytes, operations)) in limits
+        .into_iter()
+        .zip(p.lowest.bytes.into_iter().zip(p.lowest.operations))
+    {
+        let (key, limited) = match limit {
+            RateLimit::BytesPerSecond(most) => ("rate_min", most < bytes),
+            RateLimit::OpsPerSecond(most) => ("rate_iops_min", most < operations),
+            RateLimit::Unlimited => continue,
+        };
+        if limited {
+            faults.push((
+                key,
+                Problem::new(
+                    format!("`{key}` is above the rate that limits the job"),
+                    "reduce it",
+                ),
+            ));
+        }
     }
 }

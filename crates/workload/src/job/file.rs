@@ -270,6 +270,16 @@ impl Reader<'_> {
             ));
             job.pacing.time_based = false;
         }
+        if job.files.count() > 1 {
+            notices.push(format!(
+                "job `{}`: its {} files are parts of the target, one after the other",
+                job.name,
+                job.files.count()
+            ));
+        }
+        if job.verify.comes_back() {
+            job.pacing.serialize_overlap = true;
+        }
         // As in fio, the time between pauses replaces the default of one operation.
         let default = u32::from(job.pacing.think_after.is_none());
         job.pacing.thinktime_blocks = job.think_blocks.unwrap_or(default);

@@ -399,6 +399,19 @@ pub struct Logs {
     pub operations: Option<String>,
 }
 
+impl Logs {
+    /// Whether a log was asked for.
+    pub fn any(&self) -> bool {
+        self.has_values() || self.histogram.is_some() || self.operations.is_some()
+    }
+
+    /// Whether a log of bandwidth, operations per second or latency was asked for.
+    pub fn has_values(&self) -> bool {
+        let logs = [&self.bandwidth, &self.iops, &self.latency];
+        logs.into_iter().any(Option::is_some)
+    }
+}
+
 /// `unified_rw_reporting`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UnifiedRw {
@@ -478,7 +491,12 @@ impl Verify {
     /// Whether the group ends with reading back what the job wrote. With a backlog the job does so
     /// itself.
     pub fn reads_back_at_end(&self) -> bool {
-        self.is_wanted() && self.read_back && self.backlog.after == 0
+        self.is_wanted() && self.read_back && self.backlog.after == 0 && !self.only
+    }
+
+    /// Whether the job comes back to its own blocks, which must not be in flight then.
+    pub fn comes_back(&self) -> bool {
+        self.is_wanted() && (self.backlog.after > 0 || self.trim_backlog.after > 0)
     }
 }
 

@@ -23,7 +23,7 @@ pub fn of_job(
     if !verify.is_wanted() {
         return Ok(Box::new(generator));
     }
-    if verify.only {
+    if verify.only && job.rw.kinds().contains(&OpKind::Write) {
         return Ok(Box::new(ReadInstead { generator }));
     }
     let trims = verify.trim_percent > 0 && verify.trim_backlog.after > 0;
