@@ -102,7 +102,11 @@ pub fn findings(outcome: &GroupOutcome, jobs: &[JobMeta]) -> Vec<Notice> {
             Finding::Steady(verdict) => format!(
                 "job `{}`: steady state {}: {:.0} IOPS, {:.1} MB/s on average over the time that was judged last",
                 job.name,
-                if verdict.attained { "attained" } else { "not attained" },
+                if verdict.attained {
+                    "attained"
+                } else {
+                    "not attained"
+                },
                 verdict.iops,
                 verdict.bandwidth / 1e6
             ),

@@ -67,7 +67,10 @@ impl HistogramLog {
         self.lines.iter().map(move |(at, counts)| {
             let counts: Vec<String> = counts.iter().map(u64::to_string).collect();
             let ms = at.0 / 1_000_000;
-            (*at, format!("{ms}, {direction}, {block}, {}\n", counts.join(", ")))
+            (
+                *at,
+                format!("{ms}, {direction}, {block}, {}\n", counts.join(", ")),
+            )
         })
     }
 }
@@ -105,7 +108,11 @@ mod tests {
         let starts: Vec<&str> = lines.iter().map(|(_, line)| &line[..20]).collect();
         assert_eq!(
             starts,
-            ["301, 1, 8192, 0, 301", "601, 1, 8192, 0, 300", "901, 1, 8192, 0, 300"]
+            [
+                "301, 1, 8192, 0, 301",
+                "601, 1, 8192, 0, 300",
+                "901, 1, 8192, 0, 300"
+            ]
         );
         assert_eq!(lines[0].1.split(", ").count(), 3 + GROUPS);
     }

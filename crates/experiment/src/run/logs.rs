@@ -91,7 +91,9 @@ impl Watch {
             (log, job.bs.get(kind).max())
         };
         let histograms = match logs.histogram {
-            Some(_) => [OpKind::Read, OpKind::Write, OpKind::Trim].map(histogram).into(),
+            Some(_) => [OpKind::Read, OpKind::Write, OpKind::Trim]
+                .map(histogram)
+                .into(),
             None => Vec::new(),
         };
         self.threads.push(ThreadLog {

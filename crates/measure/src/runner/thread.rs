@@ -110,7 +110,7 @@ const LOOK: Nanos = Nanos::from_secs(1);
 
 /// First byte of an operation, and the one after its last.
 fn range(op: &Op) -> (u64, u64) {
-    (op.offset.0, op.offset.0 + u64::from(op.length))
+    (op.offset.0, op.offset.0.saturating_add(op.length.into()))
 }
 
 /// Checks what the types of a [`Thread`] do not.
@@ -432,6 +432,7 @@ impl ThreadState {
     }
 
     /// Whether an operation overlaps one in flight, where that must not be.
+    #[inline]
     fn overlaps(&self, op: &Op) -> bool {
         let (from, to) = range(op);
         self.in_flight

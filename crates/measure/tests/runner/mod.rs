@@ -5,6 +5,7 @@ mod instruments;
 mod order;
 mod pacing;
 mod properties;
+mod ties;
 
 use nandscope_measure::build::{JobMeta, StepMeta, step_result};
 use nandscope_measure::recorder::{Direction, DirectionRecord, IntervalPlan};
