@@ -23,6 +23,7 @@ use thiserror::Error;
 const ABILITIES: TargetAbilities = TargetAbilities {
     stores_contents: false,
     can_be_filled: true,
+    has_page_cache: false,
 };
 
 /// A sweep as it is asked for.

@@ -187,6 +187,7 @@ mod real {
             TargetAbilities {
                 stores_contents: true,
                 can_be_filled: false,
+                has_page_cache: true,
             }
         }
 

@@ -64,6 +64,19 @@ pub fn check(jobs: &[Job], abilities: TargetAbilities) -> Result<(), JobError> {
                 "add --contents to the command, or remove verify",
             ));
         }
+        if job.direct == Some(false) && !abilities.has_page_cache {
+            let key = if job.origin.options.contains_key("direct") {
+                "direct"
+            } else {
+                "buffered"
+            };
+            faults.push(fault_at(
+                job,
+                key,
+                "the job goes through the page cache of the host, and a simulated device has none before it".to_string(),
+                "use direct=1, for example by `--set direct=1`",
+            ));
+        }
         if job.fullness_percent.is_some_and(|p| p > 0) && !abilities.can_be_filled {
             faults.push(fault_at(
                 job,

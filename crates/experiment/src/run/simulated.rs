@@ -118,6 +118,7 @@ impl RunTarget for SimulatedTarget {
         TargetAbilities {
             stores_contents: self.contents.is_some(),
             can_be_filled: true,
+            has_page_cache: false,
         }
     }
 

@@ -18,6 +18,8 @@ pub struct TargetAbilities {
     pub stores_contents: bool,
     /// It can be filled at once.
     pub can_be_filled: bool,
+    /// The host could have a page cache before it, which `direct=0` asks for.
+    pub has_page_cache: bool,
 }
 
 /// A simulated or a real target with what belongs to it.

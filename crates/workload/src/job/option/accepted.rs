@@ -221,14 +221,9 @@ pub const ACCEPTED: &[Accepted] = &[
         "contents are compared by the thread that reads them",
     ),
     accepted(
-        "verify_state_save",
+        "verify_state_save verify_state_load",
         ANY,
-        "a later job that only reads needs no saved state",
-    ),
-    accepted(
-        "verify_state_load",
-        OFF,
-        "a job that only reads needs no saved state",
+        "a job that only reads, or has verify_only, needs no saved state",
     ),
     accepted(
         "replay_redirect",

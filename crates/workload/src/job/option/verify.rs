@@ -66,6 +66,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
 ];
 
 const VERIFY_METHODS: &[&str] = &[
+    "null",
     "meta",
     "pattern",
     "md5",
