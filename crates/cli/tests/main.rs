@@ -32,6 +32,7 @@ mod run;
 mod run_contents;
 mod run_notices;
 mod run_options;
+mod run_ties;
 mod same_as_library;
 mod sentences;
 mod serve;

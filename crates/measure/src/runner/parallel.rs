@@ -3,7 +3,7 @@
 //! the observer, passes a stop on, and adds the parts up.
 //!
 //! Nothing is shared while the threads run but a few counters, each written by one thread at most
-//! once a second or every 65,536 operations.
+//! once a second or every 65,536 operations, and, where jobs depend on each other, what `ties` keeps.
 
 use super::conclude::Part;
 use super::drive::{self, Course, Run};
