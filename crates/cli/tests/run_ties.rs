@@ -84,7 +84,10 @@ fn the_operations_of_all_groups_can_be_replayed() {
     assert_eq!(log.matches(" read ").count(), 16, "{log}");
     assert_eq!(log.matches("iolog").count(), 1, "{log}");
     assert!(result["notices"].to_string().contains("2 files are parts"));
-    folder.file("replay.fio", "[r]\ndirect=1\nread_iolog=ops.log\nreplay_no_stall=1\n");
+    folder.file(
+        "replay.fio",
+        "[r]\ndirect=1\nread_iolog=ops.log\nreplay_no_stall=1\n",
+    );
     let run = folder.run(&["run", "replay.fio", &tiny(), "-o", "again.json"]);
     run.succeeds();
     let again: Value = serde_json::from_str(&folder.read("again.json")).unwrap();
@@ -94,13 +97,19 @@ fn the_operations_of_all_groups_can_be_replayed() {
 
 #[test]
 fn histograms_are_logged_in_fios_bins() {
-    let job = format!("{TIMED}[a]\nrw=randread\nwrite_hist_log=h\nlog_hist_msec=50\nlog_hist_coarseness=6\n");
+    let job = format!(
+        "{TIMED}[a]\nrw=randread\nwrite_hist_log=h\nlog_hist_msec=50\nlog_hist_coarseness=6\n"
+    );
     let (result, folder) = ran("histogram", &job, &[]);
     let log = folder.read("h_clat_hist.1.log");
     let mut logged = 0;
     for line in log.lines() {
         let fields: Vec<u64> = line.split(", ").map(|f| f.parse().unwrap()).collect();
-        assert_eq!((fields.len(), fields[1], fields[2]), (3 + 29, 0, 4096), "{line}");
+        assert_eq!(
+            (fields.len(), fields[1], fields[2]),
+            (3 + 29, 0, 4096),
+            "{line}"
+        );
         logged += fields[3..].iter().sum::<u64>();
     }
     assert_eq!(log.lines().count(), 3, "{log}");

@@ -203,8 +203,10 @@ fn other_shares(ours: &[Operation], fios: &[Operation], is_open: bool) -> Option
             return Some(format!("{a} of {n} are {shape:?}, with fio {b} of {m}"));
         }
     }
-    // A pass ends with the operation that reaches its size.
+    // A pass ends with the operation that reaches its size, or with that and its trim.
     let largest = ours.iter().chain(fios).map(|op| op.2).max().unwrap_or(0);
+    let has_trims = ours.iter().any(|op| op.0 == "trim");
+    let largest = if has_trims { 2 * largest } else { largest };
     if !is_open && bytes(ours).abs_diff(bytes(fios)) > largest {
         return Some(format!("{} bytes, with fio {}", bytes(ours), bytes(fios)));
     }

@@ -90,7 +90,7 @@ impl Region {
             Some(Extent::Bytes(size)) => size.0.min(total),
             _ => total,
         };
-        job.io_size.map_or(size, |size_| size_.of(size))
+        job.io_size.map_or(size, |amount| amount.of(size))
     }
 }
 
@@ -106,7 +106,10 @@ fn pitch(job: &Job, capacity: u64, block: u64) -> u64 {
     else {
         return even;
     };
-    let before = offset.0 + increment.0.saturating_mul(u64::from(job.numjobs - 1));
+    let before = offset.0
+        + increment
+            .0
+            .saturating_mul(u64::from(job.numjobs.saturating_sub(1)));
     let whole = before.saturating_add(size.0.div_ceil(count));
     whole.div_ceil(block).saturating_mul(block)
 }

@@ -8,12 +8,18 @@ use crate::job::model::Job;
 use crate::job::text::size_text;
 use crate::job::value::Value;
 
+/// Each file takes memory of its own.
+const MOST_FILES: u32 = 65_536;
+
 pub(super) const OPTIONS: &[JobOption] = &[
     option(
         "filename",
         "The target is given on the command line. Several names are parts of it of the same size, one after the other",
         Other("names, separated by `:`", |j, v| {
             j.files.names = Some(v.text()?.to_string());
+            if j.files.count() > MOST_FILES {
+                return Err(v.bad("too many names", format!("give at most {MOST_FILES}")));
+            }
             Ok(())
         }),
         |j| j.files.names.clone(),
@@ -21,7 +27,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     option(
         "nrfiles",
         "Files of the job: parts of the target of the same size, one after the other",
-        Count(0, 65_536, |j, n| j.files.number = n.max(1)),
+        Count(0, MOST_FILES, |j, n| j.files.number = n.max(1)),
         |j| number(j.files.number),
     ),
     option(
