@@ -19,7 +19,6 @@ group_reporting
 verify=crc32c
 [load]
 stonewall
-nandscope_fullness=50
 rw=randrw
 io_size=2m
 iodepth=4

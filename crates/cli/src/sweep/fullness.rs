@@ -13,7 +13,7 @@ use std::time::{Instant, SystemTime};
 
 /// Arguments of `nandscope sweep fullness`.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct FullnessArguments {
     /// sim:NAME or sim:./FILE.toml
     target: String,
     /// Folder for the report, created if missing [default: fullness-NAME]
@@ -28,7 +28,7 @@ pub struct Arguments {
 ///
 /// # Errors
 /// Where something is wrong before the sweep, or the report cannot be written.
-pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
+pub fn run(arguments: FullnessArguments, console: &Console) -> Result<Exit, Failure> {
     let Some(place) = arguments.target.strip_prefix("sim:") else {
         return Err(Failure::usage(format!(
             "a sweep cannot run on `{}`; name a simulated device: sim:NAME (see `nandscope devices`) or sim:./FILE.toml",

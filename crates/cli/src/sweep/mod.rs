@@ -31,13 +31,13 @@ pub struct Arguments {
     #[command(subcommand)]
     what: Option<What>,
     #[command(flatten)]
-    points: points::Arguments,
+    points: points::PointArguments,
 }
 
 #[derive(Debug, Subcommand)]
 enum What {
     /// Latency and bandwidth at every 5 % of fullness
-    Fullness(fullness::Arguments),
+    Fullness(fullness::FullnessArguments),
 }
 
 /// Sweeps and writes the report.

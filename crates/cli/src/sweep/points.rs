@@ -25,7 +25,7 @@ const MOST_ROWS: usize = 40;
 
 /// Arguments of a sweep of points.
 #[derive(Debug, Args)]
-pub struct Arguments {
+pub struct PointArguments {
     /// Job file in fio's grammar
     #[arg(value_name = "JOB.fio", required = true)]
     job: Option<PathBuf>,
@@ -70,7 +70,7 @@ pub struct Arguments {
 ///
 /// # Errors
 /// Where something is wrong before the sweep, or a point cannot be run or kept.
-pub fn run(arguments: &Arguments, console: &Console) -> Result<Exit, Failure> {
+pub fn run(arguments: &PointArguments, console: &Console) -> Result<Exit, Failure> {
     let (Some(job), Some(target), Some(folder)) =
         (&arguments.job, &arguments.target, &arguments.output)
     else {
@@ -104,7 +104,7 @@ pub fn run(arguments: &Arguments, console: &Console) -> Result<Exit, Failure> {
     present(&spec, &plan, &ran, folder, console)
 }
 
-fn spec(arguments: &Arguments, job: &Path, target: &str) -> Result<SweepSpec, Failure> {
+fn spec(arguments: &PointArguments, job: &Path, target: &str) -> Result<SweepSpec, Failure> {
     let name = job.file_name().unwrap_or(job.as_os_str());
     Ok(SweepSpec {
         target: target.to_string(),
@@ -122,7 +122,7 @@ fn spec(arguments: &Arguments, job: &Path, target: &str) -> Result<SweepSpec, Fa
 }
 
 /// As many as are asked for or there are processors, if their devices fit into memory.
-fn threads(arguments: &Arguments, plan: &Plan, console: &Console) -> usize {
+fn threads(arguments: &PointArguments, plan: &Plan, console: &Console) -> usize {
     let processors = || std::thread::available_parallelism().map_or(1, Into::into);
     let wanted = arguments.jobs.map_or_else(processors, usize::from);
     let threads = pool::threads_within(wanted, plan.device_memory, memory::left());
