@@ -119,7 +119,7 @@ commands! {
     Calc => calc,
     /// List or describe traces
     Trace => trace,
-    /// Measure a drive over the whole range of a quantity, such as fullness
+    /// Run a job at many points of a space of parameters
     Sweep => sweep,
     /// Compare Linux file systems on a simulated device in virtual time
     Fs => fs,

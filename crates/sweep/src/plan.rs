@@ -15,7 +15,7 @@ use nandscope_units::Bytes;
 use nandscope_workload::job::Override;
 use nandscope_workload::trace::Fit;
 use sha2::{Digest, Sha256};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -180,7 +180,7 @@ struct Builder<'a> {
     /// Jobs by the options that are set on them.
     jobs: HashMap<Vec<String>, Arc<Jobs>>,
     /// Jobs and capacities that fit.
-    checked: HashMap<(Vec<String>, u64), ()>,
+    checked: HashSet<(Vec<String>, u64)>,
     devices: HashMap<String, usize>,
     device_memory: Bytes,
 }
@@ -194,7 +194,7 @@ impl<'a> Builder<'a> {
             place: place.ok_or_else(|| PlanError::Target(spec.target.clone()))?,
             abouts: HashMap::new(),
             jobs: HashMap::new(),
-            checked: HashMap::new(),
+            checked: HashSet::new(),
             devices: HashMap::new(),
             device_memory: Bytes(0),
         })
@@ -288,10 +288,11 @@ impl<'a> Builder<'a> {
     ) -> Result<(), PointError> {
         let capacity = Bytes(about.device_source.profile.device.capacity_bytes);
         let key = (set, capacity.0);
-        if !self.checked.contains_key(&key) {
-            Prepared::for_capacity(jobs, options, capacity, ABILITIES)?;
-            self.checked.insert(key, ());
+        if self.checked.contains(&key) {
+            return Ok(());
         }
+        Prepared::for_capacity(jobs, options, capacity, ABILITIES)?;
+        self.checked.insert(key);
         Ok(())
     }
 
