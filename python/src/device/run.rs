@@ -145,6 +145,7 @@ impl RunTarget for Simulation {
         TargetAbilities {
             stores_contents: false,
             can_be_filled: true,
+            has_page_cache: false,
         }
     }
 
