@@ -5,8 +5,8 @@
 //! The device stays the same and so does what is on it; what differs is the chain before it.
 
 use crate::document::{blank, value};
-use crate::in_modes::{Turns, published};
 use crate::jobs::phase;
+use crate::modes::{Turns, published};
 use crate::review::{ReviewObserver, ReviewOptions, chosen_modes};
 use crate::session::{Flow, Pick, Session, SuiteError, id_in_mode};
 use crate::spec::{Mode, SimSpec};

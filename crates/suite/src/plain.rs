@@ -6,8 +6,8 @@
 //! consumed, and it writes as much at once as the host allows.
 
 use crate::document::blank;
-use crate::in_modes::{Turns, published};
 use crate::jobs::phase;
+use crate::modes::{Turns, published};
 use crate::review::{ReviewObserver, ReviewOptions, chosen_modes};
 use crate::session::{Flow, Pick, Session, SuiteError};
 use crate::spec::SimSpec;

@@ -4,7 +4,7 @@ use crate::review::{ReviewObserver, ReviewOptions, review};
 use crate::session::SuiteError;
 use crate::spec::SimSpec;
 use crate::ssd;
-use crate::{fill, flashbench, in_modes, iometer, plain, speed_class};
+use crate::{fill, flashbench, iometer, modes, plain, speed_class};
 use nandscope_result::ResultDocument;
 
 /// A procedure.
@@ -99,7 +99,7 @@ impl Procedure {
             Procedure::SsdPeers => ssd::beside(spec, options, observer, stop),
             Procedure::Iometer => iometer::run(spec, options, observer, stop),
             Procedure::SpeedClass => {
-                in_modes::run(spec, options, self.name(), observer, stop, |session| {
+                modes::run(spec, options, self.name(), observer, stop, |session| {
                     speed_class::run(session, options.quick)
                 })
             }
@@ -109,7 +109,7 @@ impl Procedure {
                     _ if options.quick => flashbench::Extent::QUICK,
                     _ => flashbench::Extent::FULL,
                 };
-                in_modes::run(spec, options, self.name(), observer, stop, |session| {
+                modes::run(spec, options, self.name(), observer, stop, |session| {
                     flashbench::run(session, extent)
                 })
             }

@@ -5,7 +5,7 @@
 
 use crate::crystaldiskmark as cdm;
 use crate::document::blank;
-use crate::in_modes::{Turns, published};
+use crate::modes::{Turns, published};
 use crate::session::{Flow, Session, SuiteError};
 use crate::spec::{Mode, SimSpec};
 use crate::{applications, folders, formatting, sequential};

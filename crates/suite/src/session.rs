@@ -1,7 +1,7 @@
 //! One target on its way through a procedure: runs phases, joins them into steps, tells how far it
 //! has come, and stops when it is told to.
 
-use crate::joined::join;
+use crate::phases::join;
 use crate::probe::{Probe, ProbeError};
 use nandscope_measure::build::{self, JobMeta, StepMeta};
 use nandscope_measure::recorder::IntervalPlan;
