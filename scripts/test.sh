@@ -48,6 +48,10 @@ if command -v python3 >/dev/null && command -v chromium >/dev/null; then
     "$target/debug/nandscope" shelf add --shelf "$work/shelf" "$work"/{report,other,third}/result.json
     "$target/debug/nandscope" shelf site --shelf "$work/shelf" -o "$work/site"
     python3 tests/browser/check_shelf.py "$work/site" "$work/screens-site"
+    printf '[reads]\nrw=randread\nbs=4k\nioengine=libaio\ndirect=1\ntime_based\nruntime=100ms\n' >"$work/reads.fio"
+    "$target/debug/nandscope" sweep "$work/reads.fio" sim:reference-nvme-64gb --set controller.cores=1,2 --set job.iodepth=1,8,64 \
+        --precondition random --metric iops,p99 -o "$work/sweep" >/dev/null
+    python3 tests/browser/check_report.py "$work/sweep/report.html" "$work/screens-sweep"
 else
     skip "the browser check needs python3 and chromium"
 fi

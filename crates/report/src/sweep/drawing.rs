@@ -15,6 +15,8 @@ const SIDE: f64 = 75.0;
 /// Width and height of the panel of an effect, and the room around it.
 const PANEL: (f64, f64) = (300.0, 190.0);
 const MARGIN: (f64, f64) = (44.0, 26.0);
+/// Width of a character of a tick.
+const CHARACTER: f64 = 6.6;
 /// A parameter with at most so many values has a line of means.
 const MOST_MEANS: usize = 12;
 /// Ticks of an axis of numbers.
@@ -240,8 +242,10 @@ pub fn effects(report: &SweepReport) -> Vec<Effect> {
 }
 
 fn effect(report: &SweepReport, (p, x): (usize, &Scale), (m, y): (usize, &Scale)) -> Effect {
-    let (left, bottom) = (MARGIN.0, PANEL.1 - MARGIN.1);
-    let (width, tall) = (PANEL.0 - MARGIN.0 - 24.0, bottom - 12.0);
+    let longest = y.ticks().iter().map(|(_, t)| t.chars().count()).max();
+    let left = MARGIN.0.max(longest.unwrap_or(0) as f64 * CHARACTER + 10.0);
+    let bottom = PANEL.1 - MARGIN.1;
+    let (width, tall) = (PANEL.0 - left - 24.0, bottom - 12.0);
     let across = |at: f64| left + 12.0 + at * (width - 12.0);
     let up = |at: f64| bottom - 6.0 - at * (tall - 6.0);
     let mut dots = Vec::new();
