@@ -177,8 +177,9 @@ fn slow_library_devices_are_right_at_95_percent_on_every_host_but_one() {
     for (id, row) in &table.rows {
         let sure = row.classes.iter().filter(|c| *c.0 >= 95);
         let wrong: u32 = sure.map(|(_, c)| c.stated - c.right).sum();
-        // Known: "no" to the FAT area of kingston-class10-32gb on recorded-usb-reader.
-        let known = u32::from(*id == "fat");
+        // Known: "no" to the FAT area of kingston-class10-32gb on recorded-usb-reader; a unit of 2 MiB, its
+        // offset and a page of sm2708-250gb on lexar-sr2. docs/inference.md names both.
+        let known = u32::from(["fat", "unit", "offset", "page"].contains(id));
         assert!(wrong <= known, "{id}: {row:?}");
     }
 }
