@@ -228,7 +228,7 @@ fn kept_open<T: Target>(
         if slow < 1.5 * fast || least <= most {
             continue;
         }
-        let Some(kept) = quick_units(units, (fast * slow).sqrt(), |n| of(Small::First(n))) else {
+        let Some(kept) = quick_units(units, (fast, slow), |n| of(Small::First(n))) else {
             continue;
         };
         // All of them would mean that small writes to different units do no harm at all.
@@ -237,9 +237,19 @@ fn kept_open<T: Target>(
     Ok(None)
 }
 
+/// A small write to a unit that is not kept open delays the data by this share of what one to a unit beside them does, at
+/// least. One that delays it less, and still delays it, ends what the host kept open, and may close no unit.
+const AS_SLOW: f64 = 0.8;
+
 /// The units after whose small write the data is written as quickly as after none, by times of each; `None` where one of
-/// them is quick in some turns only.
-fn quick_units(units: u32, middle: f64, of: impl Fn(u32) -> Vec<f64>) -> Option<Vec<u32>> {
+/// them is quick in some turns only, or neither quick nor slow. `fast` and `slow` are the times after no small write and
+/// after one beside the data.
+fn quick_units(
+    units: u32,
+    (fast, slow): (f64, f64),
+    of: impl Fn(u32) -> Vec<f64>,
+) -> Option<Vec<u32>> {
+    let middle = (fast * slow).sqrt();
     let mut kept = Vec::new();
     for number in 0..units {
         let times = of(number);
@@ -248,7 +258,7 @@ fn quick_units(units: u32, middle: f64, of: impl Fn(u32) -> Vec<f64>) -> Option<
         let stalls = usize::from(times.len() > TURNS.1 as usize);
         if quick + stalls >= times.len() {
             kept.push(number);
-        } else if quick > 1 {
+        } else if quick > 1 || median(&times) - fast < AS_SLOW * (slow - fast) {
             return None;
         }
     }
@@ -346,6 +356,15 @@ fn data_round<T: Target>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_unit_that_is_neither_quick_nor_slow_is_no_answer() {
+        let times = |of: [f64; 3]| move |n: u32| vec![of[n as usize]; 5];
+        let found = quick_units(3, (1.0, 10.0), times([1.1, 10.0, 9.0]));
+        assert_eq!(found, Some(vec![0]));
+        // Only the host was interrupted at the first unit.
+        assert_eq!(quick_units(3, (1.0, 10.0), times([5.0, 10.0, 9.0])), None);
+    }
 
     #[test]
     fn units_that_differ_each_time_are_told_from_scatter() {

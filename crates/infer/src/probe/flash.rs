@@ -2,9 +2,9 @@
 //! flashbench, inside of what has been written, with odd multiples of powers of two and with more tries where
 //! the answer is not clear.
 
-use super::Probing;
 use super::confidence::Strength;
 use super::finding::{Finding, Value, size};
+use super::{Probing, Report};
 use crate::flashbench::{
     AlignPlan, AlignRow, CardStep, Certainty, Comb, align, boundaries as judge, every_one,
     explains, faint_unit, page_comb, unit_comb, visible_steps,
@@ -28,6 +28,8 @@ pub(super) struct Layout {
     pub(super) unit: Option<u64>,
     /// The first boundary of one, less than a unit from the beginning; 0 where it is not known.
     pub(super) first: u64,
+    /// Whether the page was found as the larger of two steps below the unit.
+    stacked: bool,
 }
 
 /// Looks for page and unit within the first `span` bytes.
@@ -39,7 +41,7 @@ pub(super) fn boundaries<T: Target>(
     let overlaps = super::units::overlaps(probing);
     let found = at_multiples(probing)?;
     let known = found.page.filter(|s| s.certainty() != Certainty::None);
-    let step = clock_step(probing)?;
+    let step = probing.clock.as_micros_f64();
     let mut page = page_answer(&found, overlaps.is_some(), step);
     let (unit, offset, layout) = if let Some(why) = &overlaps {
         (
@@ -48,9 +50,11 @@ pub(super) fn boundaries<T: Target>(
             Layout::default(),
         )
     } else if let Some((step, finding)) = borne_out(probing, &found, known)? {
+        let first_step = known.map(|s| Value::Bytes(s.at));
         let layout = Layout {
             unit: Some(step.at),
             first: 0,
+            stacked: page.value.is_some() && page.value != first_step,
         };
         (finding, offset_of(0, step.at), layout)
     } else {
@@ -71,6 +75,7 @@ pub(super) fn boundaries<T: Target>(
                 let layout = Layout {
                     unit: Some(units.period),
                     first: units.first,
+                    stacked: false,
                 };
                 let offset = offset_of(units.first, units.period);
                 (combed("unit", UNIT, &units), offset, layout)
@@ -156,28 +161,36 @@ fn page_answer(found: &AtMultiples, drive: bool, clock_us: f64) -> Finding {
     }
 }
 
-/// The resolution of the clock, µs: the smallest difference between times of reads of several lengths.
-fn clock_step<T: Target>(probing: &mut Probing<'_, T>) -> Result<f64, ProbeError> {
-    const READS: u64 = 64;
-    let room = probing
-        .target
-        .capacity()
-        .0
-        .saturating_sub(READS * 512)
-        .max(1);
-    let seed = probing.options.seed;
-    let times = probing.timed(|p| {
-        let reads = (1..=READS).map(|i| {
-            let at = (seed ^ i.wrapping_mul(0x9e37_79b9_7f4a_7c15)) % room / 512 * 512;
-            p.read(Bytes(at), Bytes(i * 512))
-        });
-        reads.collect::<Result<Vec<Nanos>, _>>()
-    })?;
-    let mut times: Vec<f64> = times.iter().map(|t| t.as_micros_f64()).collect();
-    times.sort_unstable_by(f64::total_cmp);
-    let steps = times.windows(2).map(|w| w[1] - w[0]).filter(|d| *d > 0.0);
-    let least = steps.fold(f64::INFINITY, f64::min);
-    Ok(if least.is_finite() { least } else { 0.0 })
+/// Withdraws what rests on an allocation unit if writes show none: in either order, writing to ever more of them never
+/// became slow. Boundaries that only reads see are those of map pages or stripes as well.
+pub(super) fn not_borne_out(report: &mut Report, layout: Layout) {
+    let ids: &[&str] = match layout.stacked {
+        true => &["unit", "offset", "page"],
+        false => &["unit", "offset"],
+    };
+    withdraw(
+        report,
+        ids,
+        "writes show no unit: to no number of them at once they become slow; such boundaries may be those of map pages or stripes",
+    );
+}
+
+/// Withdraws a page as small as what drives map, unless the writes show that there are allocation units.
+pub(super) fn may_be_mapped(report: &mut Report) {
+    let units = ["open-linear", "open-random"];
+    let shown = units.iter().any(|id| report.count(id).is_some());
+    if !shown && report.bytes("page").is_some_and(|p| p <= MAPPED) {
+        let why = "drives map units of this size, and nothing shows that this is none";
+        withdraw(report, &["page"], why);
+    }
+}
+
+fn withdraw(report: &mut Report, ids: &[&str], why: &str) {
+    let stated = report.findings.iter_mut().filter(|f| f.value.is_some());
+    for finding in stated.filter(|f| ids.contains(&f.id)) {
+        let why = format!("{}: {why}", finding.evidence);
+        *finding = Finding::cannot_tell(finding.id, finding.question, why);
+    }
 }
 
 /// The largest boundary at which the first step is looked for.

@@ -78,17 +78,41 @@ pub(super) fn transfers<T: Target>(
             Strength::Strong,
             evidence.clone(),
         ));
-        probing.add(Finding::new(
-            "rate",
-            "Rate at which more data adds to a read",
-            Value::BytesPerS(rate),
-            format!("{:.1} MB/s", rate / 1e6),
-            Strength::Strong,
-            evidence,
-        ));
+        let scatter = scatter_of(&lengths, &samples, [256 << 10, 512 << 10]);
+        let least = (CLOCK_STEPS * probing.clock.as_secs_f64()).max(SCATTERS * scatter);
+        probing.add(rate_of((long - half, least), rate, evidence));
         ahead(probing, span)?;
     }
     Ok(())
+}
+
+/// A difference of times must be so many steps of the clock, and so many times the scatter of the times: then it is known
+/// within a quarter.
+const CLOCK_STEPS: f64 = 8.0;
+const SCATTERS: f64 = 3.0;
+
+/// How far the middle halves of the times of these lengths spread at most, s.
+fn scatter_of(lengths: &[u64], samples: &[Vec<f64>], of: [u64; 2]) -> f64 {
+    let measured = lengths.iter().zip(samples);
+    let spreads = measured
+        .filter(|(length, _)| of.contains(length))
+        .map(|(_, times)| quantile(times, 0.75) - quantile(times, 0.25));
+    spreads.fold(0.0, f64::max)
+}
+
+/// The rate that follows from `more`, the time that 256 KiB more take, where it is `least` or longer; s.
+fn rate_of((more, least): (f64, f64), rate: f64, evidence: String) -> Finding {
+    let (id, question) = ("rate", "Rate at which more data adds to a read");
+    if more < least {
+        let why = format!(
+            "{evidence}: the clock and the scatter of the times ask for a difference of {:.3} ms",
+            least * 1e3
+        );
+        return Finding::cannot_tell(id, question, why);
+    }
+    let answer = format!("{:.1} MB/s", rate / 1e6);
+    let value = Value::BytesPerS(rate);
+    Finding::new(id, question, value, answer, Strength::Strong, evidence)
 }
 
 /// Lengths of the reads by which read-ahead is looked for: short ones, which a page buffer may answer, and longer ones.
@@ -172,67 +196,120 @@ fn ahead<T: Target>(probing: &mut Probing<'_, T>, span: Bytes) -> Result<(), Pro
     Ok(())
 }
 
+/// Random reads of one queue depth.
+struct Depth {
+    depth: u32,
+    /// Reads per second.
+    rate: f64,
+    /// Mean time per read that single reads spent beyond [`PAUSE`] times the median, s: pauses of the host, since no read
+    /// of the device takes so long. Measured at a depth of 1 only.
+    paused_s: f64,
+}
+
+/// A single read that takes this many times the median was held up.
+const PAUSE: f64 = 3.0;
+/// Pauses may take this share of the time of a read at most, or the rate is theirs as much as the device's.
+const PAUSED: f64 = 0.1;
+
 /// The number of reads at once from which more of them bring nothing.
 pub(super) fn depth<T: Target>(
     probing: &mut Probing<'_, T>,
     span: Bytes,
 ) -> Result<(), ProbeError> {
-    let mut rates = Vec::new();
-    let mut depth = 1_u32;
-    while depth <= 64 {
-        if probing.interrupted() {
-            return Err(ProbeError::Stopped);
-        }
-        // The best of three: a stall in one of them says nothing of depths.
-        let mut rate = 0.0_f64;
-        for round in 0..3 {
-            let seed = probing.options.seed ^ u64::from(depth) << 8 ^ round;
-            let at = places(span.0, BLOCK, DEEP + depth as usize, seed);
-            let times = probing
-                .target
-                .many(OpKind::Read, &at, BLOCK as u32, depth)?;
-            let spent = times.last().map_or(0.0, |t| t.as_secs_f64());
-            rate = rate.max(times.len() as f64 / spent.max(1e-9));
-        }
-        rates.push((depth, rate));
+    let mut depths: Vec<Depth> = Vec::new();
+    let mut next = 1_u32;
+    while next <= 64 {
+        let here = rate_at(probing, span, next)?;
+        depths.push(here);
         // Two doublings that bring nothing settle it.
-        if let [.., (_, before), _, (_, last)] = rates[..]
-            && last < before * 1.05
+        if let [.., before, _, last] = &depths[..]
+            && last.rate < before.rate * 1.05
         {
             break;
         }
-        depth *= 2;
+        next *= 2;
     }
-    let best = rates.iter().map(|r| r.1).fold(0.0, f64::max);
-    let enough = rates.iter().find(|r| r.1 >= 0.9 * best).map_or(1, |r| r.0);
-    let alone = rates.first().map_or(1.0, |r| r.1);
+    let best = depths.iter().map(|d| d.rate).fold(0.0, f64::max);
+    let enough = depths.iter().find(|d| d.rate >= 0.9 * best);
+    let enough = enough.map_or(1, |d| d.depth);
+    let (alone, paused_s) = depths.first().map_or((1.0, 0.0), |d| (d.rate, d.paused_s));
+    probing.overlap = best / alone;
     probing.report.curves.push(Curve {
         name: "random reads of 4 KiB".to_string(),
         x_name: "queue depth".to_string(),
         x_unit: String::new(),
         y_name: "rate".to_string(),
         y_unit: "IOPS".to_string(),
-        x: rates.iter().map(|r| f64::from(r.0)).collect(),
-        y: rates.iter().map(|r| r.1).collect(),
+        x: depths.iter().map(|d| f64::from(d.depth)).collect(),
+        y: depths.iter().map(|d| d.rate).collect(),
         threshold: Some(f64::from(enough)),
     });
-    probing.add(Finding::new(
-        "depth",
-        "Queue depth at which it saturates",
-        Value::Count(enough),
-        enough.to_string(),
-        Strength::Strong,
-        format!("{alone:.0} IOPS with one random read of 4 KiB at a time, {best:.0} at most"),
-    ));
-    probing.add(Finding::new(
-        "parallelism",
-        "Reads that the device does at once",
-        Value::Factor(best / alone),
-        format!("{:.1}", best / alone),
-        Strength::Strong,
-        "rate at the best queue depth over that of one read at a time".to_string(),
-    ));
+    let evidence =
+        format!("{alone:.0} IOPS with one random read of 4 KiB at a time, {best:.0} at most");
+    let found = [
+        (DEPTH, Value::Count(enough), enough.to_string()),
+        (
+            AT_ONCE,
+            Value::Factor(best / alone),
+            format!("{:.1}", best / alone),
+        ),
+    ];
+    for ((id, question), value, answer) in found {
+        let evidence = evidence.clone();
+        probing.add(if paused_s * best > PAUSED {
+            let why = format!(
+                "{evidence}: pauses take {:.1} µs of a read on average, too much to tell",
+                paused_s * 1e6
+            );
+            Finding::cannot_tell(id, question, why)
+        } else {
+            Finding::new(id, question, value, answer, Strength::Strong, evidence)
+        });
+    }
     Ok(())
+}
+
+const DEPTH: (&str, &str) = ("depth", "Queue depth at which it saturates");
+const AT_ONCE: (&str, &str) = ("parallelism", "Reads that the device does at once");
+
+/// Rounds at each queue depth.
+const ROUNDS: u64 = 5;
+
+/// The best rate of some rounds at a queue depth: a stall in one of them says nothing of depths.
+fn rate_at<T: Target>(
+    probing: &mut Probing<'_, T>,
+    span: Bytes,
+    depth: u32,
+) -> Result<Depth, ProbeError> {
+    let mut best = Depth {
+        depth,
+        rate: 0.0,
+        paused_s: 0.0,
+    };
+    for round in 0..ROUNDS {
+        if probing.interrupted() {
+            return Err(ProbeError::Stopped);
+        }
+        let seed = probing.options.seed ^ u64::from(depth) << 8 ^ round;
+        let at = places(span.0, BLOCK, DEEP + depth as usize, seed);
+        let ends = probing
+            .target
+            .many(OpKind::Read, &at, BLOCK as u32, depth)?;
+        let spent = ends.last().map_or(0.0, |t| t.as_secs_f64());
+        best.rate = best.rate.max(ends.len() as f64 / spent.max(1e-9));
+        best.paused_s += paused_s(&ends) / ROUNDS as f64;
+    }
+    Ok(best)
+}
+
+/// Mean time per read beyond [`PAUSE`] medians, s, from the ends of reads one after the other.
+fn paused_s(ends: &[Nanos]) -> f64 {
+    let starts = std::iter::once(&Nanos::ZERO).chain(ends);
+    let times = ends.iter().zip(starts);
+    let times: Vec<f64> = times.map(|(end, start)| (*end - *start).as_secs_f64()).collect();
+    let usual = median(&times);
+    let long = times.iter().filter(|t| **t > PAUSE * usual);
+    long.map(|t| t - usual).sum::<f64>() / times.len().max(1) as f64
 }
 
 /// Whether reads over a large range are slower: the map is then in memory in parts only.

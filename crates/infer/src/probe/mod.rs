@@ -6,6 +6,7 @@
 
 pub mod advice;
 mod bench;
+mod clock;
 mod confidence;
 mod describe;
 mod dies;
@@ -118,6 +119,10 @@ pub(crate) struct Probing<'a, T: Target> {
     pub(crate) report: Report,
     /// What went into an SLC cache at first, and does not count.
     pub(crate) cached: u64,
+    /// The resolution of the clock; zero until it is measured.
+    pub(crate) clock: Nanos,
+    /// The device does at least so many reads at once; 0 until it is measured.
+    pub(crate) overlap: f64,
     began: Nanos,
     stop: &'a dyn Fn() -> bool,
     tell: &'a mut dyn FnMut(f64, Nanos),
@@ -182,6 +187,8 @@ pub fn probe<T: Target>(
         options: *options,
         report: Report::default(),
         cached: 0,
+        clock: Nanos::ZERO,
+        overlap: 0.0,
         stop,
         tell,
     };
@@ -284,6 +291,7 @@ fn investigate<T: Target>(probing: &mut Probing<'_, T>) -> Result<(), ProbeError
         slc::cache(probing, &filled, span.0)?;
         writes::buffer(probing, span)?;
     }
+    probing.clock = clock::step(probing, span)?;
     link::transfers(probing, span)?;
     link::depth(probing, span)?;
     dies::dies(probing, span)?;

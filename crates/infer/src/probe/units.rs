@@ -1,10 +1,10 @@
 //! Allocation units that can be written in turn, the first ones among them, and the patterns to avoid.
 
-use super::Probing;
 use super::confidence::Strength;
 use super::finding::{Finding, Value, size};
 use super::flash::Layout;
-use super::{fat, knee};
+use super::writes::IN_ORDER;
+use super::{Probing, Report, fat, flash, knee};
 use crate::flashbench::{Care, Certainty, Knee, OpenAu, OpenUnits, Order, Rate, SHORTEST};
 use crate::timed::ProbeError;
 use nandscope_measure::target::Target;
@@ -34,9 +34,7 @@ const OVERLAPS: f64 = 1.6;
 
 /// Why the device has no allocation units, where it has none.
 pub(super) fn overlaps<T: Target>(probing: &Probing<'_, T>) -> Option<String> {
-    let Value::Factor(factor) = probing.report.finding("parallelism")?.value? else {
-        return None;
-    };
+    let factor = probing.overlap;
     (factor >= OVERLAPS).then(|| {
         format!("it does {factor:.1} reads at once, as devices do that map single pages; boundaries in them are those of stripes, and there are no units to be opened")
     })
@@ -57,6 +55,8 @@ pub(super) fn open<T: Target>(
     let unit = seen.unwrap_or(UNIT_DEFAULT);
     probing.target.begin_at(Bytes(layout.first));
     let mut in_order: Option<(OpenUnits, f64)> = None;
+    // Whether writing to ever more units became slow, in either order.
+    let mut collapses = [None, None];
     for (order, asked) in [Order::Linear, Order::Random].into_iter().zip(QUESTIONS) {
         let (id, question) = asked;
         if probing.writes_left() < 200 << 20 || probing.time_left() < share(probing, 0.3) {
@@ -74,6 +74,9 @@ pub(super) fn open<T: Target>(
         let alone = in_order.is_some_and(|(_, rate)| rewrites(&one, rate, seen));
         let most = if alone { 2 } else { UNITS_MAX };
         let measured = knee::measure(probing, &plan, length, most)?;
+        let fall = measured.found.map(|f| f.knee);
+        collapses[usize::from(order == Order::Random)] =
+            Some(alone || !matches!(fall, Some(Knee::AtLeast(_))));
         probing.report.curves.extend(curve(order, &measured.rates));
         let finding = knee::answer(asked, &measured, seen, alone);
         let certain = finding.value.is_some();
@@ -86,6 +89,10 @@ pub(super) fn open<T: Target>(
         }
     }
     let linear = in_order.map(|(found, _)| found);
+    if collapses.iter().all(|c| *c == Some(false)) {
+        flash::not_borne_out(&mut probing.report, layout);
+    }
+    flash::may_be_mapped(&mut probing.report);
     if probing.time_left() < share(probing, 0.15) {
         probing.add(Finding::cannot_tell("fat", QUESTIONS[2].1, SPENT));
     } else if seen.is_some() {
@@ -147,22 +154,27 @@ pub(super) fn none(
     unit_known: bool,
     length: u64,
 ) -> Finding {
-    let strength = match unit_known {
-        true => Strength::Fair,
-        false => Strength::Weak,
-    };
     let evidence = format!(
         "pieces of {}: one unit is already written at less than half the rate of linear order",
         size(length)
     );
+    if !unit_known {
+        let why = format!("{evidence}; without the allocation unit that may be several of them");
+        return Finding::cannot_tell(id, question, why);
+    }
     let answer = "none".to_string();
+    let strength = Strength::Fair;
     Finding::new(id, question, Value::Count(0), answer, strength, evidence)
+}
+
+fn curve_name(order: Order) -> String {
+    format!("units in turn, {}", order.name())
 }
 
 /// Rates by number of units; `None` where there are none.
 pub(super) fn curve_of(order: Order, rates: &[(u32, f64)]) -> Option<Curve> {
     (!rates.is_empty()).then(|| Curve {
-        name: format!("units in turn, {}", order.name()),
+        name: curve_name(order),
         x_name: "units".to_string(),
         x_unit: String::new(),
         y_name: "rate".to_string(),
@@ -222,26 +234,32 @@ pub(super) fn answer(
     }
 }
 
-/// The slowest of the patterns that were written, and by how much.
+/// The slowest of the patterns that were written, and by how much. A single slow rate is a stall, and no pattern: its
+/// neighbours must be slow as well.
 pub(super) fn worst<T: Target>(probing: &mut Probing<'_, T>) {
     let rates = probing
         .report
         .curves
         .iter()
         .filter(|c| c.y_name == "rate" && c.y_unit == "MB/s");
-    let points = rates.flat_map(|c| {
-        c.x.iter()
-            .zip(&c.y)
-            .map(move |(x, y)| (c.name.as_str(), *x, *y))
-    });
-    let points: Vec<(&str, f64, f64)> = points.filter(|p| p.2 > 0.0).collect();
-    let best = points.iter().map(|p| p.2).fold(0.0, f64::max);
-    let Some((name, x, rate)) = points.iter().min_by(|a, b| a.2.total_cmp(&b.2)) else {
+    let mut best = 0.0_f64;
+    let mut slowest: Option<(&str, f64, f64)> = None;
+    for curve in rates {
+        best = curve.y.iter().copied().fold(best, f64::max);
+        let together = lasting(&probing.report, &curve.name);
+        for (i, rates) in curve.y.windows(together).enumerate() {
+            let rate = rates.iter().copied().fold(0.0, f64::max);
+            if rate > 0.0 && slowest.is_none_or(|s| rate < s.2) {
+                slowest = Some((&curve.name, curve.x[i + together - 1], rate));
+            }
+        }
+    }
+    let Some((name, x, rate)) = slowest else {
         return;
     };
     let factor = best / rate;
-    let what = match *name {
-        "written in order" => format!("long writes in order, after {x:.1} GB"),
+    let what = match name {
+        IN_ORDER => format!("long writes in order, after {x:.1} GB"),
         name => format!("{name}: {x:.0} of them, a piece of 64 KiB each"),
     };
     let finding = Finding::new(
@@ -253,4 +271,17 @@ pub(super) fn worst<T: Target>(probing: &mut Probing<'_, T>) {
         format!("{rate:.2} MB/s against {best:.1} MB/s at best, of all patterns that were written"),
     );
     probing.add(finding);
+}
+
+/// Rates in a row that are slow together where writing in order is.
+const LASTING: usize = 6;
+
+/// How many rates in a row must be slow. One is enough of units in turn whose fall was measured again and again.
+fn lasting(report: &Report, curve: &str) -> usize {
+    let of = |order: Order| curve_name(order) == curve && report.count(question(order).0).is_some();
+    match curve {
+        IN_ORDER => LASTING,
+        _ if of(Order::Linear) || of(Order::Random) => 1,
+        _ => 2,
+    }
 }

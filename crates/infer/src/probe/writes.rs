@@ -15,6 +15,8 @@ use nandscope_workload::OpKind;
 
 /// What later reads are made in: enough for seven places of boundaries of up to 64 MiB.
 const SPAN: u64 = 512 << 20;
+/// Name of the curve of rates of writing in order.
+pub(super) const IN_ORDER: &str = "written in order";
 /// Length of one write.
 const PIECE: u64 = 512 << 10;
 /// Pieces of which a rate is taken.
@@ -98,7 +100,7 @@ pub(super) fn in_order<T: Target>(
         }
     }
     probing.report.curves.push(Curve {
-        name: "written in order".to_string(),
+        name: IN_ORDER.to_string(),
         x_name: "written".to_string(),
         x_unit: "GB".to_string(),
         y_name: "rate".to_string(),

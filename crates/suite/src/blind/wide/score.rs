@@ -95,8 +95,11 @@ fn rule(truth: &Truth, id: &str) -> Option<(bool, Rule)> {
             Box::new(move |v| truth.slc_fixed.is_some_and(|t| v == Value::Flag(t))),
         ),
         "buffer" => (
-            truth.buffer.is_some(),
-            Box::new(move |v| truth.buffer.is_some_and(|t| near(t, bytes(v) as f64, SIZE))),
+            !truth.buffers.is_empty(),
+            Box::new(move |v| {
+                let sizes = truth.buffers.iter();
+                sizes.clone().any(|t| near(*t, bytes(v) as f64, SIZE))
+            }),
         ),
         "dies" => (
             !truth.parts.is_empty(),

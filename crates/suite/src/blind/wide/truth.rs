@@ -30,8 +30,9 @@ pub struct Truth {
     pub slc_superblock: u64,
     /// Whether its size is fixed.
     pub slc_fixed: Option<bool>,
-    /// Write buffer, bytes; `None` where it cannot be told from the time of writes.
-    pub buffer: Option<u64>,
+    /// What is taken at once before writes wait, bytes: the write buffer, and where data leaves it before it is programmed
+    /// the page registers of all dies as well, in SLC mode or not. Empty for a card.
+    pub buffers: Vec<u64>,
     /// Numbers of parts that read independently which are right: channels, dies, or planes.
     pub parts: Vec<u32>,
     /// Whether the map is fetched in parts.
@@ -116,9 +117,16 @@ impl Truth {
             slc_superblock: u64::from(dies * nand.planes) * u64::from(nand.word_lines) * page,
             slc: cache.map(|c| ((c.static_gb + c.dynamic_gb) * 1e9) as u64),
             slc_fixed: cache.map(|c| c.dynamic_gb == 0.0),
-            buffer: controller
-                .filter(|c| c.buffer_release == BufferRelease::Programmed)
-                .map(|c| u64::from(c.write_buffer_kib) << 10),
+            buffers: controller.map_or_else(Vec::new, |c| {
+                let buffer = u64::from(c.write_buffer_kib) << 10;
+                let registers = [page * u64::from(nand.planes), program_unit(profile)];
+                match c.buffer_release {
+                    BufferRelease::Programmed => vec![buffer],
+                    BufferRelease::Transferred => registers
+                        .map(|unit| buffer + u64::from(dies) * unit)
+                        .into(),
+                }
+            }),
             read_ahead: controller.is_some_and(|c| c.read_ahead_kib > 0),
             map_window: profile
                 .ftl
