@@ -118,6 +118,9 @@ fn page_answer(found: &AtMultiples, drive: bool, clock_us: f64) -> Finding {
         let why = format!("{}: {why}", finding.evidence);
         Finding::cannot_tell("page", PAGE, why)
     };
+    if !found.page_twice {
+        return cannot("the first pass shows another one");
+    }
     let rise = step.to_us - step.from_us;
     if rise < PAGE_US.max(clock_us) {
         return cannot("too little to tell a page from anything else");
@@ -199,6 +202,8 @@ const PAGE_LARGEST_STEP: u64 = 128 << 10;
 /// What reads across multiples say.
 struct AtMultiples {
     page: Option<CardStep>,
+    /// Whether the first pass shows no clear step, or one at the same page.
+    page_twice: bool,
     /// The unit that the tables name.
     judged: Option<CardStep>,
     /// The same where everything agrees with it, and whether its step is a faint one.
@@ -240,6 +245,10 @@ fn at_multiples<T: Target>(probing: &mut Probing<'_, T>) -> Result<AtMultiples, 
     Ok(AtMultiples {
         steps: visible_steps(powers),
         fivefold: fives.map_or_else(Vec::new, |(_, rows)| visible_steps(rows)),
+        page_twice: {
+            let before = earlier.page.filter(|s| s.certainty() == Certainty::Clear);
+            before.is_none_or(|s| found.page.is_some_and(|p| p.at == s.at))
+        },
         page: found.page,
         judged: found.unit,
         unit: seen

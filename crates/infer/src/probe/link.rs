@@ -312,6 +312,9 @@ fn paused_s(ends: &[Nanos]) -> f64 {
     long.map(|t| t - usual).sum::<f64>() / times.len().max(1) as f64
 }
 
+/// So many larger ranges must each be slower.
+const LARGER: usize = 4;
+
 /// Whether reads over a large range are slower: the map is then in memory in parts only.
 pub(super) fn map_span<T: Target>(
     probing: &mut Probing<'_, T>,
@@ -359,12 +362,12 @@ pub(super) fn map_span<T: Target>(
         last * 1e6,
         size(span.0)
     );
-    // One step may be a change of what lies there (an SLC cache, another die): where parts of the map are fetched, each
+    // A step or two may be a change of what lies there (an SLC cache, other dies): where parts of the map are fetched, each
     // larger range is slower than the one before.
     let rises = times.iter().position(|t| *t > 1.2 * first);
     let lasts = |i: &usize| {
         let from = i.saturating_sub(1);
-        times.len() - i >= 3 && times[from..].windows(2).all(|w| w[1] > 1.05 * w[0])
+        times.len() - i >= LARGER && times[from..].windows(2).all(|w| w[1] > 1.05 * w[0])
     };
     probing.add(match rises.filter(lasts) {
         Some(i) if i > 0 => Finding::new(

@@ -51,6 +51,9 @@ pub struct Options {
 
 /// Requests of one long operation that are outstanding at once: 4 MiB, so that one can be cut short in time.
 const OUTSTANDING: u32 = 8;
+/// One part of so many of the time is kept for an operation that takes longer than all before it, as if the host stops for
+/// a minute.
+const RESERVE: u64 = 20;
 /// Up to this capacity a device is taken for a card of 32 GB or less, which may be written to more.
 const CARD_MAX: u64 = 36_000_000_000;
 
@@ -197,7 +200,9 @@ pub fn probe<T: Target>(
     } else {
         options.writes.0
     };
-    probing.target.end = probing.began + options.time;
+    // One operation may take far longer than any before it.
+    let reserve = Nanos(options.time.0 / RESERVE);
+    probing.target.end = probing.began + options.time.saturating_sub(reserve);
     let result = investigate(&mut probing);
     let refused = probing.target.refused;
     let mut report = probing.report;
@@ -234,12 +239,12 @@ const QUESTIONS: [(&str, &str, bool); 24] = [
     ("plateaus", "Rates of writing in order", true),
     ("slc-idle", "SLC cache, left alone", true),
     ("slc-kind", "SLC cache of a fixed size", true),
-    ("buffer", "RAM that gathers writes", true),
     ("overhead", "Cost of a read command", false),
     ("rate", "Rate at which more data adds to a read", false),
     ("read-ahead", "Read-ahead of sequential reads", false),
     ("depth", "Queue depth at which it saturates", false),
     ("parallelism", "Reads that the device does at once", false),
+    ("buffer", "RAM that gathers writes", true),
     ("dies", "Parts that read independently", false),
     ("map-span", "Range over which the map is at hand", false),
     ("page", "Page, as reads see it", false),
@@ -289,11 +294,13 @@ fn investigate<T: Target>(probing: &mut Probing<'_, T>) -> Result<(), ProbeError
         // Where nothing may be written, reads are of whatever is there.
         (span, filled) = (if written.0 == 0 { span } else { written }, seen);
         slc::cache(probing, &filled, span.0)?;
-        writes::buffer(probing, span)?;
     }
     probing.clock = clock::step(probing, span)?;
     link::transfers(probing, span)?;
     link::depth(probing, span)?;
+    if !probing.options.read_only {
+        writes::buffer(probing, span)?;
+    }
     dies::dies(probing, span)?;
     link::map_span(probing, span)?;
     let layout = flash::boundaries(probing, span)?;

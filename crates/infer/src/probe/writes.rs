@@ -5,7 +5,7 @@ use super::confidence::Strength;
 use super::finding::{Finding, Value, size};
 use super::link::places;
 use super::slc::Filled;
-use super::{CARD_MAX, Probing};
+use super::{CARD_MAX, Probing, units};
 use crate::flashbench::median;
 use crate::timed::ProbeError;
 use nandscope_measure::target::Target;
@@ -257,13 +257,19 @@ const BURSTS: u64 = 9;
 const SPREAD: f64 = 0.06;
 
 /// Writes that are taken faster than they can be done, until the memory for them is full: then all wait
-/// until some have been programmed. Where programming is as quick as the link there is no such pause, and
+/// until some have been programmed. Page registers of the flash count as memory if data leaves the RAM before it is
+/// programmed. Where programming is as quick as the link there is no such pause, and
 /// nothing can be told.
 pub(super) fn buffer<T: Target>(
     probing: &mut Probing<'_, T>,
     span: Bytes,
 ) -> Result<(), ProbeError> {
     let question = "RAM that gathers writes";
+    if units::overlaps(probing).is_none() {
+        let why = "it does one read after another, and such a device stops for other reasons than full memory";
+        probing.add(Finding::cannot_tell("buffer", question, why));
+        return Ok(());
+    }
     let mut seen = Vec::new();
     for round in 0..BURSTS {
         if probing.writes_left() < 16 * SHORT * BURST || span.0 < 4 * SHORT * BURST {
@@ -339,7 +345,8 @@ fn held(ends: &[f64]) -> Option<f64> {
 }
 
 /// How many writes of a burst were done before the first pause; `None` where there is none in its first
-/// half, or where the writes behind it are as quick as those before.
+/// half, if it is at the very beginning, where one before it could not be told, or where the writes behind it are as quick as
+/// those before.
 fn first_pause(ends: &[f64]) -> Option<usize> {
     const SETTLED: usize = 8;
     let gaps: Vec<f64> = ends.windows(2).map(|w| w[1] - w[0]).collect();
@@ -348,6 +355,9 @@ fn first_pause(ends: &[f64]) -> Option<usize> {
         let before = ends[i - 1] / (*i as f64);
         gaps[i - 1] > PAUSE * before.max(1e-9)
     })?;
+    if at == SETTLED {
+        return None;
+    }
     let early = ends[at - 1] / at as f64;
     let late = (ends[ends.len() - 1] - ends[half]) / (ends.len() - 1 - half) as f64;
     (late > 1.3 * early).then_some(at)

@@ -30,8 +30,8 @@ pub struct Truth {
     pub slc_superblock: u64,
     /// Whether its size is fixed.
     pub slc_fixed: Option<bool>,
-    /// What is taken at once before writes wait, bytes: the write buffer, and where data leaves it before it is programmed
-    /// the page registers of all dies as well, in SLC mode or not. Empty for a card.
+    /// What is taken at once before writes wait, bytes: the write buffer; where data leaves it before it is programmed, also
+    /// with the registers of all dies, of which each holds two program units, in SLC mode or not. Empty for a card.
     pub buffers: Vec<u64>,
     /// Numbers of parts that read independently which are right: channels, dies, or planes.
     pub parts: Vec<u32>,
@@ -122,9 +122,10 @@ impl Truth {
                 let registers = [page * u64::from(nand.planes), program_unit(profile)];
                 match c.buffer_release {
                     BufferRelease::Programmed => vec![buffer],
-                    BufferRelease::Transferred => registers
-                        .map(|unit| buffer + u64::from(dies) * unit)
-                        .into(),
+                    BufferRelease::Transferred => {
+                        let held = registers.map(|unit| buffer + 2 * u64::from(dies) * unit);
+                        [&[buffer], &held[..]].concat()
+                    }
                 }
             }),
             read_ahead: controller.is_some_and(|c| c.read_ahead_kib > 0),
