@@ -2,9 +2,9 @@
 //! flashbench, inside of what has been written, with odd multiples of powers of two and with more tries where
 //! the answer is not clear.
 
+use super::Probing;
 use super::confidence::Strength;
 use super::finding::{Finding, Value, size};
-use super::{Probing, Report};
 use crate::flashbench::{
     AlignPlan, AlignRow, CardStep, Certainty, Comb, align, boundaries as judge, every_one,
     explains, faint_unit, page_comb, unit_comb, visible_steps,
@@ -29,7 +29,7 @@ pub(super) struct Layout {
     /// The first boundary of one, less than a unit from the beginning; 0 where it is not known.
     pub(super) first: u64,
     /// Whether the page was found as the larger of two steps below the unit.
-    stacked: bool,
+    pub(super) stacked: bool,
 }
 
 /// Looks for page and unit within the first `span` bytes.
@@ -94,9 +94,9 @@ pub(super) fn boundaries<T: Target>(
     Ok(layout)
 }
 
-const UNIT: &str = "Allocation unit";
-const PAGE: &str = "Page, as reads see it";
-const OFFSET: &str = "Where the first boundary lies";
+pub(super) const UNIT: &str = "Allocation unit";
+pub(super) const PAGE: &str = "Page, as reads see it";
+pub(super) const OFFSET: &str = "Where the first boundary lies";
 
 /// Largest page that is looked for: sixteen program units of 64 KiB would be 1 MiB, which is an allocation unit.
 const PAGE_MAX: u64 = 512 << 10;
@@ -105,7 +105,7 @@ const LARGER: f64 = 0.3;
 /// A page costs a read across this much at least, µs: the clock of a host is not finer.
 const PAGE_US: f64 = 3.0;
 /// A drive maps units of this size: a read across two of them costs something wherever pages begin.
-const MAPPED: u64 = 4096;
+pub(super) const MAPPED: u64 = 4096;
 
 /// The page: the step that is largest, and one of a larger page that consists of several program units, if there is one
 /// below the allocation unit.
@@ -161,38 +161,6 @@ fn page_answer(found: &AtMultiples, drive: bool, clock_us: f64) -> Finding {
                 size(larger.at)
             ),
         ),
-    }
-}
-
-/// Withdraws what rests on an allocation unit if writes show none: in either order, writing to ever more of them never
-/// became slow. Boundaries that only reads see are those of map pages or stripes as well.
-pub(super) fn not_borne_out(report: &mut Report, layout: Layout) {
-    let ids: &[&str] = match layout.stacked {
-        true => &["unit", "offset", "page"],
-        false => &["unit", "offset"],
-    };
-    withdraw(
-        report,
-        ids,
-        "writes show no unit: to no number of them at once they become slow; such boundaries may be those of map pages or stripes",
-    );
-}
-
-/// Withdraws a page as small as what drives map, unless the writes show that there are allocation units.
-pub(super) fn may_be_mapped(report: &mut Report) {
-    let units = ["open-linear", "open-random"];
-    let shown = units.iter().any(|id| report.count(id).is_some());
-    if !shown && report.bytes("page").is_some_and(|p| p <= MAPPED) {
-        let why = "drives map units of this size, and nothing shows that this is none";
-        withdraw(report, &["page"], why);
-    }
-}
-
-fn withdraw(report: &mut Report, ids: &[&str], why: &str) {
-    let stated = report.findings.iter_mut().filter(|f| f.value.is_some());
-    for finding in stated.filter(|f| ids.contains(&f.id)) {
-        let why = format!("{}: {why}", finding.evidence);
-        *finding = Finding::cannot_tell(finding.id, finding.question, why);
     }
 }
 

@@ -306,7 +306,9 @@ fn rate_at<T: Target>(
 fn paused_s(ends: &[Nanos]) -> f64 {
     let starts = std::iter::once(&Nanos::ZERO).chain(ends);
     let times = ends.iter().zip(starts);
-    let times: Vec<f64> = times.map(|(end, start)| (*end - *start).as_secs_f64()).collect();
+    let times: Vec<f64> = times
+        .map(|(end, start)| (*end - *start).as_secs_f64())
+        .collect();
     let usual = median(&times);
     let long = times.iter().filter(|t| **t > PAUSE * usual);
     long.map(|t| t - usual).sum::<f64>() / times.len().max(1) as f64
@@ -385,4 +387,44 @@ pub(super) fn map_span<T: Target>(
         ),
     });
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_reads_far_longer_than_the_others_are_pauses() {
+        let ends = |times: &[u64]| {
+            let mut now = Nanos::ZERO;
+            let add = |t: &u64| {
+                now += Nanos(*t);
+                now
+            };
+            times.iter().map(add).collect::<Vec<Nanos>>()
+        };
+        // Pages of three kinds differ by less than a factor of three.
+        assert_eq!(paused_s(&ends(&[50, 60, 140, 50, 60, 70])), 0.0);
+        let paused = paused_s(&ends(&[50, 50, 50, 50, 10_050]));
+        assert!((paused - 2e-6).abs() < 1e-12, "{paused}");
+        assert_eq!(paused_s(&[]), 0.0);
+    }
+
+    #[test]
+    fn a_rate_needs_a_difference_that_can_be_told() {
+        let evidence = || "times".to_string();
+        let found = rate_of((10e-3, 3e-3), 26e6, evidence());
+        assert_eq!(found.value, Some(Value::BytesPerS(26e6)));
+        let found = rate_of((30e-6, 244e-6), 8.6e9, evidence());
+        assert_eq!(found.value, None);
+        assert!(found.evidence.contains("0.244 ms"), "{}", found.evidence);
+    }
+
+    #[test]
+    fn the_scatter_is_that_of_the_lengths_asked_for() {
+        let samples = [vec![1.0, 9.0, 1.0, 9.0], vec![2.0, 2.0, 3.0, 3.0]];
+        assert_eq!(scatter_of(&[1, 2], &samples, [2, 2]), 1.0);
+        assert_eq!(scatter_of(&[1, 2], &samples, [1, 2]), 8.0);
+        assert_eq!(scatter_of(&[], &[], [1, 2]), 0.0);
+    }
 }

@@ -21,6 +21,7 @@ mod link;
 mod recorded;
 mod slc;
 mod units;
+mod withdrawn;
 mod writes;
 
 pub use bench::{Metered, Refused};

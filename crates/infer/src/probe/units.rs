@@ -4,7 +4,7 @@ use super::confidence::Strength;
 use super::finding::{Finding, Value, size};
 use super::flash::Layout;
 use super::writes::IN_ORDER;
-use super::{Probing, Report, fat, flash, knee};
+use super::{Probing, Report, fat, knee, withdrawn};
 use crate::flashbench::{Care, Certainty, Knee, OpenAu, OpenUnits, Order, Rate, SHORTEST};
 use crate::timed::ProbeError;
 use nandscope_measure::target::Target;
@@ -90,9 +90,9 @@ pub(super) fn open<T: Target>(
     }
     let linear = in_order.map(|(found, _)| found);
     if collapses.iter().all(|c| *c == Some(false)) {
-        flash::not_borne_out(&mut probing.report, layout);
+        withdrawn::not_borne_out(&mut probing.report, layout);
     }
-    flash::may_be_mapped(&mut probing.report);
+    withdrawn::may_be_mapped(&mut probing.report);
     if probing.time_left() < share(probing, 0.15) {
         probing.add(Finding::cannot_tell("fat", QUESTIONS[2].1, SPENT));
     } else if seen.is_some() {
@@ -283,5 +283,32 @@ fn lasting(report: &Report, curve: &str) -> usize {
         IN_ORDER => LASTING,
         _ if of(Order::Linear) || of(Order::Random) => 1,
         _ => 2,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_slow_rate_is_a_stall_unless_a_fall_was_measured_again() {
+        let mut report = Report::default();
+        let linear = curve_name(Order::Linear);
+        assert_eq!(lasting(&report, IN_ORDER), LASTING);
+        assert_eq!(lasting(&report, &linear), 2);
+        let (id, question) = question(Order::Linear);
+        let count = Value::Count(4);
+        let evidence = String::new();
+        let found = Finding::new(
+            id,
+            question,
+            count,
+            "4".to_string(),
+            Strength::Strong,
+            evidence,
+        );
+        report.findings.push(found);
+        assert_eq!(lasting(&report, &linear), 1);
+        assert_eq!(lasting(&report, &curve_name(Order::Random)), 2);
     }
 }

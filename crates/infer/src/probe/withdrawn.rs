@@ -1,0 +1,118 @@
+//! Takes back what reads say where the writes that follow do not bear it out. It measures nothing.
+
+use super::Report;
+use super::finding::Finding;
+use super::flash::{Layout, MAPPED};
+
+/// Withdraws what rests on an allocation unit if writes show none: in either order, writing to ever more of them never
+/// became slow. Boundaries that only reads see are those of map pages or stripes as well.
+pub(super) fn not_borne_out(report: &mut Report, layout: Layout) {
+    let ids: &[&str] = match layout.stacked {
+        true => &["unit", "offset", "page"],
+        false => &["unit", "offset"],
+    };
+    withdraw(
+        report,
+        ids,
+        "writes show no unit: to no number of them at once they become slow; such boundaries may be those of map pages or stripes",
+    );
+}
+
+/// Withdraws a page as small as what drives map, unless the writes show that there are allocation units.
+pub(super) fn may_be_mapped(report: &mut Report) {
+    let units = ["open-linear", "open-random"];
+    let shown = units.iter().any(|id| report.count(id).is_some());
+    if !shown && report.bytes("page").is_some_and(|p| p <= MAPPED) {
+        let why = "drives map units of this size, and nothing shows that this is none";
+        withdraw(report, &["page"], why);
+    }
+}
+
+fn withdraw(report: &mut Report, ids: &[&str], why: &str) {
+    let stated = report.findings.iter_mut().filter(|f| f.value.is_some());
+    for finding in stated.filter(|f| ids.contains(&f.id)) {
+        let why = format!("{}: {why}", finding.evidence);
+        *finding = Finding::cannot_tell(finding.id, finding.question, why);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flashbench::Order;
+    use crate::probe::confidence::Strength;
+    use crate::probe::finding::{Value, size};
+    use crate::probe::flash::{OFFSET, PAGE, UNIT};
+    use crate::probe::units;
+
+    fn report(page: u64) -> Report {
+        let found = |id, question, bytes| {
+            let answer = size(bytes);
+            Finding::new(
+                id,
+                question,
+                Value::Bytes(bytes),
+                answer,
+                Strength::Strong,
+                "seen".to_string(),
+            )
+        };
+        Report {
+            findings: vec![
+                found("page", PAGE, page),
+                found("unit", UNIT, 2 << 20),
+                found("offset", OFFSET, 0),
+            ],
+            ..Report::default()
+        }
+    }
+
+    #[test]
+    fn a_unit_that_writes_do_not_show_is_withdrawn() {
+        let told = |report: &Report| {
+            report
+                .findings
+                .iter()
+                .map(|f| f.value.is_some())
+                .collect::<Vec<_>>()
+        };
+        let mut plain = report(16 << 10);
+        not_borne_out(&mut plain, Layout::default());
+        assert_eq!(told(&plain), [true, false, false]);
+        assert!(
+            plain.findings[1]
+                .evidence
+                .starts_with("seen: writes show no unit")
+        );
+        let mut stacked = report(512 << 10);
+        let layout = Layout {
+            stacked: true,
+            ..Layout::default()
+        };
+        not_borne_out(&mut stacked, layout);
+        assert_eq!(told(&stacked), [false, false, false]);
+    }
+
+    #[test]
+    fn a_page_as_small_as_a_mapped_unit_needs_open_units() {
+        let mut small = report(MAPPED);
+        may_be_mapped(&mut small);
+        assert_eq!(small.bytes("page"), None);
+        let mut larger = report(2 * MAPPED);
+        may_be_mapped(&mut larger);
+        assert_eq!(larger.bytes("page"), Some(2 * MAPPED));
+        let mut card = report(MAPPED);
+        let (id, question) = units::question(Order::Linear);
+        let count = Finding::new(
+            id,
+            question,
+            Value::Count(4),
+            "4".to_string(),
+            Strength::Strong,
+            String::new(),
+        );
+        card.findings.push(count);
+        may_be_mapped(&mut card);
+        assert_eq!(card.bytes("page"), Some(MAPPED));
+    }
+}
