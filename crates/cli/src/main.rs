@@ -36,6 +36,7 @@ mod state_folder;
 mod steps;
 mod sweep;
 mod target;
+mod threads;
 mod trace;
 mod validate;
 mod verify;

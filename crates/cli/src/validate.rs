@@ -9,11 +9,14 @@ use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::review::suite_failure;
 use crate::run::progress::Line;
+use crate::threads::ThreadArguments;
 use crate::{input, output};
 use clap::Args;
+use nandscope_device::memory_estimate;
 use nandscope_suite::closed_forms::closed_forms;
 use nandscope_suite::facts::{self, Comparison, Validation, page};
 use nandscope_suite::{SuiteError, at_once};
+use nandscope_units::Bytes;
 use std::path::PathBuf;
 
 const INTRODUCTION: &str = "\
@@ -68,6 +71,8 @@ pub struct Arguments {
     /// With --sensitivity: move only this parameter [default: all assumed ones]
     #[arg(long, value_name = "KEY", requires = "sensitivity")]
     parameter: Vec<String>,
+    #[command(flatten)]
+    threads: ThreadArguments,
 }
 
 /// Validates the devices for which there are facts.
@@ -80,16 +85,23 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     }
     if let Some(table) = &arguments.cards {
         let interrupt = Interrupt::listen()?;
-        let (text, verdict) = cards::run(table, &arguments.devices, &interrupt, console)?;
+        let (text, verdict) = cards::run(
+            table,
+            &arguments.devices,
+            arguments.threads,
+            &interrupt,
+            console,
+        )?;
         deliver(&arguments, &text, console)?;
         return verdict;
     }
     let list = chosen(&arguments.devices)?;
+    let threads = threads(&arguments, &list, console)?;
     let interrupt = Interrupt::listen()?;
     if arguments.sensitivity {
-        return sensitivity::run(&list, &arguments.parameter, &interrupt, console);
+        return sensitivity::run(&list, &arguments.parameter, threads, &interrupt, console);
     }
-    let devices = by_device(measure_all(&list, &interrupt)?)?;
+    let devices = by_device(measure_all(&list, threads, &interrupt)?)?;
     let text = if arguments.devices.is_empty() {
         whole_page(&devices, &interrupt)?
     } else {
@@ -122,15 +134,30 @@ fn chosen(names: &[String]) -> Result<Vec<Validation>, Failure> {
 /// Title of a device and the comparison of one procedure, or why it could not be carried out.
 type Measured = Result<(String, Comparison), SuiteError>;
 
-/// Devices are measured at once at most: the largest takes some GB of memory.
-const AT_ONCE: usize = 2;
+/// The threads, of which each may have the largest device of the list.
+fn threads(
+    arguments: &Arguments,
+    list: &[Validation],
+    console: &Console,
+) -> Result<usize, Failure> {
+    let mut largest = Bytes(0);
+    for validation in list {
+        let spec = validation.spec().map_err(|e| suite_failure(&e))?;
+        largest = largest.max(memory_estimate(&spec.profile));
+    }
+    Ok(arguments.threads.within_memory(largest, console))
+}
 
 /// Carries out every procedure of the list; in its order.
-fn measure_all(list: &[Validation], interrupt: &Interrupt) -> Result<Vec<Measured>, Failure> {
+fn measure_all(
+    list: &[Validation],
+    threads: usize,
+    interrupt: &Interrupt,
+) -> Result<Vec<Measured>, Failure> {
     let line = Line::new("validate");
     let measured = at_once::run(
         list.len(),
-        AT_ONCE,
+        threads,
         &|| interrupt.asked(),
         |number| measure(&list[number], interrupt),
         |done| {

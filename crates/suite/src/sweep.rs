@@ -6,13 +6,13 @@
 //! of it whose blocks have fewer word lines, with capacity and cache in proportion. Dies, channels,
 //! times, numbers of blocks and all shares stay as they are, and so do the curves.
 
-use crate::at_once;
+use crate::at_once::shared;
 use crate::document::blank;
 use crate::review::{ReviewObserver, ReviewOptions};
 use crate::session::SuiteError;
 use crate::spec::SimSpec;
 use nandscope_device::profile::Profile;
-use nandscope_device::{Device, Fill};
+use nandscope_device::{Device, Fill, memory_estimate};
 use nandscope_measure::recorder::IntervalPlan;
 use nandscope_measure::runner::{Ending, Observer, Progress, Thread, run_group};
 use nandscope_measure::sim::SimTarget;
@@ -37,8 +37,6 @@ const OPERATIONS: u64 = 40_000;
 const IDLE_MS: u32 = 5;
 /// A rise of latency between two neighbouring points that counts as a threshold.
 const RISE: f64 = 1.25;
-/// Points that are measured at once: each has copies of the drive.
-const THREADS: usize = 2;
 
 /// One of the four curves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,14 +89,20 @@ struct Point {
     mb_per_s: f64,
 }
 
-/// Sweeps the fullness of a simulated drive, with two threads. The same arguments give the same
-/// document, however the threads take turns.
+/// Memory of the drive that [`fullness`] measures: the copy if it is a large one.
+#[must_use]
+pub fn device_memory(spec: &SimSpec) -> Bytes {
+    memory_estimate(&smaller(&spec.profile).0)
+}
+
+/// Sweeps the fullness of a simulated drive, with `threads` threads. The document is the same for any number.
 ///
 /// # Errors
 /// Where the drive cannot be made or attached.
 pub fn fullness(
     spec: &SimSpec,
     options: &ReviewOptions,
+    threads: usize,
     observer: &mut dyn ReviewObserver,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<ResultDocument, SuiteError> {
@@ -118,7 +122,7 @@ pub fn fullness(
         document.notices.push(Notice::info(format!("Measured on a copy with 1/{factor} of the word lines in each block, capacity and cache in proportion; dies, channels, times and all shares are those of the drive."),
         ));
     }
-    let points = measure(&fresh, options.seed, observer, &mode.name, stop)?;
+    let points = measure(&fresh, options.seed, threads, observer, &mode.name, stop)?;
     let measured = Case::ALL.map(|case| (case, case.curve(&points)));
     document.complete = measured.iter().all(|(_, curve)| curve.is_whole());
     if measured.iter().any(|(_, curve)| !curve.points.is_empty()) {
@@ -140,39 +144,43 @@ impl Measured {
     }
 }
 
-/// What one piece of work measures: one fullness, filled in one way, without and with idle time.
-type Pair = [Point; 2];
-
 impl Case {
     /// The points of the curve among those of all pieces.
-    fn curve(self, pieces: &[Option<Pair>]) -> Measured {
-        let of_fill = pieces
+    fn curve(self, pieces: &[Option<Point>]) -> Measured {
+        let numbered = pieces
             .iter()
             .enumerate()
-            .filter(|(n, _)| Piece(*n).random() == self.random);
-        let points = of_fill.filter_map(|(n, pair)| {
-            let point = pair.as_ref()?[usize::from(self.idle)];
-            Some((Piece(n).percent(), point))
-        });
+            .map(|(n, point)| (Piece(n), point));
+        let own = numbered.filter(|(piece, _)| piece.case() == self);
+        let points = own.filter_map(|(piece, point)| Some((piece.percent(), (*point)?)));
         let mut points: Vec<_> = points.collect();
         points.sort_by_key(|p| p.0);
         Measured { points }
     }
 }
 
-/// Number of a piece of work: the fullest first, as they take longest; each filled in order, then at random.
+/// Number of a piece of work: the fullest first, as they take longest; each filled in order, then at random; each
+/// without, then with idle time.
 #[derive(Clone, Copy, Debug)]
 struct Piece(usize);
 
 impl Piece {
-    const ALL: usize = 2 * POINTS as usize;
+    const ALL: usize = 4 * POINTS as usize;
 
-    fn percent(self) -> u32 {
-        (POINTS - 1 - (self.0 / 2) as u32) * STRIDE
+    /// Number of the filled drive, which two pieces share.
+    fn drive(self) -> usize {
+        self.0 / 2
     }
 
-    fn random(self) -> bool {
-        self.0 % 2 == 1
+    fn percent(self) -> u32 {
+        (POINTS - 1 - (self.0 / 4) as u32) * STRIDE
+    }
+
+    fn case(self) -> Case {
+        Case {
+            random: self.drive() % 2 == 1,
+            idle: self.0 % 2 == 1,
+        }
     }
 }
 
@@ -236,62 +244,56 @@ impl Observer for Count<'_> {
 fn measure(
     fresh: &Device,
     seed: u64,
+    threads: usize,
     observer: &mut dyn ReviewObserver,
     mode: &str,
     stop: &(dyn Fn() -> bool + Sync),
-) -> Result<Vec<Option<Pair>>, SuiteError> {
+) -> Result<Vec<Option<Point>>, SuiteError> {
     let count = AtomicU64::new(0);
-    let pieces = at_once::run_watched(
-        Piece::ALL,
-        THREADS,
+    let drives: Vec<Option<usize>> = (0..Piece::ALL).map(|n| Some(Piece(n).drive())).collect();
+    let mut points = vec![None; Piece::ALL];
+    let done = shared::run(
+        &drives,
+        threads,
         stop,
-        |number| both(fresh, Piece(number), seed, &count, stop),
-        |_| {
-            let all = Piece::ALL as u64 * 2 * PARTS;
+        |number| filled(fresh, Piece(number), seed),
+        |number, drive| {
+            let mut counted = Count {
+                all: &count,
+                mine: 0,
+            };
+            let point = one(drive, Piece(number).case().idle, seed, &mut counted, stop)?;
+            counted.reach(PARTS);
+            Ok(point)
+        },
+        |news| {
+            if let Some((number, point)) = news {
+                points[number] = point;
+            }
+            let all = Piece::ALL as u64 * PARTS;
             let share = count.load(Ordering::Relaxed) as f64 / all as f64;
             observer.progress(share, mode, "fullness", Nanos::ZERO);
         },
     );
-    pieces
-        .into_iter()
-        .map(|piece| piece.transpose().map(Option::flatten))
-        .collect()
+    done.map_err(|failed| failed.error)?;
+    Ok(points)
 }
 
-/// One fullness, without and with idle time.
-fn both(
-    fresh: &Device,
-    piece: Piece,
-    seed: u64,
-    count: &AtomicU64,
-    stop: &dyn Fn() -> bool,
-) -> Result<Option<Pair>, SuiteError> {
+/// A copy of the drive, filled as the piece wants it.
+fn filled(fresh: &Device, piece: Piece, seed: u64) -> Result<Device, SuiteError> {
     let mut filled = fresh.clone();
-    let fill = if piece.random() {
-        Fill::Random { seed }
-    } else {
-        Fill::Sequential
+    let fill = match piece.case().random {
+        true => Fill::Random { seed },
+        false => Fill::Sequential,
     };
     // What is read must have been written, on an empty drive too.
     let share = (f64::from(piece.percent()) / 100.0).max(1.0 / SPAN);
-    if !filled.precondition(share, fill) {
-        return Err(SuiteError::Target(
+    match filled.precondition(share, fill) {
+        true => Ok(filled),
+        false => Err(SuiteError::Target(
             "the drive is not idle and cannot be filled".to_string(),
-        ));
+        )),
     }
-    let mut points = Pair::default();
-    for (point, idle) in points.iter_mut().zip([false, true]) {
-        let mut counted = Count {
-            all: count,
-            mine: 0,
-        };
-        match one(filled.clone(), idle, seed, &mut counted, stop)? {
-            Some(measured) => *point = measured,
-            None => return Ok(None),
-        }
-        counted.reach(PARTS);
-    }
-    Ok(Some(points))
 }
 
 /// The mix of a light trace on a copy of the filled drive: two thirds writes, mostly small, after
@@ -472,11 +474,16 @@ mod tests {
             latency_us: us,
             mb_per_s: 1.0,
         };
-        let mut pieces: Vec<Option<Pair>> = vec![None; Piece::ALL];
+        let mut pieces: Vec<Option<Point>> = vec![None; Piece::ALL];
         // Filled in order to 100 and 95 %, at random to 100 %.
-        pieces[0] = Some([point(50.0), point(20.0)]);
-        pieces[1] = Some([point(90.0), point(80.0)]);
-        pieces[2] = Some([point(10.0), point(5.0)]);
+        for (drive, latencies) in [[50.0, 20.0], [90.0, 80.0], [10.0, 5.0]]
+            .into_iter()
+            .enumerate()
+        {
+            for (idle, latency) in latencies.into_iter().enumerate() {
+                pieces[2 * drive + idle] = Some(point(latency));
+            }
+        }
         let measured = Case::ALL.map(|case| (case, case.curve(&pieces)));
         let step = step(&measured);
         assert_eq!(step.curves.len(), 8);

@@ -22,5 +22,5 @@ pub use plan::{Plan, PlanError, SweepSpec};
 pub use point::{Point, PointError};
 pub use sample::Sampling;
 pub use space::{Parameter, SpaceError};
-pub use store::{Store, StoreError};
+pub use store::{Keep, Store, StoreError};
 pub use table::SweepTable;

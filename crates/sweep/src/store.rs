@@ -22,6 +22,18 @@ pub enum StoreError {
     Document(#[from] json::DocumentError),
 }
 
+/// Where finished points are kept.
+pub trait Keep: Sync {
+    /// The result of a point if it is finished.
+    fn find(&self, point: &Point) -> Option<ResultDocument>;
+
+    /// Keeps the result of a point.
+    ///
+    /// # Errors
+    /// Returns [`StoreError`] if it cannot be kept.
+    fn keep(&self, point: &Point, document: &ResultDocument) -> Result<(), StoreError>;
+}
+
 /// See the module's text.
 #[derive(Clone, Debug)]
 pub struct Store {
@@ -44,20 +56,17 @@ impl Store {
     pub fn file(&self, point: &Point) -> PathBuf {
         self.folder.join(format!("{}.json", point.key))
     }
+}
 
-    /// The result of a point if it is finished. A file that cannot be read, or holds something else, is
-    /// not a result: the point is run again.
-    pub fn find(&self, point: &Point) -> Option<ResultDocument> {
+impl Keep for Store {
+    /// A file that cannot be read, or holds something else, is not a result: the point is run again.
+    fn find(&self, point: &Point) -> Option<ResultDocument> {
         let document = json::read(&self.file(point)).ok()?;
         let is_own = document.seed == point.seed() && document.target.name == point.about.name;
         is_own.then_some(document)
     }
 
-    /// Keeps the result of a point.
-    ///
-    /// # Errors
-    /// Returns [`StoreError`] if it cannot be written.
-    pub fn keep(&self, point: &Point, document: &ResultDocument) -> Result<(), StoreError> {
+    fn keep(&self, point: &Point, document: &ResultDocument) -> Result<(), StoreError> {
         Ok(json::write(&self.file(point), document)?)
     }
 }

@@ -5,6 +5,7 @@ use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::review::suite_failure;
 use crate::run::progress::Line;
+use crate::threads::ThreadArguments;
 use crate::{output, target};
 use clap::Args;
 use nandscope_suite::{ReviewOptions, SimSpec, sweep};
@@ -22,6 +23,8 @@ pub struct FullnessArguments {
     /// Seed of the random number generator
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    #[command(flatten)]
+    threads: ThreadArguments,
 }
 
 /// Sweeps and writes the report.
@@ -46,11 +49,13 @@ pub fn run(arguments: FullnessArguments, console: &Console) -> Result<Exit, Fail
         seed: arguments.seed,
         ..ReviewOptions::default()
     };
+    let device = sweep::device_memory(&spec);
+    let threads = arguments.threads.within_memory(device, console);
     let interrupt = Interrupt::listen()?;
     let began = Instant::now();
     let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let mut line = Line::new("sweep");
-    let result = sweep::fullness(&spec, &options, &mut line, &|| interrupt.asked());
+    let result = sweep::fullness(&spec, &options, threads, &mut line, &|| interrupt.asked());
     line.clear();
     let mut result = result.map_err(|e| suite_failure(&e))?;
     result.wall.started = Some(started);

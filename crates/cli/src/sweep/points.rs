@@ -7,9 +7,9 @@ use crate::interrupt::Interrupt;
 use crate::job::jobs_failure;
 use crate::run::progress::Line;
 use crate::target::{Precondition, open_failure};
+use crate::threads::ThreadArguments;
 use crate::{fault, input, output};
 use clap::Args;
-use nandscope_experiment::memory;
 use nandscope_experiment::run::RunError;
 use nandscope_report::sweep::{SweepMetric, SweepReport, SweepRow};
 use nandscope_sweep::metric::Direction;
@@ -55,12 +55,11 @@ pub struct PointArguments {
     /// Host to which the device is attached [default: direct]
     #[arg(long, value_name = "NAME|FILE")]
     host: Option<String>,
-    /// State before each run: none, sequential[:PERCENT] or random[:PERCENT]
+    /// State before each run, as in `run --precondition`
     #[arg(long, value_name = "STATE", default_value = "none")]
     precondition: Precondition,
-    /// Threads [default: one per processor]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    jobs: Option<u16>,
+    #[command(flatten)]
+    threads: ThreadArguments,
     /// Folder for points, table and report, created if missing
     #[arg(short, long, value_name = "DIR", required = true)]
     output: Option<PathBuf>,
@@ -81,7 +80,7 @@ pub fn run(arguments: &PointArguments, console: &Console) -> Result<Exit, Failur
     let _made = output::check_folder(folder)?;
     let store = Store::open(folder).map_err(Failure::file)?;
     let interrupt = Interrupt::listen()?;
-    let threads = threads(arguments, &plan, console);
+    let threads = arguments.threads.within_memory(plan.device_memory, console);
     let mut line = Line::new("sweep");
     let mut tell = |now: SweepProgress| {
         let text = format!("{} of {} points", now.done, now.points);
@@ -119,20 +118,6 @@ fn spec(arguments: &PointArguments, job: &Path, target: &str) -> Result<SweepSpe
         seeds: arguments.seeds,
         metrics: arguments.metrics.clone(),
     })
-}
-
-/// As many as are asked for or there are processors, if their devices fit into memory.
-fn threads(arguments: &PointArguments, plan: &Plan, console: &Console) -> usize {
-    let processors = || std::thread::available_parallelism().map_or(1, Into::into);
-    let wanted = arguments.jobs.map_or_else(processors, usize::from);
-    let threads = pool::threads_within(wanted, plan.device_memory, memory::left());
-    if threads < wanted {
-        console.note(&format!(
-            "note: {threads} threads instead of {wanted}: each may need twice {} of memory",
-            plan.device_memory
-        ));
-    }
-    threads
 }
 
 /// A sweep that cannot be made; faults of profiles and jobs are shown at their places.

@@ -7,6 +7,8 @@ use crate::interrupt::Interrupt;
 use crate::review::suite_failure;
 use crate::run::progress::Line;
 use crate::target::{device_source, host_source};
+use crate::threads::ThreadArguments;
+use nandscope_device::memory_estimate;
 use nandscope_device::profile::{HostProfile, Profile};
 use nandscope_infer::flashbench::RecordError;
 use nandscope_suite::cards::{Card, Cards, Comparison, page, unexplained};
@@ -28,12 +30,15 @@ struct Piece {
 pub fn run(
     table: &Path,
     devices: &[String],
+    threads: ThreadArguments,
     interrupt: &Interrupt,
     console: &Console,
 ) -> Result<(String, Result<Exit, Failure>), Failure> {
     let pieces = pieces(table, devices, console)?;
     let recorded = recorded(&folder(table).join("flashbench"))?;
-    let compared = compare(&pieces, &recorded, interrupt)?;
+    let largest = pieces.iter().map(|p| memory_estimate(&p.profile)).max();
+    let threads = threads.within_memory(largest.unwrap_or_default(), console);
+    let compared = compare(&pieces, &recorded, threads, interrupt)?;
     let text = page(&compared, !devices.is_empty());
     Ok((text, verdict(table, &compared)))
 }
@@ -114,12 +119,13 @@ fn recorded(folder: &Path) -> Result<Recorded, Failure> {
 fn compare(
     pieces: &[Piece],
     recorded: &Recorded,
+    threads: usize,
     interrupt: &Interrupt,
 ) -> Result<Vec<(Card, Comparison)>, Failure> {
     let line = Line::new("validate --cards");
     let outcomes = at_once::run(
         pieces.len(),
-        at_once::threads(None),
+        threads,
         &|| interrupt.asked(),
         |number| {
             let piece = &pieces[number];

@@ -25,12 +25,13 @@ struct Piece<'a> {
 pub fn run(
     list: &[Validation],
     only: &[String],
+    threads: usize,
     interrupt: &Interrupt,
     console: &Console,
 ) -> Result<Exit, Failure> {
     for validation in list {
         let parameters = chosen(validation, only)?;
-        let outcomes = measure(validation, &parameters, interrupt)?;
+        let outcomes = measure(validation, &parameters, threads, interrupt)?;
         console.print(&table(validation, &parameters, &outcomes, console))?;
     }
     Ok(Exit::Done)
@@ -58,6 +59,7 @@ type Outcome = Result<Comparison, SuiteError>;
 fn measure(
     validation: &Validation,
     parameters: &[Assumed],
+    threads: usize,
     interrupt: &Interrupt,
 ) -> Result<Vec<Outcome>, Failure> {
     let mut pieces = vec![Piece {
@@ -74,7 +76,7 @@ fn measure(
     let line = Line::new(&title);
     let outcomes = at_once::run(
         pieces.len(),
-        at_once::threads(None),
+        threads,
         &|| interrupt.asked(),
         |number| pieces[number].run(interrupt),
         |done| {

@@ -1,0 +1,29 @@
+//! How many threads a command uses: `--jobs`, or one per processor, if their devices fit into memory.
+
+use crate::console::Console;
+use clap::Args;
+use nandscope_experiment::memory;
+use nandscope_suite::at_once;
+use nandscope_units::Bytes;
+
+/// The option of commands that work on several devices at once.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct ThreadArguments {
+    /// Threads [default: one per processor]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+}
+
+impl ThreadArguments {
+    /// The threads, fewer if memory is short; a note says so. `device` is the memory of the largest device.
+    pub fn within_memory(self, device: Bytes, console: &Console) -> usize {
+        let wanted = at_once::threads(self.jobs.map(usize::from));
+        let threads = at_once::threads_within(wanted, device, memory::left());
+        if threads < wanted {
+            console.note(&format!(
+                "note: {threads} threads instead of {wanted}: each may need twice {device} of memory"
+            ));
+        }
+        threads
+    }
+}

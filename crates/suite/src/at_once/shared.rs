@@ -1,0 +1,222 @@
+//! Pieces that need a copy of something which is made first, such as a conditioned device: it is made once for all
+//! pieces that share it, and copied for each of them but the last. At most as many are in memory as there are threads,
+//! beside the copies in use.
+
+use super::{Next, Schedule, run_schedule};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+/// What a piece or the making of its original ended with.
+#[derive(Debug, PartialEq, Eq)]
+pub struct PieceError<E> {
+    /// Number of the piece, from 0.
+    pub piece: usize,
+    /// What is wrong.
+    pub error: E,
+}
+
+/// Does pieces that share originals: `originals` has the number of a piece's original, or `None` if the piece is not to
+/// be done. `make` makes the original of a piece, `work` does the piece on a copy. Returns how many originals were
+/// made. `heard` is as that of [`run_schedule`], with the number of each piece.
+///
+/// # Errors
+/// Returns the first error by the number of its piece; no piece is begun after one.
+pub fn run<D: Clone + Send + Sync, T: Send, E: Send>(
+    originals: &[Option<usize>],
+    threads: usize,
+    stop: &(dyn Fn() -> bool + Sync),
+    make: impl Fn(usize) -> Result<D, E> + Sync,
+    work: impl Fn(usize, D) -> Result<T, E> + Sync,
+    heard: impl FnMut(Option<(usize, T)>),
+) -> Result<usize, PieceError<E>> {
+    let pieces = originals.iter().flatten().count();
+    let threads = threads.clamp(1, pieces.max(1));
+    let mut schedule = Originals::new(originals, threads);
+    let step = |task: Task<D>| match task {
+        Task::Make(group, piece) => Outcome::Made(group, piece, make(piece)),
+        Task::Work(piece, original) => {
+            // The last piece has the original itself.
+            let copy = Arc::try_unwrap(original).unwrap_or_else(|shared| (*shared).clone());
+            Outcome::Worked(piece, work(piece, copy))
+        }
+    };
+    run_schedule(&mut schedule, threads, stop, step, heard);
+    match schedule.failed.into_iter().next() {
+        Some((piece, error)) => Err(PieceError { piece, error }),
+        None => Ok(schedule.made),
+    }
+}
+
+/// The pieces of one original.
+struct Group<D> {
+    pieces: VecDeque<usize>,
+    original: Original<D>,
+}
+
+enum Original<D> {
+    /// Not begun.
+    Missing,
+    /// A thread makes it.
+    Making,
+    Ready(Arc<D>),
+}
+
+struct Originals<D, T, E> {
+    groups: Vec<Group<D>>,
+    threads: usize,
+    made: usize,
+    /// By the number of the piece, so that the first is reported, whichever thread met it.
+    failed: BTreeMap<usize, E>,
+    outcome: std::marker::PhantomData<fn() -> T>,
+}
+
+enum Task<D> {
+    /// Makes the original of a group, as its first piece needs it.
+    Make(usize, usize),
+    /// Does a piece.
+    Work(usize, Arc<D>),
+}
+
+enum Outcome<D, T, E> {
+    Made(usize, usize, Result<D, E>),
+    Worked(usize, Result<T, E>),
+}
+
+impl<D, T, E> Originals<D, T, E> {
+    fn new(originals: &[Option<usize>], threads: usize) -> Self {
+        let mut groups: Vec<Group<D>> = Vec::new();
+        let mut numbers = BTreeMap::new();
+        for (piece, original) in originals.iter().enumerate() {
+            let Some(original) = original else { continue };
+            let group = *numbers.entry(*original).or_insert_with(|| {
+                groups.push(Group {
+                    pieces: VecDeque::new(),
+                    original: Original::Missing,
+                });
+                groups.len() - 1
+            });
+            groups[group].pieces.push_back(piece);
+        }
+        Originals {
+            groups,
+            threads,
+            made: 0,
+            failed: BTreeMap::new(),
+            outcome: std::marker::PhantomData,
+        }
+    }
+}
+
+impl<D: Send + Sync, T: Send, E: Send> Schedule for Originals<D, T, E> {
+    type Task = Task<D>;
+    type Outcome = Outcome<D, T, E>;
+    type News = (usize, T);
+
+    /// Pieces of ready originals first, so that these are given back soon.
+    fn next(&mut self) -> Next<Task<D>> {
+        if !self.failed.is_empty() {
+            return Next::End;
+        }
+        let (mut making, mut missing) = (0, None);
+        for (number, group) in self.groups.iter_mut().enumerate() {
+            let Some(first) = group.pieces.front().copied() else {
+                continue;
+            };
+            match &group.original {
+                Original::Ready(original) => {
+                    let original = original.clone();
+                    group.pieces.pop_front();
+                    if group.pieces.is_empty() {
+                        group.original = Original::Missing;
+                    }
+                    return Next::Task(Task::Work(first, original));
+                }
+                Original::Making => making += 1,
+                Original::Missing => missing = missing.or(Some((number, first))),
+            }
+        }
+        match missing {
+            Some((group, piece)) if making < self.threads => {
+                self.groups[group].original = Original::Making;
+                Next::Task(Task::Make(group, piece))
+            }
+            _ if making > 0 => Next::Wait,
+            _ => Next::End,
+        }
+    }
+
+    fn done(&mut self, outcome: Outcome<D, T, E>) -> Option<(usize, T)> {
+        match outcome {
+            Outcome::Made(group, _, Ok(original)) => {
+                self.made += 1;
+                self.groups[group].original = Original::Ready(Arc::new(original));
+                None
+            }
+            Outcome::Worked(piece, Ok(outcome)) => Some((piece, outcome)),
+            Outcome::Made(_, piece, Err(error)) | Outcome::Worked(piece, Err(error)) => {
+                self.failed.insert(piece, error);
+                None
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn each_original_is_made_once_for_any_number_of_threads() {
+        let originals: Vec<Option<usize>> =
+            (0..40).map(|n| (n % 7 != 3).then_some(n % 5)).collect();
+        for threads in [0, 1, 2, 9] {
+            let made: [AtomicUsize; 5] = Default::default();
+            let make = |piece: usize| {
+                made[piece % 5].fetch_add(1, Ordering::SeqCst);
+                Ok::<_, ()>(piece % 5 * 100)
+            };
+            let mut outcomes = vec![None; 40];
+            let count = run(
+                &originals,
+                threads,
+                &|| false,
+                make,
+                |piece, copy| Ok(copy + piece),
+                |news| {
+                    if let Some((piece, outcome)) = news {
+                        assert_eq!(outcomes[piece].replace(outcome), None);
+                    }
+                },
+            );
+            assert_eq!(count, Ok(5));
+            assert!(made.iter().all(|n| n.load(Ordering::SeqCst) == 1));
+            let expected = |n: usize| (n % 7 != 3).then_some(n % 5 * 100 + n);
+            assert!((0..40).all(|n| outcomes[n] == expected(n)));
+        }
+    }
+
+    #[test]
+    fn the_first_error_ends_the_run() {
+        let begun = AtomicUsize::new(0);
+        let work = |piece: usize, _: ()| {
+            begun.fetch_add(1, Ordering::SeqCst);
+            if piece == 2 { Err("no") } else { Ok(()) }
+        };
+        let ended = run(&[Some(0); 10], 1, &|| false, |_| Ok(()), work, |_| {});
+        let error = PieceError {
+            piece: 2,
+            error: "no",
+        };
+        assert_eq!((ended, begun.into_inner()), (Err(error), 3));
+        let ended = run(
+            &[Some(4), Some(4)],
+            2,
+            &|| false,
+            |_| Err::<(), _>("not made"),
+            |_, ()| Ok(()),
+            |_| {},
+        );
+        assert_eq!(ended.unwrap_err().error, "not made");
+    }
+}
