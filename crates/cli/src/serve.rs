@@ -75,7 +75,8 @@ pub struct Arguments {
     /// Seed of the random number generator
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Initial state: none, sequential[:PERCENT] or random[:PERCENT]
+    /// Initial state: none, sequential[:PERCENT], random[:PERCENT],
+    /// overwritten[:TIMES] or steady
     #[arg(long, value_name = "STATE", default_value = "none")]
     precondition: Precondition,
     /// Refuse writes

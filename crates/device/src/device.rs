@@ -120,6 +120,14 @@ impl Device {
         dispatch!(&mut self.0, d => d.overwrite_randomly(count, seed))
     }
 
+    /// Size of what [`Device::overwrite_randomly`] counts: a mapping unit, or a page of a card.
+    pub fn overwrite_unit(&self) -> Bytes {
+        match &self.0 {
+            Ftl::PageMap(d) => Bytes(d.unit_bytes()),
+            Ftl::AuMap(d) => Bytes(d.overwrite_unit()),
+        }
+    }
+
     /// Numbers writes from now on, the next one being 0, and tracks which are persistent, for [`Device::durable_writes`] and [`Device::cut_power`]. Not part of a snapshot.
     pub fn track_writes(&mut self) {
         dispatch!(&mut self.0, d => d.track_writes());

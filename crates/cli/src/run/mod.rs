@@ -96,7 +96,8 @@ pub struct Arguments {
     /// Go on with the run that was interrupted, from the steps in RESULT.json.steps
     #[arg(long)]
     resume: bool,
-    /// State of the device before the run: none, sequential[:PERCENT] or random[:PERCENT]
+    /// State of the device before the run: none, sequential[:PERCENT], random[:PERCENT],
+    /// overwritten[:TIMES] or steady
     #[arg(long, value_name = "STATE", default_value = "none")]
     precondition: Precondition,
     /// Store what is written, so that jobs can verify it (simulated devices)

@@ -45,6 +45,11 @@ impl AuMapDevice {
         self.rest()
     }
 
+    /// Bytes of a page.
+    pub(crate) fn overwrite_unit(&self) -> u64 {
+        self.map.geometry.page_bytes()
+    }
+
     /// Sectors of an AU, and of the card.
     fn sizes(&self) -> (u64, u64) {
         let end = self.identity.capacity_bytes / nandscope_units::SECTOR_BYTES;

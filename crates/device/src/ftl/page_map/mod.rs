@@ -533,7 +533,7 @@ impl PageMapDevice {
         Nanos((full_speed_ns as f64 / clock) as u64)
     }
 
-    fn unit_bytes(&self) -> u64 {
+    pub(crate) fn unit_bytes(&self) -> u64 {
         u64::from(self.log.geometry.unit_bytes)
     }
 
