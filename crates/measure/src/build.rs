@@ -380,7 +380,7 @@ pub fn counters(first: &Reading, last: &Reading) -> BTreeMap<String, f64> {
     let (Some(a), Some(b)) = (&first.counters, &last.counters) else {
         return all;
     };
-    for (name, count) in counted(&b.since(a)) {
+    for (name, count) in device_counters(&b.since(a)) {
         all.insert(name.to_string(), count as f64);
     }
     if let Some(factor) = write_amplification(a, b) {
@@ -389,9 +389,9 @@ pub fn counters(first: &Reading, last: &Reading) -> BTreeMap<String, f64> {
     all
 }
 
-/// The counters that only ever rise, by name. The pattern lists every field so that a new one
-/// cannot be forgotten.
-fn counted(counters: &Counters) -> [(&'static str, u64); 14] {
+/// The counters of a simulated device that only ever rise, by their names in results. The pattern lists every field
+/// so that a new one cannot be forgotten.
+pub fn device_counters(counters: &Counters) -> [(&'static str, u64); 14] {
     let Counters {
         host_read,
         host_written,

@@ -3,15 +3,19 @@
 //! A short name is about the last group of jobs that ran together, so that jobs before a `stonewall`
 //! may bring the device into a state: `waf`, `energy`, and of all its jobs and directions or, with
 //! `read.` or `write.` before it, of one direction: `iops` and `bw` (sums), `mean`, `p50` … `p99.99` (the
-//! largest).
+//! largest). A counter of the device is named as in the result: `erases`.
 
-use nandscope_result::{DirectionResult, Operation, ResultDocument, StepResult, counter};
+use nandscope_device::Counters;
+use nandscope_measure::build::device_counters;
+use nandscope_result::{
+    DirectionResult, Operation, ResultDocument, StepResult, counter as counters,
+};
 use nandscope_workload::job::JobFile;
 use std::fmt;
 use thiserror::Error;
 
 /// Short names without a direction, for messages.
-const SHORT: &str = "waf, energy, iops, bw, mean, p50 … p99.99, read.p99, write.iops and the like";
+const SHORT: &str = "waf, energy, iops, bw, mean, p50 … p99.99, read.p99, write.iops and the like, a counter such as erases";
 
 /// Which way is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +39,8 @@ enum Way {
 enum Kind {
     /// A figure by its identifier.
     Figure(String),
+    /// A counter by its name.
+    Counter(String),
     WriteAmplification,
     Energy,
     Iops(Option<Way>),
@@ -65,7 +71,9 @@ impl Metric {
     /// # Errors
     /// Returns [`MetricError`] if the results will have no such figure.
     pub fn read(name: &str, jobs: &JobFile) -> Result<Metric, MetricError> {
-        let kind = short(name).or_else(|| figure(name, jobs));
+        let kind = short(name)
+            .or_else(|| counter(name))
+            .or_else(|| figure(name, jobs));
         let kind = kind.ok_or_else(|| MetricError {
             name: name.to_string(),
             example: example(jobs),
@@ -86,6 +94,7 @@ impl Metric {
             Kind::Figure(id) if !id.contains(".latency.") && !id.ends_with(".energy-per-gb") => {
                 Direction::Neither
             }
+            Kind::Counter(_) => Direction::Neither,
             _ => Direction::Down,
         }
     }
@@ -93,7 +102,7 @@ impl Metric {
     /// Its unit; empty for a ratio.
     pub fn unit(&self) -> &'static str {
         match &self.kind {
-            Kind::WriteAmplification => "",
+            Kind::WriteAmplification | Kind::Counter(_) => "",
             Kind::Energy => "J/GB",
             Kind::Iops(_) => "IOPS",
             Kind::Bandwidth(_) => "MB/s",
@@ -119,13 +128,13 @@ impl Metric {
             Kind::WriteAmplification => {
                 let written = step
                     .counters
-                    .get(counter::HOST_WRITTEN)
+                    .get(counters::HOST_WRITTEN)
                     .filter(|b| **b > 0.0)?;
-                step.counters.get(counter::FLASH_PROGRAMMED)? / written
+                step.counters.get(counters::FLASH_PROGRAMMED)? / written
             }
             Kind::Energy => {
                 let bytes = step.bytes_read_and_written();
-                let joules = *step.counters.get(counter::ENERGY)?;
+                let joules = *step.counters.get(counters::ENERGY)?;
                 (bytes > 0).then(|| joules / (bytes as f64 / 1e9))?
             }
             Kind::Iops(which) => sum(step, *which, |d| d.iops)?,
@@ -135,6 +144,7 @@ impl Metric {
                 let found = d.latency.percentiles.iter().find(|p| p.0 == *percent);
                 found.map(|p| p.1 as f64 / 1e3)
             })?,
+            Kind::Counter(name) => *step.counters.get(name)?,
             Kind::Figure(_) => return None,
         };
         value.is_finite().then_some(value)
@@ -165,6 +175,13 @@ fn short(name: &str) -> Option<Kind> {
             known.then_some(Kind::Percentile(which, percent))?
         }
     })
+}
+
+/// A counter that every simulated device has.
+fn counter(name: &str) -> Option<Kind> {
+    let known = device_counters(&Counters::default());
+    let known = known.iter().any(|(counter, _)| *counter == name);
+    known.then(|| Kind::Counter(name.to_string()))
 }
 
 /// A figure that results of these jobs may have: `group-N.JOB.DIRECTION.WHAT`, or the energy of a group.
@@ -234,6 +251,8 @@ mod tests {
             ("group-1.a.read.latency.mean", Direction::Down, "µs"),
             ("group-2.b.write.bandwidth", Direction::Up, "MB/s"),
             ("group-2.energy-per-gb", Direction::Down, "J/GB"),
+            ("erases", Direction::Neither, ""),
+            ("flash_programmed_bytes", Direction::Neither, ""),
         ] {
             let metric = Metric::read(name, &jobs).unwrap();
             assert_eq!(

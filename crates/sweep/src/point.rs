@@ -26,6 +26,11 @@ pub enum PointError {
     /// Its precondition is no state of a device, or cannot be reached.
     #[error("precondition: {0}")]
     Precondition(#[from] PreconditionError),
+    /// The target is not a device that can be made anew.
+    #[error(
+        "a sweep cannot run on `{0}`; name a simulated device: sim:NAME (see `nandscope devices`) or sim:./FILE.toml"
+    )]
+    Target(String),
     /// Its seed is no number.
     #[error("`{0}` is not a seed; give a whole number from 0")]
     Seed(String),
@@ -38,7 +43,9 @@ impl PointError {
             PointError::Open(error) => error.class(),
             PointError::Jobs(error) => error.class(),
             PointError::Run(error) => error.class(),
-            PointError::Precondition(_) | PointError::Seed(_) => ErrorClass::Usage,
+            PointError::Precondition(_) | PointError::Target(_) | PointError::Seed(_) => {
+                ErrorClass::Usage
+            }
         }
     }
 }
@@ -54,6 +61,8 @@ pub struct Point {
     pub device: usize,
     /// SHA-256, in hexadecimal, of everything that its result depends on.
     pub key: String,
+    /// The same of its conditioned device.
+    pub device_key: String,
     /// Profiles of device and host.
     pub about: Arc<Simulated>,
     /// The jobs.
