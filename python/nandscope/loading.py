@@ -12,17 +12,20 @@ def load(folder: str | os.PathLike[str]) -> Any:
 
     The files are Parquet in folders ``version=…/device=…/seed=…``; these become columns, and only what a query
     needs is read. Needs polars. Copy folders of several machines into one to read them together: a point has the
-    same name everywhere.
+    same name everywhere. A folder that only the command line wrote has a table in `points.csv`, which is read instead.
     """
     path = Path(folder)
     if not path.is_dir():
         raise FileError(f"{path} is not a folder; name the one that sweep(out=…) wrote")
-    if next(path.glob("version=*/**/*.parquet"), None) is None:
-        raise Error(f"{path} has no points of a sweep; name the folder that sweep(out=…) wrote")
+    parquet = next(path.glob("version=*/**/*.parquet"), None) is not None
+    if not parquet and not (path / "points.csv").is_file():
+        raise Error(f"{path} has no points of a sweep; name the folder that sweep(out=…) or `nandscope sweep` wrote")
     try:
         import polars
     except ImportError as missing:
         raise ImportError("polars is not installed; `pip install polars`") from missing
+    if not parquet:
+        return polars.scan_csv(path / "points.csv", infer_schema_length=None)
     return polars.scan_parquet(
         path / "version=*" / "**" / "*.parquet",
         hive_partitioning=True,

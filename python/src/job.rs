@@ -1,11 +1,11 @@
 //! [`Job`]: what to do, in fio's grammar or as keywords.
 
 use crate::error::{Failure, of_class};
+use crate::values::{self, Notation};
 use nandscope_experiment::jobs::{Jobs, JobsError, notices};
 use nandscope_workload::job::Override;
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::PyDict;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -19,6 +19,8 @@ use std::sync::Arc;
 pub struct Job {
     jobs: Arc<Jobs>,
     title: String,
+    /// The file, beside which includes and traces are looked for.
+    place: String,
 }
 
 impl Job {
@@ -32,16 +34,15 @@ impl Job {
         &self.title
     }
 
-    fn parse(title: &str, text: String) -> Result<Self, Failure> {
-        let jobs = Jobs::parse(title, text, &[]).map_err(failure)?;
+    fn parse(title: &str, place: &str, text: String) -> Result<Self, Failure> {
+        let jobs = Jobs::parse(place, text, &[]).map_err(failure)?;
         Ok(Job {
             jobs: Arc::new(jobs),
             title: title.to_string(),
+            place: place.to_string(),
         })
     }
-}
 
-impl Job {
     /// Reads a job file.
     ///
     /// # Errors
@@ -52,6 +53,7 @@ impl Job {
         Ok(Job {
             jobs: Arc::new(jobs),
             title: name.to_string_lossy().into_owned(),
+            place: path.display().to_string(),
         })
     }
 }
@@ -62,7 +64,7 @@ impl Job {
     #[pyo3(signature = (text=None, *, name="job", **options: "Any"))]
     fn new(text: Option<&str>, name: &str, options: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         match (text, options) {
-            (Some(text), None) => Ok(Job::parse(name, text.to_string())?),
+            (Some(text), None) => Ok(Job::parse(name, name, text.to_string())?),
             (Some(_), Some(_)) => Err(Failure::input(
                 "give either the text of a job file or options as keywords, not both",
             )
@@ -71,7 +73,7 @@ impl Job {
                 "a job needs options, such as Job(rw=\"randread\", bs=\"4k\", size=\"1g\"), or the text of a job file",
             )
             .into()),
-            (None, Some(options)) => Ok(Job::parse(name, text_of(name, options)?)?),
+            (None, Some(options)) => Ok(Job::parse(name, name, text_of(name, options)?)?),
         }
     }
 
@@ -84,18 +86,9 @@ impl Job {
     /// The same jobs with options set on each of them.
     #[pyo3(signature = (**options: "Any"))]
     fn set(&self, options: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
-        let mut overrides = Vec::new();
-        for (key, value) in options.into_iter().flatten() {
-            let key: String = key.extract()?;
-            let value = option_text(&key, &value)?;
-            check_line(&key, &value)?;
-            overrides.push(Override {
-                key,
-                value: Some(value),
-            });
-        }
-        let jobs = Jobs::parse(&self.title, self.jobs.text.clone(), &overrides).map_err(failure)?;
-        Ok(Job::parse(&self.title, jobs.file.to_fio())?)
+        let overrides = overrides_of(options)?;
+        let jobs = Jobs::parse(&self.place, self.jobs.text.clone(), &overrides).map_err(failure)?;
+        Ok(Job::parse(&self.title, &self.place, jobs.file.to_fio())?)
     }
 
     /// Name in titles of results.
@@ -155,15 +148,24 @@ impl Job {
         &self.jobs.text
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String, String))> {
+    fn __reduce__<'py>(
+        slf: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyAny>, (String, String, String))> {
         let restore = slf.get_type().getattr("_restore")?;
         let job = slf.get();
-        Ok((restore, (job.title.clone(), job.jobs.text.clone())))
+        let (title, place) = (job.title.clone(), job.place.clone());
+        Ok((restore, (title, place, job.jobs.text.clone())))
+    }
+
+    /// Name of the job file in messages; what the jobs include is looked for beside it.
+    #[getter]
+    fn place(&self) -> &str {
+        &self.place
     }
 
     #[staticmethod]
-    fn _restore(title: &str, text: String) -> PyResult<Self> {
-        Ok(Job::parse(title, text)?)
+    fn _restore(title: &str, place: &str, text: String) -> PyResult<Self> {
+        Ok(Job::parse(title, place, text)?)
     }
 }
 
@@ -182,9 +184,7 @@ fn text_of(name: &str, options: &Bound<'_, PyDict>) -> PyResult<String> {
         }
     }
     for (key, value) in options {
-        let key: String = key.extract()?;
-        let value = option_text(&key, &value)?;
-        check_line(&key, &value)?;
+        let (key, value) = option_of(&key, &value)?;
         text.push_str(&format!("{key}={value}\n"));
     }
     Ok(text)
@@ -201,39 +201,36 @@ fn check_line(what: &str, text: &str) -> Result<(), Failure> {
     }
 }
 
-/// The value of an option: a text, a number or a bool, or several of them, which fio separates by colons.
-fn option_text(key: &str, value: &Bound<'_, PyAny>) -> PyResult<String> {
-    if let Some(text) = part_text(value)? {
-        return Ok(text);
-    }
-    let parts = match (value.cast::<PyList>(), value.cast::<PyTuple>()) {
-        (Ok(list), _) => list.iter().collect::<Vec<_>>(),
-        (_, Ok(tuple)) => tuple.iter().collect(),
-        _ => return Err(of_another_kind(key, value)),
-    };
-    let parts = parts
-        .iter()
-        .map(|part| part_text(part)?.ok_or_else(|| of_another_kind(key, part)));
-    Ok(parts.collect::<PyResult<Vec<_>>>()?.join(":"))
+/// fio's job files: flags are 0 and 1, and colons separate the parts of a value.
+const FIO: Notation = Notation {
+    flag: |flag| if flag { "1" } else { "0" }.to_string(),
+    float: |number| format!("{number:?}"),
+    text: str::to_string,
+    list: |parts| parts.join(":"),
+};
+
+/// An option with its value, to be set on jobs.
+///
+/// # Errors
+/// If the value has no form in a job file.
+fn option_of(key: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<(String, String)> {
+    let key: String = key.extract()?;
+    let value = values::text_of(&key, value, &FIO)?;
+    check_line(&key, &value)?;
+    Ok((key, value))
 }
 
-fn part_text(value: &Bound<'_, PyAny>) -> PyResult<Option<String>> {
-    if let Ok(flag) = value.cast::<PyBool>() {
-        return Ok(Some(if flag.is_true() { "1" } else { "0" }.to_string()));
-    }
-    let is_text = value.is_instance_of::<PyString>()
-        || value.is_instance_of::<PyInt>()
-        || value.is_instance_of::<PyFloat>();
-    is_text.then(|| Ok(value.str()?.to_string())).transpose()
-}
-
-fn of_another_kind(key: &str, value: &Bound<'_, PyAny>) -> PyErr {
-    let kind = value.get_type().name();
-    let kind = kind.map_or_else(
-        |_| "value of an unknown type".to_string(),
-        |k| k.to_string(),
-    );
-    PyTypeError::new_err(format!(
-        "option `{key}` is a {kind}; give a text, a number, a bool or a list of them"
-    ))
+/// The options of a mapping, as they are set on every job.
+///
+/// # Errors
+/// If a value has no form in a job file.
+pub fn overrides_of(options: Option<&Bound<'_, PyDict>>) -> PyResult<Vec<Override>> {
+    let options = options.into_iter().flatten().map(|(key, value)| {
+        let (key, value) = option_of(&key, &value)?;
+        Ok(Override {
+            key,
+            value: Some(value),
+        })
+    });
+    options.collect()
 }

@@ -12,7 +12,9 @@ mod overrides;
 mod procedures;
 mod python;
 mod result;
+mod sweep;
 mod table;
+mod values;
 
 use pyo3::prelude::*;
 
@@ -20,13 +22,15 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use crate::device::{Completion, Device, device_texts};
+    use crate::device::{Completion, Device};
     #[pymodule_export]
     use crate::job::Job;
     #[pymodule_export]
     use crate::procedures::{review, validate};
     #[pymodule_export]
     use crate::result::{Plot, Plots, RunResult};
+    #[pymodule_export]
+    use crate::sweep::{PointMaker, PointStore, SweepPoint, run_points};
     #[pymodule_export]
     use crate::table::Table;
 

@@ -6,11 +6,12 @@ use crate::error::{Failure, of_class};
 use crate::overrides;
 use crate::result::{RunResult, tables};
 use crate::table::Table;
+use nandscope_device::memory_estimate;
 use nandscope_experiment::{device_source, host_source, memory};
 use nandscope_result::ResultDocument;
 use nandscope_suite::facts::{self, Comparison};
 use nandscope_suite::spec::attachments;
-use nandscope_suite::{Procedure, ReviewObserver, ReviewOptions, SimSpec, SuiteError};
+use nandscope_suite::{Procedure, ReviewObserver, ReviewOptions, SimSpec, SuiteError, at_once};
 use nandscope_units::Nanos;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -69,9 +70,10 @@ pub fn review(
 ///
 /// `devices` are names of the library; without them all that have published measurements, which takes minutes. Columns:
 /// device, figure, unit, simulated, published, error_percent, met, predicted (no parameter was chosen by it), source.
+/// `jobs` threads are used, by default one per processor, if their devices fit into memory.
 #[pyfunction]
-#[pyo3(signature = (devices=Vec::new()))]
-pub fn validate(py: Python<'_>, devices: Vec<String>) -> PyResult<Table> {
+#[pyo3(signature = (devices=Vec::new(), *, jobs=None))]
+pub fn validate(py: Python<'_>, devices: Vec<String>, jobs: Option<usize>) -> PyResult<Table> {
     let mut list = facts::validations().map_err(of_suite)?;
     if let Some(unknown) = devices
         .iter()
@@ -84,13 +86,26 @@ pub fn validate(py: Python<'_>, devices: Vec<String>) -> PyResult<Table> {
     }
     list.retain(|v| devices.is_empty() || devices.contains(&v.device));
     let compared = background::run(py, None, move |watch| {
-        let mut compared: Vec<(String, Comparison)> = Vec::new();
-        for validation in &list {
-            let spec = validation.spec().map_err(of_suite)?;
-            let comparison = validation.measure(&spec, &|| watch.stops());
-            compared.push((validation.device.clone(), comparison.map_err(of_suite)?));
-        }
-        Ok(compared)
+        let specs = list.iter().map(|validation| validation.spec());
+        let specs: Vec<SimSpec> = specs.collect::<Result<_, _>>().map_err(of_suite)?;
+        let largest = specs
+            .iter()
+            .map(|spec| memory_estimate(&spec.profile))
+            .max();
+        let threads = at_once::threads_within(
+            at_once::threads(jobs),
+            largest.unwrap_or_default(),
+            memory::left(),
+        );
+        let stop = || watch.stops();
+        let measure = |number: usize| list[number].measure(&specs[number], &stop);
+        let measured = at_once::run(list.len(), threads, &stop, measure, |_| {});
+        let named = list.iter().zip(measured.into_iter().flatten());
+        let compared = named.map(|(validation, comparison)| {
+            let comparison = comparison.map_err(of_suite)?;
+            Ok((validation.device.clone(), comparison))
+        });
+        compared.collect::<Result<Vec<(String, Comparison)>, Failure>>()
     })?;
     Ok(tables::comparisons(&compared))
 }

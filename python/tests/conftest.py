@@ -1,5 +1,6 @@
 """What the tests share."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -34,3 +35,13 @@ def reads(**options: str | int) -> nandscope.Job:
 def writes(**options: str | int) -> nandscope.Job:
     """A short job that changes the device."""
     return reads(**({"rw": "randwrite"} | options))
+
+
+def command(repository: Path) -> Path:
+    """The command of the same sources: the one that was built last."""
+    target = Path(os.environ.get("CARGO_TARGET_DIR", repository / "target"))
+    built = [target / profile / "nandscope" for profile in ("release", "debug")]
+    found = [path for path in built if path.exists()]
+    if not found:
+        pytest.fail(f"there is no command in {target}; `cargo build --release` builds it")
+    return max(found, key=lambda path: path.stat().st_mtime)

@@ -144,3 +144,30 @@ def test_random_overwriting_wears(drive: nandscope.Device) -> None:
     for times in (-1, float("nan"), float("inf"), 1e9):
         with pytest.raises(nandscope.Error, match="times is"):
             drive.overwrite_randomly(times)
+
+
+def test_verify_tells_a_fake_from_a_genuine_card(drive: nandscope.Device) -> None:
+    before = drive.snapshot()
+    genuine = drive.verify()
+    assert genuine.complete and genuine.conclusions["answer"][0] == "genuine"
+    half = f"fake {drive.capacity // 2 >> 20}MiB wrap"
+    fake = drive.verify(faults=[half])
+    assert fake.conclusions["answer"][0] == "fake"
+    assert fake.json() == drive.fork().verify(faults=[half]).json()
+    assert drive.snapshot() == before
+    for faults, message in ((["nonsense"], "fault `nonsense`"), (["power-cut"], "fault `power-cut`")):
+        with pytest.raises(nandscope.Error, match=message):
+            drive.verify(faults=faults)
+
+
+def test_states_before_a_run(tiny: str) -> None:
+    steady, overwritten = nandscope.Device(tiny), nandscope.Device(tiny)
+    steady.precondition("steady")
+    overwritten.precondition("overwritten:4")
+    by_hand = nandscope.Device(tiny)
+    by_hand.precondition("sequential")
+    by_hand.overwrite_randomly(4)
+    assert overwritten.snapshot() == by_hand.snapshot() != steady.snapshot()
+    for wrong in ("overwritten:0", "steady:5", "overwritten:x"):
+        with pytest.raises(nandscope.Error):
+            steady.precondition(wrong)

@@ -1,6 +1,7 @@
 """Random calls with random arguments: exceptions, never a panic or an end of the interpreter."""
 
 import math
+import threading
 from typing import Any
 
 import pytest
@@ -38,6 +39,8 @@ calls = st.one_of(
     st.tuples(st.just("snapshot"), st.just(())),
     st.tuples(st.just("explain"), st.just(())),
     st.tuples(st.just("restore"), st.tuples(anything)),
+    st.tuples(st.just("verify"), st.tuples(anything)),
+    st.tuples(st.just("probe"), st.tuples(anything)),
 )
 READINGS = ("counters", "telemetry", "health", "identity", "now_ns", "next_event_ns", "path", "profile")
 QUICK = settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
@@ -123,3 +126,59 @@ def test_values_of_no_device() -> None:
     loop.append(loop)
     with pytest.raises(TypeError):
         nandscope.Job(bs=loop)
+
+
+@QUICK
+@given(st.data())
+def test_snapshots_that_were_changed(tiny: str, data: st.DataObject) -> None:
+    """Of another version, cut off, or with wrong bytes: refused, or a device that works."""
+    whole = nandscope.Device(tiny).snapshot()
+    # The head has the format and its version.
+    place = st.one_of(st.integers(0, 64), st.integers(0, len(whole) - 1))
+    changed = bytearray(whole)
+    for at, byte in data.draw(st.lists(st.tuples(place, st.integers(0, 255)), max_size=4)):
+        changed[at] = byte
+    kept = bytes(changed[: data.draw(st.one_of(st.just(len(whole)), place))])
+    try:
+        device = nandscope.Device.restore(kept)
+        device.run(nandscope.Job(rw="randrw", number_ios=10, bs="4k", size="64k"))
+    except ALLOWED:
+        pass
+
+
+@QUICK
+@given(st.lists(calls, min_size=1, max_size=6), st.lists(calls, min_size=1, max_size=6))
+def test_a_device_of_another_thread(tiny: str, ours: list[tuple[str, Any]], theirs: list[tuple[str, Any]]) -> None:
+    device = nandscope.Device(tiny)
+    wrong: list[BaseException] = []
+
+    def work(script: list[tuple[str, Any]]) -> None:
+        for name, arguments in script:
+            try:
+                getattr(device, name)(*arguments)
+            except ALLOWED:
+                pass
+            except BaseException as error:
+                wrong.append(error)
+
+    threads = [threading.Thread(target=work, args=(script,)) for script in (ours, theirs)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert device.fork().now_ns == device.now_ns
+
+
+@QUICK
+@given(space=st.dictionaries(
+    st.one_of(texts, st.sampled_from(["controller.cores", "job.iodepth", "job.bs", "host", "precondition", "profile", "workload"])),
+    st.one_of(anything, st.lists(anything, max_size=2)), max_size=2),
+    precondition=st.one_of(st.just("none"), anything), seeds=st.one_of(st.integers(-1, 2), st.lists(anything, max_size=2)),
+    metrics=st.one_of(st.just(["waf"]), st.lists(texts, max_size=2)), jobs=st.one_of(st.none(), st.integers(-1, 3)))
+def test_sweeps(tiny: str, space: Any, precondition: Any, seeds: Any, metrics: Any, jobs: Any) -> None:
+    job = nandscope.Job(rw="randwrite", number_ios=5, bs="4k", size="64k")
+    try:
+        nandscope.sweep(space, job, profile=tiny, precondition=precondition, seeds=seeds, metrics=metrics, jobs=jobs)
+    except ALLOWED:
+        pass

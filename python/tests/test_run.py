@@ -12,21 +12,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import reads, writes
+from conftest import command, reads, writes
 
 import nandscope
 
 LONG = "[a]\nrw=randwrite\nbs=4k\nioengine=libaio\niodepth=32\ntime_based=1\nruntime=100000\n"
-
-
-def command(repository: Path) -> Path:
-    """The command of the same sources: the one that was built last."""
-    target = Path(os.environ.get("CARGO_TARGET_DIR", repository / "target"))
-    built = [target / profile / "nandscope" for profile in ("release", "debug")]
-    found = [path for path in built if path.exists()]
-    if not found:
-        pytest.fail(f"there is no command in {target}; `cargo build --release` builds it")
-    return max(found, key=lambda path: path.stat().st_mtime)
 
 
 RANDOM = "[a]\nrw=randrw\nbs=4k\nsize=1g\nnumber_ios=3000\nioengine=libaio\niodepth=8\n"
@@ -144,7 +134,7 @@ def test_jobs_are_fios(tmp_path: Path) -> None:
         (lambda: nandscope.Job(bogus=1), nandscope.Error, "bogus"),
         (lambda: nandscope.Job(bs="4k\nrw=write"), nandscope.Error, "does not fit on a line"),
         (lambda: nandscope.Job(name="a]\n[b", rw="read"), nandscope.Error, "does not fit on a line"),
-        (lambda: nandscope.Job(bs=object()), TypeError, "option `bs` is a object"),
+        (lambda: nandscope.Job(bs=object()), TypeError, "`bs` is a object"),
         (lambda: nandscope.Job(iodepth=-1), nandscope.Error, "iodepth"),
         (lambda: nandscope.Job(runtime=float("nan")), nandscope.Error, "runtime"),
         (lambda: nandscope.Job.from_file("nothing.fio"), nandscope.FileError, "cannot read the job file"),
@@ -246,3 +236,34 @@ def test_a_review_and_a_probe_are_those_of_the_command_line(repository: Path, tm
             nandscope.review("kingston-8gb", quick=True, **wrong)
     with pytest.raises(nandscope.Error, match="no published facts about `x`"):
         nandscope.validate(["x"])
+
+
+VERIFY = "[a]\nrw=write\nbs=4k\nsize=256k\nioengine=libaio\nverify=crc32c\n"
+
+
+def test_contents_are_kept_and_verified(drive: nandscope.Device) -> None:
+    job = nandscope.Job(VERIFY)
+    with pytest.raises(nandscope.Error, match="keeps no contents"):
+        drive.run(job)
+    good = drive.fork().run(job, contents=True)
+    assert good.complete and good.to_dict()["environment"]["contents"] == "stored"
+    bad = drive.fork().run(job, contents=True, faults=["corrupt 1"])
+    assert not any(notice.startswith("error") for notice in good.notices)
+    assert any(notice.startswith("error: verify: byte") for notice in bad.notices), bad.notices
+    # A wrong fault does not lose the device.
+    with pytest.raises(nandscope.Error, match="nonsense"):
+        drive.run(job, contents=True, faults=["nonsense"])
+    with pytest.raises(nandscope.Error, match="add contents=True"):
+        drive.run(job, faults=["corrupt 1"])
+    with pytest.raises(nandscope.Error, match="leave contents=True or operations=True out"):
+        drive.run(job, contents=True, operations=True)
+    assert drive.run(reads()).complete
+
+
+def test_the_command_line_verifies_with_the_same_bytes(repository: Path, tmp_path: Path) -> None:
+    (tmp_path / "job.fio").write_text(VERIFY)
+    arguments = ["run", "job.fio", "sim:kingston-8gb", "--contents", "-o", "result.json"]
+    subprocess.run([command(repository), *arguments], cwd=tmp_path, check=True, capture_output=True)
+    theirs = nandscope.Result.load(tmp_path / "result.json").json(wall=False)
+    ours = nandscope.Device("kingston-8gb").run(nandscope.Job(VERIFY, name="job.fio"), contents=True)
+    assert ours.json(wall=False) == theirs

@@ -6,13 +6,14 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import joblib
 import polars
 import pytest
-from conftest import writes
+from conftest import command, writes
 
 import nandscope
 from nandscope.sweeping import Outcome, run_point, space
@@ -22,7 +23,7 @@ SPACE: dict[str, list[int]] = {"controller.cores": [1, 2, 4], "job.iodepth": [1,
 
 def run(profile: str, executor: object = None, **options: object) -> nandscope.Sweep:
     return nandscope.sweep(
-        SPACE, writes(), executor, profile=profile, seeds=2, precondition="random:80", documents=True, **options
+        SPACE, writes(), executor, profile=profile, seeds=2, precondition="random:80", **options
     )
 
 
@@ -46,6 +47,11 @@ def test_points_are_run_as_they_would_be_by_hand(tiny: str, expected: list[Outco
     assert row["p99"] == result.percentile(99) and row["iops"] == sum(result.jobs["iops"])
     assert row["waf"] > 0 and row["complete"] is True
     assert sweep.results[5].jobs.to_dict() == result.jobs.to_dict()
+    # To the byte, but for the words about the precondition, which the sweep has as an option of the run.
+    whole = nandscope.Device(tiny, seed=2, overrides={"controller.cores": 2}).run(
+        writes().set(iodepth=1), precondition="random:80"
+    )
+    assert sweep.outcomes[5].document == whole.json(wall=False)
 
 
 def test_process_pools_and_joblib_give_the_same(tiny: str, expected: list[Outcome]) -> None:
@@ -84,31 +90,89 @@ def test_a_sweep_is_kept_and_goes_on(tiny: str, expected: list[Outcome], tmp_pat
     told: list[tuple[int, int]] = []
     first = run(tiny, out=tmp_path, progress=lambda *t: told.append(t))
     assert told[0] == (0, 12) and told[-1] == (12, 12)
-    files = sorted(tmp_path.glob("version=*/device=*/seed=*/*.parquet"))
-    assert [f.stem for f in files] == [f.stem for f in sorted(files)] and len(files) == 12
-    before = {f: (f.stat().st_mtime_ns, f.read_bytes()) for f in files}
-    for lost in files[:3]:
+    points = sorted((tmp_path / "points").glob("*.json"))
+    rows = sorted(tmp_path.glob("version=*/device=*/seed=*/*.parquet"))
+    assert len(points) == 12 and {f.stem for f in rows} == {f.stem for f in points}
+    before = {f: (f.stat().st_mtime_ns, f.read_bytes()) for f in points + rows}
+    for lost in points[:3] + rows[5:7]:
         lost.unlink()
     told.clear()
     again = run(tiny, out=tmp_path, progress=lambda *t: told.append(t))
-    assert told[0] == (9, 12)
+    assert told[0] == (9, 12) and told[-1] == (12, 12)
     assert again.outcomes == first.outcomes == expected
     for file, (changed, content) in before.items():
-        assert file.read_bytes() == content and (file in files[:3]) == (file.stat().st_mtime_ns != changed)
-    metadata = polars.read_parquet_metadata(files[0])
-    assert metadata["nandscope.version"] == nandscope.__version__ and metadata["nandscope.key"] == files[0].stem
+        assert file.read_bytes() == content
+        assert (file in points[:3] + rows[5:7]) == (file.stat().st_mtime_ns != changed)
+    metadata = polars.read_parquet_metadata(rows[0])
+    assert metadata["nandscope.version"] == nandscope.__version__ and metadata["nandscope.key"] == rows[0].stem
+    assert metadata["nandscope.seed"] in ("1", "2")
     table = nandscope.load(tmp_path)
     assert isinstance(table, polars.LazyFrame)
     frame = table.sort("controller.cores", "job.iodepth", "seed").collect()
     assert frame["key"].to_list() == [point.key for point in first.points]
     assert frame["p99"].to_list() == [row["p99"] for row in first.rows]
-    files[0].write_bytes(b"PAR1")
-    with pytest.raises(nandscope.Error, match="remove it to run its point again"):
-        run(tiny, out=tmp_path)
+    # A damaged file is no result: its point is run again.
+    points[0].write_bytes(b"{")
+    assert run(tiny, out=tmp_path).outcomes == expected
     with pytest.raises(nandscope.Error, match="no points of a sweep"):
-        nandscope.load(files[0].parent)
+        nandscope.load(rows[0].parent)
     with pytest.raises(nandscope.FileError, match="not a folder"):
         nandscope.load(tmp_path / "nothing")
+
+
+def test_the_command_line_and_python_continue_each_other(
+    repository: Path, tiny: str, expected: list[Outcome], tmp_path: Path
+) -> None:
+    (tmp_path / "job.fio").write_text(writes().text)
+    job = nandscope.Job.from_file(tmp_path / "job.fio")
+    options = {"profile": tiny, "seeds": 2, "precondition": "random:80", "metrics": ("waf", "p99", "iops")}
+    arguments = ["sweep", "job.fio", f"sim:{tiny}", "--seeds", "2", "--precondition", "random:80"]
+    arguments += ["--metric", "waf,p99,iops", "--set", "controller.cores=1,2,4", "--set"]
+
+    def command_line(out: str, depths: str) -> str:
+        ran = subprocess.run(
+            [command(repository), *arguments, f"job.iodepth={depths}", "-o", out], cwd=tmp_path, capture_output=True, text=True
+        )
+        assert ran.returncode == 0, ran.stderr
+        return ran.stderr
+
+    def files(out: str) -> dict[str, bytes]:
+        return {f.name: f.read_bytes() for f in (tmp_path / out / "points").iterdir()}
+
+    # The command line first, Python goes on.
+    command_line("one", "1")
+    assert len(files("one")) == 6
+    told: list[tuple[int, int]] = []
+    ours = nandscope.sweep(SPACE, job, out=tmp_path / "one", progress=lambda *t: told.append(t), **options)
+    assert told[0] == (6, 12)
+    # Python first, the command line goes on.
+    nandscope.sweep({**SPACE, "job.iodepth": [8]}, job, out=tmp_path / "two", **options)
+    assert "12 of 12 points are done, 6 of them by earlier runs" in command_line("two", "1,8")
+    assert files("one") == files("two") and len(files("one")) == 12
+    # Its table has the metrics of Python.
+    theirs = polars.read_csv(tmp_path / "two" / "points.csv").sort("key")
+    rows = ours.to_polars().sort("key")
+    assert theirs["key"].to_list() == rows["key"].to_list()
+    for name, column in (("waf", "waf"), ("p99", "p99 (µs)"), ("iops", "iops (IOPS)")):
+        assert theirs[column].to_list() == rows[name].to_list()
+    # The same documents as everywhere else, but for the name of the job.
+    assert [o.metrics["p99"] for o in ours.outcomes] == [o.metrics["p99"] for o in expected]
+    # A folder of the command line alone has its table in CSV.
+    command_line("three", "1")
+    assert nandscope.load(tmp_path / "three").collect().height == 6
+
+
+def test_keys_follow_the_command_line_for_texts_and_shares(repository: Path, tmp_path: Path) -> None:
+    job = tmp_path / "job.fio"
+    job.write_text("[a]\nrw=randwrite\nbs=4k\nioengine=libaio\niodepth=4\nnumber_ios=200\n")
+    arguments = ["sweep", "job.fio", "sim:reference-nvme-64gb", "--set", "ftl.over_provisioning=0.07,0.28"]
+    arguments += ["--set", "ftl.collection=greedy,fifo", "--metric", "waf", "-o", "out"]
+    subprocess.run([command(repository), *arguments], cwd=tmp_path, check=True, capture_output=True)
+    told: list[tuple[int, int]] = []
+    space = {"ftl.collection": ["greedy", "fifo"], "ftl.over_provisioning": [0.07, 0.28]}
+    nandscope.sweep(space, job, profile="reference-nvme-64gb", metrics=("waf",), out=tmp_path / "out",
+                    progress=lambda *t: told.append(t))
+    assert told == [(4, 4)]
 
 
 def test_a_killed_sweep_goes_on(tiny: str, expected: list[Outcome], tmp_path: Path) -> None:
@@ -118,17 +182,46 @@ sys.path.insert(0, {str(Path(__file__).parent)!r})
 from test_sweep import run
 run({tiny!r}, out={str(tmp_path)!r})
 """
-    for delay in (0.8, 1.0, 1.2, 1.5, 2.0):
+    for delay in (0.3, 0.6, 0.8, 1.0, 1.2, 1.5):
         child = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.DEVNULL)
         time.sleep(delay)
         child.kill()
         child.wait()
         # What is there is whole.
-        for file in tmp_path.glob("version=*/**/*.parquet"):
-            if not file.name.startswith("."):
-                assert len(polars.read_parquet(file)) == 1
+        for file in (tmp_path / "points").glob("[!.]*.json"):
+            nandscope.Result.load(file)
+        for file in tmp_path.glob("version=*/**/[!.]*.parquet"):
+            assert len(polars.read_parquet(file)) == 1
     assert run(tiny, out=tmp_path).outcomes == expected
     assert len(list(tmp_path.glob("version=*/device=*/seed=*/[!.]*.parquet"))) == 12
+    assert len(list((tmp_path / "points").glob("[!.]*.json"))) == 12
+
+
+def test_threads_give_the_same(tiny: str, expected: list[Outcome]) -> None:
+    for jobs in (1, 2, 5):
+        assert run(tiny, jobs=jobs).outcomes == expected
+    for wrong, executor in ((0, None), (2, concurrent.futures.ThreadPoolExecutor(1))):
+        with pytest.raises(nandscope.Error, match="give a number of threads"):
+            run(tiny, executor, jobs=wrong)
+
+
+def test_ctrl_c_ends_a_sweep_and_keeps_what_is_done(tiny: str, tmp_path: Path) -> None:
+    endless = nandscope.Job("[a]\nrw=randwrite\nbs=4k\ntime_based=1\nruntime=1000000\nioengine=libaio\n")
+    timer = threading.Timer(0.5, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        nandscope.sweep({"job.bs": ["4k", "8k"]}, endless, profile=tiny, out=tmp_path)
+    assert time.monotonic() - begun < 60
+    assert list((tmp_path / "points").glob("*.json")) == []
+
+
+def test_steady_devices_are_swept(tiny: str) -> None:
+    sweep = nandscope.sweep({"precondition": ["none", "overwritten:3", "steady"]}, writes(number_ios=4000),
+                            profile=tiny, metrics=("waf",))
+    fresh, overwritten, steady = (row["waf"] for row in sweep.rows)
+    assert fresh < overwritten and steady == pytest.approx(overwritten, rel=0.1)
+    assert "erases per write were steady" in sweep.results[2].notices[0]
 
 
 def test_spaces() -> None:
@@ -173,9 +266,9 @@ def test_a_wrong_sweep_is_refused(tiny: str, change: dict[str, object], message:
 
 def test_the_table_answers_questions(tiny: str) -> None:
     jobs = {"random": writes(), "in order": writes(rw="write")}
-    sweep = nandscope.sweep(SPACE, jobs, profile=tiny, metrics=("iops", "write.p99", "read.p99", "erases"))
+    sweep = nandscope.sweep(SPACE, jobs, profile=tiny, metrics=("iops", "write.p99", "read.p99", "page_reads"))
     assert len(sweep) == 12 and set(sweep.table["workload"]) == {"random", "in order"}
-    assert set(sweep.table["read.p99"]) == {None} and None not in sweep.table["erases"]
+    assert set(sweep.table["read.p99"]) == {None} and None not in sweep.table["page_reads"]
     front = sweep.pareto(minimize=["write.p99"], maximize=["iops"])
     best = max(sweep.rows, key=lambda row: row["iops"])
     assert any(row["iops"] == best["iops"] for row in front)

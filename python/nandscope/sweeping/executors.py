@@ -1,14 +1,12 @@
 """One way to run points on the executors that exist: every one gives outcomes as they become ready."""
 
-import os
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent import futures
 from typing import Any, Protocol, cast
 
 from nandscope.errors import Error
-from nandscope.sweeping.point import Outcome, Point, forget_devices, run_point
+from nandscope.sweeping.point import Outcome, Point, run_point
 
 
 class Future(Protocol):
@@ -26,12 +24,10 @@ class Future(Protocol):
 def run_all(executor: Any, points: Sequence[Point]) -> Iterator[Outcome]:
     """The outcomes of all points, as they become ready.
 
-    `executor` is `None` (threads), a `concurrent.futures.Executor` (process pools, MPI), a `dask.distributed.Client`,
+    `executor` is a `concurrent.futures.Executor` (process pools, MPI), a `dask.distributed.Client`,
     the module `ray`, a `submitit` executor, or a `joblib.Parallel`.
     """
-    if executor is None:
-        yield from _on_threads(points)
-    elif getattr(executor, "__name__", None) == "ray":
+    if getattr(executor, "__name__", None) == "ray":
         yield from _as_ready([_on_ray(executor, point) for point in points])
     elif hasattr(executor, "get_executor"):
         # Dask: a task whose worker dies is started again on another one.
@@ -45,23 +41,6 @@ def run_all(executor: Any, points: Sequence[Point]) -> Iterator[Outcome]:
     else:
         raise Error(f"{type(executor).__name__} is no executor; give a concurrent.futures.Executor, a dask Client,"
                     " the module ray, a submitit executor or a joblib.Parallel")
-
-
-def _on_threads(points: Sequence[Point]) -> Iterator[Outcome]:
-    """The interpreter is free while a point runs, so that threads use all cores."""
-    stop = threading.Event()
-
-    def watch(_fraction: float | None, _operations: int, _elapsed_s: float) -> None:
-        if stop.is_set():
-            raise futures.CancelledError
-
-    pool = futures.ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="sweep")
-    try:
-        yield from _as_ready([pool.submit(run_point, point, watch) for point in points])
-    finally:
-        stop.set()
-        pool.shutdown(wait=True, cancel_futures=True)
-        forget_devices()
 
 
 def _on_ray(ray: Any, point: Point) -> Future:

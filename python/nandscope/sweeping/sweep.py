@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from nandscope._native import Job, Result, Table
+from nandscope._native import Job, PointMaker, Result, SweepPoint, Table, run_points
 from nandscope.errors import Error
 from nandscope.sweeping.executors import run_all
 from nandscope.sweeping.point import Outcome, Point, point_row
@@ -37,9 +37,7 @@ class Sweep:
 
     @property
     def results(self) -> list[Result]:
-        """The result of each point. Raises `Error` if points came from a folder without documents."""
-        if any(not outcome.document for outcome in self.outcomes):
-            raise Error("some points were read from a folder without their documents; use sweep(documents=True)")
+        """The result of each point."""
         return [Result.from_json(outcome.document) for outcome in self.outcomes]
 
     def to_polars(self) -> Any:
@@ -98,14 +96,13 @@ def sweep(
     profile: str | os.PathLike[str] | None = None,
     host: str | os.PathLike[str] | None = None,
     precondition: str = "none",
-    overwrite: float = 0.0,
     seeds: int | Iterable[int] = 1,
     metrics: Sequence[str] = DEFAULT_METRICS,
     method: str = "grid",
     samples: int | None = None,
     sample_seed: int = 1,
+    jobs: int | None = None,
     out: str | os.PathLike[str] | None = None,
-    documents: bool = False,
     progress: Callable[[int, int], object] | None = None,
 ) -> Sweep:
     """Runs the workload at all points of a space and gives their table.
@@ -113,48 +110,103 @@ def sweep(
     `space` has lists of values, or ranges (`uniform`), by name: a dotted key of the profile
     (`ftl.over_provisioning`), an option of the job (`job.iodepth`), or `profile`, `host`, `precondition`. Several
     workloads are a mapping from names to jobs, and one more axis, `workload`. `seeds` is a number of seeds from 1
-    on, or the seeds. Before a point runs, its device is filled (`precondition`) and overwritten at random
-    (`overwrite` times its capacity); points with the same device share that.
+    on, or the seeds. Before a point runs, its device is brought into a state (`precondition`, as `Device.precondition`
+    names them: `"random:80"`, `"overwritten:2"`, `"steady"`); points with the same device share that.
 
-    `executor` is `None` for threads, a `concurrent.futures.Executor`, a `dask.distributed.Client`, the module `ray`,
+    `metrics` are those of `nandscope sweep --metric`.
+
+    `executor` is `None` for threads (`jobs` of them, or one per processor), a `concurrent.futures.Executor`, a `dask.distributed.Client`, the module `ray`,
     a `submitit` executor or a `joblib.Parallel`. The outcomes are the same everywhere, to the byte.
 
-    With `out` each point is kept in that folder as soon as it is done, and a point that is there is not run again;
-    `documents=True` keeps the result documents, too. `progress` is called with the numbers of done and of all points.
+    With `out` each point is kept in that folder as soon as it is done, and a point that is there is not run again,
+    whether Python or `nandscope sweep` ran it. `progress` is called with the numbers of done and of all points.
     """
-    fixed = _Fixed(profile, host, precondition, overwrite, tuple(metrics))
+    fixed = _Fixed(profile, host, precondition, tuple(metrics))
     workloads = _workloads(workload)
-    wanted = _points(space, workloads, fixed, _seeds(seeds), method, samples, sample_seed)
-    store = None if out is None else Store(out, documents=documents)
-    outcomes: dict[str, Outcome] = {}
-    if store is not None:
-        for point in wanted:
-            found = store.find(point)
+    if jobs is not None and (executor is not None or jobs < 1):
+        raise Error(f"jobs is {jobs}; give a number of threads, 1 at least, and no executor")
+    described = _points(space, workloads, fixed, _seeds(seeds), method, samples, sample_seed)
+    run = _Run(described, None if out is None else Store(out), progress)
+    if run.left:
+        if executor is None:
+            run.on_threads(jobs)
+        else:
+            for outcome in run_all(executor, run.left):
+                run.add(outcome)
+    return Sweep(run.points, [run.outcomes[point.key] for point in run.points])
+
+
+class _Run:
+    """The points of a sweep with what is known of them."""
+
+    def __init__(
+        self, described: Iterable[Point], store: Store | None, progress: Callable[[int, int], object] | None
+    ) -> None:
+        self._maker = PointMaker()
+        self._store = store
+        self._progress = progress
+        self._native: dict[str, SweepPoint] = {}
+        self._by_key: dict[str, Point] = {}
+        self.points: list[Point] = []
+        self.outcomes: dict[str, Outcome] = {}
+        for point in described:
+            native = point.made(self._maker)
+            point = point.keyed(native)
+            self.points.append(point)
+            self._native[native.key], self._by_key[native.key] = native, point
+        for key, point in self._by_key.items():
+            found = None if store is None else store.find(point, self._native[key])
             if found is not None:
-                outcomes[point.key] = found
-    by_key = {point.key: point for point in wanted}
-    # Points of one device follow each other, so that few conditioned devices are in memory.
-    left = sorted((p for k, p in by_key.items() if k not in outcomes), key=lambda p: p.device_key)
-    if progress is not None:
-        progress(len(outcomes), len(by_key))
-    if left:
-        for outcome in run_all(executor, left):
-            if store is not None:
-                store.add(by_key[outcome.key], outcome)
-            outcomes[outcome.key] = outcome
-            if progress is not None:
-                progress(len(outcomes), len(by_key))
-    return Sweep(wanted, [outcomes[point.key] for point in wanted])
+                self.outcomes[key] = found
+        self._tell(len(self.outcomes))
+
+    @property
+    def left(self) -> list[Point]:
+        """Points that are not done; those of one device follow each other, so that few devices are in memory."""
+        left = (point for key, point in self._by_key.items() if key not in self.outcomes)
+        return sorted(left, key=lambda point: point.device_key)
+
+    def on_threads(self, jobs: int | None) -> None:
+        """Runs what is left on the pool of threads."""
+        left, found = self.left, len(self.outcomes)
+        told = found
+
+        def tell(_share: float | None, done: int, _elapsed_s: float) -> None:
+            nonlocal told
+            if found + done > told:
+                told = found + done
+                self._tell(told)
+
+        native = [self._native[point.key] for point in left]
+        store = None if self._store is None else self._store.native
+        ran = run_points(native, self._maker.device_memory, jobs=jobs, store=store, progress=tell)
+        for point, measured in zip(left, ran, strict=True):
+            outcome = Outcome.of(point, measured)
+            self.outcomes[point.key] = outcome
+            if self._store is not None:
+                self._store.add_row(point, outcome)
+        if told < len(self.outcomes):
+            self._tell(len(self.outcomes))
+
+    def add(self, outcome: Outcome) -> None:
+        """Takes the outcome of a point that ran on an executor."""
+        if self._store is not None:
+            self._store.add(self._by_key[outcome.key], self._native[outcome.key], outcome)
+        self.outcomes[outcome.key] = outcome
+        self._tell(len(self.outcomes))
+
+    def _tell(self, done: int) -> None:
+        if self._progress is not None:
+            self._progress(done, len(self._by_key))
 
 
 class _Fixed:
     """What all points have in common."""
 
-    def __init__(self, profile: Any, host: Any, precondition: str, overwrite: float, metrics: tuple[str, ...]) -> None:
+    def __init__(self, profile: Any, host: Any, precondition: str, metrics: tuple[str, ...]) -> None:
         self.profile = None if profile is None else os.fspath(profile)
         self.host = None if host is None else os.fspath(host)
         self.precondition = precondition
-        self.overwrite = overwrite
         self.metrics = metrics
 
 
@@ -192,7 +244,7 @@ def _points(
     for chosen in points(space, method, samples, sample_seed):
         for name, job in workloads.items():
             for seed in seeds:
-                every.append(_point(chosen, name, job, seed, fixed).keyed())
+                every.append(_point(chosen, name, job, seed, fixed))
     return every
 
 
@@ -200,12 +252,10 @@ def _point(chosen: Mapping[str, Value], name: str, job: Job, seed: int, fixed: _
     profile = chosen.get("profile", fixed.profile)
     if profile is None:
         raise Error("no device: give sweep(profile=…), or `profile` as an axis of the space")
-    options = {key.removeprefix("job."): value for key, value in chosen.items() if key.startswith("job.")}
+    options = tuple((key.removeprefix("job."), value) for key, value in chosen.items() if key.startswith("job."))
     overrides = tuple(
         (key, value) for key, value in chosen.items() if not key.startswith("job.") and key not in _OWN
     )
-    if options:
-        job = job.set(**options)
     host = chosen.get("host", fixed.host)
     parameters = tuple(chosen.items()) + ((("workload", name),) if name else ())
     return Point(
@@ -213,9 +263,10 @@ def _point(chosen: Mapping[str, Value], name: str, job: Job, seed: int, fixed: _
         host=None if host is None else str(host),
         overrides=overrides,
         precondition=str(chosen.get("precondition", fixed.precondition)),
-        overwrite=float(fixed.overwrite),
         job_name=job.name,
-        job_text=job.to_fio(),
+        job_file=job.place,
+        job_text=job.text,
+        job_options=options,
         seed=seed,
         metrics=fixed.metrics,
         parameters=parameters,

@@ -1,18 +1,16 @@
 //! What a device is, what it has counted, and what its instruments show.
 
 use super::Device;
-use crate::error::{Failure, of_class as failure};
-use crate::overrides;
+use crate::error::Failure;
 use crate::python::to_python;
 use crate::table::{Table, schema};
 use arrow_array::{RecordBatch, StringArray};
 use arrow_schema::DataType::Utf8;
 use nandscope_device::profile::{ProfileError, explain, parse_host, parse_profile};
 use nandscope_experiment::memory;
-use nandscope_experiment::{DEFAULT_HOST, Kept, Simulated, Source, device_source, host_source};
+use nandscope_experiment::{Kept, Simulated, Source};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The description of a saved device.
@@ -41,40 +39,6 @@ pub fn of_kept(kept: Kept, name: String) -> Result<Simulated, Failure> {
         },
         state: None,
     })
-}
-
-/// The texts of the profiles of a device and its host, with the overrides in them, and without making the device:
-/// all on which a new device depends beside its seed.
-#[pyfunction]
-#[pyo3(signature = (profile, host=None, overrides: "dict[str, Any] | None"=None))]
-pub fn device_texts(
-    profile: PathBuf,
-    host: Option<PathBuf>,
-    overrides: Option<&Bound<'_, PyDict>>,
-) -> PyResult<(String, String)> {
-    let overrides = overrides::of_mappings([overrides])?;
-    let name = super::target_name(&profile);
-    let place = name.trim_start_matches("sim:");
-    if let Some(file) = place.strip_prefix("saved:") {
-        let text = "a sweep makes its devices, and a saved device is one";
-        return Err(Failure::Input(format!("{file}: {text}; name a profile")).into());
-    }
-    let source = device_source(place).map_err(|e| failure(e.class(), &e))?;
-    let source = overrides::apply(source, &overrides)?;
-    let host = host.unwrap_or_else(|| PathBuf::from(DEFAULT_HOST));
-    let host = host_source(&host.to_string_lossy()).map_err(|e| failure(e.class(), &e))?;
-    Ok((source.text, host.text))
-}
-
-impl Device {
-    /// Bytes of a unit of the map, or of a page of a card.
-    pub(super) fn unit_bytes(&self) -> f64 {
-        let profile = &self.about.device_source.profile;
-        match &profile.ftl {
-            Some(ftl) => f64::from(ftl.mapping_unit_bytes),
-            None => f64::from(profile.nand.page_kib) * 1024.0,
-        }
-    }
 }
 
 #[pymethods]

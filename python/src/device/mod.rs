@@ -1,14 +1,14 @@
 //! [`Device`]: a simulated device. Its methods are in files by what they do: [`state`] says who may use it when,
-//! [`commands`] drives it command by command, [`run`] runs jobs on it, [`probe`] infers its inside, [`describe`] tells what it is.
+//! [`commands`] drives it command by command, [`run`] runs jobs on it, [`probe`] infers its inside, [`verify`] checks what it keeps, [`describe`] tells what it is.
 
 mod commands;
 mod describe;
 mod probe;
 mod run;
-mod state;
+pub mod state;
+mod verify;
 
 pub use commands::Completion;
-pub use describe::device_texts;
 
 use crate::background;
 use crate::error::{Failure, of_class};
@@ -38,12 +38,33 @@ pub struct Device {
 }
 
 impl Device {
-    fn new_of(about: Simulated, seed: u64, slot: Slot) -> Self {
+    /// A device of these profiles, with its state.
+    pub fn new_of(about: Simulated, seed: u64, slot: Slot) -> Self {
         Device {
             about,
             seed,
             shared: Arc::new(Shared::new(slot)),
         }
+    }
+
+    /// A copy of the device, without commands under way.
+    ///
+    /// # Errors
+    /// If another call uses it, or commands have not completed.
+    pub fn copy(&self) -> Result<nandscope_device::Device, Failure> {
+        let mut slot = self.shared.take()?;
+        slot.refuse_outstanding()?;
+        Ok(slot.device()?.clone())
+    }
+
+    /// The device itself; nothing is left here.
+    ///
+    /// # Errors
+    /// As [`Device::copy`].
+    pub fn take(&self) -> Result<nandscope_device::Device, Failure> {
+        let mut slot = self.shared.take()?;
+        slot.refuse_outstanding()?;
+        slot.take()
     }
 
     /// Works on the device beside the interpreter.
@@ -81,17 +102,16 @@ impl Device {
         Ok(Device::new_of(about, seed, Slot::new(device)))
     }
 
-    /// Fills the device without advancing its clock: `sequential`, `sequential:80`, `random`, `random:80`
-    /// (percent of the capacity). The seed is that of the device unless another is given.
+    /// Brings the device into a state without advancing its clock: filled, `sequential`, `sequential:80`, `random`,
+    /// `random:80` (percent of the capacity); filled and then overwritten at random, `overwritten:2` (times the
+    /// capacity); or until erases per write are steady, `steady`. The seed is that of the device unless another is given.
     #[pyo3(signature = (state="sequential", *, seed=None))]
     fn precondition(&self, py: Python<'_>, state: &str, seed: Option<u64>) -> PyResult<()> {
         let state: Precondition = state.parse().map_err(Failure::input)?;
         let seed = seed.unwrap_or(self.seed);
         self.work(py, move |slot| {
             slot.refuse_outstanding()?;
-            state
-                .apply(slot.device()?, seed)
-                .map_err(Failure::internal)?;
+            state.apply(slot.device()?, seed).map_err(Failure::input)?;
             if let Some(text) = state.describe() {
                 slot.prepared
                     .push(format!("before the run the device was {text}"));
@@ -110,10 +130,10 @@ impl Device {
             return Err(Failure::Input(text).into());
         }
         let seed = seed.unwrap_or(self.seed);
-        let unit = self.unit_bytes();
         self.work(py, move |slot| {
             slot.refuse_outstanding()?;
             let device = slot.device()?;
+            let unit = device.overwrite_unit().0 as f64;
             let count = (times * device.capacity().0 as f64 / unit) as u64;
             match device.overwrite_randomly(count, seed) {
                 true => {

@@ -33,14 +33,9 @@ impl Device {
             let text = format!("time_s is {time_s}; give a number from 0 to {LONGEST_S}");
             return Err(Failure::Input(text).into());
         }
-        let (shared, about) = (self.shared.clone(), self.about.clone());
+        let (device, about) = (self.copy()?, self.about.clone());
         let seed = seed.unwrap_or(self.seed);
         let document = background::run(py, progress, move |watch| {
-            let device = {
-                let mut slot = shared.take()?;
-                slot.refuse_outstanding()?;
-                slot.device()?.clone()
-            };
             let info = about.info(&device);
             let options = Options {
                 time: Nanos::from_secs_f64(time_s),

@@ -8,8 +8,8 @@ use crate::job::Job;
 use crate::operations::{Gatherer, Gathering};
 use crate::result::RunResult;
 use nandscope_experiment::run::{
-    Observer, Phase, Progress, RunError, RunObserver, RunOptions, RunTarget, TargetAbilities,
-    run_jobs,
+    Contents, Observer, Phase, Progress, Run, RunError, RunObserver, RunOptions, RunTarget,
+    SimulatedTarget, TargetAbilities, run_jobs,
 };
 use nandscope_experiment::{Precondition, Simulated, jobs};
 use nandscope_measure::sim::SimTarget;
@@ -47,9 +47,13 @@ impl Device {
     /// `progress(fraction, operations, elapsed_s)` about 30 times a second, with `None` for an unknown fraction.
     /// With `operations=True` every operation is kept (30 bytes each): `Result.operations`.
     ///
+    /// With `contents=True` what is written is stored, zeroes at first, so that jobs can verify it; `faults` are
+    /// commands of `nandscope ctl` that change it, such as `"corrupt 1e-6"`. The contents are gone after the run.
+    ///
     /// Ctrl-C ends the run and raises `KeyboardInterrupt`; the device stays at the time that it has reached.
     #[pyo3(signature = (
-        workload, *, seed=None, precondition="none", fit="exact", operations=false, progress=None
+        workload, *, seed=None, precondition="none", fit="exact", operations=false, contents=false,
+        faults=Vec::new(), progress=None
     ))]
     #[allow(clippy::too_many_arguments, reason = "keywords of Python")]
     fn run(
@@ -60,8 +64,11 @@ impl Device {
         precondition: &str,
         fit: &str,
         operations: bool,
+        contents: bool,
+        faults: Vec<String>,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<RunResult> {
+        let contents = contents_of(contents, faults, operations)?;
         let job = workload.job()?;
         let options = RunOptions {
             seed: seed.unwrap_or(self.seed),
@@ -72,8 +79,28 @@ impl Device {
         let (shared, about) = (self.shared.clone(), self.about.clone());
         background::run(py, progress, move |watch| {
             let mut slot = shared.take()?;
-            run(&mut slot, about, &job, &options, operations, watch)
+            match contents {
+                None => run(&mut slot, about, &job, &options, operations, watch),
+                Some(faults) => run_with_contents(&mut slot, about, &job, &options, &faults, watch),
+            }
         })
+    }
+}
+
+/// The faults of the contents; `None` if nothing is stored.
+fn contents_of(
+    contents: bool,
+    faults: Vec<String>,
+    operations: bool,
+) -> Result<Option<Vec<String>>, Failure> {
+    match (contents, operations) {
+        (true, true) => Err(Failure::input(
+            "a run with contents does not keep single operations; leave contents=True or operations=True out",
+        )),
+        (false, _) if !faults.is_empty() => Err(Failure::input(
+            "faults are about contents; add contents=True",
+        )),
+        (contents, _) => Ok(contents.then_some(faults)),
     }
 }
 
@@ -109,6 +136,39 @@ fn run(
         watch.stops()
     });
     slot.put(simulation.target.target.into_device());
+    let document = document_of(ran, slot, job)?;
+    let operations = simulation.target.gatherer.map(Gatherer::finish);
+    Ok(RunResult::new(document, operations))
+}
+
+fn run_with_contents(
+    slot: &mut Slot,
+    about: Simulated,
+    job: &Job,
+    options: &RunOptions,
+    faults: &[String],
+    watch: &Watch,
+) -> Result<RunResult, Failure> {
+    slot.refuse_outstanding()?;
+    // Before the device is taken, which a wrong fault must not lose.
+    let capacity = slot.device()?.capacity();
+    Contents::new(capacity, faults, options.seed).map_err(Failure::input)?;
+    let device = slot.take()?;
+    let target = SimulatedTarget::with_contents(about, device, faults, options.seed);
+    let mut target = target.map_err(Failure::internal)?;
+    let mut observer = Watched { watch, before: 0 };
+    let stop = || watch.stops();
+    let ran = run_jobs(&mut target, job.jobs(), options, &mut observer, &stop);
+    slot.put(target.into_device());
+    Ok(RunResult::new(document_of(ran, slot, job)?, None))
+}
+
+/// The document of a run, with what was done to the device before.
+fn document_of(
+    ran: Result<Run, RunError>,
+    slot: &mut Slot,
+    job: &Job,
+) -> Result<ResultDocument, Failure> {
     let mut document = ran.map_err(|e| of_class(e.class(), &e))?.document;
     // Where the command line has them, which prepares the device in the same run.
     let place = jobs::notices(&job.jobs().file)
@@ -116,8 +176,7 @@ fn run(
         .min(document.notices.len());
     let prepared = slot.prepared.drain(..).map(Notice::info);
     document.notices.splice(place..place, prepared);
-    let operations = simulation.target.gatherer.map(Gatherer::finish);
-    Ok(RunResult::new(document, operations))
+    Ok(document)
 }
 
 /// The device as the target of a run.
