@@ -5,7 +5,7 @@ RELEASE = cargo run --quiet --release --
 DEVICE ?= sim:sm2708-250gb
 OUT ?= target/report
 
-.PHONY: test test-long python bench bench-fio bench-serve fuzz report shelf-demo static fs cuts book man pictures tools
+.PHONY: test test-long python bench bench-fio bench-serve fuzz report shelf-demo static dist bench-python fs cuts book man pictures tools
 
 test: tools
 	scripts/test.sh
@@ -53,6 +53,14 @@ shelf-demo:
 # Static binaries for x86-64 and 64-bit ARM, in target/static.
 static:
 	scripts/static.sh
+
+# Everything that a release consists of, in target/dist: archives, Debian packages, wheels, checksums.
+dist:
+	scripts/dist.sh
+
+# The Python package against the command, threads, and memory of tables. Writes a section of docs/performance.md.
+bench-python:
+	target/python-venv/bin/python scripts/bench-python.py
 
 # The kernel, the table of file systems on the cards of the talk, and docs/filesystems.md.
 TALK_CARDS = toshiba-class10-16gb kingston-class10-32gb kingston-8gb sandisk-ultra-16gb sandisk-extreme-16gb \
