@@ -2,6 +2,7 @@
 
 pub mod about;
 pub mod folder;
+mod serve;
 
 use crate::confine::Confine;
 use crate::console::{Console, lines_of};
@@ -19,7 +20,8 @@ Examples:
   nandscope shelf add review-sm2708-250gb/result.json
   nandscope shelf add result.json --price 59.90 --currency EUR --photo card.jpg --notes 'Bought in May'
   nandscope shelf list
-  nandscope shelf site -o site/     open site/index.html in a browser; no server is needed";
+  nandscope shelf site -o site/     open site/index.html in a browser; no server is needed
+  nandscope shelf serve             http://127.0.0.1:8020/, with every result that is added";
 
 /// Arguments of `nandscope shelf`.
 #[derive(Debug, Args)]
@@ -37,6 +39,8 @@ enum Action {
     List(List),
     /// Write a site of static pages: all drives, each report, any two drives compared
     Site(Site),
+    /// Serve that site on this machine, up to date with the shelf, until Ctrl-C
+    Serve(serve::Serve),
 }
 
 #[derive(Debug, Args)]
@@ -86,6 +90,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         Action::Add(add) => add_all(&add, console),
         Action::List(list) => show(&list, console),
         Action::Site(site) => write(&site, console),
+        Action::Serve(serve) => serve::run(&serve, console),
     }
 }
 

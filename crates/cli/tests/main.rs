@@ -43,6 +43,7 @@ mod serve_guest;
 mod serve_hostile;
 mod serve_killed;
 mod shelf;
+mod shelf_serve;
 mod signals;
 mod support;
 mod sweep_fullness;

@@ -13,6 +13,7 @@ use crate::names::{Unique, slug};
 use nandscope_files::{Access, create_folder, write_in};
 use nandscope_result::ResultDocument;
 use std::path::{Path, PathBuf};
+use tests_of::TestSet;
 
 pub use crate::view::around::Rank;
 pub use ranks::ranks;
@@ -127,29 +128,80 @@ fn links(drives: &[Drive]) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// Writes `index.html`, `compare.html` and `drives/*.html` into `dir`, which is made where it is missing, and gives
-/// the paths written, the index first. Photos are written by whoever has them.
+/// A site whose pages are made one by one.
+pub struct Site<'a> {
+    drives: &'a [Drive],
+    titles: Vec<String>,
+    links: Vec<Vec<String>>,
+    sets: Vec<TestSet<'a>>,
+}
+
+impl<'a> Site<'a> {
+    /// The site of some drives.
+    pub fn of(drives: &'a [Drive]) -> Self {
+        Site {
+            drives,
+            titles: titles(drives),
+            links: links(drives),
+            sets: tests_of::sets(drives),
+        }
+    }
+
+    /// Links to all pages, relative to the index, which is the first.
+    pub fn pages(&self) -> Vec<&str> {
+        let own = [INDEX, COMPARISON].into_iter();
+        own.chain(self.links.iter().flatten().map(String::as_str))
+            .collect()
+    }
+
+    /// The page at a link; `None` where there is none.
+    ///
+    /// # Errors
+    /// Returns an error if the page cannot be rendered.
+    pub fn page(&self, link: &str) -> Result<Option<String>> {
+        let (titles, links, sets) = (&self.titles, &self.links, &self.sets);
+        match link {
+            INDEX => index::page(self.drives, titles, links, sets).map(Some),
+            COMPARISON => pair::page(self.drives, titles, links, sets).map(Some),
+            _ => self.report(link),
+        }
+    }
+
+    /// The report at a link.
+    fn report(&self, link: &str) -> Result<Option<String>> {
+        for (i, drive) in self.drives.iter().enumerate() {
+            let own = self.links.get(i).into_iter().flatten();
+            let Some(j) = own.into_iter().position(|l| l == link) else {
+                continue;
+            };
+            let Some(document) = drive.results.get(j) else {
+                continue;
+            };
+            let around = drive_page::around(drive, i, j, &self.links, &self.titles, &self.sets);
+            return crate::html::render_among(document, &around).map(Some);
+        }
+        Ok(None)
+    }
+}
+
+/// Link to the page of all drives.
+pub const INDEX: &str = "index.html";
+/// Link to the page that compares two drives.
+const COMPARISON: &str = "compare.html";
+
+/// Writes `index.html`, `compare.html` and `drives/*.html` into `dir`, which is created if missing. Returns the paths,
+/// the index first. Photos are written by the caller.
 ///
 /// # Errors
-/// Where a page cannot be rendered or written; what was written before stays.
+/// Returns an error if a page cannot be rendered or written; pages written before stay.
 pub fn write_site(drives: &[Drive], dir: &Path) -> Result<Vec<PathBuf>> {
     create_folder(&dir.join("drives"))?;
+    let site = Site::of(drives);
     let mut written = Vec::new();
-    let mut write = |name: &str, text: &str| -> Result<()> {
-        write_in(dir, Path::new(name), text.as_bytes(), Access::Usual)?;
-        written.push(dir.join(name));
-        Ok(())
-    };
-    let sets = tests_of::sets(drives);
-    let (titles, links) = (titles(drives), links(drives));
-    write("index.html", &index::page(drives, &titles, &links, &sets)?)?;
-    write("compare.html", &pair::page(drives, &titles, &links, &sets)?)?;
-    for (i, drive) in drives.iter().enumerate() {
-        for (j, link) in links.get(i).into_iter().flatten().enumerate() {
-            let around = drive_page::around(drive, i, j, &links, &titles, &sets);
-            if let Some(document) = drive.results.get(j) {
-                write(link, &crate::html::render_among(document, &around)?)?;
-            }
+    for link in site.pages() {
+        if let Some(text) = site.page(link)? {
+            write_in(dir, Path::new(link), text.as_bytes(), Access::Usual)?;
+            written.push(dir.join(link));
         }
     }
     Ok(written)

@@ -1,0 +1,217 @@
+//! `nandscope shelf serve`: the site of a shelf for browsers on this machine. Pages are rendered when they are requested,
+//! and again after the shelf has changed. Nothing is written, and only addresses of this machine are served.
+
+use super::folder;
+use crate::confine::Confine;
+use crate::console::Console;
+use crate::failure::{Exit, Failure};
+use crate::interrupt::Interrupt;
+use clap::Args;
+use nandscope_report::shelf::{Drive, INDEX, Site};
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+use tiny_http::{Header, Method, Request, Response, Server};
+
+/// How often a pending Ctrl-C is noticed.
+const POLL: Duration = Duration::from_millis(100);
+/// No browser guesses media types, or shows a page of an earlier state.
+const HEADERS: [(&str, &str); 2] = [
+    ("X-Content-Type-Options", "nosniff"),
+    ("Cache-Control", "no-store"),
+];
+
+#[derive(Debug, Args)]
+pub struct Serve {
+    /// Folder of the shelf
+    #[arg(long, value_name = "DIR", default_value = "shelf")]
+    shelf: PathBuf,
+    /// Port on 127.0.0.1; 0 for any free one
+    #[arg(long, value_name = "PORT", default_value_t = 8020)]
+    port: u16,
+}
+
+/// Serves until it is interrupted.
+///
+/// # Errors
+/// Returns an error if the shelf cannot be read at the start, or the port cannot be used.
+pub fn run(serve: &Serve, console: &Console) -> Result<Exit, Failure> {
+    let refuse = |e: &dyn std::fmt::Display| {
+        Failure::file(format!(
+            "cannot listen on 127.0.0.1:{}: {e}; name another port with --port",
+            serve.port
+        ))
+    };
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, serve.port)).map_err(|e| refuse(&e))?;
+    let port = listener.local_addr().map_err(|e| refuse(&e))?.port();
+    let interrupt = Interrupt::listen()?;
+    // Clients come after this; the listener is open already.
+    Confine::default().reading([&serve.shelf]).enforce();
+    let mut seen = fingerprint(&serve.shelf);
+    let mut drives = folder::read(&serve.shelf)?;
+    let mut fault = None;
+    let server = Server::from_listener(listener, None).map_err(|e| refuse(&e))?;
+    console.print(&format!(
+        "{} drives at http://127.0.0.1:{port}/\n",
+        drives.len()
+    ))?;
+    let mut waiting: Option<Request> = None;
+    loop {
+        let desk = Desk::new(&serve.shelf, &drives, fault.as_deref(), port);
+        if let Some(request) = waiting.take() {
+            desk.answer(request);
+        }
+        waiting = desk.serve_until_changed(&server, &seen, &interrupt)?;
+        if waiting.is_none() {
+            return Ok(Exit::Done);
+        }
+        // The request that found the change is answered from the new state.
+        drop(desk);
+        seen = fingerprint(&serve.shelf);
+        (drives, fault) = match folder::read(&serve.shelf) {
+            Ok(read) => (read, None),
+            Err(failure) => {
+                console.complain(&failure);
+                (Vec::new(), Some(failure.text))
+            }
+        };
+    }
+}
+
+/// Names, lengths and times of the files of a shelf: what changes when a result is added.
+fn fingerprint(shelf: &Path) -> Vec<(PathBuf, u64, Option<SystemTime>)> {
+    let inside = |folder: &Path| -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(folder).into_iter().flatten();
+        entries.filter_map(|e| Some(e.ok()?.path())).collect()
+    };
+    let files = inside(shelf).into_iter().flat_map(|folder| inside(&folder));
+    let mut found: Vec<_> = files
+        .filter_map(|path| {
+            let about = std::fs::metadata(&path).ok()?;
+            Some((path, about.len(), about.modified().ok()))
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+/// The site of the drives as they were read, and how requests for it are answered.
+struct Desk<'a> {
+    shelf: &'a Path,
+    site: Site<'a>,
+    /// Folder of each drive with a photo, by the link of the photo.
+    photos: BTreeMap<String, &'a str>,
+    /// Why the shelf cannot be read now.
+    fault: Option<&'a str>,
+    port: u16,
+}
+
+impl<'a> Desk<'a> {
+    fn new(shelf: &'a Path, drives: &'a [Drive], fault: Option<&'a str>, port: u16) -> Self {
+        let photos = drives
+            .iter()
+            .filter_map(|d| Some((d.about.photo.clone()?, d.name.as_str())));
+        Desk {
+            shelf,
+            site: Site::of(drives),
+            photos: photos.collect(),
+            fault,
+            port,
+        }
+    }
+
+    /// Answers requests until the shelf is no longer as it was `seen`, which the request that is returned finds; `None`
+    /// after an interrupt.
+    fn serve_until_changed(
+        &self,
+        server: &Server,
+        seen: &[(PathBuf, u64, Option<SystemTime>)],
+        interrupt: &Interrupt,
+    ) -> Result<Option<Request>, Failure> {
+        loop {
+            let received = server
+                .recv_timeout(POLL)
+                .map_err(|e| Failure::file(format!("the server failed: {e}")))?;
+            if interrupt.asked() {
+                return Ok(None);
+            }
+            match received {
+                Some(request) if fingerprint(self.shelf) != seen => return Ok(Some(request)),
+                Some(request) => self.answer(request),
+                None => {}
+            }
+        }
+    }
+
+    fn answer(&self, request: Request) {
+        let (status, kind, body) = self.reply(&request);
+        respond(request, status, kind, body);
+    }
+
+    /// Status, media type and body.
+    fn reply(&self, request: &Request) -> (u16, &'static str, Vec<u8>) {
+        let text = |status, text: &str| {
+            let body = format!("{text}\n").into_bytes();
+            (status, "text/plain; charset=utf-8", body)
+        };
+        // A page of another site that names this machine as its own could read the shelf otherwise.
+        if !self.is_own_host(request) {
+            return text(403, "open this site as http://127.0.0.1");
+        }
+        if !matches!(request.method(), Method::Get | Method::Head) {
+            return text(405, "this site is read-only");
+        }
+        if let Some(fault) = self.fault {
+            return text(500, fault);
+        }
+        let path = request.url().split(['?', '#']).next().unwrap_or_default();
+        let link = match path.strip_prefix('/') {
+            Some("") => INDEX,
+            Some(link) => link,
+            None => return text(404, "no such page"),
+        };
+        if let Some(drive) = self.photos.get(link) {
+            return match folder::photo(&self.shelf.join(drive), link) {
+                Ok(photo) => (200, media_type(link), photo),
+                Err(failure) => text(500, &failure.text),
+            };
+        }
+        match self.site.page(link) {
+            Ok(Some(page)) => (200, "text/html; charset=utf-8", page.into_bytes()),
+            Ok(None) => text(404, "no such page"),
+            Err(error) => text(500, &error.to_string()),
+        }
+    }
+
+    fn is_own_host(&self, request: &Request) -> bool {
+        let host = request.headers().iter().find(|h| h.field.equiv("Host"));
+        host.is_none_or(|host| {
+            let named = |name: &str| host.value.as_str() == format!("{name}:{}", self.port);
+            named("127.0.0.1") || named("localhost")
+        })
+    }
+}
+
+/// Media type of a photo.
+fn media_type(link: &str) -> &'static str {
+    match link.rsplit('.').next() {
+        Some("png") => "image/png",
+        Some("webp") => "image/webp",
+        _ => "image/jpeg",
+    }
+}
+
+/// Sends the response on a thread of its own: a client that reads slowly keeps nobody else waiting.
+fn respond(request: Request, status: u16, kind: &str, body: Vec<u8>) {
+    let mut response = Response::from_data(body).with_status_code(status);
+    for (name, value) in HEADERS.into_iter().chain([("Content-Type", kind)]) {
+        if let Ok(header) = Header::from_bytes(name, value) {
+            response.add_header(header);
+        }
+    }
+    // Neither a client that went away nor a missing thread is an error of the server: the connection ends.
+    let _ = std::thread::Builder::new()
+        .name("response".to_string())
+        .spawn(move || request.respond(response));
+}
