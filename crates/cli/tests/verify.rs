@@ -202,7 +202,10 @@ fn data_is_put_back_in_another_reader_and_a_missing_journal_is_said() {
         let missing = run(&second, &restore);
         done(&missing, 3);
         assert!(text(&missing.stderr).contains("no journal"), "{missing:?}");
-        done(&run(&first, &[&["--leave-stamps"], journal].concat()), 0);
+        done(
+            &run(&first, &[&["--leave-tagged-blocks"], journal].concat()),
+            0,
+        );
         assert!(std::fs::read(&first.file).unwrap() != before);
         moved(&first, &second);
         done(&run(&second, &restore), 0);
@@ -219,7 +222,7 @@ fn a_full_disk_for_the_answer_does_not_hide_that_the_data_is_not_back() {
         return;
     };
     let arguments = [device.device.as_str(), "--yes", device.name(), "--json"];
-    let leave = [&arguments[..], &["--leave-stamps"]].concat();
+    let leave = [&arguments[..], &["--leave-tagged-blocks"]].concat();
     done(&verify(&folder, &leave).output().unwrap(), 0);
     // Somebody writes to one of the blocks.
     let last = std::fs::metadata(&device.file).unwrap().len() - 512;

@@ -183,7 +183,7 @@ fn killed_runs_lose_nothing_to_changed_bits_or_to_another_card() {
     for round in 0..kills() {
         let at = [0, 20_000, 40_000, 150_000, 300_000][random.below(5) as usize];
         let leave: &[&str] = if round % 5 == 4 {
-            &["--leave-stamps"]
+            &["--leave-tagged-blocks"]
         } else {
             &[]
         };
@@ -266,7 +266,7 @@ fn blocks_that_were_lost_come_back_where_the_user_says_overwrite() {
         return;
     };
     assert!(card.killed_at(150_000, &[]));
-    // The stamp of the last block is not touched, by which the card is recognized.
+    // The tag of the last block is not touched, by which the card is recognized.
     let lost = card.changed()[..3].to_vec();
     let device = std::fs::File::options()
         .write(true)
@@ -313,18 +313,18 @@ fn the_state_of_a_full_run_stays_until_its_report_is_written() {
 }
 
 #[test]
-fn stamps_that_are_left_need_a_free_place_and_their_own_journal() {
+fn tags_that_are_left_need_a_free_place_and_their_own_journal() {
     let folder = Folder::new("verify-undo-left");
     let Some(card) = Card::new(&folder, 16) else {
         return;
     };
     folder.file("undo.left", "a letter");
-    let ran = card.run(&["--leave-stamps"]);
+    let ran = card.run(&["--leave-tagged-blocks"]);
     ran.fails(2, &["undo.left exists"]);
     assert_eq!(folder.read("undo.left"), "a letter");
     assert!(card.changed().is_empty() && !card.journal().exists());
     std::fs::remove_file(folder.0.join("undo.left")).unwrap();
-    assert_eq!(card.run(&["--leave-stamps"]).code, Some(0));
+    assert_eq!(card.run(&["--leave-tagged-blocks"]).code, Some(0));
     assert!(card.changed().len() > 400);
     let other = folder.0.join("tmpfs/other");
     std::fs::write(&other, noise(card.before.len(), 2)).unwrap();

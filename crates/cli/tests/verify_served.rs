@@ -120,7 +120,7 @@ fn a_wrap_that_f3probe_calls_genuine_is_found() {
 }
 
 #[test]
-fn stamps_that_are_left_are_checked_after_a_power_cycle() {
+fn tags_that_are_left_are_checked_after_a_power_cycle() {
     if !can_mount() || !have(&["losetup"]) {
         return;
     }
@@ -151,10 +151,10 @@ fn stamps_that_are_left_are_checked_after_a_power_cycle() {
         };
         let device = mounted.block();
         let journal = ["--journal", "kept.journal"];
-        let leave = [&journal[..], &["--leave-stamps"]].concat();
+        let leave = [&journal[..], &["--leave-tagged-blocks"]].concat();
         let (exit, json) = verified_with(&folder, &device.0, &leave);
         assert_eq!(exit, Some(0), "{json}");
-        assert!(json["left_stamps"].as_u64().unwrap() > 500, "{json}");
+        assert!(json["left_tagged_blocks"].as_u64().unwrap() > 500, "{json}");
         order("power off");
         order("power on");
         for fault in orders {

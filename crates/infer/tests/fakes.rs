@@ -202,7 +202,7 @@ fn a_card_whose_beginning_is_no_part_of_the_wrap_is_found() {
 }
 
 #[test]
-fn stamps_that_are_left_tell_what_became_of_them() {
+fn tags_that_are_left_tell_what_became_of_them() {
     let claims = 1 << 21;
     for (change, verdict) in [
         (None, Verdict::Genuine),
@@ -253,7 +253,7 @@ fn stamps_that_are_left_tell_what_became_of_them() {
         let kept = kept.unwrap();
         assert_eq!(kept.verdict(), verdict, "{:?}", kept.reasons());
         if change.is_none() {
-            // A stamp that was written later and lost leaves an older one.
+            // A tag that was written later and lost leaves an older one.
             let mut later = left.clone();
             later[7].generation += 1;
             let kept = check_left(
@@ -291,7 +291,7 @@ fn no_genuine_device_is_accused() {
     }
 }
 
-/// Blank, full of data, or with the stamps of an earlier verification whose journal is gone.
+/// Blank, full of data, or with the tags of an earlier verification whose journal is gone.
 #[test]
 #[ignore = "slow: 3,000 verifications"]
 fn slow_no_genuine_device_in_prior_use_is_accused() {
@@ -301,7 +301,7 @@ fn slow_no_genuine_device_in_prior_use_is_accused() {
         let mut device = Device::new(claims, Fault::None, number);
         device.blank = number % 4 == 0;
         if number % 2 == 1 {
-            leave_stamps(&mut device, number + 10_000);
+            leave_tags(&mut device, number + 10_000);
         }
         let finding = run(&mut device, number);
         assert_eq!(finding.verdict(), Verdict::Genuine, "{claims} {finding:?}");
@@ -310,7 +310,7 @@ fn slow_no_genuine_device_in_prior_use_is_accused() {
     }
 }
 
-fn leave_stamps(device: &mut Device, number: u64) {
+fn leave_tags(device: &mut Device, number: u64) {
     let folder = Folder::new();
     let subject = Subject {
         identity: "a test".into(),
@@ -330,7 +330,7 @@ fn a_card_with_single_bad_blocks_is_failing_and_no_fake() {
     let mut device = Device::new(1 << 20, Fault::Scattered { every: 5 }, 1);
     let finding = run(&mut device, 1);
     assert_eq!(finding.verdict(), Verdict::Failing, "{finding:?}");
-    let share = finding.wrong_places.len() as f64 / finding.sounding.readings.len() as f64;
+    let share = finding.wrong_places.len() as f64 / finding.sampling.readings.len() as f64;
     assert!((0.1..0.3).contains(&share), "{share}");
     // 1 − 0.8^15 at least.
     assert!(finding.detection(0.2) > 0.96);

@@ -145,7 +145,7 @@ impl Round {
         for seed in [number + 1000, number] {
             let mut device = Device::new(CLAIMS, Fault::None, seed);
             let mut journal = Journal::open(&path).unwrap();
-            // The first batch at most is stamped: a copy of the device looks like the device then.
+            // The first batch at most is tagged: a copy of the device looks like the device then.
             let first_batch =
                 journal.batches().len() <= 1 || journal.progress() == Progress::FirstBatchLeft;
             let restored = restore(&mut device, &mut journal, Since::LeftBehind).unwrap();
@@ -160,7 +160,7 @@ impl Round {
                     journal.batches().len()
                 );
             };
-            assert_eq!(evidence.stamps, 0, "{number}");
+            assert_eq!(evidence.tags, 0, "{number}");
             let kept = journal.close(&restored).unwrap();
             assert!(kept.is_some() && path.exists(), "{number}");
         }
@@ -299,7 +299,7 @@ fn a_single_flip_anywhere_is_repaired_or_named() {
     assert!(round.verify(false).is_none());
     round.troubled.repaired();
     let whole = std::fs::read(round.path()).unwrap();
-    let stamped = round.troubled.device.snapshot();
+    let tagged = round.troubled.device.snapshot();
     assert!(round.changed().len() > 300);
     let (mut repaired, mut named) = (0, 0);
     let mut random = SplitMix64::new(1);
@@ -314,7 +314,7 @@ fn a_single_flip_anywhere_is_repaired_or_named() {
         let mut bytes = whole.clone();
         bytes[at] ^= 1 << random.below(8);
         std::fs::write(round.path(), &bytes).unwrap();
-        for (place, block) in &stamped {
+        for (place, block) in &tagged {
             round.troubled.device.force(*place, block);
         }
         let restored = round.restore().unwrap();
@@ -518,7 +518,7 @@ fn a_real_block_behind_a_false_end_keeps_the_journal_until_its_data_is_back() {
 /// Answers some reads of a block with what was written last, as a bridge may with what is left in its buffer.
 struct StaleReads {
     device: Device,
-    /// So many blocks are read in vain from the first read of a block that was not written on, after a stamp.
+    /// So many blocks are read in vain from the first read of a block that was not written on, after a tag.
     answers: u32,
     victim: Option<u64>,
     latest: Option<Vec<u8>>,
@@ -584,7 +584,7 @@ fn a_stale_answer_is_not_taken_for_the_data_of_a_block_in_silence() {
         let stop = || false;
         let finding = verify(&mut stale, &mut journal, &options, &stop, &mut |_, _, _| {}).unwrap();
         let victim: Vec<u64> = stale.victim.into_iter().collect();
-        assert_eq!(finding.stamped_before, victim, "{answers}");
+        assert_eq!(finding.tagged_before, victim, "{answers}");
         assert_eq!(finding.verdict() == Verdict::Genuine, answers == 0);
         let changed = stale.device.changed(&before);
         assert_eq!(changed.is_empty(), answers < 2, "{answers} {changed:?}");
@@ -593,7 +593,7 @@ fn a_stale_answer_is_not_taken_for_the_data_of_a_block_in_silence() {
 }
 
 #[test]
-fn an_error_while_the_data_is_put_back_or_before_the_first_stamp_is_failing() {
+fn an_error_while_the_data_is_put_back_or_before_the_first_tag_is_failing() {
     for restoring in [false, true] {
         let folder = Folder::new();
         let fails = std::rc::Rc::new(std::cell::Cell::new(!restoring));
@@ -649,17 +649,17 @@ fn a_run_that_ended_early_removes_its_journal_only_where_the_data_is_known_to_be
 
 #[test]
 fn an_upper_part_that_turns_read_only_in_silence_keeps_the_journal() {
-    // It takes the first stamp, and nothing afterwards.
+    // It takes the first tag, and nothing afterwards.
     let real = CLAIMS / 2;
     let mut round = Round::new(6, Fault::First { real }, Trouble::Removed);
     let mut journal = Journal::create(&round.path(), subject(), Salt([6; 16])).unwrap();
     let device = &mut round.troubled;
     let options = Options::default();
     let finding = verify(device, &mut journal, &options, &|| false, &mut |_, _, _| {}).unwrap();
-    let stamped = |place: &u64| round.troubled.device.now_in(*place).starts_with(&[6; 16]);
-    let stamped: Vec<u64> = journal.places().into_iter().filter(stamped).collect();
-    assert!(stamped.len() > 300, "{}", stamped.len());
-    assert_eq!(finding.restored.missing_blocks(), stamped);
+    let tagged = |place: &u64| round.troubled.device.now_in(*place).starts_with(&[6; 16]);
+    let tagged: Vec<u64> = journal.places().into_iter().filter(tagged).collect();
+    assert!(tagged.len() > 300, "{}", tagged.len());
+    assert_eq!(finding.restored.missing_blocks(), tagged);
     assert!(round.changed().is_empty());
     assert!(journal.close(&finding.restored).unwrap().is_some());
 }

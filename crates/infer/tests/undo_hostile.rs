@@ -1,8 +1,8 @@
-//! Undo journals and lists of stamps that somebody prepared, and a journal that is closed with a result of nothing.
+//! Undo journals and lists of tags that somebody prepared, and a journal that is closed with a result of nothing.
 
 use crate::support::{Device, Fault, Folder};
 use nandscope_infer::verify::{
-    Contents, Finding, Journal, JournalError, LeftStamp, Options, Original, Restored, Salt, Since,
+    Contents, Finding, Journal, JournalError, LeftTag, Options, Original, Restored, Salt, Since,
     Subject, VerifyError, check_left, restore, verify,
 };
 use std::path::PathBuf;
@@ -112,7 +112,7 @@ fn what_is_created_can_be_opened() {
 }
 
 #[test]
-fn a_list_of_stamps_that_says_nothing_gives_no_verdict() {
+fn a_list_of_tags_that_says_nothing_gives_no_verdict() {
     let folder = Folder::new();
     let mut device = Device::new(CLAIMS, Fault::None, 1);
     let options = Options {
@@ -121,7 +121,7 @@ fn a_list_of_stamps_that_says_nothing_gives_no_verdict() {
     };
     let finding = run(&mut device, &folder, options).unwrap();
     let mut journal = Journal::open(&journal_path(&folder)).unwrap();
-    let mut check = |left: &[LeftStamp]| {
+    let mut check = |left: &[LeftTag]| {
         check_left(
             &mut device,
             &mut journal,
@@ -131,15 +131,15 @@ fn a_list_of_stamps_that_says_nothing_gives_no_verdict() {
             &mut |_, _, _| {},
         )
     };
-    let stamp = |place| LeftStamp {
+    let tag = |place| LeftTag {
         place,
         generation: 1,
     };
     for left in [
         vec![],
-        vec![stamp(CLAIMS)],
-        vec![stamp(1), stamp(u64::MAX)],
-        vec![stamp(2), stamp(2)],
+        vec![tag(CLAIMS)],
+        vec![tag(1), tag(u64::MAX)],
+        vec![tag(2), tag(2)],
     ] {
         let checked = check(&left);
         assert!(
@@ -169,7 +169,7 @@ fn lost_blocks_that_look_like_those_of_somebody_else_come_back_if_the_user_says_
             restored
         };
         if restored_before {
-            // Once without the stamps, once more where no stamp is left: the journal stays.
+            // Once without the tags, once more where no tag is left: the journal stays.
             let mut foreign = places.clone();
             foreign.sort_unstable();
             assert_eq!(back(Since::LeftBehind).foreign, foreign);

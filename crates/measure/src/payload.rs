@@ -2,7 +2,7 @@
 
 use nandscope_units::random::{SplitMix64, mix};
 
-/// A stamp stands at the start of every sector.
+/// A tag stands at the start of every sector.
 const SECTOR: usize = 512;
 
 /// Fills with the sequence of SplitMix64 from `seed`.
@@ -16,7 +16,7 @@ pub fn fill(bytes: &mut [u8], seed: u64) {
 /// Makes every sector of random data unlike any that was written before, so that a device that
 /// finds equal data cannot save work: offset and number of the operation, mixed.
 #[inline]
-pub fn stamp(bytes: &mut [u8], offset: u64, operation: u64) {
+pub fn tag(bytes: &mut [u8], offset: u64, operation: u64) {
     for (i, sector) in bytes.chunks_exact_mut(SECTOR).enumerate() {
         let place = mix(offset.wrapping_add((i * SECTOR) as u64) ^ operation.rotate_left(40));
         sector[..8].copy_from_slice(&place.to_le_bytes());

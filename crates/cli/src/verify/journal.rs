@@ -6,7 +6,7 @@ use super::{Arguments, Restore, left, store};
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use nandscope_infer::verify::{
-    Journal, JournalError, Restored, Since, Subject, VerifyError, bears_stamps, restore,
+    Journal, JournalError, Restored, Since, Subject, VerifyError, bears_tags, restore,
 };
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ pub fn begin(target: &Target, place: &Path) -> Result<Journal, Failure> {
 }
 
 /// Where the journal of a device is: where it was said to be, or else in the state folder under the name of the device.
-/// In another reader the device has another name: where it holds stamps of a journal there, that is the one.
+/// In another reader the device has another name: where it holds tags of a journal there, that is the one.
 ///
 /// # Errors
 /// Returns an error if the state folder cannot be read, or the device goes away.
@@ -42,9 +42,9 @@ pub fn find(arguments: &Arguments, target: &mut Target) -> Result<PathBuf, Failu
     let own = Journal::open(&place).ok();
     let own = own.filter(|j| same_size(j.subject(), &target.subject));
     for journal in own.into_iter().chain(others) {
-        let stamped = bears_stamps(&mut target.medium, &journal)
+        let tagged = bears_tags(&mut target.medium, &journal)
             .map_err(|e| Failure::file(format!("{}: {e}", arguments.target)))?;
-        if stamped {
+        if tagged {
             return Ok(journal.path().to_path_buf());
         }
     }
@@ -110,7 +110,7 @@ pub fn put_back(
     let restored = restore_left(arguments, target, &mut journal)?;
     if restored.unrecognized.is_none() {
         console.note(&format!(
-            "an earlier run was interrupted or left its stamps: {} of {} blocks were put back",
+            "an earlier run was interrupted or left its tagged blocks: {} of {} blocks were put back",
             restored.written, restored.blocks
         ));
     }
@@ -162,7 +162,7 @@ pub fn close(
 ) -> Result<Option<Failure>, Failure> {
     let place = journal.path().to_path_buf();
     if restored.is_complete() {
-        // First the list of stamps: without the journal nobody asks for it.
+        // First the list of tags: without the journal nobody asks for it.
         left::forget(&place, journal.salt())?;
     }
     let kept = journal.close(restored).map_err(|e| {
@@ -238,7 +238,7 @@ fn missing(restored: &Restored) -> String {
     add(&restored.lost, "blocks do not hold their data");
     add(
         &restored.foreign,
-        "blocks hold neither a stamp nor their old contents, and were left alone (if that is of no value, --restore=overwrite puts the old contents back)",
+        "blocks hold neither a tag nor their old contents, and were left alone (if that is of no value, --restore=overwrite puts the old contents back)",
     );
     add(
         &restored.damaged,
@@ -246,7 +246,7 @@ fn missing(restored: &Restored) -> String {
     );
     add(
         &restored.unrecorded,
-        "blocks hold a stamp and are not in the journal, of which a part is missing",
+        "blocks hold a tag and are not in the journal, of which a part is missing",
     );
     let unnamed: Vec<u64> = restored.unnamed.iter().map(|n| u64::from(*n)).collect();
     add(

@@ -1,4 +1,4 @@
-//! Stamps that are left on a device over a power cycle: which ones, and since when, stands in a file
+//! Tags that are left on a device over a power cycle: which ones, and since when, stands in a file
 //! beside the journal, which has the data.
 
 use super::open::Target;
@@ -9,7 +9,7 @@ use crate::interrupt::Interrupt;
 use crate::run::progress::Line;
 use nandscope_files::Access;
 use nandscope_infer::verify::{
-    Journal, LeftStamp, Salt, VerifyError, check_left, kept_step, kept_summary,
+    Journal, LeftTag, Salt, VerifyError, check_left, kept_step, kept_summary,
 };
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -21,7 +21,8 @@ struct Left {
     at: u64,
     /// The salt of the journal that they belong to.
     salt: String,
-    stamps: Vec<LeftStamp>,
+    #[serde(alias = "stamps")]
+    tags: Vec<LeftTag>,
 }
 
 /// Makes sure that [`write_down`] finds its place free.
@@ -37,35 +38,32 @@ pub fn check_free(journal: &Path) -> Result<(), Failure> {
             place.display()
         ))),
         Ok(_) => Err(Failure::usage(format!(
-            "{} exists, and the list of stamps would be written there; move it away, or name another file with --journal",
+            "{} exists, and the list of tagged blocks would be written there; move it away, or name another file with --journal",
             place.display()
         ))),
     }
 }
 
-/// Writes down which stamps are on the device.
+/// Writes down which tags are on the device.
 ///
 /// # Errors
 /// Returns an error if the file cannot be written; --restore puts the data back then.
-pub fn write_down(
-    journal: &Journal,
-    stamps: &[LeftStamp],
-    console: &Console,
-) -> Result<(), Failure> {
+pub fn write_down(journal: &Journal, tags: &[LeftTag], console: &Console) -> Result<(), Failure> {
     let left = Left {
         at: store::seconds_now(),
         salt: format!("{:?}", journal.salt()),
-        stamps: stamps.to_vec(),
+        tags: tags.to_vec(),
     };
     let place = store::left_place(journal.path());
     let text = serde_json::to_string(&left).map_err(Failure::internal)?;
     nandscope_files::begin_new(&place, text.as_bytes(), Access::Owner).map_err(|e| {
-        let text = format!("{e}; the stamps are on the device, put the data back with --restore");
+        let text =
+            format!("{e}; the tagged blocks are on the device, put the data back with --restore");
         Failure::new(Exit::Unrestored, text)
     })?;
     console.note(&format!(
-        "{} blocks of the device hold stamps now, and their data is in {}; unplug the device, plug it in again, and run `nandscope verify TARGET --after-power-cycle` (or --restore) before anything else uses it",
-        stamps.len(),
+        "{} blocks of the device are tagged now, and their data is in {}; unplug the device, plug it in again, and run `nandscope verify TARGET --after-power-cycle` (or --restore) before anything else uses it",
+        tags.len(),
         journal.path().display()
     ));
     Ok(())
@@ -85,10 +83,10 @@ pub fn forget(journal: &Path, salt: Salt) -> Result<(), Failure> {
         .map_err(|e| Failure::file(format!("cannot remove {}: {e}", place.display())))
 }
 
-/// Checks the stamps, puts the data back, and tells.
+/// Checks the tags, puts the data back, and tells.
 ///
 /// # Errors
-/// Where no stamps were left on this device, or it goes away.
+/// Where no tagged blocks were left on this device, or it goes away.
 pub fn check(
     arguments: &Arguments,
     target: &mut Target,
@@ -101,7 +99,7 @@ pub fn check(
     let mut journal = journal::open(target, place)?;
     if left.salt != format!("{:?}", journal.salt()) {
         return Err(Failure::usage(format!(
-            "{} lists the stamps of another run than {}; put the data back with --restore",
+            "{} lists the tagged blocks of another run than {}; put the data back with --restore",
             store::left_place(place).display(),
             place.display()
         )));
@@ -110,7 +108,7 @@ pub fn check(
     let kept = check_left(
         &mut target.medium,
         &mut journal,
-        &left.stamps,
+        &left.tags,
         arguments.repeats,
         &|| interrupt.asked(),
         &mut |stage, share, _| line.show(Some(share), super::words(stage).to_string()),
@@ -119,7 +117,7 @@ pub fn check(
     let kept = match kept {
         Ok(kept) => kept,
         Err(VerifyError::Stopped) => {
-            let why = "interrupted; the stamps are still on the device";
+            let why = "interrupted; the tagged blocks are still on the device";
             return Err(journal::not_back(arguments, place, why));
         }
         Err(error) => return Err(journal::ended(arguments, error, journal)),
@@ -149,7 +147,7 @@ fn read(journal: &Path) -> Result<Left, Failure> {
     let place = store::left_place(journal);
     let text = store::read_own(&place).map_err(|e| {
         Failure::usage(format!(
-            "no stamps were left on this device ({}: {e}); leave some with --leave-stamps first",
+            "no tagged blocks were left on this device ({}: {e}); leave some with --leave-tagged-blocks first",
             place.display()
         ))
     })?;

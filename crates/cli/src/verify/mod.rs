@@ -26,7 +26,7 @@ Examples:
   nandscope verify /dev/sdb                            seconds; the data on it is put back
   nandscope verify /dev/sdb --yes SERIAL --json        for scripts
   nandscope verify /dev/sdb --full --destroy-data=sdb  every block; hours; can be interrupted
-  nandscope verify /dev/sdb --leave-stamps             then unplug it, plug it in again, and
+  nandscope verify /dev/sdb --leave-tagged-blocks     then unplug it, plug it in again, and
   nandscope verify /dev/sdb --after-power-cycle        see whether it kept them without power
 
 Exit codes: 0 genuine, 10 fake, 11 failing, 12 suspicious, 13 not finished:
@@ -55,15 +55,15 @@ pub struct Arguments {
     /// Blocks written behind the others, to find caches of up to this size
     #[arg(long, value_name = "N", default_value_t = Options::default().cache)]
     cache: u64,
-    /// How often all stamps are read once more
+    /// How often all tagged blocks are read once more
     #[arg(long, value_name = "N", default_value_t = Options::default().repeats)]
     repeats: u32,
-    /// Leave the stamps on the device (its data stays in the journal) and check them after a power cycle with
+    /// Leave the tagged blocks on the device (its data stays in the journal) and check them after a power cycle with
     /// --after-power-cycle; until then the device must not be used
     #[arg(long, conflicts_with_all = ["full", "restore"])]
-    leave_stamps: bool,
-    /// Check the stamps that --leave-stamps left, and put the data back
-    #[arg(long, conflicts_with_all = ["full", "restore", "leave_stamps"])]
+    leave_tagged_blocks: bool,
+    /// Check the blocks that --leave-tagged-blocks left, and put the data back
+    #[arg(long, conflicts_with_all = ["full", "restore", "leave_tagged_blocks"])]
     after_power_cycle: bool,
     /// Write and read every block; everything on the device is lost, and --destroy-data must be given
     #[arg(long)]
@@ -85,7 +85,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// What `--restore` does with blocks that hold neither a stamp nor their old contents.
+/// What `--restore` does with blocks that hold neither a tag nor their old contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Restore {
     /// Leaves them as they are.
@@ -110,7 +110,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     if arguments.after_power_cycle {
         return left::check(&arguments, &mut target, &place, &interrupt, console);
     }
-    if arguments.leave_stamps && target.kind == TargetKind::Simulated {
+    if arguments.leave_tagged_blocks && target.kind == TargetKind::Simulated {
         return Err(Failure::usage(
             "the contents of a simulated device are gone when the program ends; serve it (nandscope serve) and name the block device",
         ));
@@ -119,7 +119,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     if arguments.restore.is_some() {
         return Ok(Exit::Done);
     }
-    if arguments.leave_stamps {
+    if arguments.leave_tagged_blocks {
         left::check_free(&place)?;
     }
     let started = SystemTime::now();
@@ -128,7 +128,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         budget: arguments.budget,
         cache: arguments.cache,
         repeats: arguments.repeats,
-        leave: arguments.leave_stamps,
+        leave: arguments.leave_tagged_blocks,
     };
     let line = Line::new("verify");
     let verified = verify(
@@ -166,8 +166,8 @@ fn marks_of(registers: &nandscope_inspect::registers::Registers, target: &Target
 /// What is going on, in a word or two.
 fn words(stage: Stage) -> &'static str {
     match stage {
-        Stage::Stamping => "stamps are written",
-        Stage::Reading => "stamps are read",
+        Stage::Tagging => "tagged blocks are written",
+        Stage::Reading => "tagged blocks are read",
         Stage::Searching => "the beginning is searched",
         Stage::Narrowing => "the end is narrowed down",
         Stage::Restoring => "the data is put back",

@@ -49,14 +49,14 @@ pub fn journals() -> Result<Vec<PathBuf>, Failure> {
     Ok(journals)
 }
 
-/// What says which stamps stand on a device whose data is in that journal.
+/// What says which tags stand on a device whose data is in that journal.
 pub fn left_place(journal: &Path) -> PathBuf {
     let mut name = journal.as_os_str().to_os_string();
     name.push(".left");
     PathBuf::from(name)
 }
 
-/// Bytes of the longest state and list of stamps that are read.
+/// Bytes of the longest state and list of tags that are read.
 const LONGEST: u64 = 256 << 20;
 
 /// The bytes of an ordinary file; no link is followed.

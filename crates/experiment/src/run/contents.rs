@@ -119,7 +119,7 @@ impl Contents {
             flight.data.resize(request.length as usize, 0);
             match &self.verifier {
                 Some(verifier) => verifier.write(&mut flight.data, request.offset.0),
-                None => payload::stamp(&mut flight.data, request.offset.0, self.writes),
+                None => payload::tag(&mut flight.data, request.offset.0, self.writes),
             }
         }
         Ok(None)

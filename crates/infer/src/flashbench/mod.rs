@@ -22,7 +22,7 @@ pub use find_fat::{Treatment, confirmed, find_fat, lengths, median, treatments};
 pub use knee::{Knee, OpenUnits, SHORTEST, knee, open_units};
 pub use open_au::{Care, OpenAu, Order, Rate, search};
 pub use order::shuffled;
-pub use phase::{Comb, every_one, page_comb, unit_comb};
+pub use phase::{BoundaryPeriod, every_one, page_period, unit_period};
 pub use pinned::{FatRounds, PIECES, Pinned, fat_and_data};
 
 use thiserror::Error;

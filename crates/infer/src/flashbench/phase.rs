@@ -32,7 +32,7 @@ const LEAST: usize = 3;
 
 /// Boundaries that lie equally far apart.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Comb {
+pub struct BoundaryPeriod {
     /// Their distance, bytes.
     pub period: u64,
     /// The first of them from the beginning of the target on, less than the distance; bytes.
@@ -47,27 +47,27 @@ pub struct Comb {
 ///
 /// # Errors
 /// Where a read fails, or it is time to stop.
-pub fn page_comb<T: Target>(
+pub fn page_period<T: Target>(
     probe: &mut Probe<'_, T>,
     base: u64,
     seed: u64,
-) -> Result<Option<Comb>, ProbeError> {
+) -> Result<Option<BoundaryPeriod>, ProbeError> {
     let from = base / SECTOR * SECTOR + SECTOR;
     let end = (from + PAGE_WINDOW).min(probe.capacity().0);
     let places: Vec<u64> = (from..end).step_by(SECTOR as usize).collect();
-    comb_among(probe, &places, seed)
+    period_among(probe, &places, seed)
 }
 
 /// Units whose boundaries are some of those of pages.
 ///
 /// # Errors
-/// As [`page_comb`].
-pub fn unit_comb<T: Target>(
+/// As [`page_period`].
+pub fn unit_period<T: Target>(
     probe: &mut Probe<'_, T>,
     page: u64,
     first: u64,
     seed: u64,
-) -> Result<Option<Comb>, ProbeError> {
+) -> Result<Option<BoundaryPeriod>, ProbeError> {
     let page = page.max(SECTOR);
     let end = probe
         .capacity()
@@ -78,14 +78,14 @@ pub fn unit_comb<T: Target>(
         .step_by(page as usize)
         .filter(|p| *p >= SECTOR)
         .collect();
-    comb_among(probe, &places, seed)
+    period_among(probe, &places, seed)
 }
 
 /// Whether each boundary of a unit is one, and not only some of them: `Some(false)` where they are not, `None`
 /// where single places tell nothing.
 ///
 /// # Errors
-/// As [`page_comb`].
+/// As [`page_period`].
 pub fn every_one<T: Target>(
     probe: &mut Probe<'_, T>,
     unit: u64,
@@ -152,11 +152,11 @@ fn level(times: &[f64]) -> (f64, f64) {
     (middle, 1.48 * median(&off))
 }
 
-fn comb_among<T: Target>(
+fn period_among<T: Target>(
     probe: &mut Probe<'_, T>,
     places: &[u64],
     seed: u64,
-) -> Result<Option<Comb>, ProbeError> {
+) -> Result<Option<BoundaryPeriod>, ProbeError> {
     if places.len() < 4 * LEAST {
         return Ok(None);
     }
@@ -182,8 +182,8 @@ fn comb_among<T: Target>(
         .map(|h| h.0)
         .collect();
     let high: Vec<u64> = high.iter().map(|h| h.0).collect();
-    let found = comb(&high, places).or_else(|| comb(&strong, places));
-    Ok(found.map(|(period, first)| Comb {
+    let found = equal_distances(&high, places).or_else(|| equal_distances(&strong, places));
+    Ok(found.map(|(period, first)| BoundaryPeriod {
         period,
         first,
         between_us: low,
@@ -196,7 +196,7 @@ const FACTORS: [u64; 5] = [1, 3, 5, 7, 9];
 
 /// Distance and first of the places that stand out, if they lie equally far apart, hardly one is missing, and few
 /// lie elsewhere. Of several distances the shortest: what is at every second place is at every fourth too.
-fn comb(high: &[u64], places: &[u64]) -> Option<(u64, u64)> {
+fn equal_distances(high: &[u64], places: &[u64]) -> Option<(u64, u64)> {
     let (low, top) = places.first().zip(places.last())?;
     let range = top - low;
     let step = places.windows(2).map(|w| w[1] - w[0]).min()?;
@@ -223,31 +223,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_distances_make_a_comb_and_others_do_not() {
+    fn equal_distances_have_a_period_and_others_do_not() {
         let places: Vec<u64> = (1..1000).map(|i| i * 512).collect();
-        let teeth = |period: u64, first: u64| -> Vec<u64> {
+        let boundaries = |period: u64, first: u64| -> Vec<u64> {
             let places = places.iter().copied();
             places.filter(|p| p % period == first).collect()
         };
-        let high = teeth(16 << 10, 512);
-        assert_eq!(comb(&high, &places), Some((16 << 10, 512)));
+        let high = boundaries(16 << 10, 512);
+        assert_eq!(equal_distances(&high, &places), Some((16 << 10, 512)));
         // One missing and one too many.
         let mut some = high.clone();
         some.remove(5);
         some.push(7 * 512);
         some.sort_unstable();
-        assert_eq!(comb(&some, &places), Some((16 << 10, 512)));
+        assert_eq!(equal_distances(&some, &places), Some((16 << 10, 512)));
         // Half of them missing in no order.
         let few = high
             .iter()
             .enumerate()
             .filter(|(i, _)| [0, 1, 3, 7].contains(&(i % 9)));
         let few: Vec<u64> = few.map(|h| *h.1).collect();
-        assert_eq!(comb(&few, &places), None);
+        assert_eq!(equal_distances(&few, &places), None);
         // At three times a power of two.
-        let odd = teeth(24 << 10, 4096);
-        assert_eq!(comb(&odd, &places), Some((24 << 10, 4096)));
-        assert_eq!(comb(&[], &places), None);
-        assert_eq!(comb(&[512, 1024], &places), None);
+        let odd = boundaries(24 << 10, 4096);
+        assert_eq!(equal_distances(&odd, &places), Some((24 << 10, 4096)));
+        assert_eq!(equal_distances(&[], &places), None);
+        assert_eq!(equal_distances(&[512, 1024], &places), None);
     }
 }

@@ -6,8 +6,8 @@ use super::Probing;
 use super::confidence::Strength;
 use super::finding::{Finding, Value, size};
 use crate::flashbench::{
-    AlignPlan, AlignRow, CardStep, Certainty, Comb, align, boundaries as judge, every_one,
-    explains, faint_unit, page_comb, unit_comb, visible_steps,
+    AlignPlan, AlignRow, BoundaryPeriod, CardStep, Certainty, align, boundaries as judge,
+    every_one, explains, faint_unit, page_period, unit_period, visible_steps,
 };
 use crate::timed::ProbeError;
 use nandscope_measure::target::Target;
@@ -59,15 +59,15 @@ pub(super) fn boundaries<T: Target>(
         (finding, offset_of(0, step.at), layout)
     } else {
         let (pages, units) = anywhere(probing, known)?;
-        let costs = |p: &Comb| p.across_us - p.between_us >= PAGE_US.max(step);
+        let costs = |p: &BoundaryPeriod| p.across_us - p.between_us >= PAGE_US.max(step);
         if let Some(pages) = pages.filter(costs) {
             page = match pages.period >= PAGE_LARGEST_STEP && units.is_none() {
                 true => {
                     let why = "it may be an allocation unit: none was found above it";
-                    let found = combed("page", PAGE, &pages);
+                    let found = of_period("page", PAGE, &pages);
                     Finding::cannot_tell("page", PAGE, format!("{}: {why}", found.evidence))
                 }
-                false => combed("page", PAGE, &pages),
+                false => of_period("page", PAGE, &pages),
             };
         }
         match units {
@@ -78,7 +78,7 @@ pub(super) fn boundaries<T: Target>(
                     stacked: false,
                 };
                 let offset = offset_of(units.first, units.period);
-                (combed("unit", UNIT, &units), offset, layout)
+                (of_period("unit", UNIT, &units), offset, layout)
             }
             None => {
                 let why = "no boundary of an allocation unit was seen, neither at multiples nor at other equal distances";
@@ -254,33 +254,33 @@ fn borne_out<T: Target>(
 fn anywhere<T: Target>(
     probing: &mut Probing<'_, T>,
     page: Option<CardStep>,
-) -> Result<(Option<Comb>, Option<Comb>), ProbeError> {
+) -> Result<(Option<BoundaryPeriod>, Option<BoundaryPeriod>), ProbeError> {
     if probing.time_left() < Nanos(probing.options.time.0 / 10 * 3) {
         return Ok((None, None));
     }
     let seed = probing.options.seed;
     // A page that begins elsewhere can look like one of another size at multiples.
     let base = probing.target.capacity().0 / 4;
-    let pages = probing.timed(|p| page_comb(p, base, seed))?;
+    let pages = probing.timed(|p| page_period(p, base, seed))?;
     let known = pages.map(|p| (p.period, p.first));
     let Some((page, first)) = known.or(page.map(|s| (s.at, 0))) else {
         return Ok((None, None));
     };
-    let units = probing.timed(|p| unit_comb(p, page, first, seed))?;
+    let units = probing.timed(|p| unit_period(p, page, first, seed))?;
     // Every page of a row takes as long where there is no unit, and those of several program units look like units.
     Ok((pages, units.filter(|u| u.period > page.max(PAGE_MAX))))
 }
 
-fn combed(id: &'static str, question: &'static str, comb: &Comb) -> Finding {
+fn of_period(id: &'static str, question: &'static str, found: &BoundaryPeriod) -> Finding {
     Finding::new(
         id,
         question,
-        Value::Bytes(comb.period),
-        size(comb.period),
+        Value::Bytes(found.period),
+        size(found.period),
         Strength::Fair,
         format!(
             "a read across takes {:.0} µs at every place that lies {} bytes behind a multiple of it, and {:.0} µs elsewhere",
-            comb.across_us, comb.first, comb.between_us
+            found.across_us, found.first, found.between_us
         ),
     )
 }

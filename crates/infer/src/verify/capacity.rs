@@ -3,8 +3,8 @@
 
 use super::medium::Medium;
 use super::places::{gcd, prime_factors};
-use super::sounding::{Alias, Sounding};
-use super::stamp::Seen;
+use super::sampling::{Alias, SamplingPass};
+use super::tag::Seen;
 use super::work::{Stage, VerifyError, Work};
 
 /// Between which numbers of blocks the real capacity lies; equal where it is known exactly.
@@ -24,7 +24,7 @@ impl Real {
 }
 
 /// The modulus of a wrap, and the capacity with it; `None` where it is no wrap: a device that answers
-/// with whatever it was given last shows stamps under other names too. `budget` is how many blocks
+/// with whatever it was given last shows tags under other names too. `budget` is how many blocks
 /// may be written in all.
 pub(super) fn of_wrap<M: Medium>(
     work: &mut Work<'_, M>,
@@ -37,7 +37,7 @@ pub(super) fn of_wrap<M: Medium>(
     if period == 0 || !is_period(work, period)? {
         return Ok(None);
     }
-    // A multiple of the period carries every stamp of it as well; so a divisor may be the period.
+    // A multiple of the period carries every tag of it as well; so a divisor may be the period.
     for factor in prime_factors(period) {
         while period.is_multiple_of(factor)
             && period / factor > 1
@@ -85,9 +85,9 @@ fn wraps<M: Medium>(work: &mut Work<'_, M>, place: u64, period: u64) -> Result<b
         return Ok(false);
     };
     work.keep(&[below, place])?;
-    work.stamp(place)?;
+    work.tag(place)?;
     work.settle()?;
-    Ok(work.stamp_at(below)? == Some(place))
+    Ok(work.tag_at(below)? == Some(place))
 }
 
 /// How a block is tested for keeping what it is given.
@@ -95,7 +95,7 @@ fn wraps<M: Medium>(work: &mut Work<'_, M>, place: u64, period: u64) -> Result<b
 pub(super) struct Test {
     /// Blocks that are written behind it at the end of the device, to push it out of a cache.
     pub(super) flood: u64,
-    /// Whether it is stamped twice, for devices that keep the first thing they were given.
+    /// Whether it is tagged twice, for devices that keep the first thing they were given.
     pub(super) twice: bool,
 }
 
@@ -115,7 +115,7 @@ const NEAR: u64 = 16_384;
 /// Narrows down between a block that keeps (`low`, or −1 as `None`) and one that does not.
 pub(super) fn of_end<M: Medium>(
     work: &mut Work<'_, M>,
-    sounding: &Sounding,
+    sampling: &SamplingPass,
     low: Option<u64>,
     high: u64,
     test: Test,
@@ -140,7 +140,7 @@ pub(super) fn of_end<M: Medium>(
         let places = (0..count).map(|i| low + (2 * i + 1) * span / (2 * count));
         let mut places: Vec<u64> = places.collect();
         places.dedup();
-        let keeps = keeps(work, sounding, &places, high, test)?;
+        let keeps = keeps(work, sampling, &places, high, test)?;
         let mut results = places.iter().zip(&keeps);
         // The first that does not keep is above the last one that counts as keeping.
         let first_bad = results.find(|(_, kept)| !**kept).map(|(place, _)| *place);
@@ -182,7 +182,7 @@ fn per_round(span: u64, test: Test, left: u64) -> u64 {
 
 fn keeps<M: Medium>(
     work: &mut Work<'_, M>,
-    sounding: &Sounding,
+    sampling: &SamplingPass,
     places: &[u64],
     high: u64,
     test: Test,
@@ -192,15 +192,15 @@ fn keeps<M: Medium>(
     for _ in 0..=u32::from(test.twice) {
         work.shuffle(&mut order);
         for i in &order {
-            work.stamp(places[*i])?;
+            work.tag(places[*i])?;
         }
     }
     // Only blocks behind those that are tested: they are surely not real.
-    let end = sounding.places.run_first + sounding.places.run;
+    let end = sampling.places.run_first + sampling.places.run;
     let run = test.flood.min(end.saturating_sub(high + 1));
     if run > 0 {
         work.keep_run(end - run, run)?;
-        work.stamp_run(end - run, run)?;
+        work.tag_run(end - run, run)?;
     }
     work.settle()?;
     work.shuffle(&mut order);

@@ -2,7 +2,7 @@
 
 use super::full::Full;
 use super::left::Kept;
-use super::sounding::Reading;
+use super::sampling::Reading;
 use super::verdict::{Behaviour, Finding, Verdict};
 use crate::registers::{Mark, Weight};
 use nandscope_result::{Conclusion, Curve, DataColumn, DataRow, DataTable, Figure, StepResult};
@@ -26,7 +26,7 @@ pub struct Summary {
     pub at_most_bytes: u64,
     /// What it does with the rest.
     pub behaviour: Option<Behaviour>,
-    /// Blocks stamped.
+    /// Blocks tagged.
     pub written_blocks: u32,
     /// Blocks written to put the data back.
     pub restored_blocks: u32,
@@ -44,10 +44,10 @@ pub struct Summary {
     pub detection_of_one_percent: f64,
     /// The same for 1 % of bad allocation units.
     pub detection_of_one_percent_of_units: f64,
-    /// Places read all over the device, where a stamp of another block would have shown a wrap.
+    /// Places read all over the device, where a tag of another block would have shown a wrap.
     pub windows_read: u64,
-    /// Blocks that are left stamped, for a check after a power cycle.
-    pub left_stamps: u64,
+    /// Blocks that are left tagged, for a check after a power cycle.
+    pub left_tagged_blocks: u64,
     /// Marks of the registers.
     pub marks: Vec<Mark>,
 }
@@ -81,8 +81,8 @@ pub fn summary(finding: &Finding, marks: &[Mark]) -> Summary {
         elapsed_s: finding.elapsed.as_secs_f64(),
         detection_of_one_percent: finding.detection(0.01),
         detection_of_one_percent_of_units: finding.detection_in_units(0.01),
-        windows_read: finding.sounding.windows,
-        left_stamps: finding.left.len() as u64,
+        windows_read: finding.sampling.windows,
+        left_tagged_blocks: finding.left.len() as u64,
         marks: marks.to_vec(),
     }
 }
@@ -93,16 +93,16 @@ fn lost(finding: &Finding) -> u64 {
 }
 
 fn reasons(finding: &Finding) -> Vec<String> {
-    let sounding = &finding.sounding;
+    let sampling = &finding.sampling;
     let block = finding.block_bytes as u64;
     let shown = |blocks: u64| format!("{} ({} bytes)", Bytes(blocks * block), blocks * block);
     let mut reasons = Vec::new();
     if let Some(behaviour) = finding.behaviour {
         reasons.push(match behaviour {
             Behaviour::Wrap { period } => format!(
-                "what is written behind the end comes up {} below: {} stamps were found under another name",
+                "what is written behind the end comes up {} below: {} tagged blocks were found at another address",
                 shown(period),
-                sounding.aliases.len()
+                sampling.aliases.len()
             ),
             Behaviour::Drop => "what is written behind the end is lost".to_string(),
             Behaviour::Stale => "behind the end the device answers with what was there before".to_string(),
@@ -123,42 +123,42 @@ fn reasons(finding: &Finding) -> Vec<String> {
         reasons.push(failing_operations(finding));
         if finding.keeps_nothing() {
             reasons.push(
-                "no stamp was kept: the device is write-protected, worn out or has a bad contact"
+                "no tagged block was kept: the device is write-protected, worn out or has a bad contact"
                     .to_string(),
             );
         }
-    } else if !finding.stamped_before.is_empty() && sounding.is_clean() {
+    } else if !finding.tagged_before.is_empty() && sampling.is_clean() {
         reasons.push(format!(
-            "{} blocks held the stamp of another block before they were written: the device answers with stale contents, or blocks share their memory",
-            finding.stamped_before.len()
+            "{} blocks held the tag of another block before they were written: the device answers with stale contents, or blocks share their memory",
+            finding.tagged_before.len()
         ));
-    } else if finding.wrong_places.is_empty() && sounding.is_clean() {
+    } else if finding.wrong_places.is_empty() && sampling.is_clean() {
         reasons.push(format!(
-            "{} stamps all over the device were right, and none came up elsewhere",
-            sounding.readings.len()
+            "{} tagged blocks all over the device were right, and none came up elsewhere",
+            sampling.readings.len()
         ));
     } else if finding.keeps_nothing() {
         reasons.push(format!(
-            "not one of {} stamps was kept, although every write was acknowledged: cards that are worn out or locked take no writes any more",
-            sounding.readings.len()
+            "not one of {} tagged blocks was kept, although every write was acknowledged: cards that are worn out or locked take no writes any more",
+            sampling.readings.len()
         ));
     } else if finding.tampers() {
         reasons.push(format!(
             "{} blocks gave other contents when they were read again, as a device does that tampers with data",
-            sounding.changed.len()
+            sampling.changed.len()
         ));
     } else {
         let wrong = finding.wrong_places.len();
         reasons.push(format!(
-            "{wrong} of {} stamps were wrong, {} changed when they were read again; the device goes on behind them",
-            sounding.readings.len(),
-            sounding.unstable.len()
+            "{wrong} of {} tagged blocks were wrong, {} changed when they were read again; the device goes on behind them",
+            sampling.readings.len(),
+            sampling.unstable.len()
         ));
-        if !sounding.unreadable.is_empty() {
+        if !sampling.unreadable.is_empty() {
             reasons.push(format!(
                 "{} of {} places that were read cannot be read",
-                sounding.unreadable.len(),
-                sounding.windows
+                sampling.unreadable.len(),
+                sampling.windows
             ));
         }
     }
@@ -228,14 +228,14 @@ pub fn step(finding: &Finding, summary: &Summary) -> StepResult {
         Bytes(finding.read_bytes),
         summary.elapsed_s
     );
-    let sounding = &finding.sounding;
+    let sampling = &finding.sampling;
     let detection = format!(
-        "a device that ends anywhere before its claim is found for certain, unless a cache of more than {} blocks stands behind its end; single bad blocks by {} stamps: {:.0} % where 1 % are bad, {:.0} % where 5 % are; whole bad units by {} places: {:.0} % and {:.0} %",
-        sounding.places.largest_cache(),
-        finding.stamps(),
+        "a device that ends anywhere before its claim is found for certain, unless a cache of more than {} blocks stands behind its end; single bad blocks by {} tagged blocks: {:.0} % where 1 % are bad, {:.0} % where 5 % are; whole bad units by {} places: {:.0} % and {:.0} %",
+        sampling.places.largest_cache(),
+        finding.tags(),
         100.0 * finding.detection(0.01),
         100.0 * finding.detection(0.05),
-        sounding.sampled_places + 1,
+        sampling.sampled_places + 1,
         100.0 * finding.detection_in_units(0.01),
         100.0 * finding.detection_in_units(0.05)
     );
@@ -251,7 +251,7 @@ pub fn step(finding: &Finding, summary: &Summary) -> StepResult {
         )
     } else {
         format!(
-            "{} blocks hold stamps until they are checked after a power cycle",
+            "{} blocks stay tagged until they are checked after a power cycle",
             finding.left.len()
         )
     };
@@ -265,7 +265,7 @@ pub fn step(finding: &Finding, summary: &Summary) -> StepResult {
         id: "verify".to_string(),
         title: "Is it what it claims to be?".to_string(),
         section: "Authenticity".to_string(),
-        description: "Stamps are written all over the device and read back in a random order, and windows are read everywhere for stamps that belong elsewhere.".to_string(),
+        description: "Tagged blocks are written all over the device and read back in random order. A sampling pass reads windows all over the device in search of tags of other blocks.".to_string(),
         end_s: summary.elapsed_s,
         conclusions: vec![
             verdict,
@@ -313,7 +313,7 @@ fn figures(summary: &Summary) -> Vec<Figure> {
 
 fn map(finding: &Finding) -> Curve {
     kept_curve(
-        &finding.sounding.readings,
+        &finding.sampling.readings,
         finding.block_bytes,
         end_of(finding),
     )
@@ -324,17 +324,17 @@ fn end_of(finding: &Finding) -> Option<u64> {
     finding.real.exact().filter(|real| *real < finding.blocks)
 }
 
-/// Whether the device keeps the stamp at a place. A block beyond the end keeps nothing: where its stamp was right,
+/// Whether the device keeps the tag at a place. A block beyond the end keeps nothing: where its tag was right,
 /// memory of a lower address or a cache answered.
 fn is_kept(reading: &Reading, end: Option<u64>) -> bool {
     reading.seen.right() && end.is_none_or(|end| reading.place < end)
 }
 
-/// Stamps below and beyond the end, and how many of them were right.
+/// Tags below and beyond the end, and how many of them were right.
 fn by_place(finding: &Finding) -> Option<DataTable> {
     let end = end_of(finding)?;
     let row = |label: &str, wanted: &dyn Fn(u64) -> bool| {
-        let readings = finding.sounding.readings.iter();
+        let readings = finding.sampling.readings.iter();
         let there: Vec<_> = readings.filter(|r| wanted(r.place)).collect();
         let right = there.iter().filter(|r| r.seen.right()).count();
         let kept = there.iter().filter(|r| is_kept(r, Some(end))).count();
@@ -348,10 +348,10 @@ fn by_place(finding: &Finding) -> Option<DataTable> {
         unit: String::new(),
     };
     Some(DataTable {
-        title: "Stamps by place; a right one beyond the end was answered by memory of a lower address, or by a cache"
+        title: "Tagged blocks by place; a right one beyond the end was answered by memory of a lower address, or by a cache"
             .to_string(),
         corner: "Place".to_string(),
-        columns: vec![column("stamps"), column("right"), column("kept")],
+        columns: vec![column("tagged blocks"), column("right"), column("kept")],
         rows: vec![
             row("below the real end", &|place| place < end),
             row("beyond the real end", &|place| place >= end),
@@ -359,16 +359,16 @@ fn by_place(finding: &Finding) -> Option<DataTable> {
     })
 }
 
-/// Where stamps were kept: 1, and where they were not: 0; and where the real end is.
+/// Where tags were kept: 1, and where they were not: 0; and where the real end is.
 fn kept_curve(readings: &[Reading], block_bytes: usize, end: Option<u64>) -> Curve {
     let mut readings: Vec<_> = readings.iter().collect();
     readings.sort_by_key(|r| r.place);
     let gb = |place: u64| place as f64 * block_bytes as f64 / 1e9;
     Curve {
-        name: "stamps".to_string(),
+        name: "tagged blocks".to_string(),
         x_name: "place".to_string(),
         x_unit: "GB".to_string(),
-        y_name: "stamp kept".to_string(),
+        y_name: "block kept".to_string(),
         y_unit: "1 yes, 0 no".to_string(),
         x: readings.iter().map(|r| gb(r.place)).collect(),
         y: readings
@@ -381,16 +381,16 @@ fn kept_curve(readings: &[Reading], block_bytes: usize, end: Option<u64>) -> Cur
 
 fn tables(finding: &Finding, summary: &Summary) -> Vec<DataTable> {
     let mut tables: Vec<DataTable> = by_place(finding).into_iter().collect();
-    if !finding.sounding.aliases.is_empty() {
+    if !finding.sampling.aliases.is_empty() {
         let names = ["written to block", "found in block", "distance"];
         let columns = names.map(|name| DataColumn {
             name: name.to_string(),
             unit: String::new(),
         });
-        let rows = finding.sounding.aliases.iter().take(20).enumerate();
+        let rows = finding.sampling.aliases.iter().take(20).enumerate();
         tables.push(DataTable {
-            title: "Stamps that came up elsewhere".to_string(),
-            corner: "stamp".to_string(),
+            title: "Tagged blocks found at another address".to_string(),
+            corner: "tagged block".to_string(),
             columns: columns.into(),
             rows: rows
                 .map(|(i, a)| DataRow {
@@ -430,8 +430,8 @@ pub struct KeptSummary {
     pub verdict: Verdict,
     /// In a sentence each.
     pub reasons: Vec<String>,
-    /// Stamps that had been left.
-    pub stamps: u64,
+    /// Tags that had been left.
+    pub tagged_blocks: u64,
     /// Those that were as they had been left, at each reading.
     pub right: u64,
     /// Seconds since they were left, by the clock of the machine.
@@ -440,13 +440,13 @@ pub struct KeptSummary {
     pub elapsed_s: f64,
 }
 
-/// What the stamps say that were left `left_for_s` seconds ago.
+/// What the tags say that were left `left_for_s` seconds ago.
 pub fn kept_summary(kept: &Kept, left_for_s: u64) -> KeptSummary {
     let right = kept.readings.iter().filter(|r| r.seen.right()).count();
     KeptSummary {
         verdict: kept.verdict(),
         reasons: kept.reasons(),
-        stamps: kept.readings.len() as u64,
+        tagged_blocks: kept.readings.len() as u64,
         right: right.saturating_sub(kept.unstable.len()) as u64,
         left_for_s,
         elapsed_s: kept.elapsed.as_secs_f64(),
@@ -470,8 +470,9 @@ pub fn kept_step(kept: &Kept, summary: &KeptSummary, block_bytes: usize) -> Step
         id: "verify-kept".to_string(),
         title: "Does it keep without power what it was given?".to_string(),
         section: "Authenticity".to_string(),
-        description: "Stamps that were left on the device are read again after a power cycle."
-            .to_string(),
+        description:
+            "Tagged blocks that were left on the device are read again after a power cycle."
+                .to_string(),
         end_s: summary.elapsed_s,
         conclusions: vec![answer],
         curves: vec![kept_curve(&kept.readings, block_bytes, None)],
@@ -514,8 +515,7 @@ pub fn full_step(full: &Full, elapsed_s: f64) -> StepResult {
         id: "verify-full".to_string(),
         title: "Every block written and read".to_string(),
         section: "Authenticity".to_string(),
-        description: "Each block is written with a stamp of its own, then each is read."
-            .to_string(),
+        description: "Each block is written with a tag of its own, then each is read.".to_string(),
         end_s: elapsed_s,
         conclusions: vec![
             answer,

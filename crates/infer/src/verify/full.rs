@@ -1,8 +1,8 @@
-//! Every block written and read: what a few stamps cannot show, at the device's own speed. It
+//! Every block written and read: what a few tags cannot show, at the device's own speed. It
 //! destroys what is on the device, can be interrupted, and goes on where it was.
 
 use super::medium::{Medium, MediumError};
-use super::stamp::{Salt, Seen, judge, write_stamp};
+use super::tag::{Salt, Seen, judge, write_tag};
 use super::work::VerifyError;
 use nandscope_units::random::SplitMix64;
 use nandscope_units::{Bytes, Nanos};
@@ -29,15 +29,15 @@ pub struct Full {
     pub blocks: u64,
     /// Bytes of a block.
     pub block_bytes: usize,
-    /// The salt of the stamps.
+    /// The salt of the tags.
     pub salt: [u8; 16],
     /// Where it is.
     pub pass: Pass,
     /// The next block of the pass.
     pub next: u64,
-    /// Blocks that held their stamp.
+    /// Blocks that held their tag.
     pub right: u64,
-    /// Blocks that held the stamp of another block: the device keeps several under one place.
+    /// Blocks that held the tag of another block: the device keeps several under one place.
     pub elsewhere: u64,
     /// Blocks with wrong bits.
     pub damaged: u64,
@@ -57,7 +57,7 @@ pub struct Full {
 
 /// The length of one operation.
 const PIECE: Bytes = Bytes::mib(1);
-/// Blocks in which a stamp of an earlier run is looked for.
+/// Blocks in which a tag of an earlier run is looked for.
 const LOOKS: usize = 64;
 /// Points of a curve of speed.
 const POINTS: u64 = 256;
@@ -135,7 +135,7 @@ impl Full {
         }
         if !self.is_of(medium)? {
             return Err(VerifyError::Unfit(
-                "no block holds a stamp of the earlier run: this is another device, or it keeps nothing; put the right one in, or remove the state to begin anew".to_string(),
+                "no block holds a tag of the earlier run: this is another device, or it keeps nothing; put the right one in, or remove the state to begin anew".to_string(),
             ));
         }
         while self.pass != Pass::Done {
@@ -155,7 +155,7 @@ impl Full {
         Ok(())
     }
 
-    /// Whether the device holds stamps of this run, if it was given any: model and size are no proof.
+    /// Whether the device holds tags of this run, if it was given any: model and size are no proof.
     fn is_of<M: Medium>(&self, medium: &mut M) -> Result<bool, VerifyError> {
         let written = match self.pass {
             Pass::Writing => self.next,
@@ -216,7 +216,7 @@ impl Full {
     fn write<M: Medium>(&mut self, medium: &mut M, count: u64) -> Result<(), VerifyError> {
         let mut data = vec![0; count as usize * self.block_bytes];
         for (place, block) in (self.next..).zip(data.chunks_mut(self.block_bytes)) {
-            write_stamp(block, Salt(self.salt), place, 1);
+            write_tag(block, Salt(self.salt), place, 1);
         }
         match medium.write(self.next, &data) {
             Ok(()) => Ok(()),
@@ -256,7 +256,7 @@ impl Full {
     fn count(&mut self, place: u64, seen: Seen) {
         match seen {
             Seen::Right => self.right += 1,
-            Seen::Stamp { .. } => self.elsewhere += 1,
+            Seen::Tag { .. } => self.elsewhere += 1,
             Seen::Damaged { .. } => self.damaged += 1,
             Seen::Foreign => self.foreign += 1,
             Seen::Unreadable | Seen::Refused => self.unreadable += 1,

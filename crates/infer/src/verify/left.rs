@@ -1,26 +1,26 @@
-//! Stamps that stay on a device while it has no power: what a device keeps only as long as it is powered, or
+//! Tags that stay on a device while it has no power: what a device keeps only as long as it is powered, or
 //! loses in days or months without, is seen when they are read again. Whether it was without power
 //! in between, nobody but the person who unplugged it knows.
 
 use super::journal::Journal;
 use super::medium::Medium;
-use super::sounding::{Reading, look};
-use super::stamp::Seen;
+use super::sampling::{Reading, look};
+use super::tag::Seen;
 use super::verdict::Verdict;
 use super::work::{Stage, Tell, VerifyError, Work};
 use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// A stamp that was left.
+/// A tag that was left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LeftStamp {
+pub struct LeftTag {
     /// Its block.
     pub place: u64,
-    /// How often the block had been stamped.
+    /// How often the block had been tagged.
     pub generation: u32,
 }
 
-/// What was found of the stamps that had been left.
+/// What was found of the tags that had been left.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
     /// What was in each block, in ascending order.
@@ -31,18 +31,18 @@ pub struct Kept {
     pub elapsed: Nanos,
 }
 
-/// Where at least this share of the stamps from the first wrong one on is gone, the last one among them, nothing but a
+/// Where at least this share of the tags from the first wrong one on is gone, the last one among them, nothing but a
 /// cache stood for them.
 const GONE: f64 = 0.5;
 
-/// Reads the stamps that were left, and reads them again as often as asked for. Nothing is written.
+/// Reads the tags that were left, and reads them again as often as asked for. Nothing is written.
 ///
 /// # Errors
 /// Returns an error if it was interrupted, the device is gone, or the list cannot be that of this device.
 pub fn check_left<M: Medium>(
     medium: &mut M,
     journal: &mut Journal,
-    left: &[LeftStamp],
+    left: &[LeftTag],
     repeats: u32,
     stop: &dyn Fn() -> bool,
     tell: Tell<'_>,
@@ -81,14 +81,14 @@ pub fn check_left<M: Medium>(
 }
 
 /// A list that says nothing proves nothing, and a block is listed once.
-fn check_list(left: &[LeftStamp], blocks: u64) -> Result<(), VerifyError> {
+fn check_list(left: &[LeftTag], blocks: u64) -> Result<(), VerifyError> {
     let in_order = left.windows(2).all(|pair| pair[0].place < pair[1].place);
     match left.last() {
         None => Err(VerifyError::Unfit(
-            "the list of stamps is empty".to_string(),
+            "the list of tagged blocks is empty".to_string(),
         )),
         Some(last) if !in_order || last.place >= blocks => Err(VerifyError::Unfit(
-            "the list of stamps is damaged: its blocks are not in order, or not on the device"
+            "the list of tagged blocks is damaged: its blocks are not in order, or not on the device"
                 .to_string(),
         )),
         Some(_) => Ok(()),
@@ -100,7 +100,7 @@ impl Kept {
         self.readings.iter().filter(|r| which(r)).count()
     }
 
-    /// What the stamps say.
+    /// What the tags say.
     pub fn verdict(&self) -> Verdict {
         let wrong = self.readings.iter().position(|r| !r.seen.right());
         let Some(first) = wrong else {
@@ -128,19 +128,22 @@ impl Kept {
         let mut reasons = Vec::new();
         let mut add = |count: usize, what: &str| {
             if count > 0 {
-                reasons.push(format!("{count} of {} stamps {what}", self.readings.len()));
+                reasons.push(format!(
+                    "{count} of {} tagged blocks {what}",
+                    self.readings.len()
+                ));
             }
         };
         add(
             self.count(|r| r.seen.right()),
             "that had been left were there",
         );
-        let older = |r: &Reading| matches!(r.seen, Seen::Stamp { place, .. } if place == r.place);
+        let older = |r: &Reading| matches!(r.seen, Seen::Tag { place, .. } if place == r.place);
         add(
             self.count(older),
             "were older ones of the same block: the latest write was lost",
         );
-        let other = |r: &Reading| matches!(r.seen, Seen::Stamp { place, .. } if place != r.place);
+        let other = |r: &Reading| matches!(r.seen, Seen::Tag { place, .. } if place != r.place);
         add(self.count(other), "belong to other blocks");
         let damaged = |r: &Reading| matches!(r.seen, Seen::Damaged { .. });
         add(self.count(damaged), "have wrong bits");

@@ -1,4 +1,4 @@
-//! Whether a device keeps what it claims to keep: a few stamps at chosen places instead of a full
+//! Whether a device keeps what it claims to keep: a few tags at chosen places instead of a full
 //! write and read. [`verify`] finds wraps of any size, blocks that lose what is written, that answer with what
 //! was there before, or that only a cache stands behind; and the real capacity to the block.
 //!
@@ -15,8 +15,8 @@ mod medium;
 mod places;
 mod recognize;
 mod restore;
-mod sounding;
-mod stamp;
+mod sampling;
+mod tag;
 mod verdict;
 mod witness;
 mod work;
@@ -26,13 +26,13 @@ pub use describe::{KeptSummary, Summary, full_step, kept_step, kept_summary, ste
 pub use direct::DirectMedium;
 pub use full::{Full, Pass};
 pub use journal::{Contents, DamagedRecord, Journal, JournalError, Original, Progress, Subject};
-pub use left::{Kept, LeftStamp, check_left};
+pub use left::{Kept, LeftTag, check_left};
 pub use medium::{Medium, MediumError};
 pub use places::{BLOCKS_MIN, Places};
-pub use recognize::{Evidence, bears_stamps};
+pub use recognize::{Evidence, bears_tags};
 pub use restore::{Restored, Since, restore};
-pub use sounding::{Alias, Reading, Sounding};
-pub use stamp::{Salt, Seen, judge, read_stamp, write_stamp};
+pub use sampling::{Alias, Reading, SamplingPass};
+pub use tag::{Salt, Seen, judge, read_tag, write_tag};
 pub use verdict::{Behaviour, Finding, Verdict};
 pub use witness::{Testimony, Witness};
 pub use work::{IoErrors, Stage, Tell, VerifyError};
@@ -49,9 +49,9 @@ pub struct Options {
     pub budget: u32,
     /// The largest cache in the device, in blocks, that is certain to be detected.
     pub cache: u64,
-    /// How often all stamps are read once more.
+    /// How often all tags are read once more.
     pub repeats: u32,
-    /// Whether the stamps are left on a device that keeps all of them, for [`check_left`]; its data is in the
+    /// Whether the tags are left on a device that keeps all of them, for [`check_left`]; its data is in the
     /// journal then.
     pub leave: bool,
 }
@@ -100,23 +100,23 @@ pub fn verify<M: Medium>(
         return Err(error);
     }
     let errors = errors.and(std::mem::take(&mut work.errors));
-    let stamped_before = std::mem::take(&mut work.stamped_before);
+    let tagged_before = std::mem::take(&mut work.tagged_before);
     let examined = examined.map(|finding| Finding {
-        stamped_before: stamped_before.into_iter().collect(),
+        tagged_before: tagged_before.into_iter().collect(),
         ..finding.concluded(errors)
     });
     if let Ok(finding) = &examined
         && options.leave
         && finding.verdict() == Verdict::Genuine
     {
-        let stamp = |(place, generation)| LeftStamp { place, generation };
+        let tag = |(place, generation)| LeftTag { place, generation };
         let finding = examined?;
         return Ok(Finding {
             block_bytes,
             written,
             read_bytes,
             elapsed: medium.now().saturating_sub(began),
-            left: left.into_iter().map(stamp).collect(),
+            left: left.into_iter().map(tag).collect(),
             ..finding
         });
     }
@@ -149,13 +149,13 @@ pub fn verify<M: Medium>(
     })
 }
 
-/// Everything between the first stamp and the last.
+/// Everything between the first tag and the last.
 fn examine<M: Medium>(work: &mut Work<'_, M>, options: &Options) -> Result<Finding, VerifyError> {
     let blocks = work.medium.blocks();
-    let sounding = sounding::sound(work, options.cache, options.repeats)?;
-    let mut finding = Finding::new(blocks, sounding);
+    let sampling = sampling::sampling_pass(work, options.cache, options.repeats)?;
+    let mut finding = Finding::new(blocks, sampling);
     if let Some(Behaviour::Wrap { .. }) = finding.behaviour {
-        let aliases = finding.sounding.aliases.clone();
+        let aliases = finding.sampling.aliases.clone();
         if let Some((period, real)) = of_wrap(work, &aliases, options.budget)? {
             finding.behaviour = Some(Behaviour::Wrap { period });
             finding.real = real;
@@ -167,7 +167,7 @@ fn examine<M: Medium>(work: &mut Work<'_, M>, options: &Options) -> Result<Findi
         return Ok(finding);
     };
     if behaviour != Behaviour::Errors && !work.errors.is_empty() {
-        // What a device did with its stamps while operations failed says nothing about where it ends.
+        // What a device did with its tags while operations failed says nothing about where it ends.
         return Ok(finding);
     }
     let test = Test {
@@ -178,11 +178,11 @@ fn examine<M: Medium>(work: &mut Work<'_, M>, options: &Options) -> Result<Findi
         },
         twice: behaviour == Behaviour::Stale,
     };
-    if !finding.sounding.stuck.is_empty() {
-        restamp(work, &mut finding)?;
+    if !finding.sampling.stuck.is_empty() {
+        retag(work, &mut finding)?;
     }
     let (low, high) = finding.bracket();
-    if test.flood > finding.sounding.places.run {
+    if test.flood > finding.sampling.places.run {
         // The cache is larger than the run: blocks that were right may have been in it.
         finding.real = Real {
             at_least: 0,
@@ -190,7 +190,7 @@ fn examine<M: Medium>(work: &mut Work<'_, M>, options: &Options) -> Result<Findi
         };
         return Ok(finding);
     }
-    finding.real = of_end(work, &finding.sounding, low, high, test, options.budget)?;
+    finding.real = of_end(work, &finding.sampling, low, high, test, options.budget)?;
     let still = match behaviour {
         Behaviour::Errors => ends_in_errors(work, &finding)?,
         Behaviour::Drop | Behaviour::Stale => still_loses(work, &finding)?,
@@ -209,14 +209,14 @@ fn examine<M: Medium>(work: &mut Work<'_, M>, options: &Options) -> Result<Findi
     Ok(finding)
 }
 
-/// Whether the last block loses a stamp once more: it may have been a power supply that failed for a while.
+/// Whether the last block loses a tag once more: it may have been a power supply that failed for a while.
 fn still_loses<M: Medium>(work: &mut Work<'_, M>, finding: &Finding) -> Result<bool, VerifyError> {
     let last = finding.blocks - 1;
-    work.stamp(last)?;
+    work.tag(last)?;
     if let Some(before) = finding.real.at_least.checked_sub(1) {
         // A device may answer with what it was given last.
         work.keep(&[before])?;
-        work.stamp(before)?;
+        work.tag(before)?;
     }
     work.settle()?;
     Ok(!work.look(last)?.right())
@@ -231,11 +231,11 @@ fn ends_in_errors<M: Medium>(
     let Some(real) = finding.real.exact().filter(|real| *real > 0) else {
         return Ok(false);
     };
-    let right = finding.sounding.readings.iter();
+    let right = finding.sampling.readings.iter();
     let right = right.filter(|r| r.seen.right()).map(|r| r.place).min();
     for place in [Some(real - 1), right].into_iter().flatten() {
         work.keep(&[place])?;
-        if !work.stamp(place)? || !work.look(place)?.right() {
+        if !work.tag(place)? || !work.look(place)?.right() {
             return Ok(false);
         }
     }
@@ -250,7 +250,7 @@ fn ends_in_errors<M: Medium>(
 }
 
 /// Whether a device that loses what is written behind its end answers there with what lies in the
-/// block modulo its size. On a blank device that looks like any other loss until a stamp is put there.
+/// block modulo its size. On a blank device that looks like any other loss until a tag is put there.
 fn mirrors<M: Medium>(work: &mut Work<'_, M>, real: u64) -> Result<bool, VerifyError> {
     let last = work.medium.blocks() - 1;
     if real == 0 {
@@ -258,31 +258,31 @@ fn mirrors<M: Medium>(work: &mut Work<'_, M>, real: u64) -> Result<bool, VerifyE
     }
     let below = last % real;
     work.keep(&[below])?;
-    work.stamp(below)?;
+    work.tag(below)?;
     work.settle()?;
-    Ok(work.stamp_at(last)? == Some(below))
+    Ok(work.tag_at(last)? == Some(below))
 }
 
-/// Up to so many stamps, all of them are written once more.
-const RESTAMP_ALL: usize = 256;
+/// Up to so many tags, all of them are written once more.
+const RETAG_ALL: usize = 256;
 
-/// Where blocks keep their first stamp, every place is stamped once more to see which.
-fn restamp<M: Medium>(work: &mut Work<'_, M>, finding: &mut Finding) -> Result<(), VerifyError> {
+/// Where blocks keep their first tag, every place is tagged once more to see which.
+fn retag<M: Medium>(work: &mut Work<'_, M>, finding: &mut Finding) -> Result<(), VerifyError> {
     // Those of the run are not: it shares one fate. Of many others every eighth is, one of each sample.
-    let (run, last) = (finding.sounding.places.run_first, finding.blocks - 1);
-    let readings = &mut finding.sounding.readings;
-    let every = if readings.len() > RESTAMP_ALL { 8 } else { 1 };
+    let (run, last) = (finding.sampling.places.run_first, finding.blocks - 1);
+    let readings = &mut finding.sampling.readings;
+    let every = if readings.len() > RETAG_ALL { 8 } else { 1 };
     let mut number = 0;
     readings.retain(|r| {
         number += 1;
         r.place == last || r.place < run && number % every == 2 % every
     });
     for reading in readings.iter() {
-        work.stamp(reading.place)?;
+        work.tag(reading.place)?;
     }
     work.settle()?;
     for reading in readings.iter_mut() {
-        *reading = sounding::look(work, reading.place)?;
+        *reading = sampling::look(work, reading.place)?;
     }
     Ok(())
 }

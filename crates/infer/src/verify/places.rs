@@ -1,68 +1,72 @@
-//! Where stamps are written, so that no wrap escapes.
+//! Where tags are written, so that no wrap escapes.
 //!
 //! A card that has M blocks and claims N answers for block x with block x − M, or x − 2M, …. Whatever M
-//! is, two names of one block are a distance M apart. So a **comb** of stamps is written at the end, T teeth
+//! is, two names of one block are a distance M apart. So tags are written to T **probe LBAs** at the end
 //! that are g blocks apart, and **windows** of g blocks are read, one every T·g blocks, over all of the device. Each
-//! distance from 1 to N − 1 is the distance of one tooth from one block of a window: with X = N − 1 − M, the window
-//! is number ⌊X / Tg⌋, and the tooth number ⌊(X mod Tg) / g⌋ from the end. A window that holds a stamp
+//! distance from 1 to N − 1 is the distance of one probe LBA from one block of a window: with X = N − 1 − M, the window
+//! is number ⌊X / Tg⌋, and the probe LBA number ⌊(X mod Tg) / g⌋ from the end. A window that holds a tag
 //! of another block proves a wrap of *any* size, wherever what it leaves alone ends, and none proves that there is none.
 //!
-//! The comb lies in a few allocation units, where a write costs little, and of the windows the device
+//! The probe LBAs lie in a few allocation units, where a write costs little, and of the windows the device
 //! reads N / T blocks. **Samples** elsewhere show single blocks that lose data; a **run** in front of the
-//! end pushes stamps out of caches.
+//! end pushes tags out of caches.
 
 /// The places at the end of one device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Places {
-    /// Distance of the teeth, and length of a window, in blocks.
+    /// Distance of the probe LBAs, and length of a window, in blocks.
     pub pitch: u64,
     /// Distance of the windows.
     pub reach: u64,
-    /// The teeth below the run, upwards. Those that would be in it are part of it.
-    pub comb: Vec<u64>,
+    /// The probe LBAs below the run, upwards. Those that would be in it are part of it.
+    pub probe_lbas: Vec<u64>,
     /// The first block of the run by which caches are filled.
     pub run_first: u64,
     /// Its length in blocks; the last block of the device is behind it.
     pub run: u64,
 }
 
-/// Teeth of the comb on a device of less than [`LARGE`] blocks: of those, one block in 128 is read.
-const TEETH: u64 = 128;
+/// Probe LBAs on a device of less than [`LARGE`] blocks: of those, one block in 128 is read.
+const PROBE_LBAS: u64 = 128;
 /// On a larger one.
-const TEETH_LARGE: u64 = 224;
+const PROBE_LBAS_LARGE: u64 = 224;
 /// 128 GiB: larger ones are drives, which write anywhere at the same cost, and reading one block in 128 would take longer.
 const LARGE: u64 = 1 << 28;
-/// The comb is so long at least: the fewer windows, the fewer commands; a card of 32 GB takes some thousand.
+/// The probe LBAs span so much at least: the fewer windows, the fewer commands; a card of 32 GB takes some thousand.
 const REACH_MIN: u64 = 32_768;
-/// Windows at most on a device so large that a longer comb costs nothing.
+/// Windows at most on a device so large that a longer span costs nothing.
 const WINDOWS: u64 = 4096;
 /// The shortest run: it detects a cache of a device that ends just before its claim.
 const RUN_MIN: u64 = 64;
 /// The run is longer by this than the largest cache: everything written before it has left such a cache by then,
 /// and how many of its own blocks are still there is the size of the cache.
 const BEYOND_CACHE: u64 = 8;
-/// A device of fewer blocks has no room for the comb.
+/// A device of fewer blocks has no room for them.
 pub const BLOCKS_MIN: u64 = 64;
 
 impl Places {
     /// The places on a device of so many blocks, with a run that replaces all that is in a cache of `cache` blocks.
     pub fn new(blocks: u64, cache: u64) -> Self {
         let reach = (blocks / WINDOWS).max(REACH_MIN).min(blocks / 4).max(1);
-        let teeth = if blocks < LARGE { TEETH } else { TEETH_LARGE };
-        let teeth = teeth.min(reach);
-        let pitch = reach / teeth;
-        let reach = pitch * teeth;
+        let count = if blocks < LARGE {
+            PROBE_LBAS
+        } else {
+            PROBE_LBAS_LARGE
+        };
+        let count = count.min(reach);
+        let pitch = reach / count;
+        let reach = pitch * count;
         let last = blocks.saturating_sub(1);
         let run = cache.saturating_add(BEYOND_CACHE).max(RUN_MIN);
         let run = run.min(blocks / 16);
         let run_first = last - run;
-        let down = (1..teeth).map(|i| last.saturating_sub(i * pitch));
-        let mut comb: Vec<u64> = down.filter(|tooth| *tooth < run_first).collect();
-        comb.reverse();
+        let down = (1..count).map(|i| last.saturating_sub(i * pitch));
+        let mut probe_lbas: Vec<u64> = down.filter(|lba| *lba < run_first).collect();
+        probe_lbas.reverse();
         Places {
             pitch,
             reach,
-            comb,
+            probe_lbas,
             run_first,
             run,
         }
@@ -78,13 +82,13 @@ impl Places {
         self.run.saturating_sub(BEYOND_CACHE)
     }
 
-    /// The first block at the end of the device that is stamped, or could be.
+    /// The first block at the end of the device that is tagged, or could be.
     pub fn end_first(&self) -> u64 {
-        self.comb.first().copied().unwrap_or(self.run_first)
+        self.probe_lbas.first().copied().unwrap_or(self.run_first)
     }
 }
 
-/// Neighbours that are stamped in each place of a sample, and written at once: 4 KiB on most devices.
+/// Neighbours that are tagged in each place of a sample, and written at once: 4 KiB on most devices.
 pub const NEIGHBOURS: u64 = 8;
 
 /// Where samples begin: one in each of `count` equal parts of the blocks below `end`, and how many neighbours
@@ -141,24 +145,24 @@ pub(crate) fn gcd(a: u64, b: u64) -> u64 {
 mod tests {
     use super::*;
 
-    fn stamped(places: &Places, blocks: u64) -> Vec<bool> {
-        let mut stamped = vec![false; blocks as usize];
-        for tooth in &places.comb {
-            stamped[*tooth as usize] = true;
+    fn tagged(places: &Places, blocks: u64) -> Vec<bool> {
+        let mut tagged = vec![false; blocks as usize];
+        for lba in &places.probe_lbas {
+            tagged[*lba as usize] = true;
         }
-        stamped[places.run_first as usize..].fill(true);
-        stamped
+        tagged[places.run_first as usize..].fill(true);
+        tagged
     }
 
     #[test]
-    fn every_distance_is_that_of_a_stamp_from_a_block_of_a_window() {
+    fn every_distance_is_that_of_a_tag_from_a_block_of_a_window() {
         for blocks in [64, 1000, 4096, 65_537, 200_003] {
             let places = Places::new(blocks, 16);
-            let stamped = stamped(&places, blocks);
+            let tagged = tagged(&places, blocks);
             let mut seen = vec![false; blocks as usize];
             for window in places.windows(blocks) {
                 for block in window..(window + places.pitch).min(blocks) {
-                    let above = (block + 1..blocks).filter(|w| stamped[*w as usize]);
+                    let above = (block + 1..blocks).filter(|w| tagged[*w as usize]);
                     above.for_each(|w| seen[(w - block) as usize] = true);
                 }
             }
@@ -175,7 +179,7 @@ mod tests {
             assert!(places.windows(blocks).count() <= 4300, "{gb}");
             let read = places.windows(blocks).count() as u64 * places.pitch;
             assert!(read <= blocks / 120, "{gb}: {read}");
-            assert!(places.comb.len() < TEETH_LARGE as usize);
+            assert!(places.probe_lbas.len() < PROBE_LBAS_LARGE as usize);
         }
     }
 

@@ -1,5 +1,5 @@
 //! Whether a device is the one that a journal was written for, before anything of the journal is put on it. Model
-//! and size are no proof, and a serial number is often that of the reader. What proves it is a stamp of the
+//! and size are no proof, and a serial number is often that of the reader. What proves it is a tag of the
 //! journal: nobody else has its salt.
 
 use super::Options;
@@ -7,8 +7,8 @@ use super::journal::{Contents, Progress};
 use super::medium::{Medium, MediumError};
 use super::places::Places;
 use super::restore::{contents_of, is_ours};
-use super::sounding::sample_places;
-use super::stamp::Salt;
+use super::sampling::sample_places;
+use super::tag::Salt;
 use super::witness::Testimony;
 use super::work::IoErrors;
 use nandscope_units::random::SplitMix64;
@@ -20,8 +20,8 @@ use std::fmt;
 pub struct Evidence {
     /// Blocks of the journal.
     pub blocks: u32,
-    /// Those that hold a stamp of the journal, whole or not.
-    pub stamps: u32,
+    /// Those that hold a tag of the journal, whole or not.
+    pub tags: u32,
     /// Those that hold what they held before.
     pub same: u32,
     /// Those that cannot be read.
@@ -53,32 +53,30 @@ impl Evidence {
                 let count = match there {
                     None => &mut evidence.unreadable,
                     Some(there) if there == original.contents => &mut evidence.same,
-                    Some(there) if is_ours(&there, original, journal.salt()) => {
-                        &mut evidence.stamps
-                    }
+                    Some(there) if is_ours(&there, original, journal.salt()) => &mut evidence.tags,
                     Some(_) => continue,
                 };
                 *count += 1;
             }
         }
-        if evidence.stamps == 0 {
+        if evidence.tags == 0 {
             // Those whose records are damaged or missing prove it as well.
             let recorded = journal.originals().iter().map(|o| o.place).collect();
-            let places = &stamped_places(journal, medium.blocks()) | &journal.places();
-            let stamped = stamped(medium, &places - &recorded, journal.salt())?;
-            evidence.stamps = stamped.len() as u32;
+            let places = &tagged_places(journal, medium.blocks()) | &journal.places();
+            let tagged = tagged(medium, &places - &recorded, journal.salt())?;
+            evidence.tags = tagged.len() as u32;
         }
         evidence.testimony = Testimony::hear(medium, journal)?;
         Ok(evidence)
     }
 
-    /// Whether this is the device of the journal. Without a stamp that is believed only as long as no more than the
-    /// first batch can be stamped: a copy of the device has the same contents.
+    /// Whether this is the device of the journal. Without a tag that is believed only as long as no more than the
+    /// first batch can be tagged: a copy of the device has the same contents.
     pub(super) fn proves(&self, journal: &Contents) -> bool {
         let nothing_written = self.blocks == 0 && journal.damaged().is_empty();
         let first_batch_only =
             journal.batches().len() <= 1 || journal.progress() == Progress::FirstBatchLeft;
-        self.stamps > 0
+        self.tags > 0
             || nothing_written
             || first_batch_only && self.same == self.blocks && self.testimony.is_convincing()
     }
@@ -88,7 +86,7 @@ impl Evidence {
     /// Whether nearly all contents are those that the journal knows, which a copy of the device has too.
     pub(super) fn nearly_all_agrees(&self) -> bool {
         let known = self.blocks + self.testimony.of;
-        let agree = self.stamps + self.same + self.testimony.same;
+        let agree = self.tags + self.same + self.testimony.same;
         known > 0 && u64::from(agree) * 10 >= u64::from(known) * 9
     }
 }
@@ -98,7 +96,7 @@ impl fmt::Display for Evidence {
         let Evidence { blocks, same, .. } = self;
         write!(
             f,
-            "0 of {blocks} blocks hold a stamp of the journal, {same} hold what they held before, and {} of {} others that were not written",
+            "0 of {blocks} blocks hold a tag of the journal, {same} hold what they held before, and {} of {} others that were not written",
             self.testimony.same, self.testimony.of
         )?;
         if self.unreadable > 0 {
@@ -116,17 +114,17 @@ impl fmt::Display for Evidence {
     }
 }
 
-/// Whether a device holds a stamp of a journal, so that it is the one it was written for, whatever it is called here.
+/// Whether a device holds a tag of a journal, so that it is the one it was written for, whatever it is called here.
 /// Nothing is written.
 ///
 /// # Errors
 /// Returns an error if the device is gone.
-pub fn bears_stamps<M: Medium>(medium: &mut M, journal: &Contents) -> Result<bool, MediumError> {
-    Ok(Evidence::gather(medium, journal)?.stamps > 0)
+pub fn bears_tags<M: Medium>(medium: &mut M, journal: &Contents) -> Result<bool, MediumError> {
+    Ok(Evidence::gather(medium, journal)?.tags > 0)
 }
 
 /// Where the first pass of a run with the salt of this journal writes.
-pub(super) fn stamped_places(journal: &Contents, blocks: u64) -> BTreeSet<u64> {
+pub(super) fn tagged_places(journal: &Contents, blocks: u64) -> BTreeSet<u64> {
     let places = Places::new(blocks, Options::default().cache);
     let mut random = SplitMix64::new(journal.salt().seed());
     let (samples, neighbours) = sample_places(&mut random, places.end_first());
@@ -134,26 +132,26 @@ pub(super) fn stamped_places(journal: &Contents, blocks: u64) -> BTreeSet<u64> {
         .into_iter()
         .flat_map(|first| first..first + neighbours);
     let run = places.run_first..blocks;
-    samples.chain(places.comb).chain(run).collect()
+    samples.chain(places.probe_lbas).chain(run).collect()
 }
 
-/// Those of some blocks that begin with a stamp of this salt.
+/// Those of some blocks that begin with a tag of this salt.
 ///
 /// # Errors
 /// Returns an error if the device is gone.
-pub(super) fn stamped<M: Medium>(
+pub(super) fn tagged<M: Medium>(
     medium: &mut M,
     places: BTreeSet<u64>,
     salt: Salt,
 ) -> Result<Vec<u64>, MediumError> {
     let mut block = vec![0; medium.block_bytes()];
-    let mut stamped = Vec::new();
+    let mut tagged = Vec::new();
     for place in places {
         match medium.read(place, &mut block) {
-            Ok(()) if block.starts_with(&salt.0) => stamped.push(place),
+            Ok(()) if block.starts_with(&salt.0) => tagged.push(place),
             Ok(()) | Err(MediumError::Failed(_)) => {}
             Err(gone @ MediumError::Gone(_)) => return Err(gone),
         }
     }
-    Ok(stamped)
+    Ok(tagged)
 }

@@ -1,12 +1,12 @@
 //! Putting back what was on the device, from the journal: its batches in the reverse order, and the blocks of
 //! a batch upwards, as allocation units want to be written. Every block is read back.
 //!
-//! The first batch waits until all others are back: as long as it is stamped, the next run recognizes the device.
+//! The first batch waits until all others are back: as long as it is tagged, the next run recognizes the device.
 
 use super::journal::{Contents, Journal, Original, Progress};
 use super::medium::{Medium, MediumError};
-use super::recognize::{Evidence, stamped, stamped_places};
-use super::stamp::{Salt, Seen, judge, read_stamp, write_stamp};
+use super::recognize::{Evidence, tagged, tagged_places};
+use super::tag::{Salt, Seen, judge, read_tag, write_tag};
 use super::work::IoErrors;
 use std::collections::{BTreeSet, HashSet};
 
@@ -20,14 +20,14 @@ pub struct Restored {
     /// Blocks that do not hold what they held before, or cannot be read, in ascending order. Beyond the real end of a
     /// fake card there is nothing that could hold it.
     pub lost: Vec<u64>,
-    /// Blocks that held neither a stamp nor their old contents: somebody else wrote them since, and
+    /// Blocks that held neither a tag nor their old contents: somebody else wrote them since, and
     /// they were left as they are.
     pub foreign: Vec<u64>,
     /// Blocks whose record in the journal is damaged, and which do not hold what they held before.
     pub damaged: Vec<u64>,
     /// Damaged records that do not say to which block they belong, by their position.
     pub unnamed: Vec<u32>,
-    /// Blocks that hold a stamp and have no record.
+    /// Blocks that hold a tag and have no record.
     pub unrecorded: Vec<u64>,
     /// Why nothing was put back: the device is not known to be the one of the journal.
     pub unrecognized: Option<Evidence>,
@@ -68,11 +68,11 @@ impl Restored {
 pub enum Since {
     /// The device was open all the time: every block of the journal is put back.
     Held,
-    /// The journal was left behind: it may be another device, and what holds neither a stamp nor the old contents
+    /// The journal was left behind: it may be another device, and what holds neither a tag nor the old contents
     /// is left alone.
     LeftBehind,
     /// As `LeftBehind`, and the user decided that what holds neither of them gets its old contents too. A device
-    /// without any stamp is believed if nearly all of its contents are those of the journal.
+    /// without any tag is believed if nearly all of its contents are those of the journal.
     LeftBehindOverwrite,
 }
 
@@ -106,7 +106,7 @@ pub(super) fn restore_below<M: Medium>(
         medium,
         since,
         end,
-        stamps_left: false,
+        tags_left: false,
         restored: Restored {
             blocks: journal.originals().len() as u32,
             ..Restored::default()
@@ -130,10 +130,10 @@ pub(super) fn restore_below<M: Medium>(
     back.damaged(journal)?;
     back.beyond(journal, 1..batches)?;
     if since != Since::Held {
-        // A stamp in a block that has no record: a part of the journal is missing.
-        let places = stamped_places(journal, back.medium.blocks());
+        // A tag in a block that has no record: a part of the journal is missing.
+        let places = tagged_places(journal, back.medium.blocks());
         let unrecorded = &places - &journal.places();
-        back.restored.unrecorded = stamped(back.medium, unrecorded, journal.salt())?;
+        back.restored.unrecorded = tagged(back.medium, unrecorded, journal.salt())?;
     }
     if back.restored.is_back_so_far() && batches > 1 {
         // On a full disk it cannot be noted, which costs nothing but a proof.
@@ -147,7 +147,7 @@ pub(super) fn restore_below<M: Medium>(
         back.all_of(journal, 0..batches.min(1))?;
         back.beyond(journal, 0..batches.min(1))?;
     }
-    back.stamps_put_back(journal)?;
+    back.tags_put_back(journal)?;
     let mut restored = back.restored;
     for list in [&mut restored.lost, &mut restored.foreign] {
         list.sort_unstable();
@@ -162,8 +162,8 @@ struct Back<'a, M: Medium> {
     medium: &'a mut M,
     since: Since,
     end: u64,
-    /// Whether a block that is not back was seen to hold a stamp.
-    stamps_left: bool,
+    /// Whether a block that is not back was seen to hold a tag.
+    tags_left: bool,
     restored: Restored,
 }
 
@@ -223,7 +223,7 @@ impl<M: Medium> Back<'_, M> {
                 self.restored.lost.len() * BAD >= self.restored.blocks.max(1) as usize
             }
         };
-        !self.stamps_left && (bad_contact || self.restored.unsettled)
+        !self.tags_left && (bad_contact || self.restored.unsettled)
     }
 
     fn batch(&mut self, journal: &Contents, batch: &[Original]) -> Result<(), MediumError> {
@@ -268,7 +268,7 @@ impl<M: Medium> Back<'_, M> {
         let somebodys = there.is_some_and(|there| !is_ours(there, original, journal.salt()));
         if self.since != Since::Held && somebodys {
             // Another name of a block that has been put back already is no loss.
-            let alias = is_stamp(&original.contents, journal.salt());
+            let alias = is_tag(&original.contents, journal.salt());
             if alias || self.since == Since::LeftBehind {
                 if !alias {
                     self.restored.foreign.push(original.place);
@@ -287,17 +287,17 @@ impl<M: Medium> Back<'_, M> {
         batches: &[&[Original]],
     ) -> Result<Vec<u64>, MediumError> {
         let foreign: HashSet<u64> = self.restored.foreign.iter().copied().collect();
-        // A block that held a stamp before it was written down is another name of an earlier one,
+        // A block that held a tag before it was written down is another name of an earlier one,
         // which has its own contents again by now.
         let expected = batches.iter().copied().flatten().filter(|original| {
-            !is_stamp(&original.contents, journal.salt())
+            !is_tag(&original.contents, journal.salt())
                 && !foreign.contains(&original.place)
                 && original.place < self.end
         });
         let mut expected: Vec<&Original> = expected.collect();
         expected.sort_by_key(|original| original.place);
         let mut lost = Vec::new();
-        self.stamps_left = false;
+        self.tags_left = false;
         for run in expected.chunk_by(|a, b| a.place + 1 == b.place) {
             let contents = contents_of(self.medium, run, &mut self.restored.errors)?;
             for (original, there) in run.iter().zip(contents) {
@@ -305,14 +305,14 @@ impl<M: Medium> Back<'_, M> {
                     continue;
                 }
                 lost.push(original.place);
-                self.stamps_left |=
+                self.tags_left |=
                     there.is_some_and(|there| is_ours(&there, original, journal.salt()));
             }
         }
         Ok(lost)
     }
 
-    /// From the end on: a block that still holds its stamp, now that others were written, is real, and may hold its
+    /// From the end on: a block that still holds its tag, now that others were written, is real, and may hold its
     /// data as well. One that does not take it back is lost.
     fn beyond(
         &mut self,
@@ -321,20 +321,20 @@ impl<M: Medium> Back<'_, M> {
     ) -> Result<(), MediumError> {
         let salt = journal.salt();
         let batches = part_of(journal, batches).into_iter().flatten();
-        // What held a stamp before is another name of a block that has its own contents again.
-        let beyond = batches.filter(|o| o.place >= self.end && !is_stamp(&o.contents, salt));
+        // What held a tag before is another name of a block that has its own contents again.
+        let beyond = batches.filter(|o| o.place >= self.end && !is_tag(&o.contents, salt));
         let mut beyond: Vec<&Original> = beyond.collect();
         beyond.sort_by_key(|original| original.place);
         if beyond.is_empty() {
             return Ok(());
         }
-        let stamped = |original: &Original, there: &[u8]| {
+        let tagged = |original: &Original, there: &[u8]| {
             there != original.contents && is_ours(there, original, salt)
         };
         self.in_rounds(|back| {
             let mut written = 0;
             let refused = back.write_some(&beyond, |back, original, there| {
-                let goes = there.is_none_or(|there| stamped(original, there));
+                let goes = there.is_none_or(|there| tagged(original, there));
                 back.restored.written += u32::from(goes);
                 written += usize::from(goes);
                 goes
@@ -346,12 +346,12 @@ impl<M: Medium> Back<'_, M> {
                     run.iter()
                         .zip(contents_of(back.medium, run, &mut back.restored.errors)?)
                 {
-                    let holds_stamp = there.as_ref().is_some_and(|t| stamped(original, t));
-                    back.stamps_left |= holds_stamp;
+                    let holds_tag = there.as_ref().is_some_and(|t| tagged(original, t));
+                    back.tags_left |= holds_tag;
                     unreadable |= there.is_none();
                     let back_again = there.as_ref() == Some(&original.contents);
                     let not_taken = refused.contains(&original.place) && !back_again;
-                    if holds_stamp || there.is_none() || not_taken {
+                    if holds_tag || there.is_none() || not_taken {
                         lost.push(original.place);
                     }
                 }
@@ -363,12 +363,12 @@ impl<M: Medium> Back<'_, M> {
         })
     }
 
-    /// Blocks that held a stamp before they were written down: those that are other names have the contents of another
+    /// Blocks that held a tag before they were written down: those that are other names have the contents of another
     /// block by now. The others have lost theirs.
-    fn stamps_put_back(&mut self, journal: &Contents) -> Result<(), MediumError> {
+    fn tags_put_back(&mut self, journal: &Contents) -> Result<(), MediumError> {
         let salt = journal.salt();
         let originals = journal.originals().iter();
-        for original in originals.filter(|o| is_stamp(&o.contents, salt)) {
+        for original in originals.filter(|o| is_tag(&o.contents, salt)) {
             let there = contents_of(self.medium, &[original], &mut self.restored.errors)?;
             let lost = |there: &Option<Vec<u8>>| {
                 there
@@ -442,27 +442,27 @@ fn part_of(journal: &Contents, batches: std::ops::Range<usize>) -> Vec<&[Origina
     journal.batches().skip(batches.start).take(taken).collect()
 }
 
-fn is_stamp(contents: &[u8], salt: Salt) -> bool {
-    read_stamp(contents, salt).is_some()
+fn is_tag(contents: &[u8], salt: Salt) -> bool {
+    read_tag(contents, salt).is_some()
 }
 
-/// A block is rarely stamped more often.
+/// A block is rarely tagged more often.
 const GENERATIONS: u32 = 16;
 
-/// So many bytes of a stamp are no accident.
+/// So many bytes of a tag are no accident.
 const TRACE: usize = 16;
 
-/// Whether a block holds a stamp of the run, with wrong bits or only in part: a write that was cut off leaves the
-/// old contents in the rest. A block with a few new bytes among the old ones is not a stamp.
+/// Whether a block holds a tag of the run, with wrong bits or only in part: a write that was cut off leaves the
+/// old contents in the rest. A block with a few new bytes among the old ones is not a tag.
 pub(super) fn is_ours(there: &[u8], original: &Original, salt: Salt) -> bool {
     if there.starts_with(&salt.0) {
         return true;
     }
-    let mut stamp = vec![0; there.len()];
+    let mut tag = vec![0; there.len()];
     (1..=GENERATIONS).any(|generation| {
-        write_stamp(&mut stamp, salt, original.place, generation);
-        let bytes = || there.iter().zip(&stamp).zip(&original.contents);
-        let partly = bytes().all(|((there, stamp), old)| there == stamp || there == old)
+        write_tag(&mut tag, salt, original.place, generation);
+        let bytes = || there.iter().zip(&tag).zip(&original.contents);
+        let partly = bytes().all(|((there, tag), old)| there == tag || there == old)
             && bytes().filter(|((there, _), old)| there != old).count() >= TRACE;
         partly
             || matches!(

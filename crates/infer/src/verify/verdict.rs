@@ -1,11 +1,11 @@
-//! What the stamps say: what the device does instead of keeping, whether it is one that fails or one that never
+//! What the tags say: what the device does instead of keeping, whether it is one that fails or one that never
 //! had what it claims, and in how far that is certain.
 
 use super::capacity::Real;
-use super::left::LeftStamp;
+use super::left::LeftTag;
 use super::restore::Restored;
-use super::sounding::{Reading, Sounding};
-use super::stamp::Seen;
+use super::sampling::{Reading, SamplingPass};
+use super::tag::Seen;
 use super::work::IoErrors;
 use nandscope_units::Nanos;
 use serde::Serialize;
@@ -58,11 +58,11 @@ pub struct Finding {
     /// What it does with the others.
     pub behaviour: Option<Behaviour>,
     /// The first pass.
-    pub sounding: Sounding,
-    /// Blocks whose stamps were not right.
+    pub sampling: SamplingPass,
+    /// Blocks whose tags were not right.
     pub wrong_places: Vec<u64>,
-    /// Blocks that held a stamp of another one before they were written.
-    pub stamped_before: Vec<u64>,
+    /// Blocks that held a tag of another one before they were written.
+    pub tagged_before: Vec<u64>,
     /// Blocks written, those put back not counted.
     pub written: u32,
     /// Bytes read.
@@ -71,17 +71,17 @@ pub struct Finding {
     pub errors: IoErrors,
     /// What became of the data.
     pub restored: Restored,
-    /// Stamps that were left on the device; the data has not been put back then.
-    pub left: Vec<LeftStamp>,
+    /// Tags that were left on the device; the data has not been put back then.
+    pub left: Vec<LeftTag>,
     /// The device's time that it took.
     pub elapsed: Nanos,
 }
 
-/// Where at least this share of the stamps behind the first wrong one is wrong, the device ends there.
+/// Where at least this share of the tags behind the first wrong one is wrong, the device ends there.
 const ENDS: f64 = 0.5;
 
 impl Finding {
-    pub(super) fn new(blocks: u64, sounding: Sounding) -> Self {
+    pub(super) fn new(blocks: u64, sampling: SamplingPass) -> Self {
         let mut finding = Finding {
             blocks,
             block_bytes: 0,
@@ -90,9 +90,9 @@ impl Finding {
                 at_most: blocks,
             },
             behaviour: None,
-            sounding,
+            sampling,
             wrong_places: Vec::new(),
-            stamped_before: Vec::new(),
+            tagged_before: Vec::new(),
             written: 0,
             read_bytes: 0,
             errors: IoErrors::default(),
@@ -106,12 +106,12 @@ impl Finding {
     }
 
     fn wrong(&self) -> impl Iterator<Item = &Reading> {
-        self.sounding.readings.iter().filter(|r| !r.seen.right())
+        self.sampling.readings.iter().filter(|r| !r.seen.right())
     }
 
     fn behaviour_seen(&self) -> Option<Behaviour> {
-        let sounding = &self.sounding;
-        if !sounding.aliases.is_empty() && self.aliases_agree() {
+        let sampling = &self.sampling;
+        if !sampling.aliases.is_empty() && self.aliases_agree() {
             return Some(Behaviour::Wrap { period: 0 });
         }
         self.ending()
@@ -133,7 +133,7 @@ impl Finding {
     }
 
     /// The finding in view of all operations that failed. A device that answers with errors, or of which no block was
-    /// seen to keep data (worn out, write-protected), is no proof of a false capacity; only stamps under other names are.
+    /// seen to keep data (worn out, write-protected), is no proof of a false capacity; only tags under other names are.
     pub(super) fn concluded(mut self, errors: IoErrors) -> Self {
         let doubtful = match self.behaviour {
             None | Some(Behaviour::Wrap { .. }) => false,
@@ -147,28 +147,28 @@ impl Finding {
         self
     }
 
-    /// Whether not a single stamp was kept: a card that is worn out takes no writes any more.
+    /// Whether not a single tag was kept: a card that is worn out takes no writes any more.
     pub fn keeps_nothing(&self) -> bool {
-        self.sounding.readings.iter().all(|r| !r.seen.right())
+        self.sampling.readings.iter().all(|r| !r.seen.right())
     }
 
     /// What a device does that ends somewhere without being a wrap.
     fn ending(&self) -> Option<Behaviour> {
-        let sounding = &self.sounding;
+        let sampling = &self.sampling;
         if self.wrong().any(|r| r.seen == Seen::Refused) {
             return None;
         }
-        if !sounding.stuck.is_empty() {
+        if !sampling.stuck.is_empty() {
             return Some(Behaviour::Stale);
         }
         let first = self.wrong().map(|r| r.place).min()?;
         // The run is one place: its blocks share a fate.
         let single =
-            |r: &&Reading| r.place < sounding.places.run_first || r.place + 1 == self.blocks;
-        let behind = sounding.readings.iter().filter(single);
+            |r: &&Reading| r.place < sampling.places.run_first || r.place + 1 == self.blocks;
+        let behind = sampling.readings.iter().filter(single);
         let behind: Vec<&Reading> = behind.filter(|r| r.place >= first).collect();
         let wrong = behind.iter().filter(|r| !r.seen.right()).count();
-        let last_is_right = sounding.readings.first().is_some_and(|r| r.seen.right());
+        let last_is_right = sampling.readings.first().is_some_and(|r| r.seen.right());
         let many = wrong as f64 >= ENDS * behind.len() as f64;
         if last_is_right || !many {
             return None;
@@ -182,27 +182,25 @@ impl Finding {
 
     /// Whether the names differ by multiples of something worth the name of a wrap, and not at random.
     fn aliases_agree(&self) -> bool {
-        let differences = self.sounding.aliases.iter();
+        let differences = self.sampling.aliases.iter();
         let differences = differences.map(|a| a.written.abs_diff(a.found));
         let period = differences.fold(0, super::places::gcd);
-        period > 64 || self.sounding.readings.iter().all(|r| r.seen.right())
+        period > 64 || self.sampling.readings.iter().all(|r| r.seen.right())
     }
 
     fn kind_of(&self, behind: &[&Reading]) -> Behaviour {
         let wrong = behind.iter().filter(|r| !r.seen.right());
-        let others = wrong
-            .clone()
-            .filter(|r| matches!(r.seen, Seen::Stamp { .. }));
+        let others = wrong.clone().filter(|r| matches!(r.seen, Seen::Tag { .. }));
         // A device that answers with what it was given last does so right after a write too.
         let echoes = others.count() * 2 > wrong.clone().count();
-        if self.sounding.at_once && !echoes {
+        if self.sampling.at_once && !echoes {
             return Behaviour::Cached {
                 blocks: self.cache(),
             };
         }
         let stale = wrong
             .clone()
-            .filter(|r| matches!(r.seen, Seen::Stamp { .. }) || (r.as_before && !r.constant));
+            .filter(|r| matches!(r.seen, Seen::Tag { .. }) || (r.as_before && !r.constant));
         if stale.count() * 2 > wrong.count() {
             Behaviour::Stale
         } else {
@@ -213,32 +211,32 @@ impl Finding {
     /// How many of the blocks written last were still right: the size of the cache.
     fn cache(&self) -> u64 {
         let (_, high) = self.bracket();
-        let beyond = self.sounding.readings.iter().filter(|r| r.place >= high);
+        let beyond = self.sampling.readings.iter().filter(|r| r.place >= high);
         let beyond: Vec<bool> = beyond.map(|r| r.seen.right()).collect();
         let first_right = beyond.iter().position(|right| *right);
         first_right.map_or(0, |i| (beyond.len() - i) as u64)
     }
 
-    /// The last stamp below all wrong ones, and the first wrong one.
+    /// The last tag below all wrong ones, and the first wrong one.
     pub(super) fn bracket(&self) -> (Option<u64>, u64) {
         let high = self.wrong().map(|r| r.place).min();
         let high = high.unwrap_or(self.blocks - 1);
-        let right = self.sounding.readings.iter().filter(|r| r.seen.right());
+        let right = self.sampling.readings.iter().filter(|r| r.seen.right());
         let low = right.map(|r| r.place).filter(|p| *p < high).max();
         (low, high)
     }
 
-    /// What the stamps alone say.
+    /// What the tags alone say.
     pub fn verdict(&self) -> Verdict {
         if self.behaviour.is_some() {
             Verdict::Fake
         } else if !self.errors.is_empty() {
             Verdict::Failing
-        } else if !self.sounding.aliases.is_empty() || self.tampers() {
+        } else if !self.sampling.aliases.is_empty() || self.tampers() {
             Verdict::Suspicious
-        } else if !self.sounding.is_clean() {
+        } else if !self.sampling.is_clean() {
             Verdict::Failing
-        } else if !self.stamped_before.is_empty() {
+        } else if !self.tagged_before.is_empty() {
             Verdict::Suspicious
         } else {
             Verdict::Genuine
@@ -246,9 +244,9 @@ impl Finding {
     }
 
     /// Whether the only thing that was wrong is that blocks gave something else when they were read again: not
-    /// their stamp with wrong bits, as worn flash does.
+    /// their tag with wrong bits, as worn flash does.
     pub fn tampers(&self) -> bool {
-        self.wrong().next().is_none() && !self.sounding.changed.is_empty()
+        self.wrong().next().is_none() && !self.sampling.changed.is_empty()
     }
 
     /// The first block from which on nothing can be put back, since nothing is there. A wrap has other blocks'
@@ -261,22 +259,22 @@ impl Finding {
         }
     }
 
-    /// Stamps that stood for themselves: the run and the last block count as one.
-    pub fn stamps(&self) -> u64 {
-        let run = self.sounding.places.run_first;
-        let single = self.sounding.readings.iter().filter(|r| r.place < run);
+    /// Tags that stood for themselves: the run and the last block count as one.
+    pub fn tags(&self) -> u64 {
+        let run = self.sampling.places.run_first;
+        let single = self.sampling.readings.iter().filter(|r| r.place < run);
         single.count() as u64 + 1
     }
 
     /// How likely it is that a device of which this share of the blocks, scattered at random, loses data
     /// was found out. One that ends anywhere is found for certain.
     pub fn detection(&self, share: f64) -> f64 {
-        1.0 - libm::pow(1.0 - share.clamp(0.0, 1.0), self.stamps() as f64)
+        1.0 - libm::pow(1.0 - share.clamp(0.0, 1.0), self.tags() as f64)
     }
 
     /// The same where whole allocation units lose data: their neighbours share their fate.
     pub fn detection_in_units(&self, share: f64) -> f64 {
-        let places = self.sounding.sampled_places + 1;
+        let places = self.sampling.sampled_places + 1;
         1.0 - libm::pow(1.0 - share.clamp(0.0, 1.0), places as f64)
     }
 }

@@ -3,7 +3,7 @@
 
 use super::journal::Contents;
 use super::medium::{Medium, MediumError};
-use super::stamp::Salt;
+use super::tag::Salt;
 use super::work::IoErrors;
 use nandscope_units::random::SplitMix64;
 use std::collections::BTreeSet;

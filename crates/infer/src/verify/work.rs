@@ -4,7 +4,7 @@
 use super::journal::{Journal, Original};
 use super::medium::{Medium, MediumError};
 use super::restore::Restored;
-use super::stamp::{Salt, Seen, judge, read_stamp, write_stamp};
+use super::tag::{Salt, Seen, judge, read_tag, write_tag};
 use nandscope_units::Nanos;
 use nandscope_units::random::SplitMix64;
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,11 +42,11 @@ pub enum VerifyError {
 /// What the caller learns while it waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Blocks are stamped all over the device.
-    Stamping,
-    /// The stamps are read.
+    /// Blocks are tagged all over the device.
+    Tagging,
+    /// The tags are read.
     Reading,
-    /// The beginning is searched for stamps that belong elsewhere.
+    /// The beginning is searched for tags that belong elsewhere.
     Searching,
     /// The end of what is real is narrowed down.
     Narrowing,
@@ -116,10 +116,10 @@ pub(crate) struct Work<'a, M: Medium> {
     pub(crate) read_bytes: u64,
     /// Blocks whose contents could not be read, and which are therefore not written.
     pub(crate) unreadable: BTreeSet<u64>,
-    /// Blocks that held a stamp of the run before they were stamped: other names of stamped ones, unless the device
+    /// Blocks that held a tag of the run before they were tagged: other names of tagged ones, unless the device
     /// answered with something stale.
-    pub(crate) stamped_before: BTreeSet<u64>,
-    /// Blocks whose latest stamp was answered with an error.
+    pub(crate) tagged_before: BTreeSet<u64>,
+    /// Blocks whose latest tag was answered with an error.
     refused: BTreeSet<u64>,
     pub(crate) errors: IoErrors,
     /// The generation that was written last, by block.
@@ -145,7 +145,7 @@ impl<'a, M: Medium> Work<'a, M> {
             written: 0,
             read_bytes: 0,
             unreadable: BTreeSet::new(),
-            stamped_before: BTreeSet::new(),
+            tagged_before: BTreeSet::new(),
             refused: BTreeSet::new(),
             errors: IoErrors::default(),
             generations: BTreeMap::new(),
@@ -199,21 +199,21 @@ impl<'a, M: Medium> Work<'a, M> {
                 }
             }
         }
-        self.look_again_at_stamps(&mut batch)?;
+        self.look_again_at_tags(&mut batch)?;
         Ok(self.journal.append(batch)?)
     }
 
-    /// Reads those of some blocks once more that hold a stamp of the run before they were stamped: a bridge may have
+    /// Reads those of some blocks once more that hold a tag of the run before they were tagged: a bridge may have
     /// answered with what it had been given last, which would be taken for their data.
-    fn look_again_at_stamps(&mut self, batch: &mut Vec<Original>) -> Result<(), VerifyError> {
+    fn look_again_at_tags(&mut self, batch: &mut Vec<Original>) -> Result<(), VerifyError> {
         let salt = self.salt();
-        let stamped = |o: &&mut Original| read_stamp(&o.contents, salt).is_some();
-        if !batch.iter_mut().any(|o| stamped(&o)) {
+        let tagged = |o: &&mut Original| read_tag(&o.contents, salt).is_some();
+        if !batch.iter_mut().any(|o| tagged(&o)) {
             return Ok(());
         }
         self.settle()?;
-        for original in batch.iter_mut().filter(stamped) {
-            self.stamped_before.insert(original.place);
+        for original in batch.iter_mut().filter(tagged) {
+            self.tagged_before.insert(original.place);
             match self.read(original.place)? {
                 true => original.contents.clone_from(&self.block),
                 false => {
@@ -252,25 +252,25 @@ impl<'a, M: Medium> Work<'a, M> {
                 contents: contents.to_vec(),
             }));
         }
-        self.look_again_at_stamps(&mut batch)?;
+        self.look_again_at_tags(&mut batch)?;
         self.journal.append(batch)?;
         self.keep(&singly)
     }
 
-    /// Stamps a block that is in the journal with the next generation; false where the device
+    /// Tags a block that is in the journal with the next generation; false where the device
     /// does not take it.
-    pub(crate) fn stamp(&mut self, place: u64) -> Result<bool, VerifyError> {
+    pub(crate) fn tag(&mut self, place: u64) -> Result<bool, VerifyError> {
         self.look_whether_to_stop()?;
-        self.stamp_run(place, 1)
+        self.tag_run(place, 1)
     }
 
-    /// Stamps neighbouring blocks with one write, or one by one where that fails.
-    pub(crate) fn stamp_run(&mut self, first: u64, count: u64) -> Result<bool, VerifyError> {
+    /// Tags neighbouring blocks with one write, or one by one where that fails.
+    pub(crate) fn tag_run(&mut self, first: u64, count: u64) -> Result<bool, VerifyError> {
         let kept = |place: u64| self.journal.original(place).is_some();
         if !(first..first + count).all(kept) {
             // What is not in the journal is not touched.
             return if count > 1 {
-                self.stamp_singly(first, count)
+                self.tag_singly(first, count)
             } else {
                 Ok(false)
             };
@@ -280,7 +280,7 @@ impl<'a, M: Medium> Work<'a, M> {
         for (place, block) in (first..).zip(data.chunks_mut(self.block.len())) {
             let generation = self.generations.entry(place).or_insert(0);
             *generation += 1;
-            write_stamp(block, salt, place, *generation);
+            write_tag(block, salt, place, *generation);
         }
         self.written += count as u32;
         let written = self.medium.write(first, &data);
@@ -292,15 +292,15 @@ impl<'a, M: Medium> Work<'a, M> {
             };
         }
         match taken {
-            false if count > 1 => self.stamp_singly(first, count),
+            false if count > 1 => self.tag_singly(first, count),
             taken => Ok(taken),
         }
     }
 
-    fn stamp_singly(&mut self, first: u64, count: u64) -> Result<bool, VerifyError> {
+    fn tag_singly(&mut self, first: u64, count: u64) -> Result<bool, VerifyError> {
         let mut taken = true;
         for place in first..first + count {
-            taken &= self.stamp(place)?;
+            taken &= self.tag(place)?;
         }
         Ok(taken)
     }
@@ -311,7 +311,7 @@ impl<'a, M: Medium> Work<'a, M> {
         u64::from(self.written) + back.count() as u64
     }
 
-    /// What is in a block that was stamped.
+    /// What is in a block that was tagged.
     pub(crate) fn look(&mut self, place: u64) -> Result<Seen, VerifyError> {
         self.look_whether_to_stop()?;
         let generation = self.generations.get(&place).copied().unwrap_or(0);
@@ -325,11 +325,11 @@ impl<'a, M: Medium> Work<'a, M> {
         Ok(seen)
     }
 
-    /// The stamp in a block, whichever it is.
-    pub(crate) fn stamp_at(&mut self, place: u64) -> Result<Option<u64>, VerifyError> {
+    /// The tag in a block, whichever it is.
+    pub(crate) fn tag_at(&mut self, place: u64) -> Result<Option<u64>, VerifyError> {
         let readable = self.read(place)?;
-        let stamp = read_stamp(&self.block, self.salt()).filter(|_| readable);
-        Ok(stamp.map(|(place, _)| place))
+        let tag = read_tag(&self.block, self.salt()).filter(|_| readable);
+        Ok(tag.map(|(place, _)| place))
     }
 
     /// The checksum of what is in a block; `None` where it cannot be read.

@@ -53,7 +53,7 @@ impl Buffer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::payload::stamp;
+    use crate::payload::tag;
     use std::collections::HashSet;
 
     #[test]
@@ -71,7 +71,7 @@ mod tests {
         let mut buffer = Buffer::random(8192, 7);
         let mut seen = HashSet::new();
         for operation in 0..100u64 {
-            stamp(buffer.bytes_mut(8192), (operation % 3) * 8192, operation);
+            tag(buffer.bytes_mut(8192), (operation % 3) * 8192, operation);
             for sector in buffer.bytes(8192).chunks(512) {
                 assert!(seen.insert(sector.to_vec()));
             }

@@ -7,7 +7,7 @@
 //! write zeros where they reserve, and have none.
 
 use super::buffer::Buffer;
-use crate::payload::stamp;
+use crate::payload::tag;
 use nandscope_units::Bytes;
 use rustix::fs::{OFlags, SeekFrom, fcntl_getfl, fcntl_setfl, seek};
 use rustix::io::Errno;
@@ -61,7 +61,7 @@ fn fill(file: &File, all: u64, progress: &mut dyn FnMut(f64) -> bool) -> io::Res
         while at < end {
             let length = (end - at).min(CHUNK as u64);
             let bytes = buffer.bytes_mut(length as usize);
-            stamp(bytes, at, u64::MAX);
+            tag(bytes, at, u64::MAX);
             file.write_all_at(bytes, at)?;
             at += length;
             done += length;

@@ -11,7 +11,7 @@ use super::buffer::{ALIGNMENT, Buffer};
 use super::clock::Clock;
 use super::errno;
 use super::instruments::Instruments;
-use crate::payload::stamp;
+use crate::payload::tag;
 use crate::target::{
     LaneRequest, Lanes, Load, Outcome, Reading, Reply, Request, Target, TargetError,
 };
@@ -310,7 +310,7 @@ impl FolderLane {
         self.grow(length as usize);
         self.operations += 1;
         let slot = &shared.files[number];
-        stamp(
+        tag(
             self.buffer.bytes_mut(length as usize),
             slot.begin + at,
             self.operations,

@@ -1,7 +1,7 @@
 //! One place for an operation in flight: its memory, and how far it has come.
 
 use super::buffer::Buffer;
-use crate::payload::stamp;
+use crate::payload::tag;
 use crate::target::{Outcome, Request};
 use crate::verify::Verifier;
 use nandscope_units::Nanos;
@@ -62,7 +62,7 @@ impl Slot {
         if request.kind == OpKind::Write {
             let bytes = self.write.bytes_mut(request.length as usize);
             match &self.verifier {
-                None => stamp(bytes, request.offset.0, operation),
+                None => tag(bytes, request.offset.0, operation),
                 Some(verifier) => verifier.write(bytes, request.offset.0),
             }
         }

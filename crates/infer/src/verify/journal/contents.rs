@@ -3,7 +3,7 @@
 use super::head::{self, Head};
 use super::record::{self, Found, Kind, Label};
 use super::{DamagedRecord, JournalError, LENGTH_MAX, Original, Progress, Subject};
-use crate::verify::stamp::Salt;
+use crate::verify::tag::Salt;
 use crate::verify::witness::Witness;
 use std::collections::{BTreeSet, HashMap};
 use std::io::Read;
@@ -202,7 +202,7 @@ impl Contents {
         &self.head.subject
     }
 
-    /// The salt of the stamps that may stand in the blocks.
+    /// The salt of the tags that may stand in the blocks.
     pub fn salt(&self) -> Salt {
         self.head.salt
     }

@@ -1,7 +1,7 @@
 //! The head of a journal: which device it belongs to. It is written twice, in two pages of its own, so that
 //! damage to one copy loses nothing.
 
-use super::super::stamp::Salt;
+use super::super::tag::Salt;
 use super::{JournalError, Subject};
 use std::ops::RangeInclusive;
 
@@ -20,7 +20,7 @@ pub(super) const IDENTITY_MAX: usize = 4096;
 /// Supported sizes of a block.
 pub(super) const BLOCK_BYTES: RangeInclusive<usize> = 64..=64 << 10;
 
-/// Which device a journal belongs to, and the salt of its stamps.
+/// Which device a journal belongs to, and the salt of its tags.
 #[derive(Clone, Debug)]
 pub(super) struct Head {
     pub(super) subject: Subject,

@@ -1,7 +1,7 @@
 //! The undo journal: before a block is written, its contents are in a file that has reached the disk. Putting the
 //! batches back in the reverse order restores the device even where
-//! blocks are names of the same memory: a block that already held a stamp of another one gets that
-//! stamp back, and the other one gets its own contents after it. Two such blocks of one batch hold the
+//! blocks are names of the same memory: a block that already held a tag of another one gets that
+//! tag back, and the other one gets its own contents after it. Two such blocks of one batch hold the
 //! same, since all blocks of a batch are read before any of them is written.
 //!
 //! The file has two copies of its head ([`head`]), and then records of one length ([`record`]), which are only ever
@@ -18,7 +18,7 @@ pub use contents::Contents;
 
 use super::medium::Medium;
 use super::restore::Restored;
-use super::stamp::Salt;
+use super::tag::Salt;
 use super::witness::Witness;
 use head::Head;
 use nandscope_files::{Access, WriteError};
@@ -72,7 +72,7 @@ pub struct DamagedRecord {
 /// How far the data of a journal is back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Progress {
-    /// Any block may hold a stamp.
+    /// Any block may hold a tag.
     #[default]
     Begun,
     /// All blocks but those of the first batch were read back and are as they were.

@@ -3,7 +3,7 @@
 //! checksum of its own and that of the contents: where the contents are damaged the label still says
 //! which block they belong to.
 
-use super::super::stamp::Salt;
+use super::super::tag::Salt;
 use super::head::number;
 
 /// What a record holds.

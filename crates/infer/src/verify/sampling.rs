@@ -1,27 +1,27 @@
-//! The first pass: stamps all over the device and a comb of them at its end, read back in random order, and windows
-//! read all over the device for stamps that belong elsewhere.
+//! The first pass: tags all over the device and at the probe LBAs at its end, read back in random order, and windows
+//! read all over the device for tags that belong elsewhere.
 
 use super::medium::Medium;
 use super::places::{NEIGHBOURS, Places, samples};
-use super::stamp::{Seen, read_stamp};
+use super::tag::{Seen, read_tag};
 use super::work::{Stage, VerifyError, Work};
 use nandscope_units::Nanos;
 use nandscope_units::random::SplitMix64;
 
-/// What was found at one stamp.
+/// What was found at one tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
     /// Its block.
     pub place: u64,
     /// What was there when everything had been written.
     pub seen: Seen,
-    /// Whether what was there equals what had been there before the stamp.
+    /// Whether what was there equals what had been there before the tag.
     pub as_before: bool,
     /// Whether all bytes of what was there are equal.
     pub constant: bool,
 }
 
-/// A stamp that was found under another name.
+/// A tag that was found under another name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Alias {
     /// The block it was written to.
@@ -32,22 +32,22 @@ pub struct Alias {
 
 /// What the first pass found.
 #[derive(Clone, Debug)]
-pub struct Sounding {
-    /// Where the comb and the run stood.
+pub struct SamplingPass {
+    /// Where the probe LBAs and the run were.
     pub places: Places,
     /// In how many places elsewhere blocks were sampled.
     pub sampled_places: u64,
     /// What was found there, in the order of writing.
     pub readings: Vec<Reading>,
-    /// Stamps that came up elsewhere.
+    /// Tags that came up elsewhere.
     pub aliases: Vec<Alias>,
     /// Windows that were read.
     pub windows: u64,
     /// The first blocks of windows that could not be read.
     pub unreadable: Vec<u64>,
-    /// Whether the last block gave its stamp back as long as nothing else had been written.
+    /// Whether the last block gave its tag back as long as nothing else had been written.
     pub at_once: bool,
-    /// Blocks that took the first stamp and not the second.
+    /// Blocks that took the first tag and not the second.
     pub stuck: Vec<u64>,
     /// Blocks that gave different answers to repeated reads.
     pub unstable: Vec<u64>,
@@ -60,7 +60,7 @@ pub struct Sounding {
     pub read_again: u64,
 }
 
-impl Sounding {
+impl SamplingPass {
     /// Everything stood where it should.
     pub fn is_clean(&self) -> bool {
         self.readings.iter().all(|r| r.seen.right())
@@ -82,40 +82,40 @@ const PLACES_MAX: u64 = 16;
 const TIME: Nanos = Nanos(6_000_000_000);
 /// About so many blocks of the windows are read again.
 const READ_AGAIN: u64 = 200;
-/// Stamps that are written a second time.
+/// Tags that are written a second time.
 const AGAIN: usize = 4;
 
-pub(super) fn sound<M: Medium>(
+pub(super) fn sampling_pass<M: Medium>(
     work: &mut Work<'_, M>,
     cache: u64,
     repeats: u32,
-) -> Result<Sounding, VerifyError> {
+) -> Result<SamplingPass, VerifyError> {
     let blocks = work.medium.blocks();
     let places = Places::new(blocks, cache);
-    work.tell(Stage::Stamping, 0.0);
+    work.tell(Stage::Tagging, 0.0);
     // The last block goes first, so that everything else is written behind it.
     let last = blocks - 1;
     work.keep(&[last])?;
-    work.stamp(last)?;
+    work.tag(last)?;
     let at_once = work.look(last)?.right();
-    // From here on a stamp proves which device it is, unless the device lies about what it has.
+    // From here on a tag proves which device it is, unless the device lies about what it has.
     work.settle()?;
     let mut written = vec![last];
     let sampled_places = sample(work, places.end_first(), &mut written)?;
-    work.tell(Stage::Stamping, 0.5);
-    work.keep(&places.comb)?;
-    for tooth in &places.comb {
-        work.stamp(*tooth)?;
+    work.tell(Stage::Tagging, 0.5);
+    work.keep(&places.probe_lbas)?;
+    for lba in &places.probe_lbas {
+        work.tag(*lba)?;
     }
-    written.extend(&places.comb);
+    written.extend(&places.probe_lbas);
     if places.run > 0 {
         work.keep_run(places.run_first, places.run)?;
-        work.stamp_run(places.run_first, places.run)?;
+        work.tag_run(places.run_first, places.run)?;
         written.extend(places.run_first..places.run_first + places.run);
     }
     work.settle()?;
     let readings = readings(work, &written)?;
-    let mut sounding = Sounding {
+    let mut sampling = SamplingPass {
         places,
         sampled_places,
         readings,
@@ -129,21 +129,20 @@ pub(super) fn sound<M: Medium>(
         sums: Vec::new(),
         read_again: 0,
     };
-    sounding.aliases = stamps_elsewhere(&sounding.readings);
-    let first_stays =
-        |r: &&Reading| matches!(r.seen, Seen::Stamp { place, .. } if place == r.place);
-    let stuck = sounding.readings.iter().filter(first_stays);
-    sounding.stuck = stuck.map(|r| r.place).collect();
-    if sounding.readings.iter().all(|r| r.seen.right()) {
-        search(work, &mut sounding)?;
+    sampling.aliases = tags_elsewhere(&sampling.readings);
+    let first_stays = |r: &&Reading| matches!(r.seen, Seen::Tag { place, .. } if place == r.place);
+    let stuck = sampling.readings.iter().filter(first_stays);
+    sampling.stuck = stuck.map(|r| r.place).collect();
+    if sampling.readings.iter().all(|r| r.seen.right()) {
+        search(work, &mut sampling)?;
     }
-    if sounding.is_clean() {
-        second_generation(work, &mut sounding)?;
+    if sampling.is_clean() {
+        second_generation(work, &mut sampling)?;
     }
-    if sounding.is_clean() {
-        repeat(work, &written, repeats, &mut sounding)?;
+    if sampling.is_clean() {
+        repeat(work, &written, repeats, &mut sampling)?;
     }
-    Ok(sounding)
+    Ok(sampling)
 }
 
 /// Where samples begin below `end`, at most, and how many neighbours each has.
@@ -153,7 +152,7 @@ pub(super) fn sample_places(random: &mut SplitMix64, end: u64) -> (Vec<u64>, u64
     samples(end, count, NEIGHBOURS, below)
 }
 
-/// Stamps blocks all over the device, in as many places as the time allows; gives their number.
+/// Tags blocks all over the device, in as many places as the time allows; gives their number.
 fn sample<M: Medium>(
     work: &mut Work<'_, M>,
     end: u64,
@@ -175,7 +174,7 @@ fn sample<M: Medium>(
         work.keep_runs(group, neighbours)?;
         for place in group.iter() {
             work.look_whether_to_stop()?;
-            work.stamp_run(*place, neighbours)?;
+            work.tag_run(*place, neighbours)?;
             written.extend(*place..*place + neighbours);
         }
         if sampled > 0 {
@@ -184,7 +183,7 @@ fn sample<M: Medium>(
             let number = sampled / PLACES_MIN - 1;
             let again = written[before + number * neighbours as usize];
             let began = work.medium.now();
-            work.stamp(again)?;
+            work.tag(again)?;
             back = back.max(work.medium.now().saturating_sub(began));
         }
         sampled += group.len();
@@ -192,7 +191,7 @@ fn sample<M: Medium>(
     Ok(sampled as u64)
 }
 
-/// Looks at all stamps in a random order; gives them in the order of writing.
+/// Looks at all tags in a random order; gives them in the order of writing.
 fn readings<M: Medium>(
     work: &mut Work<'_, M>,
     written: &[u64],
@@ -220,10 +219,10 @@ pub(super) fn look<M: Medium>(work: &mut Work<'_, M>, place: u64) -> Result<Read
     })
 }
 
-/// Stamps that other blocks answered with.
-fn stamps_elsewhere(readings: &[Reading]) -> Vec<Alias> {
+/// Tags that other blocks answered with.
+fn tags_elsewhere(readings: &[Reading]) -> Vec<Alias> {
     let elsewhere = readings.iter().filter_map(|r| match r.seen {
-        Seen::Stamp { place, .. } if place != r.place => Some(Alias {
+        Seen::Tag { place, .. } if place != r.place => Some(Alias {
             written: place,
             found: r.place,
         }),
@@ -233,49 +232,52 @@ fn stamps_elsewhere(readings: &[Reading]) -> Vec<Alias> {
 }
 
 /// Reads the windows, upwards: a device reads on in order where it reads ahead.
-fn search<M: Medium>(work: &mut Work<'_, M>, sounding: &mut Sounding) -> Result<(), VerifyError> {
+fn search<M: Medium>(
+    work: &mut Work<'_, M>,
+    sampling: &mut SamplingPass,
+) -> Result<(), VerifyError> {
     let (size, blocks, salt) = (work.medium.block_bytes(), work.medium.blocks(), work.salt());
-    let pitch = sounding.places.pitch;
+    let pitch = sampling.places.pitch;
     let mut window = Vec::new();
-    let every = (blocks / sounding.places.reach / READ_AGAIN).max(1);
-    for first in sounding.places.windows(blocks) {
+    let every = (blocks / sampling.places.reach / READ_AGAIN).max(1);
+    for first in sampling.places.windows(blocks) {
         work.look_whether_to_stop()?;
         work.tell(Stage::Searching, first as f64 / blocks as f64);
         let count = pitch.min(blocks - first);
         window.resize(count as usize * size, 0);
-        sounding.windows += 1;
+        sampling.windows += 1;
         if !work.read_run(first, &mut window)? {
-            sounding.unreadable.push(first);
+            sampling.unreadable.push(first);
             continue;
         }
-        let stamped = work.journal.original(first).is_some();
-        if sounding.windows.is_multiple_of(every) && !stamped {
-            sounding
+        let tagged = work.journal.original(first).is_some();
+        if sampling.windows.is_multiple_of(every) && !tagged {
+            sampling
                 .sums
                 .push((first, crc32fast::hash(&window[..size])));
         }
         for (found, block) in (first..).zip(window.chunks(size)) {
-            if let Some((written, _)) = read_stamp(block, salt)
+            if let Some((written, _)) = read_tag(block, salt)
                 && written != found
             {
-                sounding.aliases.push(Alias { written, found });
+                sampling.aliases.push(Alias { written, found });
             }
         }
     }
     Ok(())
 }
 
-/// Writes some stamps once more: a device that keeps the first thing it was given shows it now.
+/// Writes some tags once more: a device that keeps the first thing it was given shows it now.
 fn second_generation<M: Medium>(
     work: &mut Work<'_, M>,
-    sounding: &mut Sounding,
+    sampling: &mut SamplingPass,
 ) -> Result<(), VerifyError> {
-    let comb = &sounding.places.comb;
-    let step = (comb.len() / AGAIN).max(1);
-    let mut again: Vec<u64> = comb.iter().copied().step_by(step).collect();
+    let probe_lbas = &sampling.places.probe_lbas;
+    let step = (probe_lbas.len() / AGAIN).max(1);
+    let mut again: Vec<u64> = probe_lbas.iter().copied().step_by(step).collect();
     again.push(work.medium.blocks() - 1);
     for place in &again {
-        work.stamp(*place)?;
+        work.tag(*place)?;
     }
     work.settle()?;
     work.shuffle(&mut again);
@@ -283,41 +285,41 @@ fn second_generation<M: Medium>(
     for place in again {
         let seen = work.look(place)?;
         if seen.failed() {
-            sounding.unstable.push(place);
+            sampling.unstable.push(place);
         } else if !seen.right() {
             stuck.push(place);
         }
     }
-    sounding.stuck = stuck;
+    sampling.stuck = stuck;
     Ok(())
 }
 
-/// Reads all stamps once more, and some blocks of the windows, which hold what they held before.
+/// Reads all tags once more, and some blocks of the windows, which hold what they held before.
 fn repeat<M: Medium>(
     work: &mut Work<'_, M>,
     written: &[u64],
     repeats: u32,
-    sounding: &mut Sounding,
+    sampling: &mut SamplingPass,
 ) -> Result<(), VerifyError> {
     let mut order = written.to_vec();
-    let sums = std::mem::take(&mut sounding.sums);
+    let sums = std::mem::take(&mut sampling.sums);
     let mut others: Vec<(u64, u32)> = sums.into_iter().collect();
     // The first that was read of a block may differ from all that is read of it later.
     let witnesses = work.journal.witnesses().iter();
     let unwritten = witnesses.filter(|w| work.journal.original(w.place).is_none());
     others.extend(unwritten.map(|w| (w.place, w.sum)));
-    sounding.read_again = others.len() as u64;
+    sampling.read_again = others.len() as u64;
     for _ in 0..repeats {
         work.shuffle(&mut order);
         for place in &order {
             match work.look(*place)? {
                 Seen::Right => {}
                 Seen::Damaged { .. } | Seen::Unreadable | Seen::Refused => {
-                    sounding.unstable.push(*place);
+                    sampling.unstable.push(*place);
                 }
                 _ => {
-                    sounding.unstable.push(*place);
-                    sounding.changed.push(*place);
+                    sampling.unstable.push(*place);
+                    sampling.changed.push(*place);
                 }
             }
         }
@@ -325,12 +327,12 @@ fn repeat<M: Medium>(
         for (place, sum) in &others {
             match work.sum(*place)? {
                 Some(again) if again == *sum => {}
-                Some(_) => sounding.changed.push(*place),
-                None => sounding.unstable.push(*place),
+                Some(_) => sampling.changed.push(*place),
+                None => sampling.unstable.push(*place),
             }
         }
     }
-    for list in [&mut sounding.unstable, &mut sounding.changed] {
+    for list in [&mut sampling.unstable, &mut sampling.changed] {
         list.sort_unstable();
         list.dedup();
     }

@@ -5,7 +5,7 @@
 use nandscope_units::random::SplitMix64;
 use std::fmt;
 
-/// What tells the stamps of one run from all others.
+/// What tells the tags of one run from all others.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Salt(pub [u8; 16]);
 
@@ -24,26 +24,26 @@ impl fmt::Debug for Salt {
     }
 }
 
-/// What is found in a block where a stamp was written.
+/// What is found in a block where a tag was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// The stamp that was written there last.
+    /// The tag that was written there last.
     Right,
-    /// A stamp of this run, whole, that was written to this or another block.
-    Stamp {
+    /// A tag of this run, whole, that was written to this or another block.
+    Tag {
         /// The block it was written to.
         place: u64,
-        /// How many times the run had stamped that block before.
+        /// How many times the run had tagged that block before.
         generation: u32,
     },
-    /// The right stamp with wrong bits.
+    /// The right tag with wrong bits.
     Damaged {
         /// How many.
         bits: u32,
     },
     /// Something else.
     Foreign,
-    /// The device did not give the block, or it was not stamped since it had not been given before.
+    /// The device did not give the block, or it was not tagged since it had not been given before.
     Unreadable,
     /// Something else, but the device had answered the write with an error.
     Refused,
@@ -65,12 +65,12 @@ const PLACE: usize = 16;
 const GENERATION: usize = 24;
 const SUM: usize = 28;
 const BODY: usize = 32;
-/// The share of wrong bits below which a block is the stamp, damaged: two unrelated blocks differ in
+/// The share of wrong bits below which a block is the tag, damaged: two unrelated blocks differ in
 /// half of their bits.
 const DAMAGED_BELOW: f64 = 0.25;
 
-/// Fills a block, of at least 64 bytes, with the stamp of a place.
-pub fn write_stamp(block: &mut [u8], salt: Salt, place: u64, generation: u32) {
+/// Fills a block, of at least 64 bytes, with the tag of a place.
+pub fn write_tag(block: &mut [u8], salt: Salt, place: u64, generation: u32) {
     block[..PLACE].copy_from_slice(&salt.0);
     block[PLACE..GENERATION].copy_from_slice(&place.to_le_bytes());
     block[GENERATION..SUM].copy_from_slice(&generation.to_le_bytes());
@@ -84,8 +84,8 @@ pub fn write_stamp(block: &mut [u8], salt: Salt, place: u64, generation: u32) {
     block[SUM..BODY].copy_from_slice(&sum);
 }
 
-/// The place and generation of a block that is a whole stamp of this salt.
-pub fn read_stamp(block: &[u8], salt: Salt) -> Option<(u64, u32)> {
+/// The place and generation of a block that is a whole tag of this salt.
+pub fn read_tag(block: &[u8], salt: Salt) -> Option<(u64, u32)> {
     if block.len() < BODY || block[..PLACE] != salt.0 {
         return None;
     }
@@ -95,14 +95,14 @@ pub fn read_stamp(block: &[u8], salt: Salt) -> Option<(u64, u32)> {
     (stored == sum(block)).then_some((place, generation))
 }
 
-/// What a block holds in which the stamp of a place was written last.
+/// What a block holds in which the tag of a place was written last.
 pub fn judge(block: &[u8], salt: Salt, place: u64, generation: u32) -> Seen {
-    match read_stamp(block, salt) {
+    match read_tag(block, salt) {
         Some(found) if found == (place, generation) => Seen::Right,
-        Some((place, generation)) => Seen::Stamp { place, generation },
+        Some((place, generation)) => Seen::Tag { place, generation },
         None => {
             let mut expected = vec![0; block.len()];
-            write_stamp(&mut expected, salt, place, generation);
+            write_tag(&mut expected, salt, place, generation);
             let differences = expected.iter().zip(block);
             let bits: u32 = differences.map(|(a, b)| (a ^ b).count_ones()).sum();
             if f64::from(bits) < DAMAGED_BELOW * 8.0 * block.len() as f64 {
@@ -133,16 +133,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stamps_are_told_from_each_other_and_from_everything_else() {
+    fn tags_are_told_from_each_other_and_from_everything_else() {
         let (salt, other) = (Salt([7; 16]), Salt([8; 16]));
         let mut block = vec![0; 512];
-        write_stamp(&mut block, salt, 77, 2);
+        write_tag(&mut block, salt, 77, 2);
         assert_eq!(judge(&block, salt, 77, 2), Seen::Right);
         let (place, generation) = (77, 2);
-        let found = Seen::Stamp { place, generation };
+        let found = Seen::Tag { place, generation };
         assert_eq!(judge(&block, salt, 78, 2), found);
         assert_eq!(judge(&block, salt, 77, 3), found);
-        assert_eq!(read_stamp(&block, other), None);
+        assert_eq!(read_tag(&block, other), None);
         assert_eq!(judge(&block, other, 77, 2), Seen::Foreign);
         assert_eq!(judge(&[0; 512], salt, 77, 2), Seen::Foreign);
         for at in [0, 20, 29, 500] {
