@@ -11,6 +11,7 @@ mod video;
 use crate::console::{Console, lines_of};
 use crate::failure::{Exit, Failure};
 use clap::{Args, Subcommand};
+use serde::Serialize;
 
 const EXAMPLES: &str = "\
 Examples, with the numbers of AnandTech's article on SATA Express:
@@ -26,6 +27,9 @@ Examples, with the numbers of AnandTech's article on SATA Express:
 pub struct Arguments {
     #[command(subcommand)]
     what: What,
+    /// Write JSON instead of text
+    #[arg(long, global = true)]
+    json: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -58,14 +62,53 @@ fn values(rows: &[Row]) -> Vec<&str> {
 /// # Errors
 /// Where a number or a name makes no sense, or standard output cannot be written.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
-    let text = match arguments.what {
-        What::Link(arguments) => link::answer(&arguments, console)?,
-        What::Flash(arguments) => rows(&flash::answer(&arguments)?, console),
-        What::Battery(arguments) => rows(&battery::answer(&arguments)?, console),
-        What::Video(arguments) => rows(&video::answer(&arguments)?, console),
+    let found = match arguments.what {
+        What::Link(link) if arguments.json => {
+            let links = link::links(&link)?;
+            let json = serde_json::to_string_pretty(&links).map_err(Failure::internal)?;
+            console.print_json(&json)?;
+            return Ok(Exit::Done);
+        }
+        What::Link(link) => {
+            console.print(&link::answer(&link, console)?)?;
+            return Ok(Exit::Done);
+        }
+        What::Flash(flash) => flash::answer(&flash)?,
+        What::Battery(battery) => battery::answer(&battery)?,
+        What::Video(video) => video::answer(&video)?,
     };
-    console.print(&text)?;
+    if arguments.json {
+        let lines: Vec<Line> = found.iter().map(Line::of).collect();
+        let json = serde_json::to_string_pretty(&lines).map_err(Failure::internal)?;
+        console.print_json(&json)?;
+    } else {
+        console.print(&rows(&found, console))?;
+    }
     Ok(Exit::Done)
+}
+
+/// A line of an answer, for programs.
+#[derive(Debug, Serialize)]
+struct Line<'a> {
+    name: &'a str,
+    /// A number as shown; `null` where the answer is words.
+    value: Option<f64>,
+    /// Its unit, or the words.
+    unit: &'a str,
+    how: &'a str,
+}
+
+impl Line<'_> {
+    fn of([name, value, how]: &Row) -> Line<'_> {
+        let (number, unit) = value.split_once(' ').unwrap_or((value, ""));
+        let number = number.parse::<f64>().ok();
+        Line {
+            name,
+            value: number,
+            unit: if number.is_some() { unit } else { value },
+            how,
+        }
+    }
 }
 
 fn rows(rows: &[Row], console: &Console) -> String {

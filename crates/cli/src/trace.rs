@@ -1,5 +1,7 @@
 //! `nandscope trace`: what is in a trace, and which ones come with the program.
 
+mod json;
+
 use crate::confine::Confine;
 use crate::console::{Console, lines_of};
 use crate::failure::{Exit, Failure};
@@ -17,6 +19,9 @@ use std::path::Path;
 pub struct Arguments {
     #[command(subcommand)]
     action: Action,
+    /// Write JSON instead of text or CSV
+    #[arg(long, global = true)]
+    json: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -96,6 +101,10 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     if let Action::Info { trace, .. } | Action::Requests { trace, .. } = &arguments.action {
         Confine::default().reading([trace]).enforce();
     }
+    if arguments.json {
+        console.print_json(&json::of(&arguments.action)?)?;
+        return Ok(Exit::Done);
+    }
     match arguments.action {
         Action::List => console.print(&list(console)),
         Action::Info { trace, reading } => console.print(&info(&trace, &reading, console)?),
@@ -162,18 +171,22 @@ fn read(name: &str, reading: &Reading) -> Result<Trace, Failure> {
 fn requests(trace: &Trace) -> String {
     let mut text = "time_ns,wall_ns,kind,offset,length\n".to_string();
     for (number, record) in trace.records().iter().enumerate() {
-        let kind = match record.kind {
-            OpKind::Read => "read",
-            OpKind::Write => "write",
-            OpKind::Trim => "trim",
-            OpKind::Flush => "flush",
-        };
+        let kind = name_of(record.kind);
         let wall = trace.walls().get(number);
         let wall = wall.map_or(String::new(), |wall| wall.0.to_string());
         let (time, offset, length) = (record.time.0, record.offset.0, record.length);
         text.push_str(&format!("{time},{wall},{kind},{offset},{length}\n"));
     }
     text
+}
+
+fn name_of(kind: OpKind) -> &'static str {
+    match kind {
+        OpKind::Read => "read",
+        OpKind::Write => "write",
+        OpKind::Trim => "trim",
+        OpKind::Flush => "flush",
+    }
 }
 
 fn contents(trace: &Trace) -> String {

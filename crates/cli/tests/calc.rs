@@ -162,3 +162,37 @@ fn a_board_is_shown_port_by_port_and_reviewed_by_its_file_name() {
         ])
         .fails(2, &["cannot be used with"]);
 }
+
+#[test]
+fn answers_for_programs_are_json() {
+    let folder = Folder::new("calc-json");
+    let json = |words: &[&str]| -> serde_json::Value {
+        let ran = folder.run(words);
+        serde_json::from_str(&ran.succeeds().out).unwrap()
+    };
+    let links = json(&[
+        "calc",
+        "link",
+        "pcie-2.0-x2",
+        "--efficiency",
+        "78",
+        "--json",
+    ]);
+    assert_eq!(links[0]["name"], "pcie-2.0-x2");
+    assert_eq!(links[0]["data_mb_per_s"], 780.0);
+    let video = json(&["calc", "video", "3840x2160", "--fps", "24", "--json"]);
+    let numbers = video.as_array().unwrap().iter();
+    assert!(numbers.filter(|line| line["value"].is_f64()).count() > 1);
+    assert_eq!(video.as_array().unwrap().len(), {
+        let text = folder.run(&["calc", "video", "3840x2160", "--fps", "24"]);
+        text.succeeds().out.lines().count()
+    });
+    let traces = json(&["trace", "list", "--json"]);
+    let name = traces[0]["name"].as_str().unwrap();
+    let info = json(&["trace", "info", name, "--json"]);
+    let requests = json(&["trace", "requests", name, "--json"]);
+    assert!(info["requests"].as_u64().unwrap() > 100);
+    assert_eq!(info["requests"], requests.as_array().unwrap().len());
+    let keys = json(&["devices", "show", "sm2708-250gb", "--json"]);
+    assert_eq!(keys[0]["key"], "format");
+}

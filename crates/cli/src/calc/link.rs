@@ -6,6 +6,7 @@ use crate::console::{Console, lines_of};
 use crate::failure::Failure;
 use clap::Args;
 use nandscope_device::link::{KNOWN, LinkMode, link_mode, names};
+use serde::Serialize;
 
 /// Arguments of `nandscope calc link`.
 #[derive(Debug, Args)]
@@ -31,6 +32,37 @@ fn carried(mode: &LinkMode, efficiency: Option<f64>) -> Carried {
         coded,
         data: efficiency.map_or(mode.rate.as_mb_per_s(), |share| coded * share / 100.0),
     }
+}
+
+/// A link, for programs; rates in one direction, MB/s.
+#[derive(Debug, Serialize)]
+pub struct Link {
+    name: String,
+    signalling_mbit_per_s: u32,
+    coded_mb_per_s: f64,
+    data_mb_per_s: f64,
+}
+
+/// The links that are named, or all.
+///
+/// # Errors
+/// Returns an error if a link is not known.
+pub fn links(arguments: &Arguments) -> Result<Vec<Link>, Failure> {
+    let names = match arguments.links.is_empty() {
+        true => names(),
+        false => arguments.links.clone(),
+    };
+    let link = |name: String| {
+        let mode = find(&name)?;
+        let carried = carried(&mode, arguments.efficiency);
+        Ok(Link {
+            name,
+            signalling_mbit_per_s: mode.signalling_mbit_per_s,
+            coded_mb_per_s: carried.coded,
+            data_mb_per_s: carried.data,
+        })
+    };
+    names.into_iter().map(link).collect()
 }
 
 /// A table of the links; of several that are named, the first is what the others are compared with.

@@ -1,0 +1,66 @@
+//! What `nandscope trace` answers, for programs.
+
+use super::{Action, Reading, library_trace, name_of, read, read_file};
+use crate::failure::Failure;
+use nandscope_workload::OpKind;
+use nandscope_workload::trace::{ParseReport, Trace, library};
+use serde_json::{Value, json};
+
+/// The answer to one of the actions.
+///
+/// # Errors
+/// Returns an error if the trace cannot be read.
+pub fn of(action: &Action) -> Result<String, Failure> {
+    let answer = match action {
+        Action::List => library()
+            .iter()
+            .map(|t| json!({ "name": t.name, "title": t.title, "description": t.description }))
+            .collect(),
+        Action::Info { trace, reading } => info(trace, reading)?,
+        Action::Requests { trace, reading } => requests(&read(trace, reading)?),
+    };
+    serde_json::to_string_pretty(&answer).map_err(Failure::internal)
+}
+
+fn info(name: &str, reading: &Reading) -> Result<Value, Failure> {
+    if let Some(named) = library_trace(name) {
+        let (_, trace) = named.load().map_err(Failure::internal)?;
+        return Ok(contents(name, named.title, &trace, None));
+    }
+    let (trace, format, report) = read_file(name, reading)?;
+    Ok(contents(name, format.title(), &trace, Some(&report)))
+}
+
+fn contents(name: &str, title: &str, trace: &Trace, report: Option<&ParseReport>) -> Value {
+    let kinds = [OpKind::Read, OpKind::Write, OpKind::Trim, OpKind::Flush];
+    let totals = kinds.map(|kind| {
+        let (requests, bytes) = trace.total(kind);
+        json!({ "kind": name_of(kind), "requests": requests, "bytes": bytes.0 })
+    });
+    json!({
+        "name": name,
+        "title": title,
+        "requests": trace.records().len(),
+        "totals": totals,
+        "duration_ns": trace.is_timed().then(|| trace.duration().0),
+        "extent_bytes": trace.extent().0,
+        "capacity_bytes": trace.capacity().map(|c| c.0),
+        "skipped": report.map(|r| &r.passed_over),
+        "notes": report.map(|r| &r.notes),
+    })
+}
+
+fn requests(trace: &Trace) -> Value {
+    let wall = |number: usize| trace.walls().get(number).map(|wall| wall.0);
+    let all = trace.records().iter().enumerate();
+    all.map(|(number, record)| {
+        json!({
+            "time_ns": record.time.0,
+            "wall_ns": wall(number),
+            "kind": name_of(record.kind),
+            "offset": record.offset.0,
+            "length": record.length,
+        })
+    })
+    .collect()
+}
