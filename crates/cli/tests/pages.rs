@@ -4,15 +4,19 @@
 //! on both outputs; an exit code other than 0 is a line `? CODE` behind the command. A line `...` stands for any
 //! number of lines, `[..]` for any text in a line. The commands of a page run in one folder, one after the other. A command that
 //! cannot be run here is in a block of another language, whose first line has the reason: `# not run: needs a card`.
-//! `UPDATE=1` writes what the commands print into the pages.
+//! `UPDATE=1` writes what the commands print into the pages. A command that ends with ` &` serves the following ones: its first
+//! lines are compared, and Ctrl-C ends it at the end of the page.
 //!
 //! A picture of a page is compared with the file of the same name that the commands of the page make.
 
 use crate::support::Folder;
 #[cfg(target_os = "linux")]
 use crate::support::guest::kernel;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
 
 /// Parts of the project that commands on the pages read.
 const SHOWN: [&str; 4] = ["facts", "jobs", "profiles", "traces"];
@@ -102,25 +106,68 @@ fn examples(lines: &[&str]) -> Vec<Example> {
     found
 }
 
-/// Runs a command as a user at a terminal of 80 columns would, both outputs in one.
-fn run(folder: &Folder, command: &str) -> (i32, Vec<String>) {
+/// A shell that runs a command as a user at a terminal of 80 columns would, both outputs in one.
+fn shell(folder: &Folder, command: &str) -> Command {
     let programs = Path::new(env!("CARGO_BIN_EXE_nandscope")).parent().unwrap();
     let path = std::env::var("PATH").unwrap_or_default();
-    let output = Command::new("bash")
+    let mut shell = Command::new("bash");
+    shell
         .args(["-c", &format!("exec 2>&1\n{command}")])
         .current_dir(&folder.0)
         .env("PATH", format!("{}:{path}", programs.display()))
         .env("XDG_STATE_HOME", folder.state())
         .env_remove("COLUMNS")
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
+        .stdin(Stdio::null());
+    shell
+}
+
+fn run(folder: &Folder, command: &str) -> (i32, Vec<String>) {
+    let output = shell(folder, command).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     let mut lines: Vec<String> = text.lines().map(|l| l.trim_end().to_string()).collect();
     while lines.last().is_some_and(String::is_empty) {
         lines.pop();
     }
     (output.status.code().unwrap_or(-1), lines)
+}
+
+/// A command in the background, ended by Ctrl-C with the page.
+struct Server {
+    child: Child,
+    lines: Receiver<String>,
+}
+
+impl Server {
+    fn start(folder: &Folder, command: &str) -> Self {
+        let mut child = shell(folder, &format!("exec {command}"))
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let out = BufReader::new(child.stdout.take().unwrap());
+        let (heard, lines) = channel();
+        std::thread::spawn(move || {
+            for line in out.lines().map_while(Result::ok) {
+                if heard.send(line.trim_end().to_string()).is_err() {
+                    return;
+                }
+            }
+        });
+        Server { child, lines }
+    }
+
+    /// Its first lines, so many as the page shows.
+    fn says(&self, count: usize) -> Vec<String> {
+        let next = || self.lines.recv_timeout(Duration::from_secs(60)).ok();
+        std::iter::from_fn(next).take(count.max(1)).collect()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let id = self.child.id().to_string();
+        let _ = Command::new("kill").args(["-s", "INT", &id]).status();
+        let _ = self.child.wait();
+    }
 }
 
 /// Without a kernel, file systems are not run.
@@ -191,6 +238,7 @@ fn check(page: &str, text: &str) -> (String, Vec<String>) {
     }
     let lines: Vec<&str> = text.lines().collect();
     let (mut right, mut wrong, mut copied) = (Vec::new(), Vec::new(), 0);
+    let mut servers: Vec<Server> = Vec::new();
     for block in blocks(&lines) {
         if block.info != "console" {
             continue;
@@ -203,9 +251,14 @@ fn check(page: &str, text: &str) -> (String, Vec<String>) {
         copied = block.lines.end;
         for (place, example) in examples(&lines[block.lines.clone()]).iter().enumerate() {
             let command = example.command.join("\n");
-            let (code, output) = match can_run(&folder, &command) {
-                true => run(&folder, &command),
-                false => (example.code, example.output.clone()),
+            let (code, output) = match command.strip_suffix(" &") {
+                Some(server) => {
+                    servers.push(Server::start(&folder, server));
+                    let said = servers.last().map(|s| s.says(example.output.len()));
+                    (0, said.unwrap_or_default())
+                }
+                None if can_run(&folder, &command) => run(&folder, &command),
+                None => (example.code, example.output.clone()),
             };
             let same = code == example.code && matches(&example.output, &output);
             if !same {
@@ -226,6 +279,7 @@ fn check(page: &str, text: &str) -> (String, Vec<String>) {
             right.extend(if same { example.output.clone() } else { output });
         }
     }
+    drop(servers);
     right.extend(lines[copied..].iter().map(|l| l.to_string()));
     wrong.extend(differing_pictures(page, text, &folder));
     (right.join("\n") + "\n", wrong)
@@ -304,6 +358,11 @@ fn a_page_that_differs_is_caught() {
     assert_eq!((right.as_str(), wrong.len()), (page, 1));
     let (right, wrong) = check("code", &page.replace("? 3\n", ""));
     assert_eq!((right.as_str(), wrong.len()), (page, 1));
+    let served = page.replace(
+        "exit 3\n? 3",
+        "yes served &\nserved\nserved\n\n$ echo after\nafter",
+    );
+    assert_eq!(check("served", &served), (served.clone(), Vec::new()));
     let dots = page.replace("one\ntwo", "...\ntwo");
     assert_eq!(check("dots", &dots), (dots.clone(), Vec::new()));
 }
