@@ -41,6 +41,12 @@ stage "report in a browser"
 "$target/debug/nandscope" review sim:sm2708-250gb --quick -o "$work/report" >/dev/null
 if command -v python3 >/dev/null && command -v chromium >/dev/null; then
     python3 tests/browser/check_report.py "$work/report/report.html" "$work/screens"
+    "$target/debug/nandscope" probe sim:kingston-8gb -o "$work/probe" >/dev/null
+    "$target/debug/nandscope" verify sim:kingston-8gb --fault 'fake 2GiB wrap' -o "$work/verify" >/dev/null || [ $? -eq 10 ]
+    "$target/debug/nandscope" fs sim:samsung-evo-16gb --fs ext4,f2fs --workload log --set LOG_LINES=20 -o "$work/fs" >/dev/null
+    for kind in probe verify fs; do
+        python3 tests/browser/check_report.py "$work/$kind/report.html" "$work/screens-$kind"
+    done
     "$target/debug/nandscope" review sim:samsung-evo-16gb --quick -o "$work/other" >/dev/null
     "$target/debug/nandscope" compare "$work/report/result.json" "$work/other/result.json" --html "$work/compare.html" >/dev/null
     python3 tests/browser/check_report.py "$work/compare.html" "$work/screens-compare"

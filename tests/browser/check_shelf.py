@@ -3,7 +3,7 @@
 
     check_shelf.py SITE OUTPUT_FOLDER [--browser CHROMIUM] [--most-mb 40]
 
-Looks at the index, the comparison and the report of a drive at 1440 and 390 px, light and dark (nothing wider than the
+Looks at the index, the comparison and the report of a drive at 1440, 768 and 390 px, light and dark (nothing wider than the
 screen, no text on other text or clipped, none smaller than 11 px, enough contrast). Then searches, filters, sorts, chooses
 a chart, picks two drives and compares them, swaps them, opens a drive and goes back. Any JavaScript error and any request
 that leaves the site is a fault. Screenshots go to the output folder. Exit status 0 where all is well, 1 with a list of
@@ -53,7 +53,7 @@ class ShelfCheck(Check):
             .map(e => e.dataset.title || e.textContent.trim())""")
 
     def looks(self, page, name):
-        for screen in ("desktop", "phone"):
+        for screen in SCREENS:
             for dark in (False, True):
                 self.go(page, screen, dark)
                 where = f"{name}, {screen}, {'dark' if dark else 'light'}"

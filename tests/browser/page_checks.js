@@ -116,7 +116,8 @@ window.reportChecks = (function () {
       var u = area.uplot, id = area.parentNode.id;
       if (!u) { faults.push(id + " is not drawn"); return; }
       u.axes.forEach(function (axis, i) {
-        if (axis.scale === "y" && area.spec.yu === "" ? !axis.label : !/\S.*\(.+\)$/.test(axis.label || "")) faults.push(id + ": axis " + i + " has no label with a unit: " + axis.label);
+        var unitless = (axis.scale === "x" ? area.spec.xu : area.spec.yu) === "";
+        if (unitless ? !axis.label : !/\S.*\(.+\)$/.test(axis.label || "")) faults.push(id + ": axis " + i + " has no label with a unit: " + axis.label);
       });
       if (Math.abs(u.width - area.clientWidth) > 2) faults.push(id + " is " + u.width + " px wide in a box of " + area.clientWidth + " px");
       faults = faults.concat(blank(u, id), ticks(u, id));

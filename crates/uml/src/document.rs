@@ -136,7 +136,7 @@ fn series(cell: &Cell) -> Vec<Series> {
     let c = &cell.pattern;
     let mut all = vec![Series {
         name: "allocation units in use".to_string(),
-        unit: "AUs over 64 writes".to_string(),
+        unit: "AUs".to_string(),
         interval_s: 0.0,
         t_s: c
             .units_over_time

@@ -160,10 +160,17 @@ fn plots(
                 .iter()
                 .map(|t| scaled(&t.samples, divisor))
                 .collect();
-            let (kind, table) = if y_unit == ADDRESS_UNIT {
-                (Kind::Points, Table::scatter(&samples))
+            // The names of places are in the title and the legend; together they are longer than the axis.
+            let axis = |name: &str, unit: String| Axis {
+                name: name.to_string(),
+                unit,
+            };
+            let (kind, table, y) = if y_unit == ADDRESS_UNIT {
+                let y = axis("Address", "MiB".to_string());
+                (Kind::Points, Table::scatter(&samples), y)
             } else {
-                (Kind::Time, Table::align(&samples))
+                let y = axis(&capital(&name), shown_unit(y_unit));
+                (Kind::Time, Table::align(&samples), y)
             };
             Plot {
                 id: names.slug(&format!("{group} {name}")),
@@ -174,10 +181,7 @@ fn plots(
                     name: format!("Time {since}"),
                     unit: unit.to_string(),
                 },
-                y: Axis {
-                    name: capital(&name),
-                    unit: shown_unit(y_unit),
-                },
+                y,
                 lines: lines(&members),
                 bands: Vec::new(),
                 rows_measured: table.xs.len(),
@@ -438,6 +442,7 @@ mod tests {
         let plots = of_step(&step, &mut Unique::default());
         let plot = &plots[0];
         assert_eq!(plot.kind, Kind::Points);
+        assert_eq!(plot.y.label(), "Address (MiB)");
         assert_eq!([plot.lines[0].colour, plot.lines[1].colour], [2, 7]);
         // Both writes of the first instant are there.
         assert_eq!(plot.table.columns[0][1].value(), Some(2.0));
