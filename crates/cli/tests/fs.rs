@@ -4,6 +4,7 @@
 #![cfg(target_os = "linux")]
 
 use crate::support::guest::{kernel, processes, skipped, wait_until};
+use crate::support::serving::have;
 use crate::support::{Folder, Ran};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -441,4 +442,26 @@ fn slow_a_full_file_system_repeats_itself() {
         std::fs::read(folder.0.join(output).join(name)).unwrap()
     });
     assert!(one == two, "two traces differ");
+}
+
+/// Conditioning a card and filling a partition takes no memory for contents that nobody reads.
+#[test]
+#[ignore = "slow: boots kernels"]
+fn slow_a_used_card_takes_less_than_a_gigabyte_of_memory() {
+    let folder = Folder::new("fs-memory");
+    if kernel(&folder, "memory of a used card").is_none() || !have(&["/usr/bin/time"]) {
+        return;
+    }
+    let cell = "--fs ext4 --workload log --set LOG_LINES=20 --used --fullness 80";
+    let output = Command::new("/usr/bin/time")
+        .args(["-f", "%M", env!("CARGO_BIN_EXE_nandscope"), "fs", CARD])
+        .args(cell.split(' '))
+        .current_dir(&folder.0)
+        .env("XDG_STATE_HOME", folder.state())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let kib: u64 = said.lines().last().unwrap().trim().parse().unwrap();
+    assert!(kib < 1_000_000, "{kib} KiB");
 }

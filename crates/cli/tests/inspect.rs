@@ -77,3 +77,13 @@ fn what_is_no_target() {
         );
     }
 }
+
+#[test]
+fn a_file_that_would_not_be_written_is_said_to_be_refused_first() {
+    let folder = Folder::new("inspect-refused");
+    folder.file("mine.img", "data");
+    let ran = folder.run(&["inspect", "./mine.img"]);
+    let lines: Vec<&str> = ran.succeeds().out.lines().collect();
+    assert_eq!(lines[2], "Writing would be refused", "{}", ran.out);
+    assert!(ran.out.contains("nandscope did not make it"), "{}", ran.out);
+}

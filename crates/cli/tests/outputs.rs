@@ -417,3 +417,17 @@ fn a_result_that_can_be_kept_nowhere_is_said() {
         }
     }
 }
+
+#[test]
+fn names_of_devices_are_whole_where_there_is_no_terminal() {
+    let folder = Folder::new("devices-piped");
+    let json = folder.run(&["devices", "--json"]);
+    let devices: serde_json::Value = serde_json::from_str(&json.succeeds().out).unwrap();
+    let list = folder.run(&["devices"]);
+    let first_words: Vec<&str> = list.succeeds().out.lines().collect();
+    for device in devices.as_array().unwrap() {
+        let name = device["name"].as_str().unwrap();
+        let whole = |line: &&str| line.split_whitespace().next() == Some(name);
+        assert_eq!(first_words.iter().filter(|l| whole(l)).count(), 1, "{name}");
+    }
+}
