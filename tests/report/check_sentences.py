@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Recomputes every sentence of a report's verdict from the result document, and fails where one is false.
 
-    check_sentences.py FOLDER...
+    check_sentences.py [--shelf SHELF] FOLDER...
 
-Each folder holds result.json and report.html. Nothing of the product is used: sentences are read from the page, numbers
-from the document. A sentence that no rule here knows is a fault, too. Exit status 0 where all are true, 1 with a list of
+Each folder holds result.json and report.html; SHELF is the shelf that the reports were compared with. Nothing of the product
+is used: sentences are read from the page, numbers from the documents. A sentence that no rule here knows is a fault, too. Exit status 0 where all are true, 1 with a list of
 faults otherwise.
 """
 
+import argparse
+import glob
 import html
 import json
 import os
@@ -35,7 +37,7 @@ def paragraphs(page):
     box = re.search(r'<div class="verdict">(.*?)</div>', page, re.S)
     if not box:
         return []
-    found = re.findall(r"<p><strong>(.*?)\.</strong> (.*?)</p>", box.group(1), re.S)
+    found = re.findall(r"<p><strong[^>]*>(.*?)\.</strong> (.*?)</p>", box.group(1), re.S)
     plain = lambda text: html.unescape(re.sub(r"<a .*?</a>\.", "", text)).replace("\u202f", " ").strip()
     return [(plain(lead), plain(text)) for lead, text in found]
 
@@ -356,7 +358,131 @@ def inside(document, text):
     return faults
 
 
+def verification(document, text):
+    """The verdict of a verification: where tagged blocks were kept says where the device ends."""
+    step = document.steps[0]
+    figure = {f["id"]: f["value"] for f in step["figures"]}
+    claimed, real = figure["verify.claimed"], figure.get("verify.real")
+    kept = next(c for c in step["curves"] if c["y_name"] == "block kept")
+    wrong = sum(v == 0 for v in kept["y"])
+    aliases = [row["cells"] for t in step["tables"] if "another address" in t["title"] for row in t["rows"]]
+    verdict = next(c for c in step["conclusions"] if c["id"] == "verify.verdict")
+    faults = []
+    for table in step["tables"]:
+        for row in table["rows"]:
+            if row["label"].startswith("beyond") and row["cells"][2] != 0:
+                faults.append(f"{row['cells'][2]} blocks are said to be kept beyond the end")
+    expected = "genuine" if not wrong and not aliases and real == claimed else "fake" if aliases or (real and real < claimed) else "failing"
+    if verdict["answer"] != expected:
+        faults.append(f"the blocks say {expected}, the verdict {verdict['answer']}")
+    known = [
+        (r"(\d+) tagged blocks all over the device were right, and none came up elsewhere",
+         lambda m: int(m[1]) == len(kept["y"]) and not wrong and not aliases),
+        (r"what is written past the end comes up [\d.]+ \w+ \((\d+) bytes\) below: (\d+) tagged blocks were found at another address",
+         lambda m: min(int(m[2]), 20) == len(aliases) > 0 and all(a - b == d and d * 512 % int(m[1]) == 0 for a, b, d in aliases)),
+        (r"what is written past the end is lost", lambda m: wrong > 0 and not aliases),
+        (r"past the end (the device answers with what was there before|every operation fails)", lambda m: wrong > 0 and not aliases),
+        (r"past the end only a cache of \d+ blocks answers, and forgets", lambda m: wrong > 0 and not aliases),
+        (r"the end is at [\d.]+ \w+ \((\d+) bytes\)",
+         lambda m: real is not None and near(int(m[1]) / 1e9, real, 1e-9) and near(kept["threshold"], real, 1e-9)
+         and not any(v for x, v in zip(kept["x"], kept["y"]) if x >= real)),
+        (r"(\d+) of (\d+) tagged blocks were wrong, \d+ changed when they were read again; the device goes on behind them",
+         lambda m: int(m[1]) == wrong and int(m[2]) == len(kept["y"]) and kept["y"][-1] == 1),
+    ]
+    rest = text[0].lower() + text[1:]
+    for pattern, holds in known:
+        match = re.search(pattern, rest)
+        if match and not holds(match):
+            faults.append(f"{match[0]}: {wrong} of {len(kept['y'])} blocks were not kept, {len(aliases)} listed elsewhere, end at {real} GB")
+        if match:
+            rest = rest.replace(match[0], "")
+    if rest.strip(" .;"):
+        faults.append(f"not understood: {rest}")
+    return faults
+
+
+def efficiency(document, mode):
+    """Rate over power of the first long sequential write."""
+    for step, series in long_writes(document, mode):
+        power = next((s for s in step["series"] if s["name"] == "power"), None)
+        if power and len(series["v"]) > 2:
+            return mean_over_time(series) / mean_over_time(power)
+    return None
+
+
+def mean_over_time(series):
+    data = samples(series)
+    return sum(v * dt for v, dt in data) / sum(dt for _, dt in data)
+
+
+def compared(documents):
+    """Values of each document by the identifier and unit of the figure and the mode in which all have it."""
+    first = [d.modes[0] if d.modes else None for d in documents]
+    common = [m for m in documents[0].modes if m is not None and all(m in d.modes for d in documents)]
+    found = []
+    for document, own in zip(documents, first):
+        values = {}
+        for figure in document.data["figures"] + [f for s in document.steps for f in s["figures"]]:
+            mode = figure.get("mode")
+            if mode is not None and (mode not in common if common else mode != own):
+                continue
+            prefix = re.sub(r"[^a-z0-9]+", "-", (mode or "").lower()).strip("-") + "."
+            name = figure["id"].removeprefix(prefix)
+            values.setdefault((name, figure["unit"], mode if common else None), (figure["title"], figure["value"]))
+        per_watt = efficiency(document, common[0] if common else own)
+        if per_watt is not None:
+            values[("efficiency", "MB/s/W", None)] = ("Sequential write, power efficiency", per_watt)
+        found.append(values)
+    return found
+
+
+def unusual(document, text):
+    rivals = [d for d in SHELF if d.data["procedure"] == document.data["procedure"]
+              and d.data["target"]["name"] != document.data["target"]["name"]]
+    match = re.match(rf"Similar are (\d+) drives of the shelf with (.+?) of half to twice {NUMBER} (MB/s)\. ", text)
+    if not match:
+        return [f"not understood: {text}"]
+    own, *others = compared([document] + rivals)
+
+    def candidates(title, shown, unit):
+        return [key for key, (name, value) in own.items() if title.endswith(name) or name in title
+                if key[1] == unit and near(shown, value)]
+
+    def similar(key):
+        rate = own[key][1]
+        return [o for o in others if key in o and rate / 2 <= o[key][1] <= rate * 2]
+
+    references = [k for k in candidates(match[2], number(match[3]), match[4]) if len(similar(k)) == int(match[1])]
+    if not references:
+        return [f"no rate of {match[3]} MB/s has {match[1]} similar drives: {match[2]}"]
+    faults = []
+    rest = text[match.end():]
+    pattern = rf"(.+?): {NUMBER} (\S+), {NUMBER}× the median of (\d+) similar drives, which have {NUMBER} to {NUMBER} (\S+?)\.(?: |$)"
+    while rest:
+        part = re.match(pattern, rest)
+        if not part:
+            return faults + [f"not understood: {rest}"]
+        rest = rest[part.end():]
+        holds = False
+        for reference in references:
+            for key in candidates(part[1], number(part[2]), part[3]):
+                values = [o[key][1] for o in similar(reference) if key in o and o[key][1] > 0]
+                if len(values) < 4 or len(values) != int(part[5]):
+                    continue
+                ratio = own[key][1] / statistics.median(values)
+                holds |= (near(number(part[4]), ratio) and near(number(part[6]), min(values)) and near(number(part[7]), max(values))
+                          and not min(values) <= own[key][1] <= max(values) and max(ratio, 1 / ratio) >= 2)
+        if not holds:
+            faults.append(f"{part[0]} does not follow from the shelf")
+    return faults
+
+
+# Documents of the shelf.
+SHELF = []
+
 RULES = {
+    **{lead: verification for lead in ("Genuine", "Fake", "Failing")},
+    "Unusual": unusual,
     "Inside": inside,
     "Fullness": fullness,
     "Speed": speed,
@@ -381,11 +507,15 @@ def check(folder):
 
 
 def main():
-    if len(sys.argv) < 2:
-        print(__doc__.strip(), file=sys.stderr)
-        return 1
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--shelf", help="folder of the shelf")
+    parser.add_argument("folders", nargs="+", metavar="FOLDER")
+    arguments = parser.parse_args()
+    for path in sorted(glob.glob(os.path.join(arguments.shelf, "*", "*.json"))) if arguments.shelf else []:
+        with open(path, encoding="utf-8") as file:
+            SHELF.append(Document(json.load(file)))
     false = 0
-    for folder in sys.argv[1:]:
+    for folder in arguments.folders:
         count, faults = check(folder)
         print(f"{folder}: {count} paragraphs, {len(faults)} faults")
         for fault in faults:

@@ -3,9 +3,10 @@
 use crate::confine::Confine;
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
-use crate::{input, output};
+use crate::{input, output, shelf};
 use clap::Args;
-use nandscope_report::{compare, terminal};
+use nandscope_report::compare::{self, Price};
+use nandscope_report::{shelf::price_of, terminal};
 use nandscope_result::ResultDocument;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -20,6 +21,9 @@ pub struct Arguments {
     /// Write JSON instead of text
     #[arg(long)]
     json: bool,
+    /// Compare prices per GB, which are those of this shelf
+    #[arg(long, value_name = "DIR")]
+    shelf: Option<PathBuf>,
     /// Also write the comparison as an HTML page
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -32,22 +36,28 @@ pub struct Arguments {
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     Confine::default()
         .reading(&arguments.results)
+        .reading(&arguments.shelf)
         .writing(&arguments.html)
         .enforce();
     let documents = arguments.results.iter().map(|path| input::result(path));
     let documents = documents.collect::<Result<Vec<_>, _>>()?;
     let documents: Vec<_> = documents.iter().collect();
+    let drives = shelf::rivals(arguments.shelf.as_deref())?;
+    let prices: Vec<_> = documents.iter().map(|d| price_of(d, &drives)).collect();
     let options = terminal::Options {
         width: console.width,
         ..Default::default()
     };
     let text = match arguments.json {
-        true => json(&documents, &arguments.results)?,
-        false => compare::text(&documents, &options).map_err(|e| output::report_failure(&e))?,
+        true => json(&documents, &prices, &arguments.results)?,
+        false => {
+            compare::text(&documents, &prices, &options).map_err(|e| output::report_failure(&e))?
+        }
     };
     let written = match &arguments.html {
         Some(path) => {
-            let page = compare::html(&documents).map_err(|e| output::report_failure(&e))?;
+            let page =
+                compare::html(&documents, &prices).map_err(|e| output::report_failure(&e))?;
             output::write(path, page.as_bytes())
         }
         None => Ok(()),
@@ -76,8 +86,12 @@ struct Comparison<'a> {
     figures: Vec<Shared<'a>>,
 }
 
-fn json(documents: &[&ResultDocument], paths: &[PathBuf]) -> Result<String, Failure> {
-    let rows = compare::rows(documents).map_err(|e| output::report_failure(&e))?;
+fn json(
+    documents: &[&ResultDocument],
+    prices: &[Option<Price>],
+    paths: &[PathBuf],
+) -> Result<String, Failure> {
+    let rows = compare::rows(documents, prices).map_err(|e| output::report_failure(&e))?;
     let comparison = Comparison {
         results: paths.iter().map(|p| p.display().to_string()).collect(),
         figures: rows

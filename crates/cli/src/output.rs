@@ -145,8 +145,8 @@ pub fn write_ranked_report(
     let text = to_json(document).map_err(Failure::internal)?;
     // First the result: it cannot be made again from anything else.
     write_or_keep_in(folder, "result.json", text.as_bytes())?;
-    let ranks = shelf::ranks(document, rivals);
-    nandscope_report::write_ranked(document, ranks, folder).map_err(|e| {
+    let around = shelf::among(document, rivals);
+    nandscope_report::write_among(document, &around, folder).map_err(|e| {
         let mut failure = report_failure(&e);
         failure.text.push_str(&format!(
             "\nthe result is complete: make its report with `nandscope report {} -o DIR`",

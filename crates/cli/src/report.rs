@@ -7,7 +7,7 @@ use crate::shelf::rivals;
 use crate::{input, output};
 use clap::Args;
 use nandscope_measure::steps;
-use nandscope_report::{shelf, write_ranked};
+use nandscope_report::{shelf, write_among};
 use std::path::{Path, PathBuf};
 
 /// Arguments of `nandscope report`.
@@ -62,9 +62,9 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     };
     if let Some(folder) = &arguments.output {
         let _made = output::check_folder(folder)?;
-        let ranks = shelf::ranks(&document, &rivals(arguments.shelf.as_deref())?);
+        let around = shelf::among(&document, &rivals(arguments.shelf.as_deref())?);
         let written =
-            write_ranked(&document, ranks, folder).map_err(|e| output::report_failure(&e))?;
+            write_among(&document, &around, folder).map_err(|e| output::report_failure(&e))?;
         if let Some(page) = written.first() {
             console.note(&format!(
                 "{} and {} more files",

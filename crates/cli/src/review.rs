@@ -8,7 +8,7 @@ use crate::run::progress::Line;
 use crate::steps::{self, Asked, Keeper, Place};
 use crate::{input, output, shelf, target};
 use clap::Args;
-use nandscope_report::shelf::Drive;
+use nandscope_report::shelf::{Drive, price_of};
 use nandscope_report::{compare, terminal};
 #[cfg(target_os = "linux")]
 use nandscope_result::Notice;
@@ -121,14 +121,19 @@ pub fn run(mut arguments: Arguments, console: &Console) -> Result<Exit, Failure>
         .map(|f| input::result(&f.join("result.json")));
     let documents = results.collect::<Result<Vec<_>, _>>()?;
     let documents: Vec<&ResultDocument> = documents.iter().collect();
-    let page = compare::html(&documents).map_err(|e| output::report_failure(&e))?;
+    let prices: Vec<_> = documents
+        .iter()
+        .map(|d| price_of(d, &arguments.rivals))
+        .collect();
+    let page = compare::html(&documents, &prices).map_err(|e| output::report_failure(&e))?;
     let place = folder.join("compare.html");
     output::write(&place, page.as_bytes())?;
     let options = terminal::Options {
         width: console.width,
         ..Default::default()
     };
-    let text = compare::text(&documents, &options).map_err(|e| output::report_failure(&e))?;
+    let text =
+        compare::text(&documents, &prices, &options).map_err(|e| output::report_failure(&e))?;
     console.print(&format!("\n{text}"))?;
     console.note(&format!("comparison: {}", place.display()));
     Ok(exit)

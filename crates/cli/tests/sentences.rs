@@ -1,8 +1,11 @@
 //! Every sentence that a report makes is recomputed from the result document by a script that shares nothing with the
 //! product (tests/report/check_sentences.py).
 
+#[cfg(target_os = "linux")]
+use crate::support::block::{Mounted, can_mount};
 use crate::support::serving::have;
 use crate::support::{Folder, tiny};
+use serde_json::Value;
 use std::process::Command;
 
 const SCRIPT: &str = concat!(
@@ -30,8 +33,15 @@ fn all_true(folder: &Folder, reviews: &[Review]) {
 
 #[track_caller]
 fn check(folder: &Folder, names: &[String]) {
+    check_beside(folder, names, &[]);
+}
+
+/// The same of reports that compare with a shelf, which is in `options`.
+#[track_caller]
+fn check_beside(folder: &Folder, names: &[String], options: &[&str]) {
     let checked = Command::new("python3")
         .arg(SCRIPT)
+        .args(options)
         .args(names)
         .current_dir(&folder.0)
         .output()
@@ -55,6 +65,102 @@ fn every_sentence_of_short_reviews_is_true() {
             &["sim:plextor-m6e-256gb", "--suite", "iometer", "--quick"],
         ],
     );
+}
+
+/// A result with every figure multiplied, of another target.
+fn varied(text: &str, name: &str, factors: &dyn Fn(&str) -> f64) -> String {
+    let mut document: Value = serde_json::from_str(text).unwrap();
+    document["target"]["name"] = name.into();
+    let steps = document["steps"].as_array_mut().unwrap().iter_mut();
+    let mut lists: Vec<&mut Value> = steps.map(|s| &mut s["figures"]).collect();
+    for figure in lists.iter_mut().flat_map(|l| l.as_array_mut().unwrap()) {
+        let factor = factors(figure["id"].as_str().unwrap());
+        figure["value"] = (figure["value"].as_f64().unwrap() * factor).into();
+    }
+    document.to_string()
+}
+
+#[test]
+fn what_is_unusual_among_the_drives_of_a_shelf_is_true() {
+    if !have(&["python3"]) {
+        return;
+    }
+    let folder = Folder::new("sentences-unusual");
+    folder
+        .run(&["review", "sim:kingston-8gb", "--quick", "-o", "report"])
+        .succeeds();
+    let text = folder.read("report/result.json");
+    for i in 0..6 {
+        let factor = 0.9 + 0.04 * f64::from(i);
+        let name = format!("sim:other-{i}");
+        let file = folder.file("other.json", &varied(&text, &name, &|_| factor));
+        let (file, name) = (file.to_str().unwrap(), format!("other-{i}"));
+        folder
+            .run(&["shelf", "add", file, "--name", &name])
+            .succeeds();
+    }
+    let reported = |document: &str| {
+        folder.file("report/result.json", document);
+        let words = [
+            "report",
+            "report/result.json",
+            "-o",
+            "report",
+            "--shelf",
+            "shelf",
+        ];
+        folder.run(&words).succeeds();
+        check_beside(&folder, &["report".to_string()], &["--shelf", "shelf"]);
+        folder.read("report/report.html")
+    };
+    // Like the others, it has nothing unusual.
+    assert!(!reported(&text).contains("<strong>Unusual."));
+    let slow = |id: &str| match id.contains("rnd4k") && id.ends_with("write") {
+        true => 0.1,
+        false => 1.0,
+    };
+    let page = reported(&varied(&text, "sim:slow", &slow));
+    assert!(page.contains("<strong>Unusual.") && page.contains("of 6 similar drives"));
+    // The script sees a changed number.
+    let wrong = page.replace(
+        "the median of 6 similar drives",
+        "the median of 5 similar drives",
+    );
+    folder.file("report/report.html", &wrong);
+    let checked = Command::new("python3")
+        .args([SCRIPT, "--shelf", "shelf", "report"])
+        .current_dir(&folder.0)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&checked.stdout);
+    assert!(said.contains("does not follow from the shelf"), "{said}");
+}
+
+#[test]
+fn the_verdict_of_a_verification_is_true() {
+    if !have(&["python3"]) {
+        return;
+    }
+    let folder = Folder::new("sentences-verify");
+    let mut names = Vec::new();
+    for (i, fault) in [
+        None,
+        Some("fake 2GiB wrap"),
+        Some("fake 3GiB drop"),
+        Some("fake 1GiB stale"),
+        Some("corrupt 0.01"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let name = format!("verify-{i}");
+        let mut words = vec!["verify", "sim:kingston-8gb", "-o", &name];
+        words.extend(fault.map(|f| ["--fault", f]).into_iter().flatten());
+        let ran = folder.run(&words);
+        assert!(matches!(ran.code, Some(0 | 10 | 11)), "{ran:?}");
+        names.push(name);
+    }
+    check(&folder, &names);
 }
 
 #[test]
@@ -84,8 +190,30 @@ fn a_sentence_that_is_false_is_found() {
     );
 }
 
+/// A card that claims 1 GiB and keeps 256 MiB, verified and reviewed as a block device of this machine; its reports.
+#[cfg(target_os = "linux")]
+fn served_fake(folder: &Folder) -> [String; 2] {
+    let profile = include_str!("../../../profiles/kingston-8gb.toml");
+    let own = |line: &&str| line.starts_with("capacity_bytes");
+    let line = profile.lines().find(own).unwrap();
+    let profile = profile.replace(line, &format!("capacity_bytes = {}", 1 << 30));
+    folder.file("card.toml", &profile);
+    let fault = ["--speed", "max", "--fault", "fake 256MiB wrap"];
+    let mounted = Mounted::start(folder, "sim:./card.toml", &fault);
+    let device = mounted.block();
+    let name = device.0.trim_start_matches("/dev/");
+    let ran = folder.run(&["verify", &device.0, "--yes", name, "-o", "fake-verified"]);
+    assert_eq!(ran.code, Some(10), "{ran:?}");
+    let review = ["review", &device.0, "--quick", "--destroy-data"];
+    let review = [&review[..], &["--yes-destroy", name, "-o", "fake-reviewed"]].concat();
+    folder.run(&review).succeeds();
+    drop(device);
+    mounted.finish();
+    ["fake-verified", "fake-reviewed"].map(str::to_string)
+}
+
 #[test]
-#[ignore = "slow: twelve reviews"]
+#[ignore = "slow: fourteen reviews"]
 fn slow_every_sentence_of_a_panel_of_reviews_is_true() {
     if !have(&["python3"]) {
         return;
@@ -115,4 +243,8 @@ fn slow_every_sentence_of_a_panel_of_reviews_is_true() {
             ],
         ],
     );
+    #[cfg(target_os = "linux")]
+    if can_mount() && have(&["losetup"]) {
+        check(&folder, &served_fake(&folder));
+    }
 }

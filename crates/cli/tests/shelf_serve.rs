@@ -57,8 +57,9 @@ impl Desk {
     /// Status and whole answer.
     fn get(&self, method: &str, path: &str) -> (u16, String) {
         let port = self.port;
-        let request =
-            format!("{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n");
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n"
+        );
         let answer = self.send(request.as_bytes());
         let text = String::from_utf8_lossy(&answer).into_owned();
         let status = text.split(' ').nth(1).and_then(|s| s.parse().ok());
@@ -86,7 +87,10 @@ fn pages_are_those_of_the_site_and_follow_the_shelf() {
         let (status, text) = desk.get("GET", path);
         assert_eq!(status, 200, "{path}: {text}");
         assert!(text.contains("Content-Type: text/html; charset=utf-8"));
-        assert!(text.ends_with(&folder.read(&format!("site/{file}"))), "{path}");
+        assert!(
+            text.ends_with(&folder.read(&format!("site/{file}"))),
+            "{path}"
+        );
     }
     let (status, photo) = desk.get("GET", "/photos/tiny.png");
     assert_eq!(status, 200);
@@ -95,7 +99,15 @@ fn pages_are_those_of_the_site_and_follow_the_shelf() {
     assert!(status == 200 && head.ends_with("\r\n\r\n"), "{head}");
     assert_eq!(desk.get("GET", "/drives/second-run.html").0, 404);
     folder
-        .run(&["shelf", "add", "b.json", "--name", "second", "--title", "The second"])
+        .run(&[
+            "shelf",
+            "add",
+            "b.json",
+            "--name",
+            "second",
+            "--title",
+            "The second",
+        ])
         .succeeds();
     assert_eq!(desk.get("GET", "/drives/second-run.html").0, 200);
     assert!(desk.get("GET", "/").1.contains("The second"));
@@ -129,7 +141,10 @@ fn no_request_leaves_the_site_or_ends_the_server() {
     ] {
         let (status, text) = desk.get("GET", path);
         assert!(!matches!(status, 200..=399), "{path}: {text}");
-        assert!(!text.contains("secret") && !text.contains("root:"), "{path}");
+        assert!(
+            !text.contains("secret") && !text.contains("root:"),
+            "{path}"
+        );
     }
     for method in ["POST", "DELETE", "PUT", "OPTIONS", "NONSENSE"] {
         assert_eq!(desk.get(method, "/").0, 405, "{method}");
@@ -156,7 +171,12 @@ fn no_request_leaves_the_site_or_ends_the_server() {
         format!("GET / HTTP/1.1\r\n{headers}\r\n").as_bytes(),
     ] {
         desk.send(bytes);
-        assert_eq!(desk.get("GET", "/").0, 200, "after {:?}", &bytes[..bytes.len().min(60)]);
+        assert_eq!(
+            desk.get("GET", "/").0,
+            200,
+            "after {:?}",
+            &bytes[..bytes.len().min(60)]
+        );
     }
     // Clients that say nothing, or ask and do not read, keep nobody waiting.
     let _silent: Vec<TcpStream> = (0..20)

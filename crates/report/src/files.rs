@@ -4,7 +4,7 @@
 use crate::drawings::{self, Drawing};
 use crate::error::{ReportError, Result};
 use crate::names::Unique;
-use crate::view::around::{Around, Rank};
+use crate::view::around::Around;
 use crate::{csv, html};
 use nandscope_files::{Access, write_in};
 use nandscope_result::ResultDocument;
@@ -17,27 +17,19 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// Where something cannot be rendered or written; what was written before stays.
 pub fn write_all(document: &ResultDocument, dir: &Path) -> Result<Vec<PathBuf>> {
-    write_ranked(document, Vec::new(), dir)
+    write_among(document, &Around::default(), dir)
 }
 
-/// The same, with the ranks of the drive among others on the page.
+/// The same, with the ranks of the drive among others on the page ([`crate::shelf::among`]).
 ///
 /// # Errors
 /// As [`write_all`].
-pub fn write_ranked(
-    document: &ResultDocument,
-    ranks: Vec<Rank>,
-    dir: &Path,
-) -> Result<Vec<PathBuf>> {
-    let around = Around {
-        ranks,
-        ..Around::default()
-    };
+pub fn write_among(document: &ResultDocument, around: &Around, dir: &Path) -> Result<Vec<PathBuf>> {
     let mut report = Writer {
         dir,
         written: Vec::new(),
     };
-    report.write("", "report.html", &html::render_among(document, &around)?)?;
+    report.write("", "report.html", &html::render_among(document, around)?)?;
     let mut plot_names = Unique::default();
     for drawing in drawings::of_steps(document, &mut plot_names)? {
         report.plot(&drawing)?;

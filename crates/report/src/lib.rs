@@ -30,4 +30,4 @@ mod view;
 
 pub use drawings::{Drawing, drawings};
 pub use error::{ReportError, Result};
-pub use files::{write_all, write_ranked};
+pub use files::{write_all, write_among};

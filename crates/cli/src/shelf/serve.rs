@@ -204,7 +204,10 @@ fn media_type(link: &str) -> &'static str {
 
 /// Sends the response on a thread of its own: a client that reads slowly keeps nobody else waiting.
 fn respond(request: Request, status: u16, kind: &str, body: Vec<u8>) {
-    let mut response = Response::from_data(body).with_status_code(status);
+    let mut response = Response::from_data(body)
+        .with_status_code(status)
+        // Every length is known; browsers show how much of a page is there.
+        .with_chunked_threshold(usize::MAX);
     for (name, value) in HEADERS.into_iter().chain([("Content-Type", kind)]) {
         if let Ok(header) = Header::from_bytes(name, value) {
             response.add_header(header);

@@ -100,16 +100,16 @@ fn reasons(finding: &Finding) -> Vec<String> {
     if let Some(behaviour) = finding.behaviour {
         reasons.push(match behaviour {
             Behaviour::Wrap { period } => format!(
-                "what is written behind the end comes up {} below: {} tagged blocks were found at another address",
+                "what is written past the end comes up {} below: {} tagged blocks were found at another address",
                 shown(period),
                 sampling.aliases.len()
             ),
-            Behaviour::Drop => "what is written behind the end is lost".to_string(),
-            Behaviour::Stale => "behind the end the device answers with what was there before".to_string(),
+            Behaviour::Drop => "what is written past the end is lost".to_string(),
+            Behaviour::Stale => "past the end the device answers with what was there before".to_string(),
             Behaviour::Cached { blocks } => format!(
-                "behind the end only a cache of {blocks} blocks answers, and forgets"
+                "past the end only a cache of {blocks} blocks answers, and forgets"
             ),
-            Behaviour::Errors => "behind the end every operation fails".to_string(),
+            Behaviour::Errors => "past the end every operation fails".to_string(),
         });
         reasons.push(match finding.real.exact() {
             Some(real) => format!("the end is at {}", shown(real)),

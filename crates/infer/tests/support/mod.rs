@@ -262,7 +262,7 @@ impl Medium for Device {
         self.operate(200_000 + into.len() as u64 * 20)?;
         assert!(
             first + (into.len() / 512) as u64 <= self.claims,
-            "behind the end"
+            "past the end"
         );
         for (place, block) in (first..).zip(into.chunks_mut(512)) {
             match self.get(place) {
@@ -285,7 +285,7 @@ impl Medium for Device {
         self.operate(30_000_000)?;
         assert!(
             first + (data.len() / 512) as u64 <= self.claims,
-            "behind the end"
+            "past the end"
         );
         let mut taken = true;
         for (place, block) in (first..).zip(data.chunks(512)) {

@@ -1,15 +1,19 @@
 //! Several documents side by side, aligned by test: the figures that at least two of them share, with their ratio
 //! or difference to the first document, sorted with the best first; their long writes, their scaling with queue
-//! depth and their latencies in the same plots.
+//! depth, their latencies and the consistency of their rates in the same plots.
 
+mod consistency;
+mod efficiency;
 mod page;
 pub(crate) mod plots;
+mod price;
 pub(crate) mod rows;
 pub(crate) mod selection;
 mod subjects;
 mod text;
 
 pub use page::html;
+pub use price::Price;
 pub use rows::{Row, rows};
 pub use text::text;
 

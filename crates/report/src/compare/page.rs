@@ -1,10 +1,11 @@
 //! The comparison as a page: bar charts sorted with the best first, plots of all documents together, and the table.
 
-use super::letter;
 use super::plots;
+use super::price::{self, Price};
 use super::rows::{Alignment, Row, rows};
 use super::selection::charted;
 use super::subjects;
+use super::{consistency, efficiency, letter};
 use crate::encode;
 use crate::error::Result;
 use crate::html::{SCRIPT, STYLE, THEME_SCRIPT};
@@ -23,13 +24,16 @@ const MOST_OF_A_KIND: usize = 8;
 struct Page<'a> {
     documents: Vec<Document<'a>>,
     rows: Vec<Row>,
-    charts: Vec<BarChart>,
+    charts: Vec<BarSection>,
     sections: Vec<(&'static str, &'static str, Vec<Plot>)>,
     c: Data,
     style: &'static str,
     script: &'static str,
     theme_script: &'static str,
 }
+
+/// Bar charts under a heading: element id, heading, charts.
+type BarSection = (&'static str, &'static str, Vec<BarChart>);
 
 /// A document with its letter and its name.
 struct Document<'a> {
@@ -57,13 +61,14 @@ impl Page<'_> {
     }
 }
 
-/// The comparison as one self-contained page.
+/// The comparison as one self-contained page; `prices` are those of the documents, or empty.
 ///
 /// # Errors
-/// Where there are fewer than two documents, or the template cannot be filled in.
-pub fn html(documents: &[&ResultDocument]) -> Result<String> {
-    let rows = rows(documents)?;
-    let names = subjects::names(documents, &Alignment::of(documents).named());
+/// Returns an error if there are fewer than two documents, or the template cannot be filled in.
+pub fn html(documents: &[&ResultDocument], prices: &[Option<Price>]) -> Result<String> {
+    let rows = rows(documents, prices)?;
+    let alignment = Alignment::of(documents);
+    let names = subjects::names(documents, &alignment.named());
     let lettered: Vec<String> = names
         .iter()
         .enumerate()
@@ -85,6 +90,11 @@ pub fn html(documents: &[&ResultDocument]) -> Result<String> {
             "latencies",
             "Latencies",
             plots::latencies(documents, &lettered, &mut ids),
+        ),
+        (
+            "consistency",
+            "Consistency",
+            consistency::plots(documents, &alignment, &lettered, &mut ids),
         ),
     ]
     .into_iter()
@@ -114,10 +124,31 @@ pub fn html(documents: &[&ResultDocument]) -> Result<String> {
     Ok(encode::for_markup(page.render()?))
 }
 
-/// Charts of the first figures of each kind.
-fn charts(rows: &[Row], names: &[String]) -> Vec<BarChart> {
-    charted(rows, MOST_OF_A_KIND)
+/// Charts of the first figures of each kind; all of power efficiency and price apart.
+fn charts(rows: &[Row], names: &[String]) -> Vec<BarSection> {
+    let per_watt = |row: &&Row| row.unit == efficiency::UNIT || row.unit == "J/GB";
+    let priced = |row: &&Row| row.id == price::ID;
+    let all = |chosen: &dyn Fn(&&Row) -> bool| {
+        charted(rows, usize::MAX)
+            .into_iter()
+            .filter(chosen)
+            .collect()
+    };
+    let first = charted(rows, MOST_OF_A_KIND).into_iter();
+    let first = first.filter(|r| !per_watt(r) && !priced(r)).collect();
+    let sections: [(_, _, Vec<&Row>); 3] = [
+        ("charts", "Charts", first),
+        ("efficiency", "Power efficiency", all(&per_watt)),
+        ("price", "Price", all(&priced)),
+    ];
+    let drawn = sections
         .into_iter()
+        .map(|(id, title, rows)| (id, title, bar_charts(&rows, names)));
+    drawn.filter(|(_, _, charts)| !charts.is_empty()).collect()
+}
+
+fn bar_charts(rows: &[&Row], names: &[String]) -> Vec<BarChart> {
+    rows.iter()
         .map(|row| {
             let subjects: Vec<Subject> = row
                 .ranked()
@@ -154,7 +185,7 @@ mod tests {
             document
         };
         let (a, b) = (document("slow", 100.0), document("fast", 250.0));
-        let page = html(&[&a, &b]).unwrap();
+        let page = html(&[&a, &b], &[]).unwrap();
         assert!(page.contains("2.50×") && !page.contains("<read>"));
         let bars = &page[page.find("class=\"bars").unwrap()..];
         assert!(bars.find("B: fast").unwrap() < bars.find("A: slow").unwrap());

@@ -1,6 +1,8 @@
 //! The figures of several documents, aligned by test. Where all documents went through a mode of the same name, the
 //! figures of that mode belong together; otherwise each document's first mode does, whatever host that is.
 
+use super::price::Price;
+use super::{efficiency, price};
 use crate::error::{ReportError, Result};
 use crate::names::slug;
 use crate::number::{short, with_unit};
@@ -70,7 +72,7 @@ impl Row {
                 let unit = if self.unit == "%" {
                     " points"
                 } else {
-                    "\u{202f}K"
+                    "\u{202f}°C"
                 };
                 format!("{sign}{}{unit}", short((value - first).abs()))
             }
@@ -82,7 +84,10 @@ impl Row {
     /// energy of a whole procedure, which does more work on a larger drive.
     pub(crate) fn better(&self) -> Option<Better> {
         let comparable = !self.answer && self.id != figure_id::ENERGY;
-        better(&self.unit).filter(|_| comparable)
+        match self.id.as_str() {
+            price::ID => Some(Better::Less),
+            _ => better(&self.unit).filter(|_| comparable),
+        }
     }
 
     /// The documents that have a value, the best first; in their own order where neither more nor less is better.
@@ -129,6 +134,12 @@ impl Alignment {
         }
     }
 
+    /// The mode of document `i` that is compared first.
+    pub(super) fn first_of(&self, i: usize) -> Option<&str> {
+        let own = self.first.get(i).and_then(Option::as_deref);
+        self.common.first().map(String::as_str).or(own)
+    }
+
     /// The mode under which a figure of document `i` is compared; `None` where it is not.
     fn of_figure(&self, i: usize, figure: &Figure) -> Option<String> {
         let Some(mode) = &figure.mode else {
@@ -166,14 +177,16 @@ fn test_id(figure: &Figure) -> &str {
 }
 
 /// The figures that at least two documents share, by test, mode and unit; what a reader looks for first comes first.
+/// Last are prices per GB; `prices` are those of the documents, or empty.
 ///
 /// # Errors
-/// Where there are fewer than two documents.
-pub fn rows(documents: &[&ResultDocument]) -> Result<Vec<Row>> {
+/// Returns an error if there are fewer than two documents.
+pub fn rows(documents: &[&ResultDocument], prices: &[Option<Price>]) -> Result<Vec<Row>> {
     if documents.len() < 2 {
         return Err(ReportError::TooFewDocuments(documents.len()));
     }
     let mut rows = all_rows(documents);
+    rows.extend(price::rows(documents, prices));
     rows.retain(|r| r.values.iter().flatten().count() >= 2);
     Ok(rows)
 }
@@ -202,9 +215,24 @@ pub(crate) fn all_rows(documents: &[&ResultDocument]) -> Vec<Row> {
             }
         }
     }
-    rows.retain(|r| !is_quiet(r));
+    rows.push(efficiency(documents, &alignment));
+    rows.retain(|r| !is_quiet(r) && r.values.iter().any(Option::is_some));
     rows.sort_by_key(|r| ranking::rank(&r.id));
     rows
+}
+
+/// The power efficiency of the documents, each in the mode in which it is compared first.
+fn efficiency(documents: &[&ResultDocument], alignment: &Alignment) -> Row {
+    let all = documents.iter().enumerate();
+    Row {
+        title: efficiency::TITLE.to_string(),
+        unit: efficiency::UNIT.to_string(),
+        values: all
+            .map(|(i, document)| efficiency::of(document, alignment.first_of(i)))
+            .collect(),
+        id: efficiency::ID.to_string(),
+        answer: false,
+    }
 }
 
 /// A throttle that acted in no document.
@@ -277,7 +305,7 @@ mod tests {
             ],
         );
         let c = document("c", vec![figure("read", None, 50.0, "MB/s")]);
-        let rows = rows(&[&a, &b, &c]).unwrap();
+        let rows = rows(&[&a, &b, &c], &[]).unwrap();
         assert_eq!(rows.len(), 1);
         assert_eq!(
             [rows[0].ratio(0), rows[0].ratio(1), rows[0].ratio(2)],
@@ -285,9 +313,33 @@ mod tests {
         );
         assert_eq!(rows[0].ranked(), [(1, 250.0), (0, 100.0), (2, 50.0)]);
         assert!(matches!(
-            super::rows(&[&a]),
+            super::rows(&[&a], &[]),
             Err(ReportError::TooFewDocuments(1))
         ));
+    }
+
+    #[test]
+    fn the_cheapest_gigabyte_is_the_best_and_currencies_are_apart() {
+        let of = |bytes: u64| {
+            let mut document = document("d", Vec::new());
+            document.target.capacity_bytes = bytes;
+            document
+        };
+        let (a, b, c) = (of(100_000_000_000), of(500_000_000_000), of(1_000));
+        let price = |amount: f64, currency: &str| {
+            Some(Price {
+                amount,
+                currency: currency.into(),
+            })
+        };
+        let prices = [price(50.0, "EUR"), price(100.0, "EUR"), price(1.0, "USD")];
+        let rows = rows(&[&a, &b, &c], &prices).unwrap();
+        assert_eq!(rows.len(), 1);
+        assert_eq!(
+            (rows[0].unit.as_str(), rows[0].change(1)),
+            ("EUR/GB", "0.40×".into())
+        );
+        assert_eq!(rows[0].ranked(), [(1, 0.2), (0, 0.5)]);
     }
 
     #[test]
@@ -303,7 +355,7 @@ mod tests {
             ],
         );
         let direct = document("ref", vec![on("Direct", "cdm.read", 3564.0)]);
-        let all = rows(&[&odroid, &direct]).unwrap();
+        let all = rows(&[&odroid, &direct], &[]).unwrap();
         assert_eq!(all.len(), 1);
         assert_eq!(all[0].values, [Some(47.0), Some(3564.0)]);
         assert_eq!(
@@ -311,7 +363,7 @@ mod tests {
             Some("Odroid XU3")
         );
         // With modes in common, each is compared with itself.
-        let again = rows(&[&odroid, &odroid]).unwrap();
+        let again = rows(&[&odroid, &odroid], &[]).unwrap();
         let values: Vec<_> = again.iter().map(|r| r.values[1]).collect();
         assert_eq!(values, [Some(47.0), Some(94.0)]);
         assert!(
@@ -333,7 +385,7 @@ mod tests {
         for (unit, first, second, ratio, text) in [
             ("%", -0.5, 1.68, None, "+2.18 points"),
             ("%", 3.0, 1.0, None, "−2.00 points"),
-            ("°C", 40.0, 50.0, None, "+10.0\u{202f}K"),
+            ("°C", 40.0, 50.0, None, "+10.0\u{202f}°C"),
             ("%", 3.0, 3.0, None, "±0 points"),
             ("W", 2.0, 3.0, Some(1.5), "1.50×"),
             ("W", 0.0, 3.0, None, ""),

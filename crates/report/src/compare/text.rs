@@ -2,6 +2,7 @@
 //! figure, sorted with the best first.
 
 use super::letter;
+use super::price::{self, Price};
 use super::rows::{Alignment, Row, rows};
 use super::subjects;
 use crate::error::Result;
@@ -18,12 +19,16 @@ const MOST_CHARTS: usize = 12;
 /// Longest bar.
 const MOST_SIGNS: usize = 40;
 
-/// The comparison as text for a terminal.
+/// The comparison as text for a terminal; `prices` are those of the documents, or empty.
 ///
 /// # Errors
-/// Where there are fewer than two documents.
-pub fn text(documents: &[&ResultDocument], options: &Options) -> Result<String> {
-    let rows = rows(documents)?;
+/// Returns an error if there are fewer than two documents.
+pub fn text(
+    documents: &[&ResultDocument],
+    prices: &[Option<Price>],
+    options: &Options,
+) -> Result<String> {
+    let rows = rows(documents, prices)?;
     let width = options.width.max(40);
     let names = subjects::names(documents, &Alignment::of(documents).named());
     let mut out = String::new();
@@ -82,11 +87,12 @@ fn table(rows: &[Row], documents: usize, options: &Options) -> String {
 
 /// A chart for each of the first figures that are quantities.
 fn charts(out: &mut String, rows: &[Row], options: &Options, width: usize) {
-    let charted: Vec<&Row> = rows
+    let (prices, others): (Vec<&Row>, Vec<&Row>) = rows
         .iter()
         .filter(|r| !r.answer)
-        .take(MOST_CHARTS)
-        .collect();
+        .partition(|r| r.id == price::ID);
+    let charted = others.into_iter().take(MOST_CHARTS).chain(prices);
+    let charted: Vec<&Row> = charted.collect();
     for row in &charted {
         out.push('\n');
         let unit = match row.unit.as_str() {
@@ -155,11 +161,11 @@ mod tests {
     #[test]
     fn two_documents_stand_side_by_side() {
         let (a, b) = (document("a", 100.0), document("b", 250.0));
-        let text = text(&[&a, &b], &Options::default()).unwrap();
+        let text = text(&[&a, &b], &[], &Options::default()).unwrap();
         assert!(text.contains("250 MB/s (2.50×)"), "{text}");
         let mut none = document("c", 1.0);
         none.figures.clear();
-        let text = super::text(&[&none, &none], &Options::default()).unwrap();
+        let text = super::text(&[&none, &none], &[], &Options::default()).unwrap();
         assert!(text.contains("share no figure"), "{text}");
     }
 
@@ -171,7 +177,7 @@ mod tests {
         let all: Vec<&ResultDocument> = all.iter().collect();
         for ascii in [false, true] {
             let options = Options { width: 80, ascii };
-            let text = text(&all, &options).unwrap();
+            let text = text(&all, &[], &options).unwrap();
             assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
             let bars: Vec<&str> = text.lines().filter(|l| l.contains(['█', '#'])).collect();
             assert_eq!(bars.len(), 12, "{text}");

@@ -1,7 +1,7 @@
 //! What stands around a report on the site: the way back, photo, price, notes, further results, ranks.
 
 use super::tests_of::TestSet;
-use super::{Drive, Price, ranks};
+use super::{Drive, Price, ranks, unusual};
 use crate::number::short;
 use crate::view::around::Around;
 
@@ -24,6 +24,7 @@ pub(super) fn around(
             .collect();
         Some(ranks::of_rows(&set.rows, set.place_of(number)?, &names))
     });
+    let unusual = set.and_then(|set| Some(unusual::of_rows(&set.rows, set.place_of(number)?)));
     let pages = links.get(number).into_iter().flatten();
     let others = drive.results.iter().zip(pages).enumerate();
     Around {
@@ -36,6 +37,7 @@ pub(super) fn around(
             .map(|(_, (r, link))| (r.procedure.clone(), format!("../{link}")))
             .collect(),
         ranks: ranks.unwrap_or_default(),
+        unusual: unusual.unwrap_or_default(),
     }
 }
 

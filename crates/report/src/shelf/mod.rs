@@ -7,6 +7,7 @@ mod index;
 mod pair;
 mod ranks;
 mod tests_of;
+mod unusual;
 
 use crate::error::Result;
 use crate::names::{Unique, slug};
@@ -15,8 +16,9 @@ use nandscope_result::ResultDocument;
 use std::path::{Path, PathBuf};
 use tests_of::TestSet;
 
-pub use crate::view::around::Rank;
-pub use ranks::ranks;
+pub use crate::compare::Price;
+pub use crate::view::around::{Around, Rank};
+pub use ranks::among;
 
 /// A drive of a shelf with its results, at most one of each procedure.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,15 +44,6 @@ pub struct About {
     pub notes: Option<String>,
 }
 
-/// An amount of money.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Price {
-    /// Units of the currency; finite and positive.
-    pub amount: f64,
-    /// Code or sign of the currency, such as `EUR`.
-    pub currency: String,
-}
-
 impl Drive {
     /// Its title: the owner's, or else that of its first result.
     pub fn title(&self) -> &str {
@@ -72,9 +65,7 @@ impl Drive {
 
     /// Price per 10^9 bytes; `None` without a price or a capacity.
     fn price_per_gb(&self) -> Option<f64> {
-        let price = self.about.price.as_ref()?;
-        let gb = self.capacity_bytes() as f64 / 1e9;
-        (gb > 0.0).then(|| price.amount / gb)
+        self.about.price.as_ref()?.per_gb(self.capacity_bytes())
     }
 }
 
@@ -91,6 +82,15 @@ pub fn drive_name(document: &ResultDocument) -> String {
         None => target.model.clone(),
     };
     slug(&text)
+}
+
+/// What the owner of a shelf says that the target of a result costs; `None` if it is not on the shelf, or has no price.
+pub fn price_of(document: &ResultDocument, shelf: &[Drive]) -> Option<Price> {
+    let same = |r: &ResultDocument| {
+        (&r.target.name, &r.target.model) == (&document.target.name, &document.target.model)
+    };
+    let drive = shelf.iter().find(|d| d.results.iter().any(same))?;
+    drive.about.price.clone()
 }
 
 /// Text as the name of a drive: lower-case letters, digits and hyphens.

@@ -1,9 +1,9 @@
 //! Which place a drive takes among others in each figure.
 
-use super::{Drive, titles};
+use super::{Drive, titles, unusual};
 use crate::compare::rows::{Row, all_rows};
 use crate::compare::selection::charted;
-use crate::view::around::Rank;
+use crate::view::around::{Around, Rank};
 use crate::view::bars::Better;
 use nandscope_result::ResultDocument;
 
@@ -12,9 +12,9 @@ const MOST: usize = 14;
 /// Ranks of one kind of figure.
 const MOST_OF_A_KIND: usize = 8;
 
-/// The ranks of a result among the drives of a shelf that went through the same procedure. A result of the same
-/// target on the shelf is left out: a drive is not its own rival.
-pub fn ranks(document: &ResultDocument, shelf: &[Drive]) -> Vec<Rank> {
+/// The ranks of a result among the drives of a shelf that went through the same procedure, and what is unusual among
+/// them. A result of the same target on the shelf is left out: a drive is not its own rival.
+pub fn among(document: &ResultDocument, shelf: &[Drive]) -> Around {
     let titles = titles(shelf);
     let (mut documents, mut names) = (vec![document], vec![document.title.clone()]);
     for (drive, title) in shelf.iter().zip(&titles) {
@@ -27,7 +27,12 @@ pub fn ranks(document: &ResultDocument, shelf: &[Drive]) -> Vec<Rank> {
             names.push(title.clone());
         }
     }
-    of_rows(&all_rows(&documents), 0, &names)
+    let rows = all_rows(&documents);
+    Around {
+        ranks: of_rows(&rows, 0, &names),
+        unusual: unusual::of_rows(&rows, 0),
+        ..Around::default()
+    }
 }
 
 /// The ranks of document `i` of some rows, whose documents have these names.

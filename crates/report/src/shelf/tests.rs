@@ -174,13 +174,13 @@ fn an_empty_shelf_has_a_page() {
 fn a_drive_is_ranked_against_others_only() {
     let shelf = [drive("a", 100.0, 1.0), drive("b", 300.0, 3.0)];
     let mine: ResultDocument = drive("a", 200.0, 2.0).results.remove(0);
-    let found = ranks(&mine, &shelf);
+    let found = among(&mine, &shelf).ranks;
     // The older result of the same target does not count.
     assert_eq!((found[0].place, found[0].of), (2, 2));
     assert_eq!(found[0].best.0, "Drive b");
     // The lower power.
     assert_eq!((found[1].place, found[1].of), (1, 2));
-    assert!(ranks(&mine, &shelf[..1]).is_empty());
+    assert!(among(&mine, &shelf[..1]).ranks.is_empty());
 }
 
 #[test]

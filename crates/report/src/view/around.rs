@@ -16,6 +16,8 @@ pub struct Around {
     pub others: Vec<(String, String)>,
     /// Ranks, in the order in which a reader asks for figures.
     pub ranks: Vec<Rank>,
+    /// Sentences on figures that are far from those of similar drives.
+    pub unusual: Vec<String>,
 }
 
 /// The place of a drive among others in one figure.

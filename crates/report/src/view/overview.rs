@@ -68,7 +68,7 @@ fn verdict(document: &ResultDocument) -> Overview {
         } else {
             "fail"
         },
-        ..Paragraph::new(&capital(&c.answer), format!("{}.", c.evidence))
+        ..Paragraph::new(&capital(&c.answer), format!("{}.", capital(&c.evidence)))
     });
     Overview {
         paragraphs: paragraphs.collect(),

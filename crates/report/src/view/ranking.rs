@@ -12,7 +12,7 @@ const ORDER: [&[&str]; 9] = [
     &["fio", "fill", "across"],
     &["speed-class", "folders", "traces", "trace", "atsb", "ext"],
     &["fullness", "fs", "probe", "verify"],
-    &["power", "energy"],
+    &["power", "energy", "efficiency"],
     &["temperature", "throttle", "heat"],
     &["format"],
 ];
