@@ -11,6 +11,8 @@ use std::collections::BinaryHeap;
 /// What happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Event {
+    /// A command arrives at the cores.
+    Arrived(u32),
     /// Firmware has looked at a command.
     Firmware(u32),
     /// Data of a write has arrived in the buffer: index of the transfer.

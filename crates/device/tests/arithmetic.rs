@@ -310,3 +310,56 @@ fn a_read_waits_for_a_program_unless_it_may_suspend_it() {
         sound(&d);
     }
 }
+
+/// A host whose driver takes `command_us` for each transfer of at most `max_kib`.
+fn slow_host(command_us: f64, max_kib: Option<u32>) -> nandscope_device::profile::HostProfile {
+    let mut host = support::host("direct");
+    host.stage[0].command_us = command_us;
+    host.stage[0].max_transfer_kib = max_kib;
+    host
+}
+
+#[test]
+fn a_core_serves_the_command_that_arrives_first() {
+    let mut p = reference_point().profile(6);
+    p.controller.as_mut().expect("page-mapped").read_us = 10.0;
+    let mut d = Device::new(&p, &slow_host(100.0, Some(4)), 1).expect("attaches");
+    // The driver sends the first read in 16 parts, the second at once; nothing was written, so no flash is
+    // read.
+    for command in [read(0, 0, 65_536), read(1, 1 << 20, 4096)] {
+        d.submit(command, Nanos::ZERO).expect("in order");
+        sound(&d);
+    }
+    let mut completions = Vec::new();
+    while completions.len() < 2 {
+        d.advance(Nanos::MAX, &mut completions);
+        sound(&d);
+    }
+    assert_eq!((completions[0].tag, completions[1].tag), (1, 0));
+    let expected = 100_000 + 10_000 + link_ns(FAST_LINK, 4096);
+    assert_eq!(completions[0].latency(), Nanos(expected));
+}
+
+#[test]
+fn relocation_uses_the_core_while_commands_are_on_their_way() {
+    // At this depth the time that a command takes to arrive is hidden: the core works without a pause.
+    let rate = |command_us: f64| {
+        let mut p = reference_point().profile(6);
+        let controller = p.controller.as_mut().expect("page-mapped");
+        controller.write_us = 5.0;
+        controller.relocate_unit_us = 5.0;
+        controller.write_buffer_kib = 4096;
+        let mut d = Device::new(&p, &slow_host(command_us, None), 1).expect("attaches");
+        assert!(d.precondition(1.0, Fill::Random { seed: 3 }));
+        let units = d.capacity().0 / 4096;
+        let mut draw = Draw(1);
+        let mut random_writes = |count| {
+            closed_loop(&mut d, 512, |i| {
+                (i < count).then(|| write(i, draw.below(units) * 4096, 4096))
+            })
+        };
+        random_writes(20_000);
+        random_writes(20_000).iops()
+    };
+    near("IOPS", rate(1000.0), rate(0.0), 0.02);
+}

@@ -13,6 +13,7 @@ mod durability;
 mod end_of_life;
 mod exact;
 mod forged_snapshots;
+mod gc_pacing;
 mod hosts;
 mod idle_timer;
 mod map_window;

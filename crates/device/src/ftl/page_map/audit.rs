@@ -40,6 +40,8 @@ pub(super) struct Census {
     waits: Vec<Waits>,
     pub(super) transfers: Vec<u32>,
     writes_in_firmware: u32,
+    /// Commands that arrive at the cores.
+    arriving: u32,
     segments: BTreeSet<SegmentId>,
     /// Programs of the host: sequence and superblock.
     pub(super) programs: Vec<(u32, u32)>,
@@ -95,12 +97,11 @@ impl PageMapDevice {
         ensure!(
             self.controller == *controller
                 && self.reliability == reliability
-                && self.map_fetch_time == ftl.map.host_memory_us.map(Nanos::from_micros_f64)
-                && self.cores.len() == controller.cores as usize,
+                && self.map_fetch_time == ftl.map.host_memory_us.map(Nanos::from_micros_f64),
             "the controller is not that of the profile"
         );
-        for at in self.cores.iter().chain([&self.link_in, &self.link_out]) {
-            check_near("the end of work", *at, self.now)?;
+        for at in [self.link_in, self.link_out] {
+            check_near("the end of work", at, self.now)?;
         }
         self.events.audit(self.now)?;
         let times = ArrayTimes::new(&self.profile.nand);
@@ -113,6 +114,8 @@ impl PageMapDevice {
         )?;
         let census = self.census(&live)?;
         self.audit_commands(&census)?;
+        self.cores.audit(controller, census.arriving, self.now)?;
+        self.pace.audit()?;
         Discarding::audit(
             self.discarding.as_ref(),
             g.user_units,
@@ -158,7 +161,8 @@ impl PageMapDevice {
         };
         for (_, event) in self.events.iter() {
             match event {
-                Event::Firmware(index) => {
+                Event::Firmware(index) | Event::Arrived(index) => {
+                    census.arriving += u32::from(matches!(event, Event::Arrived(_)));
                     census.of(index)?.firmware += 1;
                     let kind = self.pending[index as usize].command.kind;
                     census.writes_in_firmware += u32::from(kind.is_write());

@@ -1,10 +1,11 @@
 //! Relocation in time: collection, folding and refresh as jobs that read valid units and program
-//! them elsewhere; the pace that they set for the host; erasure; idle time.
+//! them elsewhere; erasure; idle time.
 
 use super::PageMapDevice;
 use crate::events::Event;
 use crate::ftl::page_map::log::ProgramUnit;
 use crate::ftl::page_map::map_fetches::MapWaiter;
+use crate::ftl::page_map::pacing::CREDIT_PER_UNIT;
 use crate::ftl::page_map::ppn::Ppn;
 use crate::invariant::{Checked, ensure};
 use crate::nand::{Die, FlashOp, OpClass, Owner};
@@ -28,7 +29,7 @@ struct Job {
     sources: Vec<Ppn>,
     /// Superblocks whose last valid data is in this job.
     emptied: Vec<u32>,
-    /// Units that the host may write when it is done.
+    /// Credit that the host gets when it is done.
     grants: u64,
 }
 
@@ -54,8 +55,8 @@ pub(super) struct JobState {
     pub(super) sources: Vec<Ppn>,
 }
 
-/// More than a job ever grants, native units.
-const MOST_GRANTS: u64 = 1 << 36;
+/// More than a job ever grants.
+const MOST_GRANTS: u64 = (1 << 36) * CREDIT_PER_UNIT;
 
 /// State of background work.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -76,7 +77,6 @@ pub(super) struct Background {
     idle: bool,
     refresh_reads: u32,
     wear_spread: u32,
-    paced: bool,
     /// Relocation is being started: what it writes must not start it again.
     #[serde(skip)]
     pumping: bool,
@@ -99,7 +99,6 @@ impl Background {
             idle: false,
             refresh_reads: ftl.refresh_reads,
             wear_spread: ftl.wear_spread_cycles,
-            paced: false,
             pumping: false,
         }
     }
@@ -224,60 +223,14 @@ impl Background {
     pub(super) fn working(&self) -> bool {
         self.active > 0
     }
+
+    /// The host waits while relocation is at work.
+    pub(super) fn keeps_host_waiting(&self) -> bool {
+        self.takes_turns && self.active > 0
+    }
 }
 
 impl PageMapDevice {
-    /// Units that may be admitted for the host now.
-    pub(super) fn host_allowance(&mut self) -> u32 {
-        if !self.note_pace() {
-            return u32::MAX;
-        }
-        let space = self
-            .log
-            .host_space_units()
-            .saturating_sub(u64::from(self.writes.in_transit));
-        if self.background.takes_turns && self.background.active > 0 {
-            return 0;
-        }
-        let cost = self.log.cost_of_host_unit() as i64;
-        ((self.writes.credit.max(0) / cost) as u64)
-            .min(space)
-            .min(u64::from(u32::MAX)) as u32
-    }
-
-    /// The host has been given places for `units`.
-    pub(super) fn spend_credit(&mut self, units: u32) {
-        if self.background.paced {
-            self.writes.credit -= i64::from(units) * self.log.cost_of_host_unit() as i64;
-        }
-    }
-
-    /// Relocates if the host has spent its credit.
-    pub(super) fn relocate_for_credit(&mut self) {
-        if self.background.paced && !self.host_has_credit() {
-            self.pump();
-        }
-    }
-
-    /// The host may write at least one unit. What is left of credit below that (a unit in SLC mode
-    /// costs several) must not keep relocation from its turn, or both would wait for ever.
-    fn host_has_credit(&self) -> bool {
-        self.writes.credit >= self.log.cost_of_host_unit() as i64
-    }
-
-    /// Whether relocation sets the pace; credit does not outlive the need.
-    fn note_pace(&mut self) -> bool {
-        let paced = self.log.host_is_paced();
-        if paced != self.background.paced {
-            self.background.paced = paced;
-            self.writes.credit = 0;
-            if paced {
-                self.pump();
-            }
-        }
-        paced
-    }
-
     /// Starts as many relocation jobs as there are buffers and reasons for.
     pub(super) fn pump(&mut self) {
         if self.background.pumping {
@@ -293,8 +246,7 @@ impl PageMapDevice {
             let mut written = std::mem::take(&mut self.scratch.written);
             let (moved, full, exhausted) = self.log.relocate(self.now, &mut sources, &mut written);
             let wanted = self.log.take_wanted();
-            self.background.jobs[job as usize].grants +=
-                u64::from(moved) * victim.yield_per_move / 1024;
+            self.background.jobs[job as usize].grants += u64::from(moved) * victim.yield_per_move;
             let mut runs = std::mem::take(&mut self.scratch.runs);
             self.log.join_reads(&sources, victim.superblock, |run| {
                 self.resolve(run, &mut runs);
@@ -315,9 +267,10 @@ impl PageMapDevice {
             if exhausted {
                 let j = &mut self.background.jobs[job as usize];
                 j.emptied.push(victim.superblock);
-                if victim.yield_per_move == 0 && moved == 0 && !victim.is_one_block() {
+                if victim.held_nothing() && moved == 0 {
                     // It held nothing: all of its space is the host's.
-                    j.grants += u64::from(self.log.geometry.native.superblock_units);
+                    j.grants +=
+                        u64::from(self.log.geometry.native.superblock_units) * CREDIT_PER_UNIT;
                 }
             }
             if let Some(unit) = full {
@@ -340,12 +293,12 @@ impl PageMapDevice {
         if !self.is_stalled() {
             return;
         }
-        self.writes.credit = 0;
+        self.pace.take_credit();
         self.pump();
         if !self.is_stalled() {
             return;
         }
-        self.writes.credit = self.log.cost_of_host_unit() as i64;
+        self.pace.lend(self.log.cost_of_host_unit());
         self.admit();
         if self.is_stalled() {
             self.log.end_life(self.now);
@@ -446,7 +399,9 @@ impl PageMapDevice {
         if per_unit_ns == 0.0 {
             return self.on_relocation_handled(job);
         }
-        let done = self.book_core(self.now, Nanos((per_unit_ns * units) as u64));
+        let done = self
+            .cores
+            .book(self.now, Nanos((per_unit_ns * units) as u64));
         self.events.push(done, Event::Relocated(job));
     }
 
@@ -476,8 +431,7 @@ impl PageMapDevice {
                 .used
                 .saturating_sub(self.log.geometry.native.program_units);
         }
-        let most = i64::from(self.log.geometry.native.superblock_units);
-        self.writes.credit = (self.writes.credit + finished.grants as i64).min(most);
+        self.grant(finished.grants);
         for superblock in finished.emptied {
             self.log.gc_writes(superblock);
         }

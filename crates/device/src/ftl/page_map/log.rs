@@ -82,14 +82,16 @@ pub(crate) struct Victim {
     end: Ppn,
     /// The erase block to which the relocation is limited, where only that one is refreshed.
     only: Option<u32>,
-    /// Units that the host may write for each unit moved out of this victim, in 1024ths.
+    /// It held no valid data when it was chosen.
+    empty: bool,
+    /// Credit of the host for each unit moved out of this victim.
     pub(crate) yield_per_move: u64,
 }
 
 impl Victim {
-    /// Whether only one of the superblock's blocks is refreshed.
-    pub(crate) fn is_one_block(&self) -> bool {
-        self.only.is_some()
+    /// All of its space becomes the host's.
+    pub(crate) fn held_nothing(&self) -> bool {
+        self.empty
     }
 }
 
@@ -238,6 +240,8 @@ pub(crate) struct Log {
     gc_writes_since_host: u64,
     /// Collections since something else was relocated.
     gc_victims_in_row: u32,
+    /// Mean yield of the last victims of garbage collection.
+    mean_yield: u64,
     pub(crate) programmed: Programmed,
     /// Units appended to superblocks so far, those of them that were erased, and those that are not in
     /// `programmed`.
@@ -279,6 +283,7 @@ impl Log {
             to_erase: Vec::new(),
             closings: 0,
             gc_victims_in_row: 0,
+            mean_yield: 0,
             programmed: Programmed::default(),
             appended: 0,
             erased_units: 0,

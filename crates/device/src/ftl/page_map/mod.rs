@@ -5,12 +5,14 @@
 
 mod audit;
 mod background;
+mod cores;
 mod discards;
 pub(crate) mod geometry;
 pub(crate) mod log;
 mod map;
 mod map_cache;
 mod map_fetches;
+mod pacing;
 mod power;
 mod ppn;
 mod precondition;
@@ -40,8 +42,10 @@ use crate::profile::schema::{ControllerSection, FtlSection, Profile};
 use crate::random::Random;
 use crate::reliability::Reliability;
 use background::Background;
+use cores::Cores;
 use discards::Discarding;
 use nandscope_units::{Bytes, Nanos, SECTOR_BYTES};
+use pacing::Pace;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use unpersisted::UnpersistedWrites;
@@ -87,12 +91,13 @@ pub(crate) struct PageMapDevice {
     outstanding: u32,
     /// Commands beyond the queue depth of the host path.
     host_queue: VecDeque<u32>,
-    cores: Vec<Nanos>,
+    cores: Cores,
     link_in: Nanos,
     link_out: Nanos,
     writes: Writes,
     discarding: Option<Discarding>,
     background: Background,
+    pace: Pace,
     meter: Meter,
     thermal: Thermal,
     counters: HostCounters,
@@ -169,12 +174,13 @@ impl PageMapDevice {
             free_pending: Vec::new(),
             outstanding: 0,
             host_queue: VecDeque::new(),
-            cores: vec![Nanos::ZERO; controller.cores as usize],
+            cores: Cores::new(controller),
             link_in: Nanos::ZERO,
             link_out: Nanos::ZERO,
             discarding: None,
             writes: Writes::new(buffer_units(controller, &geometry)),
             background: Background::new(ftl),
+            pace: Pace::default(),
             meter: Meter::new(&profile.power),
             thermal: Thermal::new(&profile.thermal, &profile.power),
             counters: HostCounters::default(),
@@ -281,6 +287,7 @@ impl PageMapDevice {
 
     fn handle(&mut self, event: Event) {
         match event {
+            Event::Arrived(index) => self.on_arrival(index),
             Event::Firmware(index) => self.on_firmware(index),
             Event::DataIn(transfer) => self.on_data_in(transfer),
             Event::Array(die) => {
@@ -383,17 +390,32 @@ impl PageMapDevice {
         self.outstanding += 1;
         self.note_busy();
         let p = &self.pending[index as usize];
+        self.writes.in_firmware += u32::from(p.command.kind.is_write());
+        let splits = self.time_of_splits(index);
+        let arrival = self.now + self.attachment.chain.command + splits;
+        if self.cores.may_book(self.now, arrival, splits) {
+            return self.book_firmware(index, arrival);
+        }
+        self.cores.expect();
+        self.events.push(arrival, Event::Arrived(index));
+    }
+
+    /// A command comes that others might have overtaken on its way.
+    fn on_arrival(&mut self, index: u32) {
+        self.cores.arrived();
+        self.book_firmware(index, self.now);
+    }
+
+    /// Gives a command that arrives at `arrival` its turn on a core.
+    fn book_firmware(&mut self, index: u32, arrival: Nanos) {
+        let p = &self.pending[index as usize];
         let us = match p.command.kind {
             CommandKind::Write { .. } => self.controller.write_us,
             _ => self.controller.read_us,
         };
-        self.writes.in_firmware += u32::from(p.command.kind.is_write());
         let more = u64::from(p.units.saturating_sub(1).min(4096)) * self.controller.per_unit_ns;
-        let normal = (us * 1e3) as u64 + more;
-        let time = self.slowed(normal);
-        let arrival = self.now + self.attachment.chain.command + self.time_of_splits(index);
-        // All commands take equally long to arrive, so cores are given out in order.
-        let done = self.book_core(arrival, time);
+        let time = self.slowed((us * 1e3) as u64 + more);
+        let done = self.cores.book(arrival, time);
         self.events.push(done, Event::Firmware(index));
     }
 
@@ -411,16 +433,6 @@ impl PageMapDevice {
         }
         let further = bytes.div_ceil(chain.max_transfer.0) - 1;
         Nanos((chain.command.0 + chain.completion.0) * further)
-    }
-
-    /// Books the core that is free first, not before `from`; returns the end.
-    fn book_core(&mut self, from: Nanos, time: Nanos) -> Nanos {
-        let core = (0..self.cores.len())
-            .min_by_key(|c| self.cores[*c])
-            .unwrap_or(0);
-        let done = self.cores[core].max(from) + time;
-        self.cores[core] = done;
-        done
     }
 
     fn on_firmware(&mut self, index: u32) {

@@ -13,9 +13,6 @@ use nandscope_units::SECTOR_BYTES;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 
-/// More than relocation ever grants, native units.
-const MOST_CREDIT: u64 = 1 << 40;
-
 /// A transfer of write data on the link.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Transfer {
@@ -52,8 +49,6 @@ pub(super) struct Writes {
     admission: VecDeque<u32>,
     transfers: Vec<Transfer>,
     free_transfers: Vec<u32>,
-    /// Units that the host may write while relocation sets the pace, in native units.
-    pub(super) credit: i64,
     /// Sequence number of the first entry of `in_flight`.
     base: u32,
     in_flight: VecDeque<InFlight>,
@@ -82,7 +77,6 @@ impl Writes {
             admission: VecDeque::new(),
             transfers: Vec::new(),
             free_transfers: Vec::new(),
-            credit: 0,
             base: 0,
             in_flight: VecDeque::new(),
             programmed: 0,
@@ -119,10 +113,9 @@ impl Writes {
         superblocks: u32,
     ) -> Checked {
         ensure!(
-            self.capacity == capacity && self.credit.unsigned_abs() <= MOST_CREDIT,
-            "a write buffer of {} units with a credit of {}",
-            self.capacity,
-            self.credit
+            self.capacity == capacity,
+            "a write buffer of {} units",
+            self.capacity
         );
         let mut waited_for =
             places_in_use("transfers", self.transfers.len(), &self.free_transfers)?;

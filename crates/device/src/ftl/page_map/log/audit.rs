@@ -5,6 +5,7 @@
 use super::{Layout, Log, MapCache, Stream, Victim};
 use crate::ftl::blocks::State;
 use crate::ftl::page_map::geometry::Geometry;
+use crate::ftl::page_map::pacing::CREDIT_PER_UNIT;
 use crate::ftl::page_map::ppn::Ppn;
 use crate::invariant::{Checked, check_near, check_sum, ensure};
 use crate::profile::schema::{FtlSection, Profile};
@@ -156,7 +157,7 @@ impl Log {
             victim.end == start + units
                 && (start..=victim.end).contains(&victim.cursor)
                 && self.next_to_move(&passed).is_none()
-                && victim.yield_per_move <= u64::from(units) * 1024,
+                && victim.yield_per_move <= u64::from(units) * CREDIT_PER_UNIT,
             "superblock {} is collected from {} to {}",
             victim.superblock,
             victim.cursor,

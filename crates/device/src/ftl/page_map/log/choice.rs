@@ -1,14 +1,19 @@
 //! Which superblock is relocated next, and why: folding, collection, refresh, wear levelling; and how
 //! far the host must wait for it.
 
-use super::{Cause, Log, RefreshTarget, Victim};
+use super::{Cause, Log, RefreshTarget, Stream, Victim};
 use crate::ftl::blocks::{NATIVE_CYCLE, State};
+use crate::ftl::page_map::geometry::OPEN_SUPERBLOCKS;
+use crate::ftl::page_map::pacing::CREDIT_PER_UNIT;
 use crate::profile::schema::VictimPolicy;
 use nandscope_units::Nanos;
 
 /// Collections after which a refresh that waits gets its turn: it makes no room, but deferred for
 /// ever it would be no refresh.
 const COLLECTIONS_BEFORE_REFRESH: u32 = 16;
+
+/// Victims over which the mean yield decays.
+const VICTIMS_IN_MEAN: u64 = 8;
 
 impl Log {
     /// Free superblocks at which collection starts: blocks that the static SLC cache does not use
@@ -128,16 +133,61 @@ impl Log {
         let valid = u64::from(block.valid);
         let start = self.geometry.ppn(superblock, 0);
         let gained = u64::from(self.geometry.native.superblock_units).saturating_sub(valid);
-        let yield_per_move = (gained * 1024).checked_div(valid).unwrap_or(0);
+        let yield_per_move = (gained * CREDIT_PER_UNIT).checked_div(valid).unwrap_or(0);
+        if cause == Cause::Collect {
+            self.mean_yield = match self.mean_yield {
+                0 => yield_per_move,
+                mean => mean - mean / VICTIMS_IN_MEAN + yield_per_move / VICTIMS_IN_MEAN,
+            };
+        }
         Some(Victim {
             superblock,
             cause,
             cursor: start,
             end: start + self.geometry.native.superblock_units,
             only,
-            // What leaves one block of many makes no room.
-            yield_per_move: if only.is_some() { 0 } else { yield_per_move },
+            empty: valid == 0 && only.is_none(),
+            yield_per_move: match cause {
+                Cause::Refresh => self.loan_per_move(),
+                Cause::Collect | Cause::Fold => yield_per_move,
+            },
         })
+    }
+
+    /// Native units that can be written without another relocation: free superblocks, what is left of open ones,
+    /// and what the present victim has given up already.
+    pub(crate) fn free_room(&self) -> u64 {
+        let native = u64::from(self.geometry.native.superblock_units);
+        let free = self.blocks.free_count() + self.to_erase.len() as u32;
+        let left = |stream: &Stream| {
+            let mode = self.geometry.mode(stream.slc);
+            u64::from(mode.superblock_units - stream.next) * native
+                / u64::from(mode.superblock_units)
+        };
+        let open = self.host.iter().chain(&self.relocation).map(left);
+        let victim = self.victim.filter(|v| v.only.is_none());
+        let given_up = victim.map_or(0, |v| native - u64::from(v.end - v.cursor));
+        u64::from(free) * native + open.sum::<u64>() + given_up
+    }
+
+    /// Credit for each unit of a victim that makes little room or none: the host goes on at the expense of the
+    /// free superblocks that collection can do without.
+    fn loan_per_move(&self) -> u64 {
+        if self.map_cache.is_some() {
+            // The free superblocks are for pages of the map, which every move may write.
+            return 0;
+        }
+        let native = u64::from(self.geometry.native.superblock_units);
+        let least = OPEN_SUPERBLOCKS * native;
+        let start = u64::from(self.gc_low_watermark()) * native;
+        let lent = self.free_room().min(start).saturating_sub(least);
+        self.mean_yield / start.saturating_sub(least).max(1) * lent
+    }
+
+    /// The room at which garbage collection begins, and that of the last superblock, which is for relocation.
+    pub(crate) fn room_at_gc(&self) -> (u64, u64) {
+        let native = u64::from(self.geometry.native.superblock_units);
+        (u64::from(self.gc_low_watermark()) * native, native)
     }
 
     /// A refresh has waited long enough, and there is room for a superblock that gains none.

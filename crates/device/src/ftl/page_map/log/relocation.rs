@@ -217,6 +217,7 @@ mod tests {
             cursor: geometry.ppn(0, 0),
             end: geometry.ppn(0, 2 * per_page),
             only: None,
+            empty: false,
             yield_per_move: 0,
         });
         let (mut sources, mut reads) = (Vec::new(), Vec::new());

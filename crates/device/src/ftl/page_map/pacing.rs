@@ -1,0 +1,108 @@
+//! The pace of the host while relocation makes room. The host pays for what it writes with credit, and
+//! relocation earns credit for what its victims yield, so that a write waits for its share of relocation
+//! and no more. Below the free space at which collection begins, credit is worth less the less is left:
+//! collection gains on the host. Rate limiters of real translation layers are governed by the
+//! number of free blocks as well (Bjørling, González and Bonnet, "LightNVM", FAST 2017).
+
+use super::PageMapDevice;
+use crate::invariant::{Checked, ensure};
+use serde::{Deserialize, Serialize};
+
+/// Credit for one native unit. A victim that is nearly full yields a small part of a unit for each unit moved.
+pub(super) const CREDIT_PER_UNIT: u64 = 1 << 20;
+
+/// More than relocation ever grants.
+const MOST_CREDIT: u64 = (1 << 40) * CREDIT_PER_UNIT;
+
+/// Whether relocation sets the pace, and what the host may still write.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Pace {
+    active: bool,
+    credit: i64,
+}
+
+/// Credit for so many native units.
+const fn price(units: u64) -> i64 {
+    (units * CREDIT_PER_UNIT) as i64
+}
+
+impl Pace {
+    /// The host has no credit.
+    pub(super) fn take_credit(&mut self) {
+        self.credit = 0;
+    }
+
+    /// The host has credit for `units` native units.
+    pub(super) fn lend(&mut self, units: u64) {
+        self.credit = price(units);
+    }
+
+    pub(super) fn audit(&self) -> Checked {
+        ensure!(
+            self.credit.unsigned_abs() <= MOST_CREDIT,
+            "the host has a credit of {}",
+            self.credit
+        );
+        Ok(())
+    }
+}
+
+impl PageMapDevice {
+    /// Units that may be admitted for the host now.
+    pub(super) fn host_allowance(&mut self) -> u32 {
+        if !self.note_pace() {
+            return u32::MAX;
+        }
+        if self.background.keeps_host_waiting() {
+            return 0;
+        }
+        let space = self
+            .log
+            .host_space_units()
+            .saturating_sub(u64::from(self.writes.in_transit));
+        let affordable = self.pace.credit.max(0) / price(self.log.cost_of_host_unit());
+        (affordable as u64).min(space).min(u64::from(u32::MAX)) as u32
+    }
+
+    /// The host has been given places for `units`.
+    pub(super) fn spend_credit(&mut self, units: u32) {
+        if self.pace.active {
+            self.pace.credit -= i64::from(units) * price(self.log.cost_of_host_unit());
+        }
+    }
+
+    /// Relocates if the host has spent its credit.
+    pub(super) fn relocate_for_credit(&mut self) {
+        if self.pace.active && !self.host_has_credit() {
+            self.pump();
+        }
+    }
+
+    /// Relocation is done that is worth `grants`.
+    pub(super) fn grant(&mut self, grants: u64) {
+        let (start, last) = self.log.room_at_gc();
+        let room = self.log.free_room().clamp(last, start);
+        let worth = grants / (start - last).max(1) * (room - last);
+        let most = price(u64::from(self.log.geometry.native.superblock_units));
+        self.pace.credit = (self.pace.credit + worth as i64).min(most);
+    }
+
+    /// The host may write at least one unit. What is left of credit below that (a unit in SLC mode
+    /// costs several) must not keep relocation from its turn, or both would wait for ever.
+    pub(super) fn host_has_credit(&self) -> bool {
+        self.pace.credit >= price(self.log.cost_of_host_unit())
+    }
+
+    /// Whether relocation sets the pace; credit does not outlive the need.
+    fn note_pace(&mut self) -> bool {
+        let paced = self.log.host_is_paced();
+        if paced != self.pace.active {
+            self.pace.active = paced;
+            self.pace.take_credit();
+            if paced {
+                self.pump();
+            }
+        }
+        paced
+    }
+}

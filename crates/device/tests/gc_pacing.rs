@@ -1,0 +1,118 @@
+//! Garbage collection beside writes of the host: a write waits for a bounded amount of it, however little
+//! the victims yield.
+
+use crate::support::plain::Flash;
+use crate::support::{Draw, device, one, sound, write};
+use nandscope_device::profile::Profile;
+use nandscope_device::{Device, Fill};
+use nandscope_units::Nanos;
+
+const PAGE: u64 = 16 * 1024;
+const WRITES: u64 = 40_000;
+
+/// 8 dies with few blocks, nearly all of them full: collection finds victims that hold little invalid data.
+fn nearly_full(spare: u32) -> Profile {
+    let flash = Flash {
+        channels: 4,
+        dies_per_channel: 2,
+        planes: 1,
+        blocks: 180,
+        pages_per_block: 32,
+        page_kib: 16,
+        mt_per_s: 800.0,
+        read_us: 50.0,
+        program_us: 400.0,
+    };
+    let mut p = flash.profile(spare);
+    p.ftl.as_mut().expect("page-mapped").collection_start = 4;
+    p.ftl.as_mut().expect("page-mapped").relocation_units = 8;
+    p.controller.as_mut().expect("page-mapped").write_buffer_kib = 1024;
+    p
+}
+
+/// The state after so many random overwrites that the shares of valid data are those of the steady state.
+fn aged(p: &Profile) -> Device {
+    let mut d = device(p, "direct");
+    assert!(d.precondition(1.0, Fill::Random { seed: 3 }));
+    d.overwrite_randomly(4 * d.capacity().0 / 4096, 1);
+    d
+}
+
+/// What random writes to the first `share` of the device, one at a time, meet.
+struct Met {
+    write_amplification: f64,
+    /// Most pages that were moved between two completions.
+    most_moved: u64,
+    /// Latencies in order.
+    latencies: Vec<Nanos>,
+}
+
+fn random_writes(d: &mut Device, share: f64) -> Met {
+    let places = ((d.capacity().0 / 4096) as f64 * share) as u64;
+    let mut draw = Draw(7);
+    let begin = d.counters();
+    let moved = |d: &Device| d.counters().gc_writes.0 + d.counters().refreshed.0;
+    let (mut before, mut most_moved, mut latencies) = (moved(d), 0, Vec::new());
+    for i in 0..WRITES {
+        let c = one(d, write(i, draw.below(places) * 4096, 4096));
+        latencies.push(c.latency());
+        let now = moved(d);
+        most_moved = most_moved.max((now - before) / PAGE);
+        before = now;
+    }
+    sound(d);
+    let end = d.counters();
+    let programmed = end.flash_programmed.0 - begin.flash_programmed.0;
+    latencies.sort_unstable();
+    Met {
+        write_amplification: programmed as f64 / (end.host_written.0 - begin.host_written.0) as f64,
+        most_moved,
+        latencies,
+    }
+}
+
+/// Pages that relocation moves for a write: those that are under way, and twice what the mean asks for.
+fn share_of_collection(p: &Profile, met: &Met) -> u64 {
+    let units_per_page = PAGE as f64 / 4096.0;
+    let under_way = p.ftl.as_ref().expect("page-mapped").relocation_units;
+    u64::from(under_way) + (2.0 * met.write_amplification / units_per_page) as u64
+}
+
+#[test]
+fn a_write_waits_for_its_share_of_collection() {
+    for spare in [8, 9, 12, 20] {
+        let p = nearly_full(spare);
+        let met = random_writes(&mut aged(&p), 1.0);
+        let most = share_of_collection(&p, &met);
+        assert!(
+            met.most_moved <= most,
+            "{spare} spare superblocks: a write waited for {} pages, {most} are its share",
+            met.most_moved
+        );
+        // A few programs of 400 µs, and an erase of 1 ms on a die. A superblock takes 100 ms.
+        let p9999 = met.latencies[met.latencies.len() * 9999 / 10_000];
+        assert!(
+            p9999 < Nanos::from_micros_f64(8.0 * 400.0 + 1000.0),
+            "{spare} spare superblocks: p99.99 is {p9999}"
+        );
+    }
+}
+
+/// Wear levelling moves superblocks that hold valid data only, and yields nothing.
+#[test]
+fn a_write_does_not_wait_for_the_wear_levelling_of_a_superblock() {
+    let mut p = nearly_full(12);
+    p.ftl.as_mut().expect("page-mapped").wear_spread_cycles = 1;
+    let mut d = aged(&p);
+    let before = d.counters().refreshed;
+    let met = random_writes(&mut d, 0.5);
+    let superblock = 8 * 32 * PAGE;
+    let levelled = d.counters().refreshed.0 - before.0;
+    assert!(levelled > superblock, "{levelled} bytes were levelled");
+    let most = share_of_collection(&p, &met);
+    assert!(
+        met.most_moved <= most,
+        "a write waited for {} pages, {most} are its share",
+        met.most_moved
+    );
+}
