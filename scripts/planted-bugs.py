@@ -11,6 +11,7 @@ directory, so that each fault costs a build of one crate and the tests that shou
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -245,6 +246,7 @@ def copy(tree):
     for name in ("crates/units", "crates/device", "profiles"):
         shutil.copytree(ROOT / name, tree / name, ignore=skip, copy_function=shutil.copy)
     manifest = (tree / "Cargo.toml").read_text().replace('default-members = ["crates/cli"]\n', "")
+    manifest = re.sub(r"(?m)^members = \[[^]]*\]", 'members = ["crates/*"]', manifest)
     (tree / "Cargo.toml").write_text(manifest)
 
 
