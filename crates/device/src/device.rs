@@ -16,6 +16,7 @@ use crate::invariant::InvalidState;
 use crate::powercut::Cut;
 use crate::profile::host::HostProfile;
 use crate::profile::schema::Profile;
+use crate::registers::CardRegisters;
 use crate::telemetry::{Counters, Telemetry};
 use nandscope_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
@@ -153,6 +154,11 @@ impl Device {
     /// The health log in the form of NVMe's.
     pub fn health(&self) -> HealthLog {
         dispatch!(&self.0, d => d.health())
+    }
+
+    /// The registers of an SD card or eMMC; `None` over NVMe, AHCI and USB.
+    pub fn registers(&self) -> Option<CardRegisters> {
+        dispatch!(&self.0, d => d.registers())
     }
 
     /// A reading of power, temperatures and counters at the present time. Heat is that of

@@ -2,12 +2,13 @@
 //! the victims yield.
 
 use crate::support::plain::Flash;
-use crate::support::{Draw, device, one, sound, write};
+use crate::support::{Draw, device, one, rest, sound, write};
 use nandscope_device::profile::Profile;
 use nandscope_device::{Device, Fill};
 use nandscope_units::Nanos;
 
 const PAGE: u64 = 16 * 1024;
+const SUPERBLOCK: u64 = 8 * 32 * PAGE;
 const WRITES: u64 = 40_000;
 
 /// 8 dies with few blocks, nearly all of them full: collection finds victims that hold little invalid data.
@@ -106,13 +107,47 @@ fn a_write_does_not_wait_for_the_wear_levelling_of_a_superblock() {
     let mut d = aged(&p);
     let before = d.counters().refreshed;
     let met = random_writes(&mut d, 0.5);
-    let superblock = 8 * 32 * PAGE;
     let levelled = d.counters().refreshed.0 - before.0;
-    assert!(levelled > superblock, "{levelled} bytes were levelled");
+    assert!(levelled > SUPERBLOCK, "{levelled} bytes were levelled");
     let most = share_of_collection(&p, &met);
     assert!(
         met.most_moved <= most,
         "a write waited for {} pages, {most} are its share",
         met.most_moved
     );
+}
+
+/// Background operations of eMMC: in idle time, collection goes on beyond its start.
+#[test]
+fn collection_in_idle_time_makes_room() {
+    let free_after_rest = |idle_collection| {
+        let mut p = nearly_full(60);
+        p.ftl.as_mut().expect("page-mapped").idle_collection = idle_collection;
+        let mut d = aged(&p);
+        random_writes(&mut d, 1.0);
+        let before = d.counters();
+        rest(&mut d, Nanos::from_secs(20));
+        sound(&d);
+        let after = d.counters();
+        (
+            after.free.0 / SUPERBLOCK,
+            after.gc_writes.0 - before.gc_writes.0,
+        )
+    };
+    let (free, moved) = free_after_rest(0);
+    assert!(
+        free < 8 && moved < 3 * SUPERBLOCK,
+        "off: {free} free, {moved} moved"
+    );
+    let (free, moved) = free_after_rest(16);
+    assert!((16..=18).contains(&free), "{free} superblocks are free");
+    // Victims of which at most half is valid: no more is moved than is gained.
+    assert!(moved <= 18 * SUPERBLOCK, "{moved} bytes were moved");
+    // Where victims are fuller than that, idle time is no reason to wear the flash.
+    let mut p = nearly_full(9);
+    p.ftl.as_mut().expect("page-mapped").idle_collection = 16;
+    let mut d = aged(&p);
+    let before = d.counters().gc_writes.0;
+    rest(&mut d, Nanos::from_secs(20));
+    assert!(d.counters().gc_writes.0 - before < SUPERBLOCK);
 }

@@ -10,6 +10,7 @@ mod explain;
 pub mod host;
 pub mod library;
 mod provenance;
+pub mod registers;
 pub mod schema;
 
 pub use error::ProfileError;

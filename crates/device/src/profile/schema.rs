@@ -2,6 +2,7 @@
 //! allocation units is in [`super::card`]). Every quantity carries its unit in its name. What the numbers must satisfy together is checked in `check`, not here.
 
 use super::card::CardSection;
+use super::registers::RegistersSection;
 use serde::{Deserialize, Serialize};
 
 /// A device profile as it stands in its file.
@@ -26,6 +27,8 @@ pub struct Profile {
     pub thermal: ThermalSection,
     /// Ways to attach it, the best first.
     pub interface: Vec<InterfaceSection>,
+    /// What the registers of an SD card or eMMC state.
+    pub registers: Option<RegistersSection>,
     /// How a review attaches it.
     #[serde(default)]
     pub review: Vec<ReviewMode>,
@@ -210,6 +213,10 @@ pub struct FtlSection {
     pub collection: VictimPolicy,
     /// Free superblocks at which garbage collection begins, at least: with the map in flash, there is always room for a copy of it.
     pub collection_start: u32,
+    /// Free superblocks up to which garbage collection goes on in idle time, with superblocks of which at most half
+    /// is valid; 0 is off. eMMC calls this background operations (BKOPS).
+    #[serde(default)]
+    pub idle_collection: u32,
     /// Units that garbage collection and folding move at once (buffers set aside for it).
     pub relocation_units: u32,
     /// Relocation takes its buffers out of the write buffer.

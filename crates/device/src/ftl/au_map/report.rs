@@ -5,6 +5,7 @@ use super::AuMapDevice;
 use crate::command::{CommandKind, Payload};
 use crate::health::{HealthLog, Identity};
 use crate::host_counters::FlashHealth;
+use crate::registers::CardRegisters;
 use crate::telemetry::{Counters, Telemetry};
 use nandscope_units::Bytes;
 
@@ -26,6 +27,15 @@ impl AuMapDevice {
         };
         self.counters
             .health(flash, &self.meter, &self.thermal, self.now)
+    }
+
+    pub(crate) fn registers(&self) -> Option<CardRegisters> {
+        CardRegisters::of(
+            &self.profile,
+            &self.attachment,
+            &self.serial,
+            &self.health(),
+        )
     }
 
     pub(crate) fn telemetry(&self) -> Telemetry {

@@ -326,7 +326,10 @@ impl PageMapDevice {
         let wanted = self.log.needs_relocation()
             || self.log.has_refresh()
             || self.log.is_refreshing()
-            || (b.idle && (self.log.has_slc_data() || self.log.relocating()));
+            || (b.idle
+                && (self.log.has_slc_data()
+                    || self.log.relocating()
+                    || self.log.collects_in_idle_time()));
         let turn = b.idle || !(b.takes_turns && self.log.host_is_paced() && self.host_has_credit());
         let room = filling
             || !b.shares_buffer

@@ -159,6 +159,8 @@ struct Layout {
     journal_entries: u32,
     policy: VictimPolicy,
     gc_start: u32,
+    /// Free superblocks up to which garbage collection goes on in idle time.
+    idle_free: u32,
     slc: SlcPolicy,
     /// Superblocks beyond the logical capacity.
     spare: u32,
@@ -202,6 +204,7 @@ impl Layout {
             journal_entries: ftl.journal_entries,
             policy: ftl.collection,
             gc_start: geometry.collection_start(ftl),
+            idle_free: ftl.idle_collection,
             slc,
             spare,
         }

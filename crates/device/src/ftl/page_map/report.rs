@@ -4,6 +4,7 @@ use super::PageMapDevice;
 use crate::command::{CommandKind, Payload, Status};
 use crate::health::{HealthLog, Identity};
 use crate::host_counters::FlashHealth;
+use crate::registers::CardRegisters;
 use crate::telemetry::{Counters, Telemetry};
 use nandscope_units::Bytes;
 
@@ -34,6 +35,16 @@ impl PageMapDevice {
         };
         self.counters
             .health(flash, &self.meter, &self.thermal, self.now)
+    }
+
+    /// The registers of a card.
+    pub(crate) fn registers(&self) -> Option<CardRegisters> {
+        CardRegisters::of(
+            &self.profile,
+            &self.attachment,
+            &self.serial,
+            &self.health(),
+        )
     }
 
     /// A reading of power, temperatures and counters at the present time. Heat is that of

@@ -2,6 +2,7 @@
 
 use super::Faults;
 use crate::profile::card::CardSection;
+use crate::profile::registers::RegistersSection;
 use crate::profile::schema::{
     ArraySection, ControllerSection, FtlSection, InterfaceSection, Profile, SlcCacheSection,
 };
@@ -51,6 +52,7 @@ const RANGES: &[Range] = &[
     ("nand.reliability.correctable_bits", 1.0, 4096.0, |p| of(p.nand.reliability.correctable_bits)),
     ("nand.reliability.retries", 0.0, 64.0, |p| of(p.nand.reliability.retries)),
     ("ftl.collection_start", 2.0, 65_536.0, |p| ftl(p, |f| of(f.collection_start))),
+    ("ftl.idle_collection", 0.0, 65_536.0, |p| ftl(p, |f| of(f.idle_collection))),
     ("ftl.relocation_units", 1.0, 1024.0, |p| ftl(p, |f| of(f.relocation_units))),
     ("ftl.map.window_kib", 8.0, 4_194_304.0, |p| ftl(p, |f| optional(f.map.window_kib))),
     ("ftl.map.host_memory_us", 0.0, 1e4, |p| ftl(p, |f| optional(f.map.host_memory_us))),
@@ -89,6 +91,10 @@ const RANGES: &[Range] = &[
     ("card.controller.decode_us", 0.0, 1e6, |p| card(p, |c| of(c.controller.decode_us))),
     ("card.controller.buffer_kib", 1.0, 1_048_576.0, |p| card(p, |c| of(c.controller.buffer_kib))),
     ("card.controller.read_ahead_kib", 0.0, 65_536.0, |p| card(p, |c| of(c.controller.read_ahead_kib))),
+    ("registers.year", 2000.0, 2255.0, |p| registers(p, |r| r.year.into())),
+    ("registers.month", 1.0, 12.0, |p| registers(p, |r| r.month.into())),
+    ("registers.uhs_grade", 0.0, 3.0, |p| registers(p, |r| r.uhs_grade.into())),
+    ("registers.application_class", 0.0, 2.0, |p| registers(p, |r| r.application_class.into())),
     ("power.controller_share", 0.0, 1.0, |p| of(p.power.controller_share)),
     ("power.data_path_pj_per_byte", 0.0, 1e5, |p| of(p.power.data_path_pj_per_byte)),
     ("thermal.ambient_c", -60.0, 120.0, |p| of(p.thermal.ambient_c)),
@@ -138,6 +144,10 @@ fn card(p: &Profile, values: impl Fn(&CardSection) -> Vec<f64>) -> Vec<f64> {
 
 fn each(p: &Profile, value: impl Fn(&InterfaceSection) -> f64) -> Vec<f64> {
     p.interface.iter().map(value).collect()
+}
+
+fn registers(p: &Profile, value: fn(&RegistersSection) -> f64) -> Vec<f64> {
+    p.registers.iter().map(value).collect()
 }
 
 #[cfg(test)]

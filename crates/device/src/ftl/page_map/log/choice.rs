@@ -28,6 +28,14 @@ impl Log {
             || self.must_fold()
     }
 
+    /// In idle time, garbage collection goes on beyond its start, as long as it gains more than it moves.
+    pub(crate) fn collects_in_idle_time(&self) -> bool {
+        let free = self.blocks.free_count() + self.to_erase.len() as u32;
+        let least = || self.victims.least().map(|s| self.blocks.get(s).valid);
+        free < self.layout.idle_free
+            && least().is_some_and(|valid| valid <= self.geometry.native.superblock_units / 2)
+    }
+
     /// Host writes may go on only as fast as relocation makes room.
     pub(crate) fn host_is_paced(&self) -> bool {
         self.needs_relocation()
@@ -119,6 +127,8 @@ impl Log {
             } else if self.needs_relocation() {
                 let (superblock, cause) = self.gc_victim(now)?;
                 (superblock, cause, None)
+            } else if idle && self.collects_in_idle_time() {
+                (self.victims.least()?, Cause::Collect, None)
             } else {
                 return None;
             };
