@@ -99,6 +99,7 @@ fn simulated(name: &str, console: &Console) -> Result<Report, Failure> {
             spare_percent: health.available_spare_percent,
             read_only: health.is_read_only(),
         }),
+        registers: target::registers(&device),
         ..Report::default()
     })
 }
@@ -271,8 +272,14 @@ fn identity_rows(identity: &Identity) -> Vec<Row> {
     rows
 }
 
+/// What the registers of a card say, for the environment of a result.
+pub fn card_environment(registers: Option<&Registers>) -> impl Iterator<Item = (String, String)> {
+    let rows = registers.into_iter().flat_map(register_rows);
+    rows.filter_map(|(name, value)| Some((format!("card: {name}"), value?)))
+}
+
 /// What the registers of a card say, by name.
-pub fn register_rows(registers: &Registers) -> Vec<Row> {
+fn register_rows(registers: &Registers) -> Vec<Row> {
     let mut rows = Vec::new();
     if let Some(cid) = &registers.cid {
         let maker = cid.maker.unwrap_or("not known");
@@ -312,6 +319,13 @@ pub fn register_rows(registers: &Registers) -> Vec<Row> {
         rows.push(row("command queue", ext.queue_depth));
         rows.push(row("wear (steps of 10 %)", ext.life_a));
         rows.push(row("reserved blocks", ext.spare));
+        let (supported, by_itself) = ext.background_operations;
+        let operations = match (supported, by_itself) {
+            (false, _) => "none",
+            (true, false) => "started by the host",
+            (true, true) => "started by the device",
+        };
+        rows.push(row("background operations", Some(operations)));
     }
     rows.extend(
         registers

@@ -3,6 +3,7 @@
 
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
+use crate::inspect::card_environment;
 use crate::interrupt::Interrupt;
 use crate::run::progress::Line;
 use crate::target::real::{self, RealArguments};
@@ -154,13 +155,16 @@ pub(crate) fn measured(
     let (simulated, device) =
         target::open(name, arguments.host.as_deref(), arguments.seed, console)?;
     let info = simulated.info(&device);
+    let registers = target::registers(&device);
     let report = probed(
         SimTarget::new(device),
         arguments,
         &interrupt,
         Line::new("probe"),
     )?;
-    let document = document(info, arguments, &report, started);
+    let mut document = document(info, arguments, &report, started);
+    let card = card_environment(registers.as_ref());
+    document.environment.extend(card);
     Ok((report, document))
 }
 

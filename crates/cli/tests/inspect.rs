@@ -87,3 +87,45 @@ fn a_file_that_would_not_be_written_is_said_to_be_refused_first() {
     assert_eq!(lines[2], "Writing would be refused", "{}", ran.out);
     assert!(ran.out.contains("nandscope did not make it"), "{}", ran.out);
 }
+
+/// A simulated card answers with registers, which are decoded as those of a real one.
+#[test]
+fn the_registers_of_simulated_cards() {
+    let folder = Folder::new("inspect-registers");
+    let found = json(&folder, "sim:sandisk-extreme-pro-uhs2-128gb");
+    let registers = &found["registers"];
+    assert_eq!(registers["faults"].as_array().unwrap().len(), 0);
+    assert_eq!(registers["cid"]["maker"], "SanDisk");
+    assert_eq!(registers["cid"]["product"], "SU128");
+    assert_eq!(registers["cid"]["checksum"], "right");
+    assert_eq!(registers["csd"]["capacity"], 127_865_454_592u64);
+    assert_eq!(registers["scr"]["version"], "3.0X");
+    assert_eq!(registers["ssr"]["speed_class"], 10);
+    assert_eq!(registers["ssr"]["uhs_grade"], 3);
+    assert_eq!(registers["ssr"]["allocation_unit"], 16 << 20);
+    assert_eq!(registers["ssr"]["uhs_allocation_unit"], 16 << 20);
+    let found = json(&folder, "sim:samsung-emmc51-64gb");
+    let registers = &found["registers"];
+    assert_eq!(registers["faults"].as_array().unwrap().len(), 0);
+    assert_eq!(registers["cid"]["maker"], "Samsung");
+    assert_eq!(registers["cid"]["year"], 2016);
+    let ext = &registers["ext_csd"];
+    assert_eq!(ext["version"], "5.1");
+    assert_eq!(ext["capacity"], 62_537_072_640u64);
+    assert_eq!(
+        (&ext["timing"], &ext["bus"]),
+        (&"HS400".into(), &"8 bit DDR".into())
+    );
+    assert_eq!(
+        (&ext["cache"], &ext["cache_on"]),
+        (&(512 << 10).into(), &true.into())
+    );
+    assert_eq!(ext["life_a"], 1);
+    assert_eq!(ext["spare"], "normal");
+    assert_eq!(
+        ext["background_operations"],
+        serde_json::json!([true, true])
+    );
+    // An NVMe link has none.
+    assert!(json(&folder, "sim:sm2708-250gb")["registers"].is_null());
+}

@@ -6,8 +6,10 @@ pub mod real;
 #[cfg(not(target_os = "linux"))]
 #[path = "real_absent.rs"]
 pub mod real;
+mod registers;
 
 pub use nandscope_experiment::{Kept, Precondition, Simulated};
+pub use registers::registers;
 
 use crate::console::Console;
 use crate::failure::Failure;

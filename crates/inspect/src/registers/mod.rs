@@ -54,6 +54,23 @@ pub struct Registers {
     pub faults: Vec<String>,
 }
 
+/// The registers of a card in hexadecimal digits, as the kernel shows them; `None` where there is none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RegisterTexts {
+    /// Family of the card.
+    pub family: Family,
+    /// Card identification.
+    pub cid: Option<String>,
+    /// Card-specific data.
+    pub csd: Option<String>,
+    /// SD configuration.
+    pub scr: Option<String>,
+    /// SD status.
+    pub ssr: Option<String>,
+    /// Extended card-specific data, byte 0 first.
+    pub ext_csd: Option<String>,
+}
+
 impl Registers {
     /// Reads the registers of the card with this block device; `None` if it is not a card in a native
     /// slot (a USB reader hides the registers).
@@ -65,26 +82,36 @@ impl Registers {
             "MMC" => Family::Mmc,
             _ => return None,
         };
-        let mut faults = Vec::new();
-        let ext_csd = ext_csd_file(roots, &device)
-            .and_then(|text| keep(ExtCsd::from_hex(&text), "EXT_CSD", &mut faults));
-        let revision = ext_csd.as_ref().map(|e| e.revision);
         let of = |name: &str| roots::text(&device.join(name));
-        let (cid, csd, scr, ssr) = (of("cid"), of("csd"), of("scr"), of("ssr"));
-        let sd = family == Family::Sd;
-        Some(Registers {
+        Some(Self::decode(&RegisterTexts {
             family,
-            cid: cid.and_then(|t| keep(Cid::from_hex(&t, family, revision), "CID", &mut faults)),
-            csd: csd.and_then(|t| keep(Csd::from_hex(&t, family), "CSD", &mut faults)),
-            scr: scr
-                .filter(|_| sd)
-                .and_then(|t| keep(Scr::from_hex(&t), "SCR", &mut faults)),
-            ssr: ssr
-                .filter(|_| sd)
-                .and_then(|t| keep(Ssr::from_hex(&t), "SSR", &mut faults)),
+            cid: of("cid"),
+            csd: of("csd"),
+            scr: of("scr"),
+            ssr: of("ssr"),
+            ext_csd: ext_csd_file(roots, &device),
+        }))
+    }
+
+    /// Decodes registers in hexadecimal digits.
+    pub fn decode(texts: &RegisterTexts) -> Self {
+        let family = texts.family;
+        let mut faults = Vec::new();
+        let ext_csd = texts.ext_csd.as_ref();
+        let ext_csd = ext_csd.and_then(|t| keep(ExtCsd::from_hex(t), "EXT_CSD", &mut faults));
+        let revision = ext_csd.as_ref().map(|e| e.revision);
+        let (cid, csd) = (texts.cid.as_ref(), texts.csd.as_ref());
+        let of_sd = |text: &'_ Option<String>| text.clone().filter(|_| family == Family::Sd);
+        let (scr, ssr) = (of_sd(&texts.scr), of_sd(&texts.ssr));
+        Registers {
+            family,
+            cid: cid.and_then(|t| keep(Cid::from_hex(t, family, revision), "CID", &mut faults)),
+            csd: csd.and_then(|t| keep(Csd::from_hex(t, family), "CSD", &mut faults)),
+            scr: scr.and_then(|t| keep(Scr::from_hex(&t), "SCR", &mut faults)),
+            ssr: ssr.and_then(|t| keep(Ssr::from_hex(&t), "SSR", &mut faults)),
             ext_csd,
             faults,
-        })
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Under which conditions a real target is measured, as the result keeps them: the machine, the way
 //! to the device, the card's registers, and what of it spoils a measurement.
 
-use crate::inspect::register_rows;
+use crate::inspect::card_environment;
 use nandscope_inspect::Roots;
 use nandscope_inspect::conditions::Conditions;
 use nandscope_inspect::identity::Identity;
@@ -39,8 +39,7 @@ pub fn gather(roots: &Roots, path: &Path) -> Circumstances {
         environment.insert("temperature before".to_string(), text);
     }
     let registers = place.device.and_then(|n| Registers::read(roots, n));
-    let rows = registers.iter().flat_map(register_rows);
-    environment.extend(rows.filter_map(|(name, value)| Some((format!("card: {name}"), value?))));
+    environment.extend(card_environment(registers.as_ref()));
     Circumstances {
         environment,
         warnings: conditions.warnings.into_iter().map(|w| w.text).collect(),
