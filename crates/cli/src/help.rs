@@ -63,10 +63,10 @@ fn of_command(mut root: clap::Command, words: &[String]) -> Result<String, Failu
             .collect();
         let Some(next) = found.find_subcommand_mut(word) else {
             names.extend(TOPICS.iter().map(|t| t.name.to_string()));
-            let distances = names.iter().map(|n| (strsim::osa_distance(word, n), n));
-            let meant = match distances.min() {
-                Some((1..=MISSPELT, name)) => format!("; did you mean `{name}`?"),
-                _ => String::new(),
+            let others = names.iter().map(String::as_str).filter(|name| name != word);
+            let meant = match nandscope_units::nearest(word, others, MISSPELT).first() {
+                Some(name) => format!("; did you mean `{name}`?"),
+                None => String::new(),
             };
             return Err(Failure::usage(format!(
                 "no command or topic `{}`{meant}; list them with `nandscope help`",

@@ -132,12 +132,8 @@ fn suggestions<'a>(place: &str, names: &[&'a str]) -> Vec<&'a str> {
     let family = |name: &&&str| !words.is_empty() && words.iter().all(|w| name.contains(w));
     let mut found: Vec<&str> = names.iter().filter(family).copied().collect();
     if found.is_empty() {
-        let distances = names
-            .iter()
-            .map(|name| (strsim::osa_distance(&lower, name), *name));
-        let mut near: Vec<(usize, &str)> = distances.filter(|(d, _)| *d <= MISSPELT).collect();
-        near.sort_unstable();
-        found = near.into_iter().map(|(_, name)| name).take(3).collect();
+        found = nandscope_units::nearest(&lower, names.iter().copied(), MISSPELT);
+        found.truncate(3);
     }
     found.truncate(MOST_SUGGESTIONS);
     found

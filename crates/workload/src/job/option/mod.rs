@@ -184,11 +184,10 @@ fn nearest(key: &str) -> Option<&'static str> {
         .map(|option| option.name)
         .chain(ALIASES.iter().map(|alias| alias.0))
         .chain(ACCEPTED.iter().flat_map(Accepted::names));
-    let (distance, name) = known
-        .map(|name| (strsim::osa_distance(key, name), name))
-        .min_by_key(|(distance, _)| *distance)?;
     let allowed = (key.chars().count() / 3).clamp(1, 3);
-    (distance <= allowed).then_some(name)
+    nandscope_units::nearest(key, known, allowed)
+        .first()
+        .copied()
 }
 
 /// The text of a flag.
