@@ -19,8 +19,11 @@
 //! What a killed process left of a partial file goes when the file is written the next time.
 //!
 //! The folder is opened once; everything is done relative to it.
+//!
+//! [`parquet`] has the bytes of tables in that format.
 
 mod error;
+pub mod parquet;
 #[cfg(unix)]
 mod partial;
 #[cfg(unix)]

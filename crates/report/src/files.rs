@@ -1,18 +1,18 @@
-//! A report as files in a folder: the page, every plot as SVG, all series in one table with an index. Each file
+//! A report as files in a folder: the page, every plot as SVG, all series in one table with an index, and in Parquet. Each file
 //! appears whole or not at all. The result document itself is written by whoever measured.
 
 use crate::drawings::{self, Drawing};
 use crate::error::{ReportError, Result};
 use crate::names::Unique;
 use crate::view::around::Around;
-use crate::{csv, html};
+use crate::{columns, csv, html};
 use nandscope_files::{Access, write_in};
 use nandscope_result::ResultDocument;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Writes `report.html`, `plots/<step>-<name>.svg`, `series.csv` and `series-index.csv` into `dir`, which
-/// is made where it is missing, and gives the paths written, in order.
+/// Writes `report.html`, `plots/<step>-<name>.svg`, `series.csv`, `series-index.csv` and `series.parquet` into
+/// `dir`, which is made where it is missing, and gives the paths written, in order.
 ///
 /// # Errors
 /// Where something cannot be rendered or written; what was written before stays.
@@ -38,6 +38,9 @@ pub fn write_among(document: &ResultDocument, around: &Around, dir: &Path) -> Re
     if !tables.index.is_empty() {
         report.write("", "series.csv", &tables.values)?;
         report.write("", "series-index.csv", &tables.index)?;
+    }
+    if let Some(table) = columns::of_document(document) {
+        report.write_bytes("", "series.parquet", &table.parquet())?;
     }
     for drawing in drawings::overviews(document, &mut plot_names)? {
         report.plot(&drawing)?;
@@ -68,9 +71,13 @@ impl Writer<'_> {
     /// # Errors
     /// If the folder cannot be made or the file not be written.
     fn write(&mut self, kind: &str, name: &str, text: &str) -> Result<()> {
+        self.write_bytes(kind, name, text.as_bytes())
+    }
+
+    fn write_bytes(&mut self, kind: &str, name: &str, bytes: &[u8]) -> Result<()> {
         make(&self.dir.join(kind))?;
         let inside = Path::new(kind).join(name);
-        write_in(self.dir, &inside, text.as_bytes(), Access::Usual)?;
+        write_in(self.dir, &inside, bytes, Access::Usual)?;
         self.written.push(self.dir.join(inside));
         Ok(())
     }

@@ -9,6 +9,7 @@
 
 #[cfg(test)]
 mod blank;
+mod columns;
 pub mod compare;
 pub mod csv;
 mod drawings;
