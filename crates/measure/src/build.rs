@@ -3,13 +3,13 @@
 //! The units of series and counters are decided here.
 
 use crate::recorder::{Direction, DirectionBin, DirectionRecord, Sample, Timeline};
-use crate::runner::{Finding, GroupOutcome, GroupRun};
+use crate::runner::{Finding, GroupOutcome, GroupRun, Verdict};
 use crate::target::Reading;
 use crate::{cached, events};
 use nandscope_device::Counters;
 use nandscope_result::{
-    DirectionResult, JobResult, Notice, Operation, ResultDocument, Series, StepResult, counter,
-    series,
+    DirectionResult, JobResult, Notice, Operation, ResultDocument, Series, SteadyState, StepResult,
+    counter, series,
 };
 use nandscope_units::number::round_significant;
 use nandscope_units::{Bytes, Nanos};
@@ -107,8 +107,8 @@ pub fn findings(outcome: &GroupOutcome, jobs: &[JobMeta]) -> Vec<Notice> {
                 } else {
                     "not attained"
                 },
-                verdict.iops,
-                verdict.bandwidth / 1e6
+                verdict.iops(),
+                verdict.bandwidth() / 1e6
             ),
         };
         let texts: Vec<String> = group.findings.iter().map(text).collect();
@@ -128,11 +128,28 @@ pub fn job_result(group: &GroupRun, meta: &JobMeta) -> JobResult {
         runtime_s: runtime.as_secs_f64(),
         idle_s: group.idle.as_secs_f64() / f64::from(group.threads.max(1)),
         directions: directions(group, meta),
+        latency_depth: group.findings.iter().find_map(|finding| match finding {
+            Finding::Depth(depth) => Some(*depth),
+            Finding::Steady(_) => None,
+        }),
+        steady_state: group.findings.iter().find_map(|finding| match finding {
+            Finding::Steady(verdict) => Some(steady_state(verdict)),
+            Finding::Depth(_) => None,
+        }),
         errors: group
             .errors
             .iter()
             .map(|(reason, count)| ((*reason).to_string(), *count))
             .collect(),
+    }
+}
+
+fn steady_state(verdict: &Verdict) -> SteadyState {
+    SteadyState {
+        attained: verdict.attained,
+        value: verdict.value,
+        iops: verdict.rates.iter().map(|rates| rates.0).collect(),
+        bandwidth_bytes_per_s: verdict.rates.iter().map(|rates| rates.1).collect(),
     }
 }
 
@@ -245,6 +262,13 @@ fn direction_series(timeline: &Timeline, direction: Direction, all: &mut Vec<Ser
     add(series::LATENCY_MAX, "µs", &|bin, _| {
         (bin.operations > 0).then(|| bin.latency_max_ns as f64 / 1e3)
     });
+    for (name, percent) in series::PERCENTILES {
+        add(name, "µs", &|bin, _| {
+            let ns = bin.latencies.percentile(percent)?.0;
+            // A bucket may reach beyond the largest of its latencies.
+            Some(ns.min(bin.latency_max_ns) as f64 / 1e3)
+        });
+    }
 }
 
 /// A value of the interval between two readings, where both instruments were there.

@@ -65,9 +65,10 @@ fn direction_summary(text: &mut String, job: &JobResult, d: &DirectionResult) {
             ),
         );
     }
-    latency_summary(text, "lat", &d.latency);
-    if let Some(service) = &d.service {
-        latency_summary(text, "service", service);
+    // As in fio, `lat` counts from the submission; with a schedule an operation may be submitted late.
+    latency_summary(text, "lat", d.service.as_ref().unwrap_or(&d.latency));
+    if d.service.is_some() {
+        latency_summary(text, "due lat", &d.latency);
     }
 }
 
@@ -229,6 +230,44 @@ rand: err=0
      | 99.99th=[ 160]
 ";
         assert_eq!(job_summary(&job), expected);
+    }
+
+    fn latency(min_ns: u64, max_ns: u64, mean_ns: f64) -> Latency {
+        Latency {
+            min_ns,
+            max_ns,
+            mean_ns,
+            ..Latency::default()
+        }
+    }
+
+    /// The mean has more digits than the others.
+    #[test]
+    fn the_mean_lies_between_the_smallest_and_the_largest() {
+        let mut text = String::new();
+        latency_summary(&mut text, "lat", &latency(52_700, 52_900, 52_800.0));
+        assert_eq!(
+            text,
+            "    lat (usec): min=52, max=53, avg=52.80, stdev=0.00\n"
+        );
+    }
+
+    #[test]
+    fn latency_from_the_submission_and_from_the_due_time_have_their_names() {
+        let direction = DirectionResult {
+            kind: "read".into(),
+            service: Some(latency(1_000, 3_000, 2_000.0)),
+            latency: latency(5_000, 7_000, 6_000.0),
+            ..DirectionResult::default()
+        };
+        let mut text = String::new();
+        direction_summary(&mut text, &JobResult::default(), &direction);
+        let lines: Vec<&str> = text.lines().skip(1).collect();
+        assert!(lines[0].starts_with("    lat (nsec): min=1000,"), "{text}");
+        assert!(
+            lines[1].starts_with("    due lat (nsec): min=5000,"),
+            "{text}"
+        );
     }
 
     #[test]

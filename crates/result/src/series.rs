@@ -25,6 +25,12 @@ pub const IOPS: &str = "IOPS";
 pub const LATENCY: &str = "latency";
 /// Largest latency, µs; a quantity of each operation.
 pub const LATENCY_MAX: &str = "latency max";
+/// Percentiles of the latency, µs, each known to 3 %; quantities of each operation.
+pub const PERCENTILES: [(&str, f64); 3] = [
+    ("latency p50", 50.0),
+    ("latency p99", 99.0),
+    ("latency p99.9", 99.9),
+];
 
 /// Series of a quantity of an operation, such as `write bandwidth`.
 pub fn of(operation: &Operation, quantity: &str) -> String {

@@ -163,6 +163,30 @@ pub struct JobResult {
     /// Operations that failed, by reason.
     #[serde(default)]
     pub errors: BTreeMap<String, u64>,
+    /// The queue depth that a search for a latency (`latency_target`) led to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_depth: Option<u32>,
+    /// What a wait for a steady state (`steadystate`) found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steady_state: Option<SteadyState>,
+}
+
+/// Whether a job became steady, and the rates that decided.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SteadyState {
+    /// The state was steady.
+    pub attained: bool,
+    /// Slope or largest deviation, as the job asks for, of the rate that was judged, per second; `None` where the job ended
+    /// before it was judged.
+    #[serde(default)]
+    pub value: Option<f64>,
+    /// Operations per second in each second that was judged last.
+    #[serde(default)]
+    pub iops: Vec<f64>,
+    /// Bytes per second in each of them.
+    #[serde(default)]
+    pub bandwidth_bytes_per_s: Vec<f64>,
 }
 
 /// One kind of operation within a job.

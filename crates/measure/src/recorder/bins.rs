@@ -7,6 +7,7 @@
 //! alone, never on how fast the program ran.
 
 use super::Direction;
+use super::buckets::{Buckets, Counting};
 use nandscope_units::Nanos;
 
 /// Most points that a series holds.
@@ -72,7 +73,7 @@ fn leading_digit(n: u64) -> u64 {
 }
 
 /// One kind of operation within one interval.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DirectionBin {
     /// Operations that were completed in it.
     pub operations: u64,
@@ -82,6 +83,8 @@ pub struct DirectionBin {
     pub latency_sum_ns: u64,
     /// The longest of them, nanoseconds.
     pub latency_max_ns: u64,
+    /// All of them, for percentiles.
+    pub latencies: Buckets,
 }
 
 impl DirectionBin {
@@ -90,11 +93,12 @@ impl DirectionBin {
         self.bytes = self.bytes.saturating_add(other.bytes);
         self.latency_sum_ns = self.latency_sum_ns.saturating_add(other.latency_sum_ns);
         self.latency_max_ns = self.latency_max_ns.max(other.latency_max_ns);
+        self.latencies.merge(&other.latencies);
     }
 }
 
 /// One interval.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bin {
     directions: [DirectionBin; Direction::COUNT],
 }
@@ -112,6 +116,15 @@ impl Bin {
         bin.bytes = bin.bytes.saturating_add(u64::from(bytes));
         bin.latency_sum_ns = bin.latency_sum_ns.saturating_add(latency.0);
         bin.latency_max_ns = bin.latency_max_ns.max(latency.0);
+    }
+
+    /// Keeps the latencies that were counted so far.
+    pub(super) fn keep(&mut self, counting: &mut Counting) {
+        for (direction, bin) in Direction::ALL.into_iter().zip(&mut self.directions) {
+            if let Some(latencies) = counting.take(direction) {
+                bin.latencies.merge(&latencies);
+            }
+        }
     }
 
     pub(super) fn merge(&mut self, other: &Bin) {

@@ -5,10 +5,12 @@
 //! comes out is raw and exact; [`crate::build`] turns it into the result document.
 
 mod bins;
+mod buckets;
 mod direction;
 mod timeline;
 
 pub use bins::{Bin, DirectionBin, IntervalPlan, MAX_POINTS, merge_factor};
+pub use buckets::Buckets;
 pub use direction::Direction;
 pub use timeline::{Sample, Timeline};
 

@@ -7,6 +7,7 @@
 
 use super::Direction;
 use super::bins::{Bin, IntervalPlan, merge_factor};
+use super::buckets::Counting;
 use crate::target::Reading;
 use nandscope_units::Nanos;
 
@@ -27,6 +28,8 @@ pub struct Timeline {
     max_points: usize,
     closed: Vec<Bin>,
     current: Bin,
+    /// Latencies of `current` that are not in it yet.
+    counting: Counting,
     /// End of the interval that `current` counts.
     current_end: Nanos,
     samples: Vec<Sample>,
@@ -43,6 +46,7 @@ impl Timeline {
             max_points: plan.max_points.max(2),
             closed: Vec::new(),
             current: Bin::default(),
+            counting: Counting::default(),
             current_end: origin + interval,
             samples: Vec::new(),
             end: origin,
@@ -56,6 +60,14 @@ impl Timeline {
             self.advance(at);
         }
         self.current.add(direction, bytes, latency);
+        self.counting.add(direction, latency);
+    }
+
+    /// The current interval, with all that was counted in it; a new one begins.
+    fn take_current(&mut self) -> Bin {
+        let mut bin = std::mem::take(&mut self.current);
+        bin.keep(&mut self.counting);
+        bin
     }
 
     /// Where the first interval begins.
@@ -120,7 +132,8 @@ impl Timeline {
         }
         self.end = end.max(self.origin);
         if end > self.origin || self.current != Bin::default() {
-            self.closed.push(std::mem::take(&mut self.current));
+            let last = self.take_current();
+            self.closed.push(last);
         }
     }
 
@@ -141,7 +154,8 @@ impl Timeline {
         while other.interval < self.interval {
             other.merge();
         }
-        other.closed.push(other.current);
+        let last = other.take_current();
+        other.closed.push(last);
         for (i, bin) in other.closed.iter().enumerate() {
             match self.closed.get_mut(i) {
                 Some(mine) => mine.merge(bin),
@@ -157,7 +171,8 @@ impl Timeline {
                 self.merge();
                 continue;
             }
-            self.closed.push(std::mem::take(&mut self.current));
+            let bin = self.take_current();
+            self.closed.push(bin);
             let next = self.current_end + self.interval;
             if next == self.current_end {
                 return;
@@ -170,15 +185,11 @@ impl Timeline {
     /// the beginning of the current interval.
     fn merge(&mut self) {
         let factor = merge_factor(self.interval);
-        let all: Vec<Bin> = self
-            .closed
-            .iter()
-            .copied()
-            .chain(std::iter::once(std::mem::take(&mut self.current)))
-            .collect();
+        let current = self.take_current();
+        let mut all = std::mem::take(&mut self.closed);
+        all.push(current);
         let old_interval = self.interval;
         self.interval = old_interval * factor as u64;
-        self.closed.clear();
         for chunk in all.chunks(factor) {
             let mut sum = Bin::default();
             chunk.iter().for_each(|bin| sum.merge(bin));

@@ -62,7 +62,7 @@ pub struct GroupRun {
 }
 
 /// What a thread found out by itself.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Finding {
     /// Of `latency_target`: the queue depth at the end.
     Depth(u32),

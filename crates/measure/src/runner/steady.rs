@@ -18,22 +18,39 @@ pub(super) struct Judge {
     looked: Option<Nanos>,
     /// Operations and bytes per second, the newest last.
     rates: VecDeque<(f64, f64)>,
-    /// Slope or deviation at the last look.
+    /// Slope or deviation at the last look, per second.
     value: Option<f64>,
     attained: bool,
 }
 
 /// What a judge found.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
+    /// What it judged.
+    pub criterion: SteadyState,
     /// The state was steady.
     pub attained: bool,
-    /// Mean operations per second of the time that was judged last.
-    pub iops: f64,
-    /// The same in bytes per second.
-    pub bandwidth: f64,
-    /// Slope or largest deviation, in the unit of the limit; `None` before it was judged.
+    /// Operations and bytes per second in each second that was judged last.
+    pub rates: Vec<(f64, f64)>,
+    /// Slope or largest deviation of the rate that was judged, per second; `None` before it was judged.
     pub value: Option<f64>,
+}
+
+impl Verdict {
+    /// Mean operations per second of the time that was judged last.
+    pub fn iops(&self) -> f64 {
+        mean(self.rates.iter().map(|rates| rates.0))
+    }
+
+    /// The same in bytes per second.
+    pub fn bandwidth(&self) -> f64 {
+        mean(self.rates.iter().map(|rates| rates.1))
+    }
+}
+
+fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let n = values.len().max(1) as f64;
+    values.sum::<f64>() / n
 }
 
 impl Judge {
@@ -85,7 +102,7 @@ impl Judge {
         if self.rates.len() == self.criterion.seconds as usize {
             let value = self.measure();
             self.value = Some(value);
-            self.attained = value.abs() < self.criterion.limit;
+            self.attained = self.in_unit_of_limit(value).abs() < self.criterion.limit;
         }
         self.attained
     }
@@ -97,8 +114,8 @@ impl Judge {
             false => rates.0,
         };
         let n = self.rates.len() as f64;
-        let mean = self.rates.iter().map(rate).sum::<f64>() / n;
-        let value = if self.criterion.slope {
+        let mean = mean(self.rates.iter().map(rate));
+        if self.criterion.slope {
             let middle = (n - 1.0) / 2.0;
             let (mut product, mut square) = (0.0, 0.0);
             for (i, rates) in self.rates.iter().enumerate() {
@@ -110,6 +127,13 @@ impl Judge {
         } else {
             let deviations = self.rates.iter().map(|rates| (rate(rates) - mean).abs());
             deviations.fold(0.0, f64::max)
+        }
+    }
+
+    fn in_unit_of_limit(&self, value: f64) -> f64 {
+        let mean = match self.criterion.bandwidth {
+            true => mean(self.rates.iter().map(|rates| rates.1)),
+            false => mean(self.rates.iter().map(|rates| rates.0)),
         };
         match self.criterion.percent {
             true if mean > 0.0 => 100.0 * value / mean,
@@ -120,11 +144,10 @@ impl Judge {
     }
 
     pub(super) fn verdict(&self) -> Verdict {
-        let n = self.rates.len().max(1) as f64;
         Verdict {
+            criterion: self.criterion,
             attained: self.attained,
-            iops: self.rates.iter().map(|r| r.0).sum::<f64>() / n,
-            bandwidth: self.rates.iter().map(|r| r.1).sum::<f64>() / n,
+            rates: self.rates.iter().copied().collect(),
             value: self.value,
         }
     }

@@ -122,10 +122,10 @@ fn a_steady_rate_ends_the_job() {
     };
     let steady = run(&mut target(), vec![tied(pacing(1.0), 0, Ties::default())]);
     assert_eq!(steady.end, Nanos::from_secs(4));
-    let [Finding::Steady(verdict)] = steady.groups[0].findings[..] else {
+    let [Finding::Steady(verdict)] = &steady.groups[0].findings[..] else {
         panic!("{:?}", steady.groups[0].findings);
     };
-    assert!(verdict.attained && (verdict.iops - 10_000.0).abs() < 2.0);
+    assert!(verdict.attained && (verdict.iops() - 10_000.0).abs() < 2.0);
     let never = run(&mut target(), vec![tied(pacing(0.0), 0, Ties::default())]);
     assert_eq!(never.end, Nanos::from_secs(20));
 }

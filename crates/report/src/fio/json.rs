@@ -1,6 +1,7 @@
 //! fio's JSON.
 
 use super::stats::{self, CLASSES, Samples};
+use super::steady::{self, Steady};
 use super::{VERSION, bins};
 use nandscope_result::{
     DirectionResult, JobResult, Latency, Operation, ResultDocument, StepResult,
@@ -49,6 +50,12 @@ struct Job<'a> {
     latency_ns: Object<f64>,
     latency_us: Object<f64>,
     latency_ms: Object<f64>,
+    latency_depth: u32,
+    latency_target: u64,
+    latency_percentile: f64,
+    latency_window: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    steadystate: Option<Steady>,
 }
 
 /// `mixed` takes the place of the others if directions are reported together.
@@ -169,6 +176,11 @@ fn job<'a>(group: usize, step: &StepResult, job: &'a JobResult, with_bins: bool)
         latency_ns: named(&classes.ns),
         latency_us: named(&classes.us),
         latency_ms: named(&classes.ms),
+        latency_depth: job.latency_depth.unwrap_or_else(|| steady::depth(job)),
+        latency_target: steady::microseconds(job, "latency_target"),
+        latency_percentile: steady::latency_percentile(job),
+        latency_window: steady::microseconds(job, "latency_window"),
+        steadystate: steady::of_job(job),
     }
 }
 

@@ -7,6 +7,7 @@
 mod bins;
 mod json;
 mod stats;
+mod steady;
 mod terse;
 
 use crate::summary;

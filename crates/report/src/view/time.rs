@@ -114,7 +114,8 @@ fn is_shown(series: &Series, step: &StepResult) -> bool {
         name if name == series::of(&Operation::Trim, series::BANDWIDTH) => false,
         _ if quantity(series::IOPS)
             || quantity(series::LATENCY)
-            || quantity(series::LATENCY_MAX) =>
+            || quantity(series::LATENCY_MAX)
+            || series::PERCENTILES.iter().any(|(name, _)| quantity(name)) =>
         {
             !step.series.iter().any(bandwidth)
         }

@@ -75,6 +75,11 @@ fn job(path: &str, j: &JobResult, all: &mut Vec<Named>) {
     keep(all, &path, "start_s", j.start_s);
     keep(all, &path, "runtime_s", j.runtime_s);
     keep(all, &path, "idle_s", j.idle_s);
+    if let Some(steady) = &j.steady_state {
+        let rates = steady.iops.iter().chain(&steady.bandwidth_bytes_per_s);
+        let values = rates.chain(&steady.value);
+        values.for_each(|&v| keep(all, &path, "steady_state", v));
+    }
     j.directions.iter().for_each(|d| direction(&path, d, all));
 }
 

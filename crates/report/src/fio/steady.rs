@@ -1,0 +1,137 @@
+//! What a job found out by itself, as fio writes it: the queue depth of `latency_target`, the block `steadystate`.
+
+use nandscope_result::JobResult;
+use nandscope_units::{SizeBase, parse_duration, parse_size};
+use serde::Serialize;
+
+/// The block `steadystate`.
+#[derive(Serialize)]
+pub struct Steady {
+    ss: String,
+    duration: u64,
+    attained: u8,
+    criterion: String,
+    max_deviation: f64,
+    slope: f64,
+    data: Data,
+}
+
+#[derive(Serialize)]
+struct Data {
+    bw_mean: u64,
+    iops_mean: u64,
+    iops: Vec<u64>,
+    bw: Vec<u64>,
+}
+
+fn option<'a>(job: &'a JobResult, name: &str) -> &'a str {
+    job.options.get(name).map_or("", String::as_str)
+}
+
+/// Queue depth that the job asked for.
+pub fn depth(job: &JobResult) -> u32 {
+    option(job, "iodepth").parse().unwrap_or(1)
+}
+
+/// A time of the job in the unit in which fio writes it; 0 without one.
+pub fn microseconds(job: &JobResult, name: &str) -> u64 {
+    parse_duration(option(job, name), 1_000).map_or(0, |time| time.0 / 1_000)
+}
+
+/// `latency_percentile` of the job.
+pub fn latency_percentile(job: &JobResult) -> f64 {
+    let percent = option(job, "latency_percentile").parse::<f64>().ok();
+    percent
+        .filter(|percent| percent.is_finite())
+        .unwrap_or(100.0)
+}
+
+/// The block, where the job waited for a steady state.
+pub fn of_job(job: &JobResult) -> Option<Steady> {
+    let found = job.steady_state.as_ref()?;
+    // The default of fio.
+    let text = match option(job, "steadystate") {
+        "" => "iops_slope:0.01%",
+        text => text,
+    };
+    let (what, limit) = text.split_once(':').unwrap_or((text, "0"));
+    let (unit, limit) = match limit.strip_suffix('%') {
+        Some(percent) => ("%", percent.parse().unwrap_or(0.0)),
+        None => ("", absolute(limit)),
+    };
+    let is_slope = what.ends_with("_slope");
+    let rates = match what.starts_with("bw") {
+        true => &found.bandwidth_bytes_per_s,
+        false => &found.iops,
+    };
+    let value = found.value.unwrap_or(0.0);
+    let criterion = match (unit, mean(rates)) {
+        ("%", mean) if mean > 0.0 => 100.0 * value / mean,
+        ("%", _) => 0.0,
+        _ => value,
+    };
+    let whole = |rates: &[f64]| rates.iter().map(|rate| *rate as u64).collect();
+    let duration = parse_duration(option(job, "steadystate_duration"), 1_000_000_000);
+    Some(Steady {
+        ss: format!("{what}:{limit:.6}{unit}"),
+        duration: duration.map_or(0, |time| time.0 / 1_000_000_000),
+        attained: u8::from(found.attained),
+        criterion: format!("{criterion:.6}{unit}"),
+        max_deviation: if is_slope { 0.0 } else { value },
+        slope: if is_slope { value } else { 0.0 },
+        data: Data {
+            bw_mean: mean(&found.bandwidth_bytes_per_s) as u64,
+            iops_mean: mean(&found.iops) as u64,
+            iops: whole(&found.iops),
+            bw: whole(&found.bandwidth_bytes_per_s),
+        },
+    })
+}
+
+/// A limit in operations or bytes per second.
+fn absolute(text: &str) -> f64 {
+    let size = || parse_size(text, SizeBase::Binary).map_or(0.0, |bytes| bytes.0 as f64);
+    text.parse().unwrap_or_else(|_| size())
+}
+
+fn mean(rates: &[f64]) -> f64 {
+    rates.iter().sum::<f64>() / rates.len().max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nandscope_result::SteadyState;
+
+    /// The numbers of a run of fio 3.33.
+    #[test]
+    fn the_block_is_that_of_fio() {
+        let options = [
+            ("steadystate", "iops_slope:10%"),
+            ("steadystate_duration", "3s"),
+        ];
+        let mut job = JobResult {
+            options: options.map(|(k, v)| (k.to_string(), v.to_string())).into(),
+            steady_state: Some(SteadyState {
+                attained: true,
+                value: Some(-0.5),
+                iops: vec![1001.0, 1000.0, 1000.0],
+                bandwidth_bytes_per_s: vec![4_100_566.0, 4_100_087.0, 4_096_000.0],
+            }),
+            ..JobResult::default()
+        };
+        let text = |job: &JobResult| serde_json::to_string(&of_job(job)).unwrap();
+        assert_eq!(
+            text(&job),
+            "{\"ss\":\"iops_slope:10.000000%\",\"duration\":3,\"attained\":1,\"criterion\":\"-0.049983%\",\"max_deviation\":0.0,\"slope\":-0.5,\"data\":{\"bw_mean\":4098884,\"iops_mean\":1000,\"iops\":[1001,1000,1000],\"bw\":[4100566,4100087,4096000]}}"
+        );
+        job.options.insert("steadystate".into(), "bw:1m".into());
+        assert!(
+            text(&job).contains("\"ss\":\"bw:1048576.000000\""),
+            "{}",
+            text(&job)
+        );
+        job.steady_state = None;
+        assert_eq!(text(&job), "null");
+    }
+}
