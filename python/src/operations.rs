@@ -5,8 +5,9 @@ use crate::table::{Table, schema};
 use arrow_array::{ArrayRef, RecordBatch, UInt8Array, UInt32Array, UInt64Array};
 use arrow_schema::DataType::{UInt8, UInt32, UInt64};
 use arrow_schema::SchemaRef;
-use nandscope_measure::target::{Load, Outcome, Reading, Reply, Request, Target, TargetError};
-use nandscope_units::{Bytes, Nanos};
+use nandscope_measure::listened::Listener;
+use nandscope_measure::target::{Outcome, Reply, Request};
+use nandscope_units::Nanos;
 use nandscope_workload::OpKind;
 use std::sync::Arc;
 
@@ -98,8 +99,6 @@ pub struct Gatherer {
     schema: SchemaRef,
     full: Vec<RecordBatch>,
     part: Part,
-    /// Requests by their tags, which the runner numbers from 0 and uses again.
-    in_flight: Vec<Option<Request>>,
 }
 
 impl Default for Gatherer {
@@ -115,32 +114,21 @@ impl Default for Gatherer {
             ]),
             full: Vec::new(),
             part: Part::with_room(),
-            in_flight: Vec::new(),
         }
     }
 }
 
-impl Gatherer {
-    fn submitted(&mut self, request: Request) {
-        let tag = request.tag as usize;
-        if tag >= self.in_flight.len() {
-            self.in_flight.resize(tag + 1, None);
-        }
-        self.in_flight[tag] = Some(request);
-    }
-
-    fn completed(&mut self, reply: &Reply) {
-        let slot = self.in_flight.get_mut(reply.tag as usize);
-        let Some(request) = slot.and_then(Option::take) else {
-            return;
-        };
-        self.part.push(&request, reply);
+impl Listener for Gatherer {
+    fn finished(&mut self, request: &Request, _: Nanos, reply: &Reply) {
+        self.part.push(request, reply);
         if self.part.status.len() == PART {
             let part = std::mem::replace(&mut self.part, Part::with_room());
             self.full.push(part.batch(&self.schema));
         }
     }
+}
 
+impl Gatherer {
     /// What was gathered.
     pub fn finish(mut self) -> Operations {
         if !self.part.status.is_empty() {
@@ -150,56 +138,5 @@ impl Gatherer {
             schema: self.schema,
             parts: self.full,
         }
-    }
-}
-
-/// A target whose operations are gathered if that is wanted.
-#[derive(Debug)]
-pub struct Gathering<T> {
-    /// The target.
-    pub target: T,
-    /// Where they go.
-    pub gatherer: Option<Gatherer>,
-}
-
-impl<T: Target> Target for Gathering<T> {
-    fn now(&self) -> Nanos {
-        self.target.now()
-    }
-
-    fn capacity(&self) -> Bytes {
-        self.target.capacity()
-    }
-
-    fn prepare(&mut self, load: &Load) -> Result<(), TargetError> {
-        self.target.prepare(load)
-    }
-
-    #[inline]
-    fn submit(&mut self, request: Request) -> Result<(), TargetError> {
-        if let Some(gatherer) = &mut self.gatherer {
-            gatherer.submitted(request);
-        }
-        self.target.submit(request)
-    }
-
-    fn longest_wait(&self) -> Nanos {
-        self.target.longest_wait()
-    }
-
-    #[inline]
-    fn wait(&mut self, until: Nanos, replies: &mut Vec<Reply>) -> Result<(), TargetError> {
-        let before = replies.len();
-        let waited = self.target.wait(until, replies);
-        if let Some(gatherer) = &mut self.gatherer {
-            for reply in &replies[before..] {
-                gatherer.completed(reply);
-            }
-        }
-        waited
-    }
-
-    fn reading(&mut self) -> Reading {
-        self.target.reading()
     }
 }

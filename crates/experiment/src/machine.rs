@@ -2,6 +2,8 @@
 
 use crate::input;
 use nandscope_workload::job::{Included, Machine, Override, Surroundings};
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 const MEMORY: &str = "/proc/meminfo";
@@ -24,8 +26,8 @@ impl Surroundings for ThisMachine {
     /// A file beside the one that names it, or one in the present folder, in this order.
     fn include(&self, name: &str, from: &str) -> Result<Included, String> {
         let beside = Path::new(from).parent().map(|folder| folder.join(name));
-        let places = [beside, Some(PathBuf::from(name))].into_iter().flatten();
-        let Some(path) = places.into_iter().find(|path| path.is_file()) else {
+        let places = [beside, Some(PathBuf::from(name))];
+        let Some(path) = places.into_iter().flatten().find(|path| path.is_file()) else {
             return Err("there is no such file beside this one or here".to_string());
         };
         let text = input::text(&path, "the job file").map_err(|error| error.to_string())?;
@@ -33,6 +35,18 @@ impl Surroundings for ThisMachine {
             name: path.display().to_string(),
             text,
         })
+    }
+
+    fn bytes(&self, name: &str, most: usize) -> Result<Vec<u8>, String> {
+        let file = File::open(name).map_err(|error| error.to_string())?;
+        let mut bytes = Vec::new();
+        file.take(most as u64)
+            .read_to_end(&mut bytes)
+            .map_err(|error| error.to_string())?;
+        match bytes.is_empty() {
+            true => Err("it is empty".to_string()),
+            false => Ok(bytes),
+        }
     }
 
     fn machine(&self) -> Option<Machine> {

@@ -95,6 +95,7 @@ impl SimulatedMedium {
                 // At most one request, which fits.
                 length: u32::try_from(piece).unwrap_or(u32::MAX),
                 durable: false,
+                thread: 0,
             };
             self.target.submit(request).map_err(gone)?;
             self.replies.clear();

@@ -121,6 +121,7 @@ impl<'a, T: Target> Probe<'a, T> {
                     // At most one request, which fits.
                     length: u32::try_from(piece).unwrap_or(u32::MAX),
                     durable: false,
+                    thread: 0,
                 };
                 self.target.submit(request).map_err(failed)?;
                 outstanding += 1;

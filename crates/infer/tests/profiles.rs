@@ -51,6 +51,7 @@ impl Timed {
                 offset: Bytes(first * 512 + at as u64),
                 length: length as u32,
                 durable: false,
+                thread: 0,
             };
             self.time.submit(request).unwrap();
             self.replies.clear();

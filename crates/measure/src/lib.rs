@@ -3,8 +3,8 @@
 //! [`runner`] drives threads of operations through a [`target`]: a simulated device in virtual time ([`sim`]), a
 //! real one on Linux (`real`). [`recorder`] collects latencies and counts per
 //! interval, [`build`] makes the parts of a result document from them, and [`events`] finds notable moments. [`fio_output`]
-//! converts fio's JSON output; [`steps`] keeps finished steps while others run. A [`verify::Verifier`] makes
-//! contents that can be checked, and checks them.
+//! converts fio's JSON output; [`steps`] keeps finished steps while others run. A [`data_source`] makes
+//! what writes carry; a [`verify::Verifier`] makes contents that can be checked, and checks them. [`listened`] reports single operations.
 //!
 //! This crate makes no charts and draws no conclusions.
 //!
@@ -36,10 +36,12 @@
 
 pub mod build;
 pub mod cached;
+pub mod data_source;
 pub mod distribution;
 pub mod events;
 pub mod fio_output;
 pub mod histogram_log;
+pub mod listened;
 pub mod payload;
 #[cfg(target_os = "linux")]
 pub mod real;

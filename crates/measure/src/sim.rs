@@ -270,6 +270,7 @@ mod tests {
             offset: Bytes(offset),
             length: 512,
             durable: false,
+            thread: 0,
         }
     }
 

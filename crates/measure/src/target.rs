@@ -10,6 +10,8 @@ use thiserror::Error;
 pub struct Request {
     /// The runner's own number; it comes back in the [`Reply`].
     pub tag: u32,
+    /// Number of the thread of the run that does it, from 0.
+    pub thread: u32,
     /// What to do.
     pub kind: OpKind,
     /// Where, in bytes from the start of the target; a multiple of 512.
@@ -184,4 +186,42 @@ pub trait Target {
 
     /// Reads the instruments at the present time. It must not disturb the I/O.
     fn reading(&mut self) -> Reading;
+}
+
+impl<T: Target + ?Sized> Target for &mut T {
+    fn now(&self) -> Nanos {
+        (**self).now()
+    }
+
+    fn capacity(&self) -> Bytes {
+        (**self).capacity()
+    }
+
+    fn prepare(&mut self, load: &Load) -> Result<(), TargetError> {
+        (**self).prepare(load)
+    }
+
+    fn lanes(&self) -> Option<Box<dyn Lanes>> {
+        (**self).lanes()
+    }
+
+    fn submit(&mut self, request: Request) -> Result<(), TargetError> {
+        (**self).submit(request)
+    }
+
+    fn wait(&mut self, until: Nanos, replies: &mut Vec<Reply>) -> Result<(), TargetError> {
+        (**self).wait(until, replies)
+    }
+
+    fn longest_wait(&self) -> Nanos {
+        (**self).longest_wait()
+    }
+
+    fn contents(&mut self, offset: Bytes, length: u32) -> Result<Option<Vec<u8>>, TargetError> {
+        (**self).contents(offset, length)
+    }
+
+    fn reading(&mut self) -> Reading {
+        (**self).reading()
+    }
 }

@@ -7,16 +7,21 @@
 //! sectors come from different writes is torn. Which generation a block must have is kept in a
 //! ledger with four bytes per block; a block that two writes were on their way to at once may have
 //! either.
+//!
+//! Jobs may ask for other [`Check`]s: labels over a pattern, labels without a sum of the data, or a pattern alone.
 
 use crate::payload::fill;
-use crate::target::Outcome;
+use crate::target::{Outcome, Request};
 use nandscope_units::{Bytes, SECTOR_BYTES};
 use nandscope_workload::OpKind;
+use nandscope_workload::job::{DataPattern, Verify};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 const SECTOR: usize = SECTOR_BYTES as usize;
 const MAGIC: u64 = u64::from_le_bytes(*b"nandscop");
+/// The same in labels whose checksum covers the label alone.
+const MAGIC_META: u64 = u64::from_le_bytes(*b"nandmeta");
 /// Offset, generation, seed and the magic number before them.
 const HEADER: usize = 32;
 const CHECKSUM: usize = SECTOR - 4;
@@ -31,6 +36,48 @@ const NEVER: u32 = 0;
 const EITHER: u32 = u32::MAX;
 /// A block that was discarded and must read as zeros.
 const ZERO: u32 = u32::MAX - 1;
+/// Values from here on are blocks that hold the pattern of a check, by its number.
+const PATTERN: u32 = ZERO - MOST_CHECKS;
+const MOST_CHECKS: u32 = 1 << 20;
+
+/// How the blocks of a thread are made and compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Check {
+    /// A label in each sector, and a checksum over label and data.
+    Labels {
+        /// The data between them; random by default.
+        data: Option<DataPattern>,
+        /// Whether the checksum covers the data (not with `verify=meta`).
+        covers_data: bool,
+    },
+    /// Each block is this pattern.
+    Pattern(DataPattern),
+    /// Nothing is compared.
+    Nothing,
+}
+
+impl Default for Check {
+    fn default() -> Self {
+        Check::Labels {
+            data: None,
+            covers_data: true,
+        }
+    }
+}
+
+impl Check {
+    /// What a job asks for with `verify` and `verify_pattern`.
+    pub fn of_job(verify: &Verify) -> Check {
+        match (verify.method.as_deref(), &verify.pattern) {
+            (Some("null"), _) => Check::Nothing,
+            (Some("pattern"), Some(pattern)) => Check::Pattern(pattern.clone()),
+            (method, data) => Check::Labels {
+                data: data.clone(),
+                covers_data: method != Some("meta"),
+            },
+        }
+    }
+}
 
 /// See the module's text.
 #[derive(Debug)]
@@ -41,6 +88,9 @@ pub struct Verifier {
     all: bool,
     /// What was discarded must read as zeros.
     zeros: bool,
+    checks: Vec<Check>,
+    /// The number of the check of each thread; others have the first one.
+    threads: Vec<u32>,
     ledger: Mutex<Ledger>,
 }
 
@@ -91,6 +141,8 @@ impl Verifier {
             block: (u64::from(block) / SECTOR_BYTES).max(1) * SECTOR_BYTES,
             all,
             zeros: false,
+            checks: vec![Check::default()],
+            threads: Vec::new(),
             ledger: Mutex::default(),
         }
     }
@@ -100,6 +152,34 @@ impl Verifier {
     pub fn with_zeros_after_discards(mut self) -> Self {
         self.zeros = true;
         self
+    }
+
+    /// The checks of the threads of the run, in the order of their numbers.
+    #[must_use]
+    pub fn with_checks(mut self, threads: Vec<Check>) -> Self {
+        self.checks.clear();
+        self.threads.clear();
+        for check in threads {
+            let known = self.checks.iter().position(|known| *known == check);
+            let number = known.unwrap_or(self.checks.len());
+            if known.is_none() {
+                self.checks.push(check);
+            }
+            self.threads.push((number as u32).min(MOST_CHECKS - 1));
+        }
+        if self.checks.is_empty() {
+            self.checks.push(Check::default());
+        }
+        self
+    }
+
+    /// The number of the check of a thread, and the check.
+    fn check_of(&self, thread: u32) -> (u32, &Check) {
+        let number = self.threads.get(thread as usize).copied().unwrap_or(0);
+        (
+            number,
+            &self.checks[(number as usize).min(self.checks.len() - 1)],
+        )
     }
 
     /// Mismatches so far, and the first of them in words.
@@ -128,44 +208,71 @@ impl Verifier {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes the contents of a write that is about to begin.
-    pub fn write(&self, bytes: &mut [u8], offset: u64) {
-        let generation = {
-            let mut ledger = self.lock();
-            // Three generations are taken for other meanings; 2^32 - 3 writes are enough for a run.
-            ledger.generation = ledger.generation.saturating_add(1).min(ZERO - 1);
-            let generation = ledger.generation;
-            for block in self.blocks(offset, bytes.len()) {
-                let others = ledger.under_way.entry(block).or_default();
-                *others += 1;
-                let value = if *others > 1 { EITHER } else { generation };
-                *ledger.at(block) = value;
+    /// Makes the contents of a write that is about to begin; false if its thread wants nothing compared, and
+    /// the contents are not made here.
+    pub fn write(&self, bytes: &mut [u8], offset: u64, thread: u32) -> bool {
+        let (number, check) = self.check_of(thread);
+        let generation = self.announce(bytes.len(), offset, number, check);
+        match check {
+            Check::Nothing => return false,
+            Check::Pattern(pattern) => self.fill_blocks(bytes, offset, pattern),
+            Check::Labels { data, covers_data } => {
+                for (i, sector) in bytes.chunks_exact_mut(SECTOR).enumerate() {
+                    let label = Label {
+                        offset: offset + (i * SECTOR) as u64,
+                        generation: u64::from(generation),
+                        seed: self.seed,
+                    };
+                    label.write(sector, data.as_ref(), *covers_data);
+                }
             }
-            generation
+        }
+        true
+    }
+
+    /// Notes what the blocks of a write will hold; gives its generation.
+    fn announce(&self, length: usize, offset: u64, number: u32, check: &Check) -> u32 {
+        let mut ledger = self.lock();
+        // The last values are taken for other meanings; 2^32 - 2^20 writes are enough for a run.
+        ledger.generation = ledger.generation.saturating_add(1).min(PATTERN - 1);
+        let generation = ledger.generation;
+        let value = match check {
+            Check::Labels { .. } => generation,
+            Check::Pattern(_) => PATTERN + number,
+            Check::Nothing => NEVER,
         };
-        for (i, sector) in bytes.chunks_exact_mut(SECTOR).enumerate() {
-            let label = Label {
-                offset: offset + (i * SECTOR) as u64,
-                generation: u64::from(generation),
-                seed: self.seed,
+        for block in self.blocks(offset, length) {
+            let others = ledger.under_way.entry(block).or_default();
+            *others += 1;
+            let is_alone = *others == 1;
+            let place = ledger.at(block);
+            *place = match is_alone || *place == value {
+                true => value,
+                false => EITHER,
             };
-            label.write(sector);
+        }
+        generation
+    }
+
+    /// Fills each block, or part of one, with the pattern from its beginning on.
+    fn fill_blocks(&self, bytes: &mut [u8], offset: u64, pattern: &DataPattern) {
+        let first = (self.block - offset % self.block).min(bytes.len() as u64) as usize;
+        let (begin, rest) = bytes.split_at_mut(first);
+        let blocks = std::iter::once(begin).chain(rest.chunks_mut(self.block as usize));
+        let mut at = offset;
+        for block in blocks {
+            pattern.fill(block, at);
+            at += block.len() as u64;
         }
     }
 
     /// An operation has ended with this outcome; a read is compared, and fails if it differs. `read` is what
     /// it read.
-    pub fn ended(
-        &self,
-        kind: OpKind,
-        offset: u64,
-        length: usize,
-        read: &[u8],
-        outcome: Outcome,
-    ) -> Outcome {
+    pub fn ended(&self, request: &Request, read: &[u8], outcome: Outcome) -> Outcome {
+        let (offset, length) = (request.offset.0, request.length as usize);
         let done = outcome == Outcome::Done;
-        match kind {
-            OpKind::Read if done => return self.check(read, offset),
+        match request.kind {
+            OpKind::Read if done => return self.check(read, offset, request.thread),
             OpKind::Write => self.written_to(offset, length, done),
             // One that failed may have discarded a part.
             OpKind::Trim => self.discarded(offset, length as u64),
@@ -184,7 +291,7 @@ impl Verifier {
                     ledger.under_way.remove(&block);
                 }
             }
-            if !done {
+            if !done && *ledger.at(block) != NEVER {
                 *ledger.at(block) = EITHER;
             }
         }
@@ -199,8 +306,15 @@ impl Verifier {
         }
     }
 
-    /// Holds what was read against what was written.
-    fn check(&self, bytes: &[u8], offset: u64) -> Outcome {
+    /// Compares what was read with what was written.
+    fn check(&self, bytes: &[u8], offset: u64, thread: u32) -> Outcome {
+        let (number, check) = self.check_of(thread);
+        // What this run did not write is as the reader expects it.
+        let unknown = match check {
+            Check::Pattern(_) => PATTERN + number,
+            Check::Nothing => return Outcome::Done,
+            Check::Labels { .. } => NEVER,
+        };
         let mut worst = None;
         let mut ledger = self.lock();
         let mut from = 0usize;
@@ -215,6 +329,7 @@ impl Verifier {
             if !settled || (expected == NEVER && !self.all) {
                 continue;
             }
+            let expected = if expected == NEVER { unknown } else { expected };
             if let Some((fault, text)) = self.examine(part, at, expected) {
                 worst = worst.or(Some(fault));
                 ledger.mismatches += 1;
@@ -238,6 +353,12 @@ impl Verifier {
                     bytes[wrong]
                 ),
             ));
+        }
+        if (PATTERN..ZERO).contains(&expected) {
+            return self.examine_pattern(bytes, offset, expected - PATTERN);
+        }
+        if expected == EITHER && self.holds_a_pattern(bytes, offset) {
+            return None;
         }
         let mut generations: Vec<u64> = Vec::new();
         for (i, sector) in bytes.chunks_exact(SECTOR).enumerate() {
@@ -287,6 +408,35 @@ impl Verifier {
         ))
     }
 
+    /// What is wrong with a block that must hold the pattern of a check, and in words.
+    fn examine_pattern(&self, bytes: &[u8], offset: u64, number: u32) -> Option<(Fault, String)> {
+        let Some(Check::Pattern(pattern)) = self.checks.get(number as usize) else {
+            return None;
+        };
+        // A part of a block begins in the middle of the pattern.
+        let before = (offset % self.block) as usize;
+        let mut right = vec![0; before + bytes.len()];
+        pattern.fill(&mut right, offset - before as u64);
+        let right = &right[before..];
+        let wrong = bytes.iter().zip(right).position(|(a, b)| a != b)?;
+        let text = format!(
+            "verify: byte {} is wrong: expected 0x{:02x} of verify_pattern, found 0x{:02x}",
+            offset + wrong as u64,
+            right[wrong],
+            bytes[wrong]
+        );
+        Some((Fault::Wrong, text))
+    }
+
+    /// Whether a block is the pattern of any check.
+    fn holds_a_pattern(&self, bytes: &[u8], offset: u64) -> bool {
+        let mut numbers = (0..).zip(&self.checks);
+        numbers.any(|(number, check)| {
+            matches!(check, Check::Pattern(_))
+                && self.examine_pattern(bytes, offset, number).is_none()
+        })
+    }
+
     /// The first byte that differs from what belongs there.
     fn first_wrong(&self, sector: &[u8], at: u64, expected: u32) -> String {
         if expected == NEVER || expected == EITHER {
@@ -300,7 +450,20 @@ impl Verifier {
             generation: u64::from(expected),
             seed: self.seed,
         };
-        label.write(&mut right);
+        // Which check wrote it is not kept: the one whose data are most like what was found.
+        let labels = self.checks.iter().filter_map(|check| match check {
+            Check::Labels { data, covers_data } => Some((data.as_ref(), *covers_data)),
+            _ => None,
+        });
+        let differences = labels.map(|(data, covers_data)| {
+            let mut right = [0u8; SECTOR];
+            label.write(&mut right, data, covers_data);
+            let count = sector.iter().zip(&right).filter(|(a, b)| a != b).count();
+            (count, right)
+        });
+        if let Some((_, nearest)) = differences.min_by_key(|(count, _)| *count) {
+            right = nearest;
+        }
         let wrong = sector.iter().zip(&right).position(|(a, b)| a != b);
         let i = wrong.unwrap_or(0);
         let count = sector.iter().zip(&right).filter(|(a, b)| a != b).count();
@@ -328,16 +491,21 @@ impl Ledger {
 }
 
 impl Label {
-    fn write(self, sector: &mut [u8]) {
+    fn write(self, sector: &mut [u8], data: Option<&DataPattern>, covers_data: bool) {
         let place = self.offset ^ self.generation.rotate_left(32) ^ self.seed.rotate_left(17);
-        for (field, at) in [MAGIC, self.offset, self.generation, self.seed]
+        let magic = if covers_data { MAGIC } else { MAGIC_META };
+        for (field, at) in [magic, self.offset, self.generation, self.seed]
             .into_iter()
             .zip((0..HEADER).step_by(8))
         {
             sector[at..at + 8].copy_from_slice(&field.to_le_bytes());
         }
-        fill(&mut sector[HEADER..CHECKSUM], place);
-        let checksum = crc32fast::hash(&sector[..CHECKSUM]);
+        match data {
+            None => fill(&mut sector[HEADER..CHECKSUM], place),
+            Some(pattern) => pattern.fill(&mut sector[HEADER..CHECKSUM], self.offset),
+        }
+        let covered = if covers_data { CHECKSUM } else { HEADER };
+        let checksum = crc32fast::hash(&sector[..covered]);
         sector[CHECKSUM..].copy_from_slice(&checksum.to_le_bytes());
     }
 
@@ -346,9 +514,14 @@ impl Label {
             let bytes = sector.get(at..at + 8)?;
             Some(u64::from_le_bytes(bytes.try_into().ok()?))
         };
-        let checksum = crc32fast::hash(sector.get(..CHECKSUM)?);
-        let right = sector[CHECKSUM..] == checksum.to_le_bytes();
-        (right && field(0)? == MAGIC).then_some(Label {
+        let covered = match field(0)? {
+            MAGIC => CHECKSUM,
+            MAGIC_META => HEADER,
+            _ => return None,
+        };
+        let checksum = crc32fast::hash(sector.get(..covered)?);
+        let right = sector.get(CHECKSUM..)? == checksum.to_le_bytes();
+        right.then_some(Label {
             offset: field(8)?,
             generation: field(16)?,
             seed: field(24)?,
@@ -364,13 +537,13 @@ mod tests {
 
     fn written(verifier: &Verifier, offset: u64) -> Vec<u8> {
         let mut bytes = vec![0u8; BLOCK];
-        verifier.write(&mut bytes, offset);
+        verifier.write(&mut bytes, offset, 0);
         verifier.written_to(offset, BLOCK, true);
         bytes
     }
 
     fn reason(verifier: &Verifier, bytes: &[u8], offset: u64) -> &'static str {
-        match verifier.check(bytes, offset) {
+        match verifier.check(bytes, offset, 0) {
             Outcome::Failed(reason) => reason,
             Outcome::Done => "",
             Outcome::Unsupported => "unsupported",
@@ -432,8 +605,8 @@ mod tests {
     fn either_of_two_writes_at_once_is_right() {
         let verifier = Verifier::new(1, BLOCK as u32, false);
         let (mut first, mut second) = (vec![0u8; BLOCK], vec![0u8; BLOCK]);
-        verifier.write(&mut first, 0);
-        verifier.write(&mut second, 0);
+        verifier.write(&mut first, 0, 0);
+        verifier.write(&mut second, 0, 0);
         assert_eq!(reason(&verifier, &[0u8; BLOCK], 0), "", "being written");
         verifier.written_to(0, BLOCK, true);
         verifier.written_to(0, BLOCK, true);
@@ -460,5 +633,95 @@ mod tests {
         }
         verifier.discarded(9 * 4096, 4096);
         assert_eq!(verifier.written(), [(Bytes(4096), 3 * 4096)]);
+    }
+
+    fn check(options: &str) -> Check {
+        let text = format!("[a]\nrw=write\n{options}\n");
+        let file = nandscope_workload::job::JobFile::parse("t", &text).unwrap();
+        Check::of_job(&file.jobs[0].verify)
+    }
+
+    fn verifier(all: bool, options: &[&str]) -> Verifier {
+        let checks = options.iter().map(|options| check(options)).collect();
+        Verifier::new(5, BLOCK as u32, all).with_checks(checks)
+    }
+
+    #[test]
+    fn a_pattern_is_all_that_a_block_holds() {
+        let options = "verify=pattern\nverify_pattern=0xaa%o\"z\"";
+        let writer = verifier(false, &[options]);
+        let mut bytes = vec![0u8; 2 * BLOCK];
+        assert!(writer.write(&mut bytes, 4096, 0));
+        writer.written_to(4096, 2 * BLOCK, true);
+        // As fio 3.33 wrote it.
+        assert_eq!(bytes[..11], [0xaa, 0, 0x10, 0, 0, 0, 0, 0, 0, b'z', 0xaa]);
+        assert_eq!(reason(&writer, &bytes, 4096), "");
+        bytes[5000] ^= 1;
+        assert_eq!(reason(&writer, &bytes, 4096), "verify: wrong data");
+        assert!(writer.mismatches().1[0].contains("byte 9096 is wrong"));
+        // Another run knows nothing of these writes and compares all the same.
+        let reader = verifier(true, &[options]);
+        assert_eq!(reason(&reader, &bytes[..BLOCK], 4096), "");
+        assert_eq!(reason(&reader, &bytes[BLOCK..], 8192), "verify: wrong data");
+        assert_eq!(reason(&reader, &bytes[..BLOCK], 8192), "verify: wrong data");
+    }
+
+    #[test]
+    fn labels_alone_do_not_cover_the_data() {
+        let meta = verifier(false, &["verify=meta"]);
+        let mut bytes = written(&meta, 8192);
+        bytes[100] ^= 1;
+        assert_eq!(reason(&meta, &bytes, 8192), "");
+        assert_eq!(reason(&meta, &bytes, 0), "", "not written");
+        written(&meta, 0);
+        assert!(reason(&meta, &bytes, 0).contains("another place"));
+        bytes[9] ^= 1;
+        assert_eq!(reason(&meta, &bytes, 8192), "verify: wrong data");
+    }
+
+    #[test]
+    fn a_pattern_stands_between_labels() {
+        let verifier = verifier(false, &["verify=crc32c\nverify_pattern=0xab"]);
+        let mut bytes = written(&verifier, 0);
+        assert!(bytes[HEADER..CHECKSUM].iter().all(|byte| *byte == 0xab));
+        assert_eq!(reason(&verifier, &bytes, 0), "");
+        bytes[200] = 0;
+        assert_eq!(reason(&verifier, &bytes, 0), "verify: wrong data");
+        let text = verifier.mismatches().1.pop().unwrap();
+        assert!(
+            text.contains("byte 200 is wrong: expected 0xab, found 0x00 (1 of"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn jobs_of_one_run_have_checks_of_their_own() {
+        let verifier = verifier(
+            false,
+            &[
+                "verify=md5",
+                "verify=pattern\nverify_pattern=0x11",
+                "verify=null",
+            ],
+        );
+        let mut blocks = [0, 1, 2].map(|_| vec![7u8; BLOCK]);
+        let made: Vec<bool> = (0u32..3)
+            .zip(&mut blocks)
+            .map(|(thread, block)| {
+                let offset = u64::from(thread) * BLOCK as u64;
+                let made = verifier.write(block, offset, thread);
+                verifier.written_to(offset, BLOCK, true);
+                made
+            })
+            .collect();
+        assert_eq!(made, [true, true, false]);
+        assert_eq!((blocks[1][0], blocks[2][0]), (0x11, 7));
+        for (thread, block) in (0u32..3).zip(&blocks) {
+            let offset = u64::from(thread) * BLOCK as u64;
+            // Who reads decides about nothing: the blocks are known.
+            assert_eq!(verifier.check(block, offset, 0), Outcome::Done);
+            let wrong = verifier.check(&[0; BLOCK], offset, 0) != Outcome::Done;
+            assert_eq!(wrong, thread != 2);
+        }
     }
 }

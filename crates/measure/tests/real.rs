@@ -237,6 +237,7 @@ fn more_than_was_foretold_is_served() {
             offset: Bytes(offset),
             length,
             durable: false,
+            thread: 0,
         };
         for tag in 0..40 {
             let kind = if tag % 2 == 0 {

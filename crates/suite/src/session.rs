@@ -7,6 +7,7 @@ use nandscope_measure::build::{self, JobMeta, StepMeta};
 use nandscope_measure::recorder::IntervalPlan;
 use nandscope_measure::runner::{Ending, Observer, Progress, Thread, run_group};
 use nandscope_measure::target::Target;
+use nandscope_measure::unwritten;
 use nandscope_result::{
     Conclusion, DataTable, Figure, Notice, Operation, ResultDocument, StepResult, StopReason,
 };
@@ -257,7 +258,7 @@ impl<'a, T: Target> Session<'a, T> {
         if let Ending::Failed(why) = &outcome.ending {
             self.notices.push(Notice::error(why.clone()));
         }
-        for notice in &outcome.notices {
+        for notice in outcome.notices.iter().chain(&unwritten::notice(&outcome)) {
             if !self.notices.contains(notice) {
                 self.notices.push(notice.clone());
             }

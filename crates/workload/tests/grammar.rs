@@ -186,6 +186,112 @@ fn distributions() {
     }
 }
 
+/// Each form was given to fio 3.33.
+#[test]
+fn zones_are_taken_and_refused_as_by_fio() {
+    let zones = |text: &str| {
+        let text = format!("[a]\nrw=randread\nrandom_distribution={text}\n");
+        JobFile::parse("t", &text).map(|file| file.jobs[0].distribution.clone())
+    };
+    let sizes = |text: &str| match zones(text) {
+        Ok(Distribution::Zoned(zones)) => zones.iter().map(|zone| zone.extent).collect(),
+        Ok(_) => Vec::new(),
+        Err(error) => panic!("{text}: {error}"),
+    };
+    for (text, expected) in [
+        ("zoned:60/:40/", &[50, 50][..]),
+        ("zoned:60/10:30/20:10/", &[10, 20, 70]),
+        ("zoned:33/:33/:34/", &[33, 33, 33]),
+        ("zoned:60/10:40/90:", &[10, 90]),
+        ("zoned:60/10:40/20", &[10, 20]),
+        ("zoned:50:50", &[50, 50]),
+        ("zoned:100", &[100]),
+        ("zoned:100/", &[100]),
+        ("zoned:0/50:100/50", &[50, 50]),
+        ("zoned:50/50:50/50:0/0", &[50, 50]),
+        ("zoned:", &[]),
+        ("zoned::", &[]),
+    ] {
+        let expected: Vec<Extent> = expected.iter().map(|p| Extent::Percent(*p)).collect();
+        assert_eq!(sizes(text), expected, "{text}");
+    }
+    assert_eq!(sizes("zoned_abs:60/4m:40/12m").len(), 2);
+    for text in [
+        "zoned",
+        "zoned:60/:30/20:",
+        "zoned:60/:",
+        "zoned:60/:30/20",
+        "zoned:/50:/50",
+        "zoned:/:",
+        "zoned:60/10:/",
+        "zoned:60/10::40/90",
+        "zoned:50/60:50/60",
+        "zoned:99/99",
+        "zoned:101/100",
+        "zoned:a/b",
+        "zoned_abs:60/4m:40/",
+        "zoned_abs:60/:40/8m",
+        "zoned_abs:/4m:/8m",
+        "zoned_abs:60/4m:30/8m",
+    ] {
+        assert!(zones(text).is_err(), "{text}");
+    }
+    // fio takes these, and ends the job at the first access to the empty zone or goes elsewhere.
+    for text in ["zoned:50/0:50/100", "zoned:60/100:40/"] {
+        let error = zones(text).unwrap_err().to_string();
+        assert!(error.contains("a zone of no size"), "{error}");
+    }
+}
+
+/// Each pattern was written by fio 3.33.
+#[test]
+fn patterns_of_bytes() {
+    let bytes = |option: &str, text: &str| {
+        let text = format!("[a]\nrw=write\n{option}={text}\n");
+        let file = JobFile::read("t", &text, &Desk { overrides: vec![] });
+        file.map(|file| {
+            let job = &file.jobs[0];
+            let pattern = job.data.pattern.as_ref().or(job.verify.pattern.as_ref());
+            let mut block = vec![0; 12];
+            pattern.unwrap().fill(&mut block, 0x1000);
+            block
+        })
+    };
+    for (text, expected) in [
+        ("0xdeadface", &[0xde, 0xad, 0xfa, 0xce, 0xde][..]),
+        ("0xabc", &[0x0a, 0xbc, 0x0a]),
+        ("-12", &[0xf4, 0xff, 0xff, 0xff, 0xf4]),
+        ("300", &[0x2c, 1, 0x2c]),
+        ("0", &[0, 0]),
+        ("010", &[10, 10]),
+        ("+5", &[5, 5]),
+        (
+            "0xdead\"abc\"-1",
+            &[0xde, 0xad, b'a', b'b', b'c', 0xff, 0xff, 0xff, 0xff, 0xde],
+        ),
+        ("1\"a'b\"2", &[1, b'a', b'\'', b'b', 2, 1]),
+        ("0x01'file.bin'", &[1, 0xf0, 0xf1, 1]),
+    ] {
+        let found = bytes("buffer_pattern", text).unwrap();
+        assert_eq!(found[..expected.len()], *expected, "{text}");
+        assert_eq!(bytes("verify_pattern", text).unwrap(), found, "{text}");
+    }
+    let offset = bytes("verify_pattern", "0xaa%o\"z\"").unwrap();
+    assert_eq!(offset, [0xaa, 0, 0x10, 0, 0, 0, 0, 0, 0, b'z', 0xaa, 0]);
+    for text in [
+        "abcd",
+        "0x",
+        "12abc",
+        "5000000000",
+        "2147483648",
+        "\"a",
+        "%o",
+        "'none.bin'",
+    ] {
+        assert!(bytes("buffer_pattern", text).is_err(), "{text}");
+    }
+}
+
 #[test]
 fn global_sections_hold_for_later_jobs() {
     let text = "; a file\n[global]\nbs=8k # eight\nrw=randread\n\n[a]\n[b]\nbs=,16k\n[global]\niodepth=4\n[c]\nrw=write\n";
@@ -432,6 +538,14 @@ impl Surroundings for Desk {
         }
     }
 
+    fn bytes(&self, name: &str, most: usize) -> Result<Vec<u8>, String> {
+        assert!(most >= 2);
+        match name {
+            "file.bin" => Ok(vec![0xf0, 0xf1]),
+            _ => Err("there is no such file".to_string()),
+        }
+    }
+
     fn machine(&self) -> Option<Machine> {
         Some(Machine {
             processors: 4,
@@ -644,6 +758,21 @@ const CHOICES: &[&[&str]] = &[
     &["percentile_list=50:99:99.9", "percentile_list=99.99:1"],
     &["verify=crc32c", "verify=0"],
     &["do_verify=0"],
+    &[
+        "verify_pattern=0xaa%o\"z\"",
+        "verify_pattern=%o",
+        "verify_pattern=-1",
+    ],
+    &["buffer_pattern=0x12\"ab\"", "buffer_pattern=0"],
+    &["zero_buffers", "refill_buffers", "scramble_buffers=0"],
+    &[
+        "buffer_compress_percentage=50",
+        "buffer_compress_percentage=30\nbuffer_compress_chunk=1k",
+    ],
+    &[
+        "dedupe_percentage=20",
+        "dedupe_percentage=20\ndedupe_mode=working_set\ndedupe_working_set_percentage=7\ndedupe_global",
+    ],
     &["description=a b c"],
     &["unified_rw_reporting=both", "unified_rw_reporting=1"],
     &["ioengine=io_uring", "ioengine=psync"],

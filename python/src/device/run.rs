@@ -5,13 +5,14 @@ use super::state::Slot;
 use crate::background::{self, Watch};
 use crate::error::{Failure, of_class};
 use crate::job::Job;
-use crate::operations::{Gatherer, Gathering};
+use crate::operations::Gatherer;
 use crate::result::RunResult;
 use nandscope_experiment::run::{
     Contents, Observer, Phase, Progress, Run, RunError, RunObserver, RunOptions, RunTarget,
-    SimulatedTarget, TargetAbilities, run_jobs,
+    SimulatedTarget, TargetAbilities, plan, run_jobs,
 };
-use nandscope_experiment::{Precondition, Simulated, jobs};
+use nandscope_experiment::{Precondition, Simulated};
+use nandscope_measure::listened::Listened;
 use nandscope_measure::sim::SimTarget;
 use nandscope_measure::steps::Attachment;
 use nandscope_measure::verify::Verifier;
@@ -125,10 +126,10 @@ fn run(
 ) -> Result<RunResult, Failure> {
     slot.refuse_outstanding()?;
     let mut simulation = Simulation {
-        target: Gathering {
-            target: SimTarget::new(slot.take()?),
-            gatherer: operations.then(Gatherer::default),
-        },
+        target: Listened::new(
+            SimTarget::new(slot.take()?),
+            operations.then(Gatherer::default),
+        ),
         about,
     };
     let mut observer = Watched { watch, before: 0 };
@@ -136,8 +137,8 @@ fn run(
         watch.stops()
     });
     slot.put(simulation.target.target.into_device());
-    let document = document_of(ran, slot, job)?;
-    let operations = simulation.target.gatherer.map(Gatherer::finish);
+    let document = document_of(ran, slot, job, simulation.abilities())?;
+    let operations = simulation.target.listener.map(Gatherer::finish);
     Ok(RunResult::new(document, operations))
 }
 
@@ -159,8 +160,10 @@ fn run_with_contents(
     let mut observer = Watched { watch, before: 0 };
     let stop = || watch.stops();
     let ran = run_jobs(&mut target, job.jobs(), options, &mut observer, &stop);
+    let abilities = target.abilities();
     slot.put(target.into_device());
-    Ok(RunResult::new(document_of(ran, slot, job)?, None))
+    let document = document_of(ran, slot, job, abilities)?;
+    Ok(RunResult::new(document, None))
 }
 
 /// The document of a run, with what was done to the device before.
@@ -168,12 +171,12 @@ fn document_of(
     ran: Result<Run, RunError>,
     slot: &mut Slot,
     job: &Job,
+    abilities: TargetAbilities,
 ) -> Result<ResultDocument, Failure> {
     let mut document = ran.map_err(|e| of_class(e.class(), &e))?.document;
     // Where the command line has them, which prepares the device in the same run.
-    let place = jobs::notices(&job.jobs().file)
-        .count()
-        .min(document.notices.len());
+    let known = plan::notices(&job.jobs().file, abilities).len();
+    let place = known.min(document.notices.len());
     let prepared = slot.prepared.drain(..).map(Notice::info);
     document.notices.splice(place..place, prepared);
     Ok(document)
@@ -181,12 +184,12 @@ fn document_of(
 
 /// The device as the target of a run.
 struct Simulation {
-    target: Gathering<SimTarget>,
+    target: Listened<SimTarget, Option<Gatherer>>,
     about: Simulated,
 }
 
 impl RunTarget for Simulation {
-    type Target = Gathering<SimTarget>;
+    type Target = Listened<SimTarget, Option<Gatherer>>;
 
     fn target(&mut self) -> &mut Self::Target {
         &mut self.target

@@ -123,8 +123,9 @@ pub use real::RealRunTarget;
 mod real {
     use super::*;
     use crate::target::real::{Real, generator_cost};
-    use nandscope_experiment::run::{TargetAbilities, group_verifier};
+    use nandscope_experiment::run::{TargetAbilities, group_data};
     use nandscope_measure::real::RealTarget;
+    use nandscope_measure::target::Target;
     use nandscope_measure::verify::Verifier;
     use nandscope_result::{Notice, TargetInfo};
     use nandscope_workload::job::Job;
@@ -195,9 +196,14 @@ mod real {
             true
         }
 
+        fn holes(&self) -> Vec<(u64, u64)> {
+            self.real.target.holes()
+        }
+
         fn begin_group(&mut self, group: &[Job], seed: u64) {
-            self.verifier = group_verifier(group, seed);
-            self.real.target.verify_with(self.verifier.clone());
+            let data = group_data(group, seed, self.real.target.capacity());
+            self.verifier = data.verifier().cloned();
+            self.real.target.write_from(data);
         }
 
         fn verifier(&self) -> Option<&Arc<Verifier>> {

@@ -2,14 +2,11 @@
 //! verifies, and faults change both as on a served card. The device decides how long everything takes.
 
 use nandscope_blockio::fault::{FaultCommand, Faults, InvalidCommand, NotFake};
-use nandscope_blockio::memory_len;
 use nandscope_blockio::store::Store;
-use nandscope_measure::payload;
+use nandscope_measure::data_source::DataSource;
 use nandscope_measure::target::{Load, Outcome, Reading, Reply, Request, Target, TargetError};
-use nandscope_measure::verify::Verifier;
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::OpKind;
-use std::sync::Arc;
 use thiserror::Error;
 
 /// A target without contents of its own, and contents for it if the run wants them.
@@ -24,13 +21,13 @@ pub struct ContentTarget<T> {
 pub struct Contents {
     store: Store,
     faults: Faults,
-    verifier: Option<Arc<Verifier>>,
+    data: DataSource,
     /// Operations in flight, by tag.
     flights: Vec<Flight>,
     /// Replies that a fault delays or makes, ordered by time.
     delayed: Vec<Reply>,
-    /// Number of writes so far.
-    writes: u64,
+    /// Number of writes so far, by thread.
+    writes: Vec<u64>,
     /// Data of the last read.
     read: Vec<u8>,
 }
@@ -73,10 +70,10 @@ impl Contents {
         let mut contents = Contents {
             store: Store::bounded(capacity),
             faults: Faults::new(seed),
-            verifier: None,
+            data: DataSource::default(),
             flights: Vec::new(),
             delayed: Vec::new(),
-            writes: 0,
+            writes: Vec::new(),
             read: Vec::new(),
         };
         for text in faults {
@@ -115,12 +112,14 @@ impl Contents {
         let flight = &mut self.flights[tag];
         flight.request = Some(*request);
         if request.kind == OpKind::Write {
-            self.writes += 1;
-            flight.data.resize(request.length as usize, 0);
-            match &self.verifier {
-                Some(verifier) => verifier.write(&mut flight.data, request.offset.0),
-                None => payload::tag(&mut flight.data, request.offset.0, self.writes),
+            let thread = request.thread as usize;
+            if thread >= self.writes.len() {
+                self.writes.resize(thread + 1, 0);
             }
+            self.writes[thread] += 1;
+            flight.data.resize(request.length as usize, 0);
+            self.data
+                .make(&mut flight.data, request, self.writes[thread]);
         }
         Ok(None)
     }
@@ -139,11 +138,7 @@ impl Contents {
         if reply.outcome == Outcome::Done {
             reply.outcome = self.take_effect(&request, &mut data);
         }
-        if let Some(verifier) = &self.verifier {
-            let (offset, length) = (request.offset.0, memory_len(u64::from(request.length)));
-            let outcome = reply.outcome;
-            reply.outcome = verifier.ended(request.kind, offset, length, &self.read, outcome);
-        }
+        reply.outcome = self.data.ended(&request, &self.read, reply.outcome);
         self.flights[reply.tag as usize].data = data;
         reply.completed += self.faults.delay();
     }
@@ -155,7 +150,7 @@ impl Contents {
             OpKind::Read if self.faults.fails_read(&(offset..offset + length)) => {
                 return Outcome::Failed("unreadable");
             }
-            OpKind::Read if self.verifier.is_none() => return Outcome::Done,
+            OpKind::Read if self.data.verifier().is_none() => return Outcome::Done,
             OpKind::Read => self.store.append_to(&mut self.read, offset, length),
             OpKind::Trim => self.store.discard(offset, length),
             OpKind::Write => {
@@ -226,10 +221,11 @@ impl<T> ContentTarget<T> {
         self.device
     }
 
-    /// Contents are made and compared by this verifier from now on.
-    pub fn verify_with(&mut self, verifier: Option<Arc<Verifier>>) {
+    /// From now on writes carry data of this source, and it compares what is read.
+    pub fn write_from(&mut self, data: DataSource) {
         if let Some(contents) = &mut self.contents {
-            contents.verifier = verifier;
+            contents.writes.clear();
+            contents.data = data;
         }
     }
 }
@@ -296,6 +292,8 @@ mod tests {
     use super::*;
     use nandscope_device::FixedLatencyDevice;
     use nandscope_measure::sim::SimTarget;
+    use nandscope_measure::verify::Verifier;
+    use std::sync::Arc;
 
     const CAPACITY: Bytes = Bytes::mib(1);
     const BLOCK: u32 = 4096;
@@ -306,7 +304,7 @@ mod tests {
         let device = SimTarget::new(FixedLatencyDevice::new(CAPACITY, Nanos(10)));
         let mut target = ContentTarget::new(device, Some(contents));
         let verifier = Arc::new(Verifier::new(1, BLOCK, false));
-        target.verify_with(Some(verifier.clone()));
+        target.write_from(DataSource::new(Some(verifier.clone()), Vec::new()));
         (target, verifier)
     }
 
@@ -318,6 +316,7 @@ mod tests {
             offset: Bytes(block * u64::from(BLOCK)),
             length: BLOCK,
             durable: false,
+            thread: 0,
         };
         let begun = target.now();
         target.submit(request).unwrap();

@@ -2,20 +2,16 @@
 //! `log_offset=1`: `time (ms), value, direction, block size, offset, priority`. `write_hist_log` has
 //! histograms, `write_iolog` the operations as a trace.
 //!
-//! The runner keeps no single operations, so they are watched on both sides of it: a [`Watched`]
-//! source notes what a thread pulls, a [`WatchedTarget`] notes what is submitted and when it
-//! comes back. What is pulled last is nearly always what is submitted next; where operations wait
-//! for their time, the thread whose oldest operation is the same is taken. Only where two threads
-//! wait with the very same operation their entries may be swapped.
+//! The runner keeps no single operations, so a [`Watch`] listens to the target.
 
 use super::log_names::{self, Value};
 use nandscope_measure::histogram_log::HistogramLog;
-use nandscope_measure::target::{Load, Outcome, Reading, Reply, Request, Target, TargetError};
+use nandscope_measure::listened::Listener;
+use nandscope_measure::target::{Outcome, Reply, Request};
 use nandscope_units::{Bytes, Nanos};
+use nandscope_workload::OpKind;
 use nandscope_workload::job::{Job, Logs};
-use nandscope_workload::{Op, OpKind, OpSource, Pace, TimedOp};
-use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::BTreeMap;
 
 type Operation = (OpKind, Bytes, u32);
 
@@ -48,7 +44,6 @@ struct ThreadLog {
     /// Number among all threads of the job file, from 1, as in fio's file names.
     number: usize,
     name: String,
-    pulled: VecDeque<Operation>,
     /// Nothing before this instant is logged: start of the group, delay and ramp.
     from: Nanos,
     begin: Nanos,
@@ -64,27 +59,13 @@ struct ThreadLog {
 #[derive(Debug, Default)]
 pub struct Watch {
     threads: Vec<ThreadLog>,
-    last: usize,
     /// Traces of the operations, by the name of their file.
     traces: BTreeMap<String, String>,
 }
 
-/// Shared between sources and target of one run. A watched run takes place on one thread, so that
-/// the lock is always free.
-#[derive(Clone, Debug, Default)]
-pub struct SharedWatch(Arc<Mutex<Watch>>);
-
-impl SharedWatch {
-    /// The watch itself.
-    pub fn lock(&self) -> MutexGuard<'_, Watch> {
-        // No code under the lock panics half-way through a change.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl Watch {
-    /// Watches one more thread; gives its place.
-    pub fn add(&mut self, job: &Job, number: usize, begin: Nanos, unmeasured: Nanos) -> usize {
+    /// Watches one more thread of the run, in the order of their numbers there; `number` is that in names of files.
+    pub fn add(&mut self, job: &Job, number: usize, begin: Nanos, unmeasured: Nanos) {
         let logs = &job.logs;
         let histogram = |kind| {
             let log = HistogramLog::new(logs.histogram_interval, logs.coarseness);
@@ -105,29 +86,15 @@ impl Watch {
             from: begin + unmeasured,
             ..ThreadLog::default()
         });
-        self.threads.len() - 1
-    }
-
-    fn pulled(&mut self, thread: usize, operation: Operation) {
-        self.threads[thread].pulled.push_back(operation);
-        self.last = thread;
-    }
-
-    /// The thread to which a submitted operation belongs.
-    fn owner(&mut self, operation: Operation) -> Option<usize> {
-        let matches = |t: &ThreadLog| t.pulled.front() == Some(&operation);
-        let last = self.threads.get(self.last).filter(|t| matches(t));
-        let owner = match last {
-            Some(_) => Some(self.last),
-            None => self.threads.iter().position(matches),
-        }?;
-        self.threads[owner].pulled.pop_front();
-        Some(owner)
     }
 
     /// An operation of a thread goes to the target.
-    fn submitted(&mut self, thread: usize, operation: Operation, at: Nanos) {
-        let Some(name) = &self.threads[thread].logs.operations else {
+    fn note_submission(&mut self, thread: usize, operation: Operation, at: Nanos) {
+        let Some(name) = self
+            .threads
+            .get(thread)
+            .and_then(|t| t.logs.operations.as_ref())
+        else {
             return;
         };
         if !self.traces.contains_key(name) {
@@ -146,8 +113,10 @@ impl Watch {
         }
     }
 
-    fn finished(&mut self, thread: usize, operation: Operation, begun: Nanos, reply: &Reply) {
-        let log = &mut self.threads[thread];
+    fn note_end(&mut self, thread: usize, operation: Operation, begun: Nanos, reply: &Reply) {
+        let Some(log) = self.threads.get_mut(thread) else {
+            return;
+        };
         if reply.completed < log.from || reply.outcome != Outcome::Done {
             return;
         }
@@ -326,126 +295,18 @@ impl ThreadLog {
     }
 }
 
-/// A source that is watched.
-pub struct Watched {
-    /// What is watched.
-    pub source: Box<dyn OpSource>,
-    /// Who watches.
-    pub watch: SharedWatch,
-    /// The thread's place there.
-    pub thread: usize,
-}
+impl Listener for Watch {
+    fn submitted(&mut self, request: &Request, at: Nanos) {
+        self.note_submission(request.thread as usize, operation(request), at);
+    }
 
-impl Watched {
-    fn note(&self, op: &Op) {
-        let operation = (op.kind, op.offset, op.length);
-        self.watch.lock().pulled(self.thread, operation);
+    fn finished(&mut self, request: &Request, at: Nanos, reply: &Reply) {
+        self.note_end(request.thread as usize, operation(request), at, reply);
     }
 }
 
-impl OpSource for Watched {
-    fn next_op(&mut self) -> Option<TimedOp> {
-        let next = self.source.next_op()?;
-        self.note(&next.op);
-        Some(next)
-    }
-
-    fn next_op_at(&mut self, pace: &Pace) -> Option<TimedOp> {
-        let next = self.source.next_op_at(pace)?;
-        self.note(&next.op);
-        Some(next)
-    }
-
-    fn closing(&mut self) -> Option<Op> {
-        let op = self.source.closing()?;
-        self.note(&op);
-        Some(op)
-    }
-
-    fn restart(&mut self) {
-        self.source.restart();
-    }
-
-    fn expected_bytes(&self) -> Option<u64> {
-        self.source.expected_bytes()
-    }
-
-    fn largest(&self) -> Option<u32> {
-        self.source.largest()
-    }
-}
-
-/// A target that is watched.
-pub struct WatchedTarget<'a, T> {
-    /// What is watched.
-    target: &'a mut T,
-    watch: SharedWatch,
-    /// Thread, operation, and when it was handed over.
-    in_flight: Vec<Option<(usize, Operation, Nanos)>>,
-}
-
-impl<'a, T: Target> WatchedTarget<'a, T> {
-    /// Watches `target`.
-    pub fn new(target: &'a mut T, watch: SharedWatch) -> Self {
-        WatchedTarget {
-            target,
-            watch,
-            in_flight: Vec::new(),
-        }
-    }
-}
-
-impl<T: Target> Target for WatchedTarget<'_, T> {
-    fn now(&self) -> Nanos {
-        self.target.now()
-    }
-
-    fn capacity(&self) -> Bytes {
-        self.target.capacity()
-    }
-
-    fn prepare(&mut self, load: &Load) -> Result<(), TargetError> {
-        self.target.prepare(load)
-    }
-
-    fn longest_wait(&self) -> Nanos {
-        self.target.longest_wait()
-    }
-
-    fn submit(&mut self, request: Request) -> Result<(), TargetError> {
-        let operation = (request.kind, request.offset, request.length);
-        let owner = {
-            let mut watch = self.watch.lock();
-            let owner = watch.owner(operation);
-            if let Some(thread) = owner {
-                watch.submitted(thread, operation, self.target.now());
-            }
-            owner
-        };
-        let tag = request.tag as usize;
-        if tag >= self.in_flight.len() {
-            self.in_flight.resize(tag + 1, None);
-        }
-        self.in_flight[tag] = owner.map(|thread| (thread, operation, self.target.now()));
-        self.target.submit(request)
-    }
-
-    fn wait(&mut self, until: Nanos, replies: &mut Vec<Reply>) -> Result<(), TargetError> {
-        let before = replies.len();
-        let done = self.target.wait(until, replies);
-        let mut watch = self.watch.lock();
-        for reply in &replies[before..] {
-            let slot = self.in_flight.get_mut(reply.tag as usize);
-            if let Some((thread, operation, begun)) = slot.and_then(Option::take) {
-                watch.finished(thread, operation, begun, reply);
-            }
-        }
-        done
-    }
-
-    fn reading(&mut self) -> Reading {
-        self.target.reading()
-    }
+fn operation(request: &Request) -> Operation {
+    (request.kind, request.offset, request.length)
 }
 
 #[cfg(test)]
@@ -481,13 +342,13 @@ mod tests {
             latency: Some(String::new()),
             ..Logs::default()
         });
-        watch.finished(
+        watch.note_end(
             0,
             WRITE,
             Nanos::from_millis(5_000 - 1),
             &reply(5_000, 5_500),
         );
-        watch.finished(
+        watch.note_end(
             0,
             WRITE,
             Nanos::from_millis(6_000 - 1),
@@ -522,7 +383,7 @@ mod tests {
             ..Logs::default()
         });
         for at in [6_100, 6_200, 6_400, 6_900] {
-            watch.finished(0, WRITE, Nanos::from_millis(at - 2 - 1), &reply(at - 2, at));
+            watch.note_end(0, WRITE, Nanos::from_millis(at - 2 - 1), &reply(at - 2, at));
         }
         let files = watch.files();
         assert_eq!(
@@ -544,7 +405,7 @@ mod tests {
         });
         for (from, to) in [(6_000, 6_001), (6_010, 6_013), (6_020, 6_022)] {
             let begun = Nanos::from_millis(from);
-            watch.finished(0, WRITE, begun, &reply(from, to));
+            watch.note_end(0, WRITE, begun, &reply(from, to));
         }
         assert_eq!(watch.files()[1].1, "1022, 3000000, 1, 0, 0, 0\n");
     }
@@ -557,7 +418,7 @@ mod tests {
                 operations: Some("t.log".into()),
                 ..Logs::default()
             });
-            watch.submitted(0, WRITE, Nanos::from_micros(at));
+            watch.note_submission(0, WRITE, Nanos::from_micros(at));
             add(&mut logs, watch.files());
         }
         let whole = logs.pop().unwrap();
@@ -566,18 +427,5 @@ mod tests {
             "fio version 3 iolog\n0 target add\n0 target open\n3 target write 8192 4096\n\
              8 target write 8192 4096\n"
         );
-    }
-
-    #[test]
-    fn operations_find_their_threads() {
-        let mut watch = watch(Logs::default());
-        let read = (OpKind::Read, Bytes(0), 512);
-        watch.pulled(0, WRITE);
-        watch.pulled(1, read);
-        watch.pulled(1, WRITE);
-        assert_eq!(watch.owner(WRITE), Some(0));
-        assert_eq!(watch.owner(read), Some(1));
-        assert_eq!(watch.owner(WRITE), Some(1));
-        assert_eq!(watch.owner(WRITE), None);
     }
 }

@@ -11,6 +11,7 @@ mod replay;
 mod session;
 mod simulated;
 mod target;
+mod unwritten;
 mod verify;
 
 pub use contents::{ContentTarget, Contents, ContentsError};
@@ -19,7 +20,7 @@ pub use nandscope_measure::runner::{Ending, Observer, Progress};
 pub use plan::wants_logs;
 pub use replay::{ReplayError, library_trace, trace_file};
 pub use simulated::SimulatedTarget;
-pub use target::{RunTarget, TargetAbilities, group_verifier};
+pub use target::{RunTarget, TargetAbilities, group_data};
 
 use crate::error::ErrorClass;
 use crate::jobs::Jobs;

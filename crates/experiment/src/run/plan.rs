@@ -1,14 +1,16 @@
 //! From a group of jobs (those that run at once) to threads for the runner, and to the groups in
 //! which they are reported.
 
-use super::logs::{SharedWatch, Watched};
+use super::logs::Watch;
 use super::overlap;
 use super::target::TargetAbilities;
 use super::{RunError, replay};
+use crate::jobs;
 use nandscope_measure::build::JobMeta;
 use nandscope_measure::runner::{OnError, Thread, Ties};
+use nandscope_result::Notice;
 use nandscope_units::{Bytes, Nanos};
-use nandscope_workload::job::{Fault, Job, JobError};
+use nandscope_workload::job::{Fault, Job, JobError, JobFile, data_options};
 use nandscope_workload::pattern::{Random, of_job};
 use nandscope_workload::trace::Fit;
 use nandscope_workload::{OpKind, OpSource, Pacing};
@@ -93,6 +95,30 @@ pub fn check(jobs: &[Job], abilities: TargetAbilities) -> Result<(), JobError> {
     Err(JobError { faults })
 }
 
+/// What must be known of jobs on such a target: how they were understood, and what they ask for in vain.
+pub fn notices(jobs: &JobFile, abilities: TargetAbilities) -> Vec<Notice> {
+    let mut all: Vec<Notice> = jobs::notices(jobs).cloned().map(Notice::info).collect();
+    for job in &jobs.jobs {
+        if job.direct == Some(false) && abilities.has_page_cache {
+            all.push(Notice::warning(format!(
+                "job `{}` has `direct=0`: fio would go through the page cache, here it is bypassed",
+                job.name
+            )));
+        }
+        let wishes: Vec<&str> = data_options()
+            .filter(|name| job.origin.options.contains_key(*name))
+            .collect();
+        if !wishes.is_empty() && !abilities.stores_contents && writes(std::slice::from_ref(job)) {
+            all.push(Notice::info(format!(
+                "job `{}`: `{}` has no effect, because without `--contents` a simulated device stores no contents; its speed does not depend on them",
+                job.name,
+                wishes.join("`, `")
+            )));
+        }
+    }
+    all
+}
+
 /// A fault of an option of a job, at its line.
 pub(super) fn fault_at(job: &Job, key: &str, message: String, remedy: &str) -> Fault {
     let line = job.origin.options.get(key).copied();
@@ -115,7 +141,7 @@ pub fn of_group(
     group: &[Job],
     context: &PlanContext,
     first: usize,
-    watch: Option<(&SharedWatch, Nanos)>,
+    mut watch: Option<(&mut Watch, Nanos)>,
 ) -> Result<Plan, RunError> {
     let mut plan = Plan {
         threads: Vec::new(),
@@ -131,17 +157,11 @@ pub fn of_group(
             shared = None;
         }
         for clone in 0..job.numjobs {
-            let mut source = source(job, clone, context, &mut plan.notices)?;
+            let source = source(job, clone, context, &mut plan.notices)?;
             let pacing = pacing(job, clone, context.seed);
-            if let Some((watch, begin)) = watch {
+            if let Some((watch, begin)) = &mut watch {
                 let number = first + plan.threads.len();
-                let unmeasured = pacing.start_delay + pacing.ramp_time;
-                let thread = watch.lock().add(job, number, begin, unmeasured);
-                source = Box::new(Watched {
-                    source,
-                    watch: watch.clone(),
-                    thread,
-                });
+                watch.add(job, number, *begin, pacing.start_delay + pacing.ramp_time);
             }
             let record = match shared {
                 Some(record) => record,

@@ -1,12 +1,13 @@
 //! A run that is going on: group after group on the target, and the result so far.
 
-use super::logs::{self, SharedWatch, WatchedTarget};
+use super::logs::{self, Watch};
 use super::plan::{self, Plan, wants_logs};
 use super::target::RunTarget;
+use super::unwritten::Empty;
 use super::{EarlierRun, Phase, Prepared, Run, RunError, RunObserver, figures};
-use crate::jobs;
 use crate::precondition::Precondition;
 use nandscope_measure::build::{JobMeta, StepMeta, add_step, findings, step_result};
+use nandscope_measure::listened::Listened;
 use nandscope_measure::runner::{Ending, GroupOutcome, Observer, Thread, run_group};
 use nandscope_measure::steps::Attachment;
 use nandscope_measure::target::Target;
@@ -28,6 +29,8 @@ pub(super) struct Session<'a, T: RunTarget> {
     /// `exitall` with `exit_what=all` has ended the jobs of the file.
     ends_file: bool,
     logs: Vec<(String, String)>,
+    /// What jobs of this run trimmed on a real target.
+    trimmed: Empty,
     began: Instant,
 }
 
@@ -46,9 +49,8 @@ impl<'a, T: RunTarget> Session<'a, T> {
         let logs = attachments.filter_map(log_of).collect();
         let fresh = || {
             let mut document = empty(prepared, target);
-            for text in jobs::notices(&prepared.jobs.file) {
-                note(&mut document, text.clone());
-            }
+            let known = plan::notices(&prepared.jobs.file, target.abilities());
+            document.notices.extend(known);
             document
         };
         let mut document = earlier.map_or_else(fresh, |e| e.document);
@@ -75,6 +77,7 @@ impl<'a, T: RunTarget> Session<'a, T> {
             ending: Ending::Complete,
             ends_file: false,
             logs,
+            trimmed: Empty::default(),
             began,
         })
     }
@@ -164,14 +167,15 @@ impl<'a, T: RunTarget> Session<'a, T> {
         first_thread: usize,
         phase: Phase,
     ) -> Result<usize, RunError> {
-        let watch = group.iter().any(wants_logs).then(SharedWatch::default);
-        let watching = watch.as_ref().map(|w| (w, self.target.target().now()));
+        let mut watch = group.iter().any(wants_logs).then(Watch::default);
+        let watching = watch.as_mut().map(|w| (w, self.target.target().now()));
         let plan = plan::of_group(group, &self.prepared.context, first_thread, watching)?;
         let threads = plan.threads.len();
+        let empty = self.empty_for(group);
         self.target.begin_group(group, self.prepared.options.seed);
         self.observer.begin(phase);
         let observer: &mut dyn Observer = self.observer;
-        let outcome = match &watch {
+        let outcome = match &mut watch {
             None => run_group(
                 self.target.target(),
                 plan.threads,
@@ -180,7 +184,7 @@ impl<'a, T: RunTarget> Session<'a, T> {
                 self.stop,
             ),
             Some(watch) => {
-                let mut target = WatchedTarget::new(self.target.target(), watch.clone());
+                let mut target = Listened::new(self.target.target(), watch);
                 run_group(&mut target, plan.threads, None, observer, self.stop)
             }
         };
@@ -188,7 +192,7 @@ impl<'a, T: RunTarget> Session<'a, T> {
         let outcome = outcome?;
         let logs = self.logs.len();
         if let Some(watch) = watch {
-            logs::add(&mut self.logs, watch.lock().files());
+            logs::add(&mut self.logs, watch.files());
         }
         let plan = Plan {
             threads: Vec::new(),
@@ -203,7 +207,7 @@ impl<'a, T: RunTarget> Session<'a, T> {
             mode: None,
             description: described.join(" "),
         };
-        self.keep(meta, &outcome, &plan);
+        self.keep(meta, &outcome, &plan, empty);
         self.ending = outcome.ending;
         self.ends_file = outcome.ends_file;
         if self.ending == Ending::Complete
@@ -252,18 +256,34 @@ impl<'a, T: RunTarget> Session<'a, T> {
             jobs: vec![job],
             notices: Vec::new(),
         };
-        self.keep(meta, &outcome, &plan);
+        self.keep(meta, &outcome, &plan, Vec::new());
         self.ending = outcome.ending;
         Ok(())
     }
 
-    fn keep(&mut self, meta: StepMeta, outcome: &GroupOutcome, plan: &Plan) {
+    /// Warnings of reads of a real target that will find nothing; what the group writes and trims is noted for the
+    /// groups after it.
+    fn empty_for(&mut self, group: &[Job]) -> Vec<Notice> {
+        if !self.target.abilities().has_page_cache {
+            return Vec::new();
+        }
+        let capacity = self.target.target().capacity();
+        let mut warnings = Empty::of(self.target.holes()).warnings(group, capacity);
+        if warnings.is_empty() {
+            warnings = self.trimmed.warnings(group, capacity);
+        }
+        self.trimmed.follow(group, capacity);
+        warnings
+    }
+
+    fn keep(&mut self, meta: StepMeta, outcome: &GroupOutcome, plan: &Plan, warnings: Vec<Notice>) {
         let mut step = step_result(outcome, meta, &plan.jobs);
         figures::add(&mut step);
         let mut notices = outcome.notices.clone();
         notices.extend(plan.notices.iter().map(|text| Notice::info(text.clone())));
         notices.extend(findings(outcome, &plan.jobs));
         notices.extend(unwritten::notice(outcome));
+        notices.extend(warnings);
         notices.extend(short(outcome));
         let (_, mismatches) = self.target.mismatches();
         notices.extend(mismatches.into_iter().map(Notice::error));

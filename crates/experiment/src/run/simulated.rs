@@ -8,6 +8,7 @@ use crate::open::Simulated;
 use crate::precondition::Precondition;
 use nandscope_device::Device;
 use nandscope_measure::sim::SimTarget;
+use nandscope_measure::target::Target;
 use nandscope_measure::verify::Verifier;
 use nandscope_result::TargetInfo;
 use nandscope_workload::job::Job;
@@ -130,8 +131,9 @@ impl RunTarget for SimulatedTarget {
     }
 
     fn begin_group(&mut self, group: &[Job], seed: u64) {
-        self.verifier = verify::of_group(group, seed);
-        self.target.verify_with(self.verifier.clone());
+        let data = verify::data_of_group(group, seed, self.target.capacity());
+        self.verifier = data.verifier().cloned();
+        self.target.write_from(data);
     }
 
     fn verifier(&self) -> Option<&Arc<Verifier>> {

@@ -3,10 +3,12 @@
 use super::{RunError, verify};
 use crate::precondition::Precondition;
 use nandscope_measure::build::JobMeta;
+use nandscope_measure::data_source::DataSource;
 use nandscope_measure::runner::Thread;
 use nandscope_measure::target::Target;
 use nandscope_measure::verify::Verifier;
 use nandscope_result::{Notice, TargetInfo};
+use nandscope_units::Bytes;
 use nandscope_workload::job::Job;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -59,6 +61,11 @@ pub trait RunTarget {
         Vec::new()
     }
 
+    /// Parts that were never written, as the file system of a file knows them: starts and ends in bytes.
+    fn holes(&self) -> Vec<(u64, u64)> {
+        Vec::new()
+    }
+
     /// A group of jobs is about to run.
     fn begin_group(&mut self, group: &[Job], seed: u64);
 
@@ -84,8 +91,7 @@ pub trait RunTarget {
     }
 }
 
-/// The verifier of a group, for [`RunTarget::begin_group`]: one for all its jobs, so that each knows what
-/// the others wrote; `None` if no job verifies.
-pub fn group_verifier(group: &[Job], seed: u64) -> Option<Arc<Verifier>> {
-    verify::of_group(group, seed)
+/// What a group writes and compares, for [`RunTarget::begin_group`].
+pub fn group_data(group: &[Job], seed: u64, capacity: Bytes) -> DataSource {
+    verify::data_of_group(group, seed, capacity)
 }

@@ -116,6 +116,7 @@ impl<T: Target> Metered<T> {
             offset: Bytes(0),
             length: 0,
             durable: false,
+            thread: 0,
         };
         self.single(request).map(|_| ())
     }
@@ -131,6 +132,7 @@ impl<T: Target> Metered<T> {
             offset: Bytes(offset.0 + self.begin.0),
             length: u32::try_from(length.0).unwrap_or(u32::MAX),
             durable: false,
+            thread: 0,
         })
     }
 
@@ -173,6 +175,7 @@ impl<T: Target> Metered<T> {
                     offset: Bytes(places[next]),
                     length,
                     durable: false,
+                    thread: 0,
                 })
                 .map_err(failed)?;
                 next += 1;

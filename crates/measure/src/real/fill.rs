@@ -22,13 +22,25 @@ const CHUNK: usize = 1 << 20;
 /// # Errors
 /// Where the file cannot be asked.
 pub fn holes(file: &File) -> io::Result<Bytes> {
-    let mut sum = 0;
+    let sum = hole_ranges(file)?
+        .iter()
+        .map(|(begin, end)| end - begin)
+        .sum();
+    Ok(Bytes(sum))
+}
+
+/// The same parts, where they begin and end.
+///
+/// # Errors
+/// Where the file cannot be asked.
+pub(super) fn hole_ranges(file: &File) -> io::Result<Vec<(u64, u64)>> {
+    let mut ranges = Vec::new();
     let mut from = 0;
     while let Some((begin, end)) = next_hole(file, from)? {
-        sum += end - begin;
+        ranges.push((begin, end));
         from = end;
     }
-    Ok(Bytes(sum))
+    Ok(ranges)
 }
 
 /// Writes random data into all holes of a file that is open for writing, and syncs it. `progress`

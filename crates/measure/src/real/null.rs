@@ -4,6 +4,7 @@
 
 use super::clock::Clock;
 use super::slot::Slot;
+use crate::data_source::DataSource;
 use crate::target::{Load, Outcome, Reading, Reply, Request, Target, TargetError};
 use nandscope_units::{Bytes, Nanos};
 
@@ -40,7 +41,7 @@ impl Target for RealNull {
     }
 
     fn prepare(&mut self, load: &Load) -> Result<(), TargetError> {
-        let slot = |i| Slot::new(load.largest as usize, u64::from(i), None);
+        let slot = |i| Slot::new(load.largest as usize, u64::from(i), &DataSource::default());
         self.slots = (0..load.depth).map(slot).collect();
         self.queued = Vec::with_capacity(load.depth as usize);
         Ok(())
@@ -49,7 +50,7 @@ impl Target for RealNull {
     fn submit(&mut self, request: Request) -> Result<(), TargetError> {
         let tag = request.tag as usize;
         while tag >= self.slots.len() {
-            self.slots.push(Slot::new(0, 0, None));
+            self.slots.push(Slot::new(0, 0, &DataSource::default()));
         }
         self.operations += 1;
         self.slots[tag].begin(&request, self.operations, Nanos::ZERO);

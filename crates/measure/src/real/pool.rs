@@ -7,8 +7,8 @@ use super::clock::{AWAKE, Clock};
 use super::errno;
 use super::slot::Slot;
 use super::volume::Volume;
+use crate::data_source::DataSource;
 use crate::target::{Load, Outcome, Reply, Request, TargetError};
-use crate::verify::Verifier;
 use nandscope_units::Nanos;
 use nandscope_workload::OpKind;
 use rustix::io::{Errno, ReadWriteFlags, pwritev2};
@@ -49,7 +49,7 @@ pub(super) struct Pool {
     finished: Receiver<(usize, Task)>,
     outstanding: u32,
     operations: u64,
-    verifier: Option<Arc<Verifier>>,
+    data: DataSource,
 }
 
 impl Pool {
@@ -58,7 +58,7 @@ impl Pool {
         volume: Arc<Volume>,
         clock: Clock,
         load: &Load,
-        verifier: Option<&Arc<Verifier>>,
+        data: &DataSource,
     ) -> Result<Pool, TargetError> {
         let depth = load.depth.max(1);
         let threads = if depth == 1 {
@@ -98,7 +98,7 @@ impl Pool {
                     Some(Box::new(Slot::new(
                         load.largest as usize,
                         u64::from(i),
-                        verifier,
+                        data,
                     )))
                 })
                 .collect(),
@@ -108,7 +108,7 @@ impl Pool {
             finished,
             outstanding: 0,
             operations: 0,
-            verifier: verifier.cloned(),
+            data: data.clone(),
         })
     }
 
@@ -121,7 +121,7 @@ impl Pool {
         // A tag comes again only after its reply; a place that is missing was never made.
         let mut slot = self.slots[tag]
             .take()
-            .unwrap_or_else(|| Box::new(Slot::new(0, 0, self.verifier.as_ref())));
+            .unwrap_or_else(|| Box::new(Slot::new(0, 0, &self.data)));
         self.operations += 1;
         self.outstanding += 1;
         slot.begin(request, self.operations, self.clock.now());
@@ -203,7 +203,7 @@ impl Pool {
             submitted: task.slot.submitted,
             completed: task.completed,
             outcome: match task.result {
-                Ok(()) if task.slot.done < task.slot.length => {
+                Ok(()) if task.slot.done < task.slot.request.length => {
                     Outcome::Failed("the target ends before the operation does")
                 }
                 Ok(()) => Outcome::Done,
@@ -250,24 +250,24 @@ fn perform(volume: &Volume, clock: &Clock, task: &mut Task) {
 }
 
 fn transfer(volume: &Volume, slot: &mut Slot) -> Result<(), Errno> {
-    let aligned =
-        (slot.offset | u64::from(slot.length)).is_multiple_of(u64::from(volume.alignment()));
+    let aligned = (slot.request.offset.0 | u64::from(slot.request.length))
+        .is_multiple_of(u64::from(volume.alignment()));
     if !aligned {
         return Err(Errno::INVAL);
     }
-    let all = slot.length as usize;
-    match slot.kind {
-        OpKind::Trim => volume.discard(slot.offset, u64::from(slot.length))?,
+    let all = slot.request.length as usize;
+    match slot.request.kind {
+        OpKind::Trim => volume.discard(slot.request.offset.0, u64::from(slot.request.length))?,
         OpKind::Flush => rustix::fs::fdatasync(volume.file())?,
         OpKind::Read | OpKind::Write => {
             while (slot.done as usize) < all {
-                let at = slot.offset + u64::from(slot.done);
+                let at = slot.request.offset.0 + u64::from(slot.done);
                 let from = slot.done as usize;
-                let moved = match slot.kind {
+                let moved = match slot.request.kind {
                     OpKind::Read => volume
                         .file()
                         .read_at(&mut slot.read.bytes_mut(all)[from..], at),
-                    _ if slot.durable => {
+                    _ if slot.request.durable => {
                         let parts = [IoSlice::new(&slot.write.bytes(all)[from..])];
                         pwritev2(volume.file(), &parts, at, ReadWriteFlags::DSYNC)
                             .map_err(std::io::Error::from)
@@ -283,6 +283,6 @@ fn transfer(volume: &Volume, slot: &mut Slot) -> Result<(), Errno> {
             }
         }
     }
-    slot.done = slot.length;
+    slot.done = slot.request.length;
     Ok(())
 }

@@ -11,8 +11,8 @@ use super::clock::{AWAKE, Clock};
 use super::slot::Slot;
 use super::volume::{Volume, VolumeKind};
 use super::{Options, errno, sys};
+use crate::data_source::DataSource;
 use crate::target::{Load, Outcome, Reply, Request, TargetError};
-use crate::verify::Verifier;
 use io_uring::{IoUring, opcode, squeue, types};
 use nandscope_units::Nanos;
 use nandscope_workload::OpKind;
@@ -56,7 +56,7 @@ pub(super) struct Ring {
     /// The kernel takes discards of devices through the ring.
     discards: bool,
     gone: Option<Errno>,
-    verifier: Option<Arc<Verifier>>,
+    data: DataSource,
 }
 
 impl Ring {
@@ -66,7 +66,7 @@ impl Ring {
         clock: Clock,
         load: &Load,
         options: &Options,
-        verifier: Option<&Arc<Verifier>>,
+        data: &DataSource,
     ) -> Result<Ring, Errno> {
         let depth = load.depth.clamp(1, 16_384);
         let ring = build(depth, options.polled)?;
@@ -75,7 +75,7 @@ impl Ring {
             volume,
             clock,
             slots: (0..depth)
-                .map(|i| Slot::new(load.largest as usize, u64::from(i), verifier))
+                .map(|i| Slot::new(load.largest as usize, u64::from(i), data))
                 .collect(),
             batch: load.batch.max(1) as usize,
             queued: Vec::with_capacity(depth as usize),
@@ -88,7 +88,7 @@ impl Ring {
             index: None,
             discards: !options.polled,
             gone: None,
-            verifier: verifier.cloned(),
+            data: data.clone(),
         };
         made.register()?;
         made.index = sys::register_ring(&made.ring);
@@ -126,7 +126,7 @@ impl Ring {
     pub(super) fn push(&mut self, request: &Request) -> Result<(), TargetError> {
         let tag = request.tag as usize;
         while tag >= self.slots.len() {
-            self.slots.push(Slot::new(0, 0, self.verifier.as_ref()));
+            self.slots.push(Slot::new(0, 0, &self.data));
         }
         self.operations += 1;
         self.outstanding += 1;
@@ -157,8 +157,10 @@ impl Ring {
     fn outside(&mut self, tag: usize) -> Outcome {
         let slot = &mut self.slots[tag];
         slot.submitted = self.clock.now();
-        let done = match slot.kind {
-            OpKind::Trim => self.volume.discard(slot.offset, u64::from(slot.length)),
+        let done = match slot.request.kind {
+            OpKind::Trim => self
+                .volume
+                .discard(slot.request.offset.0, u64::from(slot.request.length)),
             _ => rustix::fs::fdatasync(self.volume.file()),
         };
         match done {
@@ -215,12 +217,16 @@ impl Ring {
     #[inline]
     fn entry(&mut self, tag: usize) -> squeue::Entry {
         let slot = &mut self.slots[tag];
-        let offset = slot.offset + u64::from(slot.done);
-        let left = slot.length - slot.done;
+        let offset = slot.request.offset.0 + u64::from(slot.done);
+        let left = slot.request.length - slot.done;
         let done = slot.done as usize;
-        let all = slot.length as usize;
-        let flags = if slot.durable { libc::RWF_DSYNC } else { 0 };
-        match (slot.kind, slot.registered) {
+        let all = slot.request.length as usize;
+        let flags = if slot.request.durable {
+            libc::RWF_DSYNC
+        } else {
+            0
+        };
+        match (slot.request.kind, slot.registered) {
             (OpKind::Read, true) => {
                 let memory = slot.read.bytes_mut(all)[done..].as_mut_ptr();
                 opcode::ReadFixed::new(VOLUME, memory, left, 2 * (tag as u16))
@@ -252,14 +258,14 @@ impl Ring {
                 .build(),
             (OpKind::Trim, _) if self.volume.kind() == VolumeKind::BlockDevice => {
                 let mut length = [0u8; 16];
-                length[..8].copy_from_slice(&u64::from(slot.length).to_le_bytes());
+                length[..8].copy_from_slice(&u64::from(slot.request.length).to_le_bytes());
                 opcode::UringCmd16::new(VOLUME, COMMAND_DISCARD)
-                    .addr(Some(slot.offset))
+                    .addr(Some(slot.request.offset.0))
                     .cmd(length)
                     .build()
             }
-            (OpKind::Trim, _) => opcode::Fallocate::new(VOLUME, u64::from(slot.length))
-                .offset(slot.offset)
+            (OpKind::Trim, _) => opcode::Fallocate::new(VOLUME, u64::from(slot.request.length))
+                .offset(slot.request.offset.0)
                 .mode(libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE)
                 .build(),
         }
@@ -396,11 +402,11 @@ impl Ring {
         if result < 0 {
             return self.fail(tag, Errno::from_raw_os_error(-result));
         }
-        if !matches!(slot.kind, OpKind::Read | OpKind::Write) {
+        if !matches!(slot.request.kind, OpKind::Read | OpKind::Write) {
             return Ok(Some(Outcome::Done));
         }
-        slot.done += (result as u32).min(slot.length - slot.done);
-        if slot.done == slot.length {
+        slot.done += (result as u32).min(slot.request.length - slot.done);
+        if slot.done == slot.request.length {
             return Ok(Some(Outcome::Done));
         }
         if result == 0 {
@@ -414,7 +420,7 @@ impl Ring {
 
     fn fail(&mut self, tag: u32, error: Errno) -> Result<Option<Outcome>, TargetError> {
         let unknown = matches!(error, Errno::OPNOTSUPP | Errno::INVAL | Errno::NOTTY);
-        if unknown && self.discards && self.slots[tag as usize].kind == OpKind::Trim {
+        if unknown && self.discards && self.slots[tag as usize].request.kind == OpKind::Trim {
             // Perhaps only the way through the ring is missing.
             if self.volume.kind() == VolumeKind::BlockDevice {
                 self.discards = false;

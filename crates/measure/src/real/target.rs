@@ -3,12 +3,13 @@
 use super::affinity::pin;
 use super::buffer::Buffer;
 use super::clock::Clock;
+use super::fill::hole_ranges;
 use super::instruments::Instruments;
 use super::pool::Pool;
 use super::ring::{self, Ring};
-use super::volume::Volume;
+use super::volume::{Volume, VolumeKind};
+use crate::data_source::DataSource;
 use crate::target::{LaneRequest, Lanes, Load, Reading, Reply, Request, Target, TargetError};
-use crate::verify::Verifier;
 use nandscope_units::{Bytes, Nanos};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
@@ -51,7 +52,7 @@ struct Shared {
     clock: Clock,
     options: Options,
     engine: Engine,
-    verifier: Option<Arc<Verifier>>,
+    data: DataSource,
 }
 
 impl Shared {
@@ -117,7 +118,7 @@ impl RealTarget {
                 clock: Clock::new(),
                 options,
                 engine,
-                verifier: None,
+                data: DataSource::default(),
             },
             fallback,
             instruments: None,
@@ -140,10 +141,18 @@ impl RealTarget {
         &self.shared.volume
     }
 
-    /// From the next run on, what is written comes from this verifier, and what is read is checked
-    /// by it; without one it is random and unchecked.
-    pub fn verify_with(&mut self, verifier: Option<Arc<Verifier>>) {
-        self.shared.verifier = verifier;
+    /// From the next run on, writes carry data of this source, and it compares what is read.
+    pub fn write_from(&mut self, data: DataSource) {
+        self.shared.data = data;
+    }
+
+    /// Parts of a file that were never written or were discarded, where they begin and end; none of what cannot tell.
+    pub fn holes(&self) -> Vec<(u64, u64)> {
+        let volume = &self.shared.volume;
+        match volume.kind() {
+            VolumeKind::BlockDevice => Vec::new(),
+            _ => hole_ranges(volume.file()).unwrap_or_default(),
+        }
     }
 
     /// Which engine is used.
@@ -185,7 +194,7 @@ impl Target for RealTarget {
         let volume = self.shared.volume.clone();
         self.way = match self.shared.engine {
             Engine::Uring => Way::Ring(Box::new(
-                Ring::new(volume, self.shared.clock, load, &self.shared.options, self.shared.verifier.as_ref()).map_err(|e| {
+                Ring::new(volume, self.shared.clock, load, &self.shared.options, &self.shared.data).map_err(|e| {
                     TargetError::Other(format!(
                         "io_uring for a queue depth of {} cannot be had: {}; --engine blocking does without",
                         load.depth,
@@ -193,7 +202,7 @@ impl Target for RealTarget {
                     ))
                 })?,
             )),
-            Engine::Blocking => Way::Pool(Box::new(Pool::new(volume, self.shared.clock, load, self.shared.verifier.as_ref())?)),
+            Engine::Blocking => Way::Pool(Box::new(Pool::new(volume, self.shared.clock, load, &self.shared.data)?)),
         };
         Ok(())
     }

@@ -381,6 +381,7 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
         self.in_flight += 1;
         self.target.submit(Request {
             tag,
+            thread: (self.first + number) as u32,
             kind: op.kind,
             offset: op.offset,
             length: op.length,

@@ -74,63 +74,59 @@ fn shape(
     Ok((v.float(number, low, high)?, centre))
 }
 
-/// Reads `access/size:…`. As in fio, zones without a share divide what is left of the accesses, and a
-/// zone without a size takes what is left of the region.
+/// Reads `access/size:…` up to its end or the first empty zone. As in fio, zones without a size divide what is left of
+/// the region equally, in whole percent, and no zone at all is a uniform distribution.
 fn zones(v: Value<'_>, rest: Option<&str>, absolute: bool) -> Result<Distribution, Problem> {
-    let mut parts: Vec<(Option<u32>, Option<Extent>)> = Vec::new();
-    for part in rest.unwrap_or_default().split(':') {
+    let Some(rest) = rest else {
+        return Err(v.bad("no zones", "write such as zoned:60/10:40/90"));
+    };
+    let mut parts: Vec<(u32, Option<Extent>)> = Vec::new();
+    for part in rest.split(':').take_while(|part| !part.is_empty()) {
         let (access, size) = part.split_once('/').unwrap_or((part, ""));
-        let access = match access {
-            "" => None,
-            text => Some(v.number_of(text, 0..=100)?),
-        };
+        if access.is_empty() {
+            return Err(v.bad(
+                "a zone without a share of the accesses",
+                "write the share before the slash, such as 60/10",
+            ));
+        }
         let size = match size {
+            "" if absolute => {
+                return Err(v.bad(
+                    "a zone without a size",
+                    "write such as zoned_abs:90/1g:10/9g",
+                ));
+            }
             "" => None,
             text if absolute => Some(Extent::Bytes(v.size_of(text)?)),
-            text => Some(Extent::Percent(v.number_of(text, 1..=100)?)),
+            text => Some(Extent::Percent(v.number_of(text, 0..=100)?)),
         };
-        parts.push((access, size));
+        parts.push((v.number_of(access, 0..=100)?, size));
     }
-    if absolute && parts.iter().any(|(_, size)| size.is_none()) {
-        return Err(v.bad(
-            "a zone without a size",
-            "write such as zoned_abs:90/1g:10/9g",
-        ));
+    if parts.is_empty() {
+        return Ok(Distribution::Uniform);
     }
-    let access = divided(parts.iter().map(|(access, _)| *access));
-    let percents = parts.iter().map(|(_, size)| match size {
-        Some(Extent::Percent(p)) => Some(*p),
-        Some(Extent::Bytes(_)) => Some(0),
-        None => None,
-    });
-    let percents = divided(percents);
-    let zones: Vec<Zone> = parts
+    let given = parts
         .iter()
-        .zip(access.iter().zip(&percents))
-        .map(|((_, size), (access, percent))| Zone {
-            access: *access,
-            extent: size.unwrap_or(Extent::Percent(*percent)),
-        })
-        .collect();
+        .filter_map(|(_, size)| size.map(percent))
+        .sum::<u32>();
+    let open = parts.iter().filter(|(_, size)| size.is_none()).count() as u32;
+    let share = 100_u32.saturating_sub(given) / open.max(1);
+    let zones = parts.into_iter().map(|(access, size)| Zone {
+        access,
+        extent: size.unwrap_or(Extent::Percent(share)),
+    });
+    let mut zones: Vec<Zone> = zones.collect();
     check_zones(v, &zones)?;
+    // A zone that is nothing and gets nothing.
+    zones.retain(|zone| zone.access > 0 || zone.extent.of(u64::MAX) > 0);
     Ok(Distribution::Zoned(zones))
 }
 
-/// Shares in percent, where those that are left out divide the rest equally.
-fn divided(shares: impl Iterator<Item = Option<u32>> + Clone) -> Vec<u32> {
-    let given = shares.clone().flatten().fold(0_u32, u32::saturating_add);
-    let mut open = shares.clone().filter(Option::is_none).count() as u32;
-    let mut left = 100_u32.saturating_sub(given);
-    shares
-        .map(|share| {
-            share.unwrap_or_else(|| {
-                let part = left / open.max(1);
-                left -= part;
-                open = open.saturating_sub(1);
-                part
-            })
-        })
-        .collect()
+fn percent(extent: Extent) -> u32 {
+    match extent {
+        Extent::Percent(p) => p,
+        Extent::Bytes(_) => 0,
+    }
 }
 
 fn check_zones(v: Value<'_>, zones: &[Zone]) -> Result<(), Problem> {
@@ -141,17 +137,20 @@ fn check_zones(v: Value<'_>, zones: &[Zone]) -> Result<(), Problem> {
             "make them sum to 100",
         ));
     }
-    let percent: u64 = zones
-        .iter()
-        .map(|z| match z.extent {
-            Extent::Percent(p) => u64::from(p),
-            Extent::Bytes(_) => 0,
-        })
-        .sum();
-    if percent > 100 || zones.iter().any(|z| z.extent == Extent::Percent(0)) {
+    let sizes: u64 = zones.iter().map(|z| u64::from(percent(z.extent))).sum();
+    if sizes > 100 {
         return Err(v.bad(
-            format!("the zones take {percent} percent of the region, or one takes nothing"),
-            "make them take 100 at most, and each at least 1",
+            format!("the zones take {sizes} percent of the region"),
+            "make them take 100 at most",
+        ));
+    }
+    if zones
+        .iter()
+        .any(|z| z.access > 0 && z.extent.of(u64::MAX) == 0)
+    {
+        return Err(v.bad(
+            "a zone of no size has a share of the accesses",
+            "give it a size, or no accesses",
         ));
     }
     if zones.len() > MAX_ZONES {

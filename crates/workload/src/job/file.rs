@@ -263,12 +263,6 @@ impl Reader<'_> {
                 job.name
             ));
         }
-        if job.direct == Some(false) {
-            notices.push(format!(
-                "job `{}` has `direct=0`: fio would go through the page cache, here it is bypassed",
-                job.name
-            ));
-        }
         if job.pacing.time_based && job.pacing.runtime.is_none() {
             notices.push(format!(
                 "job `{}`: `time_based` without `runtime` has no effect, as in fio",

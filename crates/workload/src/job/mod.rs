@@ -5,6 +5,7 @@
 
 mod arithmetic;
 mod check;
+mod data;
 mod distribution;
 mod emit;
 mod engine;
@@ -21,6 +22,7 @@ mod surroundings;
 mod text;
 mod value;
 
+pub use data::{DataPattern, Repetition, WriteData};
 pub use error::{Fault, JobError};
 pub use file::JobFile;
 pub use files::{FileService, Files};
@@ -29,6 +31,8 @@ pub use model::{
     Access, Backlog, BlockSizes, ContinueOnError, DEFAULT_PERCENTILES, Distribution, Extent, Job,
     Logs, Origin, Rw, StridedZones, TraceRef, UnifiedRw, Verify, Zone,
 };
-pub use option::{ACCEPTED, ALIASES, Accepted, JobOption, REFUSED, Refused, supported};
+pub use option::{
+    ACCEPTED, ALIASES, Accepted, JobOption, REFUSED, Refused, data_options, supported,
+};
 pub use relation::{ExitScope, Relation};
 pub use surroundings::{Included, Machine, Nowhere, Override, Surroundings};

@@ -1,6 +1,7 @@
 //! A job as it was understood: every option in typed form. Reading and writing the text is done
 //! elsewhere; a program may as well build a job from [`Job::new`].
 
+use super::data::{DataPattern, WriteData};
 use super::files::Files;
 use super::kinds::PerKind;
 use super::relation::Relation;
@@ -81,6 +82,8 @@ pub struct Job {
     pub unified_rw: UnifiedRw,
     /// `verify` and `do_verify`.
     pub verify: Verify,
+    /// What writes carry: `buffer_pattern`, `dedupe_percentage` and the like.
+    pub data: WriteData,
     /// `read_iolog`: replay a trace instead of the pattern.
     pub trace: Option<TraceRef>,
     /// `nandscope_fullness`: fill the device to this percentage before the job.
@@ -155,6 +158,7 @@ impl Job {
             percentiles: DEFAULT_PERCENTILES.to_vec(),
             unified_rw: UnifiedRw::None,
             verify: Verify::default(),
+            data: WriteData::default(),
             trace: None,
             fullness_percent: None,
             strides: None,
@@ -447,6 +451,8 @@ pub enum ContinueOnError {
 pub struct Verify {
     /// Name of the method, as fio calls it; `None` verifies nothing.
     pub method: Option<String>,
+    /// `verify_pattern`: what blocks carry, beside what `method` needs.
+    pub pattern: Option<DataPattern>,
     /// `do_verify`: read back what was written.
     pub read_back: bool,
     /// `verify_only`: nothing is written; what an earlier run of the same job wrote is read.
@@ -504,6 +510,7 @@ impl Default for Verify {
     fn default() -> Self {
         Verify {
             method: None,
+            pattern: None,
             read_back: true,
             only: false,
             backlog: Backlog::default(),

@@ -1,6 +1,7 @@
-//! What fio puts in before it reads a value: variables of the environment, facts about the machine.
+//! What fio puts in before it reads a value: variables of the environment, facts about the machine, files of patterns.
 
 use super::arithmetic::evaluate;
+use super::data::with_files;
 use super::error::Problem;
 use super::surroundings::Surroundings;
 
@@ -10,7 +11,11 @@ pub(super) fn substitute(
     text: &str,
     around: &dyn Surroundings,
 ) -> Result<String, Problem> {
-    facts(name, &variables(name, text, around)?, around)
+    let text = variables(name, text, around)?;
+    match name {
+        "buffer_pattern" | "verify_pattern" => with_files(name, &text, around),
+        _ => facts(name, &text, around),
+    }
 }
 
 fn variables(name: &str, text: &str, around: &dyn Surroundings) -> Result<String, Problem> {

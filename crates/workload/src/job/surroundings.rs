@@ -62,6 +62,15 @@ pub trait Surroundings {
         Err(format!("`{name}` cannot be read here"))
     }
 
+    /// The first bytes of a file, `most` of them at most.
+    ///
+    /// # Errors
+    /// With the reason in words if they cannot be had.
+    fn bytes(&self, name: &str, most: usize) -> Result<Vec<u8>, String> {
+        let _ = (name, most);
+        Err("no file can be read here".to_string())
+    }
+
     /// The machine that `$ncpus` and the like mean; `None` makes them errors.
     fn machine(&self) -> Option<Machine> {
         None

@@ -254,6 +254,7 @@ fn use_before(target: &mut SimTarget, requests: u32, seed: u64) -> Result<(), St
             offset: Bytes(dice.below(slots) << 20),
             length: 1 << 20,
             durable: false,
+            thread: 0,
         };
         target.submit(request).map_err(|e| e.to_string())?;
         replies.clear();

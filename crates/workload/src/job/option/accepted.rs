@@ -79,8 +79,6 @@ const ON: &[&str] = &["1"];
 const ANY: &[&str] = &[];
 const OWN_ENGINE: &str = "the engine is nandscope's own, for simulated and real targets";
 const OWN_FILE: &str = "the target is a whole device or one given file; no job files are made";
-const OWN_DATA: &str =
-    "writes carry fresh incompressible data; a simulated device does not compress";
 const OWN_CHECK: &str = "verification has contents of its own, which cover each sector";
 const OWN_STATS: &str = "the result always holds all latencies and series";
 const EACH_COMPLETION: &str = "each completion is taken as it comes";
@@ -137,12 +135,6 @@ pub const ACCEPTED: &[Accepted] = &[
         "random_generator",
         &["tausworthe", "tausworthe64", "lfsr"],
         "xoshiro256++ takes its place; the random map visits each block once, as lfsr does",
-    ),
-    accepted("refill_buffers scramble_buffers", ANY, OWN_DATA),
-    said(
-        "zero_buffers buffer_compress_percentage buffer_compress_chunk buffer_pattern \
-         dedupe_percentage dedupe_mode dedupe_working_set_percentage dedupe_global",
-        OWN_DATA,
     ),
     accepted("softrandommap", OFF, "a map that does not fit is an error"),
     accepted(
@@ -212,7 +204,7 @@ pub const ACCEPTED: &[Accepted] = &[
         "every mismatch is counted, the first 16 are described",
     ),
     said(
-        "verify_interval verify_offset verify_pattern experimental_verify",
+        "verify_interval verify_offset experimental_verify",
         OWN_CHECK,
     ),
     accepted(

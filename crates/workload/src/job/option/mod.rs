@@ -2,6 +2,7 @@
 //! again. Parsing, writing, suggestions and the tables of docs/jobs.md come from here.
 
 mod accepted;
+mod data;
 mod ending;
 mod files;
 mod pace;
@@ -13,6 +14,7 @@ mod trace;
 mod verify;
 
 pub use accepted::{ACCEPTED, Accepted};
+pub use data::data_options;
 pub use refused::{REFUSED, Refused};
 
 use super::error::Problem;
@@ -111,6 +113,7 @@ pub fn supported() -> impl Iterator<Item = &'static JobOption> {
         files::OPTIONS,
         pace::OPTIONS,
         ending::OPTIONS,
+        data::OPTIONS,
         verify::OPTIONS,
         trace::OPTIONS,
     ]

@@ -2,18 +2,31 @@
 
 use super::Kind::{Count, Flag, Number, Other};
 use super::{JobOption, flag, number, option};
+use crate::job::data::DataPattern;
 use crate::job::error::Problem;
 use crate::job::value::Value;
 
 pub(super) const OPTIONS: &[JobOption] = &[
     option(
         "verify",
-        "Any method but `none` verifies, all in the same way (see below); on a simulated device with `--contents`",
-        Other("`none`, `crc32c`, `md5`, `sha256`, …", |j, v| {
-            j.verify.method = verify_method(v)?;
+        "How contents are verified; on a simulated device with `--contents`. `pattern` compares with `verify_pattern`, `meta` checks labels, `null` nothing, the others labels and data (see below)",
+        Other(
+            "`none`, `pattern`, `meta`, `null`, `crc32c`, `md5`, …",
+            |j, v| {
+                j.verify.method = verify_method(v)?;
+                Ok(())
+            },
+        ),
+        |j| j.verify.method.clone(),
+    ),
+    option(
+        "verify_pattern",
+        "What the blocks carry. With `verify=pattern` that is all, otherwise it stands between what the method needs; `%o` is the offset of the block",
+        Other("as `buffer_pattern`, and `%o`", |j, v| {
+            j.verify.pattern = Some(DataPattern::parse(v, true)?);
             Ok(())
         }),
-        |j| j.verify.method.clone(),
+        |j| j.verify.pattern.as_ref().map(DataPattern::show),
     ),
     option(
         "do_verify",

@@ -1,0 +1,129 @@
+//! A target that somebody listens to: each operation is reported when it is handed over, and when it is finished.
+
+use crate::target::{Load, Reading, Reply, Request, Target, TargetError};
+use nandscope_units::{Bytes, Nanos};
+
+/// Hears of single operations.
+pub trait Listener {
+    /// Whether it wants to hear of any.
+    fn is_listening(&self) -> bool {
+        true
+    }
+
+    /// An operation is handed to the target at this instant.
+    fn submitted(&mut self, request: &Request, at: Nanos) {
+        let _ = (request, at);
+    }
+
+    /// An operation that was handed over at `at` is finished.
+    fn finished(&mut self, request: &Request, at: Nanos, reply: &Reply);
+}
+
+impl<L: Listener> Listener for &mut L {
+    fn is_listening(&self) -> bool {
+        (**self).is_listening()
+    }
+
+    fn submitted(&mut self, request: &Request, at: Nanos) {
+        (**self).submitted(request, at);
+    }
+
+    fn finished(&mut self, request: &Request, at: Nanos, reply: &Reply) {
+        (**self).finished(request, at, reply);
+    }
+}
+
+impl<L: Listener> Listener for Option<L> {
+    fn is_listening(&self) -> bool {
+        self.as_ref().is_some_and(L::is_listening)
+    }
+
+    fn submitted(&mut self, request: &Request, at: Nanos) {
+        if let Some(listener) = self {
+            listener.submitted(request, at);
+        }
+    }
+
+    fn finished(&mut self, request: &Request, at: Nanos, reply: &Reply) {
+        if let Some(listener) = self {
+            listener.finished(request, at, reply);
+        }
+    }
+}
+
+/// See the module's text. It has no lanes: one loop drives it, so that the listener hears everything in order.
+#[derive(Debug)]
+pub struct Listened<T, L> {
+    /// The target.
+    pub target: T,
+    /// Who listens.
+    pub listener: L,
+    /// Requests and when they were handed over, by their tags, which the runner numbers from 0 and uses again.
+    in_flight: Vec<Option<(Request, Nanos)>>,
+}
+
+impl<T, L> Listened<T, L> {
+    /// A target with a listener.
+    pub fn new(target: T, listener: L) -> Self {
+        Listened {
+            target,
+            listener,
+            in_flight: Vec::new(),
+        }
+    }
+}
+
+impl<T: Target, L: Listener> Target for Listened<T, L> {
+    fn now(&self) -> Nanos {
+        self.target.now()
+    }
+
+    fn capacity(&self) -> Bytes {
+        self.target.capacity()
+    }
+
+    fn prepare(&mut self, load: &Load) -> Result<(), TargetError> {
+        self.target.prepare(load)
+    }
+
+    fn longest_wait(&self) -> Nanos {
+        self.target.longest_wait()
+    }
+
+    #[inline]
+    fn submit(&mut self, request: Request) -> Result<(), TargetError> {
+        if self.listener.is_listening() {
+            let now = self.target.now();
+            let tag = request.tag as usize;
+            if tag >= self.in_flight.len() {
+                self.in_flight.resize(tag + 1, None);
+            }
+            self.in_flight[tag] = Some((request, now));
+            self.listener.submitted(&request, now);
+        }
+        self.target.submit(request)
+    }
+
+    #[inline]
+    fn wait(&mut self, until: Nanos, replies: &mut Vec<Reply>) -> Result<(), TargetError> {
+        let before = replies.len();
+        let waited = self.target.wait(until, replies);
+        if self.listener.is_listening() {
+            for reply in &replies[before..] {
+                let slot = self.in_flight.get_mut(reply.tag as usize);
+                if let Some((request, at)) = slot.and_then(Option::take) {
+                    self.listener.finished(&request, at, reply);
+                }
+            }
+        }
+        waited
+    }
+
+    fn contents(&mut self, offset: Bytes, length: u32) -> Result<Option<Vec<u8>>, TargetError> {
+        self.target.contents(offset, length)
+    }
+
+    fn reading(&mut self) -> Reading {
+        self.target.reading()
+    }
+}

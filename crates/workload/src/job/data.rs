@@ -1,0 +1,191 @@
+//! What writes carry: fio's options of buffers and patterns. This module describes the data; who writes makes them.
+
+use super::value::Value;
+use super::{error::Problem, surroundings::Surroundings};
+
+/// fio's own limit, bytes.
+const LONGEST: usize = 512;
+/// What stands for the offset of a block in a pattern: eight bytes, the lowest first.
+const OFFSET: usize = size_of::<u64>();
+
+/// Bytes that are repeated, `buffer_pattern` and `verify_pattern`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DataPattern {
+    bytes: Vec<u8>,
+    /// Where in them the offset of a block stands (`%o`), ascending.
+    offsets: Vec<usize>,
+}
+
+impl DataPattern {
+    /// Fills `block`, which stands at `offset` of the target, from the beginning of the pattern on.
+    pub fn fill(&self, block: &mut [u8], offset: u64) {
+        let mut once = self.bytes.clone();
+        for at in &self.offsets {
+            once[*at..at + OFFSET].copy_from_slice(&offset.to_le_bytes());
+        }
+        for (byte, value) in block.iter_mut().zip(once.iter().cycle()) {
+            *byte = *value;
+        }
+    }
+
+    /// Reads numbers (`0xdeadface`, `-12`), texts (`"abcd"`) and, in patterns to verify, offsets (`%o`), one behind
+    /// the other.
+    pub(super) fn parse(v: Value<'_>, takes_offsets: bool) -> Result<DataPattern, Problem> {
+        let remedy = "write such as 0xdeadface, \"abcd\" or -12";
+        let mut pattern = DataPattern::default();
+        let mut rest = v.text()?;
+        while !rest.is_empty() {
+            rest = if let Some(text) = rest.strip_prefix('"') {
+                let end = text
+                    .find('"')
+                    .ok_or_else(|| v.bad("a text that is not closed", remedy))?;
+                pattern.bytes.extend_from_slice(&text.as_bytes()[..end]);
+                &text[end + 1..]
+            } else if let Some(behind) = rest.strip_prefix("%o").filter(|_| takes_offsets) {
+                pattern.offsets.push(pattern.bytes.len());
+                pattern.bytes.extend([0; OFFSET]);
+                behind
+            } else {
+                let (bytes, behind) = number(rest)
+                    .ok_or_else(|| v.bad(format!("`{rest}` is no pattern of bytes"), remedy))?;
+                pattern.bytes.extend(bytes);
+                behind
+            };
+        }
+        if pattern.bytes.is_empty() || pattern.bytes.len() > LONGEST {
+            let length = pattern.bytes.len();
+            return Err(v.bad(format!("{length} bytes"), "give 1 to 512 bytes"));
+        }
+        Ok(pattern)
+    }
+
+    /// The pattern as it can be read again.
+    pub(super) fn show(&self) -> String {
+        let mut text = String::new();
+        let mut at = 0;
+        let mut ends = self.offsets.iter().copied().chain([self.bytes.len()]);
+        while let Some(end) = ends.next() {
+            if at < end {
+                text.push_str("0x");
+                let digits = self.bytes[at..end].iter().map(|byte| format!("{byte:02x}"));
+                text.extend(digits);
+            }
+            if end < self.bytes.len() {
+                text.push_str("%o");
+            }
+            at = end + OFFSET;
+        }
+        text
+    }
+}
+
+/// The bytes of the number at the beginning of a text, and what follows it. Hexadecimal ones keep their order; others
+/// are of 32 bits, the lowest byte first, without zeros at the end.
+fn number(text: &str) -> Option<(Vec<u8>, &str)> {
+    let split =
+        |text: &str, is_digit: fn(char) -> bool| text.find(|c| !is_digit(c)).unwrap_or(text.len());
+    if let Some(hex) = text.strip_prefix("0x").or(text.strip_prefix("0X")) {
+        let (digits, behind) = hex.split_at(split(hex, |c| c.is_ascii_hexdigit()));
+        let nibble = |c: char| c.to_digit(16).map(|d| d as u8);
+        let mut nibbles: Vec<u8> = digits.chars().filter_map(nibble).collect();
+        if nibbles.len() % 2 == 1 {
+            nibbles.insert(0, 0);
+        }
+        let bytes = nibbles.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]);
+        return (!digits.is_empty()).then(|| (bytes.collect(), behind));
+    }
+    let unsigned = text.trim_start_matches(['+', '-']);
+    let digits = split(unsigned, |c| c.is_ascii_digit());
+    let (number, behind) = text.split_at(text.len() - unsigned.len() + digits);
+    let mut bytes = number.parse::<i32>().ok()?.to_le_bytes().to_vec();
+    while bytes.len() > 1 && bytes.last() == Some(&0) {
+        bytes.pop();
+    }
+    Some((bytes, behind))
+}
+
+/// Puts in the contents of the files (`'name'`) that a pattern names.
+pub(super) fn with_files(
+    name: &str,
+    text: &str,
+    around: &dyn Surroundings,
+) -> Result<String, Problem> {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(['\'', '"']) {
+        let (before, quoted) = rest.split_at(at);
+        let (quote, inside) = quoted.split_at(1);
+        let Some((inside, behind)) = inside.split_once(quote) else {
+            break;
+        };
+        out.push_str(before);
+        if quote == "\"" {
+            out.push_str(&format!("\"{inside}\""));
+        } else {
+            let bytes = around.bytes(inside, LONGEST).map_err(|why| {
+                Problem::new(
+                    format!("`{name}={text}`: `{inside}`: {why}"),
+                    "name a file of this folder that can be read",
+                )
+            })?;
+            // The text before them ends a number that would go on.
+            out.push_str("\"\"0x");
+            out.extend(bytes.iter().map(|byte| format!("{byte:02x}")));
+        }
+        rest = behind;
+    }
+    out.push_str(rest);
+    Ok(out)
+}
+
+/// Which earlier block a repeated one equals.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Repetition {
+    /// The one before it.
+    #[default]
+    Previous,
+    /// One of a set of this percentage of the blocks.
+    WorkingSet,
+}
+
+/// What the writes of a job carry. Random data that neither compresses nor repeats by default.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WriteData {
+    /// `buffer_pattern`.
+    pub pattern: Option<DataPattern>,
+    /// `zero_buffers`.
+    pub zeros: bool,
+    /// `refill_buffers`: all of it is made again for each write.
+    pub refill: bool,
+    /// `scramble_buffers`: data that are used again are changed a little.
+    pub scramble: bool,
+    /// `buffer_compress_percentage`.
+    pub compressible: u32,
+    /// `buffer_compress_chunk`: of so many bytes each has its compressible part; `None` is 512.
+    pub chunk: Option<u32>,
+    /// `dedupe_percentage`.
+    pub repeated: u32,
+    /// `dedupe_mode`.
+    pub repetition: Repetition,
+    /// `dedupe_working_set_percentage`.
+    pub working_set: u32,
+    /// `dedupe_global`: jobs that have it repeat each other's blocks.
+    pub is_global: bool,
+}
+
+impl Default for WriteData {
+    fn default() -> Self {
+        WriteData {
+            pattern: None,
+            zeros: false,
+            refill: false,
+            scramble: true,
+            compressible: 0,
+            chunk: None,
+            repeated: 0,
+            repetition: Repetition::Previous,
+            working_set: 5,
+            is_global: false,
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Options of what writes carry. They take effect where contents are kept: on real targets, and on simulated devices
+//! with `--contents`.
+
+use super::Kind::{Count, Flag, Other};
+use super::{JobOption, flag, number, option, word_of};
+use crate::job::data::{DataPattern, Repetition};
+use crate::job::text::size_text;
+
+const REPETITIONS: &[(&str, Repetition)] = &[
+    ("repeat", Repetition::Previous),
+    ("working_set", Repetition::WorkingSet),
+];
+
+pub(super) const OPTIONS: &[JobOption] = &[
+    option(
+        "zero_buffers",
+        "Write zeros",
+        Flag(|j, on| j.data.zeros = on),
+        |j| flag(j.data.zeros),
+    ),
+    option(
+        "buffer_pattern",
+        "Write these bytes, repeated from the start of each block",
+        Other(
+            "`0xdeadface`, `\"abcd\"`, `-12`, `'file'`, in any order",
+            |j, v| {
+                j.data.pattern = Some(DataPattern::parse(v, false)?);
+                Ok(())
+            },
+        ),
+        |j| j.data.pattern.as_ref().map(DataPattern::show),
+    ),
+    option(
+        "refill_buffers",
+        "Make random data for each write; without it they are used again",
+        Flag(|j, on| j.data.refill = on),
+        |j| flag(j.data.refill),
+    ),
+    option(
+        "scramble_buffers",
+        "Change each sector of data that are used again, so that no block repeats",
+        Flag(|j, on| j.data.scramble = on),
+        |j| flag(j.data.scramble),
+    ),
+    option(
+        "buffer_compress_percentage",
+        "This percentage of each chunk is zeros, or `buffer_pattern`; the rest is random",
+        Count(0, 100, |j, n| j.data.compressible = n),
+        |j| number(j.data.compressible),
+    ),
+    option(
+        "buffer_compress_chunk",
+        "Size of such a chunk; 512 bytes by default",
+        Other("size", |j, v| {
+            let bytes = v.number_of(v.text()?, 0..=u32::MAX)?;
+            j.data.chunk = Some(bytes).filter(|bytes| *bytes > 0);
+            Ok(())
+        }),
+        |j| j.data.chunk.map(|bytes| size_text(bytes.into())),
+    ),
+    option(
+        "dedupe_percentage",
+        "Percentage of the writes that carry the data of an earlier one",
+        Count(0, 100, |j, n| j.data.repeated = n),
+        |j| number(j.data.repeated),
+    ),
+    option(
+        "dedupe_mode",
+        "Which one: the write before it, or one of a working set",
+        Other("`repeat` or `working_set`", |j, v| {
+            j.data.repetition = v.word(REPETITIONS, "write repeat or working_set")?;
+            Ok(())
+        }),
+        |j| word_of(REPETITIONS, j.data.repetition),
+    ),
+    option(
+        "dedupe_working_set_percentage",
+        "Size of the working set, percentage of the blocks of the job",
+        Count(0, 100, |j, n| j.data.working_set = n),
+        |j| number(j.data.working_set),
+    ),
+    option(
+        "dedupe_global",
+        "Share the working set with the other jobs that have this option",
+        Flag(|j, on| j.data.is_global = on),
+        |j| flag(j.data.is_global),
+    ),
+];
+
+/// Names of the options that change what writes carry.
+pub fn data_options() -> impl Iterator<Item = &'static str> {
+    let names = OPTIONS.iter().map(|option| option.name);
+    // What follows from others, or is a default, asks for nothing by itself.
+    names.filter(|name| !matches!(*name, "refill_buffers" | "scramble_buffers"))
+}
