@@ -136,8 +136,9 @@ fn run(
     let ran = run_jobs(&mut simulation, job.jobs(), options, &mut observer, &|| {
         watch.stops()
     });
+    let abilities = simulation.abilities();
     slot.put(simulation.target.target.into_device());
-    let document = document_of(ran, slot, job, simulation.abilities())?;
+    let document = document_of(ran, slot, job, abilities)?;
     let operations = simulation.target.listener.map(Gatherer::finish);
     Ok(RunResult::new(document, operations))
 }
