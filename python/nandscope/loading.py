@@ -18,7 +18,10 @@ def load(folder: str | os.PathLike[str]) -> Any:
     if not path.is_dir():
         raise FileError(f"{path} is not a folder; name the one that sweep(out=…) wrote")
     parquet = next(path.glob("version=*/**/*.parquet"), None) is not None
-    if not parquet and not (path / "points.csv").is_file():
+    table = parquet or (path / "points.csv").is_file()
+    if not table and next(path.glob("points/*.json"), None) is not None:
+        raise Error(f"{path} has results but no table of them; install polars and run the same sweep again, which only writes it")
+    if not table:
         raise Error(f"{path} has no points of a sweep; name the folder that sweep(out=…) or `nandscope sweep` wrote")
     try:
         import polars

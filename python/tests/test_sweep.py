@@ -3,6 +3,7 @@
 import concurrent.futures
 import math
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -111,6 +112,11 @@ def test_a_sweep_is_kept_and_goes_on(tiny: str, expected: list[Outcome], tmp_pat
     frame = table.sort("controller.cores", "job.iodepth", "seed").collect()
     assert frame["key"].to_list() == [point.key for point in first.points]
     assert frame["p99"].to_list() == [row["p99"] for row in first.rows]
+    # Without polars there are results only.
+    bare = tmp_path / "bare"
+    shutil.copytree(tmp_path / "points", bare / "points")
+    with pytest.raises(nandscope.Error, match="has results but no table"):
+        nandscope.load(bare)
     # A damaged file is no result: its point is run again.
     points[0].write_bytes(b"{")
     assert run(tiny, out=tmp_path).outcomes == expected
