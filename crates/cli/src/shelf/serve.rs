@@ -7,12 +7,16 @@ use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use clap::Args;
+use nandscope_report::ReportError;
 use nandscope_report::shelf::{Drive, INDEX, Site};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::io::Cursor;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
-use tiny_http::{Header, Method, Request, Response, Server};
+use tiny_http::{Header, Method, Request, Response, Server, StatusCode};
 
 /// How often a pending Ctrl-C is noticed.
 const POLL: Duration = Duration::from_millis(100);
@@ -105,7 +109,12 @@ struct Desk<'a> {
     /// Why the shelf cannot be read now.
     fault: Option<&'a str>,
     port: u16,
+    /// Pages that were requested before, by their link.
+    rendered: RefCell<BTreeMap<String, Body>>,
 }
+
+/// What is sent; the responses to several clients share it.
+type Body = Arc<[u8]>;
 
 impl<'a> Desk<'a> {
     fn new(shelf: &'a Path, drives: &'a [Drive], fault: Option<&'a str>, port: u16) -> Self {
@@ -118,6 +127,7 @@ impl<'a> Desk<'a> {
             photos: photos.collect(),
             fault,
             port,
+            rendered: RefCell::default(),
         }
     }
 
@@ -150,10 +160,10 @@ impl<'a> Desk<'a> {
     }
 
     /// Status, media type and body.
-    fn reply(&self, request: &Request) -> (u16, &'static str, Vec<u8>) {
+    fn reply(&self, request: &Request) -> (u16, &'static str, Body) {
         let text = |status, text: &str| {
             let body = format!("{text}\n").into_bytes();
-            (status, "text/plain; charset=utf-8", body)
+            (status, "text/plain; charset=utf-8", body.into())
         };
         // A page of another site that names this machine as its own could read the shelf otherwise.
         if !self.is_own_host(request) {
@@ -173,15 +183,28 @@ impl<'a> Desk<'a> {
         };
         if let Some(drive) = self.photos.get(link) {
             return match folder::photo(&self.shelf.join(drive), link) {
-                Ok(photo) => (200, media_type(link), photo),
+                Ok(photo) => (200, media_type(link), photo.into()),
                 Err(failure) => text(500, &failure.text),
             };
         }
-        match self.site.page(link) {
-            Ok(Some(page)) => (200, "text/html; charset=utf-8", page.into_bytes()),
+        match self.page(link) {
+            Ok(Some(page)) => (200, "text/html; charset=utf-8", page),
             Ok(None) => text(404, "no such page"),
             Err(error) => text(500, &error.to_string()),
         }
+    }
+
+    /// The page at a link, rendered at its first request.
+    fn page(&self, link: &str) -> Result<Option<Body>, ReportError> {
+        if let Some(page) = self.rendered.borrow().get(link) {
+            return Ok(Some(page.clone()));
+        }
+        let page = self.site.page(link)?.map(|p| Body::from(p.into_bytes()));
+        if let Some(page) = &page {
+            let mut rendered = self.rendered.borrow_mut();
+            rendered.insert(link.to_string(), page.clone());
+        }
+        Ok(page)
     }
 
     fn is_own_host(&self, request: &Request) -> bool {
@@ -203,10 +226,11 @@ fn media_type(link: &str) -> &'static str {
 }
 
 /// Sends the response on a thread of its own: a client that reads slowly keeps nobody else waiting.
-fn respond(request: Request, status: u16, kind: &str, body: Vec<u8>) {
-    let mut response = Response::from_data(body)
-        .with_status_code(status)
-        // Every length is known; browsers show how much of a page is there.
+fn respond(request: Request, status: u16, kind: &str, body: Body) {
+    let length = body.len();
+    let status = StatusCode(status);
+    // Every length is known: browsers show how much of a page is there.
+    let mut response = Response::new(status, Vec::new(), Cursor::new(body), Some(length), None)
         .with_chunked_threshold(usize::MAX);
     for (name, value) in HEADERS.into_iter().chain([("Content-Type", kind)]) {
         if let Ok(header) = Header::from_bytes(name, value) {
