@@ -439,7 +439,7 @@ def compared(documents):
 def unusual(document, text):
     rivals = [d for d in SHELF if d.data["procedure"] == document.data["procedure"]
               and d.data["target"]["name"] != document.data["target"]["name"]]
-    match = re.match(rf"Similar are (\d+) drives of the shelf with (.+?) of half to twice {NUMBER} (MB/s)\. ", text)
+    match = re.match(rf"(\d+) drives of the shelf are similar: half to twice {NUMBER} (MB/s) in (.+?)\. ", text)
     if not match:
         return [f"not understood: {text}"]
     own, *others = compared([document] + rivals)
@@ -452,9 +452,9 @@ def unusual(document, text):
         rate = own[key][1]
         return [o for o in others if key in o and rate / 2 <= o[key][1] <= rate * 2]
 
-    references = [k for k in candidates(match[2], number(match[3]), match[4]) if len(similar(k)) == int(match[1])]
+    references = [k for k in candidates(match[4], number(match[2]), match[3]) if len(similar(k)) == int(match[1])]
     if not references:
-        return [f"no rate of {match[3]} MB/s has {match[1]} similar drives: {match[2]}"]
+        return [f"no rate of {match[2]} MB/s has {match[1]} similar drives: {match[4]}"]
     faults = []
     rest = text[match.end():]
     pattern = rf"(.+?): {NUMBER} (\S+), {NUMBER}× the median of (\d+) similar drives, which have {NUMBER} to {NUMBER} (\S+?)\.(?: |$)"

@@ -224,8 +224,12 @@ pub(crate) fn all_rows(documents: &[&ResultDocument]) -> Vec<Row> {
 /// The power efficiency of the documents, each in the mode in which it is compared first.
 fn efficiency(documents: &[&ResultDocument], alignment: &Alignment) -> Row {
     let all = documents.iter().enumerate();
+    let mode = alignment.first_of(0).filter(|_| alignment.several());
     Row {
-        title: efficiency::TITLE.to_string(),
+        title: match mode {
+            Some(mode) => format!("{}, {mode}", efficiency::TITLE),
+            None => efficiency::TITLE.to_string(),
+        },
         unit: efficiency::UNIT.to_string(),
         values: all
             .map(|(i, document)| efficiency::of(document, alignment.first_of(i)))

@@ -41,10 +41,10 @@ pub(super) fn of_rows(rows: &[Row], i: usize) -> Vec<String> {
     let mut sentences: Vec<String> = sentences.collect();
     if let Some(first) = sentences.first_mut() {
         *first = format!(
-            "Similar are {} drives of the shelf with {} of half to twice {}. {first}",
+            "{} drives of the shelf are similar: half to twice {} in {}. {first}",
             similar.len(),
-            rate.title,
-            rate.cell(i)
+            rate.cell(i),
+            rate.title
         );
     }
     sentences
@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(
             of_rows(&rows, 0),
             [concat!(
-                "Similar are 4 drives of the shelf with Figure cdm.read of half to twice 100\u{202f}MB/s. ",
+                "4 drives of the shelf are similar: half to twice 100\u{202f}MB/s in Figure cdm.read. ",
                 "Figure cdm.write: 5.00\u{202f}MB/s, 0.11× the median of 4 similar drives, which have 40.0 to 60.0\u{202f}MB/s."
             )]
         );
