@@ -80,6 +80,9 @@ impl Payload {
 
     /// The write whose data this one carries.
     fn source_of(&self, write: u64) -> u64 {
+        if self.data.repeated >= 100 {
+            return 0;
+        }
         if !self.repeats(write) {
             return write;
         }
@@ -100,7 +103,7 @@ impl Payload {
 
     fn repeats(&self, write: u64) -> bool {
         let percent = u64::from(self.data.repeated);
-        percent >= 100 || mix(self.seed.rotate_left(7) ^ mix(write)) % 100 < percent
+        mix(self.seed.rotate_left(7) ^ mix(write)) % 100 < percent
     }
 }
 

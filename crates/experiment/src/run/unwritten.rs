@@ -17,24 +17,21 @@ impl Empty {
     /// These parts.
     pub(super) fn of(parts: impl IntoIterator<Item = (u64, u64)>) -> Self {
         let mut empty = Empty::default();
-        parts.into_iter().for_each(|part| empty.add(part));
+        empty.add(parts);
         empty
     }
 
-    fn add(&mut self, (start, end): (u64, u64)) {
-        if start >= end {
-            return;
-        }
-        self.0.push((start, end));
+    fn add(&mut self, parts: impl IntoIterator<Item = (u64, u64)>) {
+        self.0
+            .extend(parts.into_iter().filter(|(start, end)| start < end));
         self.0.sort_unstable();
-        let mut joined: Vec<(u64, u64)> = Vec::with_capacity(self.0.len());
-        for (start, end) in self.0.drain(..) {
-            match joined.last_mut() {
-                Some(last) if last.1 >= start => last.1 = last.1.max(end),
-                _ => joined.push((start, end)),
+        self.0.dedup_by(|next, last| {
+            let joins = last.1 >= next.0;
+            if joins {
+                last.1 = last.1.max(next.1);
             }
-        }
-        self.0 = joined;
+            joins
+        });
     }
 
     fn remove(&mut self, (start, end): (u64, u64)) {
@@ -45,7 +42,9 @@ impl Empty {
 
     fn within(&self, (start, end): (u64, u64)) -> u64 {
         let overlap = |(a, b): &(u64, u64)| (*b).min(end).saturating_sub((*a).max(start));
-        self.0.iter().map(overlap).sum()
+        let first = self.0.partition_point(|(_, b)| *b <= start);
+        let parts = self.0[first..].iter().take_while(|(a, _)| *a < end);
+        parts.map(overlap).sum()
     }
 
     /// A group of jobs has ended: what they trimmed wholly is empty, and where they wrote it is not.
@@ -54,7 +53,7 @@ impl Empty {
             let parts = parts(job, capacity);
             match job.rw.access {
                 _ if job.trace.is_some() => *self = Empty::default(),
-                Access::Trim if is_whole(job) => parts.for_each(|part| self.add(part)),
+                Access::Trim if is_whole(job) => self.add(parts),
                 Access::Write | Access::ReadWrite | Access::TrimWrite if !job.verify.only => {
                     parts.for_each(|part| self.remove(part));
                 }
