@@ -37,7 +37,7 @@ struct Job<'a> {
     eta: u64,
     elapsed: u64,
     #[serde(rename = "job options")]
-    options: &'a BTreeMap<String, String>,
+    options: BTreeMap<&'a str, &'a str>,
     #[serde(flatten)]
     directions: Directions,
     sync: Flushes,
@@ -136,6 +136,13 @@ pub fn text(document: &ResultDocument, with_bins: bool) -> String {
     text
 }
 
+/// The options of a job, with the number of its clones, by which fio-plot finds results.
+fn options(job: &JobResult) -> BTreeMap<&str, &str> {
+    let given = job.options.iter();
+    let given = given.map(|(key, value)| (key.as_str(), value.as_str()));
+    [("numjobs", "1")].into_iter().chain(given).collect()
+}
+
 fn job<'a>(group: usize, step: &StepResult, job: &'a JobResult, with_bins: bool) -> Job<'a> {
     let of_kind = |kind| {
         let found = stats::of_kind(job, kind);
@@ -154,7 +161,7 @@ fn job<'a>(group: usize, step: &StepResult, job: &'a JobResult, with_bins: bool)
         error: stats::error(job),
         eta: 0,
         elapsed: job.runtime_s.ceil() as u64,
-        options: &job.options,
+        options: options(job),
         directions: Directions {
             mixed: of_kind(Operation::Mixed),
             read: of_kind(Operation::Read).unwrap_or_default(),
