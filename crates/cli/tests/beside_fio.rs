@@ -347,3 +347,98 @@ fn skewed_places() {
         "the 100 most visited have {a}, with fio {b}"
     );
 }
+
+/// The bytes that a job leaves in a file of 1 MiB, written by fio and by us.
+fn left_by_both(folder: &Folder, options: &str) -> [Vec<u8>; 2] {
+    let job = format!("[a]\nioengine=libaio\ndirect=1\nrw=write\nbs=4k\nsize=1m\n{options}\n");
+    folder.file("job.fio", &job);
+    let done = Command::new("fio")
+        .args(["--output=out.txt", "--filename=fio.img", "job.fio"])
+        .current_dir(&folder.0)
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "{options}: {done:?}");
+    folder
+        .run(&["run", "job.fio", "./ours.img", "--size", "1m"])
+        .succeeds();
+    ["fio.img", "ours.img"].map(|name| std::fs::read(folder.0.join(name)).unwrap())
+}
+
+#[test]
+fn contents_are_those_of_fio() {
+    if tool("fio", &["--version"]).is_none() {
+        return skipped("fio is not installed");
+    }
+    let folder = Folder::new("beside-fio-contents");
+    for options in [
+        "zero_buffers",
+        "buffer_pattern=0xdeadface\"abc\"-12",
+        "buffer_compress_percentage=100",
+        "buffer_compress_percentage=100\nbuffer_pattern=0x1234",
+        "verify=pattern\nverify_pattern=0xdead",
+        "verify=pattern\nverify_pattern=0xaa%o\"z\"",
+    ] {
+        let [fios, ours] = left_by_both(&folder, options);
+        assert!(fios == ours, "{options}");
+    }
+    // Random data are others; how much of it compresses and repeats is the same.
+    for (options, compressible) in [
+        ("", false),
+        ("refill_buffers", false),
+        ("scramble_buffers=0", false),
+        (
+            "buffer_compress_percentage=30\nbuffer_compress_chunk=1k",
+            true,
+        ),
+        ("dedupe_percentage=100", false),
+        ("dedupe_percentage=50\nbuffer_compress_percentage=50", true),
+    ] {
+        let [fios, ours] = left_by_both(&folder, options);
+        let zeros = |bytes: &[u8]| bytes.iter().filter(|byte| **byte == 0).count() as f64;
+        let distinct = |bytes: &[u8]| bytes.chunks(4096).collect::<BTreeSet<_>>().len() as f64;
+        let (a, b) = (distinct(&fios), distinct(&ours));
+        assert!(
+            (a - b).abs() <= 0.1 * a + 30.0,
+            "{options}: {a} and {b} blocks"
+        );
+        let (a, b) = (zeros(&fios), zeros(&ours));
+        let is_same = (a - b).abs() <= 0.02 * a;
+        assert!(is_same || !compressible, "{options}: {a} and {b} zeros");
+    }
+}
+
+/// fio verifies what was written here, and the other way round.
+#[test]
+fn patterns_are_verified_across_programs() {
+    if tool("fio", &["--version"]).is_none() {
+        return skipped("fio is not installed");
+    }
+    let folder = Folder::new("beside-fio-verify");
+    let pattern = "verify=pattern\nverify_pattern=0x11%o";
+    left_by_both(&folder, pattern);
+    let read = format!("[a]\nioengine=libaio\ndirect=1\nrw=read\nbs=4k\nsize=1m\n{pattern}\n");
+    folder.file("read.fio", &read);
+    let by_fio = |file: &str| {
+        let name = format!("--filename={file}");
+        let done = Command::new("fio")
+            .args(["--output=out.txt", &name, "read.fio"])
+            .current_dir(&folder.0)
+            .output();
+        done.unwrap().status.success()
+    };
+    assert!(by_fio("ours.img"));
+    folder.run(&["run", "read.fio", "./fio.img"]).succeeds();
+    for name in ["fio.img", "ours.img"] {
+        let mut bytes = std::fs::read(folder.0.join(name)).unwrap();
+        bytes[70_000] ^= 1;
+        std::fs::write(folder.0.join(name), bytes).unwrap();
+    }
+    assert!(!by_fio("ours.img"));
+    let damaged = folder.run(&["run", "read.fio", "./fio.img"]);
+    damaged.fails(1, &["verify: wrong data"]);
+    assert!(
+        damaged.out.contains("byte 70000 is wrong"),
+        "{}",
+        damaged.out
+    );
+}

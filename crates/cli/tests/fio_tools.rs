@@ -169,3 +169,35 @@ fn fios_plotter_reads_the_logs() {
         folder.read("mix_bw.1.log").lines().count()
     );
 }
+
+#[test]
+fn json_has_what_jobs_found_out() {
+    let folder = Folder::new("fio-tools-found");
+    folder.file(
+        "job.fio",
+        "[global]\nioengine=libaio\ndirect=1\nrw=randread\nbs=4k\nsize=1m\nrate_iops=1000\ntime_based\nruntime=20\n[s]\nss=iops:10%\nss_dur=3\n[l]\nstonewall\nrate_iops=0\niodepth=8\nlatency_target=1s\nlatency_window=100ms\nlatency_percentile=99\n",
+    );
+    let ran = folder.run(&["run", "job.fio", &tiny(), "--output-format=json"]);
+    let output: Value = serde_json::from_str(&ran.succeeds().out).unwrap();
+    let (steady, search) = (&output["jobs"][0], &output["jobs"][1]);
+    let block = &steady["steadystate"];
+    assert_eq!(block["ss"], "iops:10.000000%");
+    assert_eq!(
+        (&block["duration"], &block["attained"]),
+        (&3.into(), &1.into())
+    );
+    assert_eq!(block["data"]["iops"].as_array().map(Vec::len), Some(3));
+    assert!((block["data"]["iops_mean"].as_f64().unwrap() - 1000.0).abs() < 5.0);
+    assert_eq!(block["slope"], 0.0);
+    assert!(block["criterion"].as_str().unwrap().ends_with('%'));
+    // Without a search fio writes the depth of the job.
+    assert_eq!(
+        (&steady["latency_depth"], &steady["latency_target"]),
+        (&1.into(), &0.into())
+    );
+    assert_eq!(search["latency_depth"], 8, "bounded by the job");
+    assert_eq!(search["latency_target"], 1_000_000);
+    assert_eq!(search["latency_window"], 100_000);
+    assert_eq!(search["latency_percentile"], 99.0);
+    assert!(search["steadystate"].is_null());
+}

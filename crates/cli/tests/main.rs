@@ -9,6 +9,7 @@ mod bodies;
 mod calc;
 mod cards;
 mod documents;
+mod emit;
 mod fio_numbers;
 mod fio_tools;
 mod foreign;

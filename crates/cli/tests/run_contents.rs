@@ -113,3 +113,48 @@ fn what_makes_no_sense_is_refused() {
         folder.run(&all).fails(2, parts);
     }
 }
+
+/// A group that writes and a group that reads and compares, on stored contents; the errors of both.
+fn written_and_read(name: &str, write: &str, read: &str) -> Vec<String> {
+    let folder = Folder::new(&format!("contents-data-{name}"));
+    let job = format!(
+        "[global]\nioengine=libaio\ndirect=1\nbs=4k\nsize=256k\ncontinue_on_error=all\n[w]\nrw=write\n{write}\n[r]\nstonewall\nrw=read\n{read}\n"
+    );
+    folder.file("job.fio", &job);
+    folder.run(&["run", "job.fio", &tiny(), "--contents", "-o", "r.json"]);
+    errors(&json::read(&folder.0.join("r.json")).unwrap())
+}
+
+#[test]
+fn patterns_are_written_and_compared() {
+    let all_wrong = ["64 verify: wrong data"];
+    let pattern = "verify=pattern\nverify_pattern=0xaabb";
+    for (name, write, read, wrong) in [
+        ("buffer", "buffer_pattern=0xaabb", pattern, &[][..]),
+        ("other", "buffer_pattern=0xaabc", pattern, &all_wrong),
+        (
+            "zeros",
+            "zero_buffers",
+            "verify=pattern\nverify_pattern=0",
+            &[],
+        ),
+        ("random", "", pattern, &all_wrong),
+        ("verified", pattern, pattern, &[]),
+        (
+            "offsets",
+            "verify=pattern\nverify_pattern=%o",
+            "verify=pattern\nverify_pattern=%o",
+            &[],
+        ),
+        ("sums", "verify=crc32c", pattern, &all_wrong),
+        ("nothing", "buffer_pattern=1", "verify=null", &[]),
+        (
+            "compressible",
+            "buffer_compress_percentage=100\nbuffer_pattern=0xaabb",
+            pattern,
+            &[],
+        ),
+    ] {
+        assert_eq!(written_and_read(name, write, read), wrong, "{name}");
+    }
+}

@@ -66,6 +66,10 @@ fn jobs_on_the_same_part_of_the_target() {
         "[a]\nrw=write\nsize=1m\n[b]\nrw=write\nsize=1m\noffset=1m\n"
     ));
     assert!(!overlaps(
+        "waiting",
+        "[a]\nrw=write\nsize=1m\n[b]\nwait_for=a\nrw=read\nsize=1m\n"
+    ));
+    assert!(!overlaps(
         "in turn",
         "[a]\nrw=write\nsize=1m\n[b]\nstonewall\nrw=read\nsize=1m\n"
     ));
@@ -84,4 +88,90 @@ fn a_job_shorter_than_an_interval() {
         "long",
         "[a]\nrw=write\nsize=64k\ntime_based\nruntime=5\n"
     ));
+}
+
+/// Notices of a job file as it stands.
+fn notices_of(name: &str, job: &str, more: &[&str]) -> Vec<nandscope_result::Notice> {
+    let folder = Folder::new(&format!("notices-{name}"));
+    folder.file("job.fio", job);
+    let mut arguments = vec!["run", "job.fio"];
+    let device = tiny();
+    match more.first() {
+        Some(target) if !target.starts_with("--") => arguments.extend(more),
+        _ => {
+            arguments.push(&device);
+            arguments.extend(more);
+        }
+    }
+    arguments.extend(["-o", "r.json"]);
+    folder.run(&arguments).succeeds();
+    json::read(&folder.0.join("r.json")).unwrap().notices
+}
+
+/// The level of the notice with this text.
+fn level(notices: &[nandscope_result::Notice], text: &str) -> Option<String> {
+    let found = notices.iter().find(|notice| notice.text.contains(text))?;
+    Some(found.level.to_string())
+}
+
+#[test]
+fn contents_that_nobody_keeps() {
+    let job = "[w]\ndirect=1\nrw=write\nsize=64k\nbuffer_pattern=0xaa\ndedupe_percentage=50\n";
+    let text = "`buffer_pattern`, `dedupe_percentage` has no effect, because without `--contents`";
+    let said = |job: &str, more: &[&str]| level(&notices_of("data", job, more), text);
+    assert_eq!(said(job, &[]).as_deref(), Some("info"));
+    assert_eq!(said(job, &["--contents"]), None);
+    assert_eq!(said(&job.replace("rw=write", "rw=read"), &[]), None);
+}
+
+#[test]
+fn a_job_without_direct() {
+    let text = "has no `direct=`: fio would go through the page cache";
+    let said = |job: &str| level(&notices_of("no-direct", job, &[]), text);
+    assert_eq!(said("[a]\nsize=64k\n").as_deref(), Some("info"));
+    assert_eq!(said("[a]\nsize=64k\ndirect=1\n"), None);
+}
+
+#[cfg(target_os = "linux")]
+mod real {
+    use super::*;
+
+    #[test]
+    fn buffered_jobs_are_run_past_the_page_cache() {
+        let text = "has `direct=0`: fio would go through the page cache, here it is bypassed";
+        let target = ["./t.img", "--size", "1m"];
+        for option in ["direct=0", "buffered=1"] {
+            let job = format!("[a]\nrw=read\n{option}\n");
+            let notices = notices_of("real-direct-0", &job, &target);
+            assert_eq!(
+                level(&notices, text).as_deref(),
+                Some("warning"),
+                "{option}"
+            );
+        }
+    }
+
+    #[test]
+    fn reads_of_what_jobs_trimmed() {
+        let text = "25 % of the region of job `r` was never written, or was trimmed";
+        let trimmed =
+            "[global]\ndirect=1\nbs=64k\n[t]\nrw=trim\nsize=1m\n[r]\nstonewall\nrw=read\nsize=4m\n";
+        let target = ["./t.img", "--size", "4m"];
+        let said = |job: &str| level(&notices_of("real-trimmed", job, &target), text);
+        assert_eq!(said(trimmed).as_deref(), Some("warning"));
+        let written = trimmed.replace("[r]", "[w]\nstonewall\nrw=write\nsize=1m\n[r]");
+        assert_eq!(said(&written), None);
+    }
+
+    #[test]
+    fn reads_of_holes_of_a_file() {
+        let folder = Folder::new("notices-real-holes");
+        let file = std::fs::File::create(folder.0.join("holes.img")).unwrap();
+        file.set_len(4 << 20).unwrap();
+        let path = folder.0.join("holes.img").display().to_string();
+        let job = "[r]\ndirect=1\nrw=read\nsize=4m\n";
+        let notices = notices_of("real-holes-run", job, &[path.as_str()]);
+        let text = "100 % of the region of job `r` was never written";
+        assert_eq!(level(&notices, text).as_deref(), Some("warning"));
+    }
 }
