@@ -28,7 +28,15 @@ fn small() -> String {
 fn a_sweep_finds_the_threshold_and_shows_it_everywhere() {
     let folder = Folder::new("sweep");
     std::fs::write(folder.0.join("small.toml"), small()).unwrap();
-    let ran = folder.run(&["sweep", "fullness", "sim:./small.toml", "-o", "out", "--jobs", "1"]);
+    let ran = folder.run(&[
+        "sweep",
+        "fullness",
+        "sim:./small.toml",
+        "-o",
+        "out",
+        "--jobs",
+        "1",
+    ]);
     ran.succeeds();
     let result = json::read(&folder.0.join("out/result.json")).unwrap();
     assert!(result.complete);
@@ -97,8 +105,19 @@ fn a_sweep_finds_the_threshold_and_shows_it_everywhere() {
     assert!(index.lines().any(|l| l.ends_with(curve)), "{index}");
     // Eight curves of 21 points.
     assert_eq!(folder.read("out/series.csv").lines().count(), 8 * 21 + 1);
-    let again = ["sweep", "fullness", "sim:./small.toml", "-o", "again", "--jobs", "3"];
+    let again = [
+        "sweep",
+        "fullness",
+        "sim:./small.toml",
+        "-o",
+        "again",
+        "--jobs",
+        "3",
+    ];
     folder.run(&again).succeeds();
     let again = json::read(&folder.0.join("again/result.json")).unwrap();
-    assert!(again.steps == result.steps, "the number of threads has no influence");
+    assert!(
+        again.steps == result.steps,
+        "the number of threads has no influence"
+    );
 }

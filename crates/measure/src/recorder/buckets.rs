@@ -48,7 +48,8 @@ impl Buckets {
                 std::cmp::Ordering::Greater => all.extend(theirs.next()),
                 std::cmp::Ordering::Equal => {
                     all.push((a.0, a.1.saturating_add(b.1)));
-                    (mine.next(), theirs.next());
+                    mine.next();
+                    theirs.next();
                 }
             }
         }

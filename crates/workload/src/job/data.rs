@@ -63,8 +63,8 @@ impl DataPattern {
     pub(super) fn show(&self) -> String {
         let mut text = String::new();
         let mut at = 0;
-        let mut ends = self.offsets.iter().copied().chain([self.bytes.len()]);
-        while let Some(end) = ends.next() {
+        let ends = self.offsets.iter().copied().chain([self.bytes.len()]);
+        for end in ends {
             if at < end {
                 text.push_str("0x");
                 let digits = self.bytes[at..end].iter().map(|byte| format!("{byte:02x}"));
