@@ -104,7 +104,9 @@ def two_threads(folder: Path, pairs: int, count: int) -> list[str]:
 
 
 def tables(folder: Path, rows: int) -> str:
-    (folder / "job.fio").write_text(READS.format(count=rows))
+    # More operations than the drive has units.
+    more = f"norandommap=1\nio_size={4096 * rows}\n"
+    (folder / "job.fio").write_text(READS.format(count=rows) + more)
     out = run([sys.executable, "-c", IN_TABLES.format(drive=DRIVE)], folder)[2]
     rows, size, before, after, run_peak, top = json.loads(out)
     return (f"| {rows:.0e} operations ({size / 1e9:.2f} GB of buffers) to polars: growth of resident memory "
