@@ -92,7 +92,7 @@ fn a_file_that_would_not_be_written_is_said_to_be_refused_first() {
 #[test]
 fn the_registers_of_simulated_cards() {
     let folder = Folder::new("inspect-registers");
-    let found = json(&folder, "sim:sandisk-extreme-pro-uhs2-128gb");
+    let found = json(&folder, "sim:sandisk-extreme-uhs2-128gb");
     let registers = &found["registers"];
     assert_eq!(registers["faults"].as_array().unwrap().len(), 0);
     assert_eq!(registers["cid"]["maker"], "SanDisk");

@@ -41,7 +41,7 @@ fn ext_csd(d: &Device) -> [u8; 512] {
 
 #[test]
 fn an_sd_card_says_who_it_is_and_what_it_promises() {
-    let p = profile("sandisk-extreme-pro-uhs2-128gb");
+    let p = profile("sandisk-extreme-uhs2-128gb");
     let d = device_on(&p, "uhs2-hd312");
     let (cid, csd, scr, ssr) = sd(&d);
     assert!(is_sealed(&cid) && is_sealed(&csd));

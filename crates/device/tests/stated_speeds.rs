@@ -37,7 +37,7 @@ fn an_emmc_reaches_what_its_maker_states() {
 
 #[test]
 fn a_uhs_ii_card_reaches_what_its_maker_and_its_review_state() {
-    let mut d = device(&profile("sandisk-extreme-pro-uhs2-128gb"), "direct");
+    let mut d = device(&profile("sandisk-extreme-uhs2-128gb"), "direct");
     near("writes", sequential_writes(&mut d, 2000), 110.0, 0.1);
     near("reads", sequential_reads(&mut d, 2000), 275.0, 0.1);
 }

@@ -52,7 +52,7 @@ pub const DEVICES: &[Entry] = &[
     entry!("profiles/", "samsung-pro-32gb"),
     entry!("profiles/", "sandisk-extreme-16gb"),
     entry!("profiles/", "sandisk-extreme-pro-16gb"),
-    entry!("profiles/", "sandisk-extreme-pro-uhs2-128gb"),
+    entry!("profiles/", "sandisk-extreme-uhs2-128gb"),
     entry!("profiles/", "sandisk-ultra-16gb"),
     entry!("profiles/", "sm2262en-2tb"),
     entry!("profiles/", "sm2708-250gb"),
