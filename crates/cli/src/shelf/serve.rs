@@ -225,7 +225,8 @@ fn media_type(link: &str) -> &'static str {
     }
 }
 
-/// Sends the response on a thread of its own: a client that reads slowly keeps nobody else waiting.
+/// Sends the response on a thread of its own, so that a client that reads slowly does not stop the loop. The pool of
+/// connection threads is that of tiny_http: many idle connections at once can still delay a new one.
 fn respond(request: Request, status: u16, kind: &str, body: Body) {
     let length = body.len();
     let status = StatusCode(status);
