@@ -16,12 +16,14 @@ pub struct Metered<T> {
     pub written: u64,
     /// Bytes that may be written in all; a write beyond is refused.
     pub limit: u64,
-    /// The end of the time, on the target's clock. An operation that might end later is refused: one as long as the
-    /// longest so far.
+    /// The end of the time, on the target's clock. An operation that might end later is refused.
     pub end: Nanos,
     /// What was refused, if anything was.
     pub refused: Option<Refused>,
     longest: Nanos,
+    began: Nanos,
+    outstanding: u32,
+    completed: u64,
     replies: Vec<Reply>,
 }
 
@@ -40,6 +42,9 @@ impl<T: Target> Metered<T> {
         Metered {
             shown: target.capacity(),
             begin: Bytes(0),
+            began: target.now(),
+            outstanding: 0,
+            completed: 0,
             target,
             written: 0,
             limit: u64::MAX,
@@ -50,9 +55,13 @@ impl<T: Target> Metered<T> {
         }
     }
 
-    /// Refuses an operation for which there is no time.
+    /// Refuses an operation for which there is no time: it may take as long as the longest so far, after the outstanding
+    /// ones, which take as long as an operation took on average.
     fn check_time(&mut self) -> Result<(), TargetError> {
-        if self.target.now() + self.longest < self.end {
+        let now = self.target.now();
+        let mean = now.saturating_sub(self.began).0 / self.completed.max(1);
+        let before = Nanos(mean.saturating_mul(u64::from(self.outstanding)));
+        if now + self.longest + before < self.end {
             return Ok(());
         }
         self.refused = Some(Refused::Time);
@@ -61,7 +70,8 @@ impl<T: Target> Metered<T> {
         ))
     }
 
-    fn note_longest(&mut self, replies: &[Reply]) {
+    fn note(&mut self, replies: &[Reply]) {
+        self.completed += replies.len() as u64;
         let times = replies
             .iter()
             .map(|r| r.completed.saturating_sub(r.submitted));
@@ -144,7 +154,7 @@ impl<T: Target> Metered<T> {
         let mut replies = std::mem::take(&mut self.replies);
         replies.clear();
         self.target.wait(Nanos::MAX, &mut replies).map_err(failed)?;
-        self.note_longest(&replies);
+        self.note(&replies);
         let outcome = replies.first().map(|r| r.outcome);
         self.replies = replies;
         Ok(outcome)
@@ -168,7 +178,9 @@ impl<T: Target> Metered<T> {
         let mut times = Vec::with_capacity(places.len());
         let failed = |e: TargetError| ProbeError::Failed(e.to_string());
         while next < places.len() || outstanding > 0 {
-            while outstanding < depth && next < places.len() {
+            // The first operation of all is alone: how long several take together is not known yet.
+            let most = if self.completed == 0 { 1 } else { depth };
+            while outstanding < most && next < places.len() {
                 self.submit(Request {
                     tag: next as u32,
                     kind,
@@ -224,13 +236,17 @@ impl<T: Target> Target for Metered<T> {
             }
             self.written = written;
         }
-        self.target.submit(request)
+        self.target.submit(request)?;
+        self.outstanding += 1;
+        Ok(())
     }
 
     fn wait(&mut self, until: Nanos, replies: &mut Vec<Reply>) -> Result<(), TargetError> {
         let before = replies.len();
         self.target.wait(until, replies)?;
-        self.note_longest(&replies[before..]);
+        let ended = &replies[before..];
+        self.outstanding = self.outstanding.saturating_sub(ended.len() as u32);
+        self.note(ended);
         Ok(())
     }
 
@@ -295,6 +311,27 @@ mod tests {
         // Of 10 s each, so that the fifth would have ended at 50 s.
         assert_eq!(target.target.reached.len(), 4);
         assert_eq!(target.idle(Nanos::from_secs(6)), Err(ProbeError::Stopped));
+    }
+
+    #[test]
+    fn operations_that_wait_for_others_are_counted() {
+        let mut target = Metered::new(Log::default());
+        target.end = Nanos::from_secs(35);
+        let request = Request {
+            tag: 0,
+            kind: OpKind::Read,
+            offset: Bytes(0),
+            length: 512,
+            durable: false,
+            thread: 0,
+        };
+        let mut replies = Vec::new();
+        target.submit(request).unwrap();
+        target.wait(Nanos::MAX, &mut replies).unwrap();
+        // 10 s each: the second would end at 20 s, and the third after it at 40 s.
+        target.submit(request).unwrap();
+        assert!(target.submit(request).is_err());
+        assert_eq!(target.refused, Some(Refused::Time));
     }
 
     #[test]
