@@ -2,7 +2,7 @@
 //! the victims yield.
 
 use crate::support::plain::Flash;
-use crate::support::{Draw, device, one, rest, sound, write};
+use crate::support::{Draw, device, one, read, rest, sound, write};
 use nandscope_device::profile::Profile;
 use nandscope_device::{Device, Fill};
 use nandscope_units::Nanos;
@@ -150,4 +150,29 @@ fn collection_in_idle_time_makes_room() {
     let before = d.counters().gc_writes.0;
     rest(&mut d, Nanos::from_secs(20));
     assert!(d.counters().gc_writes.0 - before < SUPERBLOCK);
+}
+
+#[test]
+fn a_command_waits_for_one_unit_of_relocation_and_not_for_a_program_unit() {
+    // Four units of 4 KiB in a program unit, of which the only core handles one in 200 µs.
+    let mut p = nearly_full(20);
+    p.ftl.as_mut().expect("page-mapped").relocation_units = 1;
+    let controller = p.controller.as_mut().expect("page-mapped");
+    (controller.cores, controller.relocate_unit_us) = (1, 200.0);
+    let mut d = device(&p, "direct");
+    assert!(d.precondition(0.97, Fill::Random { seed: 3 }));
+    let units = d.capacity().0 / 4096;
+    let written = units * 97 / 100;
+    let mut draw = Draw(7);
+    let mut longest = Nanos::ZERO;
+    for i in 0..20_000 {
+        one(&mut d, write(i, draw.below(written - 1) * 4096, 4096));
+        // Of what was never written: it needs the core and the link only.
+        let waited = one(&mut d, read(i, (units - 1) * 4096, 4096)).latency();
+        longest = longest.max(waited);
+    }
+    sound(&d);
+    assert!(d.counters().gc_writes.0 > 0);
+    assert!(longest > Nanos(100_000), "{longest:?}");
+    assert!(longest < Nanos(250_000), "{longest:?}");
 }

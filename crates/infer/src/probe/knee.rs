@@ -4,6 +4,7 @@
 use super::Probing;
 use super::confidence::Strength;
 use super::finding::{Finding, Value, size};
+use super::units::UNITS_MAX;
 use crate::flashbench::{Knee, OpenAu, OpenUnits, Rate, median, open_units, search};
 use crate::timed::ProbeError;
 use nandscope_measure::target::Target;
@@ -59,6 +60,35 @@ pub(super) fn measure<T: Target>(
         beside,
         found,
     })
+}
+
+/// Units in turn that no card of those described keeps open.
+const MANY: u32 = 128;
+/// Units in turn beside which their rate is measured.
+const FEW: u32 = 8;
+
+/// Whether so many units in turn are written far slower than a few, each time: that shows that there are units, if more than
+/// were counted.
+pub(super) fn slows_further_up<T: Target>(
+    probing: &mut Probing<'_, T>,
+    plan: &OpenAu,
+    length: u64,
+) -> Result<bool, ProbeError> {
+    let many = plan.fitting(probing.target.whole(), MANY);
+    if many <= UNITS_MAX {
+        return Ok(false);
+    }
+    for shift in 0..REPEATS.1 as u64 {
+        if probing.writes_left() < 512 << 20 {
+            return Ok(false);
+        }
+        let few = probing.timed(|p| plan.shifted(p, FEW, length, shift + 5))?;
+        let many = probing.timed(|p| plan.shifted(p, many, length, shift + 5))?;
+        if few.bytes_per_s < CERTAIN * many.bytes_per_s {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn answers(rates: &[Rate]) -> Option<OpenUnits> {

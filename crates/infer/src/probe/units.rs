@@ -12,7 +12,7 @@ use nandscope_result::Curve;
 use nandscope_units::{Bytes, Nanos};
 
 /// The most units in turn.
-const UNITS_MAX: u32 = 32;
+pub(super) const UNITS_MAX: u32 = 32;
 /// Where the unit could not be told: a common multiple of most, so that no two places share one, and
 /// each begins one.
 const UNIT_DEFAULT: u64 = 48 << 20;
@@ -74,9 +74,9 @@ pub(super) fn open<T: Target>(
         let alone = in_order.is_some_and(|(_, rate)| rewrites(&one, rate, seen));
         let most = if alone { 2 } else { UNITS_MAX };
         let measured = knee::measure(probing, &plan, length, most)?;
-        let fall = measured.found.map(|f| f.knee);
-        collapses[usize::from(order == Order::Random)] =
-            Some(alone || !matches!(fall, Some(Knee::AtLeast(_))));
+        let none_seen = matches!(measured.found.map(|f| f.knee), Some(Knee::AtLeast(_)));
+        let slows = alone || !none_seen || knee::slows_further_up(probing, &plan, length)?;
+        collapses[usize::from(order == Order::Random)] = Some(slows);
         probing.report.curves.extend(curve(order, &measured.rates));
         let finding = knee::answer(asked, &measured, seen, alone);
         let certain = finding.value.is_some();

@@ -31,6 +31,8 @@ struct Job {
     emptied: Vec<u32>,
     /// Credit that the host gets when it is done.
     grants: u64,
+    /// Moved units whose map entries the firmware has not updated yet, while it is at work on the job.
+    unhandled: u32,
 }
 
 /// Relocation jobs by what is done for them now, and idle timers.
@@ -55,8 +57,15 @@ pub(super) struct JobState {
     pub(super) sources: Vec<Ppn>,
 }
 
+/// Firmware in a loop over moved units looks for commands of the host after each unit, or this often if units are quicker:
+/// a few times per command of a fast drive. Assumed; 1 to 50 µs are plausible.
+const POLL_NS: f64 = 10e3;
+
 /// More than a job ever grants.
 const MOST_GRANTS: u64 = (1 << 36) * CREDIT_PER_UNIT;
+
+/// More units than a program unit ever holds.
+const MOST_UNHANDLED: u32 = 1 << 16;
 
 /// State of background work.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -155,7 +164,9 @@ impl Background {
                     && job.unit.is_some() == job.active
                     && (job.active || (job.emptied.is_empty() && job.grants == 0))
                     && job.sources.is_empty() != job.active
-                    && job.grants <= MOST_GRANTS,
+                    && job.grants <= MOST_GRANTS
+                    && job.unhandled <= MOST_UNHANDLED
+                    && (job.unhandled == 0 || flow.handled.contains(&(number as u32))),
                 "relocation job {number} is lost: {job:?}"
             );
             emptied.extend(&job.emptied);
@@ -397,18 +408,33 @@ impl PageMapDevice {
 
     /// The firmware checks and updates the map for every unit that was moved, on one of its cores.
     fn handle_moved_units(&mut self, job: u32) {
-        let per_unit_ns = self.controller.relocate_unit_us * 1e3 / self.clock();
-        let units = f64::from(self.log.geometry.native.program_units);
-        if per_unit_ns == 0.0 {
+        if self.controller.relocate_unit_us == 0.0 {
             return self.on_relocation_handled(job);
         }
-        let done = self
-            .cores
-            .book(self.now, Nanos((per_unit_ns * units) as u64));
+        self.background.jobs[job as usize].unhandled = self.log.geometry.native.program_units;
+        self.handle_some_units(job);
+    }
+
+    /// Books a core for as many units as the firmware handles before it looks for commands.
+    fn handle_some_units(&mut self, job: u32) {
+        let per_unit_ns = self.controller.relocate_unit_us * 1e3 / self.clock();
+        let unhandled = &mut self.background.jobs[job as usize].unhandled;
+        let units = ((POLL_NS / per_unit_ns) as u32).max(1).min(*unhandled);
+        *unhandled -= units;
+        let time = Nanos((per_unit_ns * f64::from(units)) as u64);
+        let done = self.cores.book(self.now, time);
         self.events.push(done, Event::Relocated(job));
     }
 
-    pub(super) fn on_relocation_handled(&mut self, job: u32) {
+    /// A core has handled the units it was booked for.
+    pub(super) fn on_units_handled(&mut self, job: u32) {
+        match self.background.jobs[job as usize].unhandled {
+            0 => self.on_relocation_handled(job),
+            _ => self.handle_some_units(job),
+        }
+    }
+
+    fn on_relocation_handled(&mut self, job: u32) {
         if let Some(unit) = self.background.jobs[job as usize].unit {
             self.submit_program(unit, Owner::RelocationProgram { job });
         }

@@ -299,7 +299,7 @@ impl PageMapDevice {
                 self.on_progress(progress);
             }
             Event::MapFetched(fetch) => self.on_map_fetched(fetch),
-            Event::Relocated(job) => self.on_relocation_handled(job),
+            Event::Relocated(job) => self.on_units_handled(job),
             Event::Complete(index) => self.on_complete(index),
             Event::Idle => self.on_idle(),
             Event::RefreshDue => self.pump(),

@@ -3,6 +3,7 @@
 
 use super::score::{Judged, Outcome};
 use nandscope_infer::probe::{Report, Strength, level};
+use nandscope_result::StopReason;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -80,6 +81,9 @@ pub struct Row {
     pub strengths: BTreeMap<Strength, Halves>,
 }
 
+/// The longest first write of a probe, bytes.
+const FIRST_WRITE: u64 = 512 << 10;
+
 /// The counts of all questions.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Table {
@@ -91,8 +95,10 @@ pub struct Table {
     pub cut_short: u32,
     /// The most that was written to a device, bytes.
     pub most_written: u64,
-    /// The longest that a device was busy, seconds.
+    /// The longest that a device was busy, seconds; without those that answered nothing.
     pub longest_s: f64,
+    /// Devices that took all of the time for their first write, which nothing can cut short.
+    pub unanswered: u32,
 }
 
 impl Table {
@@ -101,7 +107,11 @@ impl Table {
         self.devices += 1;
         self.cut_short += u32::from(report.cut_short.is_some());
         self.most_written = self.most_written.max(report.written);
-        self.longest_s = self.longest_s.max(report.elapsed_s);
+        if report.cut_short == Some(StopReason::TimeSpent) && report.written <= FIRST_WRITE {
+            self.unanswered += 1;
+        } else {
+            self.longest_s = self.longest_s.max(report.elapsed_s);
+        }
         for j in judged {
             if j.outcome != Outcome::Nothing {
                 self.rows.entry(j.id).or_default().add(half, j);
@@ -115,6 +125,7 @@ impl Table {
         self.cut_short += other.cut_short;
         self.most_written = self.most_written.max(other.most_written);
         self.longest_s = self.longest_s.max(other.longest_s);
+        self.unanswered += other.unanswered;
         for (id, more) in &other.rows {
             self.rows.entry(id).or_default().join(more);
         }
@@ -141,11 +152,12 @@ impl Table {
         }
         let _ = writeln!(
             text,
-            "\n{} devices, of which {} ended early; at most {:.2} GB were written to one, and {:.0} s of its time spent.\n",
+            "\n{} devices, of which {} ended early; at most {:.2} GB were written to one, and {:.0} s of its time spent. {} were busy with the first write for all of their time.\n",
             self.devices,
             self.cut_short,
             self.most_written as f64 / 1e9,
-            self.longest_s
+            self.longest_s,
+            self.unanswered
         );
         text.push_str("| question | evidence | counted half: right of stated | confidence that follows | held-out half: right of stated | chance of so few |\n|---|---|---|---|---|---|\n");
         for (id, row) in &self.rows {
