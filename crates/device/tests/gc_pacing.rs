@@ -165,11 +165,25 @@ fn a_command_waits_for_one_unit_of_relocation_and_not_for_a_program_unit() {
     let written = units * 97 / 100;
     let mut draw = Draw(7);
     let mut longest = Nanos::ZERO;
-    for i in 0..20_000 {
-        one(&mut d, write(i, draw.below(written - 1) * 4096, 4096));
-        // Of what was never written: it needs the core and the link only.
-        let waited = one(&mut d, read(i, (units - 1) * 4096, 4096)).latency();
-        longest = longest.max(waited);
+    let mut completions = Vec::new();
+    for i in 0..WRITES {
+        let place = draw.below(written - 1) * 4096;
+        d.submit(write(0, place, 4096), d.now()).expect("in order");
+        // Some time later, of what was never written: it needs the core and the link only.
+        let later = d.now() + Nanos(1000 * draw.below(2000));
+        while d.next_event().is_some_and(|at| at <= later) {
+            d.advance(later, &mut completions);
+        }
+        d.submit(read(1, (units - 1) * 4096, 4096), later)
+            .expect("in order");
+        while d.next_event().is_some() && completions.len() < 2 {
+            d.advance(Nanos::MAX, &mut completions);
+        }
+        let reads = completions.drain(..).filter(|c| c.tag == 1);
+        longest = reads.map(|c| c.latency()).fold(longest, Nanos::max);
+        if i % 1000 == 0 {
+            sound(&d);
+        }
     }
     sound(&d);
     assert!(d.counters().gc_writes.0 > 0);

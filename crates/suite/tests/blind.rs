@@ -43,12 +43,13 @@ fn targets(table: &Table) {
     // "Cannot tell" must not be the way out.
     assert!(unit.right * 10 >= unit.asked * 9, "{unit:?}");
     let offset = table.rows["offset"];
-    assert!(offset.right * 10 >= offset.asked * 9 && offset.wrong * 100 <= offset.asked);
+    // One series of 160 cards varies by 2 % of them. Offsets and FAT areas of all series together are held to more below.
+    assert!(offset.right * 100 >= offset.asked * 85 && offset.wrong * 100 <= offset.asked);
     let open = table.rows["open-linear"];
     assert!(open.right * 10 >= open.asked * 9 && open.wrong * 50 <= open.asked);
-    for id in ["page", "slc", "buffer", "fat"] {
+    for (id, percent) in [("page", 90), ("slc", 90), ("buffer", 90), ("fat", 85)] {
         let row = table.rows[id];
-        assert!(row.right * 10 >= row.asked * 9, "{id}: {row:?}");
+        assert!(row.right * 100 >= row.asked * percent, "{id}: {row:?}");
     }
     assert!(table.most_written <= 4_000_000_000 && table.longest_s <= 1200.0);
 }
@@ -64,6 +65,10 @@ fn two_hundred_drawn_devices() {
         println!("{}", table.markdown());
         targets(table);
         all.join(table);
+    }
+    for (id, percent) in [("offset", 92), ("fat", 90)] {
+        let row = all.rows[id];
+        assert!(row.right * 100 >= row.asked * percent, "{id}: {row:?}");
     }
     for (id, row) in &all.rows {
         let (answers, right) = row.sure;
