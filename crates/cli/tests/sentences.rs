@@ -204,7 +204,7 @@ fn served_fake(folder: &Folder) -> [String; 2] {
     let name = device.0.trim_start_matches("/dev/");
     let ran = folder.run(&["verify", &device.0, "--yes", name, "-o", "fake-verified"]);
     assert_eq!(ran.code, Some(10), "{ran:?}");
-    let review = ["review", &device.0, "--quick", "--destroy-data"];
+    let review = ["review", &device.0, "--suite", "fill", "--destroy-data"];
     let review = [&review[..], &["--yes-destroy", name, "-o", "fake-reviewed"]].concat();
     folder.run(&review).succeeds();
     drop(device);

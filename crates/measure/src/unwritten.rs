@@ -16,7 +16,7 @@ pub fn notice(outcome: &GroupOutcome) -> Option<Notice> {
     let share = unmapped as f64 / read.max(1) as f64;
     (share >= LEAST).then(|| {
         Notice::warning(format!(
-            "{:.0} % of the data read was never written, or was trimmed: the device answered without reading flash. Write the region first (a job that writes, or `--precondition sequential`)",
+            "{:.0} % of the data read was never written, or was trimmed: the device answered without reading flash. Write the region first, or precondition the device",
             (share * 100.0).clamp(1.0, 100.0)
         ))
     })

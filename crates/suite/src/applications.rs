@@ -2,6 +2,7 @@
 //! eight requests outstanding, flushes waited for. What a person would have to wait for.
 
 use crate::session::{Flow, Phase, Pick, SECOND, Session, SuiteError, slug};
+use crate::ssd_traces::{SETTLE, areas_read, write_areas};
 use nandscope_measure::build::JobMeta;
 use nandscope_measure::runner::Thread;
 use nandscope_measure::target::Target;
@@ -12,9 +13,14 @@ use nandscope_workload::trace::{
 };
 
 const DEPTH: u32 = 8;
+/// The step before the traces.
+const PREPARE: &str = "prepare-traces";
 
 /// Replays all traces of the library that the device has room for; the others are left out with a notice.
 pub(crate) fn run<T: Target>(session: &mut Session<'_, T>) -> Result<Flow, SuiteError> {
+    if !session.skips(PREPARE) && prepare(session)? == Flow::Stop {
+        return Ok(Flow::Stop);
+    }
     for trace in library() {
         let id = format!("trace-{}", slug(trace.name));
         if session.skips(&id) {
@@ -42,6 +48,31 @@ pub(crate) fn run<T: Target>(session: &mut Session<'_, T>) -> Result<Flow, Suite
         }
     }
     Ok(Flow::Continue)
+}
+
+/// Writes what the traces read: after a format nothing would be there, and reads would not touch the flash.
+fn prepare<T: Target>(session: &mut Session<'_, T>) -> Result<Flow, SuiteError> {
+    let mut areas = Vec::new();
+    for trace in library() {
+        let replay = scaled(session.capacity(), trace)?;
+        areas.extend(replay.into_iter().flat_map(areas_read));
+    }
+    if areas.is_empty() {
+        return Ok(Flow::Continue);
+    }
+    session.begin_step(
+        PREPARE,
+        "Application traces: writing what they read",
+        "Application traces",
+        format!(
+            "All that the traces read is written in order, then {} s of idle time.",
+            SETTLE.as_secs_f64()
+        ),
+        1,
+    );
+    let flow = write_areas(session, areas);
+    session.end_step();
+    flow
 }
 
 /// The trace, spread over the device; `None` if it touches more than the device holds.

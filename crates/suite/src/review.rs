@@ -109,7 +109,8 @@ impl Stage {
             Stage::CrystalDiskMark(_) | Stage::Format(..) => 1,
             Stage::Sequential(_) => 2,
             Stage::Folders => das_suite().len() as u32,
-            Stage::Traces => library().len() as u32,
+            // And the step that writes what they read.
+            Stage::Traces => library().len() as u32 + 1,
         }
     }
 

@@ -23,7 +23,7 @@ const LONGEST: u32 = 128 * 1024;
 /// Blocks in which the data that a trace reads is written beforehand.
 const BLOCK: u32 = 128 * 1024;
 /// Idle time before a trace.
-const SETTLE: Nanos = Nanos::from_secs(60);
+pub(crate) const SETTLE: Nanos = Nanos::from_secs(60);
 
 /// How full the drive is before the traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,16 +126,31 @@ pub(crate) fn prepare<T: Target>(
     );
     let mut areas = Vec::new();
     for trace in library() {
-        let mut replay = replay(trace, Timing::ClosedLoop, session.capacity())?;
-        while let Some(timed) = replay.next_op() {
-            if timed.op.kind == OpKind::Read {
-                areas.push((
-                    timed.op.offset.0,
-                    timed.op.offset.0 + u64::from(timed.op.length),
-                ));
-            }
+        let replay = replay(trace, Timing::ClosedLoop, session.capacity())?;
+        areas.extend(areas_read(replay));
+    }
+    let flow = write_areas(session, areas);
+    session.end_step();
+    flow
+}
+
+/// Beginnings and ends of all that a trace reads, bytes.
+pub(crate) fn areas_read(mut replay: Replay) -> Vec<(u64, u64)> {
+    let mut areas = Vec::new();
+    while let Some(timed) = replay.next_op() {
+        if timed.op.kind == OpKind::Read {
+            let begin = timed.op.offset.0;
+            areas.push((begin, begin + u64::from(timed.op.length)));
         }
     }
+    areas
+}
+
+/// Writes these areas in order, then lets the device rest.
+pub(crate) fn write_areas<T: Target>(
+    session: &mut Session<'_, T>,
+    areas: Vec<(u64, u64)>,
+) -> Result<Flow, SuiteError> {
     let source = Areas::new(areas);
     let pacing = Pacing {
         iodepth: 8,
@@ -146,12 +161,10 @@ pub(crate) fn prepare<T: Target>(
         jobs: vec![JobMeta::new("prepare")],
         interval: SECOND,
     };
-    let flow = match session.run(phase) {
+    match session.run(phase) {
         Ok(Flow::Continue) => session.idle(SETTLE),
         other => other,
-    };
-    session.end_step();
-    flow
+    }
 }
 
 fn in_turn<T: Target>(session: &mut Session<'_, T>) -> Result<Flow, SuiteError> {

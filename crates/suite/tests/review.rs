@@ -40,6 +40,7 @@ fn every_step_is_there_in_the_published_order_and_in_both_modes() {
         "folder-home",
         "folder-br",
         "folder-isos",
+        "prepare-traces",
         "trace-",
         "trace-",
         "trace-",
