@@ -8,7 +8,7 @@ use crate::health::HealthLog;
 use crate::link::{Protocol, link_mode};
 use crate::profile::registers::RegistersSection;
 use crate::profile::schema::{Acknowledge, Profile};
-use nandscope_units::SECTOR_BYTES;
+use nandscope_units::{SECTOR_BYTES, crc7};
 
 /// Registers in the byte order in which the card sends them, the most significant bit first; EXT_CSD from
 /// byte 0 on.
@@ -97,20 +97,9 @@ fn put_text(register: &mut [u8], low: usize, text: &str, most: usize) {
     }
 }
 
-/// Closes a CID or CSD with its checksum: CRC7 (x^7 + x^3 + 1) of the 15 bytes before, and a one.
+/// Closes a CID or CSD with its checksum: CRC7 of the 15 bytes before, and a one.
 fn seal(mut register: [u8; 16]) -> [u8; 16] {
-    let mut crc = 0u8;
-    for byte in &register[..15] {
-        crc ^= byte;
-        for _ in 0..8 {
-            crc = if crc & 0x80 == 0 {
-                crc << 1
-            } else {
-                crc << 1 ^ 0x12
-            };
-        }
-    }
-    register[15] = crc | 1;
+    register[15] = crc7(&register[..15]) << 1 | 1;
     register
 }
 

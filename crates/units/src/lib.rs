@@ -1,11 +1,12 @@
 //! Quantities that carry their unit in their type: [`Nanos`] of time, [`Bytes`], [`Lba`] (512-byte
 //! logical blocks) and [`Rate`] in bytes per second; plus the text forms that job files, profiles
 //! and the command line share (`4k`, `32MiB`, `1.5s`), the escaped form of
-//! foreign text, and the spelling that was meant.
+//! foreign text, the spelling that was meant, and the checksum of card registers.
 //!
 //! [`random`] has the generators of random numbers, [`number`] the text forms of numbers with units. This crate does no I/O, and knows nothing of devices or jobs.
 
 mod bytes;
+mod crc7;
 mod nanos;
 mod narrow;
 mod nearest;
@@ -16,6 +17,7 @@ mod rate;
 mod text;
 
 pub use bytes::{Bytes, Lba, SECTOR_BYTES};
+pub use crc7::crc7;
 pub use nanos::Nanos;
 pub use narrow::{saturating_u32, saturating_usize};
 pub use nearest::nearest;

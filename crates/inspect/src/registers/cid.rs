@@ -1,6 +1,7 @@
 //! CID: who made a card, when, and which one it is.
 
 use super::{Family, Register, RegisterError};
+use nandscope_units::crc7;
 use serde::Serialize;
 
 /// From this EXT_CSD revision on, years of manufacture before 2010 count from 2013 (JESD84-B51, MDT;
@@ -141,33 +142,9 @@ fn checksum(register: &Register<16>) -> Checksum {
     }
 }
 
-fn crc7(data: &[u8]) -> u8 {
-    let mut crc = 0u8;
-    for byte in data {
-        crc ^= byte;
-        for _ in 0..8 {
-            // The polynomial 0x09, shifted by one bit like the stored checksum.
-            crc = if crc & 0x80 == 0 {
-                crc << 1
-            } else {
-                crc << 1 ^ 0x12
-            };
-        }
-    }
-    crc >> 1
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// The commands of the SD specification's own examples of CRC7 (section 4.5).
-    #[test]
-    fn crc7_of_the_specification() {
-        assert_eq!(crc7(&[0x40, 0, 0, 0, 0]), 0b100_1010);
-        assert_eq!(crc7(&[0x51, 0, 0, 0, 0]), 0b010_1010);
-        assert_eq!(crc7(&[0x11, 0, 0, 0x09, 0]), 0b011_0011);
-    }
 
     #[test]
     fn a_last_byte_that_is_the_hosts_is_no_checksum() {
