@@ -1,7 +1,7 @@
-//! A document with nothing in it, for tests of this crate. It is read from JSON, so that fields
+//! A document with nothing in it, and a series, for tests of this crate. The document is read from JSON, so that fields
 //! that are added to the format later take their defaults.
 
-use nandscope_result::{FORMAT, FORMAT_VERSION, ResultDocument};
+use nandscope_result::{FORMAT, FORMAT_VERSION, ResultDocument, Series};
 
 /// A complete document without steps.
 pub fn document() -> ResultDocument {
@@ -17,4 +17,15 @@ pub fn document() -> ResultDocument {
         "steps": [],
     }))
     .expect("every required field is given")
+}
+
+/// A series with a value at the end of each second.
+pub fn series(name: &str, unit: &str, v: Vec<f64>) -> Series {
+    Series {
+        name: name.into(),
+        unit: unit.into(),
+        interval_s: 1.0,
+        t_s: (1..=v.len()).map(|i| i as f64).collect(),
+        v,
+    }
 }

@@ -36,17 +36,8 @@ fn mean(samples: &[(f64, f64)]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nandscope_result::{JobResult, Series};
-
-    fn series(name: &str, unit: &str, v: Vec<f64>) -> Series {
-        Series {
-            name: name.into(),
-            unit: unit.into(),
-            interval_s: 1.0,
-            t_s: (1..=v.len()).map(|i| i as f64).collect(),
-            v,
-        }
-    }
+    use crate::blank::series;
+    use nandscope_result::JobResult;
 
     #[test]
     fn it_is_what_is_written_per_joule() {

@@ -225,6 +225,7 @@ const MOST_MISSED: usize = 3;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::blank::series;
     use nandscope_result::Series;
 
     fn document(series: Vec<Series>) -> ResultDocument {
@@ -235,17 +236,6 @@ mod tests {
             ..StepResult::default()
         }];
         document
-    }
-
-    fn series(name: &str, unit: &str, v: Vec<f64>) -> Series {
-        let t_s = (1..=v.len()).map(|i| i as f64).collect();
-        Series {
-            name: name.into(),
-            unit: unit.into(),
-            interval_s: 1.0,
-            t_s,
-            v,
-        }
     }
 
     #[test]

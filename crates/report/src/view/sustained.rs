@@ -177,17 +177,8 @@ fn longest(regions: &[Region]) -> Option<(&Region, f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use nandscope_result::{Figure, JobResult, Series};
-
-    fn series(name: &str, unit: &str, v: Vec<f64>) -> Series {
-        Series {
-            name: name.into(),
-            unit: unit.into(),
-            interval_s: 1.0,
-            t_s: (1..=v.len()).map(|i| i as f64).collect(),
-            v,
-        }
-    }
+    use crate::blank::series;
+    use nandscope_result::{Figure, JobResult};
 
     fn step(rw: &[&str], v: Vec<f64>) -> StepResult {
         let job = |rw: &&str| JobResult {
