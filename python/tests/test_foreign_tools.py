@@ -38,7 +38,7 @@ def run(command: str, folder: Path, *arguments: str) -> str:
 
 def test_series_are_a_parquet_table(command: str, tiny: str, tmp_path: Path) -> None:
     (tmp_path / "job.fio").write_text(JOBS + "[a]\n[b]\nrw=write\nstonewall\n")
-    run(command, tmp_path, "run", "job.fio", tiny, "-o", "r.json")
+    run(command, tmp_path, "run", "job.fio", f"sim:{tiny}", "-o", "r.json")
     run(command, tmp_path, "report", "r.json", "-o", "report")
     table = pyarrow.parquet.read_table(tmp_path / "report/series.parquet").to_pylist()
     with open(tmp_path / "report/series-index.csv", newline="") as file:
@@ -69,7 +69,7 @@ def test_fio_plot_draws_results_and_logs(command: str, tiny: str, tmp_path: Path
         name = f"randread-iodepth-{depth}-numjobs-1"
         logs = "".join(f"write_{kind}_log={name}\n" for kind in ("bw", "iops", "lat"))
         (tmp_path / "job.fio").write_text(f"{JOBS}[a]\niodepth={depth}\n{logs}")
-        arguments = ["run", "job.fio", tiny, "--output-format=json", "--log-dir", str(data)]
+        arguments = ["run", "job.fio", f"sim:{tiny}", "--output-format=json", "--log-dir", str(data)]
         (data / f"randread-{depth}-1.json").write_text(run(command, tmp_path, *arguments))
     common = ["-i", str(data), "-T", "tiny", "-r", "randread"]
     for name, kind in (
@@ -96,7 +96,7 @@ def scripts_of_fio(name: str, folder: Path) -> Path:
 def test_fiologparser_reads_the_logs_as_it_reads_those_of_fio(command: str, tiny: str, tmp_path: Path) -> None:
     script = scripts_of_fio("fiologparser.py", tmp_path)
     (tmp_path / "job.fio").write_text(JOBS + "[ours]\nwrite_bw_log=ours\n")
-    run(command, tmp_path, "run", "job.fio", tiny)
+    run(command, tmp_path, "run", "job.fio", f"sim:{tiny}")
     if shutil.which("fio"):
         run("fio", tmp_path, "--name=fios", "--ioengine=null", "--size=1m", "--write_bw_log=fios", "--output=out.txt")
     # It expects the four columns that logs had before fio 3: those of fio 3.33 it refuses, and so it does these.
@@ -114,7 +114,7 @@ def test_fiologparser_reads_the_logs_as_it_reads_those_of_fio(command: str, tiny
 def test_fiologparser_hist_reads_the_histograms(command: str, tiny: str, tmp_path: Path) -> None:
     script = scripts_of_fio("fiologparser_hist.py", tmp_path)
     (tmp_path / "job.fio").write_text(JOBS + "[a]\nwrite_hist_log=a\nlog_hist_msec=500\n")
-    run(command, tmp_path, "run", "job.fio", tiny, "-o", "r.json")
+    run(command, tmp_path, "run", "job.fio", f"sim:{tiny}", "-o", "r.json")
     done = subprocess.run(
         [sys.executable, script, "--job-file", "job.fio", "a_clat_hist.1.log"],
         cwd=tmp_path,
