@@ -130,7 +130,8 @@ fn a_folder_that_cannot_be_written_is_found_out_before_the_review() {
     folder
         .run(&["review", "sim:sm2708-250gb", "-o", "/proc/nandscope"])
         .fails(3, &["cannot write /proc/nandscope"]);
-    assert!(began.elapsed() < Duration::from_secs(2));
+    // The review itself takes minutes in this build.
+    assert!(began.elapsed() < Duration::from_secs(20));
 }
 
 #[test]

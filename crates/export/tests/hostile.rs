@@ -115,7 +115,7 @@ fn a_slow_reader() {
     }
     let began = Instant::now();
     assert_eq!(honest.read(0, 512), [0x3c; 512]);
-    assert!(began.elapsed() < Duration::from_secs(2));
+    assert!(began.elapsed() < Duration::from_secs(8));
     if let (Some(before), Some(after)) = (before, resident()) {
         assert!(after < before + (200 << 20), "{before} bytes, then {after}");
     }
