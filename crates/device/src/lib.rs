@@ -56,6 +56,7 @@ mod reliability;
 mod simulated;
 mod snapshot;
 pub mod telemetry;
+pub mod theory;
 mod word_table;
 
 pub use command::{Command, CommandKind, Completion, Payload, Status, SubmitError};

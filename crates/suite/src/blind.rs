@@ -65,24 +65,3 @@ pub fn try_out(number: u64, seed: u64, stop: &dyn Fn() -> bool) -> Result<Option
         Err(ProbeError::Failed(why)) => Err(format!("device {number} of seed {seed}: {why}")),
     }
 }
-
-/// Tries out `count` devices; `tell` learns of each. `None` where it was interrupted.
-///
-/// # Errors
-/// As [`try_out`].
-pub fn run(
-    count: u64,
-    seed: u64,
-    stop: &dyn Fn() -> bool,
-    tell: &mut dyn FnMut(u64, &Tried),
-) -> Result<Option<Table>, String> {
-    let mut table = Table::default();
-    for number in 0..count {
-        let Some(tried) = try_out(number, seed, stop)? else {
-            return Ok(None);
-        };
-        tell(number, &tried);
-        table.add(&tried.judged, &tried.report);
-    }
-    Ok(Some(table))
-}

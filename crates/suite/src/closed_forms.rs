@@ -10,6 +10,7 @@ use crate::spec::{SimSpec, library_host};
 use nandscope_device::link::link_mode;
 use nandscope_device::profile::Profile;
 use nandscope_device::profile::schema::{Cell, InterfaceSection, VictimPolicy};
+use nandscope_device::theory::{fifo, greedy};
 use nandscope_device::{Device, Fill};
 use nandscope_measure::sim::SimTarget;
 use nandscope_result::ResultDocument;
@@ -335,59 +336,9 @@ fn steady_amplification(profile: &Profile, pages: u32) -> Result<f64, SuiteError
     Ok(erased as f64 * f64::from(pages) / (3 * logical) as f64)
 }
 
-fn bisect(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
-    for _ in 0..200 {
-        let middle = (low + high) / 2.0;
-        if f(low).signum() == f(middle).signum() {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    (low + high) / 2.0
-}
-
-/// FIFO: the victim is the block written longest ago.
-fn fifo(alpha: f64) -> f64 {
-    1.0 / bisect(1e-9, 1.0 - 1e-12, |x| 1.0 - x - libm::exp(-alpha * x))
-}
-
-/// H(x) = ψ(x + 1) + γ by its asymptotic series, taken at x + 20.
-fn harmonic(x: f64) -> f64 {
-    let n = x + 20.0;
-    let far = libm::log(n) + 0.577_215_664_901_532_9 + 0.5 / n - 1.0 / (12.0 * n * n)
-        + 1.0 / (120.0 * n * n * n * n);
-    far - (1..=20).map(|k| 1.0 / (x + f64::from(k))).sum::<f64>()
-}
-
-/// Greedy: the victim is the block with the least valid data.
-fn greedy(alpha: f64, pages: u32) -> f64 {
-    let b = f64::from(pages);
-    let excess = |x0: f64| harmonic(b) - harmonic(x0) - alpha * (1.0 - x0 / b);
-    // X₀ = b is the solution without meaning.
-    let x0 = bisect(0.0, b * (1.0 - 1e-6), excess);
-    b / (b - x0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_formulas_give_the_published_table() {
-        for (percent, of_fifo, of_greedy) in [
-            (7.0, 7.817, 6.999),
-            (10.0, 5.678, 5.241),
-            (28.0, 2.481, 2.402),
-        ] {
-            let alpha = 1.0 + percent / 100.0;
-            assert!((fifo(alpha) / of_fifo - 1.0).abs() < 3e-4, "{percent} %");
-            assert!(
-                (greedy(alpha, 64) / of_greedy - 1.0).abs() < 3e-4,
-                "{percent} %"
-            );
-        }
-    }
 
     #[test]
     fn reads_and_bounds_agree_with_theory() {

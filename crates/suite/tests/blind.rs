@@ -1,7 +1,7 @@
 //! The blind test on plain devices, with five fixed seeds. `BLIND_SEED` draws other devices, and
 //! `BLIND_VERBOSE` tells of every answer that is not right.
 
-use nandscope_suite::blind::{Outcome, Table, Tried, run};
+use nandscope_suite::blind::{Outcome, Table, Tried, try_out};
 
 /// The series of every run: 1 to this.
 const SEEDS: u64 = 5;
@@ -13,26 +13,29 @@ fn seed() -> Option<u64> {
 }
 
 fn table(count: u64, seed: u64) -> Table {
-    let verbose = std::env::var_os("BLIND_VERBOSE").is_some();
-    let tell = &mut |number: u64, tried: &Tried| {
-        let report = &tried.report;
-        for j in tried
-            .judged
-            .iter()
-            .filter(|j| verbose && j.outcome != Outcome::Right)
-        {
-            let (finding, truth) = (report.finding(j.id), &tried.drawn.truth);
-            println!("{number} {} {:?}: {truth:?} {finding:?}", j.id, j.outcome);
-        }
-        if verbose {
-            let gb = report.written as f64 / 1e9;
-            println!(
-                "{number}: {gb:.2} GB, {:.0} s {:?}",
-                report.elapsed_s, report.cut_short
-            );
-        }
-    };
-    run(count, seed, &|| false, tell).unwrap().unwrap()
+    let mut table = Table::default();
+    for number in 0..count {
+        let tried = try_out(number, seed, &|| false).unwrap().unwrap();
+        tell(number, &tried);
+        table.add(&tried.judged, &tried.report);
+    }
+    table
+}
+
+fn tell(number: u64, tried: &Tried) {
+    if std::env::var_os("BLIND_VERBOSE").is_none() {
+        return;
+    }
+    let (report, truth) = (&tried.report, &tried.drawn.truth);
+    for j in tried.judged.iter().filter(|j| j.outcome != Outcome::Right) {
+        let finding = report.finding(j.id);
+        println!("{number} {} {:?}: {truth:?} {finding:?}", j.id, j.outcome);
+    }
+    let gb = report.written as f64 / 1e9;
+    println!(
+        "{number}: {gb:.2} GB, {:.0} s {:?}",
+        report.elapsed_s, report.cut_short
+    );
 }
 
 /// Holds a table against the targets; the confidences are for several tables together.
