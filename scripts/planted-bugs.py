@@ -6,17 +6,20 @@
     scripts/planted-bugs.py --check    none; only looks whether each place is there
 
 Each fault is a place in a source file and what is put there instead. A place that is no longer there fails the
-script: correct the table below along with the code. The tree itself is never touched; the copy shares one target
-directory, so that each fault costs a build of one crate and the tests that should notice it.
+script: correct the table below along with the code. The tree itself is never touched. There are as many copies, each
+with a target directory, as processors (at most four), so that each fault costs a build of one crate and the tests that
+should notice it.
 """
 
 import os
+import queue
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -224,7 +227,8 @@ def run(tree, tests, seconds_max=SECONDS_MAX):
     targets = ["--lib"] * bool(inner) + ["--test", "it"] * (len(inner) < len(tests))
     filters = [t.removeprefix("lib ") if t in inner else f"{t} ".replace(" ", "::", 1).strip() for t in tests]
     command = ["cargo", "test", "-q", "-p", "nandscope-device"] + targets
-    environment = dict(os.environ, RUST_BACKTRACE="0", CARGO_INCREMENTAL="1", CARGO_PROFILE_DEV_DEBUG="0")
+    environment = dict(os.environ, RUST_BACKTRACE="0", CARGO_INCREMENTAL="1", CARGO_PROFILE_DEV_DEBUG="0",
+                       CARGO_TARGET_DIR=str(tree / "target"))
     both = dict(cwd=tree, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     build = subprocess.run(command + ["--no-run"], **both)
     if build.returncode != 0:
@@ -244,7 +248,6 @@ def copy(tree):
     for name in ("Cargo.toml", "Cargo.lock", "clippy.toml"):
         if (ROOT / name).exists():
             shutil.copy(ROOT / name, tree / name)
-    # Copies are younger than whatever an earlier run, stopped in the middle of a fault, left in the target directory.
     for name in ("crates/units", "crates/device", "profiles"):
         shutil.copytree(ROOT / name, tree / name, ignore=skip, copy_function=shutil.copy)
     manifest = (tree / "Cargo.toml").read_text().replace('default-members = ["crates/cli"]\n', "")
@@ -261,29 +264,43 @@ def main():
         print(f"no longer there exactly once, correct the table: {place}")
     if gone or words == ["--check"]:
         return 1 if gone else 0
-    missed = []
     with tempfile.TemporaryDirectory(prefix="planted-bugs-") as folder:
-        tree = Path(folder)
-        copy(tree)
-        os.environ.setdefault("CARGO_TARGET_DIR", str(tree / "target"))
-        status, output = run(tree, sorted({f[4] for f in chosen}), seconds_max=None)
-        if status != 0:
-            print("the tests fail without any fault:\n" + output[-3000:])
-            return 1
-        for file, old, new, description, test in chosen:
-            begin = time.monotonic()
-            path = tree / SRC / file
-            sound = path.read_text()
-            path.write_text(sound.replace(old, new))
-            status, output = run(tree, [test])
-            path.write_text(sound)
-            unbuilt = "could not compile" in output
-            verdict = "DOES NOT BUILD" if unbuilt else "caught" if status else "MISSED"
-            if unbuilt or not status:
-                missed.append(description)
-            print(f"{verdict:8} {description} ({test}, {time.monotonic() - begin:.0f} s)", flush=True)
-    print(f"{len(chosen) - len(missed)} of {len(chosen)} planted faults were caught")
-    return 1 if missed else 0
+        trees = [Path(folder) / str(number) for number in range(min(4, os.cpu_count() or 1))]
+        with ThreadPoolExecutor(len(trees)) as pool:
+            for status, output in pool.map(lambda tree: prepare(tree, chosen), trees):
+                if status != 0:
+                    print("the tests fail without any fault:\n" + output[-3000:])
+                    return 1
+            free = queue.SimpleQueue()
+            for tree in trees:
+                free.put(tree)
+            caught = sum(pool.map(lambda fault: plant(free, fault), chosen))
+    print(f"{caught} of {len(chosen)} planted faults were caught")
+    return 0 if caught == len(chosen) else 1
+
+
+def prepare(tree, chosen):
+    """A copy with all tests built, which pass."""
+    tree.mkdir()
+    copy(tree)
+    return run(tree, sorted({fault[4] for fault in chosen}), seconds_max=None)
+
+
+def plant(free, fault):
+    """Whether the tests notice the fault, in a copy that is free."""
+    file, old, new, description, test = fault
+    begin = time.monotonic()
+    tree = free.get()
+    path = tree / SRC / file
+    sound = path.read_text()
+    path.write_text(sound.replace(old, new))
+    status, output = run(tree, [test])
+    path.write_text(sound)
+    free.put(tree)
+    unbuilt = "could not compile" in output
+    verdict = "DOES NOT BUILD" if unbuilt else "caught" if status else "MISSED"
+    print(f"{verdict:8} {description} ({test}, {time.monotonic() - begin:.0f} s)", flush=True)
+    return status != 0 and not unbuilt
 
 
 if __name__ == "__main__":
