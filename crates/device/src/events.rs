@@ -49,6 +49,9 @@ const NEVER: u64 = u64::MAX;
 /// equal length, each with a short list in order, and bits that say which slots are occupied. What is
 /// later than the ring waits in a heap and moves to the ring as soon as the ring reaches its slot:
 /// before anything else can be inserted there, which keeps the order of insertion.
+///
+/// An event that is earlier than all others when it is inserted is kept aside, and is often handled before
+/// another one comes: then it never enters the ring.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(from = "Vec<(Nanos, Event)>", into = "Vec<(Nanos, Event)>")]
 pub(crate) struct EventQueue {
@@ -64,8 +67,11 @@ pub(crate) struct EventQueue {
     /// Events beyond the ring.
     beyond: BinaryHeap<Reverse<Beyond>>,
     sequence: u64,
-    /// Time of the next event.
+    /// Time of the first event of the ring and beyond.
     next: u64,
+    /// An event before all of these, and its time, [`NEVER`] if there is none.
+    first: Event,
+    first_at: u64,
 }
 
 /// An event in the list of a slot.
@@ -134,6 +140,8 @@ impl Default for EventQueue {
             beyond: BinaryHeap::new(),
             sequence: 0,
             next: NEVER,
+            first: Event::Idle,
+            first_at: NEVER,
         }
     }
 }
@@ -164,12 +172,39 @@ impl EventQueue {
     #[inline]
     pub(crate) fn push(&mut self, at: Nanos, event: Event) {
         debug_assert!(at.0 >> SLOT_SHIFT >= self.start, "an event is past");
+        if at.0 < self.first_at.min(self.next) {
+            if self.first_at != NEVER {
+                self.put_back_first();
+            }
+            self.first = event;
+            self.first_at = at.0;
+            return;
+        }
         self.next = self.next.min(at.0);
         if self.is_in_ring(at.0) {
             self.insert(at.0, event);
         } else {
-            self.push_beyond(at.0, event);
+            self.sequence += 1;
+            self.push_beyond(at.0, self.sequence, event);
         }
+    }
+
+    /// Inserts the event that was kept aside before all others.
+    fn put_back_first(&mut self) {
+        let (at, event) = (self.first_at, self.first);
+        self.next = at;
+        if !self.is_in_ring(at) {
+            // No other event of its time was inserted before it.
+            return self.push_beyond(at, 0, event);
+        }
+        let index = slot_of(at);
+        let slot = self.slots[index];
+        if slot.head == NONE {
+            return self.insert(at, event);
+        }
+        let node = self.new_node(at, event);
+        self.nodes[node as usize].next = slot.head;
+        self.slots[index].head = node;
     }
 
     #[inline]
@@ -178,11 +213,10 @@ impl EventQueue {
     }
 
     #[cold]
-    fn push_beyond(&mut self, at: u64, event: Event) {
-        self.sequence += 1;
+    fn push_beyond(&mut self, at: u64, sequence: u64, event: Event) {
         self.beyond.push(Reverse(Beyond {
             at,
-            sequence: self.sequence,
+            sequence,
             event,
         }));
     }
@@ -246,7 +280,8 @@ impl EventQueue {
 
     #[inline]
     pub(crate) fn next_time(&self) -> Option<Nanos> {
-        (self.next != NEVER).then_some(Nanos(self.next))
+        let next = self.first_at.min(self.next);
+        (next != NEVER).then_some(Nanos(next))
     }
 
     /// Whether a device at `now` may take a command at `at`.
@@ -258,14 +293,33 @@ impl EventQueue {
     /// The first event, where it comes no later than `limit`.
     #[inline]
     pub(crate) fn pop_until(&mut self, limit: Nanos) -> Option<(Nanos, Event)> {
-        let at = self.next;
-        if at > limit.0 || at == NEVER {
+        let at = self.first_at;
+        if at == NEVER {
+            return self.pop_from_ring(limit);
+        }
+        if at > limit.0 {
             return None;
         }
+        self.first_at = NEVER;
+        self.advance_to(at);
+        Some((Nanos(at), self.first))
+    }
+
+    /// Lets the ring begin with the slot of a time before which nothing is left.
+    #[inline]
+    fn advance_to(&mut self, at: u64) {
         if at >> SLOT_SHIFT != self.start {
             self.start = at >> SLOT_SHIFT;
             self.fetch_from_beyond();
         }
+    }
+
+    fn pop_from_ring(&mut self, limit: Nanos) -> Option<(Nanos, Event)> {
+        let at = self.next;
+        if at > limit.0 || at == NEVER {
+            return None;
+        }
+        self.advance_to(at);
         let index = slot_of(at);
         let head = self.slots[index].head;
         let Node { event, next, .. } = self.nodes[head as usize];
@@ -327,7 +381,9 @@ impl EventQueue {
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Nanos, Event)> + '_ {
         let beyond = self.beyond.iter().map(|Reverse(e)| (Nanos(e.at), e.event));
         let lists = self.slots.iter().flat_map(|slot| self.list(*slot));
-        lists.map(|node| (Nanos(node.at), node.event)).chain(beyond)
+        let first = (self.first_at != NEVER).then_some((Nanos(self.first_at), self.first));
+        let ring = lists.map(|node| (Nanos(node.at), node.event));
+        ring.chain(beyond).chain(first)
     }
 
     fn list(&self, slot: Slot) -> impl Iterator<Item = &Node> {
@@ -361,8 +417,12 @@ impl EventQueue {
         );
         let first = self.iter().map(|(at, _)| at.0).min();
         ensure!(
-            self.next == first.unwrap_or(NEVER),
+            self.first_at.min(self.next) == first.unwrap_or(NEVER),
             "another event is noted as the next"
+        );
+        ensure!(
+            self.first_at == NEVER || self.first_at <= self.next,
+            "an event is kept aside that is not the first"
         );
         for (at, event) in self.iter() {
             ensure!(at >= now, "{event:?} is at {at}, before {now}");
