@@ -26,5 +26,6 @@ mod relocation;
 mod slc_cache;
 mod small_io;
 mod stated_speeds;
+mod stepwise;
 mod support;
 mod write_amplification;

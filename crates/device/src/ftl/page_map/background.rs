@@ -2,7 +2,7 @@
 //! them elsewhere; erasure; idle time.
 
 use super::PageMapDevice;
-use crate::events::Event;
+use crate::events::{Event, horizon};
 use crate::ftl::page_map::log::ProgramUnit;
 use crate::ftl::page_map::map_fetches::MapWaiter;
 use crate::ftl::page_map::pacing::CREDIT_PER_UNIT;
@@ -412,26 +412,68 @@ impl PageMapDevice {
             return self.on_relocation_handled(job);
         }
         self.background.jobs[job as usize].unhandled = self.log.geometry.native.program_units;
-        self.handle_some_units(job);
-    }
-
-    /// Books a core for as many units as the firmware handles before it looks for commands.
-    fn handle_some_units(&mut self, job: u32) {
-        let per_unit_ns = self.controller.relocate_unit_us * 1e3 / self.clock();
-        let unhandled = &mut self.background.jobs[job as usize].unhandled;
-        let units = ((POLL_NS / per_unit_ns) as u32).max(1).min(*unhandled);
-        *unhandled -= units;
-        let time = Nanos((per_unit_ns * f64::from(units)) as u64);
-        let done = self.cores.book(self.now, time);
+        let done = self.book_some_units(job, self.units_between_polls(), 1);
         self.events.push(done, Event::Relocated(job));
     }
 
-    /// A core has handled the units it was booked for.
-    pub(super) fn on_units_handled(&mut self, job: u32) {
-        match self.background.jobs[job as usize].unhandled {
-            0 => self.on_relocation_handled(job),
-            _ => self.handle_some_units(job),
+    /// Books a core for as many units as the firmware handles until it has looked for commands so many
+    /// times; returns the end.
+    fn book_some_units(&mut self, job: u32, (per_unit_ns, most): (f64, u32), looks: u32) -> Nanos {
+        let unhandled = &mut self.background.jobs[job as usize].unhandled;
+        let units = most.min(*unhandled);
+        *unhandled -= units * looks;
+        let time = (per_unit_ns * f64::from(units)) as u64 * u64::from(looks);
+        self.cores.book(self.now, Nanos(time))
+    }
+
+    /// Nanoseconds that firmware takes for a moved unit at the present clock, and how many it handles
+    /// before it looks for commands.
+    fn units_between_polls(&self) -> (f64, u32) {
+        let per_unit_ns = self.controller.relocate_unit_us * 1e3 / self.clock();
+        (per_unit_ns, ((POLL_NS / per_unit_ns) as u32).max(1))
+    }
+
+    /// A core has handled the units it was booked for. While nothing else happens in the device on the
+    /// way to `until`, it goes on with the next ones at once: an event for each would be the next event.
+    pub(super) fn on_units_handled(&mut self, job: u32, until: Nanos) {
+        let mut clock = self.clock();
+        let mut between_looks = self.units_between_polls();
+        while self.background.jobs[job as usize].unhandled > 0 {
+            let looks = self.undisturbed_looks(job, between_looks, until);
+            let done = self.book_some_units(job, between_looks, looks);
+            if !self.is_undisturbed(done, until) {
+                return self.events.push(done, Event::Relocated(job));
+            }
+            self.pass_time(done);
+            if self.clock() != clock {
+                clock = self.clock();
+                between_looks = self.units_between_polls();
+            }
         }
+        self.on_relocation_handled(job);
+    }
+
+    /// How often firmware is going to look for commands before anything else happens on the way to
+    /// `until`, if that is known at once: where units are handled one after another on one core. At least 1.
+    fn undisturbed_looks(&self, job: u32, (per_unit_ns, most): (f64, u32), until: Nanos) -> u32 {
+        if !self.cores.is_one_and_free(self.now) {
+            return 1;
+        }
+        let next = self.events.next_time().unwrap_or(Nanos::MAX);
+        let before = next.min(self.meter.next_step()).saturating_sub(Nanos(1));
+        let rest = before
+            .min(horizon(until, self.now, &self.done))
+            .saturating_sub(self.now);
+        let time = (per_unit_ns * f64::from(most)) as u64;
+        let whole = self.background.jobs[job as usize].unhandled / most;
+        let looks = rest.0.checked_div(time).unwrap_or(1);
+        looks.min(u64::from(whole)).max(1) as u32
+    }
+
+    /// Whether an event at `at` would be the next one that is handled on the way to `until`.
+    fn is_undisturbed(&self, at: Nanos, until: Nanos) -> bool {
+        at <= horizon(until, self.now, &self.done)
+            && self.events.next_time().is_none_or(|next| at < next)
     }
 
     fn on_relocation_handled(&mut self, job: u32) {

@@ -45,6 +45,11 @@ impl Cores {
         self.expected -= 1;
     }
 
+    /// Whether there is only one core, and nothing is booked on it beyond `now`.
+    pub(super) fn is_one_and_free(&self, now: Nanos) -> bool {
+        matches!(self.free_at[..], [at] if at <= now)
+    }
+
     /// Books the core that is free first for work that arrives at `from`; returns the end.
     #[inline]
     pub(super) fn book(&mut self, from: Nanos, time: Nanos) -> Nanos {

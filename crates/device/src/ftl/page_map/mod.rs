@@ -276,7 +276,7 @@ impl PageMapDevice {
     pub(crate) fn advance(&mut self, until: Nanos, completions: &mut Vec<Completion>) -> Nanos {
         while let Some((at, event)) = self.events.pop_until(horizon(until, self.now, &self.done)) {
             self.pass_time(at);
-            self.handle(event);
+            self.handle(event, until);
         }
         if self.done.is_empty() && until != Nanos::MAX {
             self.pass_time(until);
@@ -285,7 +285,8 @@ impl PageMapDevice {
         self.now
     }
 
-    fn handle(&mut self, event: Event) {
+    /// Handles an event of the present, on the way to `until`.
+    fn handle(&mut self, event: Event, until: Nanos) {
         match event {
             Event::Arrived(index) => self.on_arrival(index),
             Event::Firmware(index) => self.on_firmware(index),
@@ -299,7 +300,7 @@ impl PageMapDevice {
                 self.on_progress(progress);
             }
             Event::MapFetched(fetch) => self.on_map_fetched(fetch),
-            Event::Relocated(job) => self.on_units_handled(job),
+            Event::Relocated(job) => self.on_units_handled(job, until),
             Event::Complete(index) => self.on_complete(index),
             Event::Idle => self.on_idle(),
             Event::RefreshDue => self.pump(),
