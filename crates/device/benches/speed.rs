@@ -172,9 +172,13 @@ fn closed_loop(
     let mut issued = 0;
     let mut done = 0;
     let mut completions: Vec<Completion> = Vec::new();
+    let mut ahead = next(0);
     while done < count {
         while issued < count && issued - done < depth {
-            let (kind, sector, sectors) = next(issued);
+            let (kind, sector, sectors) = ahead;
+            // As the runner does, which knows the next operation of a job as early.
+            ahead = next(issued + 1);
+            device.prefetch(Lba(ahead.1));
             let command = Command {
                 tag: issued,
                 kind,

@@ -18,7 +18,7 @@ use crate::profile::host::HostProfile;
 use crate::profile::schema::Profile;
 use crate::registers::CardRegisters;
 use crate::telemetry::{Counters, Telemetry};
-use nandscope_units::{Bytes, Nanos};
+use nandscope_units::{Bytes, Lba, Nanos};
 use serde::{Deserialize, Serialize};
 
 /// A simulated flash device.
@@ -92,6 +92,15 @@ impl Device {
     #[inline]
     pub fn submit(&mut self, command: Command, at: Nanos) -> Result<(), SubmitError> {
         dispatch!(&mut self.0, d => d.submit(command, at))
+    }
+
+    /// Begins to fetch from memory what a command at `lba` will need. Call it as early as the place is
+    /// known; it changes nothing, and a wrong guess costs little.
+    #[inline]
+    pub fn prefetch(&self, lba: Lba) {
+        if let Ftl::PageMap(d) = &self.0 {
+            d.prefetch(lba);
+        }
     }
 
     /// Time of the next event, if there is one.

@@ -6,7 +6,7 @@ use crate::command::{Command, Completion, Status};
 use crate::device::Device;
 use crate::powercut::Cut;
 use crate::telemetry::Telemetry;
-use nandscope_units::{Bytes, Nanos};
+use nandscope_units::{Bytes, Lba, Nanos};
 use std::collections::VecDeque;
 
 /// A device in virtual time: driven by [`submit`](Self::submit), [`next_event`](Self::next_event)
@@ -32,6 +32,12 @@ pub trait SimulatedDevice {
     /// [`SubmitError`] if `at` is before the present or after the next event. A command that fails
     /// later completes with a status.
     fn submit(&mut self, command: Command, at: Nanos) -> Result<(), SubmitError>;
+
+    /// Begins to fetch from memory what a command at `lba` will need. Call it as early as the place is
+    /// known; it changes nothing.
+    fn prefetch(&self, lba: Lba) {
+        let _ = lba;
+    }
 
     /// Time of the next event; `None` if nothing happens without a new command.
     fn next_event(&self) -> Option<Nanos>;
@@ -78,6 +84,11 @@ impl SimulatedDevice for Device {
     #[inline]
     fn submit(&mut self, command: Command, at: Nanos) -> Result<(), SubmitError> {
         Device::submit(self, command, at)
+    }
+
+    #[inline]
+    fn prefetch(&self, lba: Lba) {
+        Device::prefetch(self, lba);
     }
 
     #[inline]

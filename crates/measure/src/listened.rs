@@ -105,6 +105,11 @@ impl<T: Target, L: Listener> Target for Listened<T, L> {
     }
 
     #[inline]
+    fn expect(&mut self, offset: Bytes) {
+        self.target.expect(offset);
+    }
+
+    #[inline]
     fn wait(&mut self, until: Nanos, replies: &mut Vec<Reply>) -> Result<(), TargetError> {
         let before = replies.len();
         let waited = self.target.wait(until, replies);

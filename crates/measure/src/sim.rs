@@ -96,6 +96,11 @@ impl<D: SimulatedDevice> Target for SimTarget<D> {
         Ok(())
     }
 
+    #[inline]
+    fn expect(&mut self, offset: Bytes) {
+        self.device.prefetch(Lba::containing(offset));
+    }
+
     fn longest_wait(&self) -> Nanos {
         Nanos::MAX
     }

@@ -158,6 +158,13 @@ pub trait Target {
     /// Where the target as a whole has failed; an operation that fails by itself comes back as a [`Reply`].
     fn submit(&mut self, request: Request) -> Result<(), TargetError>;
 
+    /// An operation will probably be handed over at `offset` next. A target may prepare for it in memory;
+    /// it changes nothing that can be measured on the target's clock.
+    #[inline]
+    fn expect(&mut self, offset: Bytes) {
+        let _ = offset;
+    }
+
     /// Waits until at least one operation is finished or the clock reaches `until`, whichever is
     /// first, and appends finished ones to `replies` in the order of completion. It returns with
     /// the clock at the instant of the earliest completion, so that a closed loop can answer at
@@ -207,6 +214,10 @@ impl<T: Target + ?Sized> Target for &mut T {
 
     fn submit(&mut self, request: Request) -> Result<(), TargetError> {
         (**self).submit(request)
+    }
+
+    fn expect(&mut self, offset: Bytes) {
+        (**self).expect(offset);
     }
 
     fn wait(&mut self, until: Nanos, replies: &mut Vec<Reply>) -> Result<(), TargetError> {

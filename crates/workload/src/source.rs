@@ -3,7 +3,7 @@
 use crate::Op;
 use crate::condition::{LatencyTarget, LowestRates, SteadyState};
 use crate::pattern::Random;
-use nandscope_units::Nanos;
+use nandscope_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
 /// An operation and, for a trace, when it is due.
@@ -57,6 +57,13 @@ pub trait OpSource: Send {
     fn next_op_at(&mut self, pace: &Pace) -> Option<TimedOp> {
         let _ = pace;
         self.next_op()
+    }
+
+    /// Where the next operation will probably go, if the source can say so without choosing it: what it
+    /// gives next does not depend on whether this was called. A target may prepare for it.
+    #[inline]
+    fn next_place(&mut self) -> Option<Bytes> {
+        None
     }
 
     /// The operation that closes a run that ended by its time: the flush of `end_fsync`. It is

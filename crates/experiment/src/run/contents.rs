@@ -248,6 +248,11 @@ impl<T: Target> Target for ContentTarget<T> {
     }
 
     #[inline]
+    fn expect(&mut self, offset: Bytes) {
+        self.device.expect(offset);
+    }
+
+    #[inline]
     fn submit(&mut self, request: Request) -> Result<(), TargetError> {
         let Some(contents) = &mut self.contents else {
             return self.device.submit(request);

@@ -1,5 +1,6 @@
 //! Walks a source of operations as often as the job says.
 
+use nandscope_units::Bytes;
 use nandscope_workload::{Op, OpSource, Pace, Pacing, TimedOp};
 
 /// A source and the passes over it that are left.
@@ -39,6 +40,12 @@ impl Cursor {
             return Some(op);
         }
         self.start_over(pace)
+    }
+
+    /// See [`OpSource::next_place`].
+    #[inline]
+    pub(super) fn next_place(&mut self) -> Option<Bytes> {
+        self.source.next_place()
     }
 
     /// What a run does last that its time has ended.

@@ -325,7 +325,13 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
                     self.wake(number, until);
                     return Ok(());
                 }
-                Step::AwaitReply => return Ok(()),
+                Step::AwaitReply => {
+                    // It comes from memory while the target works on what it has.
+                    if let Some(offset) = thread.next_place() {
+                        self.target.expect(offset);
+                    }
+                    return Ok(());
+                }
                 Step::AwaitOthers(until) => {
                     if !self.held.contains(&number) {
                         self.held.push(number);

@@ -11,7 +11,7 @@ use super::search::{self, Search};
 use super::ties::Board;
 use super::{Finding, OnError, Thread, Tied, Ties};
 use crate::recorder::Direction;
-use nandscope_units::Nanos;
+use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::{Op, OpKind, Pacing, RateLimit};
 use std::sync::Arc;
 
@@ -539,6 +539,15 @@ impl ThreadState {
             self.pending = Some((next.op, self.schedule.due(&next)));
         }
         self.pending
+    }
+
+    /// Where its next operation will probably go, if the source can say so.
+    #[inline]
+    pub(super) fn next_place(&mut self) -> Option<Bytes> {
+        match self.pending {
+            Some((op, _)) => Some(op.offset),
+            None => self.cursor.next_place(),
+        }
     }
 
     /// Waits for what is outstanding. As in fio, a job whose time is over then does what it does at

@@ -314,6 +314,19 @@ impl OpSource for Generator {
         self.next(Some(pace))
     }
 
+    #[inline]
+    fn next_place(&mut self) -> Option<Bytes> {
+        let kind = match self.rw.access {
+            Access::Read => OpKind::Read,
+            Access::Write => OpKind::Write,
+            _ => return None,
+        };
+        match &mut self.places[..] {
+            [place] => place.foresee(&self.rw, kind).map(Bytes),
+            _ => None,
+        }
+    }
+
     fn closing(&mut self) -> Option<Op> {
         self.end().map(|timed| timed.op)
     }

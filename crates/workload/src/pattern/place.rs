@@ -41,6 +41,8 @@ struct Stream {
     sizes: Sizes,
     offsets: Offsets,
     random: Random,
+    /// The next block, if it was drawn already: nothing else is drawn from `random`.
+    foreseen: Option<u64>,
     align: u64,
     random_percent: u32,
     /// Goes backwards, and whether from the end of the region on.
@@ -155,6 +157,18 @@ impl Place {
         Some((self.region.start + base + offset, size))
     }
 
+    /// Where the next operation of a direction in random order goes, unless its block was used already or
+    /// the work moves to another zone; `None` if it may be in order.
+    #[inline]
+    pub(super) fn foresee(&mut self, rw: &Rw, kind: OpKind) -> Option<u64> {
+        let stream = self.streams.get_mut(kind);
+        if !rw.random || rw.modifier.is_some() || stream.random_percent < 100 {
+            return None;
+        }
+        let base = self.zones.as_ref().map_or(0, |zones| zones.base);
+        Some(self.region.start + base + stream.foresee() * stream.align)
+    }
+
     /// The next offset from the start of the region, and whether it is a random one.
     #[inline]
     fn offset(&mut self, rw: &Rw, kind: OpKind, dice: &mut Dice) -> Option<(u64, bool)> {
@@ -186,7 +200,7 @@ impl Place {
         {
             return Some((offset, false));
         }
-        let mut block = stream.offsets.draw(&mut stream.random);
+        let mut block = stream.draw();
         if let Some(map) = &self.map {
             block = map.next_free(block)?;
         }
@@ -216,12 +230,30 @@ impl Stream {
             ),
             sizes,
             random,
+            foreseen: None,
             align,
             random_percent: *job.percentage_random.get(kind),
             rewind: job.rw.backwards.then_some(region.start > 0),
             last: 0,
             next: 0,
         }
+    }
+
+    /// The next random block.
+    #[inline]
+    fn draw(&mut self) -> u64 {
+        match self.foreseen.take() {
+            Some(block) => block,
+            None => self.offsets.draw(&mut self.random),
+        }
+    }
+
+    /// The next random block, which stays the next.
+    #[inline]
+    fn foresee(&mut self) -> u64 {
+        let block = self.draw();
+        self.foreseen = Some(block);
+        block
     }
 
     /// Behind the last operation and `skip` bytes more; `None` where nothing fits there. As in fio, a

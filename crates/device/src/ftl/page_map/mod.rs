@@ -44,7 +44,7 @@ use crate::reliability::Reliability;
 use background::Background;
 use cores::Cores;
 use discards::Discarding;
-use nandscope_units::{Bytes, Nanos, SECTOR_BYTES};
+use nandscope_units::{Bytes, Lba, Nanos, SECTOR_BYTES};
 use pacing::Pace;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -268,6 +268,15 @@ impl PageMapDevice {
     /// Time of the next thing that happens in the device, if any is planned.
     pub(crate) fn next_event(&self) -> Option<Nanos> {
         self.events.next_time()
+    }
+
+    /// Begins to fetch the map entry of a command at `lba` from memory.
+    #[inline]
+    pub(crate) fn prefetch(&self, lba: Lba) {
+        let unit = lba.0 >> (self.log.geometry.unit_bytes / SECTOR_BYTES as u32).trailing_zeros();
+        if unit < u64::from(self.log.geometry.user_units) {
+            self.log.map.prefetch(unit as u32);
+        }
     }
 
     /// Lets time pass until `until`, or until the first instant at which commands complete;
