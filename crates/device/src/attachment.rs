@@ -76,6 +76,30 @@ fn within_power(interface: &InterfaceSection, granted_mw: Option<u32>, profile: 
     interface.active_dies.min(dies).max(1)
 }
 
+/// The time on a link that was computed last: commands of one size follow one another, and a division for each
+/// costs more than a look whether the size is still the same. It is no state.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RecentLinkTime {
+    bytes: u64,
+    rate: u64,
+    time: Nanos,
+}
+
+impl RecentLinkTime {
+    /// As [`link_time`].
+    #[inline]
+    pub(crate) fn of(&mut self, bytes: u64, rate: u64) -> Nanos {
+        if (self.bytes, self.rate) != (bytes, rate) {
+            *self = RecentLinkTime {
+                bytes,
+                rate,
+                time: link_time(bytes, rate),
+            };
+        }
+        self.time
+    }
+}
+
 /// Time for `bytes` at a rate in bytes per second, rounded to the nearest ns.
 #[inline]
 pub(crate) fn link_time(bytes: u64, rate: u64) -> Nanos {

@@ -18,12 +18,13 @@ mod ppn;
 mod precondition;
 mod readahead;
 mod reads;
+mod recent;
 mod report;
 mod unpersisted;
 mod victims;
 mod writes;
 
-use crate::attachment::{Attachment, link_time};
+use crate::attachment::Attachment;
 use crate::command::{Command, CommandKind, Completion, Status, SubmitError};
 use crate::error::AttachError;
 use crate::events::{Event, EventQueue, horizon};
@@ -46,6 +47,7 @@ use cores::Cores;
 use discards::Discarding;
 use nandscope_units::{Bytes, Lba, Nanos, SECTOR_BYTES};
 use pacing::Pace;
+use recent::RecentTimes;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use unpersisted::UnpersistedWrites;
@@ -106,6 +108,8 @@ pub(crate) struct PageMapDevice {
     unpersisted: Option<Box<UnpersistedWrites>>,
     #[serde(skip)]
     scratch: Scratch,
+    #[serde(skip)]
+    recent: RecentTimes,
     #[serde(skip)]
     done: Vec<Completion>,
 }
@@ -186,6 +190,7 @@ impl PageMapDevice {
             counters: HostCounters::default(),
             unpersisted: None,
             scratch: Scratch::default(),
+            recent: RecentTimes::default(),
             done: Vec::new(),
             attachment,
             log,
@@ -358,13 +363,18 @@ impl PageMapDevice {
 
     /// Whether a command lies within the device, and the logical units that it touches.
     fn range_of(&self, command: &Command) -> (bool, u32, u32) {
-        let unit = u64::from(self.log.geometry.unit_bytes);
         let start = command.lba.offset().0;
         let end = start.saturating_add(command.bytes().0);
         let in_range = end <= self.profile.device.capacity_bytes;
         if in_range && end > start {
-            let first = start / unit;
-            (true, first as u32, (end.div_ceil(unit) - first) as u32)
+            // A unit has a power of two of bytes.
+            let shift = self.log.geometry.unit_bytes.trailing_zeros();
+            let first = start >> shift;
+            (
+                true,
+                first as u32,
+                (((end - 1) >> shift) + 1 - first) as u32,
+            )
         } else {
             (in_range, 0, 0)
         }
@@ -521,7 +531,7 @@ impl PageMapDevice {
 
     /// Books the link towards the host for `bytes`, not before `ready`; returns the end.
     fn send(&mut self, bytes: u64, ready: Nanos) -> Nanos {
-        let end = self.link_out.max(ready) + link_time(bytes, self.attachment.chain.rate.0);
+        let end = self.link_out.max(ready) + self.time_on_link(bytes);
         self.link_out = end;
         if self.attachment.chain.half_duplex {
             self.link_in = end;
@@ -532,7 +542,7 @@ impl PageMapDevice {
 
     /// Books the link from the host for `bytes`, not before `ready`; returns the end.
     fn receive(&mut self, bytes: u64, ready: Nanos) -> Nanos {
-        let end = self.link_in.max(ready) + link_time(bytes, self.attachment.chain.rate.0);
+        let end = self.link_in.max(ready) + self.time_on_link(bytes);
         self.link_in = end;
         if self.attachment.chain.half_duplex {
             self.link_out = end;
@@ -544,15 +554,6 @@ impl PageMapDevice {
     /// Share of the full clock that interface and throttling leave.
     fn clock(&self) -> f64 {
         self.attachment.clock_share * self.thermal.clock()
-    }
-
-    /// Time that firmware or data path take for what takes `full_speed_ns` at the full clock.
-    fn slowed(&self, full_speed_ns: u64) -> Nanos {
-        let clock = self.clock();
-        if clock == 1.0 {
-            return Nanos(full_speed_ns);
-        }
-        Nanos((full_speed_ns as f64 / clock) as u64)
     }
 
     pub(crate) fn unit_bytes(&self) -> u64 {

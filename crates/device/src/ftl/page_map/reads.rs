@@ -367,10 +367,6 @@ impl PageMapDevice {
             self.events.push(self.now, Event::RefreshDue);
         }
     }
-
-    fn decode_time(&self) -> Nanos {
-        Nanos((self.controller.decode_us * 1e3 / self.clock()) as u64)
-    }
 }
 
 #[cfg(test)]
