@@ -22,7 +22,7 @@ mod unpersisted;
 
 pub(crate) use geometry::CardGeometry;
 
-use crate::attachment::Attachment;
+use crate::attachment::{Attachment, RecentLinkTime};
 use crate::command::{Command, Completion, Status, SubmitError};
 use crate::error::AttachError;
 use crate::events::{Event, EventQueue, horizon};
@@ -38,11 +38,12 @@ use crate::telemetry::Counters;
 use buffer::Buffer;
 use map::Map;
 use nandscope_units::{Bytes, Nanos};
+use op_counts::OpCounts;
 use power::Spans;
 use serde::{Deserialize, Serialize};
 use service::{ReadStream, WriteStream};
 use std::collections::VecDeque;
-use times::Times;
+use times::{FlashCost, Times};
 use unpersisted::UnpersistedWrites;
 
 /// A command on its way through the card.
@@ -95,6 +96,16 @@ pub(crate) struct AuMapDevice {
     unpersisted: Option<Box<UnpersistedWrites>>,
     #[serde(skip)]
     done: Vec<Completion>,
+    #[serde(skip)]
+    recent: Recent,
+}
+
+/// What was computed last, for commands that are like the one before. It is no state.
+#[derive(Clone, Debug, Default)]
+struct Recent {
+    link: RecentLinkTime,
+    /// Flash operations and their cost at the present clock.
+    cost: (OpCounts, FlashCost),
 }
 
 impl AuMapDevice {
@@ -147,6 +158,7 @@ impl AuMapDevice {
             idle_timer: None,
             unpersisted: None,
             done: Vec::new(),
+            recent: Recent::default(),
             profile: profile.clone(),
             times,
             attachment,
@@ -181,6 +193,7 @@ impl AuMapDevice {
             self.attachment.active_dies,
             clock,
         );
+        self.recent.cost = Default::default();
     }
 
     pub(crate) fn now(&self) -> Nanos {

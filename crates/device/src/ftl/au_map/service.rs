@@ -76,7 +76,12 @@ impl AuMapDevice {
     fn link(&mut self, sectors: u32) -> Nanos {
         let bytes = u64::from(sectors) * nandscope_units::SECTOR_BYTES;
         self.meter.count_link(bytes);
-        link_time(bytes, self.attachment.chain.rate.0)
+        self.time_on_link(bytes)
+    }
+
+    #[inline]
+    fn time_on_link(&mut self, bytes: u64) -> Nanos {
+        self.recent.link.of(bytes, self.attachment.chain.rate.0)
     }
 
     // ---- reads ---------------------------------------------------------------------------------
@@ -299,10 +304,8 @@ impl AuMapDevice {
         };
         let link = self.link(sectors);
         let page = self.map.geometry.page_sectors;
-        let first_page = link_time(
-            u64::from(sectors.min(page)) * nandscope_units::SECTOR_BYTES,
-            self.attachment.chain.rate.0,
-        );
+        let first_page =
+            self.time_on_link(u64::from(sectors.min(page)) * nandscope_units::SECTOR_BYTES);
         let cost = self.charge(&ops, ready);
         let flash_begin = if self.buffer.overlaps {
             ready + first_page
@@ -433,7 +436,13 @@ impl AuMapDevice {
 
     /// Counts flash operations that begin at `begin`, and returns their cost.
     pub(super) fn charge(&mut self, ops: &OpCounts, begin: Nanos) -> FlashCost {
-        let cost = self.times.ops(ops);
+        if ops.is_none() {
+            return FlashCost::default();
+        }
+        if self.recent.cost.0 != *ops {
+            self.recent.cost = (*ops, self.times.ops(ops));
+        }
+        let cost = self.recent.cost.1;
         self.use_flash(&cost, begin);
         let page = self.map.geometry.page_bytes();
         let of = |pages: u32| Bytes(u64::from(pages) * page);
