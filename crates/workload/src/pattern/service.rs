@@ -62,7 +62,15 @@ impl Service {
     }
 
     /// The file of the next operation; `None` if `is_done` says so of all.
+    #[inline]
     pub(super) fn next(&mut self, is_done: impl Fn(usize) -> bool) -> Option<usize> {
+        if self.files == 1 {
+            return (!is_done(0)).then_some(0);
+        }
+        self.next_of_many(is_done)
+    }
+
+    fn next_of_many(&mut self, is_done: impl Fn(usize) -> bool) -> Option<usize> {
         if let Some(now) = self.now.filter(|now| !is_done(*now)) {
             if matches!(self.choice, Choice::Sequential) {
                 return Some(now);
