@@ -6,6 +6,7 @@ use crate::console::{Console, lines_of};
 use crate::failure::{Exit, Failure};
 use crate::target;
 use clap::Args;
+use nandscope_device::health::PowerState;
 use nandscope_inspect::Roots;
 use nandscope_inspect::conditions::Conditions;
 use nandscope_inspect::guard::{Guard, Reason};
@@ -58,6 +59,7 @@ struct Simulated {
     used_percent: u8,
     spare_percent: u8,
     read_only: bool,
+    power_states: Vec<PowerState>,
 }
 
 /// Looks at the target and writes down what it is.
@@ -98,6 +100,7 @@ fn simulated(name: &str, console: &Console) -> Result<Report, Failure> {
             used_percent: health.percentage_used,
             spare_percent: health.available_spare_percent,
             read_only: health.is_read_only(),
+            power_states: identity.power_states,
         }),
         registers: target::registers(&device),
         ..Report::default()
@@ -213,7 +216,7 @@ const KELVIN: i32 = 273;
 
 fn simulated_rows(device: &Simulated) -> Vec<Row> {
     let capacity = nandscope_units::Bytes(device.capacity_bytes);
-    vec![
+    let mut rows = vec![
         row("model", Some(&device.model)),
         row("serial", Some(&device.serial)),
         row("firmware", Some(&device.firmware)),
@@ -227,7 +230,18 @@ fn simulated_rows(device: &Simulated) -> Vec<Row> {
         row("used endurance", Some(format!("{} %", device.used_percent))),
         row("spare blocks", Some(format!("{} %", device.spare_percent))),
         row("read-only", Some(yes_no(device.read_only))),
-    ]
+    ];
+    for (number, state) in device.power_states.iter().enumerate() {
+        let power = format!("{} mW", f64::from(state.max_power) / 10.0);
+        let text = if state.operational {
+            format!("at most {power}")
+        } else {
+            let (entry, exit) = (state.entry_us, state.exit_us);
+            format!("{power} idle, entered in {entry} µs, left in {exit} µs")
+        };
+        rows.push(row(&format!("power state {number}"), Some(text)));
+    }
+    rows
 }
 
 fn identity_rows(identity: &Identity) -> Vec<Row> {

@@ -2,7 +2,9 @@
 
 use crate::error::AttachError;
 use crate::invariant::{Checked, InvalidState, ensure};
+use crate::power::states::IdleStates;
 use crate::profile::host::{Chain, HostProfile};
+use crate::profile::power_state::is_nvme;
 use crate::profile::schema::{Acknowledge, InterfaceSection, Profile};
 use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
@@ -18,6 +20,10 @@ pub(crate) struct Attachment {
     pub(crate) active_w: f64,
     pub(crate) idle_w: f64,
     pub(crate) link_j_per_byte: f64,
+    /// Operational NVMe power state that the host has selected.
+    pub(crate) power_state: u32,
+    /// States that the device enters by itself.
+    pub(crate) idle_states: IdleStates,
 }
 
 impl Attachment {
@@ -29,14 +35,22 @@ impl Attachment {
         let links: Vec<&str> = profile.interface.iter().map(|i| i.link.as_str()).collect();
         let (index, chain) = host.attach(&links)?;
         let interface = &profile.interface[index];
+        let power_state = selected(profile, interface, host)?;
+        let granted_mw = power_state
+            .map(|state| profile.power_state[state as usize].max_mw)
+            .into_iter()
+            .chain(host.host.max_card_mw.map(f64::from))
+            .reduce(f64::min);
         Ok(Attachment {
             chain,
             acknowledge: interface.acknowledge,
-            active_dies: within_power(interface, host.host.max_card_mw, profile),
+            active_dies: within_power(interface, granted_mw, profile),
             clock_share: interface.clock_share,
             active_w: interface.active_mw / 1e3,
             idle_w: interface.idle_mw / 1e3,
             link_j_per_byte: interface.link_pj_per_byte * 1e-12,
+            power_state: power_state.unwrap_or(0),
+            idle_states: IdleStates::new(profile, interface, host),
         })
     }
 }
@@ -62,16 +76,46 @@ impl Attachment {
             "the interface {} is not that of the profile",
             interface.link
         );
+        let state = profile.power_state.get(self.power_state as usize);
+        ensure!(
+            self.power_state == 0 || state.is_some_and(|state| state.operational),
+            "the device has no operational power state {}",
+            self.power_state
+        );
+        self.idle_states.audit(profile)?;
         chain.audit()
     }
 }
 
+/// Operational power state that the host selects; `None` if it selects none, or the interface has none.
+///
+/// # Errors
+/// [`AttachError::NoPowerState`] if the device does not execute commands in it.
+fn selected(
+    profile: &Profile,
+    interface: &InterfaceSection,
+    host: &HostProfile,
+) -> Result<Option<u32>, AttachError> {
+    let Some(number) = host.host.power_state.filter(|_| is_nvme(interface)) else {
+        return Ok(None);
+    };
+    let state = profile.power_state.get(number as usize);
+    if state.is_some_and(|state| state.operational) {
+        return Ok(Some(number));
+    }
+    Err(AttachError::NoPowerState {
+        host: host.host.name.clone(),
+        number,
+        operational: profile.power_state.iter().filter(|s| s.operational).count(),
+    })
+}
+
 /// Dies that may program at once within what the host grants; one always may.
-fn within_power(interface: &InterfaceSection, granted_mw: Option<u32>, profile: &Profile) -> u32 {
+fn within_power(interface: &InterfaceSection, granted_mw: Option<f64>, profile: &Profile) -> u32 {
     let Some(granted) = granted_mw else {
         return interface.active_dies;
     };
-    let for_flash = f64::from(granted) - interface.active_mw;
+    let for_flash = granted - interface.active_mw;
     let dies = (for_flash / profile.nand.energy.program_mw.max(1.0)) as u32;
     interface.active_dies.min(dies).max(1)
 }

@@ -19,6 +19,18 @@ pub enum AttachError {
         /// Links of the device, comma-separated.
         device: String,
     },
+    /// The host selects a power state in which the device executes no commands.
+    #[error(
+        "host `{host}` selects power state {number}, which is no operational state of the device; choose one below {operational}, or remove `power_state`"
+    )]
+    NoPowerState {
+        /// Name of the host.
+        host: String,
+        /// Number of the state.
+        number: u32,
+        /// Operational states of the device.
+        operational: usize,
+    },
 }
 
 /// A device cannot be made from a profile and a host.

@@ -1,6 +1,8 @@
 //! Identity and health reported by a device, as in NVMe's identify data and SMART log page.
 
 use crate::attachment::Attachment;
+use crate::link::Protocol;
+use crate::profile::power_state::PowerStateSection;
 use crate::profile::schema::DeviceSection;
 use nandscope_units::Bytes;
 use serde::{Deserialize, Serialize};
@@ -18,16 +20,51 @@ pub struct Identity {
     pub capacity: Bytes,
     /// True if discards reach the medium over this host path.
     pub discard: bool,
+    /// NVMe power states, PS0 first; none on other links.
+    pub power_states: Vec<PowerState>,
+}
+
+/// An NVMe power state descriptor of the identify data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PowerState {
+    /// Greatest power, in units of 0.1 mW (MP with MXPS set).
+    pub max_power: u32,
+    /// Commands are executed in it.
+    pub operational: bool,
+    /// Entry latency, µs.
+    pub entry_us: u32,
+    /// Exit latency, µs.
+    pub exit_us: u32,
+}
+
+impl PowerState {
+    fn of(section: &PowerStateSection) -> Self {
+        let rounded = |value: f64| (value + 0.5) as u32;
+        PowerState {
+            max_power: rounded(section.max_mw * 10.0),
+            operational: section.operational,
+            entry_us: rounded(section.entry_us),
+            exit_us: rounded(section.exit_us),
+        }
+    }
 }
 
 impl Identity {
-    pub(crate) fn of(device: &DeviceSection, serial: &str, attachment: &Attachment) -> Self {
+    pub(crate) fn of(
+        device: &DeviceSection,
+        power_states: &[PowerStateSection],
+        serial: &str,
+        attachment: &Attachment,
+    ) -> Self {
+        let is_nvme = attachment.chain.link.protocol == Protocol::Nvme;
+        let power_states = power_states.iter().filter(|_| is_nvme);
         Identity {
             model: device.model.clone(),
             serial: serial.to_string(),
             firmware: device.firmware.clone(),
             capacity: Bytes(device.capacity_bytes),
             discard: attachment.chain.discard,
+            power_states: power_states.map(PowerState::of).collect(),
         }
     }
 }

@@ -17,6 +17,8 @@ pub struct Telemetry {
     pub surface_temperature_c: f64,
     /// Share of full speed that thermal throttling leaves, 0 to 1; 1 is unthrottled.
     pub throttle: f64,
+    /// NVMe power state; 0 for devices without.
+    pub power_state: u32,
     /// When the device reached its end of life and became read-only, on its own clock.
     pub read_only_since: Option<Nanos>,
     /// Counters of the translation layer.
@@ -30,6 +32,7 @@ impl Telemetry {
             smart_temperature_c: thermal.controller_c(),
             surface_temperature_c: thermal.case_c(),
             throttle: thermal.clock(),
+            power_state: 0,
             read_only_since: None,
             counters,
         }

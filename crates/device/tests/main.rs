@@ -19,6 +19,7 @@ mod idle_timer;
 mod map_window;
 mod power;
 mod power_cut;
+mod power_states;
 mod profiles;
 mod registers;
 mod reliability;

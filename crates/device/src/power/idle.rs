@@ -20,7 +20,7 @@ pub(crate) fn skip_steps(
     to: Nanos,
 ) {
     let first = meter.next_step();
-    if to < first || !meter.is_idle(flash) {
+    if to < first || !meter.is_idle(flash) || !meter.has_settled_state(attachment) {
         return;
     }
     let count = (to.0 - first.0) / STEP.0 + 1;

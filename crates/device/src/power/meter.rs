@@ -32,6 +32,10 @@ impl FlashUse {
 pub(crate) struct Meter {
     next_step: Nanos,
     busy_since: Option<Nanos>,
+    /// End of the last activity.
+    idle_since: Nanos,
+    /// What power states have saved in idle times of this step that are over, J.
+    saved_j: f64,
     busy_in_step: Nanos,
     busy_total: Nanos,
     link_bytes: u64,
@@ -52,6 +56,8 @@ impl Meter {
         Meter {
             next_step: STEP,
             busy_since: None,
+            idle_since: Nanos::ZERO,
+            saved_j: 0.0,
             busy_in_step: Nanos::ZERO,
             busy_total: Nanos::ZERO,
             link_bytes: 0,
@@ -83,9 +89,31 @@ impl Meter {
             (false, Some(since)) => {
                 self.busy_in_step += now.saturating_sub(since);
                 self.busy_since = None;
+                self.idle_since = now;
             }
             _ => {}
         }
+    }
+
+    /// Time since the last activity at `at`; `None` if the device is active.
+    pub(crate) fn idle_time(&self, at: Nanos) -> Option<Nanos> {
+        let idle = self.busy_since.is_none();
+        idle.then(|| at.saturating_sub(self.idle_since))
+    }
+
+    /// An idle time ends now: adds up what power states have saved in it.
+    pub(crate) fn end_idle(&mut self, now: Nanos, a: &Attachment) {
+        self.saved_j = self.saved_since_step(now, a);
+    }
+
+    /// What power states have saved from the end of the last whole step to `end`, J.
+    fn saved_since_step(&self, end: Nanos, a: &Attachment) -> f64 {
+        let Some(idle) = self.idle_time(end) else {
+            return self.saved_j;
+        };
+        let step = self.next_step.saturating_sub(STEP);
+        let before = step.saturating_sub(self.idle_since);
+        self.saved_j + a.idle_states.saved_j(a.idle_w, before, idle)
     }
 
     /// Ends the present step; returns the mean power of the device in it, watts.
@@ -97,6 +125,7 @@ impl Meter {
         self.busy_in_step = Nanos::ZERO;
         self.busy_since = self.busy_since.map(|_| end);
         self.link_bytes = 0;
+        self.saved_j = 0.0;
         self.before = flash;
         self.next_step = end + STEP;
         drawn.device_j / STEP.as_secs_f64()
@@ -106,6 +135,13 @@ impl Meter {
     pub(crate) fn is_idle(&self, flash: FlashUse) -> bool {
         let active = self.busy_since.is_some() || !self.busy_in_step.is_zero();
         !active && self.link_bytes == 0 && self.before == flash
+    }
+
+    /// Whether an idle device draws the same power until it is used.
+    pub(crate) fn has_settled_state(&self, a: &Attachment) -> bool {
+        let step = self.next_step.saturating_sub(STEP);
+        self.idle_time(step)
+            .is_some_and(|idle| a.idle_states.is_last(idle))
     }
 
     /// Mean power of the device in a step of an idle device, watts.
@@ -145,12 +181,14 @@ impl Meter {
                     .busy_since
                     .is_none_or(|since| since <= now && since >= begun)
                 && self.busy_total <= now
+                && self.idle_since <= now
                 && self.data_path_j_per_byte == power.data_path_pj_per_byte * 1e-12,
             "the meter's step ends at {}, and now is {now}",
             self.next_step
         );
         check_sum("bytes on the link", self.link_bytes)?;
         check_sum("bytes on the channels", self.before.bus_bytes)?;
+        check_number("the energy saved, J,", self.saved_j, -MOST_J, MOST_J)?;
         check_number("the energy, J,", self.energy_j, -MOST_J, MOST_J)?;
         check_number("the flash's energy, J,", self.before.energy_j, 0.0, MOST_J)
     }
@@ -172,7 +210,8 @@ impl Meter {
             + a.idle_w * idle_s
             + (flash.energy_j - self.before.energy_j)
             + bus_bytes * self.data_path_j_per_byte
-            + link_bytes * a.link_j_per_byte;
+            + link_bytes * a.link_j_per_byte
+            - self.saved_since_step(end, a);
         let host_j =
             a.chain.active_w * busy_s + a.chain.idle_w * idle_s + link_bytes * a.chain.j_per_byte;
         Drawn {

@@ -7,6 +7,7 @@
 //! themselves, and what happens in the device, are not here.
 
 use super::error::Located;
+use super::power_state::ApstSection;
 use crate::error::AttachError;
 use crate::invariant::{Checked, check_number, ensure};
 use crate::link::{LinkMode, Protocol, link_mode};
@@ -28,6 +29,9 @@ pub struct HostProfile {
     /// From the program towards the device; for a board with ports, those are in the ports.
     #[serde(default)]
     pub stage: Vec<StageSection>,
+    /// Power states that the host lets NVMe devices enter by themselves, by idle time; none where it does not.
+    #[serde(default)]
+    pub apst: Vec<ApstSection>,
     /// Ports of a board, in the order in which they are tried; none for a host that is one chain.
     #[serde(default)]
     pub port: Vec<PortSection>,
@@ -51,6 +55,8 @@ pub struct HostSection {
     /// a device stays below it by letting fewer dies program at once. Left out where it grants
     /// whatever the device asks for.
     pub max_card_mw: Option<u32>,
+    /// Operational power state that the host selects on NVMe devices; left out for PS0 without a budget.
+    pub power_state: Option<u32>,
     /// Documents that the numbers come from.
     pub sources: Vec<String>,
 }
@@ -193,6 +199,7 @@ impl HostProfile {
                 ..self.host.clone()
             },
             stack: self.stack.clone(),
+            apst: self.apst.clone(),
             stage: port.stage.clone(),
             port: Vec::new(),
         };
@@ -421,6 +428,24 @@ impl Faults {
         }
     }
 
+    /// Each row is later than the one before, and allows a deeper state.
+    fn apst(&mut self, rows: &[ApstSection]) {
+        for (i, row) in rows.iter().enumerate() {
+            let numbers = [
+                ("tolerance_us", row.tolerance_us),
+                ("after_ms", row.after_ms),
+            ];
+            self.numbers(&format!("apst.{i}"), &numbers);
+            if i > 0 && rows[i - 1].after_ms >= row.after_ms {
+                self.add(
+                    format!("apst.{i}.after_ms"),
+                    format!("{} ms is not after the row before", row.after_ms),
+                    "order the rows by after_ms",
+                );
+            }
+        }
+    }
+
     fn ports(&mut self, host: &HostProfile) {
         if !host.host.links.is_empty() {
             self.add(
@@ -460,6 +485,7 @@ pub(super) fn check(host: &HostProfile) -> Vec<Located> {
         );
     }
     faults.stacks(&host.stack);
+    faults.apst(&host.apst);
     if host.port.is_empty() {
         faults.links("host.links", &host.host.links);
         faults.stages("stage", &host.stage);

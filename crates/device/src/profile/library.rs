@@ -71,6 +71,7 @@ pub const HOSTS: &[Entry] = &[
     entry!("profiles/hosts/", "lsi-sas2008"),
     entry!("profiles/hosts/", "nvme-desktop"),
     entry!("profiles/hosts/", "nvme-desktop-gen4"),
+    entry!("profiles/hosts/", "nvme-laptop"),
     entry!("profiles/hosts/", "odroid-xu3"),
     entry!("profiles/hosts/", "raspberry-pi"),
     entry!("profiles/hosts/", "recorded-laptop-slot"),

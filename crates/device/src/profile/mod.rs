@@ -9,6 +9,7 @@ mod error;
 mod explain;
 pub mod host;
 pub mod library;
+pub mod power_state;
 mod provenance;
 pub mod registers;
 pub mod schema;

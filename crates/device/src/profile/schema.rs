@@ -2,6 +2,7 @@
 //! allocation units is in [`super::card`]). Every quantity carries its unit in its name. What the numbers must satisfy together is checked in `check`, not here.
 
 use super::card::CardSection;
+use super::power_state::PowerStateSection;
 use super::registers::RegistersSection;
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +24,9 @@ pub struct Profile {
     pub card: Option<CardSection>,
     /// Power of the device itself (flash operations apart).
     pub power: PowerSection,
+    /// NVMe power states, PS0 first; none where they are not known.
+    #[serde(default)]
+    pub power_state: Vec<PowerStateSection>,
     /// Thermal network and throttling.
     pub thermal: ThermalSection,
     /// Ways to attach it, the best first.

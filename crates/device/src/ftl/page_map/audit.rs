@@ -100,7 +100,7 @@ impl PageMapDevice {
                 && self.map_fetch_time == ftl.map.host_memory_us.map(Nanos::from_micros_f64),
             "the controller is not that of the profile"
         );
-        for at in [self.link_in, self.link_out] {
+        for at in [self.link_in, self.link_out, self.awake] {
             check_near("the end of work", at, self.now)?;
         }
         self.events.audit(self.now)?;

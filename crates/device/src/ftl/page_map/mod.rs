@@ -96,6 +96,8 @@ pub(crate) struct PageMapDevice {
     cores: Cores,
     link_in: Nanos,
     link_out: Nanos,
+    /// End of the last exit from a power state.
+    awake: Nanos,
     writes: Writes,
     discarding: Option<Discarding>,
     background: Background,
@@ -181,6 +183,7 @@ impl PageMapDevice {
             cores: Cores::new(controller),
             link_in: Nanos::ZERO,
             link_out: Nanos::ZERO,
+            awake: Nanos::ZERO,
             discarding: None,
             writes: Writes::new(buffer_units(controller, &geometry)),
             background: Background::new(ftl),
@@ -407,12 +410,12 @@ impl PageMapDevice {
 
     /// The command leaves the host: stages of the path, then a core of the firmware.
     fn start(&mut self, index: u32) {
+        let splits = self.time_of_splits(index);
+        let arrival = self.awake_at(self.now + self.attachment.chain.command + splits);
         self.outstanding += 1;
         self.note_busy();
         let p = &self.pending[index as usize];
         self.writes.in_firmware += u32::from(p.command.kind.is_write());
-        let splits = self.time_of_splits(index);
-        let arrival = self.now + self.attachment.chain.command + splits;
         if self.cores.may_book(self.now, arrival, splits) {
             return self.book_firmware(index, arrival);
         }

@@ -39,7 +39,29 @@ impl PageMapDevice {
     pub(super) fn note_busy(&mut self) {
         let busy =
             self.outstanding > 0 || self.array.outstanding() > 0 || self.background.working();
+        if busy && !self.attachment.idle_states.is_empty() {
+            self.meter.end_idle(self.now, &self.attachment);
+        }
         self.meter.note(busy, self.now);
+    }
+
+    /// When the controller attends to a command that arrives at `arrival`: a device in a power state that is not
+    /// operational leaves it first, and everything that arrives meanwhile waits.
+    pub(super) fn awake_at(&mut self, arrival: Nanos) -> Nanos {
+        if self.attachment.idle_states.is_empty() {
+            return arrival;
+        }
+        if let Some(idle) = self.meter.idle_time(arrival) {
+            self.awake = arrival + self.attachment.idle_states.wake_time(idle);
+        }
+        arrival.max(self.awake)
+    }
+
+    /// Number of the NVMe power state.
+    pub(super) fn power_state(&self) -> u32 {
+        let idle = self.meter.idle_time(self.now);
+        let asleep = idle.and_then(|idle| self.attachment.idle_states.after(idle));
+        asleep.map_or(self.attachment.power_state, |state| state.number)
     }
 
     fn step_meter(&mut self) {

@@ -22,7 +22,12 @@ impl PageMapDevice {
 
     /// What the device says it is.
     pub(crate) fn identity(&self) -> Identity {
-        Identity::of(&self.profile.device, &self.serial, &self.attachment)
+        Identity::of(
+            &self.profile.device,
+            &self.profile.power_state,
+            &self.serial,
+            &self.attachment,
+        )
     }
 
     /// The health log as NVMe gives it.
@@ -52,6 +57,7 @@ impl PageMapDevice {
     pub(crate) fn telemetry(&self) -> Telemetry {
         Telemetry {
             read_only_since: self.log.read_only_since(),
+            power_state: self.power_state(),
             ..Telemetry::of(&self.thermal, self.energy_j(), self.counters())
         }
     }

@@ -5,6 +5,7 @@ mod card;
 mod ranges;
 
 use super::error::Located;
+use super::power_state::is_nvme;
 use super::schema::{Cell, ControllerSection, FtlSection, MapLocation, Profile};
 use crate::ftl::page_map::geometry::Geometry;
 use crate::link::link_mode;
@@ -50,6 +51,7 @@ pub(super) fn check(profile: &Profile) -> Vec<Located> {
     translation(profile, &mut faults);
     heat(profile, &mut faults);
     interfaces(profile, &mut faults);
+    power_states(profile, &mut faults);
     if faults.0.is_empty() {
         match (&profile.ftl, &profile.card) {
             (Some(ftl), _) => capacity(profile, ftl, &mut faults),
@@ -237,6 +239,30 @@ fn heat(profile: &Profile, faults: &mut Faults) {
                 t.throttle_full_c, t.throttle_start_c
             ),
             "give the temperature of the strongest throttling, above the one where it begins",
+        );
+    }
+}
+
+fn power_states(profile: &Profile, faults: &mut Faults) {
+    let states = &profile.power_state;
+    if states.is_empty() {
+        return;
+    }
+    if profile.ftl.is_none() || !profile.interface.iter().any(is_nvme) {
+        faults.add(
+            "power_state",
+            "the device has no NVMe interface, or is a card".to_string(),
+            "remove the tables [[power_state]]",
+        );
+    }
+    if !states.is_sorted_by(|a, b| a.operational >= b.operational && a.max_mw >= b.max_mw)
+        || !states[0].operational
+        || states.len() > 32
+    {
+        faults.add(
+            "power_state",
+            "the states are out of order".to_string(),
+            "give at most 32, the operational ones first, each with no more power than the one before",
         );
     }
 }

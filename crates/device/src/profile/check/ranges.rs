@@ -2,6 +2,7 @@
 
 use super::Faults;
 use crate::profile::card::CardSection;
+use crate::profile::power_state::PowerStateSection;
 use crate::profile::registers::RegistersSection;
 use crate::profile::schema::{
     ArraySection, ControllerSection, FtlSection, InterfaceSection, Profile, SlcCacheSection,
@@ -97,6 +98,9 @@ const RANGES: &[Range] = &[
     ("registers.application_class", 0.0, 2.0, |p| registers(p, |r| r.application_class.into())),
     ("power.controller_share", 0.0, 1.0, |p| of(p.power.controller_share)),
     ("power.data_path_pj_per_byte", 0.0, 1e5, |p| of(p.power.data_path_pj_per_byte)),
+    ("power_state.*.max_mw", 0.0, 1e6, |p| states(p, |s| s.max_mw)),
+    ("power_state.*.entry_us", 0.0, 1e9, |p| states(p, |s| s.entry_us)),
+    ("power_state.*.exit_us", 0.0, 1e9, |p| states(p, |s| s.exit_us)),
     ("thermal.ambient_c", -60.0, 120.0, |p| of(p.thermal.ambient_c)),
     ("thermal.controller_to_case_k_per_w", 0.01, 1e4, |p| of(p.thermal.controller_to_case_k_per_w)),
     ("thermal.case_to_ambient_k_per_w", 0.01, 1e4, |p| of(p.thermal.case_to_ambient_k_per_w)),
@@ -144,6 +148,10 @@ fn card(p: &Profile, values: impl Fn(&CardSection) -> Vec<f64>) -> Vec<f64> {
 
 fn each(p: &Profile, value: impl Fn(&InterfaceSection) -> f64) -> Vec<f64> {
     p.interface.iter().map(value).collect()
+}
+
+fn states(p: &Profile, value: impl Fn(&PowerStateSection) -> f64) -> Vec<f64> {
+    p.power_state.iter().map(value).collect()
 }
 
 fn registers(p: &Profile, value: fn(&RegistersSection) -> f64) -> Vec<f64> {
