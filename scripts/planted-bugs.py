@@ -70,6 +70,8 @@ FAULTS = [
      "timing: a read on the channel does not delay the program that it interrupts", "lib a_read_waits_for_a_page"),
     ("nand/array.rs", "let until = now + lead + d.suspended_left;", "let until = now + lead;",
      "timing: a suspended program is done at once when resumed", "arithmetic"),
+    ("nand/array.rs", "d.array_until.saturating_sub(now) >= self.times.suspend_threshold", "d.array_until.saturating_sub(now) <= self.times.suspend_threshold",
+     "timing: what is nearly done is suspended, and nothing else", "arithmetic"),
     ("nand/array.rs", "if !self.times.cache_read {", "if self.times.cache_read {",
      "timing: cache reads the wrong way round", "arithmetic"),
     ("ftl/page_map/geometry.rs", "        Die(self.by_dies.remainder(program))", "        Die(program - program)",

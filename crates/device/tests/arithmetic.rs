@@ -311,6 +311,40 @@ fn a_read_waits_for_a_program_unless_it_may_suspend_it() {
     }
 }
 
+#[test]
+fn what_ends_within_the_threshold_is_not_suspended() {
+    let flash = Flash {
+        channels: 1,
+        dies_per_channel: 1,
+        planes: 1,
+        blocks: 64,
+        pages_per_block: 64,
+        page_kib: 4,
+        mt_per_s: 1000.0,
+        read_us: 50.0,
+        program_us: 1000.0,
+    };
+    let read_ns = 50_000 + 4_096 + link_ns(FAST_LINK, 4096);
+    // The read comes 600 µs into a program of 1 ms.
+    for (threshold_us, expected) in [
+        (None, 20_000 + read_ns),
+        (Some(400.0), 20_000 + read_ns),
+        (Some(400.1), 400_000 + read_ns),
+    ] {
+        let mut p = flash.profile(8);
+        p.nand.suspend = true;
+        p.nand.suspend_us = 20.0;
+        p.nand.suspend_threshold_us = threshold_us;
+        let mut d = device(&p, "direct");
+        assert!(d.precondition(0.5, Fill::Sequential));
+        one(&mut d, write(1, 40 * 4096, 4096));
+        support::rest(&mut d, Nanos(4_096 + 600_000));
+        let c = one(&mut d, read(2, 0, 4096));
+        assert_eq!(c.latency(), Nanos(expected), "{threshold_us:?}");
+        sound(&d);
+    }
+}
+
 /// A host whose driver takes `command_us` for each transfer of at most `max_kib`.
 fn slow_host(command_us: f64, max_kib: Option<u32>) -> nandscope_device::profile::HostProfile {
     let mut host = support::host("direct");

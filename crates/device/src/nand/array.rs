@@ -36,6 +36,8 @@ pub(crate) struct ArrayTimes {
     cache_read: bool,
     cache_program: bool,
     suspend: Option<Nanos>,
+    /// What ends sooner is not suspended.
+    suspend_threshold: Nanos,
     read_mw: u64,
     program_mw: u64,
     erase_mw: u64,
@@ -52,6 +54,7 @@ impl ArrayTimes {
             suspend: nand
                 .suspend
                 .then(|| Nanos::from_micros_f64(nand.suspend_us)),
+            suspend_threshold: Nanos::from_micros_f64(nand.suspend_threshold_us.unwrap_or(0.0)),
             read_mw: (nand.energy.read_mw + 0.5) as u64,
             program_mw: (nand.energy.program_mw + 0.5) as u64,
             erase_mw: (nand.energy.erase_mw + 0.5) as u64,
@@ -205,7 +208,7 @@ impl Array {
         self.enqueue(slot);
         if self.is_idle(die) {
             self.start_next(die, now, events);
-        } else if op.urgent && self.may_suspend(die) {
+        } else if op.urgent && self.may_suspend(die, now) {
             self.suspend(die, now, events);
         } else if op.class == OpClass::Program {
             self.stage_behind(die, now, events);
@@ -422,12 +425,13 @@ impl Array {
         }
     }
 
-    fn may_suspend(&self, die: Die) -> bool {
+    fn may_suspend(&self, die: Die, now: Nanos) -> bool {
         let d = &self.dies[die];
         self.times.suspend.is_some()
             && d.array != NONE
             && d.suspended == NONE
             && d.suspends < SUSPENDS_MAX
+            && d.array_until.saturating_sub(now) >= self.times.suspend_threshold
             && self.slots[d.array as usize].op.class != OpClass::Read
     }
 

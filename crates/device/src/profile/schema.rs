@@ -116,6 +116,8 @@ pub struct NandSection {
     pub suspend: bool,
     /// Time to suspend, and again to resume, µs.
     pub suspend_us: f64,
+    /// A program or erase that ends sooner than this is not suspended, µs; left out, all are.
+    pub suspend_threshold_us: Option<f64>,
     /// Share of blocks that leave the factory bad, percent.
     pub factory_bad_percent: f64,
     /// Array times of blocks used as SLC.

@@ -22,6 +22,7 @@ impl Bench {
             cache_read: false,
             cache_program: false,
             suspend: None,
+            suspend_threshold: Nanos::ZERO,
             read_mw: 0,
             program_mw: 0,
             erase_mw: 0,

@@ -47,6 +47,7 @@ pub(super) fn check(profile: &Profile) -> Vec<Located> {
     }
     ranges::check(profile, &mut faults);
     arrays(profile, &mut faults);
+    suspend(profile, &mut faults);
     reliability(profile, &mut faults);
     translation(profile, &mut faults);
     heat(profile, &mut faults);
@@ -129,6 +130,16 @@ fn arrays(profile: &Profile, faults: &mut Faults) {
                 "give one time for the whole word line, or one per bit of the cell",
             );
         }
+    }
+}
+
+fn suspend(profile: &Profile, faults: &mut Faults) {
+    if profile.nand.suspend_threshold_us.is_some() && !profile.nand.suspend {
+        faults.add(
+            "nand.suspend_threshold_us",
+            "the part suspends nothing".to_string(),
+            "set nand.suspend, or remove the key",
+        );
     }
 }
 

@@ -31,6 +31,7 @@ const RANGES: &[Range] = &[
     ("nand.bus_mt_per_s", 1.0, 1e4, |p| of(p.nand.bus_mt_per_s)),
     ("nand.bus_overhead_ns", 0.0, 1e6, |p| of(p.nand.bus_overhead_ns as f64)),
     ("nand.suspend_us", 0.0, 1e4, |p| of(p.nand.suspend_us)),
+    ("nand.suspend_threshold_us", 0.0, 1e6, |p| optional(p.nand.suspend_threshold_us)),
     ("nand.factory_bad_percent", 0.0, 50.0, |p| of(p.nand.factory_bad_percent)),
     ("nand.energy.read_mw", 0.0, 1e5, |p| of(p.nand.energy.read_mw)),
     ("nand.energy.program_mw", 0.0, 1e5, |p| of(p.nand.energy.program_mw)),
