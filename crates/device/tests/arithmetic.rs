@@ -5,6 +5,7 @@ use crate::support;
 use crate::support::plain::{FAST_LINK, Flash, attach, link_ns};
 use crate::support::{Draw, Run, closed_loop, device, near, one, read, sound, write};
 use nandscope_device::profile::Profile;
+use nandscope_device::profile::schema::MapLocation;
 use nandscope_device::{Device, Fill};
 use nandscope_units::Nanos;
 
@@ -267,6 +268,53 @@ fn firmware_cores_bound_the_rate_of_commands() {
         let mut d = device(&p, "direct");
         let run = random_reads(&mut d, 64, 20_000);
         near("IOPS", run.iops(), f64::from(cores) * 1e5, 0.01);
+    }
+}
+
+#[test]
+fn engines_of_the_ecc_bound_the_rate_of_pages() {
+    let alone = 50_000 + 5_120 + 20_000 + link_ns(FAST_LINK, 4096);
+    // Without a bound, 20 µs more for each of 256 commands: as at a depth of 236 without decoding.
+    let mut undecoded = filled(&reference_point().profile(6), Fill::Random { seed: 3 });
+    let unbounded = random_reads(&mut undecoded, 236, 50_000).iops();
+    for (engines, iops) in [(Some(1), 50_000.0), (Some(4), 200_000.0), (None, unbounded)] {
+        let mut p = reference_point().profile(6);
+        let controller = p.controller.as_mut().expect("page-mapped");
+        controller.decode_us = 20.0;
+        controller.ecc_engines = engines;
+        let mut d = filled(&p, Fill::Random { seed: 3 });
+        let one_by_one = random_reads(&mut d, 1, 100);
+        assert_eq!(one_by_one.latency_max, Nanos(alone));
+        near("IOPS", random_reads(&mut d, 256, 50_000).iops(), iops, 0.02);
+        sound(&d);
+    }
+}
+
+/// A page of the map takes an engine; the page of data that is read next waits for it.
+#[test]
+fn the_firmwares_own_reads_take_engines_of_the_ecc() {
+    // The second decoding waits for its page, or for the first.
+    for (engines, expected) in [
+        (None, 2 * 55_120 + 200_000),
+        (Some(2), 2 * 55_120 + 200_000),
+        (Some(1), 55_120 + 2 * 200_000),
+    ] {
+        let mut p = reference_point().profile(8);
+        let map = &mut p.ftl.as_mut().expect("page-mapped").map;
+        map.location = MapLocation::Window;
+        map.window_kib = Some(8);
+        let controller = p.controller.as_mut().expect("page-mapped");
+        controller.decode_us = 200.0;
+        controller.ecc_engines = engines;
+        let mut d = filled(&p, Fill::Sequential);
+        // Each read finds its map page gone from the window of two.
+        for i in 0..8 {
+            let misses = d.counters().map_misses;
+            let c = one(&mut d, read(i, i * 5 * (4 << 20), 4096));
+            assert_eq!(d.counters().map_misses, misses + 1);
+            let link = link_ns(FAST_LINK, 4096);
+            assert_eq!(c.latency(), Nanos(expected + link), "{engines:?}");
+        }
     }
 }
 

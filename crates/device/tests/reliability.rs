@@ -66,6 +66,25 @@ fn read_all(d: &mut Device) -> (u64, u64, f64) {
     (retries, lost, latency.as_micros_f64() / units as f64)
 }
 
+/// Each retry takes the array, and where the part has to, the channel and the ECC again.
+#[test]
+fn a_retry_takes_the_array_or_all_of_a_read() {
+    for (again, retry_us) in [(false, 50.0), (true, 50.0 + 4.096 + 7.0)] {
+        let mut p = with_errors(10, 2e-3);
+        p.nand.reliability.retry_transfers = again;
+        p.controller.as_mut().expect("page-mapped").decode_us = 7.0;
+        let units = p.device.capacity_bytes / 4096;
+        let mut d = device(&p, "direct");
+        wear(&mut d, 8);
+        let (retries, _, mean_us) = read_all(&mut d);
+        assert!(retries > units / 10, "{retries}");
+        let link_us = support::plain::link_ns(support::plain::FAST_LINK, 4096) as f64 / 1e3;
+        let once_us = 50.0 + 4.096 + 7.0 + link_us;
+        let expected_us = once_us + retries as f64 / units as f64 * retry_us;
+        support::near("mean", mean_us, expected_us, 1e-6);
+    }
+}
+
 #[test]
 fn wear_brings_retries_and_then_lost_reads_that_the_host_is_told_of() {
     // 8,192 bits of a codeword at 2e-3 are 16 errors where 8 can be mended: the first look fails,

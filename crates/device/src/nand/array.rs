@@ -474,8 +474,9 @@ impl Array {
 
     /// Books the channel for the pages of a read; returns the end of their transfer.
     fn transfer_out(&mut self, op: FlashOp, now: Nanos) -> Nanos {
-        let time = self.transfer_time(op.bus_bytes, op.transfers);
-        self.bus_bytes += u64::from(op.bus_bytes);
+        let attempts = 1 + u64::from(op.retransfers);
+        let time = self.transfer_time(op.bus_bytes, op.transfers) * attempts;
+        self.bus_bytes += u64::from(op.bus_bytes) * attempts;
         self.channel(op.die).book_read(time, now)
     }
 
@@ -501,10 +502,12 @@ impl Array {
 
     fn finish(&mut self, index: u32) -> Progress {
         self.outstanding -= 1;
-        let owner = self.slots[index as usize].op.owner;
+        let FlashOp {
+            owner, transfers, ..
+        } = self.slots[index as usize].op;
         self.slots[index as usize].next = self.free_slot;
         self.free_slot = index;
-        Progress::Finished(owner)
+        Progress::Finished(owner, transfers)
     }
 
     fn enqueue(&mut self, index: u32) {

@@ -53,6 +53,8 @@ pub(crate) struct FlashOp {
     pub(crate) bus_bytes: u32,
     /// Page transfers, each with its command overhead.
     pub(crate) transfers: u32,
+    /// Times that all of them are made again, after failed decoding.
+    pub(crate) retransfers: u16,
     pub(crate) owner: Owner,
 }
 
@@ -61,6 +63,6 @@ pub(crate) struct FlashOp {
 pub(crate) enum Progress {
     /// The die has the data of a program.
     Transferred(Owner),
-    /// Done.
-    Finished(Owner),
+    /// Done, with so many page transfers.
+    Finished(Owner, u32),
 }

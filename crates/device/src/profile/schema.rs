@@ -207,6 +207,9 @@ pub struct ReliabilitySection {
     pub correctable_bits: u32,
     /// Read retries before a page is given up; each halves the raw bit error rate.
     pub retries: u32,
+    /// A read retry also transfers and decodes the page again; left out, it takes array time alone.
+    #[serde(default)]
+    pub retry_transfers: bool,
 }
 
 /// Flash translation layer.
@@ -312,6 +315,9 @@ pub struct ControllerSection {
     pub relocate_unit_us: f64,
     /// ECC decoding time of a page after its transfer, µs.
     pub decode_us: f64,
+    /// Pages that the ECC decodes at once; left out, any number. Reads of the map and of relocation take their turn, and
+    /// nothing waits for their decoding.
+    pub ecc_engines: Option<u32>,
     /// Write buffer, KiB.
     pub write_buffer_kib: u32,
     /// When a place in the write buffer is free again.

@@ -115,6 +115,7 @@ impl PageMapDevice {
         let census = self.census(&live)?;
         self.audit_commands(&census)?;
         self.cores.audit(controller, census.arriving, self.now)?;
+        self.decoders.audit(controller.ecc_engines, self.now)?;
         self.pace.audit()?;
         Discarding::audit(
             self.discarding.as_ref(),

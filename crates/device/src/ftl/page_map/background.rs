@@ -526,6 +526,7 @@ impl PageMapDevice {
                     array_ns,
                     bus_bytes: 0,
                     transfers: 0,
+                    retransfers: 0,
                     owner: Owner::Erase { superblock },
                 };
                 self.array.submit(op, self.now, &mut self.events);

@@ -6,6 +6,7 @@
 mod audit;
 mod background;
 mod cores;
+mod decoding;
 mod discards;
 pub(crate) mod geometry;
 pub(crate) mod log;
@@ -44,6 +45,7 @@ use crate::random::Random;
 use crate::reliability::Reliability;
 use background::Background;
 use cores::Cores;
+use decoding::Decoders;
 use discards::Discarding;
 use nandscope_units::{Bytes, Lba, Nanos, SECTOR_BYTES};
 use pacing::Pace;
@@ -94,6 +96,7 @@ pub(crate) struct PageMapDevice {
     /// Commands beyond the queue depth of the host path.
     host_queue: VecDeque<u32>,
     cores: Cores,
+    decoders: Decoders,
     link_in: Nanos,
     link_out: Nanos,
     /// End of the last exit from a power state.
@@ -181,6 +184,7 @@ impl PageMapDevice {
             outstanding: 0,
             host_queue: VecDeque::new(),
             cores: Cores::new(controller),
+            decoders: Decoders::new(controller.ecc_engines),
             link_in: Nanos::ZERO,
             link_out: Nanos::ZERO,
             awake: Nanos::ZERO,
@@ -328,7 +332,7 @@ impl PageMapDevice {
     }
 
     fn on_progress(&mut self, progress: Option<Progress>) {
-        let owner = match progress {
+        let (owner, pages) = match progress {
             None => return,
             Some(Progress::Transferred(owner)) => {
                 if let Owner::HostProgram {
@@ -341,19 +345,28 @@ impl PageMapDevice {
                 }
                 return;
             }
-            Some(Progress::Finished(owner)) => owner,
+            Some(Progress::Finished(owner, pages)) => (owner, pages),
         };
         match owner {
-            Owner::HostRead { command, bytes } => self.on_host_read(command, bytes),
-            Owner::MapRead { fetch } => self.on_map_fetched(fetch),
-            Owner::MergeRead { sequence } => self.on_merge_read(sequence),
-            Owner::ReadAhead { segment } => self.on_read_ahead(segment),
+            Owner::HostRead { command, bytes } => self.on_host_read(command, bytes, pages),
+            Owner::MapRead { fetch } => {
+                self.decode(pages);
+                self.on_map_fetched(fetch);
+            }
+            Owner::MergeRead { sequence } => {
+                self.decode(pages);
+                self.on_merge_read(sequence);
+            }
+            Owner::ReadAhead { segment } => self.on_read_ahead(segment, pages),
             Owner::HostProgram {
                 sequence,
                 superblock,
                 host_units,
             } => self.on_host_programmed(sequence, superblock, host_units),
-            Owner::RelocationRead { job } => self.on_relocation_read(job),
+            Owner::RelocationRead { job } => {
+                self.decode(pages);
+                self.on_relocation_read(job);
+            }
             Owner::RelocationProgram { job } => self.on_relocation_programmed(job),
             Owner::Erase { superblock } => self.on_erase(superblock),
         }

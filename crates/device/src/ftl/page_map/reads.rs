@@ -173,14 +173,14 @@ impl PageMapDevice {
         1
     }
 
-    pub(super) fn on_host_read(&mut self, index: u32, bytes: u32) {
-        let ready = self.now + self.decode_time();
+    pub(super) fn on_host_read(&mut self, index: u32, bytes: u32, pages: u32) {
+        let ready = self.decode(pages);
         let end = self.send(u64::from(bytes), ready);
         self.part_read(index, end);
     }
 
-    pub(super) fn on_read_ahead(&mut self, segment: SegmentId) {
-        let ready = self.now + self.decode_time();
+    pub(super) fn on_read_ahead(&mut self, segment: SegmentId, pages: u32) {
+        let ready = self.decode(pages);
         for waiter in self.read_ahead.arrived(segment) {
             let bytes = self.bytes_in(waiter.command, waiter.first, waiter.units);
             let end = self.send(bytes, ready);
@@ -331,8 +331,15 @@ impl PageMapDevice {
             self.now,
             &mut self.random,
         );
+        let mut array_ns = run.array_ns.saturating_mul(1 + verdict.retries);
+        let mut retransfers = 0;
         if verdict.retries > 0 {
             self.counters.read_retries += u64::from(verdict.retries);
+            if self.profile.nand.reliability.retry_transfers {
+                retransfers = verdict.retries as u16;
+                let decoding = self.decode_time() * u64::from(verdict.retries);
+                array_ns = array_ns.saturating_add(decoding.0 as u32);
+            }
         }
         if verdict.uncorrectable {
             self.counters.uncorrectable_reads += 1;
@@ -351,9 +358,10 @@ impl PageMapDevice {
             class: OpClass::Read,
             urgent,
             die: run.die,
-            array_ns: run.array_ns.saturating_mul(1 + verdict.retries),
+            array_ns,
             bus_bytes: bytes,
             transfers: run.planes.count_ones(),
+            retransfers,
             owner,
         };
         self.array.submit(op, self.now, &mut self.events);

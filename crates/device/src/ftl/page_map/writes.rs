@@ -700,6 +700,7 @@ impl PageMapDevice {
             array_ns: g.program_ns(unit.slc, unit.program),
             bus_bytes: units * g.unit_bytes,
             transfers: units / g.units_per_page,
+            retransfers: 0,
             owner,
         };
         self.array.submit(op, self.now, &mut self.events);

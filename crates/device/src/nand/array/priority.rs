@@ -64,7 +64,7 @@ impl Bench {
     fn run(&mut self) -> Vec<Owner> {
         let mut ended = Vec::new();
         while let Some(progress) = self.step() {
-            if let Some(Progress::Finished(owner)) = progress {
+            if let Some(Progress::Finished(owner, _)) = progress {
                 ended.push(owner);
             }
         }
@@ -92,6 +92,7 @@ fn op(class: OpClass, die: u32, owner: Owner) -> FlashOp {
         array_ns: ARRAY_NS,
         bus_bytes: 4096,
         transfers: 1,
+        retransfers: 0,
         owner,
     }
 }
@@ -168,7 +169,7 @@ fn a_read_waits_for_a_page_of_a_program_on_its_channel() {
         ..op(OpClass::Program, 1, Owner::RelocationProgram { job: 0 })
     };
     bench.array.submit(program, bench.now, &mut bench.events);
-    while !matches!(bench.step(), Some(Some(Progress::Finished(_)))) {}
+    while !matches!(bench.step(), Some(Some(Progress::Finished(..)))) {}
     let boundary = u64::from(ARRAY_NS).div_ceil(PAGE_NS) * PAGE_NS;
     assert_eq!(bench.now, Nanos(boundary + PAGE_NS), "the read");
     bench.run();

@@ -145,6 +145,13 @@ fn suspend(profile: &Profile, faults: &mut Faults) {
 
 fn reliability(profile: &Profile, faults: &mut Faults) {
     let r = &profile.nand.reliability;
+    if r.retry_transfers && profile.card.is_some() {
+        faults.add(
+            "nand.reliability.retry_transfers",
+            "a card transfers every page that it reads again".to_string(),
+            "remove the key",
+        );
+    }
     if r.rber_rated < r.rber_fresh {
         faults.range(
             "nand.reliability.rber_rated",

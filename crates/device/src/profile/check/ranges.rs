@@ -69,6 +69,7 @@ const RANGES: &[Range] = &[
     ("controller.per_unit_ns", 0.0, 1e9, |p| controller(p, |c| c.per_unit_ns as f64)),
     ("controller.relocate_unit_us", 0.0, 1e5, |p| controller(p, |c| c.relocate_unit_us)),
     ("controller.decode_us", 0.0, 1e4, |p| controller(p, |c| c.decode_us)),
+    ("controller.ecc_engines", 1.0, 256.0, |p| controller_option(p, |c| c.ecc_engines)),
     ("controller.boot_ms", 0.0, 1e6, |p| controller(p, |c| c.boot_ms)),
     ("controller.read_ahead_kib", 0.0, 65_536.0, |p| controller(p, |c| c.read_ahead_kib.into())),
     ("card.au_kib", 16.0, 1_048_576.0, |p| card(p, |c| of(c.au_kib))),
@@ -141,6 +142,10 @@ fn cache(p: &Profile, value: impl Fn(&SlcCacheSection) -> f64) -> Vec<f64> {
 
 fn controller(p: &Profile, value: impl Fn(&ControllerSection) -> f64) -> Vec<f64> {
     optional(p.controller.as_ref().map(value))
+}
+
+fn controller_option(p: &Profile, value: impl Fn(&ControllerSection) -> Option<u32>) -> Vec<f64> {
+    optional(p.controller.as_ref().and_then(value))
 }
 
 fn card(p: &Profile, values: impl Fn(&CardSection) -> Vec<f64>) -> Vec<f64> {
