@@ -93,6 +93,27 @@ fn reading_only_writes_nothing_and_asks_less() {
     assert!(findings.iter().all(|f| f["id"] != "open-linear"));
 }
 
+/// What is found by times stands beside what the card states in its registers.
+#[test]
+fn the_registers_of_a_simulated_card_are_in_the_result() {
+    let folder = Folder::new("probe-registers");
+    let stated = |target: &str| {
+        probed(&folder, &[target, "--read-only", "-o", "report"]);
+        let json: serde_json::Value =
+            serde_json::from_str(&folder.read("report/result.json")).unwrap();
+        std::fs::remove_dir_all(folder.0.join("report")).unwrap();
+        json["environment"].clone()
+    };
+    let card = stated("sim:sandisk-extreme-uhs2-128gb");
+    assert_eq!(card["card: product"], "SU128, revision 8.0");
+    assert_eq!(card["card: made"], "09/2016");
+    let emmc = stated("sim:samsung-emmc51-64gb");
+    assert_eq!(emmc["card: product"], "CJNB4R, revision 0.7");
+    // An NVMe link has none.
+    let drive = stated("sim:reference-nvme-64gb");
+    assert!(drive["card: product"].is_null(), "{drive}");
+}
+
 #[test]
 fn a_recorded_table_of_flashbench_is_judged() {
     let folder = Folder::new("probe-recorded");
