@@ -53,6 +53,7 @@ pub mod profile;
 mod random;
 pub mod registers;
 mod reliability;
+mod retention;
 mod simulated;
 mod snapshot;
 pub mod telemetry;

@@ -6,13 +6,16 @@
 //! Cai, Ghose, Haratsch, Luo and Mutlu, "Error characterization, mitigation, and recovery in
 //! flash-memory-based solid-state drives" (Proc. IEEE 105, 2017). A codeword fails where a Poisson
 //! number of errors exceeds what the ECC corrects; each read retry, with adjusted thresholds,
-//! halves the rate. SLC blocks have a tenth of the errors of native ones. Differences between
-//! pages of a word line, between blocks, and with temperature are left out; and data that is lost
+//! halves the rate. SLC blocks have a tenth of the errors of native ones. Where the profile says so, the pages
+//! of a word line differ, and data ages by the temperature ([`crate::retention`]). Differences between
+//! blocks are left out; and data that is lost
 //! while it is being moved is counted, but the host that reads it later is not told.
 
 use crate::ftl::blocks::{NATIVE_CYCLE, Superblock};
+use crate::invariant::{Checked, ensure};
 use crate::profile::schema::ReliabilitySection;
 use crate::random::Random;
+use crate::retention::RetentionClock;
 use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +41,19 @@ pub(crate) struct Reliability {
     section: ReliabilitySection,
     /// In the unit in which blocks count their wear.
     rated_wear: f64,
+    /// Ageing by the temperature, where that matters.
+    clock: Option<RetentionClock>,
+}
+
+/// A page to be read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PageRead {
+    /// Reads of its block since the erase.
+    pub(crate) reads: u32,
+    /// Bytes that are decoded.
+    pub(crate) bytes: u32,
+    /// Page of the word line; any where pages are alike.
+    pub(crate) page: u32,
 }
 
 impl Reliability {
@@ -46,6 +62,46 @@ impl Reliability {
         Reliability {
             section: section.clone(),
             rated_wear: f64::from(cycles.max(1)) * NATIVE_CYCLE as f64,
+            clock: section.activation_ev.map(RetentionClock::new),
+        }
+    }
+
+    /// From `now` on, the flash has this temperature.
+    pub(crate) fn set_temperature(&mut self, celsius: f64, now: Nanos) {
+        if let Some(clock) = &mut self.clock {
+            clock.set_temperature(celsius, now);
+        }
+    }
+
+    /// Whether pages of a word line differ.
+    #[inline]
+    pub(crate) fn has_page_types(&self) -> bool {
+        self.section.page_rber.is_some()
+    }
+
+    /// Checks that it is that of the part.
+    pub(crate) fn audit(&self, section: &ReliabilitySection, cycles: u32, now: Nanos) -> Checked {
+        let fresh = Reliability::new(section, cycles);
+        ensure!(
+            self.section == fresh.section
+                && self.rated_wear == fresh.rated_wear
+                && self.clock.is_some() == fresh.clock.is_some(),
+            "the error model is not that of the profile"
+        );
+        match (&self.clock, section.activation_ev) {
+            (Some(clock), Some(activation_ev)) => clock.audit(activation_ev, now),
+            _ => Ok(()),
+        }
+    }
+
+    /// Error rate of a page relative to the mean of its word line; of the worst one if `page` is none.
+    fn page_factor(&self, block: &Superblock, page: Option<u32>) -> f64 {
+        match (&self.section.page_rber, page) {
+            (Some(pages), Some(page)) if !block.slc => {
+                pages.get(page as usize).copied().unwrap_or(1.0)
+            }
+            (Some(pages), None) if !block.slc => pages.iter().copied().fold(0.0, f64::max),
+            _ => 1.0,
         }
     }
 
@@ -59,7 +115,10 @@ impl Reliability {
         let s = &self.section;
         let worn = libm::pow(self.used_up(block), s.wear_exponent);
         let base = s.rber_fresh + (s.rber_rated - s.rber_fresh) * worn;
-        let age_s = now.saturating_sub(block.opened_at).as_secs_f64();
+        let age_s = match &self.clock {
+            None => now.saturating_sub(block.opened_at).as_secs_f64(),
+            Some(clock) => clock.age_s(block.opened_at, now),
+        };
         let span = libm::log(1.0 + YEAR_S / RETENTION_ORIGIN_S);
         let aged =
             (s.retention_factor_year - 1.0) * libm::log(1.0 + age_s / RETENTION_ORIGIN_S) / span;
@@ -74,46 +133,46 @@ impl Reliability {
         poisson_above(f64::from(self.section.correctable_bits), lambda)
     }
 
-    /// Reads a page of a block with so many `reads`: draws whether retries were needed. Most reads of healthy blocks are decided
+    /// Reads a page of a block: draws whether retries were needed. Most reads of healthy blocks are decided
     /// without a look, by limits that are kept with the block.
     #[inline]
     pub(crate) fn read(
         &self,
         block: &mut Superblock,
-        reads: u32,
-        bytes: u32,
+        read: PageRead,
         now: Nanos,
         random: &mut Random,
     ) -> ReadVerdict {
-        if reads < block.safe_reads && now < block.safe_until {
+        if read.reads < block.safe_reads && now < block.safe_until {
             return ReadVerdict {
                 retries: 0,
                 uncorrectable: false,
             };
         }
-        self.read_slowly(block, reads, bytes, now, random)
+        self.read_slowly(block, read, now, random)
     }
 
     fn read_slowly(
         &self,
         block: &mut Superblock,
-        reads: u32,
-        bytes: u32,
+        PageRead { reads, bytes, page }: PageRead,
         now: Nanos,
         random: &mut Random,
     ) -> ReadVerdict {
         let codewords = f64::from(bytes.div_ceil(self.section.codeword_bytes));
         let rber = self.rber(block, reads, now);
-        if codewords * self.codeword_failure(rber * 1.05) < NEGLIGIBLE {
+        let worst = rber * self.page_factor(block, None);
+        if codewords * self.codeword_failure(worst * 1.05) < NEGLIGIBLE {
             // The rate changes by far less than 5 % over this many reads and this time.
             block.safe_reads = reads.saturating_add(1_000);
-            block.safe_until = now + Nanos::from_secs(60);
+            let ageing = self.clock.as_ref().map_or(1.0, RetentionClock::rate);
+            block.safe_until = now + Nanos::from_secs_f64(60.0 / ageing.max(1.0));
             return ReadVerdict {
                 retries: 0,
                 uncorrectable: false,
             };
         }
-        let mut rate = rber;
+        let mut rate = rber * self.page_factor(block, Some(page));
         for retries in 0..=self.section.retries {
             let fails = 1.0 - libm::pow(1.0 - self.codeword_failure(rate).min(1.0), codewords);
             if random.unit() >= fails {

@@ -85,6 +85,88 @@ fn a_retry_takes_the_array_or_all_of_a_read() {
     }
 }
 
+/// A year at 40 °C is 52 hours at 85 °C, for data that loses charge with 1.1 eV.
+#[test]
+fn data_ages_by_the_temperature() {
+    const YEAR_S: f64 = 365.25 * 86_400.0;
+    let retries_after = |celsius: f64, activation_ev: Option<f64>, seconds: f64| {
+        let mut p = plain(10);
+        let r = &mut p.nand.reliability;
+        // 15.5 errors in a codeword when fresh, four times as many after a year, of which 64 can be mended.
+        (r.rber_fresh, r.rber_rated) = (15.5 / 32_768.0, 15.5 / 32_768.0);
+        (r.codeword_bytes, r.correctable_bits, r.retries) = (4096, 64, 3);
+        r.retention_factor_year = 4.0;
+        r.activation_ev = activation_ev;
+        p.interface[0].idle_mw = 0.0;
+        p.thermal.ambient_c = celsius;
+        (p.thermal.throttle_start_c, p.thermal.throttle_full_c) = (200.0, 210.0);
+        let mut d = device(&p, "direct");
+        assert!(d.precondition(1.0, Fill::Sequential));
+        rest(&mut d, Nanos::from_secs_f64(seconds));
+        sound(&d);
+        read_all(&mut d).0 as f64
+    };
+    let year = retries_after(40.0, None, YEAR_S);
+    assert!(year > 1_000.0, "{year}");
+    support::near("40 °C", retries_after(40.0, Some(1.1), YEAR_S), year, 0.02);
+    let hot = retries_after(85.0, Some(1.1), YEAR_S / 167.62);
+    support::near("85 °C", hot, year, 0.02);
+    let cold = retries_after(25.0, Some(1.1), YEAR_S / 0.12863);
+    support::near("25 °C", cold, year, 0.02);
+    // Without it, the heat makes no difference.
+    let short = retries_after(40.0, None, YEAR_S / 167.62);
+    assert!(short < 0.7 * year, "{short}");
+    assert_eq!(retries_after(85.0, None, YEAR_S / 167.62), short);
+}
+
+/// Pages of a word line: the first read of each fails as often as the tail of a Poisson distribution says.
+#[test]
+fn pages_of_a_word_line_differ() {
+    let mut p = support::profile("reference-nvme-64gb");
+    support::plain::no_errors(&mut p);
+    support::plain::no_firmware_time(&mut p);
+    support::plain::attach(&mut p, support::plain::FAST_LINK);
+    p.controller.as_mut().expect("page-mapped").read_ahead_kib = 0;
+    p.nand.native.as_mut().expect("TLC").read_us = vec![50.0, 60.0, 70.0];
+    let r = &mut p.nand.reliability;
+    // 62 errors in a codeword on average, of which 64 can be mended; half of them, at a retry, always can.
+    (r.rber_fresh, r.rber_rated) = (62.0 / 32_768.0, 62.0 / 32_768.0);
+    (r.retention_factor_year, r.retries) = (1.0, 4);
+    (r.codeword_bytes, r.correctable_bits) = (4096, 64);
+    let factors = [0.8, 1.0, 1.2];
+    r.page_rber = Some(factors.to_vec());
+    let mut d = device(&p, "direct");
+    assert!(d.precondition(0.1, Fill::Sequential));
+    let mut draw = Draw(1);
+    let units = d.capacity().0 / 10 / 4096;
+    let (mut reads, mut failed) = ([0.0; 3], [0.0; 3]);
+    for i in 0..6_000 {
+        let retries = d.counters().read_retries;
+        let latency = one(&mut d, read(i, draw.below(units) * 4096, 4096)).latency();
+        let tries = 1 + d.counters().read_retries - retries;
+        // What is not the array takes less than 10 µs.
+        let page = (latency.0 / 1000 / tries).clamp(50, 79) as usize / 10 - 5;
+        reads[page] += 1.0;
+        failed[page] += f64::from(u8::from(tries > 1));
+    }
+    for (page, factor) in factors.iter().enumerate() {
+        let lambda = 62.0 * factor;
+        let mut term = f64::exp(-lambda);
+        let mut mended = term;
+        for k in 1..=64 {
+            term *= lambda / f64::from(k);
+            mended += term;
+        }
+        let expected = 1.0 - mended;
+        let got: f64 = failed[page] / reads[page];
+        assert!(reads[page] > 1_500.0, "{reads:?}");
+        assert!(
+            (got - expected).abs() < 0.04,
+            "page {page}: {got}, {expected}"
+        );
+    }
+}
+
 #[test]
 fn wear_brings_retries_and_then_lost_reads_that_the_host_is_told_of() {
     // 8,192 bits of a codeword at 2e-3 are 16 errors where 8 can be mended: the first look fails,

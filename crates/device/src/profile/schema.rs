@@ -199,6 +199,12 @@ pub struct ReliabilitySection {
     pub wear_exponent: f64,
     /// Factor on the error rate after one year at 40 °C, at any wear.
     pub retention_factor_year: f64,
+    /// Activation energy of the loss of charge, eV: data ages faster above 40 °C, and slower below (Arrhenius). Left out,
+    /// it ages as at 40 °C.
+    pub activation_ev: Option<f64>,
+    /// Raw bit error rate of each page of a word line in the native mode, relative to their mean: one number per bit of
+    /// the cell, in the order of programming. Left out, they are alike.
+    pub page_rber: Option<Vec<f64>>,
     /// Raw bit error rate added by 100,000 reads of a block.
     pub disturb_per_100k_reads: f64,
     /// Codeword of the ECC, bytes of data.

@@ -10,7 +10,6 @@ use crate::invariant::{
     Checked, InvalidState, check_clock, check_near, check_sum, ensure, places_in_use,
 };
 use crate::profile;
-use crate::reliability::Reliability;
 use nandscope_units::SECTOR_BYTES;
 
 impl AuMapDevice {
@@ -40,10 +39,11 @@ impl AuMapDevice {
             self.card == *card
                 && self.identity == p.device
                 && self.planes == p.nand.planes
-                && self.times == times
-                && self.reliability == Reliability::new(&p.nand.reliability, cycles),
+                && self.times == times,
             "the controller is not that of the profile"
         );
+        self.reliability
+            .audit(&p.nand.reliability, cycles, self.now)?;
         for at in [self.controller_free, self.flash_free] {
             check_near("the end of work", at, self.now)?;
         }

@@ -6,6 +6,7 @@ use super::times::FlashCost;
 use crate::invariant::{Checked, check_near, ensure};
 use crate::power::idle::{STEPS_BEFORE_SKIP, skip_steps};
 use crate::power::meter::FlashUse;
+use crate::power::thermal::STEP;
 use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -120,6 +121,8 @@ impl AuMapDevice {
         let watts = self.meter.step(self.spans.until(end), &self.attachment);
         let before = self.thermal.clock();
         self.thermal.step(watts);
+        let at = self.meter.next_step().saturating_sub(STEP);
+        self.reliability.set_temperature(self.thermal.case_c(), at);
         if self.thermal.clock() != before {
             self.set_times();
         }

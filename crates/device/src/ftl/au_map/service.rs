@@ -8,6 +8,7 @@ use super::times::{Extent, FlashCost};
 use crate::attachment::link_time;
 use crate::command::{CommandKind, Status};
 use crate::invariant::{Checked, check_near};
+use crate::reliability::PageRead;
 use nandscope_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
@@ -198,13 +199,14 @@ impl AuMapDevice {
         let bytes = self.map.geometry.stripe_bytes;
         let disturbed = self.map.physical.reads.count(physical, row, 1, 0);
         let block = self.map.physical.get_mut(physical);
-        let verdict = self.reliability.read(
-            block,
-            disturbed.most_reads,
+        let read = PageRead {
+            reads: disturbed.most_reads,
             bytes,
-            self.now,
-            &mut self.random,
-        );
+            page: 0,
+        };
+        let verdict = self
+            .reliability
+            .read(block, read, self.now, &mut self.random);
         if verdict.retries == 0 && !verdict.uncorrectable {
             return Nanos::ZERO;
         }

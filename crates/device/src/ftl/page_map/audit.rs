@@ -13,7 +13,6 @@ use crate::invariant::{
 };
 use crate::nand::{ArrayTimes, FlashOp, OpClass, Owner};
 use crate::profile;
-use crate::reliability::Reliability;
 use nandscope_units::Nanos;
 use std::collections::BTreeSet;
 
@@ -93,10 +92,10 @@ impl PageMapDevice {
         self.random.audit()?;
         self.log.audit(&self.profile, ftl, self.now)?;
         let g = &self.log.geometry;
-        let reliability = Reliability::new(&self.profile.nand.reliability, g.native.cycles);
+        self.reliability
+            .audit(&self.profile.nand.reliability, g.native.cycles, self.now)?;
         ensure!(
             self.controller == *controller
-                && self.reliability == reliability
                 && self.map_fetch_time == ftl.map.host_memory_us.map(Nanos::from_micros_f64),
             "the controller is not that of the profile"
         );

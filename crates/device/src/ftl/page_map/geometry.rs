@@ -283,14 +283,19 @@ impl Geometry {
     /// Array time to read one page: `stripe` within program unit `program`.
     #[inline]
     pub fn read_ns(&self, slc: bool, program: u32, stripe: u32) -> u32 {
+        self.mode(slc).read_ns[self.page_type(slc, program, stripe) as usize]
+    }
+
+    /// Page of its word line, from 0: `stripe` within program unit `program`.
+    #[inline]
+    pub fn page_type(&self, slc: bool, program: u32, stripe: u32) -> u32 {
         let mode = self.mode(slc);
         let pages = mode.read_ns.len() as u32;
-        let page = match pages {
+        match pages {
             1 => 0,
             _ if mode.one_shot => stripe,
             _ => self.by_dies.quotient(program) % pages,
-        };
-        mode.read_ns[page as usize]
+        }
     }
 
     /// Array time to program one program unit.

@@ -3,6 +3,7 @@
 use super::PageMapDevice;
 use crate::power::idle::{STEPS_BEFORE_SKIP, skip_steps};
 use crate::power::meter::FlashUse;
+use crate::power::thermal::STEP;
 use nandscope_units::Nanos;
 
 impl PageMapDevice {
@@ -68,6 +69,8 @@ impl PageMapDevice {
         let watts = self.meter.step(self.flash_use(), &self.attachment);
         let before = self.thermal.clock();
         self.thermal.step(watts);
+        let at = self.meter.next_step().saturating_sub(STEP);
+        self.reliability.set_temperature(self.thermal.case_c(), at);
         if self.thermal.clock() != before {
             self.array.set_clock(self.clock());
         }

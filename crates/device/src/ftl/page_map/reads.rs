@@ -9,6 +9,7 @@ use crate::ftl::page_map::map_fetches::MapWaiter;
 use crate::ftl::page_map::ppn::Ppn;
 use crate::ftl::page_map::readahead::{ReadRange, SegmentId};
 use crate::nand::{FlashOp, OpClass, Owner};
+use crate::reliability::PageRead;
 use nandscope_units::Nanos;
 
 /// A page that needs more read retries than this has its data rewritten.
@@ -323,14 +324,20 @@ impl PageMapDevice {
             .log
             .blocks
             .disturb(run.superblock, first_block, run.planes, due);
-        let block = self.log.blocks.get_mut(run.superblock);
-        let verdict = self.reliability.read(
-            block,
-            disturbed.most_reads,
+        let page = if self.reliability.has_page_types() {
+            self.log.page_type(&run)
+        } else {
+            0
+        };
+        let read = PageRead {
+            reads: disturbed.most_reads,
             bytes,
-            self.now,
-            &mut self.random,
-        );
+            page,
+        };
+        let block = self.log.blocks.get_mut(run.superblock);
+        let verdict = self
+            .reliability
+            .read(block, read, self.now, &mut self.random);
         let mut array_ns = run.array_ns.saturating_mul(1 + verdict.retries);
         let mut retransfers = 0;
         if verdict.retries > 0 {

@@ -145,6 +145,19 @@ fn suspend(profile: &Profile, faults: &mut Faults) {
 
 fn reliability(profile: &Profile, faults: &mut Faults) {
     let r = &profile.nand.reliability;
+    if let Some(pages) = &r.page_rber {
+        let bits = profile.nand.cell.bits() as usize;
+        let mean = pages.iter().sum::<f64>() / bits as f64;
+        if profile.card.is_some() || pages.len() != bits || (mean - 1.0).abs() > 0.01 {
+            faults.add(
+                "nand.reliability.page_rber",
+                format!(
+                    "{pages:?} are not the pages of a word line of {bits}, or the device is a card"
+                ),
+                "give one number per bit of the cell, 1 on average; remove the key from a card",
+            );
+        }
+    }
     if r.retry_transfers && profile.card.is_some() {
         faults.add(
             "nand.reliability.retry_transfers",

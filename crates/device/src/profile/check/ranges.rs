@@ -49,6 +49,8 @@ const RANGES: &[Range] = &[
     ("nand.reliability.rber_rated", 0.0, 0.1, |p| of(p.nand.reliability.rber_rated)),
     ("nand.reliability.wear_exponent", 0.1, 10.0, |p| of(p.nand.reliability.wear_exponent)),
     ("nand.reliability.retention_factor_year", 1.0, 1e4, |p| of(p.nand.reliability.retention_factor_year)),
+    ("nand.reliability.activation_ev", 0.1, 3.0, |p| optional(p.nand.reliability.activation_ev)),
+    ("nand.reliability.page_rber", 0.0, 16.0, |p| p.nand.reliability.page_rber.clone().unwrap_or_default()),
     ("nand.reliability.disturb_per_100k_reads", 0.0, 0.1, |p| of(p.nand.reliability.disturb_per_100k_reads)),
     ("nand.reliability.codeword_bytes", 512.0, 16_384.0, |p| of(p.nand.reliability.codeword_bytes)),
     ("nand.reliability.correctable_bits", 1.0, 4096.0, |p| of(p.nand.reliability.correctable_bits)),

@@ -133,6 +133,14 @@ impl Log {
         (g.ppn(superblock, offset - in_stripe + g.stripe_units), run)
     }
 
+    /// Page of its word line that a run is read from.
+    pub(crate) fn page_type(&self, run: &PageRun) -> u32 {
+        let g = &self.geometry;
+        let slc = self.blocks.get(run.superblock).slc;
+        let place = g.place(run.superblock, run.first - g.ppn(run.superblock, 0), slc);
+        g.page_type(slc, place.program, place.stripe)
+    }
+
     /// The bit of the plane that holds a unit.
     pub(crate) fn plane_bit(&self, ppn: Ppn, superblock: u32) -> u32 {
         let offset = ppn - self.geometry.ppn(superblock, 0);
