@@ -19,6 +19,8 @@ pub(crate) enum Event {
     DataIn(u32),
     /// The array of a die is done: die (generation checked by the array).
     Array(Die),
+    /// Planes that read on their own are done: index of the flash operation.
+    PlaneRead(u32),
     /// A transfer over a channel is done: index of the flash operation.
     Bus(u32),
     /// A page of the map has come from host memory: number of the fetch.

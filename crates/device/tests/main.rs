@@ -17,6 +17,7 @@ mod gc_pacing;
 mod hosts;
 mod idle_timer;
 mod map_window;
+mod plane_reads;
 mod power;
 mod power_cut;
 mod power_states;

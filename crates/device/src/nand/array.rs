@@ -6,6 +6,7 @@
 //! so that no more dies than allowed draw program current at once.
 
 mod audit;
+mod planes;
 #[cfg(test)]
 mod priority;
 
@@ -16,6 +17,7 @@ use crate::divisor::Divisor;
 use crate::events::{Event, EventQueue};
 use crate::profile::schema::NandSection;
 use nandscope_units::Nanos;
+use planes::Plane;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
@@ -34,6 +36,8 @@ pub(crate) struct ArrayTimes {
     picos_per_byte: u64,
     overhead_ns: u64,
     cache_read: bool,
+    /// Planes of a die that read on their own; 0 where they do not.
+    planes: u32,
     cache_program: bool,
     suspend: Option<Nanos>,
     /// What ends sooner is not suspended.
@@ -50,6 +54,11 @@ impl ArrayTimes {
             picos_per_byte: (1e6 / nand.bus_mt_per_s + 0.5) as u64,
             overhead_ns: nand.bus_overhead_ns,
             cache_read: nand.cache_read,
+            planes: if nand.independent_plane_reads {
+                nand.planes
+            } else {
+                0
+            },
             cache_program: nand.cache_program,
             suspend: nand
                 .suspend
@@ -88,6 +97,9 @@ struct DieState {
     suspends: u32,
     overtakes: u32,
     waits_for_power: bool,
+    /// Reads at work in planes of their own, and when they may begin after a program was suspended.
+    reading: u32,
+    reads_from: Nanos,
 }
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -106,6 +118,8 @@ fn slowdown(share: f64) -> u64 {
 pub(crate) struct Array {
     times: ArrayTimes,
     dies: PerDie<DieState>,
+    /// Planes of all dies, where they read on their own.
+    planes: Vec<Plane>,
     channels: Vec<Channel>,
     by_channels: Divisor,
     slots: Vec<Slot>,
@@ -141,8 +155,11 @@ impl Array {
             suspends: 0,
             overtakes: 0,
             waits_for_power: false,
+            reading: 0,
+            reads_from: Nanos::ZERO,
         };
         Array {
+            planes: vec![Plane::IDLE; (dies * times.planes) as usize],
             times,
             dies: PerDie::new(die, dies),
             channels: vec![Channel::default(); channels as usize],
@@ -194,6 +211,10 @@ impl Array {
     pub(crate) fn submit(&mut self, op: FlashOp, now: Nanos, events: &mut EventQueue) {
         let slot = self.allocate(op);
         self.outstanding += 1;
+        if self.times.planes > 0 {
+            self.enqueue(slot);
+            return self.submitted_to_planes(slot, now, events);
+        }
         if op.class == OpClass::Read && self.has_nothing_to_do(op.die) {
             // As through the queue, which it would leave at once.
             let overtakes = &mut self.dies[op.die].overtakes;
@@ -274,6 +295,12 @@ impl Array {
             }
             return Some(Progress::Transferred(op.owner));
         }
+        if self.times.planes > 0 {
+            if !self.times.cache_read {
+                self.free_planes(index, now, events);
+            }
+            return Some(self.finish(index));
+        }
         let finished = self.finish(index);
         if self.dies[d].register == index {
             self.dies[d].register = NONE;
@@ -283,7 +310,8 @@ impl Array {
     }
 
     fn is_idle(&self, die: Die) -> bool {
-        self.dies[die].array == NONE && self.dies[die].register == NONE
+        let d = &self.dies[die];
+        d.array == NONE && d.register == NONE && d.reading == 0
     }
 
     /// Nothing is in the die or waits for it.
@@ -299,6 +327,9 @@ impl Array {
 
     fn start_next(&mut self, die: Die, now: Nanos, events: &mut EventQueue) {
         debug_assert!(self.is_idle(die));
+        if self.times.planes > 0 {
+            return self.start_on_planes(die, now, events);
+        }
         let d = &mut self.dies[die];
         let reads_wait = d.urgent.head != NONE;
         let work_waits = d.normal.head != NONE || d.staged != NONE || d.suspended != NONE;
@@ -436,14 +467,19 @@ impl Array {
     }
 
     fn suspend(&mut self, die: Die, now: Nanos, events: &mut EventQueue) {
-        let lead = self.times.suspend.unwrap_or(Nanos::ZERO);
+        let lead = self.take_suspended(die, now);
+        self.start_urgent_read(die, lead, now, events);
+    }
+
+    /// Suspends the program or erase of a die; returns the time that takes.
+    fn take_suspended(&mut self, die: Die, now: Nanos) -> Nanos {
         let d = &mut self.dies[die];
         d.suspended = d.array;
         d.suspended_left = d.array_until.saturating_sub(now);
         d.suspends += 1;
         d.overtakes += 1;
         d.array = NONE;
-        self.start_urgent_read(die, lead, now, events);
+        self.times.suspend.unwrap_or(Nanos::ZERO)
     }
 
     fn resume(&mut self, die: Die, now: Nanos, events: &mut EventQueue) {

@@ -55,6 +55,8 @@ pub(crate) struct FlashOp {
     pub(crate) transfers: u32,
     /// Times that all of them are made again, after failed decoding.
     pub(crate) retransfers: u16,
+    /// Planes that a read takes, one bit each.
+    pub(crate) planes: u16,
     pub(crate) owner: Owner,
 }
 

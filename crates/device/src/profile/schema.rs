@@ -110,6 +110,9 @@ pub struct NandSection {
     pub bus_overhead_ns: u64,
     /// The next page is read from the array while the previous one is on the bus.
     pub cache_read: bool,
+    /// Each plane of a die reads a page of its own at its own time; left out, all planes take part in one command.
+    #[serde(default)]
+    pub independent_plane_reads: bool,
     /// The next page goes to the die while the previous one is being programmed.
     pub cache_program: bool,
     /// A read may suspend a program or an erase.

@@ -179,7 +179,7 @@ impl PageMapDevice {
                 }
                 Event::Relocated(job) => census.jobs.handled.push(job),
                 Event::Idle => census.jobs.idle_timers += 1,
-                Event::Array(_) | Event::Bus(_) | Event::RefreshDue => {}
+                Event::Array(_) | Event::PlaneRead(_) | Event::Bus(_) | Event::RefreshDue => {}
             }
         }
         for op in live {

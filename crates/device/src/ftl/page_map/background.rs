@@ -527,6 +527,7 @@ impl PageMapDevice {
                     bus_bytes: 0,
                     transfers: 0,
                     retransfers: 0,
+                    planes: 0,
                     owner: Owner::Erase { superblock },
                 };
                 self.array.submit(op, self.now, &mut self.events);

@@ -316,6 +316,10 @@ impl PageMapDevice {
                 let progress = self.array.on_array(die, self.now, &mut self.events);
                 self.on_progress(progress);
             }
+            Event::PlaneRead(op) => {
+                let progress = self.array.on_plane_read(op, self.now, &mut self.events);
+                self.on_progress(progress);
+            }
             Event::Bus(op) => {
                 let progress = self.array.on_bus(op, self.now, &mut self.events);
                 self.on_progress(progress);

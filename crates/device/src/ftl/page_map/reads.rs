@@ -369,6 +369,7 @@ impl PageMapDevice {
             bus_bytes: bytes,
             transfers: run.planes.count_ones(),
             retransfers,
+            planes: run.planes as u16,
             owner,
         };
         self.array.submit(op, self.now, &mut self.events);

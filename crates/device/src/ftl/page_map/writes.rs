@@ -701,6 +701,7 @@ impl PageMapDevice {
             bus_bytes: units * g.unit_bytes,
             transfers: units / g.units_per_page,
             retransfers: 0,
+            planes: 0,
             owner,
         };
         self.array.submit(op, self.now, &mut self.events);

@@ -93,6 +93,7 @@ impl Array {
             self.times == *times
                 && self.dies.len() == dies as usize
                 && self.channels.len() == channels as usize
+                && self.planes.len() == (dies * times.planes) as usize
                 && self.by_channels == Divisor::new(channels)
                 && self.slowdown == slowdown(clock)
                 && self.active_dies_max > 0,
@@ -103,6 +104,7 @@ impl Array {
         check_sum("page reads", self.page_reads)?;
         let places = self.places(events)?;
         self.audit_channels(&places, now)?;
+        self.audit_plane_reads(&places)?;
         let mut live = Vec::new();
         for (slot, place) in self.slots.iter().zip(&places) {
             ensure!(
@@ -173,6 +175,15 @@ impl Array {
             );
         }
         for (_, event) in events.iter() {
+            if let Event::PlaneRead(index) = event {
+                let op = places.put(index, Place::InArray)?;
+                let here = op.class == OpClass::Read && self.dies.get(op.die).is_some();
+                ensure!(
+                    here && self.times.planes > 0,
+                    "operation {index} reads in a plane of its own"
+                );
+                continue;
+            }
             let Event::Bus(index) = event else { continue };
             let Some(place) = places.of.get_mut(index as usize) else {
                 ensure!(false, "operation {index} on a channel does not exist");
@@ -219,8 +230,10 @@ impl Array {
             die.suspends,
             die.overtakes
         );
+        check_near("the first read of a die", die.reads_from, now)?;
+        self.audit_planes(number, die, places, now)?;
         let reads_wait = die.urgent.head != NONE;
-        let idle = die.array == NONE && die.register == NONE;
+        let idle = die.array == NONE && die.register == NONE && die.reading == 0;
         let comes = if die.staged == NONE {
             die.normal.head == NONE && !reads_wait
         } else {
@@ -231,6 +244,62 @@ impl Array {
             !idle || (die.suspended == NONE && comes),
             "die {number} is idle and has work"
         );
+        Ok(())
+    }
+
+    /// The planes that read on their own hold reads of these planes, which are under way, and the die does nothing else.
+    fn audit_planes(&self, number: Die, die: &DieState, places: &[Place], now: Nanos) -> Checked {
+        if self.times.planes == 0 {
+            ensure!(die.reading == 0, "die {number} has no planes of its own");
+            return Ok(());
+        }
+        let mut reads = BTreeSet::new();
+        for (bit, plane) in (0..).zip(&self.planes[self.planes_of(number)]) {
+            check_near("the end of a transfer", plane.bus_until, now)?;
+            if plane.read == NONE {
+                continue;
+            }
+            let slot = self.slots.get(plane.read as usize);
+            let held = matches!(
+                places.get(plane.read as usize),
+                Some(Place::InArray | Place::Leaving)
+            );
+            ensure!(
+                held && slot.is_some_and(|slot| slot.op.die == number
+                    && slot.op.class == OpClass::Read
+                    && u32::from(slot.op.planes) >> bit & 1 == 1),
+                "plane {bit} of die {number} reads nothing"
+            );
+            reads.insert(plane.read);
+        }
+        ensure!(
+            reads.len() == die.reading as usize && (reads.is_empty() || die.array == NONE),
+            "{} reads are in planes of die {number}, {} were counted",
+            reads.len(),
+            die.reading
+        );
+        Ok(())
+    }
+
+    /// A read in planes of its own holds all of them until it leaves.
+    fn audit_plane_reads(&self, places: &[Place]) -> Checked {
+        if self.times.planes == 0 {
+            return Ok(());
+        }
+        for (index, (slot, place)) in (0u32..).zip(self.slots.iter().zip(places)) {
+            if *place == Place::Free || slot.op.class != OpClass::Read {
+                continue;
+            }
+            let fits = slot.op.planes != 0 && u32::from(slot.op.planes) >> self.times.planes == 0;
+            let holds =
+                *place == Place::InArray || (*place == Place::Leaving && !self.times.cache_read);
+            ensure!(
+                fits && self
+                    .planes_read(index)
+                    .all(|plane| (self.planes[plane].read == index) == holds),
+                "the planes of operation {index} are not those that read"
+            );
+        }
         Ok(())
     }
 

@@ -20,6 +20,7 @@ impl Bench {
             picos_per_byte: 1000,
             overhead_ns: 0,
             cache_read: false,
+            planes: 0,
             cache_program: false,
             suspend: None,
             suspend_threshold: Nanos::ZERO,
@@ -93,6 +94,7 @@ fn op(class: OpClass, die: u32, owner: Owner) -> FlashOp {
         bus_bytes: 4096,
         transfers: 1,
         retransfers: 0,
+        planes: 0,
         owner,
     }
 }
