@@ -259,6 +259,8 @@ fn repeats(before: &Explained, next: &Explained) -> bool {
     matches!(
         (next.table.as_str(), next.key.as_str()),
         ("interface", "link")
+            | ("power_state", "max_mw")
+            | ("apst", "tolerance_us")
             | ("review", "mode")
             | ("stage" | "stack" | "port" | "port.stage", "name")
     ) && before.key != next.key

@@ -1,12 +1,14 @@
 //! Interface and host path in use: the best link that device and host have in common.
 
+use crate::command::{Command, CommandKind};
 use crate::error::AttachError;
-use crate::invariant::{Checked, InvalidState, ensure};
+use crate::invariant::{Checked, InvalidState, check_near, ensure};
+use crate::link::Protocol;
 use crate::power::states::IdleStates;
 use crate::profile::host::{Chain, HostProfile};
 use crate::profile::power_state::is_nvme;
 use crate::profile::schema::{Acknowledge, InterfaceSection, Profile};
-use nandscope_units::Nanos;
+use nandscope_units::{Nanos, SECTOR_BYTES};
 use serde::{Deserialize, Serialize};
 
 /// Interface and host path in use.
@@ -20,6 +22,8 @@ pub(crate) struct Attachment {
     pub(crate) active_w: f64,
     pub(crate) idle_w: f64,
     pub(crate) link_j_per_byte: f64,
+    /// Time of the stop command after a transfer of several blocks.
+    pub(crate) stop: Nanos,
     /// Operational NVMe power state that the host has selected.
     pub(crate) power_state: u32,
     /// States that the device enters by itself.
@@ -33,9 +37,15 @@ impl Attachment {
     /// [`AttachError`] if there is none.
     pub(crate) fn new(profile: &Profile, host: &HostProfile) -> Result<Self, AttachError> {
         let links: Vec<&str> = profile.interface.iter().map(|i| i.link.as_str()).collect();
-        let (index, chain) = host.attach(&links)?;
+        let (index, mut chain) = host.attach(&links)?;
         let interface = &profile.interface[index];
         let power_state = selected(profile, interface, host)?;
+        let is_card = is_card(chain.link.protocol);
+        if is_card {
+            chain.queue_depth = chain.queue_depth.min(interface.command_queue.unwrap_or(1));
+        }
+        // Queued commands state their length as well.
+        let stops = is_card && !interface.set_block_count && chain.queue_depth == 1;
         let granted_mw = power_state
             .map(|state| profile.power_state[state as usize].max_mw)
             .into_iter()
@@ -49,13 +59,37 @@ impl Attachment {
             active_w: interface.active_mw / 1e3,
             idle_w: interface.idle_mw / 1e3,
             link_j_per_byte: interface.link_pj_per_byte * 1e-12,
+            stop: match host.host.stop_us {
+                Some(us) if stops => Nanos::from_micros_f64(us),
+                _ => Nanos::ZERO,
+            },
             power_state: power_state.unwrap_or(0),
             idle_states: IdleStates::new(profile, interface, host),
         })
     }
 }
 
+/// Whether a bus is that of an SD card or eMMC.
+fn is_card(protocol: Protocol) -> bool {
+    matches!(protocol, Protocol::Sd | Protocol::Mmc)
+}
+
 impl Attachment {
+    /// Time of the stop commands of one command, after each of its transfers.
+    #[inline]
+    pub(crate) fn stops(&self, command: &Command) -> Nanos {
+        if self.stop.is_zero() {
+            return self.stop;
+        }
+        let bytes = command.bytes().0;
+        let kept_open = command.kind.is_write() && bytes <= self.chain.open_write_most.0;
+        let is_transfer = command.kind.is_write() || command.kind == CommandKind::Read;
+        if !is_transfer || kept_open || bytes <= SECTOR_BYTES {
+            return Nanos::ZERO;
+        }
+        self.stop * bytes.div_ceil(self.chain.max_transfer.0)
+    }
+
     /// Checks that it is one of the profile's interfaces on a possible host.
     pub(crate) fn audit(&self, profile: &Profile) -> Checked {
         let chain = &self.chain;
@@ -82,6 +116,17 @@ impl Attachment {
             "the device has no operational power state {}",
             self.power_state
         );
+        ensure!(
+            !is_card(chain.link.protocol)
+                || chain.queue_depth <= interface.command_queue.unwrap_or(1),
+            "the device does not queue {} commands",
+            chain.queue_depth
+        );
+        ensure!(
+            self.stop.is_zero() || !interface.set_block_count,
+            "a stop command follows where the length is known"
+        );
+        check_near("the end of a stop command", self.stop, Nanos::ZERO)?;
         self.idle_states.audit(profile)?;
         chain.audit()
     }

@@ -13,7 +13,7 @@ pub enum Protocol {
     Nvme,
     /// AHCI over SATA: one queue of 32 commands.
     Ahci,
-    /// SD bus: one command at a time, half duplex.
+    /// SD bus: one command at a time (without command queueing), half duplex.
     Sd,
     /// eMMC bus: one command at a time (without command queueing), half duplex.
     Mmc,

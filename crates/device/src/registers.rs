@@ -7,7 +7,7 @@ use crate::attachment::Attachment;
 use crate::health::HealthLog;
 use crate::link::{Protocol, link_mode};
 use crate::profile::registers::RegistersSection;
-use crate::profile::schema::{Acknowledge, Profile};
+use crate::profile::schema::{Acknowledge, InterfaceSection, Profile};
 use nandscope_units::{SECTOR_BYTES, crc7};
 
 /// Registers in the byte order in which the card sends them, the most significant bit first; EXT_CSD from
@@ -57,7 +57,7 @@ impl CardRegisters {
             Protocol::Sd => Some(CardRegisters::Sd {
                 cid: sd_cid(&stated, serial),
                 csd: sd_csd(profile, health),
-                scr: SCR_3_0X.to_be_bytes(),
+                scr: scr(profile, attachment).to_be_bytes(),
                 ssr: Box::new(ssr(profile, &stated, attachment)),
             }),
             Protocol::Mmc => Some(CardRegisters::Mmc {
@@ -70,8 +70,28 @@ impl CardRegisters {
     }
 }
 
-/// Version 3.0X of the specification, one and four lines, CMD23.
-const SCR_3_0X: u64 = 0x0205_8002_0000_0000;
+/// Version 3.0X of the specification, one and four lines.
+const SCR_3_0X: u64 = 0x0205_8000_0000_0000;
+/// `CMD_SUPPORT`: SET_BLOCK_COUNT.
+const SCR_CMD23: u64 = 1 << 33;
+
+fn scr(profile: &Profile, attachment: &Attachment) -> u64 {
+    let interface = interface(profile, attachment);
+    let knows = interface.is_none_or(|interface| interface.set_block_count);
+    SCR_3_0X | if knows { SCR_CMD23 } else { 0 }
+}
+
+/// The interface in use.
+fn interface<'a>(profile: &'a Profile, attachment: &Attachment) -> Option<&'a InterfaceSection> {
+    let name = &attachment.chain.link.name;
+    profile.interface.iter().find(|i| i.link == *name)
+}
+
+/// Depth of the command queue of the interface in use, less one; 0 without.
+fn queue_code(profile: &Profile, attachment: &Attachment) -> u8 {
+    let depth = interface(profile, attachment).and_then(|i| i.command_queue);
+    depth.map_or(0, |depth| depth.saturating_sub(1).min(31) as u8)
+}
 
 /// The last 32 bits of the serial number, whose last digits are hexadecimal.
 fn serial_number(serial: &str) -> u32 {
@@ -196,6 +216,11 @@ fn ssr(profile: &Profile, stated: &RegistersSection, attachment: &Attachment) ->
     put(&mut r, 396, 4, stated.uhs_grade.into());
     put(&mut r, 384, 8, stated.video_class.into());
     put(&mut r, 336, 4, stated.application_class.into());
+    // PERFORMANCE_ENHANCE: depth of the queue, and a cache.
+    let queue = queue_code(profile, attachment);
+    put(&mut r, 331, 5, queue.into());
+    let cache = queue > 0 && attachment.acknowledge == Acknowledge::Buffered;
+    put(&mut r, 330, 1, cache.into());
     put(&mut r, 313, 1, attachment.chain.discard.into());
     r
 }
@@ -222,6 +247,10 @@ fn ext_csd(profile: &Profile, attachment: &Attachment, health: &HealthLog) -> [u
         b[249..253].copy_from_slice(&(controller.write_buffer_kib * 8).to_le_bytes());
         b[33] = 1;
     }
+    // CMDQ_DEPTH, CMDQ_SUPPORT and CMDQ_MODE_EN.
+    b[307] = queue_code(profile, attachment);
+    b[308] = u8::from(b[307] > 0);
+    b[15] = u8::from(attachment.chain.queue_depth > 1);
     b[224] = 1;
     let firmware = profile.device.firmware.bytes().take(8).enumerate();
     firmware.for_each(|(place, byte)| b[254 + place] = byte);

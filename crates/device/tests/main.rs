@@ -4,6 +4,7 @@
 
 mod acknowledged;
 mod arithmetic;
+mod card_commands;
 mod cards;
 mod cards_random;
 mod conservation;

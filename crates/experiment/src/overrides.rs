@@ -253,7 +253,7 @@ pub fn known_keys() -> Vec<String> {
                 .into_iter()
                 .map(|row| match row.table.as_str() {
                     "" => row.key,
-                    "interface" => format!("interface.0.{}", row.key),
+                    "interface" | "power_state" => format!("{}.0.{}", row.table, row.key),
                     table => format!("{table}.{}", row.key),
                 }),
         );

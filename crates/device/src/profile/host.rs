@@ -38,7 +38,7 @@ pub struct HostProfile {
 }
 
 /// Who the host is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostSection {
     /// Short name, equal to the file's name.
@@ -57,6 +57,12 @@ pub struct HostSection {
     pub max_card_mw: Option<u32>,
     /// Operational power state that the host selects on NVMe devices; left out for PS0 without a budget.
     pub power_state: Option<u32>,
+    /// The controller queues commands of SD cards and eMMC (CQHCI).
+    #[serde(default)]
+    pub command_queue: bool,
+    /// Time of the stop command (CMD12) after each transfer of several blocks where the device does not know
+    /// SET_BLOCK_COUNT, µs; left out where it is part of the stages.
+    pub stop_us: Option<f64>,
     /// Documents that the numbers come from.
     pub sources: Vec<String>,
 }
@@ -155,6 +161,17 @@ pub struct Chain {
     pub path: Vec<String>,
 }
 
+/// Commands that an SD card or eMMC queues at most (SD 6.0, JESD84-B51).
+pub(crate) const CARD_QUEUE_MOST: u32 = 32;
+
+/// Commands that a device on such a link may queue.
+fn most_commands(protocol: Protocol) -> u32 {
+    match protocol {
+        Protocol::Sd | Protocol::Mmc => CARD_QUEUE_MOST,
+        protocol => protocol.queue_depth(),
+    }
+}
+
 /// Longest way through all stages, and most power of them together.
 const MOST_CHAIN: Nanos = Nanos::from_secs(3600);
 const MOST_CHAIN_W: f64 = 1e9;
@@ -166,7 +183,7 @@ impl Chain {
         ensure!(
             link.as_ref() == Some(&self.link)
                 && (1..=self.link.rate.0).contains(&self.rate.0)
-                && (1..=self.link.protocol.queue_depth()).contains(&self.queue_depth)
+                && (1..=most_commands(self.link.protocol)).contains(&self.queue_depth)
                 && (self.half_duplex || !self.link.half_duplex)
                 && self.command <= MOST_CHAIN
                 && self.completion <= MOST_CHAIN
@@ -246,7 +263,10 @@ impl HostProfile {
         let mut chain = Chain {
             rate: link.rate,
             half_duplex: link.half_duplex,
-            queue_depth: link.protocol.queue_depth(),
+            queue_depth: match link.protocol {
+                Protocol::Sd | Protocol::Mmc if self.host.command_queue => CARD_QUEUE_MOST,
+                protocol => protocol.queue_depth(),
+            },
             command: Nanos::ZERO,
             completion: Nanos::ZERO,
             discard: true,
@@ -486,6 +506,7 @@ pub(super) fn check(host: &HostProfile) -> Vec<Located> {
     }
     faults.stacks(&host.stack);
     faults.apst(&host.apst);
+    faults.numbers("host", &[("stop_us", host.host.stop_us.unwrap_or(0.0))]);
     if host.port.is_empty() {
         faults.links("host.links", &host.host.links);
         faults.stages("stage", &host.stage);

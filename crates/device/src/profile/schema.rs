@@ -393,6 +393,13 @@ pub struct InterfaceSection {
     pub link: String,
     /// Write commands are acknowledged when the data is in the buffer, or when it is programmed.
     pub acknowledge: Acknowledge,
+    /// Commands that an SD card or eMMC queues (SD 6.0, eMMC 5.1), on a host that does so as well; left out, it takes one
+    /// at a time.
+    pub command_queue: Option<u32>,
+    /// An SD card or eMMC is told the length of a transfer before (SET_BLOCK_COUNT, CMD23), so that no stop command
+    /// follows.
+    #[serde(default = "yes")]
+    pub set_block_count: bool,
     /// Dies that may program or erase at once within the power this interface allows.
     pub active_dies: u32,
     /// Share of the full clock of firmware, ECC and flash buses within that power, 0 to 1.
@@ -403,6 +410,11 @@ pub struct InterfaceSection {
     pub idle_mw: f64,
     /// Energy of a byte on the link, device side, pJ.
     pub link_pj_per_byte: f64,
+}
+
+/// The default of what nearly every device has.
+fn yes() -> bool {
+    true
 }
 
 /// When a write command is acknowledged.

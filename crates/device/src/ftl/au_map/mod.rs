@@ -273,7 +273,8 @@ impl AuMapDevice {
         let chain = &self.attachment.chain;
         let begin = (self.now + chain.command).max(self.controller_free);
         let back = chain.completion;
-        let end = self.serve(index, begin);
+        let stops = self.attachment.stops(&self.pending[index as usize].command);
+        let end = self.serve(index, begin) + stops;
         self.controller_free = end;
         self.events.push(end + back, Event::Complete(index));
     }

@@ -514,8 +514,9 @@ impl PageMapDevice {
 
     /// The device is done with a command at `at`; the host sees it after the path back.
     fn complete_at(&mut self, index: u32, at: Nanos) {
+        let stops = self.attachment.stops(&self.pending[index as usize].command);
         self.events.push(
-            at + self.attachment.chain.completion,
+            at + stops + self.attachment.chain.completion,
             Event::Complete(index),
         );
     }

@@ -8,7 +8,7 @@ use super::error::Located;
 use super::power_state::is_nvme;
 use super::schema::{Cell, ControllerSection, FtlSection, MapLocation, Profile};
 use crate::ftl::page_map::geometry::Geometry;
-use crate::link::link_mode;
+use crate::link::{Protocol, link_mode};
 
 struct Faults(Vec<Located>);
 
@@ -312,6 +312,16 @@ fn interfaces(profile: &Profile, faults: &mut Faults) {
                 &format!("interface.{i}.link"),
                 e.to_string(),
                 "correct the name",
+            );
+        }
+        let is_card = link_mode(&interface.link)
+            .is_ok_and(|link| matches!(link.protocol, Protocol::Sd | Protocol::Mmc));
+        if interface.command_queue.is_some() && (!is_card || profile.card.is_some()) {
+            faults.add(
+                &format!("interface.{i}.command_queue"),
+                "the link is none of an SD card or eMMC, or [card] executes one command at a time"
+                    .to_string(),
+                "remove the key",
             );
         }
     }

@@ -1,0 +1,194 @@
+//! Commands on the buses of SD cards and eMMC: what a request costs with and without a queue, and with and without
+//! SET_BLOCK_COUNT.
+
+use crate::support::plain::{Flash, attach, link_ns};
+use crate::support::{Draw, closed_loop, host, near, one, profile, read, rest, sound, write};
+use nandscope_device::profile::{HostProfile, Profile};
+use nandscope_device::{CardRegisters, Device, Fill};
+use nandscope_units::Nanos;
+
+const LINK: &str = "emmc-hs400";
+/// Array, channel and link of the plain device, for 4 KiB.
+const FLASH_NS: u64 = 50_000 + 4_096;
+
+fn plain(depth: Option<u32>) -> Profile {
+    let flash = Flash {
+        channels: 2,
+        dies_per_channel: 4,
+        planes: 1,
+        blocks: 40,
+        pages_per_block: 64,
+        page_kib: 4,
+        mt_per_s: 1000.0,
+        read_us: 50.0,
+        program_us: 400.0,
+    };
+    let mut p = flash.profile(6);
+    attach(&mut p, LINK);
+    p.interface[0].command_queue = depth;
+    p
+}
+
+/// 30 µs before and 20 µs after each command.
+fn board(queues: bool) -> HostProfile {
+    let mut host = host("direct");
+    host.host.links = vec![LINK.to_string()];
+    host.host.command_queue = queues;
+    host.stage[0].command_us = 30.0;
+    host.stage[0].completion_us = 20.0;
+    host
+}
+
+fn filled(p: &Profile, host: &HostProfile) -> Device {
+    let mut d = Device::new(p, host, 1).expect("attaches");
+    assert!(d.precondition(1.0, Fill::Random { seed: 1 }));
+    d
+}
+
+fn random_reads(d: &mut Device, depth: u32, count: u64) -> f64 {
+    let units = d.capacity().0 / 4096;
+    let mut draw = Draw(1);
+    let run = closed_loop(d, depth, |i| {
+        (i < count).then(|| read(i, draw.below(units) * 4096, 4096))
+    });
+    run.iops()
+}
+
+#[test]
+fn a_queue_hides_what_the_host_does_for_each_command() {
+    let link = link_ns(LINK, 4096);
+    let alone_ns = 30_000 + FLASH_NS + link + 20_000;
+    // Without a queue at either end, commands follow one another.
+    for (depth, queues) in [(None, true), (Some(32), false), (None, false)] {
+        let mut d = filled(&plain(depth), &board(queues));
+        near(
+            "IOPS",
+            random_reads(&mut d, 16, 5_000),
+            1e9 / alone_ns as f64,
+            1e-6,
+        );
+    }
+    let mut d = filled(&plain(Some(32)), &board(true));
+    near(
+        "QD1",
+        random_reads(&mut d, 1, 2_000),
+        1e9 / alone_ns as f64,
+        1e-6,
+    );
+    // Two that seldom meet in a die.
+    near(
+        "QD2",
+        random_reads(&mut d, 2, 20_000),
+        2e9 / alone_ns as f64,
+        0.06,
+    );
+    // The half-duplex bus is never idle.
+    near(
+        "QD32",
+        random_reads(&mut d, 32, 50_000),
+        1e9 / link as f64,
+        0.03,
+    );
+    sound(&d);
+    // A queue of four is one of four, however many commands wait.
+    let mut d = filled(&plain(Some(4)), &board(true));
+    let four = random_reads(&mut d, 4, 20_000);
+    near("queue of 4", random_reads(&mut d, 16, 20_000), four, 0.01);
+}
+
+#[test]
+fn a_stop_command_follows_where_the_length_is_not_stated_before() {
+    for (set_block_count, queue, stop_us) in [
+        (true, None, 0),
+        (false, None, 40),
+        // Queued commands state it.
+        (false, Some(32), 0),
+    ] {
+        let mut p = plain(queue);
+        p.interface[0].set_block_count = set_block_count;
+        let mut host = board(true);
+        host.host.stop_us = Some(40.0);
+        host.stage[0].max_transfer_kib = Some(64);
+        let mut d = filled(&p, &host);
+        let stop = Nanos::from_micros(stop_us);
+        let base = Nanos(30_000 + FLASH_NS + link_ns(LINK, 4096) + 20_000);
+        assert_eq!(one(&mut d, read(0, 0, 4096)).latency(), base + stop);
+        // One block needs no stop.
+        let block = Nanos(30_000 + FLASH_NS + link_ns(LINK, 512) + 20_000);
+        assert_eq!(one(&mut d, read(0, 0, 512)).latency(), block);
+        // 256 KiB are four transfers.
+        host.host.stop_us = None;
+        let mut other = filled(&p, &host);
+        let long = |d: &mut Device| one(d, read(0, 0, 262_144)).latency();
+        assert_eq!(long(&mut d), long(&mut other) + stop * 4);
+    }
+}
+
+/// The same on a card with allocation units.
+#[test]
+fn a_stop_command_of_a_card() {
+    let latency = |set_block_count, stop_us| {
+        let mut p = profile("kingston-8gb");
+        for interface in &mut p.interface {
+            interface.set_block_count = set_block_count;
+        }
+        let mut host = host("sabrelite");
+        host.host.stop_us = stop_us;
+        let mut d = Device::new(&p, &host, 1).expect("attaches");
+        one(&mut d, read(0, 0, 65_536)).latency()
+    };
+    let base = latency(true, None);
+    assert_eq!(latency(true, Some(25.0)), base);
+    assert_eq!(latency(false, None), base);
+    assert_eq!(latency(false, Some(25.0)), base + Nanos::from_micros(25));
+}
+
+/// The rates that the class states, with the queue and the cache that it asks for.
+#[test]
+fn an_a2_card_reaches_its_class() {
+    let rates = |on: &str| {
+        let mut d =
+            Device::new(&profile("sandisk-extreme-a2-64gb"), &host(on), 1).expect("attaches");
+        assert!(d.precondition(0.5, Fill::Sequential));
+        let mut draw = Draw(2);
+        let mut place = || draw.below(64 << 8) * 4096;
+        let reads = closed_loop(&mut d, 32, |i| (i < 20_000).then(|| read(i, place(), 4096)));
+        let writes = closed_loop(&mut d, 32, |i| {
+            (i < 20_000).then(|| write(i, place(), 4096))
+        });
+        rest(&mut d, Nanos::from_secs(2));
+        let long = closed_loop(&mut d, 2, |i| {
+            (i < 1_000).then(|| write(i, (4 << 30) + i * 524_288, 524_288))
+        });
+        (reads.iops(), writes.iops(), long.mb_per_s())
+    };
+    let (reads, writes, long) = rates("mmc-queue-board");
+    assert!(
+        reads >= 4_000.0 && writes >= 2_000.0 && long >= 30.0,
+        "{reads} {writes} {long}"
+    );
+    // On a board without a queue, it is that of one command at a time.
+    let (one_by_one, ..) = rates("odroid-xu3");
+    assert!(one_by_one < 0.6 * reads, "{one_by_one} {reads}");
+}
+
+#[test]
+fn registers_state_queue_and_cache() {
+    let of = |name: &str, on: &str| {
+        let d = Device::new(&profile(name), &host(on), 1).expect("attaches");
+        d.registers().expect("a card")
+    };
+    let CardRegisters::Sd { ssr, scr, .. } = of("sandisk-extreme-a2-64gb", "mmc-queue-board")
+    else {
+        panic!("no SD card")
+    };
+    // APP_PERF_CLASS and PERFORMANCE_ENHANCE: A2, a queue of 32, a cache.
+    assert_eq!((ssr[21], ssr[22]), (2, 31 << 3 | 1 << 2));
+    assert_eq!(scr[3], 0x02);
+    for (on, enabled) in [("mmc-queue-board", 1), ("emmc-board", 0)] {
+        let CardRegisters::Mmc { ext_csd, .. } = of("samsung-emmc51-64gb", on) else {
+            panic!("no eMMC")
+        };
+        assert_eq!((ext_csd[307], ext_csd[308], ext_csd[15]), (31, 1, enabled));
+    }
+}
