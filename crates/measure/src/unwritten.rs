@@ -7,6 +7,15 @@ use nandscope_result::Notice;
 /// Smallest share of the bytes read that is worth a warning.
 const LEAST: f64 = 0.005;
 
+/// Parts of a real target that hold nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unwritten {
+    /// Starts and ends, bytes.
+    pub ranges: Vec<(u64, u64)>,
+    /// They surround samples that read as zeros; otherwise the file system knows them.
+    pub is_sampled: bool,
+}
+
 /// A warning if reads of a simulated device found nothing; the device counts them exactly.
 pub fn notice(outcome: &GroupOutcome) -> Option<Notice> {
     let first = outcome.first_reading.counters?;

@@ -126,6 +126,7 @@ mod real {
     use nandscope_experiment::run::{TargetAbilities, group_data};
     use nandscope_measure::real::RealTarget;
     use nandscope_measure::target::Target;
+    use nandscope_measure::unwritten::Unwritten;
     use nandscope_measure::verify::Verifier;
     use nandscope_result::{Notice, TargetInfo};
     use nandscope_workload::job::Job;
@@ -196,8 +197,8 @@ mod real {
             true
         }
 
-        fn holes(&self) -> Vec<(u64, u64)> {
-            self.real.target.holes()
+        fn unwritten(&self) -> Unwritten {
+            self.real.target.unwritten()
         }
 
         fn begin_group(&mut self, group: &[Job], seed: u64) {

@@ -3,7 +3,7 @@
 use super::logs::{self, Watch};
 use super::plan::{self, Plan, wants_logs};
 use super::target::RunTarget;
-use super::unwritten::Empty;
+use super::unwritten::{Empty, reads};
 use super::{EarlierRun, Phase, Prepared, Run, RunError, RunObserver, figures};
 use crate::precondition::Precondition;
 use nandscope_measure::build::{JobMeta, StepMeta, add_step, findings, step_result};
@@ -11,7 +11,7 @@ use nandscope_measure::listened::Listened;
 use nandscope_measure::runner::{Ending, GroupOutcome, Observer, Thread, run_group};
 use nandscope_measure::steps::Attachment;
 use nandscope_measure::target::Target;
-use nandscope_measure::unwritten;
+use nandscope_measure::unwritten::{Unwritten, notice};
 use nandscope_result::{Notice, ResultDocument, WallClock, procedure};
 use nandscope_workload::job::Job;
 use std::time::{Instant, SystemTime};
@@ -268,9 +268,13 @@ impl<'a, T: RunTarget> Session<'a, T> {
             return Vec::new();
         }
         let capacity = self.target.target().capacity();
-        let mut warnings = Empty::of(self.target.holes()).warnings(group, capacity);
+        let mut warnings = Vec::new();
+        if group.iter().any(reads) {
+            let Unwritten { ranges, is_sampled } = self.target.unwritten();
+            warnings = Empty::of(ranges).warnings(group, capacity, is_sampled);
+        }
         if warnings.is_empty() {
-            warnings = self.trimmed.warnings(group, capacity);
+            warnings = self.trimmed.warnings(group, capacity, false);
         }
         self.trimmed.follow(group, capacity);
         warnings
@@ -282,7 +286,7 @@ impl<'a, T: RunTarget> Session<'a, T> {
         let mut notices = outcome.notices.clone();
         notices.extend(plan.notices.iter().map(|text| Notice::info(text.clone())));
         notices.extend(findings(outcome, &plan.jobs));
-        notices.extend(unwritten::notice(outcome));
+        notices.extend(notice(outcome));
         notices.extend(warnings);
         notices.extend(short(outcome));
         let (_, mismatches) = self.target.mismatches();

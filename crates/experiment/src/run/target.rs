@@ -6,6 +6,7 @@ use nandscope_measure::build::JobMeta;
 use nandscope_measure::data_source::DataSource;
 use nandscope_measure::runner::Thread;
 use nandscope_measure::target::Target;
+use nandscope_measure::unwritten::Unwritten;
 use nandscope_measure::verify::Verifier;
 use nandscope_result::{Notice, TargetInfo};
 use nandscope_units::Bytes;
@@ -61,9 +62,9 @@ pub trait RunTarget {
         Vec::new()
     }
 
-    /// Parts that were never written, as the file system of a file knows them: starts and ends in bytes.
-    fn holes(&self) -> Vec<(u64, u64)> {
-        Vec::new()
+    /// Parts of a real target that were never written or were discarded, as far as it is known.
+    fn unwritten(&self) -> Unwritten {
+        Unwritten::default()
     }
 
     /// A group of jobs is about to run.

@@ -63,10 +63,7 @@ impl Empty {
     }
 
     /// Warnings for the jobs of a group that are about to read here.
-    pub(super) fn warnings(&self, group: &[Job], capacity: Bytes) -> Vec<Notice> {
-        let reads = |job: &&Job| {
-            matches!(job.rw.access, Access::Read | Access::ReadWrite) && job.trace.is_none()
-        };
+    pub(super) fn warnings(&self, group: &[Job], capacity: Bytes, is_sampled: bool) -> Vec<Notice> {
         let warning = |job: &Job| {
             let sums = parts(job, capacity).fold((0, 0), |(empty, all), part| {
                 (
@@ -76,15 +73,25 @@ impl Empty {
             });
             let share = sums.0 as f64 / sums.1.max(1) as f64;
             (share >= LEAST).then(|| {
-                Notice::warning(format!(
-                    "{:.0} % of the region of job `{}` was never written, or was trimmed: reads there are answered without the medium. Write it first",
-                    (share * 100.0).clamp(1.0, 100.0),
-                    job.name
-                ))
+                let percent = (share * 100.0).clamp(1.0, 100.0);
+                let name = &job.name;
+                Notice::warning(match is_sampled {
+                    false => format!("{percent:.0} % of the region of job `{name}` was never written, or was trimmed: reads there are answered without the medium. Write it first"),
+                    true => format!("about {percent:.0} % of the region of job `{name}` read as zeros in samples, as if never written or trimmed: a device answers such reads without its medium. Write it first"),
+                })
             })
         };
-        group.iter().filter(reads).filter_map(warning).collect()
+        group
+            .iter()
+            .filter(|job| reads(job))
+            .filter_map(warning)
+            .collect()
     }
+}
+
+/// Whether a job reads what it did not write.
+pub(super) fn reads(job: &Job) -> bool {
+    matches!(job.rw.access, Access::Read | Access::ReadWrite) && job.trace.is_none()
 }
 
 /// The part of the target of each clone. A job that does not fit is refused elsewhere.
@@ -112,7 +119,7 @@ mod tests {
     }
 
     fn warning(empty: &Empty, text: &str) -> Option<String> {
-        let warnings = empty.warnings(&jobs(text), CAPACITY);
+        let warnings = empty.warnings(&jobs(text), CAPACITY, false);
         warnings.into_iter().next().map(|notice| notice.text)
     }
 

@@ -24,6 +24,7 @@ mod slot;
 mod sys;
 mod target;
 mod volume;
+mod zeros;
 
 pub use cost::generator_cost_ns;
 pub use fill::{fill_holes, holes};

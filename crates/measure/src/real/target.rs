@@ -8,8 +8,10 @@ use super::instruments::Instruments;
 use super::pool::Pool;
 use super::ring::{self, Ring};
 use super::volume::{Volume, VolumeKind};
+use super::zeros;
 use crate::data_source::DataSource;
 use crate::target::{LaneRequest, Lanes, Load, Reading, Reply, Request, Target, TargetError};
+use crate::unwritten::Unwritten;
 use nandscope_units::{Bytes, Nanos};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
@@ -146,12 +148,15 @@ impl RealTarget {
         self.shared.data = data;
     }
 
-    /// Parts of a file that were never written or were discarded, where they begin and end; none of what cannot tell.
-    pub fn holes(&self) -> Vec<(u64, u64)> {
+    /// Parts that were never written or were discarded, as far as it is known. A block device may be read for it.
+    pub fn unwritten(&self) -> Unwritten {
         let volume = &self.shared.volume;
         match volume.kind() {
-            VolumeKind::BlockDevice => Vec::new(),
-            _ => hole_ranges(volume.file()).unwrap_or_default(),
+            VolumeKind::BlockDevice => zeros::of_device(volume.file(), volume.capacity()),
+            VolumeKind::File => Unwritten {
+                ranges: hole_ranges(volume.file()).unwrap_or_default(),
+                is_sampled: false,
+            },
         }
     }
 
