@@ -282,11 +282,16 @@ impl ThreadLog {
         }
         // As in fio, block size and offset of a mean are 0, and its time is the end of the interval.
         for ((index, direction), window) in &self.windows {
-            // The last interval ends with the thread.
             let begin = Nanos(index.saturating_mul(self.logs.interval.0)).max(self.measured_from());
             let whole = Nanos((index + 1).saturating_mul(self.logs.interval.0));
             let end = if self.last < whole { self.last } else { whole };
-            let length = end.saturating_sub(begin);
+            let is_rate = matches!(value, Value::Bandwidth | Value::Iops);
+            // As in fio 3.33, whose times are whole milliseconds: an interval that the thread does not fill has no rate.
+            if is_rate && end + Nanos::from_millis(1) <= whole {
+                continue;
+            }
+            let length = whole.saturating_sub(begin);
+            let end = if is_rate { whole } else { end };
             let value = value.of_window(window, length, self.logs.largest);
             let end = end.0 / 1_000_000;
             text.push_str(&format!("{end}, {value}, {direction}, 0, 0, 0\n"));
@@ -390,8 +395,27 @@ mod tests {
             files,
             [(
                 "x_iops.1.log".to_string(),
-                "1500, 6, 1, 0, 0, 0\n1900, 2, 1, 0, 0, 0\n".to_string()
+                "1500, 6, 1, 0, 0, 0\n".to_string()
             )]
+        );
+    }
+
+    #[test]
+    fn an_interval_that_is_not_filled_has_latencies_but_no_rate() {
+        let mut watch = watch(Logs {
+            iops: Some("x".into()),
+            latency: Some("x".into()),
+            interval: Nanos::from_millis(500),
+            ..Logs::default()
+        });
+        for at in [6_100, 6_499, 6_501] {
+            watch.note_end(0, WRITE, Nanos::from_millis(at - 2), &reply(at - 2, at));
+        }
+        let files: BTreeMap<String, String> = watch.files().into_iter().collect();
+        assert_eq!(files["x_iops.1.log"], "1500, 4, 1, 0, 0, 0\n");
+        assert_eq!(
+            files["x_lat.1.log"],
+            "1500, 2000000, 1, 0, 0, 0\n1501, 2000000, 1, 0, 0, 0\n"
         );
     }
 
