@@ -83,7 +83,7 @@ pub fn step_result(outcome: &GroupOutcome, meta: StepMeta, jobs: &[JobMeta]) -> 
         end_s: outcome.end.as_secs_f64(),
         incomplete: outcome.ending.incomplete(),
         jobs: jobs.collect(),
-        series: all_series(&outcome.timeline),
+        series: all_series(outcome),
         curves: Vec::new(),
         counters: counters(&outcome.first_reading, &outcome.last_reading),
         events: events::end_of_life(outcome).into_iter().collect(),
@@ -216,8 +216,17 @@ fn per_second(amount: f64, time: Nanos) -> f64 {
 
 /// All series of a time line: bandwidth, IOPS, mean and largest latency of each kind of operation
 /// that occurred, then the instruments that were there. Bandwidth and IOPS have a value in every
-/// interval; a latency has none where nothing was completed, and such series are irregular.
-pub fn all_series(timeline: &Timeline) -> Vec<Series> {
+/// interval; a latency has none where nothing was completed, and such series are irregular. Latencies count from the due
+/// time; they are called so where that is not the submission.
+fn all_series(outcome: &GroupOutcome) -> Vec<Series> {
+    let timeline = &outcome.timeline;
+    let has_schedule = |direction: Direction| {
+        let mut records = outcome
+            .groups
+            .iter()
+            .flat_map(|group| group.record.present());
+        records.any(|(kind, record)| kind == direction && record.service.is_some())
+    };
     let mut all = Vec::new();
     for direction in Direction::ALL {
         if timeline
@@ -225,14 +234,19 @@ pub fn all_series(timeline: &Timeline) -> Vec<Series> {
             .iter()
             .any(|b| b.direction(direction).operations > 0)
         {
-            direction_series(timeline, direction, &mut all);
+            direction_series(timeline, direction, has_schedule(direction), &mut all);
         }
     }
     instrument_series(timeline, &mut all);
     all
 }
 
-fn direction_series(timeline: &Timeline, direction: Direction, all: &mut Vec<Series>) {
+fn direction_series(
+    timeline: &Timeline,
+    direction: Direction,
+    has_schedule: bool,
+    all: &mut Vec<Series>,
+) {
     let operation = direction.operation();
     let mut add = |what: &str, unit: &str, value: &dyn Fn(&DirectionBin, Nanos) -> Option<f64>| {
         let mut from = timeline.origin();
@@ -242,7 +256,11 @@ fn direction_series(timeline: &Timeline, direction: Direction, all: &mut Vec<Ser
             from = end;
             (end, value(bin.direction(direction), length))
         });
-        let mut series = collect(&series::of(&operation, what), unit, timeline, points);
+        let name = match has_schedule && unit == "µs" {
+            true => series::due(&operation, what),
+            false => series::of(&operation, what),
+        };
+        let mut series = collect(&name, unit, timeline, points);
         if unit == "MB/s" || unit == "IOPS" {
             settle_tail(&mut series, timeline);
         }

@@ -21,7 +21,7 @@ pub const WRITE_AMPLIFICATION: &str = "write amplification";
 pub const BANDWIDTH: &str = "bandwidth";
 /// Operations per second; a quantity of each operation.
 pub const IOPS: &str = "IOPS";
-/// Mean latency, µs; a quantity of each operation.
+/// Mean latency, µs; a quantity of each operation. With a schedule it is the due-time latency, see [`due`].
 pub const LATENCY: &str = "latency";
 /// Largest latency, µs; a quantity of each operation.
 pub const LATENCY_MAX: &str = "latency max";
@@ -31,6 +31,12 @@ pub const PERCENTILES: [(&str, f64); 3] = [
     ("latency p99", 99.0),
     ("latency p99.9", 99.9),
 ];
+
+/// Series of a latency that counts from the due time of an operation instead of its submission, such as `write due latency
+/// p99`.
+pub fn due(operation: &Operation, quantity: &str) -> String {
+    of(operation, &format!("due {quantity}"))
+}
 
 /// Series of a quantity of an operation, such as `write bandwidth`.
 pub fn of(operation: &Operation, quantity: &str) -> String {

@@ -236,7 +236,7 @@ pub struct Latency {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Series {
     /// What is measured: `read bandwidth`, `write bandwidth`, `read IOPS`, `write IOPS`,
-    /// `read latency`, `write latency`, `power`, `device temperature`, `surface temperature`,
+    /// `read latency` (`read due latency` where jobs have a schedule), `power`, `device temperature`, `surface temperature`,
     /// `throttle`, `SLC cache used`, …
     pub name: String,
     /// Unit of `v`: `MB/s`, `IOPS`, `µs`, `W`, `°C`, `%`, `GB`.

@@ -139,7 +139,8 @@ pub fn series(document: &ResultDocument) -> Table {
     table.table()
 }
 
-/// A row for each job and kind of operation.
+/// A row for each job and kind of operation. As in fio, latencies count from the submission; those called `due` count from
+/// the scheduled start, and are the same without a schedule.
 ///
 /// # Errors
 /// If a histogram of the document is damaged.
@@ -160,12 +161,18 @@ pub fn jobs(document: &ResultDocument) -> Result<Table, Failure> {
         ("p99.9_us", Float64, false),
         ("p99.99_us", Float64, false),
         ("max_us", Float64, false),
+        ("due_mean_us", Float64, false),
+        ("due_p99_us", Float64, false),
+        ("due_p99.9_us", Float64, false),
+        ("due_max_us", Float64, false),
     ]));
     let us = |ns: u64| Cell::Number(ns as f64 / 1e3);
     for (step, job) in each(document, |s| &s.jobs) {
         for direction in &job.directions {
-            let latency = &direction.latency;
+            let due = &direction.latency;
+            let latency = direction.service.as_ref().unwrap_or(due);
             let all = histogram::decode(&latency.histogram).map_err(Failure::input)?;
+            let all_due = histogram::decode(&due.histogram).map_err(Failure::input)?;
             let kind = direction.kind.to_string();
             table.row(&[
                 Cell::Text(&step.id),
@@ -183,6 +190,10 @@ pub fn jobs(document: &ResultDocument) -> Result<Table, Failure> {
                 us(all.value_at_percentile(99.9)),
                 us(all.value_at_percentile(99.99)),
                 us(latency.max_ns),
+                Cell::Number(due.mean_ns / 1e3),
+                us(all_due.value_at_percentile(99.0)),
+                us(all_due.value_at_percentile(99.9)),
+                us(due.max_ns),
             ]);
         }
     }

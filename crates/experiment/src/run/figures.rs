@@ -54,14 +54,22 @@ fn of_direction(step: &str, job: &str, d: &DirectionResult, figures: &mut Vec<Fi
         );
     }
     add("iops", "IOPS", d.iops, "IOPS");
-    add(
-        "latency.mean",
-        "latency, mean",
-        d.latency.mean_ns / 1e3,
-        "µs",
-    );
-    let tail = d.latency.percentiles.iter().find(|p| p.0 == 99.0);
-    if let Some((_, ns)) = tail {
-        add("latency.p99", "latency, p99", *ns as f64 / 1e3, "µs");
+    // As in fio, `latency` counts from the submission; with a schedule that may be later than an operation was due.
+    let due = d
+        .service
+        .is_some()
+        .then_some(("due-latency", "due latency", &d.latency));
+    let latency = d.service.as_ref().unwrap_or(&d.latency);
+    for (id, name, latency) in [("latency", "latency", latency)].into_iter().chain(due) {
+        let tail = latency.percentiles.iter().find(|p| p.0 == 99.0);
+        let tail = tail.map(|(_, ns)| ("p99", *ns as f64));
+        for (what, ns) in [("mean", latency.mean_ns)].into_iter().chain(tail) {
+            add(
+                &format!("{id}.{what}"),
+                &format!("{name}, {what}"),
+                ns / 1e3,
+                "µs",
+            );
+        }
     }
 }

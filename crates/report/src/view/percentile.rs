@@ -13,6 +13,8 @@ const MOST_LINES: usize = 8;
 struct Test<'a> {
     name: &'a str,
     kind: &'a str,
+    /// Latencies count from the due time, which is not the submission.
+    is_due: bool,
     runs: Vec<Samples>,
 }
 
@@ -67,10 +69,11 @@ pub fn medians(document: &ResultDocument) -> Vec<(String, Samples)> {
 impl Test<'_> {
     /// Its name with the kind of operation.
     fn title(&self) -> String {
+        let due = if self.is_due { ", due latency" } else { "" };
         if self.name.split(' ').any(|w| w == self.kind) {
-            self.name.to_string()
+            format!("{}{due}", self.name)
         } else {
-            format!("{} {}", self.name, self.kind)
+            format!("{} {}{due}", self.name, self.kind)
         }
     }
 }
@@ -93,6 +96,7 @@ fn tests(step: &StepResult) -> Vec<Test<'_>> {
             None => tests.push(Test {
                 name,
                 kind,
+                is_due: direction.service.is_some(),
                 runs: vec![run],
             }),
         }
