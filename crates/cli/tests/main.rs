@@ -12,6 +12,7 @@ mod documents;
 mod emit;
 mod fio_numbers;
 mod fio_tools;
+mod fio_verify;
 mod foreign;
 mod fs;
 mod fs_host;

@@ -215,7 +215,7 @@ fn verification_finds_a_wrong_byte_and_names_it() {
     folder.file("w.fio", &format!("{WRITE}verify=crc32c\n"));
     folder.file(
         "r.fio",
-        "[r]\nrw=read\nbs=64k\niodepth=4\nverify=crc32c\ncontinue_on_error=all\n",
+        "[r]\nrw=read\nbs=64k\niodepth=4\nverify=crc32c\nverify_interval=4k\ncontinue_on_error=all\n",
     );
     let write = ["run", "w.fio", "./t.img", "--size", "4m", "-o", "w.json"];
     folder.run(&write).succeeds();
@@ -239,11 +239,14 @@ fn verification_finds_a_wrong_byte_and_names_it() {
     let document = json(&folder, "r.json");
     let texts = document["notices"].to_string();
     assert!(
-        texts.contains(&format!("{}", 1_234_567 / 512 * 512)),
+        texts.contains(&format!(
+            "block at byte {} is wrong",
+            1_234_567 / 4096 * 4096
+        )),
         "{texts}"
     );
     assert!(
-        texts.contains("the sector at byte 4096 holds what was written to byte 8192"),
+        texts.contains("the block at byte 4096 holds what was written to byte 8192"),
         "{texts}"
     );
     let errors = &document["steps"][0]["jobs"][0]["errors"];

@@ -757,6 +757,7 @@ const CHOICES: &[&[&str]] = &[
     &["log_avg_msec=500"],
     &["percentile_list=50:99:99.9", "percentile_list=99.99:1"],
     &["verify=crc32c", "verify=0"],
+    &["verify=md5\nverify_interval=512\nverify_offset=100"],
     &["do_verify=0"],
     &[
         "verify_pattern=0xaa%o\"z\"",

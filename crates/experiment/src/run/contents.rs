@@ -297,7 +297,8 @@ mod tests {
     use super::*;
     use nandscope_device::FixedLatencyDevice;
     use nandscope_measure::sim::SimTarget;
-    use nandscope_measure::verify::Verifier;
+    use nandscope_measure::verify::{Check, Verifier};
+    use nandscope_workload::job::Job;
     use std::sync::Arc;
 
     const CAPACITY: Bytes = Bytes::mib(1);
@@ -308,7 +309,12 @@ mod tests {
         let contents = Contents::new(CAPACITY, &faults, 1).unwrap();
         let device = SimTarget::new(FixedLatencyDevice::new(CAPACITY, Nanos(10)));
         let mut target = ContentTarget::new(device, Some(contents));
-        let verifier = Arc::new(Verifier::new(1, BLOCK, false));
+        let verifier = Arc::new(Verifier::new(
+            1,
+            BLOCK,
+            false,
+            vec![Check::of_job(&Job::new("a"))],
+        ));
         target.write_from(DataSource::new(Some(verifier.clone()), Vec::new()));
         (target, verifier)
     }

@@ -10,7 +10,7 @@ use nandscope_measure::build::JobMeta;
 use nandscope_measure::runner::{OnError, Thread, Ties};
 use nandscope_result::Notice;
 use nandscope_units::{Bytes, Nanos};
-use nandscope_workload::job::{Fault, Job, JobError, JobFile, data_options};
+use nandscope_workload::job::{Fault, Job, JobError, JobFile, VerifyMethod, data_options};
 use nandscope_workload::pattern::{Random, of_job};
 use nandscope_workload::trace::Fit;
 use nandscope_workload::{OpKind, OpSource, Pacing};
@@ -57,7 +57,7 @@ pub fn wants_logs(job: &Job) -> bool {
 pub fn check(jobs: &[Job], abilities: TargetAbilities) -> Result<(), JobError> {
     let mut faults = Vec::new();
     for job in jobs {
-        let method = job.verify.method.as_deref().filter(|m| *m != "none");
+        let method = job.verify.method.map(VerifyMethod::name);
         if let Some(method) = method.filter(|_| !abilities.stores_contents) {
             faults.push(fault_at(
                 job,

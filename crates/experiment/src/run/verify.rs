@@ -5,7 +5,7 @@ use nandscope_measure::build::JobMeta;
 use nandscope_measure::data_source::{DataSource, Payload};
 use nandscope_measure::runner::{OnError, Thread};
 use nandscope_measure::verify::{Check, Verifier};
-use nandscope_units::Bytes;
+use nandscope_units::{Bytes, saturating_u32};
 use nandscope_workload::files::{Extent, ExtentSource};
 use nandscope_workload::job::{Access, Job, WriteData};
 use nandscope_workload::pattern::{Random, Region};
@@ -27,7 +27,7 @@ pub fn data_of_group(group: &[Job], seed: u64, capacity: Bytes) -> DataSource {
     };
     let payloads = threads().map(|(job, clone)| payload(job, clone, seed, capacity));
     let checks = threads().map(|(job, _)| check(job)).collect();
-    let verifier = of_group(group, seed).map(|verifier| Arc::new(verifier.with_checks(checks)));
+    let verifier = of_group(group, seed, capacity, checks).map(Arc::new);
     DataSource::new(verifier, payloads.collect())
 }
 
@@ -46,30 +46,46 @@ fn payload(job: &Job, clone: u32, seed: u64, capacity: Bytes) -> Payload {
     Payload::new(job.data.clone(), Random::new(seed, &parts).bits(), blocks)
 }
 
-/// How the blocks of a job are compared. What a job writes beside one that verifies is labelled too, so that a loss of it
+/// How the blocks of a job are compared. What a job writes beside one that verifies has headers too, so that a loss of it
 /// is found, unless it asks for data of its own.
 fn check(job: &Job) -> Check {
     let writes = job.rw.access != Access::Read;
     match asks(job) {
-        true => Check::of_job(&job.verify),
-        false if writes && job.data == WriteData::default() => Check::default(),
-        false => Check::Nothing,
+        false if !writes || job.data != WriteData::default() => Check::Nothing,
+        _ => Check::of_job(job),
     }
 }
 
-fn of_group(group: &[Job], seed: u64) -> Option<Verifier> {
-    let asking = group.iter().filter(|job| asks(job));
-    let block = asking.clone().map(Job::min_block).min()?;
+fn of_group(group: &[Job], seed: u64, capacity: Bytes, checks: Vec<Check>) -> Option<Verifier> {
+    if !group.iter().any(asks) {
+        return None;
+    }
+    let units = group.iter().flat_map(|job| {
+        // A job that does not fit is refused elsewhere.
+        let starts =
+            (0..job.numjobs).filter_map(move |clone| Region::of(job, clone, capacity).ok());
+        let starts = starts.map(|region| region.start);
+        starts.chain([u64::from(job.verify_unit())])
+    });
+    let block = units.fold(0, greatest_divisor);
     // A group that only reads finds what earlier runs wrote.
     let reads_only = group
         .iter()
         .all(|job| job.rw.access == Access::Read || job.verify.only);
-    let verifier = Verifier::new(seed, block, reads_only);
+    let verifier = Verifier::new(seed, saturating_u32(block), reads_only, checks);
     let zeros = group.iter().any(|job| asks(job) && job.verify.trim_zero);
     Some(match zeros {
         true => verifier.with_zeros_after_discards(),
         false => verifier,
     })
+}
+
+/// The greatest number that divides both.
+fn greatest_divisor(a: u64, b: u64) -> u64 {
+    match b {
+        0 => a,
+        _ => greatest_divisor(b, a % b),
+    }
 }
 
 /// A thread that reads back all that the group wrote, where a job of it wants that.
@@ -78,6 +94,11 @@ pub fn read_back(group: &[Job], verifier: &Verifier) -> Option<(Thread, JobMeta)
         .iter()
         .filter(|job| job.verify.reads_back_at_end() && job.rw.access != Access::Read);
     let job = wanting.clone().next()?;
+    let largest = wanting
+        .clone()
+        .map(|job| job.bs.get(OpKind::Write).max())
+        .max()?;
+    verifier.begin_to_read_back();
     let extents: Vec<Extent> = verifier
         .written()
         .into_iter()
@@ -85,7 +106,7 @@ pub fn read_back(group: &[Job], verifier: &Verifier) -> Option<(Thread, JobMeta)
             kind: OpKind::Read,
             offset,
             length,
-            chunk: job.bs.get(OpKind::Write).max(),
+            chunk: largest,
         })
         .collect();
     if extents.is_empty() {

@@ -1,14 +1,42 @@
 //! What is found wrong with contents, and what is not.
 
 use super::*;
+use nandscope_workload::job::JobFile;
 
 const BLOCK: usize = 4096;
+
+fn check(options: &str) -> Check {
+    let text = format!("[a]\nrw=write\n{options}\n");
+    Check::of_job(&JobFile::parse("t", &text).unwrap().jobs[0])
+}
+
+fn verifier(all: bool, options: &[&str]) -> Verifier {
+    with_seed(5, all, options)
+}
+
+fn with_seed(seed: u64, all: bool, options: &[&str]) -> Verifier {
+    let checks = options.iter().map(|options| check(options)).collect();
+    Verifier::new(seed, BLOCK as u32, all, checks)
+}
+
+/// With the default checksum.
+fn plain() -> Verifier {
+    verifier(false, &[""])
+}
 
 fn written(verifier: &Verifier, offset: u64) -> Vec<u8> {
     let mut bytes = vec![0u8; BLOCK];
     verifier.write(&mut bytes, offset, 0);
-    verifier.written_to(offset, BLOCK, true);
+    end(verifier, offset);
     bytes
+}
+
+fn end(verifier: &Verifier, offset: u64) {
+    lock(&verifier.ledger).end(offset, BLOCK, true);
+}
+
+fn trim(verifier: &Verifier, offset: u64) {
+    lock(&verifier.ledger).discard(offset, BLOCK as u64, verifier.zeros);
 }
 
 fn reason(verifier: &Verifier, bytes: &[u8], offset: u64) -> &'static str {
@@ -21,7 +49,7 @@ fn reason(verifier: &Verifier, bytes: &[u8], offset: u64) -> &'static str {
 
 #[test]
 fn what_was_written_last_is_right_and_nothing_else() {
-    let verifier = Verifier::new(5, BLOCK as u32, false);
+    let verifier = plain();
     let old = written(&verifier, 8192);
     let new = written(&verifier, 8192);
     assert_eq!(reason(&verifier, &new, 8192), "");
@@ -39,7 +67,7 @@ fn what_was_written_last_is_right_and_nothing_else() {
 
 #[test]
 fn a_wrong_byte_is_named() {
-    let verifier = Verifier::new(5, BLOCK as u32, false);
+    let verifier = plain();
     for at in [0usize, 9, 100, 509, 511, 512, 4095] {
         let mut bytes = written(&verifier, 65_536);
         let right = bytes[at];
@@ -57,10 +85,10 @@ fn a_wrong_byte_is_named() {
 
 #[test]
 fn unknown_blocks_are_checked_only_where_asked() {
-    let writer = Verifier::new(5, BLOCK as u32, false);
+    let writer = plain();
     let bytes = written(&writer, 4096);
-    let lenient = Verifier::new(6, BLOCK as u32, false);
-    let strict = Verifier::new(6, BLOCK as u32, true);
+    let lenient = with_seed(6, false, &[""]);
+    let strict = with_seed(6, true, &[""]);
     assert_eq!(reason(&lenient, &[0u8; BLOCK], 4096), "");
     assert_eq!(reason(&strict, &bytes, 4096), "");
     assert!(reason(&strict, &[0u8; BLOCK], 4096).contains("wrong data"));
@@ -72,13 +100,13 @@ fn unknown_blocks_are_checked_only_where_asked() {
 
 #[test]
 fn either_of_two_writes_at_once_is_right() {
-    let verifier = Verifier::new(1, BLOCK as u32, false);
+    let verifier = plain();
     let (mut first, mut second) = (vec![0u8; BLOCK], vec![0u8; BLOCK]);
     verifier.write(&mut first, 0, 0);
     verifier.write(&mut second, 0, 0);
     assert_eq!(reason(&verifier, &[0u8; BLOCK], 0), "", "being written");
-    verifier.written_to(0, BLOCK, true);
-    verifier.written_to(0, BLOCK, true);
+    end(&verifier, 0);
+    end(&verifier, 0);
     assert_eq!(reason(&verifier, &first, 0), "");
     assert_eq!(reason(&verifier, &second, 0), "");
     assert!(reason(&verifier, &[0u8; BLOCK], 0).contains("wrong data"));
@@ -86,9 +114,9 @@ fn either_of_two_writes_at_once_is_right() {
 
 #[test]
 fn what_was_trimmed_is_zero_where_that_is_wanted() {
-    let verifier = Verifier::new(1, BLOCK as u32, false).with_zeros_after_discards();
+    let verifier = plain().with_zeros_after_discards();
     let bytes = written(&verifier, 0);
-    verifier.discarded(0, BLOCK as u64);
+    trim(&verifier, 0);
     assert_eq!(reason(&verifier, &[0; BLOCK], 0), "");
     assert_eq!(reason(&verifier, &bytes, 0), "verify: wrong data");
     assert_eq!(verifier.written(), [(Bytes(0), BLOCK as u64)]);
@@ -96,23 +124,12 @@ fn what_was_trimmed_is_zero_where_that_is_wanted() {
 
 #[test]
 fn ranges_that_were_written() {
-    let verifier = Verifier::new(1, BLOCK as u32, false);
+    let verifier = plain();
     for block in [3u64, 1, 2, 9] {
         written(&verifier, block * 4096);
     }
-    verifier.discarded(9 * 4096, 4096);
+    trim(&verifier, 9 * 4096);
     assert_eq!(verifier.written(), [(Bytes(4096), 3 * 4096)]);
-}
-
-fn check(options: &str) -> Check {
-    let text = format!("[a]\nrw=write\n{options}\n");
-    let file = nandscope_workload::job::JobFile::parse("t", &text).unwrap();
-    Check::of_job(&file.jobs[0].verify)
-}
-
-fn verifier(all: bool, options: &[&str]) -> Verifier {
-    let checks = options.iter().map(|options| check(options)).collect();
-    Verifier::new(5, BLOCK as u32, all).with_checks(checks)
 }
 
 #[test]
@@ -121,7 +138,7 @@ fn a_pattern_is_all_that_a_block_holds() {
     let writer = verifier(false, &[options]);
     let mut bytes = vec![0u8; 2 * BLOCK];
     assert!(writer.write(&mut bytes, 4096, 0));
-    writer.written_to(4096, 2 * BLOCK, true);
+    lock(&writer.ledger).end(4096, 2 * BLOCK, true);
     // As fio 3.33 wrote it.
     assert_eq!(bytes[..11], [0xaa, 0, 0x10, 0, 0, 0, 0, 0, 0, b'z', 0xaa]);
     assert_eq!(reason(&writer, &bytes, 4096), "");
@@ -131,12 +148,13 @@ fn a_pattern_is_all_that_a_block_holds() {
     // Another run knows nothing of these writes and compares all the same.
     let reader = verifier(true, &[options]);
     assert_eq!(reason(&reader, &bytes[..BLOCK], 4096), "");
+    // Each block begins with the pattern, and its own offset.
     assert_eq!(reason(&reader, &bytes[BLOCK..], 8192), "verify: wrong data");
     assert_eq!(reason(&reader, &bytes[..BLOCK], 8192), "verify: wrong data");
 }
 
 #[test]
-fn labels_alone_do_not_cover_the_data() {
+fn headers_alone_do_not_cover_the_data() {
     let meta = verifier(false, &["verify=meta"]);
     let mut bytes = written(&meta, 8192);
     bytes[100] ^= 1;
@@ -149,10 +167,10 @@ fn labels_alone_do_not_cover_the_data() {
 }
 
 #[test]
-fn a_pattern_stands_between_labels() {
+fn a_pattern_follows_the_header() {
     let verifier = verifier(false, &["verify=crc32c\nverify_pattern=0xab"]);
     let mut bytes = written(&verifier, 0);
-    assert!(bytes[HEADER..CHECKSUM].iter().all(|byte| *byte == 0xab));
+    assert!(bytes[44..].iter().all(|byte| *byte == 0xab));
     assert_eq!(reason(&verifier, &bytes, 0), "");
     bytes[200] = 0;
     assert_eq!(reason(&verifier, &bytes, 0), "verify: wrong data");
@@ -179,7 +197,7 @@ fn jobs_of_one_run_have_checks_of_their_own() {
         .map(|(thread, block)| {
             let offset = u64::from(thread) * BLOCK as u64;
             let made = verifier.write(block, offset, thread);
-            verifier.written_to(offset, BLOCK, true);
+            end(&verifier, offset);
             made
         })
         .collect();
@@ -192,4 +210,117 @@ fn jobs_of_one_run_have_checks_of_their_own() {
         let wrong = verifier.check(&[0; BLOCK], offset, 0) != Outcome::Done;
         assert_eq!(wrong, thread != 2);
     }
+}
+
+#[test]
+fn parts_have_headers_of_their_own_wherever_they_are() {
+    for (interval, offset) in [
+        (4096, 0),
+        (1024, 0),
+        (512, 100),
+        (128, 0),
+        (128, 60),
+        (4096, 4000),
+    ] {
+        let options = format!("verify=crc32c\nverify_interval={interval}\nverify_offset={offset}");
+        let writer = verifier(false, &[&options]);
+        let mut bytes = written(&writer, 8192);
+        for part in 0..BLOCK / interval {
+            let at = part * interval + offset;
+            assert_eq!(bytes[at..at + 2], [0xca, 0xac], "{options}");
+        }
+        let reader = verifier(true, &[&options]);
+        for verifier in [&writer, &reader] {
+            assert_eq!(reason(verifier, &bytes, 8192), "", "{options}");
+            let half = &bytes[..BLOCK / 2];
+            assert_eq!(reason(&writer, half, 8192), "", "{options}");
+        }
+        bytes[BLOCK - 50] ^= 1;
+        for verifier in [&writer, &reader] {
+            assert_eq!(
+                reason(verifier, &bytes, 8192),
+                "verify: wrong data",
+                "{options}"
+            );
+        }
+    }
+}
+
+#[test]
+fn every_method_finds_a_changed_byte() {
+    for method in VerifyMethod::all().filter(|m| m.overhead() > 0) {
+        let name = format!("verify={}", method.name());
+        let writer = verifier(false, &[&name]);
+        let reader = verifier(true, &[&name]);
+        let mut bytes = written(&writer, 4096);
+        assert_eq!(reason(&writer, &bytes, 4096), "", "{name}");
+        assert_eq!(reason(&reader, &bytes, 4096), "", "{name}");
+        bytes[1000] ^= 1;
+        let expected = if method == VerifyMethod::Meta {
+            ""
+        } else {
+            "verify: wrong data"
+        };
+        assert_eq!(reason(&writer, &bytes, 4096), expected, "{name}");
+        bytes[1000] ^= 1;
+        bytes[9] ^= 1;
+        assert_eq!(
+            reason(&writer, &bytes, 4096),
+            "verify: wrong data",
+            "{name}"
+        );
+        assert_eq!(
+            reason(&reader, &bytes, 4096),
+            "verify: wrong data",
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn another_method_or_block_size_is_named() {
+    let bytes = written(&verifier(false, &["verify=md5"]), 0);
+    let reader = verifier(true, &["verify=crc32c", "bs=8k\nverify=md5"]);
+    assert_eq!(reason(&reader, &bytes, 0), "verify: wrong data");
+    let double = [bytes.clone(), bytes].concat();
+    assert_ne!(reader.check(&double, 0, 1), Outcome::Done);
+    let texts = reader.mismatches().1;
+    assert!(
+        texts[0].contains("was written with verify=md5, not crc32c"),
+        "{texts:?}"
+    );
+    assert!(
+        texts[1].contains("has 4096 bytes and not 8192"),
+        "{texts:?}"
+    );
+}
+
+#[test]
+fn compressible_data_are_verified_too() {
+    let options = "verify=sha256\nbuffer_compress_percentage=70\nbuffer_pattern=0x11";
+    let writer = verifier(false, &[options]);
+    let mut bytes = written(&writer, 0);
+    assert!(bytes[1300..].iter().all(|byte| *byte == 0x11));
+    assert_eq!(reason(&writer, &bytes, 0), "");
+    bytes[4090] = 0;
+    assert_eq!(reason(&writer, &bytes, 0), "verify: wrong data");
+}
+
+#[test]
+fn what_is_read_in_other_pieces_is_compared_as_well() {
+    let verifier = Verifier::new(5, 512, false, vec![check("bs=4k\nverify=crc32c")]);
+    let mut bytes = written(&verifier, 4096);
+    assert_eq!(reason(&verifier, &bytes[1024..2048], 5120), "");
+    bytes[1500] ^= 1;
+    assert_eq!(
+        reason(&verifier, &bytes[1024..2048], 5120),
+        "verify: wrong data"
+    );
+    // A later write takes the second half.
+    let mut other = vec![0; 2048];
+    verifier.write(&mut other, 6144, 0);
+    lock(&verifier.ledger).end(6144, 2048, true);
+    bytes[1500] ^= 1;
+    bytes[2048..].copy_from_slice(&other);
+    assert_eq!(reason(&verifier, &bytes, 4096), "");
 }

@@ -121,6 +121,7 @@ fn trace(job: &Job, faults: &mut Faults) {
 }
 
 fn ending(job: &Job, faults: &mut Faults) {
+    faults.extend(super::verify::check(job));
     if job.verify.only && !job.verify.is_wanted() {
         faults.push((
             "verify_only",

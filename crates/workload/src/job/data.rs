@@ -28,6 +28,16 @@ impl DataPattern {
         }
     }
 
+    /// Bytes until it repeats.
+    pub fn length(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Whether the offset of the block is in it.
+    pub fn has_offsets(&self) -> bool {
+        !self.offsets.is_empty()
+    }
+
     /// Reads numbers (`0xdeadface`, `-12`), texts (`"abcd"`) and, in patterns to verify, offsets (`%o`), one behind
     /// the other.
     pub(super) fn parse(v: Value<'_>, takes_offsets: bool) -> Result<DataPattern, Problem> {

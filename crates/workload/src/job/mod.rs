@@ -21,6 +21,7 @@ mod substitute;
 mod surroundings;
 mod text;
 mod value;
+mod verify;
 
 pub use data::{DataPattern, Repetition, WriteData};
 pub use error::{Fault, JobError};
@@ -28,11 +29,12 @@ pub use file::JobFile;
 pub use files::{FileService, Files};
 pub use kinds::PerKind;
 pub use model::{
-    Access, Backlog, BlockSizes, ContinueOnError, DEFAULT_PERCENTILES, Distribution, Extent, Job,
-    Logs, Origin, Rw, StridedZones, TraceRef, UnifiedRw, Verify, Zone,
+    Access, BlockSizes, ContinueOnError, DEFAULT_PERCENTILES, Distribution, Extent, Job, Logs,
+    Origin, Rw, StridedZones, TraceRef, UnifiedRw, Zone,
 };
 pub use option::{
     ACCEPTED, ALIASES, Accepted, JobOption, REFUSED, Refused, data_options, supported,
 };
 pub use relation::{ExitScope, Relation};
 pub use surroundings::{Included, Machine, Nowhere, Override, Surroundings};
+pub use verify::{Backlog, VERIFY_HEADER, Verify, VerifyMethod};

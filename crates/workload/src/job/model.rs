@@ -1,10 +1,11 @@
 //! A job as it was understood: every option in typed form. Reading and writing the text is done
 //! elsewhere; a program may as well build a job from [`Job::new`].
 
-use super::data::{DataPattern, WriteData};
+use super::data::WriteData;
 use super::files::Files;
 use super::kinds::PerKind;
 use super::relation::Relation;
+use super::verify::Verify;
 use crate::trace::BlockEvent;
 use crate::{OpKind, Pacing};
 use nandscope_units::{Bytes, Nanos};
@@ -444,81 +445,6 @@ pub enum ContinueOnError {
     Verify,
     /// All of them.
     All,
-}
-
-/// `verify` and what belongs to it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verify {
-    /// Name of the method, as fio calls it; `None` verifies nothing.
-    pub method: Option<String>,
-    /// `verify_pattern`: what blocks carry, beside what `method` needs.
-    pub pattern: Option<DataPattern>,
-    /// `do_verify`: read back what was written.
-    pub read_back: bool,
-    /// `verify_only`: nothing is written; what an earlier run of the same job wrote is read.
-    pub only: bool,
-    /// `verify_backlog` and `verify_backlog_batch`.
-    pub backlog: Backlog,
-    /// `trim_backlog` and `trim_backlog_batch`.
-    pub trim_backlog: Backlog,
-    /// `trim_percentage`: how many of the written blocks are trimmed again.
-    pub trim_percent: u32,
-    /// `trim_verify_zero`: trimmed blocks must read as zeros.
-    pub trim_zero: bool,
-}
-
-/// When a job comes back to what it wrote.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Backlog {
-    /// After this many writes; 0 is never.
-    pub after: u64,
-    /// To so many blocks; 0 is as many as `after`.
-    pub batch: u64,
-}
-
-impl Backlog {
-    /// Blocks to come back to at once.
-    pub(crate) fn size(&self) -> u64 {
-        match self.batch {
-            0 => self.after,
-            batch => batch,
-        }
-    }
-}
-
-impl Verify {
-    /// Whether contents are verified.
-    pub fn is_wanted(&self) -> bool {
-        self.method
-            .as_deref()
-            .is_some_and(|method| method != "none")
-    }
-
-    /// Whether the group ends with reading back what the job wrote. With a backlog the job does so
-    /// itself.
-    pub fn reads_back_at_end(&self) -> bool {
-        self.is_wanted() && self.read_back && self.backlog.after == 0 && !self.only
-    }
-
-    /// Whether the job comes back to its own blocks, which must not be in flight then.
-    pub fn comes_back(&self) -> bool {
-        self.is_wanted() && (self.backlog.after > 0 || self.trim_backlog.after > 0)
-    }
-}
-
-impl Default for Verify {
-    fn default() -> Self {
-        Verify {
-            method: None,
-            pattern: None,
-            read_back: true,
-            only: false,
-            backlog: Backlog::default(),
-            trim_backlog: Backlog::default(),
-            trim_percent: 0,
-            trim_zero: false,
-        }
-    }
 }
 
 /// A trace to replay. This crate does not open it.

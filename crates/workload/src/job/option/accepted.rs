@@ -79,7 +79,6 @@ const ON: &[&str] = &["1"];
 const ANY: &[&str] = &[];
 const OWN_ENGINE: &str = "the engine is nandscope's own, for simulated and real targets";
 const OWN_FILE: &str = "the target is a whole device or one given file; no job files are made";
-const OWN_CHECK: &str = "verification has contents of its own, which cover each sector";
 const OWN_STATS: &str = "the result always holds all latencies and series";
 const EACH_COMPLETION: &str = "each completion is taken as it comes";
 
@@ -155,7 +154,7 @@ pub const ACCEPTED: &[Accepted] = &[
     ),
     accepted("clocksource", ANY, "the target has its own clock"),
     accepted(
-        "thread nice cpumask cpus_allowed_policy",
+        "thread threads nice cpumask cpus_allowed_policy",
         ANY,
         "how clones are run is the runner's business",
     ),
@@ -199,13 +198,23 @@ pub const ACCEPTED: &[Accepted] = &[
     ),
     accepted("unit_base", ANY, "the report names its units"),
     accepted(
-        "verify_fatal verify_dump",
+        "verify_fatal",
         ANY,
         "every mismatch is counted, the first 16 are described",
     ),
     said(
-        "verify_interval verify_offset experimental_verify",
-        OWN_CHECK,
+        "verify_dump",
+        "the result describes the first 16 mismatches, and no files are made of them",
+    ),
+    accepted(
+        "flow_watermark verifysort verifysort_nr",
+        ANY,
+        "fio 3.33 ignores it as well",
+    ),
+    accepted(
+        "experimental_verify",
+        ANY,
+        "what was written is always compared with the write it should come from",
     ),
     accepted(
         "verify_async verify_async_cpus",

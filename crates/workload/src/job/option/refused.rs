@@ -58,7 +58,10 @@ pub const REFUSED: &[Refused] = &[
         "exec_prerun exec_postrun",
         "a job file starts no programs here: run them yourself",
     ),
-    refused("profile", "remove it"),
+    refused(
+        "profile device-names test-duration threads-per-queue read-req-num-512-blocks large-block-op-kbytes prep",
+        "profiles of fio make jobs of their own: write these jobs in the file",
+    ),
     refused(
         "cpuload cpuchunks uri hostname port listen clientname pool rbdname clustername",
         "it belongs to an engine that does no I/O on a block device",

@@ -4,12 +4,14 @@ use super::Kind::{Count, Flag, Number, Other};
 use super::{JobOption, flag, number, option};
 use crate::job::data::DataPattern;
 use crate::job::error::Problem;
+use crate::job::text::size_text;
 use crate::job::value::Value;
+use crate::job::verify::{VERIFY_HEADER, VerifyMethod};
 
 pub(super) const OPTIONS: &[JobOption] = &[
     option(
         "verify",
-        "How contents are verified; on a simulated device with `--contents`. `pattern` compares with `verify_pattern`, `meta` checks labels, `null` nothing, the others labels and data (see below)",
+        "How contents are verified; on a simulated device with `--contents`. `pattern` compares with `verify_pattern`, `meta` checks headers, `null` nothing, the others headers and data (see below)",
         Other(
             "`none`, `pattern`, `meta`, `null`, `crc32c`, `md5`, …",
             |j, v| {
@@ -17,7 +19,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
                 Ok(())
             },
         ),
-        |j| j.verify.method.clone(),
+        |j| j.verify.method.map(|method| method.name().to_string()),
     ),
     option(
         "verify_pattern",
@@ -27,6 +29,31 @@ pub(super) const OPTIONS: &[JobOption] = &[
             Ok(())
         }),
         |j| j.verify.pattern.as_ref().map(DataPattern::show),
+    ),
+    option(
+        "verify_interval",
+        "Bytes with a header of their own; a whole block by default",
+        Other("size", |j, v| {
+            // fio takes no less than two headers.
+            let least = 2 * VERIFY_HEADER;
+            j.verify.interval = match v.number_of::<u32>(v.text()?, 0..=u32::MAX)? {
+                n if n > 0 && n < least => {
+                    return Err(v.bad("smaller than two headers", format!("use {least} or more")));
+                }
+                n => n,
+            };
+            Ok(())
+        }),
+        |j| size(j.verify.interval),
+    ),
+    option(
+        "verify_offset",
+        "Where in these bytes the header is; at their start by default",
+        Other("size", |j, v| {
+            j.verify.offset = v.number_of(v.text()?, 0..=u32::MAX)?;
+            Ok(())
+        }),
+        |j| size(j.verify.offset),
     ),
     option(
         "do_verify",
@@ -78,34 +105,20 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
 ];
 
-const VERIFY_METHODS: &[&str] = &[
-    "null",
-    "meta",
-    "pattern",
-    "md5",
-    "crc64",
-    "crc32",
-    "crc32c",
-    "crc32c-intel",
-    "crc16",
-    "crc7",
-    "xxhash",
-    "sha256",
-    "sha512",
-    "sha1",
-    "sha3-224",
-    "sha3-256",
-    "sha3-384",
-    "sha3-512",
-];
+fn size(bytes: u32) -> Option<String> {
+    (bytes > 0).then(|| size_text(bytes.into()))
+}
 
-fn verify_method(v: Value<'_>) -> Result<Option<String>, Problem> {
-    match v.text()? {
-        "0" | "none" => Ok(None),
-        name if VERIFY_METHODS.contains(&name) => Ok(Some(name.to_string())),
-        _ => Err(v.bad(
-            "not a method that is supported",
-            format!("write one of {}", VERIFY_METHODS.join(", ")),
-        )),
+fn verify_method(v: Value<'_>) -> Result<Option<VerifyMethod>, Problem> {
+    let name = v.text()?;
+    if matches!(name, "0" | "none") {
+        return Ok(None);
     }
+    VerifyMethod::find(name).map(Some).ok_or_else(|| {
+        let names: Vec<&str> = VerifyMethod::all().map(VerifyMethod::name).collect();
+        v.bad(
+            "not a method that is supported",
+            format!("write one of {}", names.join(", ")),
+        )
+    })
 }

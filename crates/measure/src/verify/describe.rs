@@ -1,0 +1,262 @@
+//! What is wrong with blocks that were read, in words.
+
+use super::parts::{PartFault, Parts, Write};
+use super::random::{self, Seeds};
+use super::{Fault, Mismatch, SECTOR};
+use nandscope_workload::job::DataPattern;
+
+/// The first byte that is not zero where all must be.
+pub(super) fn not_zero(bytes: &[u8], offset: u64) -> Option<Mismatch> {
+    let wrong = bytes.iter().position(|byte| *byte != 0)?;
+    let text = format!(
+        "verify: byte {} was trimmed and is not zero: found 0x{:02x}",
+        offset + wrong as u64,
+        bytes[wrong]
+    );
+    Some((Fault::Wrong, text))
+}
+
+/// The first byte that is not that of the pattern.
+pub(super) fn not_the_pattern(bytes: &[u8], right: &[u8], offset: u64) -> Option<Mismatch> {
+    let wrong = bytes.iter().zip(right).position(|(a, b)| a != b)?;
+    let text = format!(
+        "verify: byte {} is wrong: expected 0x{:02x} of verify_pattern, found 0x{:02x}",
+        offset + wrong as u64,
+        right[wrong],
+        bytes[wrong]
+    );
+    Some((Fault::Wrong, text))
+}
+
+/// No job with `verify` wrote this.
+pub(super) fn nothing_verified(offset: u64) -> Mismatch {
+    let text =
+        format!("verify: the block at byte {offset} holds nothing that a verified job wrote");
+    (Fault::Wrong, text)
+}
+
+fn misplaced(offset: u64, found: u64) -> Mismatch {
+    let text = format!("verify: the block at byte {offset} holds what was written to byte {found}");
+    (Fault::Misplaced, text)
+}
+
+/// What is wrong with a part of an earlier run. `position` is how far it is from the start of the read.
+pub(super) fn unknown_part(
+    parts: &Parts,
+    part: &[u8],
+    offset: u64,
+    position: u64,
+) -> Option<Mismatch> {
+    let text = match parts.judge(part, offset) {
+        Ok(_) => return data_of_pattern(parts, part, offset, position),
+        Err(PartFault::NoHeader) => return Some(nothing_verified(offset)),
+        Err(PartFault::Elsewhere(header)) => return Some(misplaced(offset, header.offset)),
+        Err(PartFault::OtherLength(header)) => format!(
+            "verify: the block at byte {offset} has {} bytes and not {}; verify with the block size and verify_interval of the job that wrote it",
+            header.length,
+            part.len()
+        ),
+        Err(PartFault::Checksum(header)) if header.method != parts.method as u16 => format!(
+            "verify: the block at byte {offset} was written with verify={}, not {}",
+            header.method_name(),
+            parts.method.name()
+        ),
+        Err(PartFault::Checksum(_)) => format!(
+            "verify: the block at byte {offset} is wrong: its checksum ({}) is not that of its data",
+            parts.method.name()
+        ),
+    };
+    Some((Fault::Wrong, text))
+}
+
+/// Compares the data of a part with `verify_pattern` where no checksum covers them, as fio does.
+fn data_of_pattern(parts: &Parts, part: &[u8], offset: u64, position: u64) -> Option<Mismatch> {
+    if parts.pattern.is_none() || super::checksum::covers(parts.method) {
+        return None;
+    }
+    let mut right = vec![0; part.len()];
+    parts.fill(&mut right, offset, 0, position);
+    (0..part.len())
+        .filter(|at| parts.is_header(*at, part.len()))
+        .for_each(|at| right[at] = part[at]);
+    not_the_pattern(part, &right, offset)
+}
+
+/// Whether one of several writes may have made these bytes, which are a part or less.
+pub(super) fn is_plausible(parts: &Parts, bytes: &[u8], offset: u64) -> bool {
+    if (bytes.len() as u64) < parts.interval() || parts.judge(bytes, offset).is_ok() {
+        return true;
+    }
+    // Two writes at once may mix by sectors.
+    let length = bytes.len();
+    let mut sectors = bytes.chunks(SECTOR).enumerate();
+    let is_data = |at: usize, sector: &[u8]| match &parts.pattern {
+        Some(pattern) => {
+            let mut right = vec![0; length];
+            pattern.fill(&mut right, offset);
+            right[at..at + sector.len()] == *sector
+        }
+        None => !parts.is_determined() || random::start_of(sector).is_some(),
+    };
+    sectors.all(|(i, sector)| {
+        let at = i * SECTOR;
+        match (at..at + sector.len()).any(|byte| parts.is_header(byte, length)) {
+            true => parts
+                .header_of(bytes)
+                .is_some_and(|header| header.offset == offset),
+            false => is_data(at, sector),
+        }
+    })
+}
+
+/// Whether these bytes may come from a pattern, wherever in it they begin.
+pub(super) fn is_pattern(pattern: &DataPattern, bytes: &[u8]) -> bool {
+    // Where a block began whose offset is in it is not known here.
+    pattern.has_offsets()
+        || (0..pattern.length() as u64).any(|position| {
+            let mut right = vec![0; bytes.len()];
+            super::parts::fill_pattern(pattern, &mut right, position, position);
+            right == bytes
+        })
+}
+
+/// Where bytes come from that must be those of a certain write.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    /// On the target.
+    pub(super) offset: u64,
+    /// From the start of the write, bytes.
+    pub(super) position: u64,
+    pub(super) write: Write,
+    /// Number of the last write of the run.
+    pub(super) last: u32,
+    pub(super) seeds: Seeds,
+}
+
+impl Place {
+    /// What is wrong with a whole part.
+    pub(super) fn examine_part(&self, parts: &Parts, part: &[u8]) -> Option<Mismatch> {
+        let judged = parts.judge(part, self.offset);
+        match &judged {
+            Ok(header) if header.seed == self.write.seed => {
+                // What no checksum covers is compared itself, except with verify=meta, which asks for headers only.
+                let is_weak =
+                    parts.method.checksum_length() > 0 && !super::checksum::covers(parts.method);
+                if !is_weak || !parts.is_determined() {
+                    return data_of_pattern(parts, part, self.offset, self.position);
+                }
+            }
+            Ok(header) => return Some(self.stale(self.generation_of(header.seed))),
+            Err(PartFault::Elsewhere(header)) => {
+                return Some(misplaced(self.offset, header.offset));
+            }
+            Err(_) if !parts.is_determined() => {
+                return unknown_part(parts, part, self.offset, self.position);
+            }
+            Err(_) => {}
+        }
+        let mut right = vec![0; part.len()];
+        parts.fill(&mut right, self.offset, self.write.seed, self.position);
+        parts.finish(&mut right, self.offset, self.write);
+        if right == part {
+            return None;
+        }
+        let found: Vec<_> = (0..part.len().div_ceil(SECTOR))
+            .map(|i| self.origin(parts, part, &right, i * SECTOR))
+            .collect();
+        match found.into_iter().collect::<Option<Vec<u64>>>() {
+            Some(origins) => Some(self.other_writes(origins)),
+            None => Some(self.wrong(part, &right)),
+        }
+    }
+
+    /// What is wrong with a piece of a part; its headers are not compared.
+    pub(super) fn examine_fragment(&self, parts: &Parts, piece: &[u8]) -> Option<Mismatch> {
+        if !parts.is_determined() || !covers_data(parts) {
+            return None;
+        }
+        let within = (self.position % parts.interval()) as usize;
+        let mut right = vec![0; piece.len()];
+        parts.fill(&mut right, self.offset, self.write.seed, self.position);
+        let whole = parts.interval() as usize;
+        (0..piece.len())
+            .filter(|at| parts.is_header(within + at, whole))
+            .for_each(|at| right[at] = piece[at]);
+        (right != piece).then(|| self.wrong(piece, &right))
+    }
+
+    /// The write from which a sector of a part comes; 0 is an earlier run, `None` if it comes from none.
+    fn origin(&self, parts: &Parts, part: &[u8], right: &[u8], at: usize) -> Option<u64> {
+        let end = (at + SECTOR).min(part.len());
+        let sector = &part[at..end];
+        if *sector == right[at..end] {
+            return Some(self.write.generation.into());
+        }
+        if (at..end).any(|byte| parts.is_header(byte, part.len())) {
+            let header = parts.header_of(part)?;
+            // A header of the right write beside wrong data is no other write.
+            return (header.seed != self.write.seed).then(|| self.generation_of(header.seed));
+        }
+        if parts.pattern.is_some() {
+            return None;
+        }
+        match random::seed_of(sector, self.position + at as u64) {
+            Some(seed) => Some(self.generation_of(seed)),
+            None => random::start_of(sector).map(|_| 0),
+        }
+    }
+
+    /// The number of the write of a seed; 0 is one of an earlier run.
+    fn generation_of(&self, seed: u64) -> u64 {
+        let generation = self.seeds.generation(seed);
+        generation.filter(|g| *g <= self.last).unwrap_or(0).into()
+    }
+
+    fn other_writes(&self, origins: Vec<u64>) -> Mismatch {
+        let mut found = origins.clone();
+        found.sort_unstable();
+        found.dedup();
+        if let [one] = found[..] {
+            return self.stale(one);
+        }
+        let expected = u64::from(self.write.generation);
+        let first = origins.iter().position(|g| *g != expected);
+        let at = self.offset + (first.unwrap_or(0) * SECTOR) as u64;
+        let text = format!(
+            "verify: the block at byte {} is torn: parts come from the writes {found:?}, expected is {expected}; the first other sector is at byte {at}",
+            self.offset
+        );
+        (Fault::Torn, text)
+    }
+
+    fn stale(&self, found: u64) -> Mismatch {
+        let text = format!(
+            "verify: the block at byte {} is stale: write {} was the last, write {found} is found",
+            self.offset, self.write.generation
+        );
+        (Fault::Stale, text)
+    }
+
+    /// The first byte that differs from what belongs there.
+    fn wrong(&self, found: &[u8], right: &[u8]) -> Mismatch {
+        let differs = |(a, b): (&u8, &u8)| a != b;
+        let at = found.iter().zip(right).position(differs).unwrap_or(0);
+        let sector = at / SECTOR * SECTOR..(at / SECTOR * SECTOR + SECTOR).min(found.len());
+        let pairs = found[sector.clone()].iter().zip(&right[sector.clone()]);
+        let count = pairs.filter(|(a, b)| a != b).count();
+        let text = format!(
+            "verify: byte {} is wrong: expected 0x{:02x}, found 0x{:02x} ({count} of the {} bytes of its sector differ from write {})",
+            self.offset + at as u64,
+            right[at],
+            found[at],
+            sector.len(),
+            self.write.generation
+        );
+        (Fault::Wrong, text)
+    }
+}
+
+/// Whether the data are compared beside the headers.
+fn covers_data(parts: &Parts) -> bool {
+    parts.pattern.is_some() || parts.method.checksum_length() > 0
+}

@@ -1,0 +1,184 @@
+//! Blocks in parts that have a header and a checksum each: how they are made, and what is wrong with one.
+
+use super::checksum;
+use super::header::Header;
+use super::random;
+use nandscope_workload::job::{DataPattern, Job, VerifyMethod};
+use std::borrow::Cow;
+
+/// How the blocks of a thread are made, as fio makes those of the same job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parts {
+    /// Checksum of each part.
+    pub(super) method: VerifyMethod,
+    /// Data beside the headers; random by default.
+    pub(super) pattern: Option<DataPattern>,
+    /// `buffer_compress_percentage` of random data, which is zeros or `buffer_pattern`.
+    compressible: u32,
+    filler: Option<DataPattern>,
+    /// Bytes of a part.
+    interval: u32,
+    /// Where in it the header is.
+    header_at: u32,
+}
+
+/// The write from which a part comes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Write {
+    pub(super) seed: u64,
+    pub(super) generation: u32,
+    pub(super) thread: u32,
+}
+
+/// What is wrong with a part that was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum PartFault {
+    /// No header, or a damaged one.
+    NoHeader,
+    /// The header belongs to another place.
+    Elsewhere(Header),
+    /// The header is that of a part of another length.
+    OtherLength(Header),
+    /// The checksum is another than that of the data.
+    Checksum(Header),
+}
+
+impl Parts {
+    /// As a job describes them.
+    pub(super) fn of_job(job: &Job, method: VerifyMethod) -> Self {
+        Parts {
+            method,
+            pattern: job.verify.pattern.clone(),
+            compressible: job.data.compressible.min(100),
+            filler: job.data.pattern.clone(),
+            interval: job.verify_interval().max(1),
+            header_at: job.verify.offset,
+        }
+    }
+
+    /// Bytes of a part.
+    pub(super) fn interval(&self) -> u64 {
+        u64::from(self.interval)
+    }
+
+    fn overhead(&self) -> usize {
+        self.method.overhead() as usize
+    }
+
+    /// Where the header of a part of this length is; the last part of a block may be shorter.
+    fn header_at(&self, length: usize) -> usize {
+        let at = self.header_at as usize;
+        if at + self.overhead() <= length {
+            at
+        } else {
+            0
+        }
+    }
+
+    /// Whether the data of a part follow from its write and its place alone.
+    pub(super) fn is_determined(&self) -> bool {
+        self.pattern.is_some() || self.compressible == 0
+    }
+
+    /// Makes a whole write.
+    pub(super) fn write(&self, bytes: &mut [u8], offset: u64, write: Write) {
+        self.fill(bytes, offset, write.seed, 0);
+        if self.pattern.is_none() && self.compressible > 0 {
+            let share = u64::from(100 - self.compressible);
+            let random = (bytes.len() as u64 * share / 100) as usize;
+            let (begin, rest) = bytes.split_at_mut(random);
+            random::fill_to_end(begin, write.seed);
+            match &self.filler {
+                Some(pattern) => pattern.fill(rest, offset),
+                None => rest.fill(0),
+            }
+        }
+        let mut at = offset;
+        for part in bytes.chunks_mut(self.interval as usize) {
+            self.finish(part, at, write);
+            at += part.len() as u64;
+        }
+    }
+
+    /// The data of a write from `position` on, without headers.
+    pub(super) fn fill(&self, bytes: &mut [u8], offset: u64, seed: u64, position: u64) {
+        match &self.pattern {
+            None => random::fill(bytes, seed, position),
+            Some(pattern) => fill_pattern(pattern, bytes, offset, position),
+        }
+    }
+
+    /// Adds header and checksum to the data of a part.
+    pub(super) fn finish(&self, part: &mut [u8], offset: u64, write: Write) {
+        let overhead = self.overhead();
+        if part.len() <= overhead {
+            return;
+        }
+        let header = Header {
+            method: self.method as u16,
+            length: part.len() as u32,
+            seed: write.seed,
+            offset,
+            thread: write.thread,
+            number: write.generation.wrapping_sub(1),
+        };
+        header.put(part);
+        let (head, data) = part.split_at_mut(overhead);
+        let length = self.method.checksum_length() as usize;
+        head[overhead - length..].copy_from_slice(&checksum::of_data(self.method, data)[..length]);
+        self.swap(part);
+    }
+
+    /// Moves the header between its place and the beginning.
+    fn swap(&self, part: &mut [u8]) {
+        let (at, overhead) = (self.header_at(part.len()), self.overhead());
+        if at >= overhead {
+            let (begin, rest) = part.split_at_mut(at);
+            begin[..overhead].swap_with_slice(&mut rest[..overhead]);
+        }
+    }
+
+    /// The header of a whole part at `offset`, if header and checksum are right.
+    pub(super) fn judge(&self, part: &[u8], offset: u64) -> Result<Header, PartFault> {
+        let mut part = Cow::Borrowed(part);
+        if self.header_at(part.len()) > 0 {
+            self.swap(part.to_mut());
+        }
+        let header = Header::read(&part).ok_or(PartFault::NoHeader)?;
+        if header.offset != offset {
+            return Err(PartFault::Elsewhere(header));
+        }
+        if header.length as usize != part.len() || part.len() <= self.overhead() {
+            return Err(PartFault::OtherLength(header));
+        }
+        let (head, data) = part.split_at(self.overhead());
+        let length = self.method.checksum_length() as usize;
+        let is_right =
+            head[self.overhead() - length..] == checksum::of_data(self.method, data)[..length];
+        match is_right {
+            true => Ok(header),
+            false => Err(PartFault::Checksum(header)),
+        }
+    }
+
+    /// The header in a part that may be damaged elsewhere.
+    pub(super) fn header_of(&self, part: &[u8]) -> Option<Header> {
+        Header::read(part.get(self.header_at(part.len())..)?)
+    }
+
+    /// Whether a byte of a part of this length is of the header, or of the data that it displaced.
+    pub(super) fn is_header(&self, at: usize, length: usize) -> bool {
+        let (place, overhead) = (self.header_at(length), self.overhead());
+        at < overhead || (place..place + overhead).contains(&at)
+    }
+}
+
+/// Fills with a pattern from `position` bytes behind the start of a write at `offset - position` on.
+pub(super) fn fill_pattern(pattern: &DataPattern, bytes: &mut [u8], offset: u64, position: u64) {
+    if position == 0 {
+        return pattern.fill(bytes, offset);
+    }
+    let mut long = vec![0; position as usize + bytes.len()];
+    pattern.fill(&mut long, offset.wrapping_sub(position));
+    bytes.copy_from_slice(&long[position as usize..]);
+}

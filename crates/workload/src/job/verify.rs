@@ -1,0 +1,297 @@
+//! `verify` and the options that belong to it: what blocks hold so that they can be checked, in the sizes of
+//! fio 3.33. Making and comparing contents is the business of the measure crate.
+
+use super::data::DataPattern;
+use super::error::Problem;
+use super::model::{BlockSizes, Job};
+use crate::OpKind;
+
+/// Bytes of the header that all methods but `pattern` and `null` have in each verified block.
+pub const VERIFY_HEADER: u32 = 40;
+
+/// What a block is verified by; the numbers are those of fio's headers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u16)]
+pub enum VerifyMethod {
+    /// `meta`: a header without a checksum of the data.
+    Meta = 1,
+    /// `md5`.
+    Md5 = 2,
+    /// `crc64`.
+    Crc64 = 3,
+    /// `crc32`.
+    Crc32 = 4,
+    /// `crc32c`.
+    Crc32c = 5,
+    /// `crc32c-intel`: the same sum, marked otherwise.
+    Crc32cIntel = 6,
+    /// `crc16`.
+    Crc16 = 7,
+    /// `crc7`.
+    Crc7 = 8,
+    /// `sha256`.
+    Sha256 = 9,
+    /// `sha512`.
+    Sha512 = 10,
+    /// `sha3-224`.
+    Sha3_224 = 11,
+    /// `sha3-256`.
+    Sha3_256 = 12,
+    /// `sha3-384`.
+    Sha3_384 = 13,
+    /// `sha3-512`.
+    Sha3_512 = 14,
+    /// `xxhash`.
+    XxHash = 15,
+    /// `sha1`.
+    Sha1 = 16,
+    /// `pattern`: nothing but `verify_pattern`.
+    Pattern = 18,
+    /// `null`: nothing is compared.
+    Null = 19,
+}
+
+use VerifyMethod::*;
+
+/// All methods with fio's names and the bytes of their checksums.
+const METHODS: &[(VerifyMethod, &str, u32)] = &[
+    (Null, "null", 0),
+    (Meta, "meta", 0),
+    (Pattern, "pattern", 0),
+    (Md5, "md5", 16),
+    (Crc64, "crc64", 8),
+    (Crc32, "crc32", 4),
+    (Crc32c, "crc32c", 4),
+    (Crc32cIntel, "crc32c-intel", 4),
+    (Crc16, "crc16", 2),
+    (Crc7, "crc7", 1),
+    (XxHash, "xxhash", 4),
+    (Sha256, "sha256", 64),
+    (Sha512, "sha512", 128),
+    (Sha1, "sha1", 20),
+    (Sha3_224, "sha3-224", 28),
+    (Sha3_256, "sha3-256", 32),
+    (Sha3_384, "sha3-384", 48),
+    (Sha3_512, "sha3-512", 64),
+];
+
+impl VerifyMethod {
+    /// All of them.
+    pub fn all() -> impl Iterator<Item = VerifyMethod> {
+        METHODS.iter().map(|(method, ..)| *method)
+    }
+
+    /// The method of a name.
+    pub(crate) fn find(name: &str) -> Option<VerifyMethod> {
+        let mut methods = METHODS.iter();
+        methods
+            .find(|(_, known, _)| *known == name)
+            .map(|(method, ..)| *method)
+    }
+
+    /// The method of a number in a header.
+    pub fn of_number(number: u16) -> Option<VerifyMethod> {
+        VerifyMethod::all().find(|method| *method as u16 == number)
+    }
+
+    /// fio's name.
+    pub fn name(self) -> &'static str {
+        let entry = METHODS.iter().find(|(method, ..)| *method == self);
+        entry.map_or("", |(_, name, _)| name)
+    }
+
+    /// Bytes of the checksum behind the header.
+    pub fn checksum_length(self) -> u32 {
+        let entry = METHODS.iter().find(|(method, ..)| *method == self);
+        entry.map_or(0, |(.., length)| *length)
+    }
+
+    /// Bytes of header and checksum in each verified block; 0 where it has none.
+    pub fn overhead(self) -> u32 {
+        match self {
+            Pattern | Null => 0,
+            _ => VERIFY_HEADER + self.checksum_length(),
+        }
+    }
+}
+
+/// `verify` and what belongs to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verify {
+    /// The method; `None` verifies nothing.
+    pub method: Option<VerifyMethod>,
+    /// `verify_pattern`: what blocks carry, beside what `method` needs.
+    pub pattern: Option<DataPattern>,
+    /// `verify_interval`: bytes that have a header of their own; 0 is a whole block.
+    pub interval: u32,
+    /// `verify_offset`: where in such a part the header is.
+    pub offset: u32,
+    /// `do_verify`: read back what was written.
+    pub read_back: bool,
+    /// `verify_only`: nothing is written; what an earlier run of the same job wrote is read.
+    pub only: bool,
+    /// `verify_backlog` and `verify_backlog_batch`.
+    pub backlog: Backlog,
+    /// `trim_backlog` and `trim_backlog_batch`.
+    pub trim_backlog: Backlog,
+    /// `trim_percentage`: how many of the written blocks are trimmed again.
+    pub trim_percent: u32,
+    /// `trim_verify_zero`: trimmed blocks must read as zeros.
+    pub trim_zero: bool,
+}
+
+/// When a job comes back to what it wrote.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// After this many writes; 0 is never.
+    pub after: u64,
+    /// To so many blocks; 0 is as many as `after`.
+    pub batch: u64,
+}
+
+impl Backlog {
+    /// Blocks to come back to at once.
+    pub(crate) fn size(&self) -> u64 {
+        match self.batch {
+            0 => self.after,
+            batch => batch,
+        }
+    }
+}
+
+impl Verify {
+    /// Whether contents are verified.
+    pub fn is_wanted(&self) -> bool {
+        self.method.is_some()
+    }
+
+    /// Whether the group ends with reading back what the job wrote. With a backlog the job does so
+    /// itself.
+    pub fn reads_back_at_end(&self) -> bool {
+        self.is_wanted() && self.read_back && self.backlog.after == 0 && !self.only
+    }
+
+    /// Whether the job comes back to its own blocks, which must not be in flight then.
+    pub fn comes_back(&self) -> bool {
+        self.is_wanted() && (self.backlog.after > 0 || self.trim_backlog.after > 0)
+    }
+}
+
+impl Default for Verify {
+    fn default() -> Self {
+        Verify {
+            method: None,
+            pattern: None,
+            interval: 0,
+            offset: 0,
+            read_back: true,
+            only: false,
+            backlog: Backlog::default(),
+            trim_backlog: Backlog::default(),
+            trim_percent: 0,
+            trim_zero: false,
+        }
+    }
+}
+
+impl Job {
+    /// Bytes of the job's writes that have a header of their own: `verify_interval`, if the block sizes are
+    /// multiples of it; otherwise, as in fio, the largest size that they are multiples of.
+    pub fn verify_interval(&self) -> u32 {
+        let writes = self.bs.get(OpKind::Write);
+        let (least, most) = (writes.min(), writes.max());
+        let mut interval = match self.verify.interval {
+            0 if least != most => least,
+            interval => interval,
+        };
+        if interval > least {
+            interval = least;
+        } else if self.rw.kinds().contains(&OpKind::Read) {
+            interval = interval.min(self.bs.get(OpKind::Read).min());
+        }
+        match interval {
+            0 => gcd(least, most),
+            n if !least.is_multiple_of(n) || !most.is_multiple_of(n) => gcd(least, most),
+            n => n,
+        }
+    }
+}
+
+impl Job {
+    /// What divides the sizes of the job's writes and of their parts with a header, bytes. Those that are placed by
+    /// other options than block size and offset count as sectors.
+    pub fn verify_unit(&self) -> u32 {
+        let sizes = match self.bs.get(OpKind::Write) {
+            BlockSizes::Split(parts) => parts.iter().map(|(size, _)| *size).collect(),
+            sizes => vec![sizes.min(), sizes.max()],
+        };
+        let is_plain = self.trace.is_none()
+            && self.files.count() < 2
+            && self.strides.is_none()
+            && self.block_align.get(OpKind::Write).is_none()
+            && (self.rw.random || self.rw.modifier.is_none());
+        let placed = if is_plain { 0 } else { SECTOR };
+        sizes
+            .into_iter()
+            .chain([placed])
+            .fold(self.verify_interval(), gcd)
+    }
+}
+
+/// Bytes.
+const SECTOR: u32 = 512;
+
+/// The largest number that divides both.
+fn gcd(a: u32, b: u32) -> u32 {
+    match b {
+        0 => a,
+        _ => gcd(b, a % b),
+    }
+}
+
+/// What does not fit: headers that are larger than their part, or beyond its end.
+pub(super) fn check(job: &Job) -> Option<(&'static str, Problem)> {
+    let method = job.verify.method?;
+    let (overhead, interval, offset) =
+        (method.overhead(), job.verify_interval(), job.verify.offset);
+    if overhead == 0 {
+        return None;
+    }
+    // fio's sha512 cannot be compared where there is less data than its buffer has.
+    let least = overhead
+        + if method == Sha512 {
+            Sha512.checksum_length()
+        } else {
+            1
+        };
+    if interval < least {
+        let message = format!(
+            "`verify={}` needs parts of at least {least} bytes, and these have {interval}",
+            method.name()
+        );
+        let key = if job.verify.interval == 0 {
+            "verify"
+        } else {
+            "verify_interval"
+        };
+        return Some((
+            key,
+            Problem::new(message, "use a larger verify_interval or block size"),
+        ));
+    }
+    let fits = offset >= overhead
+        && interval
+            .checked_sub(overhead)
+            .is_some_and(|most| offset <= most);
+    (offset > 0 && !fits).then(|| {
+        let most = interval - overhead;
+        let message = format!(
+            "`verify_offset={offset}`: the header of {overhead} bytes overlaps the place from which it is moved, or the end of its part of {interval} bytes; fio fails to verify what it writes so"
+        );
+        let remedy = match most >= overhead {
+            true => format!("use 0, or {overhead} to {most}"),
+            false => "remove it".to_string(),
+        };
+        ("verify_offset", Problem::new(message, remedy))
+    })
+}
