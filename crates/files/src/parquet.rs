@@ -1,7 +1,7 @@
 //! Tables in Apache Parquet, for programs that read them (pandas, DuckDB, Arrow).
 //!
-//! Only what such a table needs is written: one row group, columns of text, whole and real numbers that may lack values,
-//! without compression. Text is stored as a dictionary and runs of its entries, so that a column of few names is small.
+//! Only what such a table needs is written: one row group, columns of text, flags, whole and real numbers that may lack
+//! values, without compression, and texts about the table as a whole. Text is stored as a dictionary and runs of its entries, so that a column of few names is small.
 //! The `parquet` crate would write the same with a dozen further crates and half a minute of building.
 
 use std::collections::BTreeMap;
@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 pub enum Column {
     /// Text.
     Text(Vec<Option<String>>),
+    /// True or false.
+    Flag(Vec<Option<bool>>),
     /// Whole numbers.
     Whole(Vec<Option<i64>>),
     /// Numbers.
@@ -21,12 +23,14 @@ pub enum Column {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
     columns: Vec<(String, Column)>,
+    metadata: Vec<(String, String)>,
 }
 
 const MAGIC: &[u8; 4] = b"PAR1";
 
 /// Numbers of the format's enumerations.
 mod number {
+    pub(super) const BOOLEAN: i64 = 0;
     pub(super) const INT64: i64 = 2;
     pub(super) const DOUBLE: i64 = 5;
     pub(super) const BYTE_ARRAY: i64 = 6;
@@ -50,6 +54,13 @@ impl Table {
     #[must_use]
     pub fn with(mut self, name: &str, column: Column) -> Self {
         self.columns.push((name.to_string(), column));
+        self
+    }
+
+    /// The table with a text about it, by name.
+    #[must_use]
+    pub fn about(mut self, name: &str, text: &str) -> Self {
+        self.metadata.push((name.to_string(), text.to_string()));
         self
     }
 
@@ -113,6 +124,15 @@ impl Table {
         file.structs(2, &schema);
         file.i64(3, rows as i64);
         file.structs(4, &[group.end()]);
+        if !self.metadata.is_empty() {
+            let pairs = self.metadata.iter().map(|(name, text)| {
+                let mut pair = Struct::default();
+                pair.text(1, name);
+                pair.text(2, text);
+                pair.end()
+            });
+            file.structs(5, &pairs.collect::<Vec<_>>());
+        }
         file.text(6, "nandscope");
         file.end()
     }
@@ -129,6 +149,7 @@ impl Column {
     fn len(&self) -> usize {
         match self {
             Column::Text(values) => values.len(),
+            Column::Flag(values) => values.len(),
             Column::Whole(values) => values.len(),
             Column::Real(values) => values.len(),
         }
@@ -137,6 +158,7 @@ impl Column {
     fn physical(&self) -> i64 {
         match self {
             Column::Text(_) => number::BYTE_ARRAY,
+            Column::Flag(_) => number::BOOLEAN,
             Column::Whole(_) => number::INT64,
             Column::Real(_) => number::DOUBLE,
         }
@@ -155,6 +177,7 @@ impl Column {
                 page(file, number::DICTIONARY_PAGE, 7, &header.end(), &entries);
                 (values, present(texts, rows), true)
             }
+            Column::Flag(values) => (bits(values), present(values, rows), false),
             Column::Whole(values) => {
                 let bytes = values.iter().flatten().flat_map(|v| v.to_le_bytes());
                 (bytes.collect(), present(values, rows), false)
@@ -205,6 +228,16 @@ fn present<V>(values: &[Option<V>], rows: usize) -> Vec<u8> {
     let bits = values.iter().map(|value| u32::from(value.is_some()));
     let missing = rows.saturating_sub(values.len());
     runs(bits.chain(std::iter::repeat_n(0, missing)), 1)
+}
+
+/// The flags that are there, a bit each, the first one lowest.
+fn bits(flags: &[Option<bool>]) -> Vec<u8> {
+    let flags: Vec<bool> = flags.iter().copied().flatten().collect();
+    let byte = |flags: &[bool]| {
+        let bits = flags.iter().enumerate();
+        bits.fold(0, |byte, (at, flag)| byte | u8::from(*flag) << at)
+    };
+    flags.chunks(8).map(byte).collect()
 }
 
 /// The different texts in the order of their first use, and the rows that have one as runs of their places in it.
@@ -358,6 +391,14 @@ mod tests {
         assert_eq!(runs(std::iter::repeat_n(300, 100), 9), [0xc8, 1, 0x2c, 1]);
         assert_eq!(runs([0; 3].into_iter(), 0), [6]);
         assert_eq!(runs([].into_iter(), 1), [0_u8; 0]);
+    }
+
+    #[test]
+    fn flags_are_bits() {
+        let flags = [true, false, true, true, false, false, false, false, true];
+        let mut flags: Vec<Option<bool>> = flags.into_iter().map(Some).collect();
+        flags.insert(1, None);
+        assert_eq!(bits(&flags), [0b0000_1101, 1]);
     }
 
     #[test]
