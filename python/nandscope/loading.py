@@ -8,31 +8,34 @@ from nandscope.errors import Error, FileError
 
 
 def load(folder: str | os.PathLike[str]) -> Any:
-    """The points that sweeps wrote into `folder`, as a polars LazyFrame.
+    """The points that sweeps of Python and of the command line wrote into `folder`, as a polars LazyFrame.
 
     The files are Parquet in folders ``version=…/device=…/seed=…``; these become columns, and only what a query
-    needs is read. Needs polars. Copy folders of several machines into one to read them together: a point has the
-    same name everywhere. A folder that only the command line wrote has a table in `points.csv`, which is read instead.
+    needs is read. Columns that a sweep did not have are empty in its rows. Needs polars. Copy folders of several
+    machines into one to read them together: a result has the same name everywhere.
     """
     path = Path(folder)
     if not path.is_dir():
         raise FileError(f"{path} is not a folder; name the one that sweep(out=…) wrote")
-    parquet = next(path.glob("version=*/**/*.parquet"), None) is not None
-    table = parquet or (path / "points.csv").is_file()
-    if not table and next(path.glob("points/*.json"), None) is not None:
-        raise Error(f"{path} has results but no table of them; install polars and run the same sweep again, which only writes it")
-    if not table:
-        raise Error(f"{path} has no points of a sweep; name the folder that sweep(out=…) or `nandscope sweep` wrote")
+    files = sorted(path.glob("version=*/device=*/seed=*/[!.]*.parquet"))
+    if not files and next(path.glob("points/*.json"), None) is not None:
+        raise Error(f"{path} has results but no table of them; run the same sweep again, which only writes it")
+    if not files:
+        raise Error(f"{path} has no points of a sweep; name the folder that sweep(out=…) or `nandscope sweep -o` wrote")
     try:
         import polars
     except ImportError as missing:
         raise ImportError("polars is not installed; `pip install polars`") from missing
-    if not parquet:
-        return polars.scan_csv(path / "points.csv", infer_schema_length=None)
-    return polars.scan_parquet(
-        path / "version=*" / "**" / "*.parquet",
-        hive_partitioning=True,
-        hive_schema={"version": polars.String, "device": polars.String, "seed": polars.UInt64},
-        missing_columns="insert",
-        extra_columns="ignore",
-    )
+    # Sweeps with other values of a parameter may have another type of its column.
+    alike: dict[str, list[Path]] = {}
+    for file in files:
+        alike.setdefault(str(polars.read_parquet_schema(file)), []).append(file)
+    tables = [
+        polars.scan_parquet(
+            some,
+            hive_partitioning=True,
+            hive_schema={"version": polars.String, "device": polars.String, "seed": polars.UInt64},
+        )
+        for some in alike.values()
+    ]
+    return polars.concat(tables, how="diagonal_relaxed")

@@ -1,4 +1,4 @@
-"""A progress bar for `Device.run`, of plain text: no library is needed, and notebooks show it too."""
+"""A progress bar for runs and sweeps, of plain text: no library is needed, and notebooks show it too."""
 
 import sys
 import time
@@ -6,7 +6,7 @@ from typing import TextIO
 
 
 class ProgressBar:
-    """Shows how far a run has come: ``device.run(job, progress=ProgressBar())``.
+    """Shows how far a run or a sweep has come: ``device.run(job, progress=ProgressBar())``.
 
     It writes one line to `file` (standard error by default), at most ten times a second.
     """
@@ -17,18 +17,25 @@ class ProgressBar:
         self.width = max(1, width)
         self._last = 0.0
 
-    def __call__(self, fraction: float | None, operations: int, elapsed_s: float) -> None:
-        """Called by `Device.run`: share that is done, operations, seconds on the device's clock."""
+    def __call__(self, done: float | None, of: int, elapsed_s: float | None = None) -> None:
+        """Called by `Device.run` with the share that is done, operations, and seconds on the device's clock; by `sweep`
+        with the number of points that are done and that of all points.
+        """
+        if elapsed_s is not None:
+            self._draw(done, f"{of:,} operations, {elapsed_s:.1f} s of device time", is_last=False)
+        elif done is not None:
+            self._draw(done / max(1, of), f"{done} of {of} points", is_last=done >= of)
+
+    def _draw(self, share: float | None, text: str, *, is_last: bool) -> None:
         now = time.monotonic()
-        if now - self._last < 0.1:
+        if now - self._last < 0.1 and not is_last:
             return
         self._last = now
-        if fraction is None:
-            bar, share = "·" * self.width, ""
+        if share is None:
+            bar, percent = "·" * self.width, ""
         else:
-            full = min(self.width, max(0, round(fraction * self.width)))
-            bar, share = "█" * full + "·" * (self.width - full), f"{fraction:4.0%} "
-        line = f"\r{self.title}: {bar} {share}{operations:,} operations, {elapsed_s:.1f} s of device time"
+            full = min(self.width, max(0, round(share * self.width)))
+            bar, percent = "█" * full + "·" * (self.width - full), f"{share:4.0%} "
         file = self.file or sys.stderr
-        file.write(line)
+        file.write(f"\r{self.title}: {bar} {percent}{text}" + ("\n" if is_last else ""))
         file.flush()

@@ -4,9 +4,12 @@ use crate::error::{Failure, of_class};
 use crate::values::{self, Notation};
 use nandscope_experiment::jobs::{Jobs, JobsError, notices};
 use nandscope_workload::job::Override;
+use nandscope_workload::trace::Format;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Jobs in fio's grammar: the text of a job file, or one job from keywords.
@@ -43,19 +46,43 @@ impl Job {
         })
     }
 
-    /// Reads a job file.
+    /// Reads a job file; of a trace it makes the job that replays it.
     ///
     /// # Errors
     /// As the command line.
-    pub fn read(path: &std::path::Path) -> Result<Self, Failure> {
-        let jobs = Jobs::read(path, &[]).map_err(failure)?;
+    pub fn read(path: &Path) -> Result<Self, Failure> {
         let name = path.file_name().unwrap_or(path.as_os_str());
+        let name = name.to_string_lossy().into_owned();
+        if is_trace(path) {
+            check_line("the name of the job", &name)?;
+            let trace = path.display().to_string();
+            check_line("the path of the trace", &trace)?;
+            let text = format!("[{name}]\n{}read_iolog={trace}\n", default_options(|_| true));
+            return Job::parse(&name, &name, text);
+        }
+        let jobs = Jobs::read(path, &[]).map_err(failure)?;
         Ok(Job {
             jobs: Arc::new(jobs),
-            title: name.to_string_lossy().into_owned(),
+            title: name,
             place: path.display().to_string(),
         })
     }
+}
+
+/// Whether the file is a trace of a known format, from its beginning. What cannot be read is none.
+fn is_trace(path: &Path) -> bool {
+    const HEAD: u64 = 4096;
+    let mut head = Vec::new();
+    let file = File::open(path).ok().filter(|_| path.is_file());
+    let read = file.map(|file| file.take(HEAD).read_to_end(&mut head));
+    matches!(read, Some(Ok(_))) && Format::detect(&head).is_some()
+}
+
+/// Lines with what jobs of this package have by default, unless they have something else.
+fn default_options(is_open: impl Fn(&str) -> bool) -> String {
+    let options = [("ioengine", "libaio"), ("direct", "1")].into_iter();
+    let open = options.filter(|(key, _)| is_open(key));
+    open.map(|(key, value)| format!("{key}={value}\n")).collect()
 }
 
 #[pymethods]
@@ -77,7 +104,7 @@ impl Job {
         }
     }
 
-    /// Reads a job file.
+    /// Reads a job file. Of a trace (fio's iolog, blkparse, MSR or Alibaba CSV, nstrace) it makes the job that replays it.
     #[staticmethod]
     fn from_file(path: PathBuf) -> PyResult<Self> {
         Ok(Job::read(&path)?)
@@ -175,14 +202,9 @@ fn failure(error: JobsError) -> Failure {
 
 /// The job file with one job of these options.
 fn text_of(name: &str, options: &Bound<'_, PyDict>) -> PyResult<String> {
-    const DEFAULTS: [(&str, &str); 2] = [("ioengine", "libaio"), ("direct", "1")];
     check_line("the name of the job", name)?;
-    let mut text = format!("[{name}]\n");
-    for (key, value) in DEFAULTS {
-        if !options.contains(key)? {
-            text.push_str(&format!("{key}={value}\n"));
-        }
-    }
+    let is_open = |key: &str| !options.contains(key).unwrap_or(false);
+    let mut text = format!("[{name}]\n{}", default_options(is_open));
     for (key, value) in options {
         let (key, value) = option_of(&key, &value)?;
         text.push_str(&format!("{key}={value}\n"));

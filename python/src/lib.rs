@@ -30,7 +30,7 @@ mod _native {
     #[pymodule_export]
     use crate::result::{Plot, Plots, RunResult};
     #[pymodule_export]
-    use crate::sweep::{PointMaker, PointStore, SweepPoint, run_points};
+    use crate::sweep::{PointMaker, PointRows, PointStore, SweepPoint, run_points, sample};
     #[pymodule_export]
     use crate::table::Table;
 

@@ -13,7 +13,8 @@ use nandscope_result::{ResultDocument, json};
 use nandscope_suite::at_once;
 use nandscope_sweep::table::Outcome;
 use nandscope_sweep::{
-    Keep, Metric, Parts, Point, PointError, PointMaker as Maker, Store, StoreError, pool,
+    Keep, Metric, Parts, Point, PointError, PointMaker as Maker, Range, RowFiles, Sampling, Store,
+    StoreError, pool,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -161,6 +162,64 @@ impl PointStore {
             .map_err(Failure::input)?;
         Ok(self.0.keep(&point.point, &document).map_err(of_store)?)
     }
+}
+
+/// The table of the points of a sweep as Parquet, in the files of `nandscope sweep -o`.
+#[pyclass(frozen, module = "nandscope._native", name = "PointRows")]
+#[derive(Debug)]
+pub struct PointRows(RowFiles);
+
+#[pymethods]
+impl PointRows {
+    /// Files in the folder of a sweep: the names of its parameters, and the values of each point as texts.
+    #[new]
+    fn new(folder: PathBuf, parameters: Vec<String>, points: Vec<Vec<String>>) -> Self {
+        let points: Vec<&[String]> = points.iter().map(Vec::as_slice).collect();
+        PointRows(RowFiles::new(&folder, &parameters, &points))
+    }
+
+    /// Writes the rows of the points with one result, unless they are there: the values of each, and its metrics.
+    fn write(
+        &self,
+        point: &SweepPoint,
+        values: Vec<Vec<String>>,
+        metrics: Vec<Option<f64>>,
+        complete: bool,
+    ) -> PyResult<()> {
+        let values: Vec<&[String]> = values.iter().map(Vec::as_slice).collect();
+        let names = point.metrics.iter().map(|metric| metric.name.as_str());
+        let metrics: Vec<_> = names.zip(metrics).collect();
+        let written = self.0.write(&point.point, &values, &metrics, complete);
+        Ok(written.map_err(|error| Failure::File(error.to_string()))?)
+    }
+}
+
+/// The points of a sample, `random:N` or `lhs:N`, as `nandscope sweep --sample` draws them: for each a number per axis. An
+/// axis is a range (low, high, logarithmic), whose number is within it, or `None`, whose number is a share from 0 to
+/// below 1.
+#[pyfunction]
+pub fn sample(
+    how: &str,
+    axes: Vec<Option<(f64, f64, bool)>>,
+    seed: u64,
+) -> PyResult<Vec<Vec<f64>>> {
+    let sampling: Sampling = how.parse().map_err(Failure::input)?;
+    let ranges = axes.iter().map(|axis| match axis {
+        None => Ok(None),
+        Some((low, high, is_log)) => match Range::new(*low, *high, *is_log) {
+            Some(range) => Ok(Some(range)),
+            None => Err(Failure::Input(format!("{low} to {high} is no range"))),
+        },
+    });
+    let ranges: Vec<Option<Range>> = ranges.collect::<Result<_, _>>()?;
+    let number = |(range, share): (&Option<Range>, f64)| match range {
+        Some(range) => range.at(share),
+        None => share,
+    };
+    let points = sampling.shares(ranges.len(), seed).into_iter();
+    Ok(points
+        .map(|shares| ranges.iter().zip(shares).map(number).collect())
+        .collect())
 }
 
 /// Runs points of one maker on the pool of threads, `jobs` of them or one per processor, and keeps each in the store as

@@ -2,6 +2,7 @@
 
 import math
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -182,3 +183,84 @@ def test_sweeps(tiny: str, space: Any, precondition: Any, seeds: Any, metrics: A
         nandscope.sweep(space, job, profile=tiny, precondition=precondition, seeds=seeds, metrics=metrics, jobs=jobs)
     except ALLOWED:
         pass
+
+
+@QUICK
+@given(st.data())
+def test_profiles_that_were_changed(tiny: str, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    """Of another version, with wrong keys, wrong types, without lines: refused with the line, or a device that works."""
+    lines = Path(tiny).read_text().splitlines()
+    values = st.one_of(st.sampled_from(["2", "0", "-1", "nan", "inf", "1e300", '"x"', "[]", "[1, [2]]", "{}", "true", ""]), st.text(max_size=5))
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.one_of(st.just(1), st.integers(0, len(lines) - 1)))
+        key = lines[at].split("=")[0]
+        kind = data.draw(st.sampled_from(["value", "key", "drop", "twice", "cut"]))
+        if kind == "value":
+            lines[at] = f"{key}= {data.draw(values)}"
+        elif kind == "key":
+            lines[at] = f"{data.draw(texts)} = 1"
+        elif kind == "drop":
+            lines[at] = ""
+        elif kind == "twice":
+            lines.insert(at, lines[at])
+        else:
+            lines[at] = lines[at][: len(lines[at]) // 2]
+    profile = tmp_path_factory.getbasetemp() / "changed.toml"
+    profile.write_bytes("\n".join(lines).encode("utf-8", "surrogatepass"))
+    try:
+        device = nandscope.Device(profile)
+        device.run(nandscope.Job(rw="randrw", number_ios=10, bs="4k", size="64k"))
+        device.explain()
+    except ALLOWED:
+        pass
+
+
+def test_a_profile_of_another_version(tiny: str, tmp_path: Path) -> None:
+    later = tmp_path / "later.toml"
+    later.write_text(Path(tiny).read_text().replace("format = 1", "format = 2"))
+    for make in (lambda: nandscope.Device(later), lambda: nandscope.sweep({}, nandscope.Job(rw="read"), profile=later)):
+        with pytest.raises(nandscope.Error, match="format"):
+            make()
+
+
+@QUICK
+@given(anything, anything, anything, st.one_of(texts, anything))
+def test_functions(tiny: str, tmp_path_factory: pytest.TempPathFactory, one: Any, two: Any, three: Any, text: Any) -> None:
+    maker, device = nandscope._native.PointMaker(), nandscope.Device(tiny)
+    result = device.run(nandscope.Job(rw="read", number_ios=3))
+    folder = tmp_path_factory.getbasetemp() / "random-calls"
+    point = maker.point(tiny, None, {}, "none", "j", "j", "[a]\nrw=read\nnumber_ios=2\n", {}, 1, ["iops"])
+    store = nandscope._native.PointStore(folder)
+    swept = nandscope.sweep({}, nandscope.Job(rw="read", number_ios=3), profile=tiny)
+    for call in (
+        lambda: nandscope.uniform(one, two, log=bool(three)),
+        lambda: nandscope.trace(text, **{"iodepth": one}),
+        lambda: device.run(nandscope.trace(text)),
+        lambda: nandscope.load(text),
+        lambda: nandscope.review(text, suite=one),
+        lambda: nandscope.review(tiny, suite=text, seed=two, modes=three, quick=True),
+        lambda: nandscope.validate(one),
+        lambda: nandscope.validate([text], jobs=two),
+        lambda: nandscope._native.sample(text, [None, (one, two, three)], three),
+        lambda: nandscope._native.sample("lhs:3", [(one, two, True)], 1),
+        lambda: maker.point(one, two, three, text, text, text, text, one, two, three),
+        lambda: maker.point(tiny, two, {}, "none", "j", "j", text, {text: one}, two, [text]),
+        lambda: point.run(one),
+        lambda: point.run(device.fork(), one if callable(one) else None),
+        lambda: store.find(one),
+        lambda: store.keep(point, text),
+        lambda: nandscope._native.PointRows(folder, [text], [[text], []]).write(point, [[text], []], [1.0], True),
+        lambda: nandscope._native.PointRows(folder, one, two).write(point, three, one, two),
+        lambda: nandscope._native.run_points([point, one], 1, jobs=two),
+        lambda: nandscope._native.run_points([point, point], 2**40, jobs=2),
+        lambda: swept.pareto(minimize=one, maximize=two),
+        lambda: swept.pareto(minimize=[text]),
+        lambda: swept.effects(text),
+        lambda: nandscope.ProgressBar(text, width=one if isinstance(one, int) and abs(one) < 1000 else 3)(0.5, 1, 1.0),
+        lambda: result.save(folder / "no" / "such" / "folder"),
+        lambda: result.to_pandas(text),
+    ):
+        try:
+            call()
+        except ALLOWED:
+            pass

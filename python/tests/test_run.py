@@ -145,10 +145,14 @@ def test_a_wrong_job_is_refused_with_the_reason(make: Callable[[], object], erro
         make()
 
 
-def test_traces_are_replayed() -> None:
+def test_traces_are_replayed(tmp_path: Path) -> None:
     drive = nandscope.Device("sm2708-250gb")
     result = drive.run(nandscope.trace("database", iodepth=8, replay_no_stall=1))
     assert result.complete and sum(result.jobs["operations"]) > 100
+    log = tmp_path / "some.log"
+    log.write_text("fio version 2 iolog\n/dev/x add\n/dev/x open\n/dev/x read 0 4096\n/dev/x write 8192 4096\n/dev/x close\n")
+    for workload in (log, str(log), nandscope.Job.from_file(log), nandscope.trace(str(log))):
+        assert sum(drive.run(workload).jobs["operations"]) == 2
     with pytest.raises(nandscope.Error, match="there is no trace"):
         drive.run(nandscope.trace("nothing"))
     with pytest.raises(nandscope.Error, match="use exact, wrap or scale"):

@@ -1,6 +1,7 @@
 """Sweeps: the same outcomes on every executor, each point once, interrupted sweeps that go on."""
 
 import concurrent.futures
+import io
 import math
 import os
 import shutil
@@ -11,8 +12,10 @@ import threading
 import time
 from pathlib import Path
 
+import duckdb
 import joblib
-import polars
+import polars as pl
+import pyarrow.parquet as pq
 import pytest
 from conftest import command, writes
 
@@ -104,15 +107,15 @@ def test_a_sweep_is_kept_and_goes_on(tiny: str, expected: list[Outcome], tmp_pat
     for file, (changed, content) in before.items():
         assert file.read_bytes() == content
         assert (file in points[:3] + rows[5:7]) == (file.stat().st_mtime_ns != changed)
-    metadata = polars.read_parquet_metadata(rows[0])
+    metadata = pl.read_parquet_metadata(rows[0])
     assert metadata["nandscope.version"] == nandscope.__version__ and metadata["nandscope.key"] == rows[0].stem
     assert metadata["nandscope.seed"] in ("1", "2")
     table = nandscope.load(tmp_path)
-    assert isinstance(table, polars.LazyFrame)
+    assert isinstance(table, pl.LazyFrame)
     frame = table.sort("controller.cores", "job.iodepth", "seed").collect()
     assert frame["key"].to_list() == [point.key for point in first.points]
     assert frame["p99"].to_list() == [row["p99"] for row in first.rows]
-    # Without polars there are results only.
+    # The table was removed; the results are there.
     bare = tmp_path / "bare"
     shutil.copytree(tmp_path / "points", bare / "points")
     with pytest.raises(nandscope.Error, match="has results but no table"):
@@ -156,16 +159,83 @@ def test_the_command_line_and_python_continue_each_other(
     assert "12 of 12 points are done, 6 of them by earlier runs" in command_line("two", "1,8")
     assert files("one") == files("two") and len(files("one")) == 12
     # Its table has the metrics of Python.
-    theirs = polars.read_csv(tmp_path / "two" / "points.csv").sort("key")
+    theirs = pl.read_csv(tmp_path / "two" / "points.csv").sort("key")
     rows = ours.to_polars().sort("key")
     assert theirs["key"].to_list() == rows["key"].to_list()
     for name, column in (("waf", "waf"), ("p99", "p99 (µs)"), ("iops", "iops (IOPS)")):
         assert theirs[column].to_list() == rows[name].to_list()
     # The same documents as everywhere else, but for the name of the job.
     assert [o.metrics["p99"] for o in ours.outcomes] == [o.metrics["p99"] for o in expected]
-    # A folder of the command line alone has its table in CSV.
-    command_line("three", "1")
-    assert nandscope.load(tmp_path / "three").collect().height == 6
+    # Either writes the same table.
+    names = ["controller.cores", "job.iodepth", "seed", "waf", "p99", "iops", "key"]
+    one, two = (nandscope.load(tmp_path / out).sort("key").collect() for out in ("one", "two"))
+    assert one.equals(two) and one.height == 12
+    assert one.select(names).equals(rows.select(pl.col(n).cast(one.schema[n]) for n in names))
+    assert one.schema["controller.cores"] == pl.Int64 and one.schema["complete"] == pl.Boolean
+    assert set(one["version"]) == {nandscope.__version__}
+    tables = {out: {str(f.relative_to(tmp_path / out)): f.read_bytes() for f in (tmp_path / out).glob("version=*/**/*.parquet")}
+             for out in ("one", "two")}
+    assert tables["one"] == tables["two"] and len(tables["one"]) == 12
+
+
+def test_the_command_lines_table_is_read_by_every_library(repository: Path, tiny: str, tmp_path: Path) -> None:
+    (tmp_path / "job.fio").write_text(writes().text)
+
+    def command_line(*space: str) -> None:
+        arguments = ["sweep", "job.fio", f"sim:{tiny}", "--metric", "waf,p99,read.p99", "-o", "out"]
+        ran = subprocess.run(
+            [command(repository), *arguments, *space], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert ran.returncode == 0, ran.stderr
+
+    # Two sweeps in one folder, with other parameters, and another type of one of them.
+    command_line("--set", "job.bs=4k,8k", "--set", "controller.read_us=1,2.5", "--seeds", "2")
+    command_line("--set", "job.bs=4096", "--set", "job.ioengine=psync", "--set", "job.iodepth=1,2")
+    table = nandscope.load(tmp_path / "out")
+    assert isinstance(table, pl.LazyFrame)
+    frame = table.collect()
+    # Nine results, one of them for two points: a synchronous engine has no queue.
+    assert frame.height == 10 and frame["key"].n_unique() == 9
+    assert frame["read.p99"].null_count() == 10 and frame["waf"].null_count() == 0
+    assert frame["controller.read_us"].to_list().count(2.5) == 4 and frame["job.iodepth"].null_count() == 8
+    assert sorted(set(frame["job.bs"])) == ["4096", "4k", "8k"]
+    assert table.filter(pl.col("seed") == 2).select("p99").collect().height == 4
+    pattern = str(tmp_path / "out" / "version=*" / "**" / "*.parquet")
+    counted = duckdb.sql(f"select count(*), count(distinct key) from read_parquet('{pattern}', union_by_name=true)")
+    assert counted.fetchall() == [(10, 9)]
+    for file in (tmp_path / "out").glob("version=*/**/*.parquet"):
+        whole = pq.read_table(file, partitioning=None)
+        metadata = {k.decode(): v.decode() for k, v in whole.schema.metadata.items()}
+        assert metadata["nandscope.key"] == file.stem == whole["key"][0].as_py()
+        assert metadata["nandscope.version"] == nandscope.__version__
+        assert file.parent.name == "seed=" + metadata["nandscope.seed"]
+        assert metadata["nandscope.device"].startswith(file.parent.parent.name.removeprefix("device="))
+        assert whole["complete"].to_pylist() == [True] * len(whole)
+
+
+@pytest.mark.parametrize(("how", "method"), [("lhs", "latin"), ("random", "random")])
+def test_samples_are_those_of_the_command_line(repository: Path, tiny: str, tmp_path: Path, how: str, method: str) -> None:
+    (tmp_path / "job.fio").write_text(writes(number_ios=20).text)
+    arguments = ["sweep", "job.fio", f"sim:{tiny}", "--sample", f"{how}:9", "--seed", "7", "--metric", "waf", "-o", "out"]
+    arguments += ["--set", "controller.read_us=0.5..20", "--set", "controller.cores=1..4", "--set", "job.bs=4k,8k,16k"]
+    arguments += ["--set", "nand.reliability.rber_fresh=1e-8..1e-5:log"]
+    ran = subprocess.run([command(repository), *arguments], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    space = {
+        "controller.read_us": nandscope.uniform(0.5, 20),
+        "controller.cores": [1, 2, 3, 4],
+        "job.bs": ["4k", "8k", "16k"],
+        "nand.reliability.rber_fresh": nandscope.uniform(1e-8, 1e-5, log=True),
+    }
+    told: list[tuple[int, int]] = []
+    ours = nandscope.sweep(space, tmp_path / "job.fio", profile=tiny, seeds=[7], metrics=("waf",), method=method, samples=9,
+                           sample_seed=7, out=tmp_path / "out", progress=lambda *t: told.append(t))
+    # Every point is there.
+    assert told == [(9, 9)]
+    theirs = nandscope.load(tmp_path / "out").sort("key").collect()
+    mine = ours.to_polars().sort("key")
+    for name in space:
+        assert theirs[name].to_list() == mine[name].to_list(), name
 
 
 def test_keys_follow_the_command_line_for_texts_and_shares(repository: Path, tmp_path: Path) -> None:
@@ -197,10 +267,18 @@ run({tiny!r}, out={str(tmp_path)!r})
         for file in (tmp_path / "points").glob("[!.]*.json"):
             nandscope.Result.load(file)
         for file in tmp_path.glob("version=*/**/[!.]*.parquet"):
-            assert len(polars.read_parquet(file)) == 1
+            assert len(pl.read_parquet(file)) == 1
     assert run(tiny, out=tmp_path).outcomes == expected
     assert len(list(tmp_path.glob("version=*/device=*/seed=*/[!.]*.parquet"))) == 12
     assert len(list((tmp_path / "points").glob("[!.]*.json"))) == 12
+
+
+def test_a_bar_shows_how_far_a_sweep_has_come(tiny: str) -> None:
+    shown = io.StringIO()
+    run(tiny, progress=nandscope.ProgressBar("sweep", shown, width=12))
+    lines = shown.getvalue().split("\r")
+    assert lines[1] == "sweep: ············   0% 0 of 12 points"
+    assert lines[-1] == "sweep: ████████████ 100% 12 of 12 points\n"
 
 
 def test_threads_give_the_same(tiny: str, expected: list[Outcome]) -> None:
@@ -281,7 +359,7 @@ def test_the_table_answers_questions(tiny: str) -> None:
     effects = sweep.effects("iops")
     assert set(effects) == {"controller.cores", "job.iodepth", "workload"} and set(effects["job.iodepth"]) == {1, 8}
     assert effects["job.iodepth"][8] > effects["job.iodepth"][1]
-    assert len(sweep.to_polars()) == len(polars.DataFrame(sweep)) == len(sweep.to_pandas()) == 12
+    assert len(sweep.to_polars()) == len(pl.DataFrame(sweep)) == len(sweep.to_pandas()) == 12
     assert "<table>" in sweep._repr_html_()
     with pytest.raises(nandscope.Error, match="needs metrics"):
         sweep.pareto()

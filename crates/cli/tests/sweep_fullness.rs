@@ -103,6 +103,19 @@ fn a_sweep_finds_the_threshold_and_shows_it_everywhere() {
     let index = folder.read("out/series-index.csv");
     let curve = "\"filled in order, with idle time\",fullness (%),mean latency (µs)";
     assert!(index.lines().any(|l| l.ends_with(curve)), "{index}");
+    // Its points are those of a sweep like any other: kept, and not run again.
+    assert!(ran.err.contains("84 of 84 points are done\n"), "{}", ran.err);
+    assert_eq!(folder.read("out/points.csv").lines().count(), 85);
+    let points = std::fs::read_dir(folder.0.join("out/points")).unwrap();
+    let points: Vec<_> = points.flatten().map(|entry| entry.path()).collect();
+    assert_eq!(points.len(), 84);
+    std::fs::remove_file(&points[5]).unwrap();
+    let resumed = folder.run(&["sweep", "fullness", "sim:./small.toml", "-o", "out"]);
+    resumed.succeeds();
+    let said = "84 of 84 points are done, 83 of them by earlier runs";
+    assert!(resumed.err.contains(said), "{}", resumed.err);
+    let resumed = json::read(&folder.0.join("out/result.json")).unwrap();
+    assert!(resumed.steps == result.steps, "the same curves");
     // Eight curves of 21 points.
     assert_eq!(folder.read("out/series.csv").lines().count(), 8 * 21 + 1);
     let again = [

@@ -41,6 +41,25 @@ fn points(folder: &Folder) -> BTreeMap<PathBuf, (Vec<u8>, SystemTime)> {
         .collect()
 }
 
+/// The files of the table in Parquet, with their bytes.
+fn rows(folder: &Folder) -> BTreeMap<String, Vec<u8>> {
+    let out = folder.0.join("out");
+    let mut open = vec![out.clone()];
+    let mut files = BTreeMap::new();
+    while let Some(path) = open.pop() {
+        for entry in std::fs::read_dir(path).unwrap().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|e| e == "parquet") {
+                let name = path.strip_prefix(&out).unwrap().display().to_string();
+                files.insert(name, std::fs::read(&path).unwrap());
+            }
+        }
+    }
+    files
+}
+
 #[test]
 fn a_sweep_writes_points_table_and_page() {
     let folder = Folder::new("sweep-points");
@@ -71,6 +90,16 @@ fn a_sweep_writes_points_table_and_page() {
     let page = folder.read("out/report.html");
     assert!(page.contains("Effects of the parameters") && page.contains("class=\"line front\""));
     assert_eq!(points(&folder).len(), 12);
+    let (known, written) = (points(&folder), rows(&folder));
+    assert_eq!(written.len(), 12);
+    for (name, bytes) in &written {
+        let (folder, file) = name.rsplit_once('/').unwrap();
+        assert!(folder.starts_with("version=") && folder.contains("/device="), "{name}");
+        assert!(folder.ends_with("/seed=1") || folder.ends_with("/seed=2"), "{name}");
+        let point = format!("{}.json", file.strip_suffix(".parquet").unwrap());
+        assert!(known.contains_key(&PathBuf::from(point)), "{name}");
+        assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
+    }
     // Run again it only presents.
     let before = points(&folder);
     let again = folder.run(&sweep(&tiny, &SPACE));
@@ -81,6 +110,7 @@ fn a_sweep_writes_points_table_and_page() {
             .contains("12 of 12 points are done, 12 of them by earlier runs")
     );
     assert!(points(&folder) == before && again.out == ran.out);
+    assert!(rows(&folder) == written);
     assert_eq!(folder.read("out/points.csv"), csv);
 }
 

@@ -38,7 +38,6 @@ pub mod speed_class;
 pub mod ssd;
 mod ssd_traces;
 mod sustained;
-pub mod sweep;
 
 pub use nandscope_infer::timed as probe;
 pub use procedures::Procedure;

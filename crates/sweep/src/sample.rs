@@ -2,6 +2,7 @@
 
 use crate::space::{MOST_POINTS, Parameter, SpaceError, Values};
 use nandscope_units::random::SplitMix64;
+use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
 
@@ -42,6 +43,16 @@ impl FromStr for Sampling {
     }
 }
 
+impl fmt::Display for Sampling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Sampling::Grid => f.write_str("grid"),
+            Sampling::Random(count) => write!(f, "random:{count}"),
+            Sampling::LatinHypercube(count) => write!(f, "lhs:{count}"),
+        }
+    }
+}
+
 impl Values {
     /// Number of values; `None` for a range of real numbers.
     fn count(&self) -> Option<usize> {
@@ -57,21 +68,36 @@ impl Values {
         match self {
             Values::List(values) => values.get(number).cloned().unwrap_or_default(),
             Values::Whole(low, _) => low.saturating_add_unsigned(number as u64).to_string(),
-            Values::Real(low, _) => low.to_string(),
+            Values::Real(range) => real(range.at(0.0)),
         }
     }
 
     /// The value at this share of the way, from 0 to below 1.
     fn at(&self, share: f64) -> String {
         match (self, self.count()) {
-            (Values::Real(low, high), _) => (low + share * (high - low)).to_string(),
+            (Values::Real(range), _) => real(range.at(share)),
             (_, Some(count)) => self.nth(((share * count as f64) as usize).min(count - 1)),
             (_, None) => self.nth(0),
         }
     }
 }
 
+/// A number as a value of a parameter: always with a point or an exponent, as Python writes it.
+fn real(number: f64) -> String {
+    format!("{number:?}")
+}
+
 impl Sampling {
+    /// The points of a sample: for each the shares, from 0 to below 1, at which its parameters are on their ranges; none
+    /// for a grid. The same seed gives the same shares.
+    pub fn shares(self, parameters: usize, seed: u64) -> Vec<Vec<f64>> {
+        match self {
+            Sampling::Grid => Vec::new(),
+            Sampling::Random(count) => random(parameters, count, seed),
+            Sampling::LatinHypercube(count) => latin_hypercube(parameters, count, seed),
+        }
+    }
+
     /// The points: for each its values in the order of the parameters. The same seed gives the same
     /// points.
     ///
@@ -82,10 +108,16 @@ impl Sampling {
         parameters: &[Parameter],
         seed: u64,
     ) -> Result<Vec<Vec<String>>, SpaceError> {
-        let points = match self {
+        let at = |shares: &Vec<f64>| {
+            let values = parameters.iter().zip(shares);
+            values.map(|(p, share)| p.values.at(*share)).collect()
+        };
+        let points: Vec<Vec<String>> = match self {
             Sampling::Grid => grid(parameters)?,
-            Sampling::Random(count) => random(parameters, count, seed),
-            Sampling::LatinHypercube(count) => latin_hypercube(parameters, count, seed),
+            _ => {
+                let shares = self.shares(parameters.len(), seed);
+                shares.iter().map(at).collect()
+            }
         };
         match points.is_empty() {
             true => Err(SpaceError::Empty),
@@ -111,28 +143,22 @@ fn grid(parameters: &[Parameter]) -> Result<Vec<Vec<String>>, SpaceError> {
     Ok(points)
 }
 
-fn random(parameters: &[Parameter], count: usize, seed: u64) -> Vec<Vec<String>> {
+fn random(parameters: usize, count: usize, seed: u64) -> Vec<Vec<f64>> {
     let mut random = SplitMix64::new(seed);
-    let mut point = || {
-        parameters
-            .iter()
-            .map(|p| p.values.at(random.unit()))
-            .collect()
-    };
+    let mut point = || (0..parameters).map(|_| random.unit()).collect();
     (0..count).map(|_| point()).collect()
 }
 
-fn latin_hypercube(parameters: &[Parameter], count: usize, seed: u64) -> Vec<Vec<String>> {
+fn latin_hypercube(parameters: usize, count: usize, seed: u64) -> Vec<Vec<f64>> {
     let mut random = SplitMix64::new(seed);
     let mut points = vec![Vec::new(); count];
-    for parameter in parameters {
+    for _ in 0..parameters {
         let mut strata: Vec<usize> = (0..count).collect();
         for last in (1..count).rev() {
             strata.swap(last, random.below(last as u64 + 1) as usize);
         }
         for (point, stratum) in points.iter_mut().zip(strata) {
-            let share = (stratum as f64 + random.unit()) / count as f64;
-            point.push(parameter.values.at(share));
+            point.push((stratum as f64 + random.unit()) / count as f64);
         }
     }
     points
@@ -192,6 +218,16 @@ mod tests {
     }
 
     #[test]
+    fn a_logarithmic_range_has_as_many_points_in_each_decade() {
+        let parameters = space(&["a=0.01..1:log"]);
+        let points = Sampling::LatinHypercube(100)
+            .points(&parameters, 1)
+            .unwrap();
+        let values = points.iter().map(|p| p[0].parse::<f64>().unwrap());
+        assert_eq!(values.filter(|v| (0.01..0.1).contains(v)).count(), 50);
+    }
+
+    #[test]
     fn the_seed_decides_the_points() {
         let parameters = space(&["a=0.0..1.0", "b=x,y,z"]);
         for sampling in [Sampling::Random(20), Sampling::LatinHypercube(20)] {
@@ -211,6 +247,7 @@ mod tests {
             ("lhs:12", Sampling::LatinHypercube(12)),
         ] {
             assert_eq!(text.parse(), Ok(sampling));
+            assert_eq!(sampling.to_string(), text);
         }
         for text in [
             "",

@@ -1,4 +1,4 @@
-//! Parameters of a sweep and the values they take, as `KEY=V1,V2,V3`, `KEY=1..4` or `KEY=0.07..0.28`.
+//! Parameters of a sweep and the values they take, as `KEY=V1,V2,V3`, `KEY=1..4`, `KEY=0.07..0.28` or `KEY=1..64:log`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,6 +8,8 @@ use thiserror::Error;
 const MOST_VALUES: u64 = 100_000;
 /// Prefix of keys that set an option of every job.
 const JOB: &str = "job.";
+/// Ending of ranges on a logarithmic scale.
+const LOG: &str = ":log";
 
 /// What a parameter changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,8 +59,34 @@ pub enum Values {
     List(Vec<String>),
     /// Whole numbers from the first to the second, both included.
     Whole(i64, i64),
-    /// Numbers from the first to below the second; for sampling only.
-    Real(f64, f64),
+    /// All numbers of a range; for sampling only.
+    Real(Range),
+}
+
+/// The numbers from `low` to below `high`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Range {
+    low: f64,
+    high: f64,
+    is_log: bool,
+}
+
+impl Range {
+    /// The range, of uniform density on a logarithmic scale with `is_log`; `None` if `low` is not below `high`, their
+    /// distance is not finite, or a logarithmic scale does not begin above 0.
+    pub fn new(low: f64, high: f64, is_log: bool) -> Option<Range> {
+        let is_range = low < high && (high - low).is_finite();
+        let has_scale = !is_log || low > 0.0 && (high / low).is_finite();
+        (is_range && has_scale).then_some(Range { low, high, is_log })
+    }
+
+    /// The number at this share of the range, from 0 to below 1; the same on every machine.
+    pub fn at(self, share: f64) -> f64 {
+        match self.is_log {
+            true => self.low * libm::pow(self.high / self.low, share),
+            false => self.low + share * (self.high - self.low),
+        }
+    }
 }
 
 /// A parameter with its values.
@@ -74,11 +102,11 @@ pub struct Parameter {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SpaceError {
     /// It has another form.
-    #[error("`{0}` is not a parameter; write KEY=V1,V2,… or KEY=LOW..HIGH")]
+    #[error("`{0}` is not a parameter; write KEY=V1,V2,…, KEY=LOW..HIGH or KEY=LOW..HIGH:log")]
     Form(String),
     /// A range ends before it begins, or has too many values.
     #[error(
-        "`{0}`: give a range from a lower to a higher number, of {MOST_VALUES} whole numbers at most"
+        "`{0}`: give a range from a lower to a higher number, of {MOST_VALUES} whole numbers at most, above 0 for {LOG}"
     )]
     Range(String),
     /// A value is given twice.
@@ -94,7 +122,7 @@ pub enum SpaceError {
     Twice(String),
     /// A range of real numbers has no grid.
     #[error(
-        "{0} is a range of fractional numbers, of which a grid cannot take all; list values, or choose points with --sample"
+        "{0} is a range of fractional numbers or on a logarithmic scale, of which a grid cannot take all; list values, or choose points with --sample"
     )]
     RealGrid(String),
     /// The grid is too large.
@@ -137,17 +165,21 @@ fn range(text: &str, values: &str) -> Result<Option<Values>, SpaceError> {
         return Ok(None);
     };
     let wrong = || SpaceError::Range(text.to_string());
-    if let (Ok(low), Ok(high)) = (low.parse::<i64>(), high.parse::<i64>()) {
+    let (high, is_log) = match high.strip_suffix(LOG) {
+        Some(high) => (high, true),
+        None => (high, false),
+    };
+    if let (Ok(low), Ok(high), false) = (low.parse::<i64>(), high.parse::<i64>(), is_log) {
         if low > high || high.abs_diff(low) >= MOST_VALUES {
             return Err(wrong());
         }
         return Ok(Some(Values::Whole(low, high)));
     }
     match (low.parse::<f64>(), high.parse::<f64>()) {
-        (Ok(low), Ok(high)) if low < high && (high - low).is_finite() => {
-            Ok(Some(Values::Real(low, high)))
+        (Ok(low), Ok(high)) => {
+            let range = Range::new(low, high, is_log).ok_or_else(wrong)?;
+            Ok(Some(Values::Real(range)))
         }
-        (Ok(_), Ok(_)) => Err(wrong()),
         // Such as a path with `..` in it.
         _ => Ok(None),
     }
@@ -220,7 +252,12 @@ mod tests {
             (
                 "a.b=0.07..0.28",
                 Key::Profile("a.b".into()),
-                Values::Real(0.07, 0.28),
+                Values::Real(Range::new(0.07, 0.28, false).unwrap()),
+            ),
+            (
+                "a.b=1..64:log",
+                Key::Profile("a.b".into()),
+                Values::Real(Range::new(1.0, 64.0, true).unwrap()),
             ),
             (
                 "job.rw=read, write",
@@ -258,6 +295,9 @@ mod tests {
             "a=0..99999999",
             "a=nan..1.0",
             "a=0.0..inf",
+            "a=0..1:log",
+            "a=-1.5..1:log",
+            "a=4..1:log",
         ] {
             assert!(text.parse::<Parameter>().is_err(), "{text}");
         }

@@ -1,14 +1,21 @@
-"""The points of a parameter space: grids, random samples, Latin hypercubes. The same seed gives the same points."""
+"""The points of a parameter space: grids, random samples, Latin hypercubes. The same seed gives the same points
+here and in `nandscope sweep`."""
 
 import itertools
 import math
-import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from nandscope._native import sample
 from nandscope.errors import Error
 
 Value = str | int | float | bool
+MOST_POINTS = 1_000_000
+
+
+def text_of(value: Value) -> str:
+    """The value as it is written in tables."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 @dataclass(frozen=True)
@@ -19,19 +26,13 @@ class Range:
     high: float
     log: bool = False
 
-    def at(self, share: float) -> float:
-        """The number at this share of the range, 0 to 1."""
-        if self.log:
-            return float(self.low * (self.high / self.low) ** share)
-        return self.low + (self.high - self.low) * share
-
 
 def uniform(low: float, high: float, *, log: bool = False) -> Range:
     """A range for `method="random"` and `method="latin"`."""
-    if not (math.isfinite(low) and math.isfinite(high) and low < high) or (log and low <= 0):
+    if not (low < high and math.isfinite(high - low)) or (log and (low <= 0 or not math.isfinite(high / low))):
         raise Error(f"uniform({low}, {high}) is no range; give two finite numbers, the smaller first"
                     " (above 0 for log=True)")
-    return Range(low, high, log)
+    return Range(float(low), float(high), log)
 
 
 def points(
@@ -49,7 +50,7 @@ def points(
     elif method in ("random", "latin"):
         if samples is None or samples < 1:
             raise Error(f"method {method} needs samples, the number of points")
-        yield from _sampled(axes, samples, seed, stratified=method == "latin")
+        yield from _sampled(axes, f"{'lhs' if method == 'latin' else method}:{samples}", seed)
     else:
         raise Error(f"unknown method `{method}`; use grid, random or latin")
 
@@ -74,25 +75,17 @@ def _grid(axes: Mapping[str, list[Value] | Range]) -> Iterator[dict[str, Value]]
         if isinstance(axis, Range):
             raise Error(f"`{key}` is a range, and a grid needs a list; or use method=\"latin\" with samples")
         lists.append(axis)
+    if math.prod(len(axis) for axis in lists) > MOST_POINTS:
+        raise Error(f"the grid has more than {MOST_POINTS} points; use method=\"latin\" with samples")
     for values in itertools.product(*lists):
         yield dict(zip(axes, values, strict=True))
 
 
-def _sampled(
-    axes: Mapping[str, list[Value] | Range], samples: int, seed: int, *, stratified: bool
-) -> Iterator[dict[str, Value]]:
-    """Latin hypercube: each axis is cut into as many parts as there are samples, and each part is used once."""
-    source = random.Random(seed)
-    columns: dict[str, list[Value]] = {}
-    for key, axis in axes.items():
-        shares = [source.random() for _ in range(samples)]
-        if stratified:
-            order = list(range(samples))
-            source.shuffle(order)
-            shares = [(part + share) / samples for part, share in zip(order, shares, strict=True)]
-        if isinstance(axis, Range):
-            columns[key] = [axis.at(share) for share in shares]
-        else:
-            columns[key] = [axis[min(int(share * len(axis)), len(axis) - 1)] for share in shares]
-    for number in range(samples):
-        yield {key: column[number] for key, column in columns.items()}
+def _sampled(axes: Mapping[str, list[Value] | Range], how: str, seed: int) -> Iterator[dict[str, Value]]:
+    """The points that `nandscope sweep --sample` draws with the same seed and the parameters in the same order."""
+    ranges = [(axis.low, axis.high, axis.log) if isinstance(axis, Range) else None for axis in axes.values()]
+    for numbers in sample(how, ranges, seed):
+        yield {
+            key: number if isinstance(axis, Range) else axis[min(int(number * len(axis)), len(axis) - 1)]
+            for (key, axis), number in zip(axes.items(), numbers, strict=True)
+        }

@@ -1,83 +1,51 @@
-"""The points of sweeps in a folder: result documents in `points/KEY.json`, as `nandscope sweep` keeps them, and a row of
-the table for each as Parquet, in folders by version, device and seed.
+"""Finished points in a folder: result documents in `points/KEY.json`, as `nandscope sweep` keeps them, and their table as
+Parquet, in folders by version, device and seed.
 
 A sweep of the command line continues one of Python in the same folder, and the reverse. Machines may write into the
-same folder: a file has the key of its point as its name, and appears complete or not at all. The rows follow from the
-documents; they need polars, and are left out without it.
+same folder: a file has the key of its result as its name, and appears complete or not at all. The table follows from the
+documents.
 """
 
-import io
 import os
-import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from nandscope._native import PointStore, SweepPoint, __version__
-from nandscope.errors import FileError
-from nandscope.sweeping.point import Outcome, Point, point_row
+from nandscope._native import PointRows, PointStore, SweepPoint
+from nandscope.sweeping.point import Outcome, Point
+from nandscope.sweeping.space import text_of
 
 
 class Store:
-    """See the module's text."""
+    """The store of a sweep, of which `by_key` has all points: those with the same key have one result."""
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self._folder = Path(folder)
-        self.native = PointStore(self._folder)
-        try:
-            import polars
+    def __init__(self, folder: str | os.PathLike[str], by_key: Mapping[str, Sequence[Point]]) -> None:
+        self._by_key = by_key
+        path = Path(folder)
+        self.native = PointStore(path)
+        everything = [point for points in by_key.values() for point in points]
+        names = [name for name, _ in everything[0].parameters] if everything else []
+        self._rows = PointRows(path, names, [_texts(point) for point in everything])
 
-            self._polars: Any = polars
-        except ImportError:
-            self._polars = None
-
-    def find(self, point: Point, native: SweepPoint) -> Outcome | None:
-        """The outcome of a point that is done, with its row; `None` otherwise."""
+    def find(self, key: str, native: SweepPoint) -> Outcome | None:
+        """The outcome of a point that is done, whose rows are written then; `None` otherwise."""
         measured = self.native.find(native)
         if measured is None:
             return None
-        outcome = Outcome.of(point, measured)
-        self.add_row(point, outcome)
+        outcome = Outcome.of(self._by_key[key][0], measured)
+        self.add_rows(native, outcome)
         return outcome
 
-    def add(self, point: Point, native: SweepPoint, outcome: Outcome) -> None:
-        """Keeps the outcome of a point that ran elsewhere, and its row."""
+    def add(self, native: SweepPoint, outcome: Outcome) -> None:
+        """Keeps the outcome of a point that ran elsewhere, and its rows."""
         self.native.keep(native, outcome.document)
-        self.add_row(point, outcome)
+        self.add_rows(native, outcome)
 
-    def add_row(self, point: Point, outcome: Outcome) -> None:
-        """Writes the row of a point, unless it is there."""
-        if self._polars is None:
-            return
-        row: dict[str, Any] = point_row(point, outcome)
-        # The folder's name has the seed.
-        del row["seed"]
-        frame = self._polars.DataFrame(
-            {name: [value] for name, value in row.items()},
-            schema_overrides={name: self._polars.Float64 for name in point.metrics},
-        )
-        metadata = {"nandscope.version": __version__, "nandscope.key": point.key,
-                    "nandscope.device": point.device_key, "nandscope.seed": str(point.seed)}
-        parquet = io.BytesIO()
-        frame.write_parquet(parquet, metadata=metadata)
-        parts = f"version={__version__}", f"device={point.device_key[:16]}", f"seed={point.seed}"
-        _write(self._folder.joinpath(*parts, f"{point.key}.parquet"), parquet.getvalue())
+    def add_rows(self, native: SweepPoint, outcome: Outcome) -> None:
+        """Writes the rows of a point, unless they are there."""
+        points = self._by_key[outcome.key]
+        metrics = [outcome.metrics[name] for name in points[0].metrics]
+        self._rows.write(native, [_texts(point) for point in points], metrics, outcome.complete)
 
 
-def _write(path: Path, content: bytes) -> None:
-    """A file that is there complete or not at all; it is left alone if it has this content."""
-    try:
-        if path.is_file() and path.read_bytes() == content:
-            return
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=".", dir=path.parent)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(name, path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise FileError(f"cannot write {path}: {error}") from error
+def _texts(point: Point) -> list[str]:
+    return [text_of(value) for _, value in point.parameters]

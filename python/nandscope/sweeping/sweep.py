@@ -115,18 +115,23 @@ def sweep(
 
     `metrics` are those of `nandscope sweep --metric`.
 
-    `executor` is `None` for threads (`jobs` of them, or one per processor), a `concurrent.futures.Executor`, a `dask.distributed.Client`, the module `ray`,
-    a `submitit` executor or a `joblib.Parallel`. The outcomes are the same everywhere, to the byte.
+    `method` is `"grid"` for all points, or `"random"` or `"latin"` (Latin hypercube) for as many as `samples` says, drawn with
+    `sample_seed` as `nandscope sweep --sample` draws them.
+
+    `executor` is `None` for threads (`jobs` of them, or one per processor), a `concurrent.futures.Executor`, a
+    `dask.distributed.Client`, the module `ray`, a `submitit` executor or a `joblib.Parallel`. The outcomes are the same
+    everywhere, to the byte.
 
     With `out` each point is kept in that folder as soon as it is done, and a point that is there is not run again,
-    whether Python or `nandscope sweep` ran it. `progress` is called with the numbers of done and of all points.
+    whether Python or `nandscope sweep` ran it. `progress` is called with the numbers of done and of all points;
+    `nandscope.ProgressBar("sweep")` draws them.
     """
     fixed = _Fixed(profile, host, precondition, tuple(metrics))
     workloads = _workloads(workload)
     if jobs is not None and (executor is not None or jobs < 1):
         raise Error(f"jobs is {jobs}; give a number of threads, 1 at least, and no executor")
     described = _points(space, workloads, fixed, _seeds(seeds), method, samples, sample_seed)
-    run = _Run(described, None if out is None else Store(out), progress)
+    run = _Run(described, out, progress)
     if run.left:
         if executor is None:
             run.on_threads(jobs)
@@ -140,22 +145,26 @@ class _Run:
     """The points of a sweep with what is known of them."""
 
     def __init__(
-        self, described: Iterable[Point], store: Store | None, progress: Callable[[int, int], object] | None
+        self,
+        described: Iterable[Point],
+        out: str | os.PathLike[str] | None,
+        progress: Callable[[int, int], object] | None,
     ) -> None:
         self._maker = PointMaker()
-        self._store = store
         self._progress = progress
         self._native: dict[str, SweepPoint] = {}
-        self._by_key: dict[str, Point] = {}
+        self._by_key: dict[str, list[Point]] = {}
         self.points: list[Point] = []
         self.outcomes: dict[str, Outcome] = {}
         for point in described:
             native = point.made(self._maker)
             point = point.keyed(native)
             self.points.append(point)
-            self._native[native.key], self._by_key[native.key] = native, point
-        for key, point in self._by_key.items():
-            found = None if store is None else store.find(point, self._native[key])
+            self._native[native.key] = native
+            self._by_key.setdefault(native.key, []).append(point)
+        self._store = None if out is None else Store(out, self._by_key)
+        for key, native in self._native.items():
+            found = None if self._store is None else self._store.find(key, native)
             if found is not None:
                 self.outcomes[key] = found
         self._tell(len(self.outcomes))
@@ -163,7 +172,7 @@ class _Run:
     @property
     def left(self) -> list[Point]:
         """Points that are not done; those of one device follow each other, so that few devices are in memory."""
-        left = (point for key, point in self._by_key.items() if key not in self.outcomes)
+        left = (points[0] for key, points in self._by_key.items() if key not in self.outcomes)
         return sorted(left, key=lambda point: point.device_key)
 
     def on_threads(self, jobs: int | None) -> None:
@@ -184,14 +193,14 @@ class _Run:
             outcome = Outcome.of(point, measured)
             self.outcomes[point.key] = outcome
             if self._store is not None:
-                self._store.add_row(point, outcome)
+                self._store.add_rows(self._native[point.key], outcome)
         if told < len(self.outcomes):
             self._tell(len(self.outcomes))
 
     def add(self, outcome: Outcome) -> None:
         """Takes the outcome of a point that ran on an executor."""
         if self._store is not None:
-            self._store.add(self._by_key[outcome.key], self._native[outcome.key], outcome)
+            self._store.add(self._native[outcome.key], outcome)
         self.outcomes[outcome.key] = outcome
         self._tell(len(self.outcomes))
 

@@ -22,7 +22,7 @@ use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// A job, or the path of a job file.
+/// A job, or the path of a job file or a trace.
 #[derive(FromPyObject)]
 enum Workload<'py> {
     Job(PyRef<'py, Job>),

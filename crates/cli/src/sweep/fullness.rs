@@ -1,14 +1,15 @@
-//! `nandscope sweep fullness`: latency and bandwidth over the fullness of a drive.
+//! `nandscope sweep fullness`: latency and bandwidth over the fullness of a drive, as curves. Its points are those of a
+//! sweep like any other.
 
+use super::session;
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
-use crate::interrupt::Interrupt;
-use crate::review::suite_failure;
-use crate::run::progress::Line;
+use crate::output;
 use crate::threads::ThreadArguments;
-use crate::{output, target};
 use clap::Args;
-use nandscope_suite::{ReviewOptions, SimSpec, sweep};
+use nandscope_sweep::Plan;
+use nandscope_sweep::fullness::FullnessSweep;
+use nandscope_sweep::plan::PlanError;
 use std::path::PathBuf;
 use std::time::{Instant, SystemTime};
 
@@ -17,7 +18,7 @@ use std::time::{Instant, SystemTime};
 pub struct FullnessArguments {
     /// sim:NAME or sim:./FILE.toml
     target: String,
-    /// Folder for the report, created if missing [default: fullness-NAME]
+    /// Folder for points and report, created if missing [default: fullness-NAME]
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
     /// Seed of the random number generator
@@ -27,43 +28,27 @@ pub struct FullnessArguments {
     threads: ThreadArguments,
 }
 
-/// Sweeps and writes the report.
+/// Runs the points that are not in the folder yet and writes tables and report.
 ///
 /// # Errors
-/// Where something is wrong before the sweep, or the report cannot be written.
+/// Where something is wrong before the sweep, a point cannot be run or kept, or the report cannot be written.
 pub fn run(arguments: FullnessArguments, console: &Console) -> Result<Exit, Failure> {
-    let Some(place) = arguments.target.strip_prefix("sim:") else {
-        return Err(Failure::usage(format!(
-            "a sweep cannot run on `{}`; name a simulated device: sim:NAME (see `nandscope devices`) or sim:./FILE.toml",
-            arguments.target
-        )));
-    };
-    let source = target::device_source(place, console)?;
-    let spec = SimSpec::new(&arguments.target, &source.text, source.profile)
-        .map_err(|e| suite_failure(&e))?;
+    let failure = |error| session::plan_failure(&error, console);
+    let sweep = FullnessSweep::new(&arguments.target, arguments.seed);
+    let sweep = sweep.map_err(PlanError::Base).map_err(failure)?;
+    let plan = Plan::new(&sweep.spec).map_err(failure)?;
     let folder = arguments
         .output
-        .unwrap_or_else(|| PathBuf::from(format!("fullness-{}", spec.profile.device.name)));
-    let _made = output::check_folder(&folder)?;
-    let options = ReviewOptions {
-        seed: arguments.seed,
-        ..ReviewOptions::default()
-    };
-    let device = sweep::device_memory(&spec);
-    let threads = arguments.threads.within_memory(device, console);
-    let interrupt = Interrupt::listen()?;
+        .unwrap_or_else(|| PathBuf::from(format!("fullness-{}", sweep.name())));
     let began = Instant::now();
     let started = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-    let mut line = Line::new("sweep");
-    let result = sweep::fullness(&spec, &options, threads, &mut line, &|| interrupt.asked());
-    line.clear();
-    let mut result = result.map_err(|e| suite_failure(&e))?;
+    let ran = session::run(&plan, &folder, arguments.threads, console)?;
+    let tables = session::write_tables(&plan, &ran, &folder);
+    let mut result = sweep.document(&plan, &ran.outcomes);
     result.wall.started = Some(started);
     result.wall.elapsed_s = Some(began.elapsed().as_secs_f64());
-    output::present(&result, &folder, console)?;
-    if interrupt.asked() {
-        let text = "interrupted; the points that were measured are kept";
-        return Err(Failure::new(Exit::Interrupted, text));
-    }
-    Ok(Exit::Done)
+    // The result cannot be made again if the folder is gone: it is kept elsewhere then.
+    output::all([tables, output::present(&result, &folder, console)])?;
+    session::note_done(&plan, &ran, console);
+    session::ending(&plan, &ran, &folder)
 }

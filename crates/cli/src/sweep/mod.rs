@@ -3,6 +3,7 @@
 
 mod fullness;
 mod points;
+mod session;
 
 use crate::console::Console;
 use crate::failure::{Exit, Failure};

@@ -1,22 +1,17 @@
-//! `nandscope sweep JOB.fio TARGET`: arguments, outputs and the table of a sweep. Points, threads and the
-//! store are the business of the sweep crate.
+//! `nandscope sweep JOB.fio TARGET`: arguments, page and table of a sweep. Points, threads and the store are the business
+//! of the sweep crate.
 
+use super::session;
 use crate::console::{Console, lines_of};
 use crate::failure::{Exit, Failure};
-use crate::interrupt::Interrupt;
-use crate::job::jobs_failure;
-use crate::run::progress::Line;
-use crate::target::{Precondition, open_failure};
+use crate::target::Precondition;
 use crate::threads::ThreadArguments;
-use crate::{fault, input, output};
+use crate::{input, output};
 use clap::Args;
-use nandscope_experiment::run::RunError;
 use nandscope_report::sweep::{SweepMetric, SweepReport, SweepRow};
 use nandscope_sweep::metric::Direction;
-use nandscope_sweep::plan::PlanError;
-use nandscope_sweep::pool::{self, PoolRun, SweepProgress};
-use nandscope_sweep::table::{Row, Summary, csv, json};
-use nandscope_sweep::{Parameter, Plan, PointError, Sampling, Store, SweepSpec, SweepTable};
+use nandscope_sweep::table::{Row, Summary};
+use nandscope_sweep::{Parameter, Plan, Sampling, SweepSpec, SweepTable};
 use nandscope_units::number::short;
 use std::path::{Path, PathBuf};
 
@@ -76,31 +71,18 @@ pub fn run(arguments: &PointArguments, console: &Console) -> Result<Exit, Failur
         return Err(Failure::internal("the arguments of a sweep are incomplete"));
     };
     let spec = spec(arguments, job, target)?;
-    let plan = Plan::new(&spec).map_err(|error| plan_failure(&error, console))?;
-    let _made = output::check_folder(folder)?;
-    let store = Store::open(folder).map_err(Failure::file)?;
-    let interrupt = Interrupt::listen()?;
-    let threads = arguments.threads.within_memory(plan.device_memory, console);
-    let mut line = Line::new("sweep");
-    let mut tell = |now: SweepProgress| {
-        let text = format!("{} of {} points", now.done, now.points);
-        line.tell(Some(now.share), text, console);
-    };
-    let stop = || interrupt.asked();
-    let ran = pool::run(
-        &plan.points,
-        &plan.metrics,
-        &store,
-        threads,
-        &stop,
-        &mut tell,
-    );
-    line.clear();
-    let ran = ran.map_err(|error| {
-        let kept = format!("finished points are kept in {}", folder.display());
-        Failure::of(error.class(), format!("{error}; {kept}"))
-    })?;
-    present(&spec, &plan, &ran, folder, console)
+    let plan = Plan::new(&spec).map_err(|error| session::plan_failure(&error, console))?;
+    let ran = session::run(&plan, folder, arguments.threads, console)?;
+    if session::done(&ran) > 0 {
+        let table = SweepTable::new(&plan, &ran.outcomes);
+        session::write_tables(&plan, &ran, folder)?;
+        let page = page(&spec, &plan, &table)?;
+        output::write_in(folder, "report.html", page.as_bytes())?;
+        console.print(&shown(&table, console))?;
+        session::note_done(&plan, &ran, console);
+        console.note(&format!("report: {}", folder.join("report.html").display()));
+    }
+    session::ending(&plan, &ran, folder)
 }
 
 fn spec(arguments: &PointArguments, job: &Path, target: &str) -> Result<SweepSpec, Failure> {
@@ -118,85 +100,6 @@ fn spec(arguments: &PointArguments, job: &Path, target: &str) -> Result<SweepSpe
         seeds: arguments.seeds,
         metrics: arguments.metrics.clone(),
     })
-}
-
-/// A sweep that cannot be made; faults of profiles and jobs are shown at their places.
-fn plan_failure(error: &PlanError, console: &Console) -> Failure {
-    let (at, point) = match error {
-        PlanError::Base(point) => (None, point),
-        PlanError::Point { at, error } => (Some(at), &**error),
-        error => return Failure::of(error.class(), error),
-    };
-    let shown = match point {
-        PointError::Jobs(error) => jobs_failure(error, console),
-        PointError::Open(error) => open_failure(error, console),
-        PointError::Run(RunError::Jobs(error)) => fault::of_job(console, "", error),
-        _ => return Failure::of(error.class(), error),
-    };
-    match (shown.rendered, at) {
-        // What is shown stands for itself; the point is named beneath.
-        (true, Some(at)) => Failure {
-            text: format!("{}\nat {at}", shown.text),
-            ..shown
-        },
-        (true, None) => shown,
-        (false, _) => Failure::of(error.class(), error),
-    }
-}
-
-/// Writes the files, prints the table, and says how it ended.
-fn present(
-    spec: &SweepSpec,
-    plan: &Plan,
-    ran: &PoolRun,
-    folder: &Path,
-    console: &Console,
-) -> Result<Exit, Failure> {
-    let table = SweepTable::new(plan, &ran.outcomes);
-    let done = ran.outcomes.iter().flatten().count();
-    let points = plan.points.len();
-    if done > 0 {
-        let texts = [
-            ("points.csv", csv(plan, &ran.outcomes)),
-            (
-                "points.json",
-                json(plan, &ran.outcomes).map_err(Failure::internal)?,
-            ),
-            ("report.html", page(spec, plan, &table)?),
-        ];
-        for (name, text) in texts {
-            output::write_in(folder, name, text.as_bytes())?;
-        }
-        console.print(&shown(&table, console))?;
-        let before = match ran.found {
-            0 => String::new(),
-            found => format!(", {found} of them by earlier runs"),
-        };
-        console.note(&format!("{done} of {points} points are done{before}"));
-        console.note(&format!("report: {}", folder.join("report.html").display()));
-    }
-    if done < points {
-        return Err(Failure::new(
-            Exit::Interrupted,
-            format!(
-                "interrupted; {done} of {points} points are kept in {}; the same command continues",
-                folder.display()
-            ),
-        ));
-    }
-    let failed = ran
-        .outcomes
-        .iter()
-        .flatten()
-        .filter(|o| o.failure.is_some())
-        .count();
-    match failed {
-        0 => Ok(Exit::Done),
-        failed => Err(Failure::new(
-            Exit::Partial,
-            format!("{failed} of {points} points failed; points.csv says why"),
-        )),
-    }
 }
 
 fn shown(table: &SweepTable, console: &Console) -> String {
@@ -290,7 +193,7 @@ fn page(spec: &SweepSpec, plan: &Plan, table: &SweepTable) -> Result<String, Fai
                 "Written by".to_string(),
                 concat!("nandscope ", env!("CARGO_PKG_VERSION")).to_string(),
             ),
-            ("Sampling".to_string(), format!("{:?}", spec.sampling)),
+            ("Sampling".to_string(), spec.sampling.to_string()),
             (
                 "Seeds".to_string(),
                 format!("{} from {}", spec.seeds, spec.seed),

@@ -1,0 +1,126 @@
+//! What all sweeps of the command share: the pool with its progress, the tables of the points, and how a sweep ended.
+
+use crate::console::Console;
+use crate::failure::{Exit, Failure};
+use crate::interrupt::Interrupt;
+use crate::job::jobs_failure;
+use crate::run::progress::Line;
+use crate::target::open_failure;
+use crate::threads::ThreadArguments;
+use crate::{fault, output};
+use nandscope_experiment::run::RunError;
+use nandscope_sweep::plan::PlanError;
+use nandscope_sweep::pool::{self, PoolRun, SweepProgress};
+use nandscope_sweep::table::{csv, json};
+use nandscope_sweep::{Plan, PointError, Store, rows};
+use std::path::Path;
+
+/// Runs the points that are not in the folder yet.
+///
+/// # Errors
+/// Where the folder cannot be written, or a point cannot be run or kept.
+pub fn run(
+    plan: &Plan,
+    folder: &Path,
+    threads: ThreadArguments,
+    console: &Console,
+) -> Result<PoolRun, Failure> {
+    let _made = output::check_folder(folder)?;
+    let store = Store::open(folder).map_err(Failure::file)?;
+    let interrupt = Interrupt::listen()?;
+    let threads = threads.within_memory(plan.device_memory, console);
+    let mut line = Line::new("sweep");
+    let mut tell = |now: SweepProgress| {
+        let text = format!("{} of {} points", now.done, now.points);
+        line.tell(Some(now.share), text, console);
+    };
+    let stop = || interrupt.asked();
+    let ran = pool::run(
+        &plan.points,
+        &plan.metrics,
+        &store,
+        threads,
+        &stop,
+        &mut tell,
+    );
+    line.clear();
+    ran.map_err(|error| {
+        let kept = format!("finished points are kept in {}", folder.display());
+        Failure::of(error.class(), format!("{error}; {kept}"))
+    })
+}
+
+/// Writes the tables of the points: CSV, JSON and Parquet.
+///
+/// # Errors
+/// Where the folder cannot be written.
+pub fn write_tables(plan: &Plan, ran: &PoolRun, folder: &Path) -> Result<(), Failure> {
+    let text = json(plan, &ran.outcomes).map_err(Failure::internal)?;
+    output::write_in(folder, "points.csv", csv(plan, &ran.outcomes).as_bytes())?;
+    output::write_in(folder, "points.json", text.as_bytes())?;
+    Ok(rows::write(folder, plan, &ran.outcomes)?)
+}
+
+/// Points that are finished.
+pub fn done(ran: &PoolRun) -> usize {
+    ran.outcomes.iter().flatten().count()
+}
+
+/// Says how many points are done.
+pub fn note_done(plan: &Plan, ran: &PoolRun, console: &Console) {
+    let before = match ran.found {
+        0 => String::new(),
+        found => format!(", {found} of them by earlier runs"),
+    };
+    let (done, points) = (done(ran), plan.points.len());
+    console.note(&format!("{done} of {points} points are done{before}"));
+}
+
+/// How the sweep ended.
+///
+/// # Errors
+/// Where it was interrupted, or points failed.
+pub fn ending(plan: &Plan, ran: &PoolRun, folder: &Path) -> Result<Exit, Failure> {
+    let (done, points) = (done(ran), plan.points.len());
+    if done < points {
+        return Err(Failure::new(
+            Exit::Interrupted,
+            format!(
+                "interrupted; {done} of {points} points are kept in {}; the same command continues",
+                folder.display()
+            ),
+        ));
+    }
+    let outcomes = ran.outcomes.iter().flatten();
+    match outcomes.filter(|o| o.failure.is_some()).count() {
+        0 => Ok(Exit::Done),
+        failed => Err(Failure::new(
+            Exit::Partial,
+            format!("{failed} of {points} points failed; points.csv says why"),
+        )),
+    }
+}
+
+/// A sweep that cannot be made; faults of profiles and jobs are shown at their places.
+pub fn plan_failure(error: &PlanError, console: &Console) -> Failure {
+    let (at, point) = match error {
+        PlanError::Base(point) => (None, point),
+        PlanError::Point { at, error } => (Some(at), &**error),
+        error => return Failure::of(error.class(), error),
+    };
+    let shown = match point {
+        PointError::Jobs(error) => jobs_failure(error, console),
+        PointError::Open(error) => open_failure(error, console),
+        PointError::Run(RunError::Jobs(error)) => fault::of_job(console, "", error),
+        _ => return Failure::of(error.class(), error),
+    };
+    match (shown.rendered, at) {
+        // What is shown stands for itself; the point is named beneath.
+        (true, Some(at)) => Failure {
+            text: format!("{}\nat {at}", shown.text),
+            ..shown
+        },
+        (true, None) => shown,
+        (false, _) => Failure::of(error.class(), error),
+    }
+}
