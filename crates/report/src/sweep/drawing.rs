@@ -21,6 +21,10 @@ const CHARACTER: f64 = 6.6;
 const MOST_MEANS: usize = 12;
 /// Ticks of an axis of numbers.
 const TICKS: usize = 3;
+/// Longest number that is a tick as it is; a longer one was drawn from a range.
+const LONGEST_NUMBER: usize = 7;
+/// Least distance of two ticks that are one above the other.
+const LINE: f64 = 13.0;
 
 /// An axis of the parallel coordinates.
 pub struct AxisDrawing {
@@ -118,7 +122,8 @@ impl Scale {
 
     /// Places from 0 to 1, and texts.
     fn ticks(&self) -> Vec<(f64, String)> {
-        let few = !self.texts.is_empty() && self.texts.len() <= MOST_MEANS;
+        let is_short = |text: &String| text.len() <= LONGEST_NUMBER;
+        let few = (1..=MOST_MEANS).contains(&self.texts.len()) && self.texts.iter().all(is_short);
         match self.range {
             Some((low, high)) if !few => {
                 let count = if high > low { TICKS } else { 1 };
@@ -130,6 +135,31 @@ impl Scale {
             _ => self.texts.iter().map(|t| (self.at(t), t.clone())).collect(),
         }
     }
+}
+
+/// The ticks that do not overlap on an axis of this length, where one with so many characters needs so much room.
+fn clear(
+    mut ticks: Vec<(f64, String)>,
+    length: f64,
+    room: impl Fn(&str) -> f64,
+) -> Vec<(f64, String)> {
+    ticks.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let is_clear = |a: &(f64, String), b: &(f64, String)| {
+        (b.0 - a.0) * length >= (room(&a.1) + room(&b.1)) / 2.0
+    };
+    let last = ticks.last().cloned();
+    let mut kept: Vec<(f64, String)> = Vec::new();
+    for tick in ticks {
+        // The ends of the axis are worth more than what is between them.
+        let ends = last
+            .iter()
+            .all(|last| *last == tick || is_clear(&tick, last));
+        let follows = kept.last().is_none_or(|before| is_clear(before, &tick));
+        if follows && ends || kept.is_empty() {
+            kept.push(tick);
+        }
+    }
+    kept
 }
 
 fn number(text: &str) -> Option<f64> {
@@ -177,8 +207,7 @@ pub fn coordinates(report: &SweepReport) -> Coordinates {
             x: SIDE + n as f64 * STEP,
             label,
             better,
-            ticks: scale
-                .ticks()
+            ticks: clear(scale.ticks(), HEIGHT, |_| LINE)
                 .into_iter()
                 .map(|(at, text)| (height(at), text))
                 .collect(),
@@ -282,15 +311,39 @@ fn effect(report: &SweepReport, (p, x): (usize, &Scale), (m, y): (usize, &Scale)
         height: PANEL.1,
         left,
         bottom,
-        x_ticks: x
-            .ticks()
-            .into_iter()
-            .map(|(at, t)| (across(at), t))
-            .collect(),
+        x_ticks: clear(x.ticks(), width - 12.0, |text| {
+            (text.chars().count() + 1) as f64 * CHARACTER
+        })
+        .into_iter()
+        .map(|(at, t)| (across(at), t))
+        .collect(),
         y_ticks: y.ticks().into_iter().map(|(at, t)| (up(at), t)).collect(),
         parameter,
         metric,
         dots,
         means: means.trim_end().to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ticks(values: &[&str], length: f64) -> Vec<String> {
+        let scale = Scale::of_texts(values.iter().map(|v| v.to_string()));
+        let clear = clear(scale.ticks(), length, |text| text.len() as f64);
+        clear.into_iter().map(|(_, text)| text).collect()
+    }
+
+    #[test]
+    fn ticks_do_not_overlap_and_have_the_ends() {
+        assert_eq!(ticks(&["1", "2", "4"], 100.0), ["1", "2", "4"]);
+        assert_eq!(ticks(&["1", "2", "3", "64"], 100.0), ["1", "3", "64"]);
+        assert_eq!(ticks(&["64", "1", "63"], 50.0), ["1", "64"]);
+        assert_eq!(ticks(&["b", "a"], 0.5), ["b"]);
+        // Drawn from a range: three round numbers.
+        let drawn = ["0.07551215464163819", "0.38449260691755244", "0.2"];
+        assert_eq!(ticks(&drawn, 100.0).len(), 3);
+        assert!(ticks(&drawn, 100.0).iter().all(|text| text.len() <= 6));
     }
 }
