@@ -9,6 +9,7 @@ True
 Times are in the unit that the name says (``_ns``, ``_us``, ``_s``), sizes in bytes, MB/s is 10^6 bytes per second.
 """
 
+import os
 from typing import Any
 
 from nandscope._native import (
@@ -53,9 +54,10 @@ __all__ = [
 ]
 
 
-def trace(path: str, **options: Any) -> Job:
+def trace(path: str | os.PathLike[str], **options: Any) -> Job:
     """A job that replays a trace: a file, or one of the library (``nandscope trace list``).
 
     Options are fio's, such as ``iodepth=8`` or ``replay_no_stall=1``.
     """
-    return Job(name=path.rsplit("/", 1)[-1], read_iolog=path, **options)
+    name = os.fspath(path)
+    return Job(name=name.rsplit("/", 1)[-1], read_iolog=name, **options)

@@ -239,7 +239,7 @@ def test_functions(tiny: str, tmp_path_factory: pytest.TempPathFactory, one: Any
         lambda: nandscope.load(text),
         lambda: nandscope.review(text, suite=one),
         lambda: nandscope.review(tiny, suite=text, seed=two, modes=three, quick=True),
-        lambda: nandscope.validate(one),
+        lambda: nandscope.validate([one]),
         lambda: nandscope.validate([text], jobs=two),
         lambda: nandscope._native.sample(text, [None, (one, two, three)], three),
         lambda: nandscope._native.sample("lhs:3", [(one, two, True)], 1),
