@@ -57,7 +57,10 @@ impl Job {
             check_line("the name of the job", &name)?;
             let trace = path.display().to_string();
             check_line("the path of the trace", &trace)?;
-            let text = format!("[{name}]\n{}read_iolog={trace}\n", default_options(|_| true));
+            let text = format!(
+                "[{name}]\n{}read_iolog={trace}\n",
+                default_options(|_| true)
+            );
             return Job::parse(&name, &name, text);
         }
         let jobs = Jobs::read(path, &[]).map_err(failure)?;
@@ -82,7 +85,8 @@ fn is_trace(path: &Path) -> bool {
 fn default_options(is_open: impl Fn(&str) -> bool) -> String {
     let options = [("ioengine", "libaio"), ("direct", "1")].into_iter();
     let open = options.filter(|(key, _)| is_open(key));
-    open.map(|(key, value)| format!("{key}={value}\n")).collect()
+    open.map(|(key, value)| format!("{key}={value}\n"))
+        .collect()
 }
 
 #[pymethods]

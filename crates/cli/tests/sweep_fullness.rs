@@ -104,7 +104,11 @@ fn a_sweep_finds_the_threshold_and_shows_it_everywhere() {
     let curve = "\"filled in order, with idle time\",fullness (%),mean latency (µs)";
     assert!(index.lines().any(|l| l.ends_with(curve)), "{index}");
     // Its points are those of a sweep like any other: kept, and not run again.
-    assert!(ran.err.contains("84 of 84 points are done\n"), "{}", ran.err);
+    assert!(
+        ran.err.contains("84 of 84 points are done\n"),
+        "{}",
+        ran.err
+    );
     assert_eq!(folder.read("out/points.csv").lines().count(), 85);
     let points = std::fs::read_dir(folder.0.join("out/points")).unwrap();
     let points: Vec<_> = points.flatten().map(|entry| entry.path()).collect();

@@ -94,8 +94,14 @@ fn a_sweep_writes_points_table_and_page() {
     assert_eq!(written.len(), 12);
     for (name, bytes) in &written {
         let (folder, file) = name.rsplit_once('/').unwrap();
-        assert!(folder.starts_with("version=") && folder.contains("/device="), "{name}");
-        assert!(folder.ends_with("/seed=1") || folder.ends_with("/seed=2"), "{name}");
+        assert!(
+            folder.starts_with("version=") && folder.contains("/device="),
+            "{name}"
+        );
+        assert!(
+            folder.ends_with("/seed=1") || folder.ends_with("/seed=2"),
+            "{name}"
+        );
         let point = format!("{}.json", file.strip_suffix(".parquet").unwrap());
         assert!(known.contains_key(&PathBuf::from(point)), "{name}");
         assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
