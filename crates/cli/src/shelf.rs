@@ -2,6 +2,7 @@
 
 pub mod about;
 pub mod folder;
+mod http;
 mod serve;
 
 use crate::confine::Confine;
@@ -18,10 +19,11 @@ use std::path::{Path, PathBuf};
 const EXAMPLES: &str = "\
 Examples:
   nandscope shelf add review-sm2708-250gb/result.json
-  nandscope shelf add result.json --price 59.90 --currency EUR --photo card.jpg --notes 'Bought in May'
+  nandscope shelf add result.json --price 59.90 --currency EUR \\
+    --photo card.jpg --notes 'Bought in May'
   nandscope shelf list
-  nandscope shelf site -o site/     open site/index.html in a browser; no server is needed
-  nandscope shelf serve             http://127.0.0.1:8020/, with every result that is added";
+  nandscope shelf site -o site/   then open site/index.html; no server is needed
+  nandscope shelf serve           http://127.0.0.1:8020/, always up to date";
 
 /// Arguments of `nandscope shelf`.
 #[derive(Debug, Args)]

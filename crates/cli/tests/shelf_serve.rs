@@ -9,6 +9,9 @@ use std::time::Duration;
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\nrest";
 
+/// Within this time a client has its response, whatever others do: less than the server waits for any one of them.
+const LIMIT: Duration = Duration::from_secs(30);
+
 /// A shelf with one drive that has a photo, and a result of another drive that is not on it.
 fn shelf(name: &str) -> Folder {
     let folder = Folder::new(name);
@@ -43,9 +46,7 @@ impl Desk {
     /// Sends these bytes and reads to the end of the connection.
     fn send(&self, bytes: &[u8]) -> Vec<u8> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
-        stream
-            .set_read_timeout(Some(Duration::from_secs(60)))
-            .unwrap();
+        stream.set_read_timeout(Some(LIMIT)).unwrap();
         stream.write_all(bytes).unwrap();
         stream.shutdown(Shutdown::Write).unwrap();
         let mut answer = Vec::new();
@@ -177,6 +178,36 @@ fn no_request_leaves_the_site_or_ends_the_server() {
             "after {:?}",
             &bytes[..bytes.len().min(60)]
         );
+    }
+    desk.finish();
+}
+
+/// Clients that never read a response that is larger than all buffers between, and clients that never send a request: as
+/// many as there are connections, and more.
+#[test]
+fn clients_that_do_nothing_keep_no_other_waiting() {
+    let folder = shelf("shelf-serve-silent");
+    let large = [PNG, &vec![7; (8 << 20) - PNG.len()]].concat();
+    std::fs::write(folder.0.join("large.png"), large).unwrap();
+    folder
+        .run(&["shelf", "add", "a.json", "--photo", "large.png"])
+        .succeeds();
+    let desk = Desk::start(&folder);
+    let request = format!(
+        "GET /photos/tiny.png HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n\r\n",
+        desk.port
+    );
+    let mut silent = Vec::new();
+    for count in [20, 60, 200] {
+        while silent.len() < count {
+            let mut stream = TcpStream::connect(("127.0.0.1", desk.port)).unwrap();
+            if silent.len() % 3 != 2 {
+                stream.write_all(request.as_bytes()).unwrap();
+            }
+            silent.push(stream);
+        }
+        let (status, _) = desk.get("GET", "/");
+        assert_eq!(status, 200, "beside {count} silent clients");
     }
     desk.finish();
 }

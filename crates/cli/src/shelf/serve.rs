@@ -2,6 +2,7 @@
 //! and again after the shelf has changed. Nothing is written, and only addresses of this machine are served.
 
 use super::folder;
+use super::http::{self, Body, Request, Response};
 use crate::confine::Confine;
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
@@ -11,20 +12,14 @@ use nandscope_report::ReportError;
 use nandscope_report::shelf::{Drive, INDEX, Site};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::io::Cursor;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::Weak;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, SystemTime};
-use tiny_http::{Header, Method, Request, Response, Server, StatusCode};
 
 /// How often a pending Ctrl-C is noticed.
 const POLL: Duration = Duration::from_millis(100);
-/// No browser guesses media types, or shows a page of an earlier state.
-const HEADERS: [(&str, &str); 2] = [
-    ("X-Content-Type-Options", "nosniff"),
-    ("Cache-Control", "no-store"),
-];
 
 #[derive(Debug, Args)]
 pub struct Serve {
@@ -55,7 +50,7 @@ pub fn run(serve: &Serve, console: &Console) -> Result<Exit, Failure> {
     let mut seen = fingerprint(&serve.shelf);
     let mut drives = folder::read(&serve.shelf)?;
     let mut fault = None;
-    let server = Server::from_listener(listener, None).map_err(|e| refuse(&e))?;
+    let requests = http::listen(listener).map_err(|e| refuse(&e))?;
     console.print(&format!(
         "{} drives at http://127.0.0.1:{port}/\n",
         drives.len()
@@ -66,7 +61,7 @@ pub fn run(serve: &Serve, console: &Console) -> Result<Exit, Failure> {
         if let Some(request) = waiting.take() {
             desk.answer(request);
         }
-        waiting = desk.serve_until_changed(&server, &seen, &interrupt)?;
+        waiting = desk.serve_until_changed(&requests, &seen, &interrupt)?;
         if waiting.is_none() {
             return Ok(Exit::Done);
         }
@@ -111,10 +106,9 @@ struct Desk<'a> {
     port: u16,
     /// Pages that were requested before, by their link.
     rendered: RefCell<BTreeMap<String, Body>>,
+    /// Photos that clients read now, by their link: many slow clients need the memory of one.
+    sent: RefCell<BTreeMap<String, Weak<[u8]>>>,
 }
-
-/// What is sent; the responses to several clients share it.
-type Body = Arc<[u8]>;
 
 impl<'a> Desk<'a> {
     fn new(shelf: &'a Path, drives: &'a [Drive], fault: Option<&'a str>, port: u16) -> Self {
@@ -128,6 +122,7 @@ impl<'a> Desk<'a> {
             fault,
             port,
             rendered: RefCell::default(),
+            sent: RefCell::default(),
         }
     }
 
@@ -135,63 +130,74 @@ impl<'a> Desk<'a> {
     /// after an interrupt.
     fn serve_until_changed(
         &self,
-        server: &Server,
+        requests: &Receiver<Request>,
         seen: &[(PathBuf, u64, Option<SystemTime>)],
         interrupt: &Interrupt,
     ) -> Result<Option<Request>, Failure> {
         loop {
-            let received = server
-                .recv_timeout(POLL)
-                .map_err(|e| Failure::file(format!("the server failed: {e}")))?;
+            let received = requests.recv_timeout(POLL);
             if interrupt.asked() {
                 return Ok(None);
             }
             match received {
-                Some(request) if fingerprint(self.shelf) != seen => return Ok(Some(request)),
-                Some(request) => self.answer(request),
-                None => {}
+                Ok(request) if fingerprint(self.shelf) != seen => return Ok(Some(request)),
+                Ok(request) => self.answer(request),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Failure::internal("the listener of `shelf serve` ended"));
+                }
             }
         }
     }
 
     fn answer(&self, request: Request) {
-        let (status, kind, body) = self.reply(&request);
-        respond(request, status, kind, body);
+        let response = self.response(&request);
+        request.answer(response);
     }
 
-    /// Status, media type and body.
-    fn reply(&self, request: &Request) -> (u16, &'static str, Body) {
-        let text = |status, text: &str| {
-            let body = format!("{text}\n").into_bytes();
-            (status, "text/plain; charset=utf-8", body.into())
-        };
+    fn response(&self, request: &Request) -> Response {
         // A page of another site that names this machine as its own could read the shelf otherwise.
         if !self.is_own_host(request) {
-            return text(403, "open this site as http://127.0.0.1");
+            return Response::text(403, "open this site as http://127.0.0.1");
         }
-        if !matches!(request.method(), Method::Get | Method::Head) {
-            return text(405, "this site is read-only");
+        if !matches!(request.method.as_str(), "GET" | "HEAD") {
+            return Response::text(405, "this site is read-only");
         }
         if let Some(fault) = self.fault {
-            return text(500, fault);
+            return Response::text(500, fault);
         }
-        let path = request.url().split(['?', '#']).next().unwrap_or_default();
+        let path = request.target.split(['?', '#']).next().unwrap_or_default();
         let link = match path.strip_prefix('/') {
             Some("") => INDEX,
             Some(link) => link,
-            None => return text(404, "no such page"),
+            None => return Response::text(404, "no such page"),
+        };
+        let found = |kind, body| Response {
+            status: 200,
+            kind,
+            body,
         };
         if let Some(drive) = self.photos.get(link) {
-            return match folder::photo(&self.shelf.join(drive), link) {
-                Ok(photo) => (200, media_type(link), photo.into()),
-                Err(failure) => text(500, &failure.text),
+            return match self.photo(drive, link) {
+                Ok(photo) => found(media_type(link), photo),
+                Err(failure) => Response::text(500, &failure.text),
             };
         }
         match self.page(link) {
-            Ok(Some(page)) => (200, "text/html; charset=utf-8", page),
-            Ok(None) => text(404, "no such page"),
-            Err(error) => text(500, &error.to_string()),
+            Ok(Some(page)) => found("text/html; charset=utf-8", page),
+            Ok(None) => Response::text(404, "no such page"),
+            Err(error) => Response::text(500, &error.to_string()),
         }
+    }
+
+    fn photo(&self, drive: &str, link: &str) -> Result<Body, Failure> {
+        let mut sent = self.sent.borrow_mut();
+        if let Some(photo) = sent.get(link).and_then(Weak::upgrade) {
+            return Ok(photo);
+        }
+        let photo = Body::from(folder::photo(&self.shelf.join(drive), link)?);
+        sent.insert(link.to_string(), Body::downgrade(&photo));
+        Ok(photo)
     }
 
     /// The page at a link, rendered at its first request.
@@ -208,9 +214,8 @@ impl<'a> Desk<'a> {
     }
 
     fn is_own_host(&self, request: &Request) -> bool {
-        let host = request.headers().iter().find(|h| h.field.equiv("Host"));
-        host.is_none_or(|host| {
-            let named = |name: &str| host.value.as_str() == format!("{name}:{}", self.port);
+        request.hosts.iter().all(|host| {
+            let named = |name: &str| *host == format!("{name}:{}", self.port);
             named("127.0.0.1") || named("localhost")
         })
     }
@@ -223,23 +228,4 @@ fn media_type(link: &str) -> &'static str {
         Some("webp") => "image/webp",
         _ => "image/jpeg",
     }
-}
-
-/// Sends the response on a thread of its own, so that a client that reads slowly does not stop the loop. The pool of
-/// connection threads is that of tiny_http: many idle connections at once can still delay a new one.
-fn respond(request: Request, status: u16, kind: &str, body: Body) {
-    let length = body.len();
-    let status = StatusCode(status);
-    // Every length is known: browsers show how much of a page is there.
-    let mut response = Response::new(status, Vec::new(), Cursor::new(body), Some(length), None)
-        .with_chunked_threshold(usize::MAX);
-    for (name, value) in HEADERS.into_iter().chain([("Content-Type", kind)]) {
-        if let Ok(header) = Header::from_bytes(name, value) {
-            response.add_header(header);
-        }
-    }
-    // Neither a client that went away nor a missing thread is an error of the server: the connection ends.
-    let _ = std::thread::Builder::new()
-        .name("response".to_string())
-        .spawn(move || request.respond(response));
 }
