@@ -3,9 +3,10 @@
 //! left. Where the cache ends and what comes behind it shows in the first; what the device does
 //! when nothing is free any more, in the second. There is no idle time between them.
 
-use crate::document::begun;
+use crate::document::{begun, empty};
 use crate::jobs::phase;
 use crate::progress::SessionWatcher;
+use crate::real::in_own_time;
 use crate::review::{ReviewObserver, ReviewOptions, chosen_modes};
 use crate::sequential::write_figures;
 use crate::session::{Flow, Pick, SECOND, Session, SuiteError};
@@ -14,8 +15,9 @@ use crate::{facts, figures};
 use nandscope_device::Device;
 use nandscope_measure::sim::SimTarget;
 use nandscope_measure::target::Target;
-use nandscope_result::{ResultDocument, throughput_profile};
+use nandscope_result::{ResultDocument, TargetInfo, throughput_profile};
 use nandscope_units::{Bytes, Nanos};
+use std::collections::BTreeMap;
 
 const SECTION: &str = "Fill";
 const PASSES: u32 = 2;
@@ -58,7 +60,7 @@ pub(crate) fn run(
             &mut watcher,
         );
         let percent = if options.quick { QUICK_PERCENT } else { 100 };
-        let flow = both(&mut session, percent);
+        let flow = both(&mut session, percent, "a fresh device");
         let flow = session.keep_measured(flow)?;
         figures::add(&mut document, Some(&mode.name));
         if flow == Flow::Stop {
@@ -73,19 +75,45 @@ pub(crate) fn run(
     Ok(document)
 }
 
-/// Both passes over the first `percent` of a target.
+/// Fills a file or a block device twice, in its own time. Steps of an earlier run are not repeated. `environment` goes into
+/// the result; everything on the target is lost.
+///
+/// # Errors
+/// Where the target cannot be written at all.
+pub fn fill_target<T: Target>(
+    target: T,
+    info: TargetInfo,
+    environment: BTreeMap<String, String>,
+    options: &ReviewOptions,
+    observer: &mut dyn ReviewObserver,
+    stop: &dyn Fn() -> bool,
+) -> Result<ResultDocument, SuiteError> {
+    let mut document = empty(info.model.clone(), info, options, "fill", SHORTENED);
+    document.environment = environment;
+    let percent = if options.quick { QUICK_PERCENT } else { 100 };
+    in_own_time(target, document, options, observer, stop, |session| {
+        both(session, percent, "the device as it was")
+    })
+}
+
+/// Both passes over the first `percent` of a target, which is `before` at first.
 pub(crate) fn both<T: Target>(
     session: &mut Session<'_, T>,
     percent: u32,
+    before: &str,
 ) -> Result<Flow, SuiteError> {
     session.note_stage("filling", 0.0, 1.0, PASSES);
     for pass in 1..=PASSES {
         let (title, before) = match pass {
-            1 => ("First fill", "a fresh device"),
+            1 => ("First fill", before),
             _ => ("Second fill", "the device right after the first fill"),
         };
+        let id = format!("fill-{pass}");
+        if session.skips(&id) {
+            continue;
+        }
         session.begin_step(
-            &format!("fill-{pass}"),
+            &id,
             title,
             SECTION,
             format!("A sequential write over {percent} % of {before}, in blocks of 128 KiB with 32 commands outstanding."),

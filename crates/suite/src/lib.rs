@@ -39,6 +39,7 @@ pub mod ssd;
 mod ssd_traces;
 mod sustained;
 
+pub use fill::fill_target;
 pub use nandscope_infer::timed as probe;
 pub use procedures::Procedure;
 pub use real::review_target;

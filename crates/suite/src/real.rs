@@ -1,4 +1,4 @@
-//! The card review on a target that is there already, in its own time: a file or a block device.
+//! The card review, and what other procedures share with it, on a target that is there already, in its own time: a file or a block device.
 //! Stages and figures are those of the simulated review; there is one way of attachment, the one
 //! that the target has.
 
