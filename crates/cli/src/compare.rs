@@ -9,15 +9,24 @@ use nandscope_report::compare::{self, Price};
 use nandscope_report::{shelf::price_of, terminal};
 use nandscope_result::ResultDocument;
 use serde::Serialize;
+use serde_json::Value;
 use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  nandscope compare before.json after.json --html change.html
+  nandscope compare a.json b.json c.json --baseline c.json";
 
 /// Arguments of `nandscope compare`.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  nandscope compare before.json after.json --html change.html")]
+#[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Stored results; the first is the baseline
+    /// Stored results
     #[arg(required = true, num_args = 2.., value_name = "RESULT.json")]
     results: Vec<PathBuf>,
+    /// Result to which ratios and differences refer: one of the files, or its letter in the comparison [default: A]
+    #[arg(long, value_name = "RESULT|LETTER")]
+    baseline: Option<PathBuf>,
     /// Write JSON instead of text
     #[arg(long)]
     json: bool,
@@ -34,6 +43,7 @@ pub struct Arguments {
 /// # Errors
 /// Where a result cannot be read or the page cannot be written.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
+    let baseline = baseline(&arguments)?;
     Confine::default()
         .reading(&arguments.results)
         .reading(&arguments.shelf)
@@ -48,26 +58,49 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         width: console.width,
         ..Default::default()
     };
-    let text = match arguments.json {
-        true => json(&documents, &prices, &arguments.results)?,
-        false => {
-            compare::text(&documents, &prices, &options).map_err(|e| output::report_failure(&e))?
-        }
-    };
+    // What cannot be compared is refused before anything is written.
+    let text = compare::text(&documents, &prices, baseline, &options);
+    let text = text.map_err(|e| output::report_failure(&e))?;
     let written = match &arguments.html {
         Some(path) => {
-            let page =
-                compare::html(&documents, &prices).map_err(|e| output::report_failure(&e))?;
+            let page = compare::html(&documents, &prices, baseline)
+                .map_err(|e| output::report_failure(&e))?;
             output::write(path, page.as_bytes())
         }
         None => Ok(()),
     };
     let printed = match arguments.json {
-        true => console.print_json(&text),
+        true => {
+            let json = json(&documents, &prices, baseline, &arguments.results);
+            json.and_then(|json| output::print_json(&json, console))
+        }
         false => console.print(&text),
     };
     output::all([printed, written])?;
     Ok(Exit::Done)
+}
+
+/// Place of the baseline among the results.
+///
+/// # Errors
+/// Where it is none of them.
+fn baseline(arguments: &Arguments) -> Result<usize, Failure> {
+    let Some(named) = &arguments.baseline else {
+        return Ok(0);
+    };
+    let count = arguments.results.len();
+    let file = arguments.results.iter().position(|path| path == named);
+    let by_letter = || {
+        let letter = named.to_str()?.to_uppercase();
+        (0..count).find(|i| compare::letter(*i) == letter)
+    };
+    file.or_else(by_letter).ok_or_else(|| {
+        Failure::usage(format!(
+            "the baseline {} is none of the results; name one of the files, or its letter: A to {}",
+            named.display(),
+            compare::letter(count.saturating_sub(1))
+        ))
+    })
 }
 
 /// A figure of all results; a result that does not have it has `null`.
@@ -77,23 +110,34 @@ struct Shared<'a> {
     title: &'a str,
     unit: &'a str,
     values: &'a [Option<f64>],
+    /// Multiples of the baseline's value; `null` for the baseline itself, and where a ratio says nothing.
+    ratios: Vec<Option<f64>>,
 }
 
 /// The comparison for programs.
 #[derive(Debug, Serialize)]
 struct Comparison<'a> {
     results: Vec<String>,
+    baseline: String,
     figures: Vec<Shared<'a>>,
 }
 
-fn json(
+/// The comparison for programs.
+///
+/// # Errors
+/// Where there are fewer than two documents.
+pub fn json(
     documents: &[&ResultDocument],
     prices: &[Option<Price>],
+    baseline: usize,
     paths: &[PathBuf],
-) -> Result<String, Failure> {
-    let rows = compare::rows(documents, prices).map_err(|e| output::report_failure(&e))?;
+) -> Result<Value, Failure> {
+    let rows = compare::rows(documents, prices, baseline);
+    let rows = rows.map_err(|e| output::report_failure(&e))?;
+    let shown = |path: &PathBuf| path.display().to_string();
     let comparison = Comparison {
-        results: paths.iter().map(|p| p.display().to_string()).collect(),
+        results: paths.iter().map(shown).collect(),
+        baseline: paths.get(baseline).map(shown).unwrap_or_default(),
         figures: rows
             .iter()
             .map(|row| Shared {
@@ -101,8 +145,9 @@ fn json(
                 title: &row.title,
                 unit: &row.unit,
                 values: &row.values,
+                ratios: (0..row.values.len()).map(|i| row.ratio(i)).collect(),
             })
             .collect(),
     };
-    serde_json::to_string_pretty(&comparison).map_err(Failure::internal)
+    serde_json::to_value(&comparison).map_err(Failure::internal)
 }

@@ -18,6 +18,7 @@ use cells::{Measured, Plan};
 use clap::Args;
 use kept::Kept;
 use nandscope_device::Device;
+use nandscope_report::summary_json;
 use nandscope_result::{Figure, Notice, ResultDocument, StepResult, procedure};
 use nandscope_uml::build::Kernel;
 use nandscope_uml::cell::{Card, Cell};
@@ -31,8 +32,10 @@ use std::time::{Instant, SystemTime};
 const EXAMPLES: &str = "\
 Examples:
   nandscope fs sim:toshiba-class10-16gb
-  nandscope fs sim:samsung-evo-16gb --host sabrelite --fs f2fs,nilfs2 --workload dbench -o evo-fs
-  nandscope fs sim:kingston-8gb --fs f2fs --mkfs 'f2fs:-s 2' --partition 4MiB --size 2GiB --fullness 80
+  nandscope fs sim:samsung-evo-16gb --host sabrelite --fs f2fs,nilfs2 \\
+    --workload dbench -o evo-fs
+  nandscope fs sim:kingston-8gb --fs f2fs --mkfs 'f2fs:-s 2' \\
+    --partition 4MiB --size 2GiB --fullness 80
   nandscope fs sim:kingston-8gb --fs f2fs,exfat --workload untar --sweep
   nandscope fs sim:kingston-8gb --script my-load.sh --trace traces/
 
@@ -72,6 +75,9 @@ pub struct Arguments {
     /// Kernel to run [default: that of `nandscope kernel build`]
     #[arg(long, value_name = "FILE")]
     kernel: Option<PathBuf>,
+    /// Print JSON instead of the table: a summary for each target, or each power cut
+    #[arg(long)]
+    json: bool,
 }
 
 /// A target with what the cells need to know of it.
@@ -177,20 +183,24 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     );
     // What one file lacks must not cost the others.
     let mut outputs = Vec::new();
+    let mut summaries = Vec::new();
     for ((number, subject), kept) in subjects.iter().enumerate().zip(kept) {
         let mine: Vec<&Measured> = measured
             .iter()
             .filter(|m| m.plan.subject == number && m.plan.group.is_empty())
             .collect();
-        outputs.push(console.print(&if chosen.sweep() {
-            sweep::tables(subject, &mine, console)
-        } else {
-            table(subject, &mine, console)
-        }));
+        if !arguments.json {
+            outputs.push(console.print(&if chosen.sweep() {
+                sweep::tables(subject, &mine, console)
+            } else {
+                table(subject, &mine, console)
+            }));
+        }
         let mut result = result_document(subject, &mine, &chosen, &kernel.version);
         result.complete &= measured.len() == plans.len();
         result.wall.started = Some(started.clone());
         result.wall.elapsed_s = Some(began.elapsed().as_secs_f64());
+        summaries.push(summary_json::of(&result));
         if let Some(folder) = arguments.folder(subject, subjects.len()) {
             let written = keep(&result, &folder, console);
             if written.is_ok() {
@@ -213,6 +223,9 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
             console.note(&format!("page: {}", path.display()));
         }
         outputs.push(written);
+    }
+    if arguments.json {
+        outputs.push(output::print_json(&summaries, console));
     }
     output::all(outputs)?;
     console.note(&format!(
@@ -294,9 +307,12 @@ fn cut(
     if interrupt.asked() {
         return Err(Failure::new(Exit::Interrupted, "interrupted"));
     }
-    let mut kept = vec![console.print(&cuts::table(subject, &rows, console))];
+    let text = cuts::records(&rows).map_err(Failure::internal)?;
+    let mut kept = vec![match arguments.json {
+        true => console.print_json(text.trim_end()),
+        false => console.print(&cuts::table(subject, &rows, console)),
+    }];
     if let Some(folder) = &arguments.output {
-        let text = cuts::records(&rows).map_err(Failure::internal)?;
         kept.push(output::write_or_keep_in(
             folder,
             "cuts.json",

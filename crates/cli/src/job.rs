@@ -1,12 +1,13 @@
 //! `nandscope job`: job files checked, shown as they were understood, or written for fio. Nothing
 //! is run here.
 
+mod json;
 mod steps;
 
 use crate::confine::Confine;
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
-use crate::{fault, input};
+use crate::{fault, input, output};
 use clap::{Args, Subcommand};
 use nandscope_experiment::FACTS;
 use nandscope_experiment::jobs::{Jobs, JobsError, notices};
@@ -27,12 +28,18 @@ enum Action {
         /// Job files
         #[arg(required = true, value_name = "JOB.fio")]
         files: Vec<PathBuf>,
+        /// Print JSON instead of text
+        #[arg(long)]
+        json: bool,
     },
     /// Show the jobs of a file as understood, group by group
     Show {
         /// Job file
         #[arg(value_name = "JOB.fio")]
         file: PathBuf,
+        /// Print JSON instead of text
+        #[arg(long)]
+        json: bool,
     },
     /// Write a job file, or the steps of a stored result, for fio
     EmitFio {
@@ -52,15 +59,19 @@ enum Action {
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let confine = Confine::default();
     match &arguments.action {
-        Action::Check { files } => confine.reading(files).reading(around(files)),
-        Action::Show { file } | Action::EmitFio { file, .. } => {
+        Action::Check { files, .. } => confine.reading(files).reading(around(files)),
+        Action::Show { file, .. } | Action::EmitFio { file, .. } => {
             confine.reading([file]).reading(around([file]))
         }
     }
     .enforce();
     match arguments.action {
-        Action::Check { files } => check(&files, console),
-        Action::Show { file } => console.print(&show(&read(&file, console)?.file)),
+        Action::Check { files, json: false } => check(&files, console),
+        Action::Check { files, json: true } => json::check(&files, console),
+        Action::Show { file, json: false } => console.print(&show(&read(&file, console)?.file)),
+        Action::Show { file, json: true } => {
+            output::print_json(&json::show(&read(&file, console)?.file), console)
+        }
         Action::EmitFio { file, step } => {
             console.print_data(&emit(&file, step.as_deref(), console)?)
         }

@@ -7,10 +7,29 @@ use crate::failure::Failure;
 use crate::rescue;
 use nandscope_files::Access;
 use nandscope_report::shelf::{self, Drive};
-use nandscope_report::{ReportError, terminal};
+use nandscope_report::{ReportError, summary_json, terminal};
 use nandscope_result::ResultDocument;
 use nandscope_result::json::to_json;
+use serde::Serialize;
 use std::path::{Path, PathBuf};
+
+/// How a command prints what it found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+    /// Not at all: the caller prints it with more.
+    Silent,
+}
+
+impl Form {
+    /// As `--json` asks for.
+    pub fn of(json: bool) -> Form {
+        if json { Form::Json } else { Form::Text }
+    }
+}
 
 /// Makes sure that `path` can be written later.
 ///
@@ -77,7 +96,9 @@ pub fn write_in(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), Failure> 
 pub fn report_failure(error: &ReportError) -> Failure {
     match error {
         ReportError::Write(_) | ReportError::Folder { .. } => Failure::file(error),
-        ReportError::TooFewDocuments(_) => Failure::usage(error),
+        ReportError::TooFewDocuments(_) | ReportError::NoSuchBaseline { .. } => {
+            Failure::usage(error)
+        }
         _ => Failure::internal(error),
     }
 }
@@ -181,9 +202,14 @@ pub fn note_report(
 ///
 /// # Errors
 /// Where the folder or standard output cannot be written.
-pub fn present(document: &ResultDocument, folder: &Path, console: &Console) -> Result<(), Failure> {
+pub fn present(
+    document: &ResultDocument,
+    folder: &Path,
+    form: Form,
+    console: &Console,
+) -> Result<(), Failure> {
     let written = write_report(document, folder).map(drop);
-    show(document, folder, written, console)
+    show(document, folder, written, form, console)
 }
 
 /// Prints the summary of a result, also where its report could not be written, and says where the page is.
@@ -194,13 +220,39 @@ pub fn show(
     document: &ResultDocument,
     folder: &Path,
     written: Result<(), Failure>,
+    form: Form,
     console: &Console,
 ) -> Result<(), Failure> {
     // The summary comes last: a reader that goes away early must not cost the result.
-    let printed = console.print_verdicts(&summary(document, console));
+    let printed = print_summary(document, form, console);
     all([written, printed])?;
     console.note(&format!("report: {}", folder.join("report.html").display()));
     Ok(())
+}
+
+/// Prints the summary of a result.
+///
+/// # Errors
+/// Where standard output cannot be written.
+pub fn print_summary(
+    document: &ResultDocument,
+    form: Form,
+    console: &Console,
+) -> Result<(), Failure> {
+    match form {
+        Form::Text => console.print_verdicts(&summary(document, console)),
+        Form::Json => print_json(&summary_json::of(document), console),
+        Form::Silent => Ok(()),
+    }
+}
+
+/// Prints a value for programs.
+///
+/// # Errors
+/// Where standard output cannot be written.
+pub fn print_json(value: &impl Serialize, console: &Console) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(value).map_err(Failure::internal)?;
+    console.print_json(&text)
 }
 
 /// The summary of a result, as wide as the terminal.

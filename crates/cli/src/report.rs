@@ -3,8 +3,9 @@
 use crate::confine::Confine;
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
+use crate::input;
+use crate::output::{self, Form};
 use crate::shelf::rivals;
-use crate::{input, output};
 use clap::Args;
 use nandscope_measure::steps;
 use nandscope_report::{shelf, write_among};
@@ -39,6 +40,9 @@ pub struct Arguments {
         conflicts_with = "recover"
     )]
     shelf: Option<PathBuf>,
+    /// Print the summary as JSON instead of text
+    #[arg(long)]
+    json: bool,
 }
 
 /// Prints the summary, and writes the report where a folder is named.
@@ -54,8 +58,9 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         Some(folder) => confine.writing_in(folder).enforce(),
         None => confine.enforce(),
     };
+    let form = Form::of(arguments.json);
     let document = match (&arguments.result, &arguments.recover, &arguments.output) {
-        (_, Some(journal), Some(folder)) => return recover(journal, folder, console),
+        (_, Some(journal), Some(folder)) => return recover(journal, folder, form, console),
         (Some(result), ..) => input::result(result)?,
         // The command line is refused without a result.
         (None, ..) => return Err(Failure::usage("name a stored result")),
@@ -73,12 +78,12 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
             ));
         }
     }
-    console.print_verdicts(&output::summary(&document, console))?;
+    output::print_summary(&document, form, console)?;
     Ok(Exit::Done)
 }
 
 /// Writes the result of the steps in a journal, with its report; the journal stays.
-fn recover(journal: &Path, folder: &Path, console: &Console) -> Result<Exit, Failure> {
+fn recover(journal: &Path, folder: &Path, form: Form, console: &Console) -> Result<Exit, Failure> {
     let bytes = input::bytes(journal, "the step journal")?;
     let shown = journal.display().to_string();
     let contents = steps::read(&bytes).map_err(|e| Failure::usage(format!("{shown} {e}")))?;
@@ -107,6 +112,6 @@ fn recover(journal: &Path, folder: &Path, console: &Console) -> Result<Exit, Fai
             result.display()
         )));
     }
-    output::present(&document, folder, console)?;
+    output::present(&document, folder, form, console)?;
     Ok(Exit::Done)
 }

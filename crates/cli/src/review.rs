@@ -4,39 +4,42 @@
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupt;
+use crate::output::{self, Form};
 use crate::run::progress::Line;
 use crate::steps::{self, Asked, Keeper, Place};
-use crate::{input, output, shelf, target};
+use crate::{input, shelf, target};
 use clap::Args;
 use nandscope_report::shelf::{Drive, price_of};
-use nandscope_report::{compare, terminal};
+use nandscope_report::{compare, summary_json, terminal};
 #[cfg(target_os = "linux")]
 use nandscope_result::Notice;
 use nandscope_result::ResultDocument;
 use nandscope_suite::spec::attachments;
 use nandscope_suite::{Earlier, Procedure, ReviewObserver, ReviewOptions, SimSpec, SuiteError};
 #[cfg(target_os = "linux")]
-use nandscope_suite::{review_folder, review_target};
+use nandscope_suite::{fill_target, review_folder, review_target};
 use nandscope_units::Nanos;
+use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
 const EXAMPLES: &str = "\
 Examples:
-  nandscope review sim:sm2708-250gb                     every mode, report in review-sm2708-250gb/
+  nandscope review sim:sm2708-250gb        every mode, in review-sm2708-250gb/
   nandscope review sim:sm2708-250gb --mode uhs-i -o uhs/
   nandscope review sim:./my-card.toml --host rtl9211ds --quick
-  nandscope review ./test.img --size 8g --quick         on a new file
-  nandscope review /mnt/card/                           copies, reads and deletes folders of files
+  nandscope review ./test.img --size 8g --quick           on a new file
+  nandscope review /mnt/card/              copies, reads and deletes folders
   nandscope review sim:plextor-m6e-256gb --suite iometer --host asus-z87-satae
   nandscope review sim:sm2708-250gb --suite speed-class
-  nandscope review sim:samsung-970-pro-512gb sim:hp-ex920-1tb --suite fill    compared in compare.html
+  nandscope review sim:hp-ex900-pro-1tb sim:hp-ex920-1tb --suite fill
 
-The report is DIR/report.html, one file that needs no network. The folder also has result.json (all
-measurements), series.csv (every series, listed in series-index.csv) and plots/ (every plot as SVG).
+The report is DIR/report.html, one file that needs no network. The folder also has result.json (all \
+measurements), series.csv (every series, listed in series-index.csv) and plots/ (every plot as SVG). Several \
+targets are compared in DIR/compare.html.
 
-Ctrl-C ends the review with an incomplete report and exit code 130. A second Ctrl-C ends the program at once.
-Every finished step is saved in DIR/result.steps at once; after any interruption the same command with
+Ctrl-C ends the review with an incomplete report and exit code 130. A second Ctrl-C ends the program at once. \
+Every finished step is saved in DIR/result.steps at once; after any interruption the same command with \
 --resume continues from there.";
 
 /// Arguments of `nandscope review`.
@@ -81,6 +84,12 @@ pub struct Arguments {
     /// The drives of the shelf.
     #[arg(skip)]
     rivals: Vec<Drive>,
+    /// Print the summary as JSON instead of text
+    #[arg(long)]
+    json: bool,
+    /// The target is one of several, and its summary is printed with those of the others.
+    #[arg(skip)]
+    among_others: bool,
     #[command(flatten)]
     real: target::real::RealArguments,
 }
@@ -108,6 +117,7 @@ pub fn run(mut arguments: Arguments, console: &Console) -> Result<Exit, Failure>
         }
         folders.push(inside);
     }
+    arguments.among_others = true;
     let mut exit = Exit::Done;
     for (target, inside) in targets.into_iter().zip(&folders) {
         arguments.target = target;
@@ -116,26 +126,32 @@ pub fn run(mut arguments: Arguments, console: &Console) -> Result<Exit, Failure>
             exit = Exit::Partial;
         }
     }
-    let results = folders
-        .iter()
-        .map(|f| input::result(&f.join("result.json")));
-    let documents = results.collect::<Result<Vec<_>, _>>()?;
+    let results: Vec<PathBuf> = folders.iter().map(|f| f.join("result.json")).collect();
+    let documents = results.iter().map(|path| input::result(path));
+    let documents = documents.collect::<Result<Vec<_>, _>>()?;
     let documents: Vec<&ResultDocument> = documents.iter().collect();
     let prices: Vec<_> = documents
         .iter()
         .map(|d| price_of(d, &arguments.rivals))
         .collect();
-    let page = compare::html(&documents, &prices).map_err(|e| output::report_failure(&e))?;
+    let page = compare::html(&documents, &prices, 0).map_err(|e| output::report_failure(&e))?;
     let place = folder.join("compare.html");
     output::write(&place, page.as_bytes())?;
+    console.note(&format!("comparison: {}", place.display()));
+    if arguments.json {
+        let summaries = documents.iter().map(|d| summary_json::of(d));
+        let comparison = crate::compare::json(&documents, &prices, 0, &results)?;
+        let answer = json!({ "results": summaries.collect::<Vec<_>>(), "comparison": comparison });
+        output::print_json(&answer, console)?;
+        return Ok(exit);
+    }
     let options = terminal::Options {
         width: console.width,
         ..Default::default()
     };
     let text =
-        compare::text(&documents, &prices, &options).map_err(|e| output::report_failure(&e))?;
+        compare::text(&documents, &prices, 0, &options).map_err(|e| output::report_failure(&e))?;
     console.print(&format!("\n{text}"))?;
-    console.note(&format!("comparison: {}", place.display()));
     Ok(exit)
 }
 
@@ -183,16 +199,17 @@ fn one(arguments: &Arguments, console: &Console) -> Result<Exit, Failure> {
         keeper,
         in_place: false,
     };
-    conduct(
-        watch,
-        measure,
-        (&folder, &arguments.rivals),
-        &interrupt,
-        console,
-    )
+    conduct(watch, measure, (&folder, arguments), &interrupt, console)
 }
 
 impl Arguments {
+    fn form(&self) -> Form {
+        match (self.json, self.among_others) {
+            (true, true) => Form::Silent,
+            (json, _) => Form::of(json),
+        }
+    }
+
     /// On what the result depends, besides the target.
     fn asked(&self) -> Asked {
         Asked::new("review")
@@ -256,7 +273,7 @@ impl ReviewObserver for Watch {
 fn conduct(
     mut watch: Watch,
     measure: impl FnOnce(&mut Watch) -> Result<ResultDocument, SuiteError>,
-    (folder, rivals): (&Path, &[Drive]),
+    (folder, arguments): (&Path, &Arguments),
     interrupt: &Interrupt,
     console: &Console,
 ) -> Result<Exit, Failure> {
@@ -267,14 +284,14 @@ fn conduct(
     let mut document = result.map_err(|e| suite_failure(&e))?;
     document.wall.started = Some(started);
     document.wall.elapsed_s = Some(began.elapsed().as_secs_f64());
-    let written = output::write_ranked_report(&document, folder, rivals).map(drop);
+    let written = output::write_ranked_report(&document, folder, &arguments.rivals).map(drop);
     let resumable = match written {
         Ok(()) => watch.keeper.finish(document.complete),
         // A whole result leaves nothing to recover; an incomplete one can still be resumed where it was.
         Err(ref failure) if failure.saved && document.complete => watch.keeper.finish(true),
         Err(_) => None,
     };
-    output::show(&document, folder, written, console)?;
+    output::show(&document, folder, written, arguments.form(), console)?;
     if interrupt.asked() {
         let resumable = resumable.map(|text| format!("; {text}"));
         let text = format!(
@@ -303,18 +320,23 @@ fn review_real(
     procedure: Procedure,
     console: &Console,
 ) -> Result<Exit, Failure> {
-    if procedure != Procedure::Card {
-        return Err(Failure::usage(format!(
-            "--suite {} works with simulated devices only; omit it",
-            procedure.name()
-        )));
+    let path = Path::new(&arguments.target);
+    match procedure {
+        Procedure::Card => {}
+        Procedure::Fill if !path.is_dir() => {}
+        _ => {
+            return Err(Failure::usage(format!(
+                "--suite {} does not work with {}; files and block devices have `card` and `fill`, folders `card`",
+                procedure.name(),
+                arguments.target
+            )));
+        }
     }
     if !arguments.mode.is_empty() || arguments.host.is_some() {
         return Err(Failure::usage(
             "--mode and --host work with simulated devices only; omit them",
         ));
     }
-    let path = Path::new(&arguments.target);
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     let folder = arguments
         .output
@@ -362,19 +384,16 @@ fn review_real(
     let options = arguments.options(&mut keeper);
     let measure = |watch: &mut Watch| {
         let stop = || interrupt.asked();
-        let mut document = review_target(real.target, info, environment, &options, watch, &stop)?;
+        let mut document = match procedure {
+            Procedure::Fill => fill_target(real.target, info, environment, &options, watch, &stop)?,
+            _ => review_target(real.target, info, environment, &options, watch, &stop)?,
+        };
         document.environment.extend(real.panel.since_then());
         document.notices.extend(said);
         Ok(document)
     };
     let watch = Watch::in_place(keeper);
-    conduct(
-        watch,
-        measure,
-        (&folder, &arguments.rivals),
-        &interrupt,
-        console,
-    )
+    conduct(watch, measure, (&folder, arguments), &interrupt, console)
 }
 
 /// The review of a folder: files are copied into it.
@@ -409,13 +428,7 @@ fn review_in(
         Ok(document)
     };
     let watch = Watch::in_place(keeper);
-    let exit = conduct(
-        watch,
-        measure,
-        (folder, &arguments.rivals),
-        interrupt,
-        console,
-    );
+    let exit = conduct(watch, measure, (folder, arguments), interrupt, console);
     drop(made);
     exit
 }

@@ -2,15 +2,17 @@
 //! which there are checks is carried out, and its figures are compared with the facts.
 
 mod cards;
+mod json;
 mod sensitivity;
 
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
+use crate::input;
 use crate::interrupt::Interrupt;
+use crate::output::{self, Form};
 use crate::review::suite_failure;
 use crate::run::progress::Line;
 use crate::threads::ThreadArguments;
-use crate::{input, output};
 use clap::Args;
 use nandscope_device::memory_estimate;
 use nandscope_suite::closed_forms::closed_forms;
@@ -73,6 +75,9 @@ pub struct Arguments {
     parameter: Vec<String>,
     #[command(flatten)]
     threads: ThreadArguments,
+    /// Print JSON instead of the page
+    #[arg(long, conflicts_with_all = ["output", "check"])]
+    json: bool,
 }
 
 /// Validates the devices for which there are facts.
@@ -83,13 +88,14 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     if let Some(path) = &arguments.output {
         output::check_file(path)?;
     }
+    let form = Form::of(arguments.json);
     if let Some(table) = &arguments.cards {
         let interrupt = Interrupt::listen()?;
         let (text, verdict) = cards::run(
             table,
             &arguments.devices,
             arguments.threads,
-            &interrupt,
+            (&interrupt, form),
             console,
         )?;
         deliver(&arguments, &text, console)?;
@@ -99,13 +105,16 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let threads = threads(&arguments, &list, console)?;
     let interrupt = Interrupt::listen()?;
     if arguments.sensitivity {
-        return sensitivity::run(&list, &arguments.parameter, threads, &interrupt, console);
+        let only = &arguments.parameter;
+        return sensitivity::run(&list, only, threads, (&interrupt, form), console);
     }
     let devices = by_device(measure_all(&list, threads, &interrupt)?)?;
-    let text = if arguments.devices.is_empty() {
-        whole_page(&devices, &interrupt)?
-    } else {
-        tables(&devices)
+    let text = match (form, arguments.devices.is_empty()) {
+        (Form::Json, _) => {
+            serde_json::to_string_pretty(&json::devices(&devices)).map_err(Failure::internal)?
+        }
+        (_, true) => whole_page(&devices, &interrupt)?,
+        (_, false) => tables(&devices),
     };
     deliver(&arguments, &text, console)?;
     let scores = page::Scores::of(devices.iter().flat_map(|(_, c)| &c.rows));
@@ -270,5 +279,8 @@ fn deliver(arguments: &Arguments, page: &str, console: &Console) -> Result<(), F
         );
         return Err(Failure::new(Exit::Partial, text));
     }
-    console.print(page)
+    match arguments.json {
+        true => console.print_json(page),
+        false => console.print(page),
+    }
 }

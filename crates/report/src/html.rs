@@ -258,7 +258,7 @@ mod tests {
         });
         let mut texts = vec![
             render(&document).unwrap(),
-            crate::compare::html(&[&document, &document], &[]).unwrap(),
+            crate::compare::html(&[&document, &document], &[], 0).unwrap(),
         ];
         for plot in
             chapter::plots_for_files(&document.steps[0], &mut crate::names::Unique::default())

@@ -1,6 +1,6 @@
 //! Results for people. Everything here reads result documents alone, never a device, a job or a
 //! profile: [`html`] writes one self-contained page, [`drawings()`] each plot by itself, [`csv`]
-//! each series, [`fio`] the output formats of fio, [`terminal`] a summary that fits a screen,
+//! each series, [`fio`] the output formats of fio, [`terminal`] a summary that fits a screen, [`summary_json`] the same for programs,
 //! [`compare`] several documents side by side, [`sweep`] the points of a sweep, [`shelf`] a site of many drives, and [`files`] puts
 //! pages, plots and tables into a folder.
 //!
@@ -23,6 +23,7 @@ mod number;
 pub mod shelf;
 mod sparkline;
 pub mod summary;
+pub mod summary_json;
 mod svg;
 mod svg_bars;
 pub mod sweep;

@@ -73,10 +73,10 @@ fn results_of_version_0_1_are_reported() {
 #[test]
 fn results_of_version_0_1_are_compared() {
     for (kind, document) in documents() {
-        let rows = compare::rows(&[&document, &document], &[]).unwrap();
+        let rows = compare::rows(&[&document, &document], &[], 0).unwrap();
         let same = rows.iter().all(|row| row.ratio(1).is_none_or(|r| r == 1.0));
         assert!(same, "{kind}");
-        let text = compare::text(&[&document, &document], &[], &Options::default()).unwrap();
+        let text = compare::text(&[&document, &document], &[], 0, &Options::default()).unwrap();
         insta::assert_snapshot!(format!("comparison_{kind}"), text);
     }
 }

@@ -4,7 +4,7 @@
 use super::session;
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
-use crate::output;
+use crate::output::{self, Form};
 use crate::threads::ThreadArguments;
 use clap::Args;
 use nandscope_sweep::Plan;
@@ -26,6 +26,9 @@ pub struct FullnessArguments {
     seed: u64,
     #[command(flatten)]
     threads: ThreadArguments,
+    /// Print the summary as JSON instead of text
+    #[arg(long)]
+    json: bool,
 }
 
 /// Runs the points that are not in the folder yet and writes tables and report.
@@ -48,7 +51,11 @@ pub fn run(arguments: FullnessArguments, console: &Console) -> Result<Exit, Fail
     result.wall.started = Some(started);
     result.wall.elapsed_s = Some(began.elapsed().as_secs_f64());
     // The result cannot be made again if the folder is gone: it is kept elsewhere then.
-    output::all([tables, output::present(&result, &folder, console)])?;
+    let form = Form::of(arguments.json);
+    output::all([
+        tables.map(drop),
+        output::present(&result, &folder, form, console),
+    ])?;
     session::note_done(&plan, &ran, console);
     session::ending(&plan, &ran, &folder)
 }

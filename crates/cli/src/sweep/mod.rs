@@ -15,14 +15,15 @@ Examples:
     --set ftl.over_provisioning=0.14,0.28 --set controller.cores=1..4 \\
     --precondition random --seeds 5 --metric waf,p99 -o out/
   nandscope sweep job.fio sim:sm2708-250gb --set job.iodepth=1,4,16,64 -o out/
-  nandscope sweep job.fio sim:./my.toml --set ftl.over_provisioning=0.08..0.40 \\
-    --sample lhs:100 -o out/
+  nandscope sweep job.fio sim:./my.toml \\
+    --set ftl.over_provisioning=0.08..0.40 --sample lhs:100 -o out/
   nandscope sweep fullness sim:sm2262en-2tb
 
-Parameters: keys of the device profile (docs/profiles.md), ftl.over_provisioning, job.OPTION, host,
-precondition, seed. Metrics: waf, energy, iops, bw, mean, p50 … p99.99, with `read.` or `write.`
-before them for one direction, or a figure of the result by its identifier.
-Each finished point is kept in DIR/points at once; after an interruption of any kind the same command
+Parameters: keys of the device profile (docs/profiles.md), ftl.over_provisioning, job.OPTION, host, \
+precondition, seed. Metrics: waf, energy, iops, bw, mean, p50 … p99.99, with `read.` or `write.` before them \
+for one direction, or a figure of the result by its identifier.
+
+Each finished point is kept in DIR/points at once; after an interruption of any kind the same command \
 goes on. docs/sweep.md explains files and columns.";
 
 /// Arguments of `nandscope sweep`.

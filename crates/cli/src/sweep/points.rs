@@ -4,9 +4,10 @@
 use super::session;
 use crate::console::{Console, lines_of};
 use crate::failure::{Exit, Failure};
+use crate::input;
+use crate::output::{self, Form};
 use crate::target::Precondition;
 use crate::threads::ThreadArguments;
-use crate::{input, output};
 use clap::Args;
 use nandscope_report::sweep::{SweepMetric, SweepReport, SweepRow};
 use nandscope_sweep::metric::Direction;
@@ -58,6 +59,9 @@ pub struct PointArguments {
     /// Folder for points, table and report, created if missing
     #[arg(short, long, value_name = "DIR", required = true)]
     output: Option<PathBuf>,
+    /// Print the points as JSON instead of the table
+    #[arg(long)]
+    json: bool,
 }
 
 /// Runs the points that are not in the folder yet and writes table and report.
@@ -75,10 +79,13 @@ pub fn run(arguments: &PointArguments, console: &Console) -> Result<Exit, Failur
     let ran = session::run(&plan, folder, arguments.threads, console)?;
     if session::done(&ran) > 0 {
         let table = SweepTable::new(&plan, &ran.outcomes);
-        session::write_tables(&plan, &ran, folder)?;
+        let json = session::write_tables(&plan, &ran, folder)?;
         let page = page(&spec, &plan, &table)?;
         output::write_in(folder, "report.html", page.as_bytes())?;
-        console.print(&shown(&table, console))?;
+        match Form::of(arguments.json) {
+            Form::Json => console.print_json(json.trim_end())?,
+            Form::Text | Form::Silent => console.print(&shown(&table, console))?,
+        }
         session::note_done(&plan, &ran, console);
         console.note(&format!("report: {}", folder.join("report.html").display()));
     }

@@ -50,15 +50,16 @@ pub fn run(
     })
 }
 
-/// Writes the tables of the points: CSV, JSON and Parquet.
+/// Writes the tables of the points: CSV, JSON and Parquet. Returns the JSON.
 ///
 /// # Errors
 /// Where the folder cannot be written.
-pub fn write_tables(plan: &Plan, ran: &PoolRun, folder: &Path) -> Result<(), Failure> {
+pub fn write_tables(plan: &Plan, ran: &PoolRun, folder: &Path) -> Result<String, Failure> {
     let text = json(plan, &ran.outcomes).map_err(Failure::internal)?;
     output::write_in(folder, "points.csv", csv(plan, &ran.outcomes).as_bytes())?;
     output::write_in(folder, "points.json", text.as_bytes())?;
-    Ok(rows::write(folder, plan, &ran.outcomes)?)
+    rows::write(folder, plan, &ran.outcomes)?;
+    Ok(text)
 }
 
 /// Points that are finished.

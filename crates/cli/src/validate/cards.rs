@@ -4,6 +4,7 @@ use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use crate::input;
 use crate::interrupt::Interrupt;
+use crate::output::Form;
 use crate::review::suite_failure;
 use crate::run::progress::Line;
 use crate::target::{device_source, host_source};
@@ -23,7 +24,7 @@ struct Piece {
     host: HostProfile,
 }
 
-/// Compares every card of a table, or those whose device is named, these with details; gives the page and how the command ends.
+/// Compares every card of a table, or those whose device is named, these with details; gives the page, or JSON, and how the command ends.
 ///
 /// # Errors
 /// If the table, a profile or a recorded table cannot be read, or a card cannot be measured.
@@ -31,7 +32,7 @@ pub fn run(
     table: &Path,
     devices: &[String],
     threads: ThreadArguments,
-    interrupt: &Interrupt,
+    (interrupt, form): (&Interrupt, Form),
     console: &Console,
 ) -> Result<(String, Result<Exit, Failure>), Failure> {
     let pieces = pieces(table, devices, console)?;
@@ -39,7 +40,13 @@ pub fn run(
     let largest = pieces.iter().map(|p| memory_estimate(&p.profile)).max();
     let threads = threads.within_memory(largest.unwrap_or_default(), console);
     let compared = compare(&pieces, &recorded, threads, interrupt)?;
-    let text = page(&compared, !devices.is_empty());
+    let text = match form {
+        Form::Json => {
+            let json = super::json::cards(&compared);
+            serde_json::to_string_pretty(&json).map_err(Failure::internal)?
+        }
+        Form::Text | Form::Silent => page(&compared, !devices.is_empty()),
+    };
     Ok((text, verdict(table, &compared)))
 }
 

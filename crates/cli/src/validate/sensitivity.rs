@@ -3,6 +3,7 @@
 use crate::console::{Console, lines_of};
 use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupt;
+use crate::output::{self, Form};
 use crate::review::suite_failure;
 use crate::run::progress::Line;
 use nandscope_suite::facts::sensitivity::{Assumed, Reaction, assumed, moved, reactions};
@@ -18,6 +19,17 @@ struct Piece<'a> {
     moved: Option<(&'a Assumed, f64)>,
 }
 
+/// What a procedure gave with the parameters moved.
+pub struct Sensitivity<'a> {
+    pub validation: &'a Validation,
+    /// Each parameter with the figures that changed, the greatest change first.
+    pub parameters: Vec<(Assumed, Vec<Reaction>)>,
+    /// Parameters that cannot be moved alone, with the reason.
+    pub impossible: Vec<String>,
+    /// Whether it can be carried out with the profile as it is.
+    feasible: bool,
+}
+
 /// Moves every assumed parameter of the devices, or those in `only`, and prints a table for each procedure.
 ///
 /// # Errors
@@ -26,13 +38,21 @@ pub fn run(
     list: &[Validation],
     only: &[String],
     threads: usize,
-    interrupt: &Interrupt,
+    (interrupt, form): (&Interrupt, Form),
     console: &Console,
 ) -> Result<Exit, Failure> {
+    let mut all = Vec::new();
     for validation in list {
         let parameters = chosen(validation, only)?;
         let outcomes = measure(validation, &parameters, threads, interrupt)?;
-        console.print(&table(validation, &parameters, &outcomes, console))?;
+        let found = sensitivity(validation, parameters, &outcomes);
+        if form == Form::Text {
+            console.print(&table(&found, console))?;
+        }
+        all.push(found);
+    }
+    if form == Form::Json {
+        output::print_json(&super::json::sensitivity(&all), console)?;
     }
     Ok(Exit::Done)
 }
@@ -103,19 +123,43 @@ impl Piece<'_> {
     }
 }
 
-fn table(
-    validation: &Validation,
-    parameters: &[Assumed],
+/// What the outcomes of [`measure`] say of the parameters.
+fn sensitivity<'a>(
+    validation: &'a Validation,
+    parameters: Vec<Assumed>,
     outcomes: &[Outcome],
-    console: &Console,
-) -> String {
+) -> Sensitivity<'a> {
+    let mut all = Sensitivity {
+        validation,
+        parameters: Vec::new(),
+        impossible: Vec::new(),
+        feasible: false,
+    };
+    let Some((Ok(now), ends)) = outcomes.split_first() else {
+        return all;
+    };
+    all.feasible = true;
+    for (parameter, ends) in parameters.into_iter().zip(ends.chunks(2)) {
+        let at = |end: usize| ends.get(end).and_then(|e| e.as_ref().ok());
+        for fault in ends.iter().filter_map(|e| e.as_ref().err()) {
+            all.impossible.push(format!("{}: {fault}", parameter.name));
+        }
+        let mut found = reactions(now, [at(0), at(1)]);
+        found.retain(|r| r.greatest() >= LEAST);
+        found.sort_by(|a, b| b.greatest().total_cmp(&a.greatest()));
+        all.parameters.push((parameter, found));
+    }
+    all
+}
+
+fn table(found: &Sensitivity, console: &Console) -> String {
     let mut text = format!(
         "{}, procedure {}\n",
-        validation.device, validation.procedure
+        found.validation.device, found.validation.procedure
     );
-    let Some((Ok(now), ends)) = outcomes.split_first() else {
+    if !found.feasible {
         return text + "  cannot be carried out with the profile as it is\n";
-    };
+    }
     let mut rows = console.table(&[
         "PARAMETER",
         "NOW",
@@ -125,19 +169,12 @@ fn table(
         "AT LOW",
         "AT HIGH",
     ]);
-    let (mut still, mut impossible) = (Vec::new(), Vec::new());
-    for (parameter, ends) in parameters.iter().zip(ends.chunks(2)) {
-        let at = |end: usize| ends.get(end).and_then(|e| e.as_ref().ok());
-        for fault in ends.iter().filter_map(|e| e.as_ref().err()) {
-            impossible.push(format!("{}: {fault}", parameter.name));
-        }
-        let mut found = reactions(now, [at(0), at(1)]);
-        found.retain(|r| r.greatest() >= LEAST);
-        found.sort_by(|a, b| b.greatest().total_cmp(&a.greatest()));
-        if found.is_empty() {
+    let mut still = Vec::new();
+    for (parameter, reactions) in &found.parameters {
+        if reactions.is_empty() {
             still.push(parameter.name.as_str());
         }
-        for reaction in &found {
+        for reaction in reactions {
             rows.add_row(cells(parameter, reaction));
         }
     }
@@ -148,7 +185,7 @@ fn table(
         let line = format!("No figure changes by {LEAST} % with: {}", still.join(", "));
         text.push_str(&console.paragraph(&line, "  "));
     }
-    for fault in impossible {
+    for fault in &found.impossible {
         text.push_str(&console.paragraph(&format!("Not possible alone: {fault}"), "  "));
     }
     text.push('\n');

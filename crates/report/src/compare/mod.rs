@@ -1,5 +1,5 @@
 //! Several documents side by side, aligned by test: the figures that at least two of them share, with their ratio
-//! or difference to the first document, sorted with the best first; their long writes, their scaling with queue
+//! or difference to a baseline, sorted with the best first; their long writes, their scaling with queue
 //! depth, their latencies and the consistency of their rates in the same plots.
 
 mod consistency;
@@ -18,7 +18,7 @@ pub use rows::{Row, rows};
 pub use text::text;
 
 /// A, B, C … for the documents; numbers after Z.
-fn letter(i: usize) -> String {
+pub fn letter(i: usize) -> String {
     match u8::try_from(i) {
         Ok(i) if i < 26 => char::from(b'A' + i).to_string(),
         _ => format!("#{}", i + 1),

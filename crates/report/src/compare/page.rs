@@ -26,6 +26,7 @@ struct Page<'a> {
     rows: Vec<Row>,
     charts: Vec<BarSection>,
     sections: Vec<(&'static str, &'static str, Vec<Plot>)>,
+    baseline: String,
     c: Data,
     style: &'static str,
     script: &'static str,
@@ -39,6 +40,7 @@ type BarSection = (&'static str, &'static str, Vec<BarChart>);
 struct Document<'a> {
     letter: String,
     name: String,
+    is_baseline: bool,
     document: &'a ResultDocument,
 }
 
@@ -61,12 +63,17 @@ impl Page<'_> {
     }
 }
 
-/// The comparison as one self-contained page; `prices` are those of the documents, or empty.
+/// The comparison as one self-contained page; `prices` are those of the documents, or empty. Ratios refer to the document
+/// `baseline`.
 ///
 /// # Errors
-/// Returns an error if there are fewer than two documents, or the template cannot be filled in.
-pub fn html(documents: &[&ResultDocument], prices: &[Option<Price>]) -> Result<String> {
-    let rows = rows(documents, prices)?;
+/// Returns an error as [`rows`] does, or if the template cannot be filled in.
+pub fn html(
+    documents: &[&ResultDocument],
+    prices: &[Option<Price>],
+    baseline: usize,
+) -> Result<String> {
+    let rows = rows(documents, prices, baseline)?;
     let alignment = Alignment::of(documents);
     let names = subjects::names(documents, &alignment.named());
     let lettered: Vec<String> = names
@@ -110,12 +117,14 @@ pub fn html(documents: &[&ResultDocument], prices: &[Option<Price>]) -> Result<S
             .map(|(i, (document, name))| Document {
                 letter: letter(i),
                 name: name.clone(),
+                is_baseline: i == baseline,
                 document,
             })
             .collect(),
         charts: charts(&rows, &lettered),
         rows,
         sections,
+        baseline: letter(baseline),
         c: Data(data),
         style: STYLE,
         script: SCRIPT,
@@ -157,7 +166,7 @@ fn bar_charts(rows: &[&Row], names: &[String]) -> Vec<BarChart> {
                     name: names.get(i).cloned().unwrap_or_default(),
                     value,
                     note: row.change(i),
-                    baseline: i == 0,
+                    baseline: i == row.baseline,
                 })
                 .collect();
             bars::of_subjects(&row.title, &row.unit, &subjects)
@@ -185,10 +194,13 @@ mod tests {
             document
         };
         let (a, b) = (document("slow", 100.0), document("fast", 250.0));
-        let page = html(&[&a, &b], &[]).unwrap();
+        let page = html(&[&a, &b], &[], 0).unwrap();
         assert!(page.contains("2.50×") && !page.contains("<read>"));
         let bars = &page[page.find("class=\"bars").unwrap()..];
         assert!(bars.find("B: fast").unwrap() < bars.find("A: slow").unwrap());
-        assert!(page.contains("baseline"));
+        assert!(page.contains("A: slow <span class=\"tag\">baseline"));
+        let page = html(&[&a, &b], &[], 1).unwrap();
+        assert!(page.contains("B: fast <span class=\"tag\">baseline"));
+        assert!(page.contains("0.40×") && !page.contains("2.50×"));
     }
 }

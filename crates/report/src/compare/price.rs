@@ -40,6 +40,7 @@ pub fn rows(documents: &[&ResultDocument], prices: &[Option<Price>]) -> Vec<Row>
                 values: vec![None; documents.len()],
                 id: ID.to_string(),
                 answer: false,
+                baseline: 0,
             });
             rows.len() - 1
         });

@@ -26,21 +26,23 @@ pub struct Row {
     pub id: String,
     /// A yes or a no rather than a quantity.
     pub answer: bool,
+    /// Document to which ratios and differences refer.
+    pub baseline: usize,
 }
 
 impl Row {
-    /// Value of document `i` as a multiple of the first one's; `None` for the first itself, where one is missing or
+    /// Value of document `i` as a multiple of the baseline's; `None` for the baseline itself, where one is missing or
     /// not positive, and for quantities whose ratio says nothing: shares, temperatures, a yes or a no.
     pub fn ratio(&self, i: usize) -> Option<f64> {
-        let (first, value) = self.pair(i)?;
-        let ratio = value / first;
-        (!self.is_difference() && first > 0.0 && value >= 0.0 && ratio.is_finite()).then_some(ratio)
+        let (base, value) = self.pair(i)?;
+        let ratio = value / base;
+        (!self.is_difference() && base > 0.0 && value >= 0.0 && ratio.is_finite()).then_some(ratio)
     }
 
     fn pair(&self, i: usize) -> Option<(f64, f64)> {
-        let first = self.values.first().copied().flatten()?;
+        let base = self.values.get(self.baseline).copied().flatten()?;
         let value = self.values.get(i).copied().flatten()?;
-        (i > 0 && !self.answer).then_some((first, value))
+        (i != self.baseline && !self.answer).then_some((base, value))
     }
 
     /// Whether two values are compared by their difference.
@@ -57,14 +59,14 @@ impl Row {
         }
     }
 
-    /// Ratio or difference to the first document, as text; empty where there is none.
+    /// Ratio or difference to the baseline, as text; empty where there is none.
     pub fn change(&self, i: usize) -> String {
         if let Some(ratio) = self.ratio(i) {
             return format!("{}×", short(ratio));
         }
         match self.pair(i) {
-            Some((first, value)) if self.is_difference() => {
-                let sign = match value.total_cmp(&first) {
+            Some((base, value)) if self.is_difference() => {
+                let sign = match value.total_cmp(&base) {
                     Ordering::Less => "−",
                     Ordering::Equal => "±",
                     Ordering::Greater => "+",
@@ -74,7 +76,7 @@ impl Row {
                 } else {
                     "\u{202f}°C"
                 };
-                format!("{sign}{}{unit}", short((value - first).abs()))
+                format!("{sign}{}{unit}", short((value - base).abs()))
             }
             _ => String::new(),
         }
@@ -177,17 +179,30 @@ fn test_id(figure: &Figure) -> &str {
 }
 
 /// The figures that at least two documents share, by test, mode and unit; what a reader looks for first comes first.
-/// Last are prices per GB; `prices` are those of the documents, or empty.
+/// Last are prices per GB; `prices` are those of the documents, or empty. Ratios refer to the document `baseline`.
 ///
 /// # Errors
-/// Returns an error if there are fewer than two documents.
-pub fn rows(documents: &[&ResultDocument], prices: &[Option<Price>]) -> Result<Vec<Row>> {
+/// Returns an error if there are fewer than two documents, or the baseline is none of them.
+pub fn rows(
+    documents: &[&ResultDocument],
+    prices: &[Option<Price>],
+    baseline: usize,
+) -> Result<Vec<Row>> {
     if documents.len() < 2 {
         return Err(ReportError::TooFewDocuments(documents.len()));
+    }
+    if baseline >= documents.len() {
+        return Err(ReportError::NoSuchBaseline {
+            number: baseline.saturating_add(1),
+            documents: documents.len(),
+        });
     }
     let mut rows = all_rows(documents);
     rows.extend(price::rows(documents, prices));
     rows.retain(|r| r.values.iter().flatten().count() >= 2);
+    for row in &mut rows {
+        row.baseline = baseline;
+    }
     Ok(rows)
 }
 
@@ -236,6 +251,7 @@ fn efficiency(documents: &[&ResultDocument], alignment: &Alignment) -> Row {
             .collect(),
         id: efficiency::ID.to_string(),
         answer: false,
+        baseline: 0,
     }
 }
 
@@ -257,6 +273,7 @@ fn row(placed: &published::Placed, documents: usize, several: bool) -> Row {
         values: vec![None; documents],
         id: test_id(figure).to_string(),
         answer: is_answer(figure),
+        baseline: 0,
     }
 }
 
@@ -309,7 +326,7 @@ mod tests {
             ],
         );
         let c = document("c", vec![figure("read", None, 50.0, "MB/s")]);
-        let rows = rows(&[&a, &b, &c], &[]).unwrap();
+        let rows = rows(&[&a, &b, &c], &[], 0).unwrap();
         assert_eq!(rows.len(), 1);
         assert_eq!(
             [rows[0].ratio(0), rows[0].ratio(1), rows[0].ratio(2)],
@@ -317,9 +334,22 @@ mod tests {
         );
         assert_eq!(rows[0].ranked(), [(1, 250.0), (0, 100.0), (2, 50.0)]);
         assert!(matches!(
-            super::rows(&[&a], &[]),
+            super::rows(&[&a], &[], 0),
             Err(ReportError::TooFewDocuments(1))
         ));
+    }
+
+    #[test]
+    fn ratios_refer_to_the_baseline() {
+        let of = |value: f64| document("d", vec![figure("read", None, value, "MB/s")]);
+        let (a, b, c) = (of(100.0), of(250.0), of(50.0));
+        let rows = rows(&[&a, &b, &c], &[], 1).unwrap();
+        assert_eq!(
+            [rows[0].ratio(0), rows[0].ratio(1), rows[0].ratio(2)],
+            [Some(0.4), None, Some(0.2)]
+        );
+        let beyond = super::rows(&[&a, &b], &[], 2).unwrap_err().to_string();
+        assert!(beyond.contains("baseline 3"), "{beyond}");
     }
 
     #[test]
@@ -337,7 +367,7 @@ mod tests {
             })
         };
         let prices = [price(50.0, "EUR"), price(100.0, "EUR"), price(1.0, "USD")];
-        let rows = rows(&[&a, &b, &c], &prices).unwrap();
+        let rows = rows(&[&a, &b, &c], &prices, 0).unwrap();
         assert_eq!(rows.len(), 1);
         assert_eq!(
             (rows[0].unit.as_str(), rows[0].change(1)),
@@ -359,7 +389,7 @@ mod tests {
             ],
         );
         let direct = document("ref", vec![on("Direct", "cdm.read", 3564.0)]);
-        let all = rows(&[&odroid, &direct], &[]).unwrap();
+        let all = rows(&[&odroid, &direct], &[], 0).unwrap();
         assert_eq!(all.len(), 1);
         assert_eq!(all[0].values, [Some(47.0), Some(3564.0)]);
         assert_eq!(
@@ -367,7 +397,7 @@ mod tests {
             Some("Odroid XU3")
         );
         // With modes in common, each is compared with itself.
-        let again = rows(&[&odroid, &odroid], &[]).unwrap();
+        let again = rows(&[&odroid, &odroid], &[], 0).unwrap();
         let values: Vec<_> = again.iter().map(|r| r.values[1]).collect();
         assert_eq!(values, [Some(47.0), Some(94.0)]);
         assert!(
@@ -385,6 +415,7 @@ mod tests {
             values: vec![Some(first), Some(second), None],
             id: String::new(),
             answer: false,
+            baseline: 0,
         };
         for (unit, first, second, ratio, text) in [
             ("%", -0.5, 1.68, None, "+2.18 points"),

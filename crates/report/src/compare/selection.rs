@@ -48,6 +48,7 @@ mod tests {
             values: vec![Some(1.0), Some(2.0)],
             id: id.into(),
             answer: false,
+            baseline: 0,
         }
     }
 

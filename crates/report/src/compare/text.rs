@@ -19,16 +19,18 @@ const MOST_CHARTS: usize = 12;
 /// Longest bar.
 const MOST_SIGNS: usize = 40;
 
-/// The comparison as text for a terminal; `prices` are those of the documents, or empty.
+/// The comparison as text for a terminal; `prices` are those of the documents, or empty. Ratios refer to the document
+/// `baseline`.
 ///
 /// # Errors
-/// Returns an error if there are fewer than two documents.
+/// Returns an error as [`rows`] does.
 pub fn text(
     documents: &[&ResultDocument],
     prices: &[Option<Price>],
+    baseline: usize,
     options: &Options,
 ) -> Result<String> {
-    let rows = rows(documents, prices)?;
+    let rows = rows(documents, prices, baseline)?;
     let width = options.width.max(40);
     let names = subjects::names(documents, &Alignment::of(documents).named());
     let mut out = String::new();
@@ -38,9 +40,10 @@ pub fn text(
         } else {
             format!(" ({})", document.target.name)
         };
+        let mark = if i == baseline { ", baseline" } else { "" };
         terminal::paragraph(
             &mut out,
-            &format!("{}: {name}{target}", letter(i)),
+            &format!("{}: {name}{target}{mark}", letter(i)),
             "   ",
             width,
         );
@@ -125,10 +128,10 @@ fn bars(out: &mut String, row: &Row, options: &Options, width: usize) {
         } else {
             0
         };
-        let change = match (i, row.change(i)) {
-            (0, _) => "  baseline".to_string(),
-            (_, change) if change.is_empty() => String::new(),
-            (_, change) => format!("  {change}"),
+        let change = match row.change(i) {
+            _ if i == row.baseline => "  baseline".to_string(),
+            change if change.is_empty() => String::new(),
+            change => format!("  {change}"),
         };
         let bar = sign.repeat(length);
         let _ = writeln!(
@@ -161,11 +164,11 @@ mod tests {
     #[test]
     fn two_documents_stand_side_by_side() {
         let (a, b) = (document("a", 100.0), document("b", 250.0));
-        let text = text(&[&a, &b], &[], &Options::default()).unwrap();
+        let text = text(&[&a, &b], &[], 0, &Options::default()).unwrap();
         assert!(text.contains("250 MB/s (2.50×)"), "{text}");
         let mut none = document("c", 1.0);
         none.figures.clear();
-        let text = super::text(&[&none, &none], &[], &Options::default()).unwrap();
+        let text = super::text(&[&none, &none], &[], 0, &Options::default()).unwrap();
         assert!(text.contains("share no figure"), "{text}");
     }
 
@@ -177,7 +180,7 @@ mod tests {
         let all: Vec<&ResultDocument> = all.iter().collect();
         for ascii in [false, true] {
             let options = Options { width: 80, ascii };
-            let text = text(&all, &[], &options).unwrap();
+            let text = text(&all, &[], 3, &options).unwrap();
             assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
             let bars: Vec<&str> = text.lines().filter(|l| l.contains(['█', '#'])).collect();
             assert_eq!(bars.len(), 12, "{text}");
@@ -185,9 +188,11 @@ mod tests {
             let lengths: Vec<usize> = bars.iter().map(|l| l.matches(['█', '#']).count()).collect();
             assert!(lengths.is_sorted_by(|a, b| a >= b), "{text}");
             assert!(
-                bars[0].contains("1200") && text.contains("baseline"),
+                bars[0].contains("1200") && !bars[0].contains("baseline"),
                 "{text}"
             );
+            let baseline = bars.iter().find(|l| l.contains("baseline")).unwrap();
+            assert!(baseline.trim_start().starts_with("D "), "{text}");
         }
     }
 }

@@ -107,6 +107,7 @@ mod tests {
             values: values.iter().map(|v| Some(*v)).collect(),
             id: id.into(),
             answer: false,
+            baseline: 0,
         }
     }
 

@@ -1,0 +1,92 @@
+//! What `nandscope validate` found, for programs.
+
+use super::sensitivity::Sensitivity;
+use nandscope_suite::cards::{Card, Comparison as CardComparison};
+use nandscope_suite::facts::{Basis, Comparison, Row, page};
+use nandscope_suite::flashbench::{OpenUnits, Order};
+use serde_json::{Value, json};
+
+/// Devices beside what was published of them, by title.
+pub fn devices(devices: &[(String, Comparison)]) -> Value {
+    let scores = page::Scores::of(devices.iter().flat_map(|(_, c)| &c.rows));
+    let score = |s: page::Score| json!({ "met": s.met, "of": s.all });
+    let of_device = |(title, comparison): &(String, Comparison)| {
+        let missing = comparison.missing.iter();
+        let missing = missing.map(|(fact, figure)| json!({ "fact": fact, "figure": figure }));
+        json!({
+            "title": title,
+            "rows": comparison.rows.iter().map(row).collect::<Vec<_>>(),
+            "missing": missing.collect::<Vec<_>>(),
+        })
+    };
+    json!({
+        "calibrated": score(scores.calibrated),
+        "predicted": score(scores.predicted),
+        "devices": devices.iter().map(of_device).collect::<Vec<_>>(),
+    })
+}
+
+fn row(row: &Row) -> Value {
+    let parameters: &[String] = match &row.basis {
+        Basis::Calibrated(parameters) => parameters,
+        Basis::Predicted => &[],
+    };
+    json!({
+        "figure": row.figure,
+        "published": row.published,
+        "calibrated_by": parameters,
+        "remark": row.remark,
+    })
+}
+
+/// Cards beside their recorded runs.
+pub fn cards(compared: &[(Card, CardComparison)]) -> Value {
+    let of_card = |(card, c): &(Card, CardComparison)| {
+        let (open_au_error, find_fat_error) = c.median_errors();
+        let count = |open: OpenUnits| {
+            let told = open.knee.told();
+            told.map(|(count, at_least)| json!({ "count": count, "at_least": at_least }))
+        };
+        let open = |order| {
+            c.open_units(order).map(|(recorded, simulated)| {
+                json!({ "recorded": count(recorded), "simulated": count(simulated) })
+            })
+        };
+        json!({
+            "profile": card.profile,
+            "recorded": card.recorded,
+            "host": card.host,
+            "met": c.met(),
+            "why": card.why,
+            "open_au_median_error": open_au_error,
+            "find_fat_median_error": find_fat_error,
+            "open_aus_linear": open(Order::Linear),
+            "open_aus_random": open(Order::Random),
+        })
+    };
+    compared.iter().map(of_card).collect()
+}
+
+/// Parameters that are only assumed, and the figures that change with them.
+pub fn sensitivity(found: &[Sensitivity]) -> Value {
+    let of_procedure = |s: &Sensitivity| {
+        let parameters = s.parameters.iter().map(|(parameter, reactions)| {
+            let reactions = reactions
+                .iter()
+                .map(|r| json!({ "fact": r.fact, "figure": r.figure, "percent": r.percent }));
+            json!({
+                "name": parameter.name,
+                "now": parameter.now,
+                "range": parameter.ends,
+                "reactions": reactions.collect::<Vec<_>>(),
+            })
+        });
+        json!({
+            "device": s.validation.device,
+            "procedure": s.validation.procedure,
+            "parameters": parameters.collect::<Vec<_>>(),
+            "impossible": s.impossible,
+        })
+    };
+    found.iter().map(of_procedure).collect()
+}
