@@ -45,12 +45,12 @@ unreadable OFFSET LENGTH              reads of these bytes fail
 read-errors PROBABILITY               reads fail at random
 read-only on|off                      writes fail
 slow PROBABILITY MILLISECONDS         commands take longer at random
-lie on|off                            flush and FUA are acknowledged but not performed
+lie on|off                            flush and FUA only claim success
 fake SIZE wrap|drop|stale | fake off  the card holds only SIZE
-fake SIZE cached SECTORS              and a cache keeps this many sectors of the rest
+fake SIZE cached SECTORS              and a cache keeps SECTORS of the rest
 corrupt PROBABILITY                   writes lose a bit at random
-tamper OFFSET LENGTH                  reads return other bytes from the second time on
-after N writes COMMAND                the command takes effect after N more writes
+tamper OFFSET LENGTH                  all but the first read return other bytes
+after N writes COMMAND                COMMAND takes effect N writes later
 clear                                 ends all faults";
 
 /// A fault command that cannot be read.

@@ -12,7 +12,7 @@ use std::path::Path;
 /// Arguments of `nandscope advise`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  nandscope probe /dev/sdb --destroy-data=sdb -o probed/\n  nandscope advise probed/result.json --device /dev/sdb\n  nandscope advise sim:talk-mmcblk1-8gb                    probes it first"
+    after_help = "Examples:\n  nandscope probe /dev/sdb --destroy-data=sdb -o probed/\n  nandscope advise probed/result.json --device /dev/sdb\n  nandscope advise sim:talk-mmcblk1-8gb       probes it first"
 )]
 pub struct Arguments {
     /// result.json of `nandscope probe -o DIR`, or a target to probe first

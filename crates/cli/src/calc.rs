@@ -17,8 +17,10 @@ const EXAMPLES: &str = "\
 Examples, with the numbers of AnandTech's article on SATA Express:
   nandscope calc link pcie-2.0-x2 sata-6
   nandscope calc link pcie-3.0-x2 --efficiency 79
-  nandscope calc flash --page-kib 16 --read-us 115 --dies 16 --channels 8 --channel-mb-s 400 --link sata-6
-  nandscope calc battery --wh 50 --use light:80:7:1:20 --use heavy:20:20:3:40 --idle-w 0.05
+  nandscope calc flash --page-kib 16 --read-us 115 --dies 16 --channels 8 \\
+    --channel-mb-s 400 --link sata-6
+  nandscope calc battery --wh 50 --use light:80:7:1:20 \\
+    --use heavy:20:20:3:40 --idle-w 0.05
   nandscope calc video 3840x2160 --fps 24 --bits 12 --link sata-6";
 
 /// Arguments of `nandscope calc`.

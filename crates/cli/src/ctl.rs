@@ -12,9 +12,18 @@ use std::time::Duration;
 /// How long the server may take to answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// The commands, indented as examples are.
+fn help() -> String {
+    let commands: Vec<String> = GRAMMAR.lines().map(|line| format!("  {line}")).collect();
+    format!(
+        "Commands:\n{}\n\ndocs/faults.md explains them.",
+        commands.join("\n")
+    )
+}
+
 /// Arguments of `nandscope ctl`.
 #[derive(Debug, Args)]
-#[command(after_help = format!("Commands:\n{GRAMMAR}\n\ndocs/serve.md explains the commands."))]
+#[command(after_help = help())]
 pub struct Arguments {
     /// Socket of `serve --control unix:SOCKET`
     #[arg(value_name = "SOCKET")]

@@ -101,4 +101,29 @@ mod tests {
         let wrong = of_command(CommandLine::command(), &["jbos".to_string()]).unwrap_err();
         assert!(wrong.text.contains("jobs"), "{}", wrong.text);
     }
+
+    /// Commands that a user copies stay on one line at 80 columns; a paragraph is one line of the text, which clap wraps where
+    /// the terminal ends, not a second time.
+    #[test]
+    fn examples_fit_80_columns_and_paragraphs_wrap_once() {
+        let mut commands = vec![CommandLine::command()];
+        while let Some(command) = commands.pop() {
+            commands.extend(command.get_subcommands().cloned());
+            let text = command.get_after_help().map(ToString::to_string);
+            let text = text.unwrap_or_default();
+            let lines: Vec<&str> = text.lines().collect();
+            for (line, next) in lines.iter().zip(lines.iter().skip(1).chain([&""])) {
+                let width = line.chars().count();
+                if line.starts_with(' ') {
+                    assert!(width <= 80, "{}: {line}", command.get_name());
+                } else {
+                    let ends = line.is_empty()
+                        || next.is_empty()
+                        || line.ends_with(':')
+                        || next.starts_with(' ');
+                    assert!(ends, "{}: {line}", command.get_name());
+                }
+            }
+        }
+    }
 }

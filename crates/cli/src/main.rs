@@ -48,18 +48,18 @@ use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
 Examples:
-  nandscope review sim:sm2708-250gb                     full review; the report is one page
-  nandscope devices                                     the simulated devices
-  nandscope devices show sm2708-250gb                   every number of a device, with its reason
-  nandscope run jobs/rand-read.fio sim:sm2708-250gb     run a fio job file
-  nandscope run job.fio sim:./my.toml -o result.json    on your own device; write the result
-  nandscope report result.json -o report/               one page of HTML, plots, tables
-  nandscope compare a.json b.json                       figures side by side
-  nandscope help jobs                                   a page of the documentation
+  nandscope review sim:sm2708-250gb            full review; a page as report
+  nandscope devices                            the simulated devices
+  nandscope devices show sm2708-250gb          every number, with its reason
+  nandscope run jobs/rand-read.fio sim:sm2708-250gb         a fio job file
+  nandscope run job.fio sim:./my.toml -o result.json        on your own device
+  nandscope report result.json -o report/      one page of HTML, plots, tables
+  nandscope compare a.json b.json              figures side by side
+  nandscope help jobs                          a page of the documentation
 
 Exit codes:
   0 success; 1 failed or incomplete measurement; 2 wrong usage or input;
-  3 file not found, unreadable or unwritable; 4 bug in nandscope; 130 interrupted;
+  3 file not found, unreadable or unwritable; 4 bug; 130 interrupted;
   verify: 10 fake, 11 failing, 12 suspicious, 13 not finished.
   `nandscope help exit-codes` lists what is left in each case.";
 

@@ -23,10 +23,10 @@ use std::time::SystemTime;
 const EXAMPLES: &str = "\
 Examples:
   nandscope probe sim:kingston-class10-32gb
-  nandscope probe /dev/sdb --read-only                   nothing is written; less is found out
+  nandscope probe /dev/sdb --read-only          writes nothing; finds out less
   nandscope probe /dev/sdb --destroy-data=sdb -o report/
-  nandscope probe --from-flashbench align.txt            the output of `flashbench -a`
-  nandscope probe --self-test --seed 7                   200 drawn devices whose truth is known";
+  nandscope probe --from-flashbench align.txt   the output of `flashbench -a`
+  nandscope probe --self-test --seed 7          200 drawn devices, truth known";
 
 /// Arguments of `nandscope probe`.
 #[derive(Debug, Args)]

@@ -34,13 +34,15 @@ const EXAMPLES: &str = "\
 Examples:
   nandscope serve sim:kingston-class10-32gb --nbd unix:card.sock
   nandscope serve sim:talk-mmcblk1-8gb --nbd tcp:10809 --store card.img
-  nandscope serve sim:sm2708-250gb --nbd unix:card.sock --speed max --record seen.nstrace
+  nandscope serve sim:sm2708-250gb --nbd unix:card.sock --speed max \\
+    --record seen.nstrace
   nandscope serve sim:talk-mmcblk1-8gb --host sabrelite --fuse card
   nandscope serve sim:samsung-evo-16gb --vhost-user unix:card.sock
 
 Then, in another terminal:
   nbdinfo 'nbd+unix:///?socket=card.sock'
-  fio --name=a --ioengine=nbd --uri='nbd+unix:///?socket=card.sock' --rw=randread --bs=4k --size=1g
+  fio --name=a --ioengine=nbd --uri='nbd+unix:///?socket=card.sock' \\
+    --rw=randread --bs=4k --size=1g
   losetup --find --show --direct-io=on card/card.img
 
 Ctrl-C ends the server: pending requests are completed, and the device state is saved next to --store.";

@@ -28,19 +28,19 @@ use target::{CommandObserver, CommandTarget};
 const EXAMPLES: &str = "\
 Examples:
   nandscope run jobs/rand-read.fio sim:sm2708-250gb
-  nandscope run job.fio sim:./my-card.toml --host rtl9211ds --precondition random:80
-  nandscope run jobs/rand-read.fio sim:sm2708-250gb --set iodepth=64 --set runtime=10
-  nandscope run sim:sm2708-250gb -- --rw=randread --bs=4k --size=1g --ioengine=libaio --direct=1
+  nandscope run job.fio sim:./my.toml --host rtl9211ds --precondition random:80
+  nandscope run jobs/rand-read.fio sim:sm2708-250gb --set iodepth=64
+  nandscope run sim:sm2708-250gb -- --rw=randread --bs=4k --size=1g --direct=1
   nandscope run verify.fio sim:kingston-8gb --contents --fault 'fake 4g wrap'
   nandscope run fill.fio sim:sm2708-250gb --save used.dev
   nandscope run read.fio sim:saved:used.dev -o result.json
   nandscope run jobs/rand-read.fio /dev/nvme0n1
-  nandscope run job.fio ./test.img --size 8g            on a new file of 8 GiB
+  nandscope run job.fio ./test.img --size 8g        on a new file of 8 GiB
 
-Ctrl-C ends the run: operations in flight are waited for, what was measured is printed and kept,
-and the exit code is 130. A second Ctrl-C ends the program at once. With -o RESULT.json every finished
-group of jobs is kept in RESULT.json.steps at once; after an interruption of any kind the same command
-with --resume goes on from there.";
+Ctrl-C ends the run: operations in flight are waited for, what was measured is printed and kept, and the \
+exit code is 130. A second Ctrl-C ends the program at once. With -o RESULT.json every finished group of jobs \
+is kept in RESULT.json.steps at once; after an interruption of any kind the same command with --resume \
+goes on from there.";
 
 /// What to do with a trace that was recorded on a device of another size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

@@ -23,14 +23,14 @@ use std::time::SystemTime;
 
 const EXAMPLES: &str = "\
 Examples:
-  nandscope verify /dev/sdb                            seconds; the data on it is put back
-  nandscope verify /dev/sdb --yes SERIAL --json        for scripts
-  nandscope verify /dev/sdb --full --destroy-data=sdb  every block; hours; can be interrupted
-  nandscope verify /dev/sdb --leave-tagged-blocks     then unplug it, plug it in again, and
-  nandscope verify /dev/sdb --after-power-cycle        see whether it kept them without power
+  nandscope verify /dev/sdb                 seconds; the data on it is put back
+  nandscope verify /dev/sdb --yes SERIAL --json
+  nandscope verify /dev/sdb --full --destroy-data=sdb       every block; hours
+  nandscope verify /dev/sdb --leave-tagged-blocks           then unplug it, and
+  nandscope verify /dev/sdb --after-power-cycle             see what it kept
 
-Exit codes: 0 genuine, 10 fake, 11 failing, 12 suspicious, 13 not finished:
-the data is not all back, and the journal is kept for --restore.";
+Exit codes: 0 genuine, 10 fake, 11 failing, 12 suspicious, 13 not finished: the data is not all back, and \
+the journal is kept for --restore.";
 
 /// Arguments of `nandscope verify`.
 #[derive(Debug, Args)]
