@@ -33,15 +33,28 @@ enum Action {
     Hosts,
 }
 
+impl Action {
+    /// A device may be named as a target is: `sim:NAME`.
+    fn without_prefix(self) -> Action {
+        match self {
+            Action::Show { profile } => Action::Show {
+                profile: profile.strip_prefix("sim:").unwrap_or(&profile).to_string(),
+            },
+            Action::Hosts => Action::Hosts,
+        }
+    }
+}
+
 /// Runs one of the actions; without one, lists the devices.
 ///
 /// # Errors
 /// Where a profile cannot be read or has faults.
 pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
+    let action = arguments.action.map(Action::without_prefix);
     if arguments.json {
-        return as_json(arguments.action.as_ref(), console);
+        return as_json(action.as_ref(), console);
     }
-    let text = match arguments.action {
+    let text = match action {
         None => list(console)?,
         Some(Action::Hosts) => hosts(console)?,
         Some(Action::Show { profile }) => show(&profile, console)?,

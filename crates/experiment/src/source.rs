@@ -124,13 +124,22 @@ const MOST_SUGGESTIONS: usize = 8;
 /// Most letters in which a misspelt name differs.
 const MISSPELT: usize = 3;
 
-/// Names that hold every word of what was given, or else the most similar ones.
+/// Names that hold every word of what was given, or a similar one, or else the most similar names.
 fn suggestions<'a>(place: &str, names: &[&'a str]) -> Vec<&'a str> {
     let lower = place.to_lowercase();
     let separator = |c: char| !c.is_alphanumeric();
     let words: Vec<&str> = lower.split(separator).filter(|w| !w.is_empty()).collect();
     let family = |name: &&&str| !words.is_empty() && words.iter().all(|w| name.contains(w));
     let mut found: Vec<&str> = names.iter().filter(family).copied().collect();
+    if found.is_empty() {
+        // One edit for every four letters: `samsng-evo`, but no other number.
+        let is_near = |word: &str, name: &str| {
+            let near = nandscope_units::nearest(word, name.split(separator), word.len() / 4);
+            !near.is_empty()
+        };
+        let similar = |name: &&&str| !words.is_empty() && words.iter().all(|w| is_near(w, name));
+        found = names.iter().filter(similar).copied().collect();
+    }
     if found.is_empty() {
         found = nandscope_units::nearest(&lower, names.iter().copied(), MISSPELT);
         found.truncate(3);
@@ -180,6 +189,7 @@ mod tests {
         );
         assert_eq!(suggestions("samsung pro 32", &names), ["samsung-pro-32gb"]);
         assert_eq!(suggestions("kingstn-8gb", &names)[0], "kingston-8gb");
+        assert_eq!(suggestions("samsng-evo", &names), ["samsung-evo-16gb"]);
         assert!(suggestions("xyz", &names).is_empty() && suggestions("-", &names).is_empty());
         let text = unknown("device", "kingstn-8gb", library::DEVICES).to_string();
         assert!(text.contains("kingston-8gb") && text.len() < 250, "{text}");
