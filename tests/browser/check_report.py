@@ -94,6 +94,7 @@ class Check:
         self.note(where, run("reportChecks.texts()"))
         self.note(where, run("reportChecks.contrast()"))
         self.note(where, run("reportChecks.plots()"))
+        self.note(where, run("reportChecks.drawnTexts()"))
 
     def mouse(self, kind, x, y, **more):
         self.browser.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)

@@ -120,19 +120,35 @@ window.reportChecks = (function () {
         if (unitless ? !axis.label : !/\S.*\(.+\)$/.test(axis.label || "")) faults.push(id + ": axis " + i + " has no label with a unit: " + axis.label);
       });
       if (Math.abs(u.width - area.clientWidth) > 2) faults.push(id + " is " + u.width + " px wide in a box of " + area.clientWidth + " px");
-      faults = faults.concat(blank(u, id), ticks(u, id));
+      faults = faults.concat(blank(u, id, area.spec.kind === "points" ? 4 : 20), ticks(u, id));
     });
     return faults.slice(0, 10);
   }
 
+  /* Text inside plots is drawn, not laid out: draws all once more, and looks where each text goes. */
+  async function drawnTexts() {
+    var faults = [], own = CanvasRenderingContext2D.prototype, fillText = own.fillText;
+    own.fillText = function (text, x) {
+      var at = this.getTransform(), size = this.measureText(text);
+      var left = at.e + (x - size.actualBoundingBoxLeft) * at.a, right = at.e + (x + size.actualBoundingBoxRight) * at.a;
+      if (at.b === 0 && String(text).trim() && (left < -1.5 || right > this.canvas.width + 1.5))
+        faults.push("“" + text + "” is cut off in " + this.canvas.closest("figure").id);
+      return fillText.apply(this, arguments);
+    };
+    nandscope.again();
+    await new Promise(function (r) { setTimeout(r, 60); });
+    own.fillText = fillText;
+    return faults.slice(0, 10);
+  }
+
   /* Counts coloured pixels inside the axes: grid and text are grey, lines are not. */
-  function blank(u, id) {
+  function blank(u, id, fewest) {
     var box = u.bbox, data = u.ctx.getImageData(box.left, box.top, box.width, box.height).data, coloured = 0;
     for (var i = 0; i < data.length; i += 4) {
       var most = Math.max(data[i], data[i + 1], data[i + 2]), least = Math.min(data[i], data[i + 1], data[i + 2]);
       if (data[i + 3] > 60 && most - least > 40) coloured++;
     }
-    return coloured < 20 ? [id + " shows no line (" + coloured + " coloured pixels)"] : [];
+    return coloured < fewest ? [id + " shows no line (" + coloured + " coloured pixels)"] : [];
   }
 
   function ticks(u, id) {
@@ -212,5 +228,5 @@ window.reportChecks = (function () {
     return faults.slice(0, 10);
   }
 
-  return { sideways: sideways, overlaps: overlaps, texts: texts, plots: plots, aim: aim, read: read, count: function () { return areas().length; }, contrast: contrast, structure: structure };
+  return { sideways: sideways, overlaps: overlaps, texts: texts, plots: plots, drawnTexts: drawnTexts, aim: aim, read: read, count: function () { return areas().length; }, contrast: contrast, structure: structure };
 })();

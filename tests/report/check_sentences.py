@@ -289,6 +289,9 @@ def extremes(document, text, unit, figure, series, second):
 
 def formatting(document, text):
     faults = []
+    if text == "It changes nothing." and len(document.modes) > 1:
+        gains = [document.figure("format.gain", mode) for mode in document.modes]
+        return [f"{text} The gain is {gain}" for gain in gains if gain is not None and gain >= 1.5]
     # One clause for each mode; commas part them.
     for part in re.split(r", (?=brings|changes)", text.removeprefix("It ").rstrip(".")):
         match = re.fullmatch(rf"(?P<what>brings (?:the )?write speed (?:of a used device )?back|changes nothing)(?: in (?P<mode>.*?))?(?: \({NUMBER}× what it was before\))?", part)
@@ -378,9 +381,9 @@ def verification(document, text):
     known = [
         (r"(\d+) tagged blocks all over the device were right, and none came up elsewhere",
          lambda m: int(m[1]) == len(kept["y"]) and not wrong and not aliases),
-        (r"what is written past the end comes up [\d.]+ \w+ \((\d+) bytes\) below: (\d+) tagged blocks were found at another address",
+        (r"writes past the end alias to addresses [\d.]+ \w+ \((\d+) bytes\) lower: (\d+) tagged blocks were found at another address",
          lambda m: min(int(m[2]), 20) == len(aliases) > 0 and all(a - b == d and d * 512 % int(m[1]) == 0 for a, b, d in aliases)),
-        (r"what is written past the end is lost", lambda m: wrong > 0 and not aliases),
+        (r"writes past the end are lost", lambda m: wrong > 0 and not aliases),
         (r"past the end (the device answers with what was there before|every operation fails)", lambda m: wrong > 0 and not aliases),
         (r"past the end only a cache of \d+ blocks answers, and forgets", lambda m: wrong > 0 and not aliases),
         (r"the end is at [\d.]+ \w+ \((\d+) bytes\)",
@@ -477,11 +480,28 @@ def unusual(document, text):
     return faults
 
 
+def tests(document, text):
+    """Every test is named once, under its answer."""
+    faults = []
+    passed, _, failed = text.partition("Failed: ")
+    named = {True: passed.removeprefix("Passed: ").strip(" .").split(", "), False: failed.rstrip(".").split(", ")}
+    several = len(document.modes) > 1
+    for conclusion in (c for s in document.steps for c in s["conclusions"] if c.get("passed") is not None):
+        question = conclusion["question"] + (f", {conclusion['mode']}" if several and conclusion.get("mode") else "")
+        if question.split(", ")[0] not in named[conclusion["passed"]]:
+            faults.append(f"{question} is not under its answer: {conclusion['answer']}")
+    count = sum(c.get("passed") is not None for s in document.steps for c in s["conclusions"])
+    if not several and count != sum(len([n for n in names if n]) for names in named.values()):
+        faults.append(f"{count} tests, but other names: {text}")
+    return faults
+
+
 # Documents of the shelf.
 SHELF = []
 
 RULES = {
     **{lead: verification for lead in ("Genuine", "Fake", "Failing")},
+    "Tests": tests,
     "Unusual": unusual,
     "Inside": inside,
     "Fullness": fullness,

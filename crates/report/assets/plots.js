@@ -168,6 +168,7 @@ var nandscope = (function () {
     ctx.fillStyle = css("--soft");
     ctx.font = 12 * devicePixelRatio + "px system-ui, sans-serif";
     ctx.textBaseline = "bottom";
+    ctx.textAlign = "left";
     list.forEach(function (m) {
       var text = m.name.split(":")[0], place = text.split(" ").pop();
       var x = u.valToPos(m.x, "x", true);
@@ -176,6 +177,7 @@ var nandscope = (function () {
          and where that would too, nothing. */
       var half = ctx.measureText(place).width / 2;
       var left = Math.max(x + half - ctx.measureText(text).width, box.left);
+      left = Math.min(left, u.ctx.canvas.width - ctx.measureText(text).width);
       if (left < end + 4 * devicePixelRatio) { text = place; left = x - half; }
       if (left < end + 4 * devicePixelRatio) return;
       ctx.fillText(text, left, box.top - 4 * devicePixelRatio);

@@ -22,7 +22,7 @@ pub(crate) const COLOURS: [RGBColor; 8] = [
     RGBColor(0x6d, 0x39, 0xd6),
     RGBColor(0x8a, 0x5a, 0x00),
     RGBColor(0x4a, 0x74, 0x11),
-    RGBColor(0x47, 0x55, 0x69),
+    RGBColor(0x86, 0x19, 0x8f),
 ];
 pub(crate) const INK: RGBColor = RGBColor(0x17, 0x1b, 0x21);
 pub(crate) const GRID: RGBColor = RGBColor(0xe3, 0xe8, 0xee);
@@ -277,6 +277,16 @@ mod tests {
                 ..JobResult::default()
             }],
             ..StepResult::default()
+        }
+    }
+
+    #[test]
+    fn colours_are_those_of_the_page() {
+        let style = include_str!("../assets/report.css");
+        for (i, RGBColor(r, g, b)) in COLOURS.iter().enumerate() {
+            let colour = format!("--c{i}: #{r:02x}{g:02x}{b:02x};");
+            let first = style.find(&format!("--c{i}:")).unwrap();
+            assert!(style[first..].starts_with(&colour), "{colour}");
         }
     }
 

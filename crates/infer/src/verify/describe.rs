@@ -100,11 +100,11 @@ fn reasons(finding: &Finding) -> Vec<String> {
     if let Some(behaviour) = finding.behaviour {
         reasons.push(match behaviour {
             Behaviour::Wrap { period } => format!(
-                "what is written past the end comes up {} below: {} tagged blocks were found at another address",
+                "writes past the end alias to addresses {} lower: {} tagged blocks were found at another address",
                 shown(period),
                 sampling.aliases.len()
             ),
-            Behaviour::Drop => "what is written past the end is lost".to_string(),
+            Behaviour::Drop => "writes past the end are lost".to_string(),
             Behaviour::Stale => "past the end the device answers with what was there before".to_string(),
             Behaviour::Cached { blocks } => format!(
                 "past the end only a cache of {blocks} blocks answers, and forgets"

@@ -286,11 +286,32 @@ fn by_step_or_kind(entries: Vec<Entry>, modes: &[String]) -> Vec<BarChart> {
             |e| &e.figure.title,
             |e, _| e.step.to_string(),
         )
-    } else if kinds.len() < steps.len() && !kinds.contains(&"") {
+    } else if !kinds.contains(&"") && (kinds.len() < steps.len() || is_crosswise(&entries, &kinds))
+    {
         by_kind(entries, &kinds, modes)
     } else {
         grouped(entries, &steps, modes, |e| e.step, |e, _| e.label.clone())
     }
+}
+
+/// Whether most kinds are in several steps, and none is in a step twice: then a reader compares the steps.
+fn is_crosswise(entries: &[Entry], kinds: &[&str]) -> bool {
+    let of_kind = |k: &str| -> Vec<(&str, Option<&str>)> {
+        let entries = entries.iter().filter(|e| kind(e.figure) == k);
+        entries.map(|e| (e.step, e.mode)).collect()
+    };
+    let mut shared = 0;
+    for k in kinds {
+        let places = of_kind(k);
+        if places
+            .iter()
+            .any(|p| places.iter().filter(|q| *q == p).count() > 1)
+        {
+            return false;
+        }
+        shared += usize::from(places.iter().any(|p| p.0 != places[0].0));
+    }
+    2 * shared > kinds.len()
 }
 
 /// The last part of a figure's identifier says what kind it is.
@@ -318,13 +339,14 @@ fn by_kind(entries: Vec<Entry>, kinds: &[&str], modes: &[String]) -> Vec<BarChar
             .title
             .strip_suffix(end(k))
             .unwrap_or(&e.figure.title);
-        match rest.trim_end_matches([' ', ',']) {
+        match rest.trim_end_matches([' ', ',', ':']) {
             "" => e.step.to_string(),
             text => text.to_string(),
         }
     };
     let mut charts = grouped(entries, kinds, modes, |e| kind(e.figure), label);
     for chart in &mut charts {
+        without_common_start(&mut chart.rows);
         let words = end(&chart.title).trim_start_matches([' ', ',']);
         chart.title = capital(if words.is_empty() {
             &chart.title
@@ -333,6 +355,19 @@ fn by_kind(entries: Vec<Entry>, kinds: &[&str], modes: &[String]) -> Vec<BarChar
         });
     }
     charts
+}
+
+/// Leaves out what stands before the same comma in all labels: the chapter says it.
+fn without_common_start(rows: &mut [BarRow]) {
+    let Some((start, _)) = rows.first().and_then(|r| r.label.split_once(", ")) else {
+        return;
+    };
+    let start = format!("{start}, ");
+    if rows.len() > 1 && rows.iter().all(|r| r.label.starts_with(&start)) {
+        for row in rows {
+            row.label = row.label.split_off(start.len());
+        }
+    }
 }
 
 /// The whole words in which all titles end.
@@ -596,6 +631,40 @@ mod tests {
         );
         let labels: Vec<&str> = charts[0].rows.iter().map(|r| r.label.as_str()).collect();
         assert_eq!(labels, ["queue depth 1", "queue depth 2", "queue depth 32"]);
+    }
+
+    #[test]
+    fn steps_with_the_same_figures_are_compared_figure_by_figure() {
+        let of = |fs: &str, time: f64| {
+            let figure = |kind: &str, words: &str, value: f64, unit: &str| Figure {
+                id: format!("fs.untar-{fs}.{kind}"),
+                title: format!("untar, {fs}: {words}"),
+                value,
+                unit: unit.into(),
+                ..Figure::default()
+            };
+            let mut figures = vec![
+                figure("time", "time", time, "s"),
+                figure("writes", "writes to the card", 7.0, ""),
+                figure("flushes", "flushes", 2.0, ""),
+            ];
+            if fs == "nilfs2" {
+                figures.push(figure("cleaned", "cleaned segments", 1.0, ""));
+            }
+            StepResult {
+                title: format!("untar on {fs}"),
+                figures,
+                ..StepResult::default()
+            }
+        };
+        let (a, b) = (of("ext4", 9.0), of("nilfs2", 2.0));
+        let (mut charts, table) = without_singles(of_steps(&[&a, &b], &[]));
+        let titles: Vec<&str> = charts.iter().map(|c| c.title.as_str()).collect();
+        assert_eq!(titles, ["Time", "Writes to the card", "Flushes"]);
+        charts[0].rank();
+        let labels: Vec<&str> = charts[0].rows.iter().map(|r| r.label.as_str()).collect();
+        assert_eq!(labels, ["nilfs2", "ext4"]);
+        assert_eq!(table.unwrap().bodies[0].rows.len(), 1);
     }
 
     #[test]

@@ -225,9 +225,19 @@ fn number_series(chapters: &mut [Chapter], document: &ResultDocument, modes: &[O
 /// Charts of the first page; more would not be one.
 const MOST_GLANCES: usize = 6;
 
+/// The answers of some steps: what readers ask first comes first, what could not be told last.
+fn answers<'a>(steps: &[&'a StepResult]) -> Vec<&'a Conclusion> {
+    let mut all: Vec<&Conclusion> = steps.iter().flat_map(|s| &s.conclusions).collect();
+    all.sort_by_key(|c| {
+        let is_unknown = c.answer.starts_with(CANNOT_TELL);
+        (is_unknown, overview::place_of_answer(&c.id))
+    });
+    all
+}
+
 /// What the steps of a chapter say, in a line: their answers, or else how fast they were.
 fn verdict(steps: &[&StepResult]) -> String {
-    let conclusions: Vec<&Conclusion> = steps.iter().flat_map(|s| &s.conclusions).collect();
+    let conclusions = answers(steps);
     let tests: Vec<&Conclusion> = conclusions
         .iter()
         .copied()
@@ -305,15 +315,20 @@ fn chapter(
     } else {
         (Vec::new(), Vec::new(), bars::of_steps(steps, mode_names))
     };
-    let (charts, singles) = bars::without_singles(charts);
+    let (mut charts, singles) = bars::without_singles(charts);
+    if mode_names.len() < 2 {
+        // A mode that all bars have says nothing beside each of them.
+        let rows = charts.iter_mut().flat_map(|c| &mut c.rows);
+        rows.flat_map(|r| &mut r.bars).for_each(|b| b.mode = None);
+    }
     tables.extend(singles);
-    let conclusions = steps.iter().flat_map(|s| &s.conclusions);
     Chapter {
         title: shown.to_string(),
         open: false,
         verdict: verdict(steps),
         glance: None,
-        answers: conclusions
+        answers: answers(steps)
+            .into_iter()
             .map(|c| Answer::of(c, modes.len() > 1))
             .collect(),
         charts,

@@ -2,7 +2,7 @@
 //! the device across. Where many figures share a shape, a reader compares them faster in such a
 //! table than in as many bars.
 
-use crate::number::{short, with_unit};
+use crate::number::{self, short, with_unit};
 use nandscope_result::{DataColumn, DataTable, Figure};
 
 /// A table with a heading for each row and column.
@@ -27,14 +27,20 @@ impl Matrix {
             "" => c.name.clone(),
             unit => format!("{} ({unit})", c.name),
         };
-        let cell = |v: &Option<f64>| Cell {
-            text: v.map_or_else(String::new, short),
-            remark: String::new(),
+        let is_count: Vec<bool> = (0..table.columns.len())
+            .map(|i| is_count(table, i))
+            .collect();
+        let cell = |i: usize, v: Option<f64>| match is_count.get(i) {
+            Some(true) => v.map_or_else(String::new, count),
+            _ => v.map_or_else(String::new, short),
         };
         let rows = table.rows.iter().map(|r| Row {
             label: r.label.clone(),
             cells: (0..table.columns.len())
-                .map(|i| r.cells.get(i).map_or_else(Cell::default, cell))
+                .map(|i| Cell {
+                    text: cell(i, r.cells.get(i).copied().flatten()),
+                    remark: String::new(),
+                })
                 .collect(),
         });
         Matrix {
@@ -48,6 +54,19 @@ impl Matrix {
             }],
         }
     }
+}
+
+/// Whether a column has numbers of things: whole ones without a unit, which are shown without decimals.
+fn is_count(table: &DataTable, column: usize) -> bool {
+    let unit = table.columns.get(column).map_or("", |c| c.unit.as_str());
+    let cells = table.rows.iter().filter_map(|r| r.cells.get(column));
+    let mut values = cells.flatten();
+    unit.is_empty() && values.all(|v| v.fract() == 0.0 && (0.0..1e15).contains(v))
+}
+
+/// A count with its digits in groups of three.
+fn count(value: f64) -> String {
+    number::count(value as u64)
 }
 
 /// Rows under a heading of their own.

@@ -2,7 +2,7 @@
 //! reader looks for first. Every sentence follows from values that the document holds; where they
 //! are missing the sentence is left out.
 
-use super::chapter::CANNOT_TELL;
+use super::chapter::{Answer, CANNOT_TELL};
 use super::curves;
 use super::power_and_heat;
 use super::published;
@@ -86,6 +86,61 @@ const INSIDE: [(&str, &str); 6] = [
     ("probe.worst", "pattern to avoid"),
 ];
 
+/// Place of an answer among those that readers ask for first; the same for all others.
+pub fn place_of_answer(id: &str) -> usize {
+    let place = INSIDE.iter().position(|(inside, _)| *inside == id);
+    place.unwrap_or(INSIDE.len())
+}
+
+/// Which tests were passed and which failed; `None` without tests.
+fn tests(document: &ResultDocument, several: bool) -> Option<Paragraph> {
+    let conclusions = document.steps.iter().flat_map(|s| &s.conclusions);
+    let answers: Vec<Answer> = conclusions.map(|c| Answer::of(c, several)).collect();
+    let with = |class: &str, word: &str| {
+        let questions = answers.iter().filter(|a| a.class == class);
+        let questions: Vec<&str> = questions.map(|a| a.question.as_str()).collect();
+        (!questions.is_empty()).then(|| format!("{word}: {}.", questions.join(", ")))
+    };
+    let parts = [with("pass", "Passed"), with("fail", "Failed")];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| Paragraph::new("Tests", parts.join(" ")))
+}
+
+/// The file systems of each workload, the fastest first.
+fn file_systems(document: &ResultDocument) -> Overview {
+    let mut workloads: Vec<(&str, Vec<&str>)> = Vec::new();
+    for conclusion in document.steps.iter().flat_map(|s| &s.conclusions) {
+        let Some((workload, _)) = conclusion.question.split_once(": place ") else {
+            continue;
+        };
+        let answer = conclusion.answer.as_str();
+        match workloads.iter_mut().find(|(w, _)| *w == workload) {
+            Some((_, answers)) => answers.push(answer),
+            None => workloads.push((workload, vec![answer])),
+        }
+    }
+    let most = if workloads.len() > MOST_WHOLE {
+        2
+    } else {
+        usize::MAX
+    };
+    let clauses: Vec<String> = workloads
+        .into_iter()
+        .map(|(workload, mut answers)| {
+            answers.truncate(most);
+            format!("{workload}: {}", answers.join(", "))
+        })
+        .collect();
+    let paragraph = || Paragraph::new("Fastest first", format!("{}.", clauses.join("; ")));
+    Overview {
+        paragraphs: (!clauses.is_empty()).then(paragraph).into_iter().collect(),
+        tiles: Vec::new(),
+    }
+}
+
+/// Workloads of which all file systems are named in the verdict; of more, the two fastest.
+const MOST_WHOLE: usize = 3;
+
 /// What is inside a device, from the answers of a probe; what it could not tell is named.
 fn inside(document: &ResultDocument) -> Option<Paragraph> {
     let conclusions: Vec<_> = document.steps.iter().flat_map(|s| &s.conclusions).collect();
@@ -119,10 +174,14 @@ pub fn of(document: &ResultDocument) -> Overview {
     if document.procedure == procedure::VERIFY {
         return verdict(document);
     }
+    if document.procedure == procedure::FILE_SYSTEMS {
+        return file_systems(document);
+    }
     let mut overview = Overview::default();
     overview.paragraphs.extend(inside(document));
     let modes = modes(document);
     let several = modes.len() > 1;
+    overview.paragraphs.extend(tests(document, several));
     let (mut speeds, mut writes) = (Vec::new(), Vec::new());
     for mode in &modes {
         let steps: Vec<&StepResult> = document
@@ -241,6 +300,43 @@ mod tests {
     #[test]
     fn an_empty_document_claims_nothing() {
         assert_eq!(of(&document(vec![])), Overview::default());
+    }
+
+    #[test]
+    fn tests_are_parted_into_passed_and_failed() {
+        let mut document = document(vec![]);
+        let test = |question: &str, passed: bool| nandscope_result::Conclusion {
+            question: question.into(),
+            passed: Some(passed),
+            ..Default::default()
+        };
+        document.steps[0].conclusions = vec![test("U1", true), test("U3", false), test("V6", true)];
+        assert_eq!(
+            of(&document).paragraphs[0].text,
+            "Passed: U1, V6. Failed: U3."
+        );
+    }
+
+    #[test]
+    fn file_systems_are_named_by_their_time() {
+        let mut document = document(vec![]);
+        document.procedure = procedure::FILE_SYSTEMS.into();
+        let place = |question: &str, answer: &str| nandscope_result::Conclusion {
+            question: question.into(),
+            answer: answer.into(),
+            ..Default::default()
+        };
+        document.steps[0].conclusions = vec![
+            place("untar: place 1", "NILFS2 (2.29s)"),
+            place("untar: place 2", "ext4 (9.47s)"),
+            place("log: place 1", "ext4 (1.00s)"),
+        ];
+        let paragraph = &of(&document).paragraphs[0];
+        let text = "untar: NILFS2 (2.29s), ext4 (9.47s); log: ext4 (1.00s).";
+        assert_eq!(
+            (paragraph.lead.as_str(), paragraph.text.as_str()),
+            ("Fastest first", text)
+        );
     }
 
     #[test]

@@ -170,6 +170,7 @@ fn throttled_percent(document: &ResultDocument) -> Option<f64> {
 }
 
 fn formatting(document: &ResultDocument) -> Option<String> {
+    let is_restored = restores(document);
     let text = sentence(document, |mode, place| {
         let restores = figure(document, figure_id::FORMAT_RESTORES, mode)?;
         Some(match figure(document, figure_id::FORMAT_GAIN, mode) {
@@ -181,7 +182,19 @@ fn formatting(document: &ResultDocument) -> Option<String> {
             _ => format!("changes nothing{place}"),
         })
     })?;
+    // The same in every mode is said once.
+    let text = match is_restored {
+        true => text,
+        false => "changes nothing".to_string(),
+    };
     Some(format!("It {text}."))
+}
+
+/// Whether formatting restored the write speed in a mode of the document.
+fn restores(document: &ResultDocument) -> bool {
+    let figures = document.all_figures();
+    let mut restores = figures.filter(|f| f.has_id(figure_id::FORMAT_RESTORES));
+    restores.any(|f| f.value != 0.0)
 }
 
 #[cfg(test)]
@@ -251,5 +264,8 @@ mod tests {
             formatting_paragraph(&document).unwrap().text,
             "It brings the write speed of a used device back in E (5.25× what it was before), changes nothing in U."
         );
+        document.figures[0].value = 0.0;
+        let text = formatting_paragraph(&document).unwrap().text;
+        assert_eq!(text, "It changes nothing.");
     }
 }

@@ -196,7 +196,16 @@ fn plots(
                     .collect(),
             }
         })
+        .filter(|plot| plot.kind != Kind::Points || has_places(&plot.table.xs))
         .collect()
+}
+
+/// Whether points are at several places: at one or two they lie on each other.
+fn has_places(xs: &[f64]) -> bool {
+    let mut xs = xs.to_vec();
+    xs.sort_by(f64::total_cmp);
+    xs.dedup();
+    xs.len() >= POINTS_MIN
 }
 
 /// Fewer points than this are no curve: they stand in the tables and the CSV files alone.
@@ -430,13 +439,13 @@ mod tests {
 
     #[test]
     fn what_a_place_is_for_keeps_its_colour_whatever_else_is_there() {
-        let seconds = [1.0, 1.0, 2.0];
-        let step = StepResult {
+        let seconds = [1.0, 1.0, 2.0, 3.0];
+        let mut step = StepResult {
             id: "s".into(),
-            end_s: 2.0,
+            end_s: 3.0,
             series: vec![
-                series("tree", ADDRESS_UNIT, &seconds, &[1.0, 2.0, 3.0]),
-                series("superblock", ADDRESS_UNIT, &seconds, &[4.0, 5.0, 6.0]),
+                series("tree", ADDRESS_UNIT, &seconds, &[1.0, 2.0, 3.0, 4.0]),
+                series("superblock", ADDRESS_UNIT, &seconds, &[4.0, 5.0, 6.0, 7.0]),
             ],
             ..StepResult::default()
         };
@@ -447,5 +456,10 @@ mod tests {
         assert_eq!([plot.lines[0].colour, plot.lines[1].colour], [2, 7]);
         // Both writes of the first instant are there.
         assert_eq!(plot.table.columns[0][1].value(), Some(2.0));
+        // Points at two instants lie on each other.
+        for series in &mut step.series {
+            series.t_s = vec![1.0, 1.0, 2.0, 2.0];
+        }
+        assert!(of_step(&step, &mut Unique::default()).is_empty());
     }
 }
