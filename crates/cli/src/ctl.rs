@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 fn help() -> String {
     let commands: Vec<String> = GRAMMAR.lines().map(|line| format!("  {line}")).collect();
     format!(
-        "Commands:\n{}\n\ndocs/faults.md explains them.",
+        "Fault commands:\n{}\n\ndocs/faults.md explains them.",
         commands.join("\n")
     )
 }
