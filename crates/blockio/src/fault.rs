@@ -49,7 +49,7 @@ lie on|off                            flush and FUA only claim success
 fake SIZE wrap|drop|stale | fake off  the card holds only SIZE
 fake SIZE cached SECTORS              and a cache keeps SECTORS of the rest
 corrupt PROBABILITY                   writes lose a bit at random
-tamper OFFSET LENGTH                  all but the first read return other bytes
+tamper OFFSET LENGTH                  later reads return other bytes
 after N writes COMMAND                COMMAND takes effect N writes later
 clear                                 ends all faults";
 
