@@ -151,7 +151,7 @@ fn pages_of_a_word_line_differ() {
     }
     for (page, factor) in factors.iter().enumerate() {
         let lambda = 62.0 * factor;
-        let mut term = f64::exp(-lambda);
+        let mut term = libm::exp(-lambda);
         let mut mended = term;
         for k in 1..=64 {
             term *= lambda / f64::from(k);
