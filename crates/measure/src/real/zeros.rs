@@ -43,19 +43,24 @@ fn behind_loop(device: &File, capacity: Bytes) -> Option<Unwritten> {
     })
 }
 
-/// The surroundings of samples that read as zeros. What cannot be read counts as data.
+/// The surroundings of samples that read as zeros; nothing if a sample cannot be read, as others would take long to fail.
 fn sampled(device: &File, capacity: Bytes) -> Unwritten {
     let count = (capacity.0 / SAMPLE).min(SAMPLES);
     let start = |i: u64| (u128::from(capacity.0) * u128::from(i) / u128::from(count.max(1))) as u64;
     let mut buffer = Buffer::zeroed(SAMPLE as usize);
-    let mut is_zero = |i: u64| {
+    let mut ranges = Vec::new();
+    for i in 0..count {
         let bytes = buffer.bytes_mut(SAMPLE as usize);
         let read = device.read_exact_at(bytes, start(i) / SAMPLE * SAMPLE);
-        read.is_ok() && bytes.iter().all(|byte| *byte == 0)
-    };
-    let zero = (0..count).filter(|i| is_zero(*i));
+        if read.is_err() {
+            return Unwritten::default();
+        }
+        if bytes.iter().all(|byte| *byte == 0) {
+            ranges.push((start(i), start(i + 1)));
+        }
+    }
     Unwritten {
-        ranges: zero.map(|i| (start(i), start(i + 1))).collect(),
+        ranges,
         is_sampled: true,
     }
 }
