@@ -85,7 +85,7 @@ FAULTS = [
      "timing: a command that is split keeps a core from those that overtake it", "arithmetic a_core_serves"),
     ("ftl/page_map/cores.rs", "let in_order = self.commands_only && splits", "let in_order = splits",
      "timing: a core rests for a command that is on its way", "arithmetic relocation_uses"),
-    ("ftl/page_map/background.rs", ".max(1).min(*unhandled);", ".max(*unhandled);",
+    ("ftl/page_map/background.rs", "((POLL_NS / per_unit_ns) as u32).max(1))", "u32::MAX)",
      "timing: relocation keeps a core for a whole program unit", "gc_pacing a_command_waits"),
     ("ftl/page_map/background.rs", "u64::from(moved) * victim.yield_per_move;", "u64::from(moved) * victim.yield_per_move / CREDIT_PER_UNIT * CREDIT_PER_UNIT;",
      "collection: victims that yield little earn the host nothing", "gc_pacing a_write_waits"),

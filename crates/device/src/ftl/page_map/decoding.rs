@@ -53,9 +53,4 @@ impl PageMapDevice {
         let page = self.decode_time();
         self.decoders.book(pages, page, self.now)
     }
-
-    /// Time to decode a page at the present clock.
-    pub(super) fn decode_time(&self) -> Nanos {
-        Nanos((self.controller.decode_us * 1e3 / self.clock()) as u64)
-    }
 }
