@@ -382,7 +382,7 @@ def verification(document, text):
         (r"(\d+) tagged blocks all over the device were right, and none came up elsewhere",
          lambda m: int(m[1]) == len(kept["y"]) and not wrong and not aliases),
         (r"writes past the end alias to addresses [\d.]+ \w+ \((\d+) bytes\) lower: (\d+) tagged blocks were found at another address",
-         lambda m: min(int(m[2]), 20) == len(aliases) > 0 and all(a - b == d and d * 512 % int(m[1]) == 0 for a, b, d in aliases)),
+         lambda m: min(int(m[2]), 20) == len(aliases) > 0 and all(abs(a - b) == d and d * 512 % int(m[1]) == 0 for a, b, d in aliases)),
         (r"writes past the end are lost", lambda m: wrong > 0 and not aliases),
         (r"past the end (the device answers with what was there before|every operation fails)", lambda m: wrong > 0 and not aliases),
         (r"past the end only a cache of \d+ blocks answers, and forgets", lambda m: wrong > 0 and not aliases),
