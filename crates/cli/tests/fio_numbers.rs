@@ -309,5 +309,19 @@ mod real {
             assert_eq!(s[1] + c[1], l[1]);
         }
         assert!(slat.iter().any(|line| line[1] > 0));
+        // The result and fio's JSON have the same three.
+        let result: Value = serde_json::from_str(&folder.read("r.json")).unwrap();
+        let read = &result["steps"][0]["jobs"][0]["directions"][0];
+        let stage = |name: &str| read["stages"][name]["mean_ns"].as_f64().unwrap();
+        let [before, after] = ["submission", "completion"].map(stage);
+        let total = read["latency"]["mean_ns"].as_f64().unwrap();
+        assert!(before > 0.0 && (before + after - total).abs() < 1.0);
+        let printed = folder.run(&["run", "job.fio", &device.device, "--output-format=json"]);
+        let printed: Value = serde_json::from_str(&printed.succeeds().out).unwrap();
+        let read = &printed["jobs"][0]["read"];
+        let mean = |name: &str| read[name]["mean"].as_f64().unwrap();
+        let difference = mean("slat_ns") + mean("clat_ns") - mean("lat_ns");
+        assert!(mean("slat_ns") > 0.0 && difference.abs() < 1.0, "{read}");
+        assert_eq!(read["slat_ns"]["N"], read["total_ios"]);
     }
 }

@@ -40,7 +40,9 @@ fn run(scheduled: bool) -> f64 {
                 },
                 bytes: 4096,
                 due,
-                submitted: scheduled.then_some(due),
+                issued: due,
+                scheduled,
+                submitted: due,
                 completed: due + latency,
             },
         );

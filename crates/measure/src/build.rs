@@ -8,8 +8,8 @@ use crate::target::Reading;
 use crate::{cached, events};
 use nandscope_device::Counters;
 use nandscope_result::{
-    DirectionResult, JobResult, Notice, Operation, ResultDocument, Series, SteadyState, StepResult,
-    counter, series,
+    DirectionResult, JobResult, LatencyStages, Notice, Operation, ResultDocument, Series,
+    SteadyState, StepResult, counter, series,
 };
 use nandscope_units::number::round_significant;
 use nandscope_units::{Bytes, Nanos};
@@ -184,6 +184,10 @@ fn direction_result(
         iops: per_second(record.operations as f64, runtime),
         latency: record.latency.summary(percentiles),
         service: record.service.as_ref().map(|s| s.summary(percentiles)),
+        stages: record.stages.as_ref().map(|stages| LatencyStages {
+            submission: stages.submission.summary(percentiles),
+            completion: stages.completion.summary(percentiles),
+        }),
     }
 }
 

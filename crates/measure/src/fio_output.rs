@@ -338,6 +338,7 @@ fn direction_result(
         iops: direction.iops,
         latency: latency(times),
         service: None,
+        stages: None,
     }
 }
 

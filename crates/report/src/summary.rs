@@ -66,13 +66,27 @@ fn direction_summary(text: &mut String, job: &JobResult, d: &DirectionResult) {
         );
     }
     // As in fio, `lat` counts from the submission; with a schedule an operation may be submitted late.
-    latency_summary(text, "lat", d.service.as_ref().unwrap_or(&d.latency));
+    let total = d.service.as_ref().unwrap_or(&d.latency);
+    match &d.stages {
+        Some(stages) => {
+            latency_line(text, "slat", &stages.submission);
+            latency_line(text, "clat", &stages.completion);
+            latency_line(text, "lat", total);
+            percentile_lines(text, "clat", &stages.completion);
+        }
+        None => latency_summary(text, "lat", total),
+    }
     if d.service.is_some() {
         latency_summary(text, "due lat", &d.latency);
     }
 }
 
 fn latency_summary(text: &mut String, name: &str, l: &Latency) {
+    latency_line(text, name, l);
+    percentile_lines(text, name, l);
+}
+
+fn latency_line(text: &mut String, name: &str, l: &Latency) {
     let (unit, scale) = unit_of(l.mean_ns);
     let _ = writeln!(
         text,
@@ -83,9 +97,13 @@ fn latency_summary(text: &mut String, name: &str, l: &Latency) {
         l.mean_ns / scale as f64,
         l.stddev_ns / scale as f64,
     );
+}
+
+fn percentile_lines(text: &mut String, name: &str, l: &Latency) {
     if l.percentiles.is_empty() {
         return;
     }
+    let (unit, scale) = unit_of(l.mean_ns);
     let _ = writeln!(text, "    {name} percentiles ({unit}):");
     let widest = l.percentiles.iter().map(|&(_, ns)| scaled(ns, scale));
     let width = widest.max().map_or(1, |n| n.to_string().len()).max(4);
@@ -166,6 +184,7 @@ fn line(text: &mut String, content: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nandscope_result::LatencyStages;
 
     #[test]
     fn numbers_as_fio_prints_them() {
@@ -215,6 +234,7 @@ mod tests {
                     histogram: String::new(),
                 },
                 service: None,
+                stages: None,
             }],
             ..JobResult::default()
         };
@@ -268,6 +288,28 @@ rand: err=0
             lines[1].starts_with("    due lat (nsec): min=5000,"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn stages_of_the_latency_have_the_names_of_fio() {
+        let percentiles = vec![(50.0, 2_000)];
+        let direction = DirectionResult {
+            kind: "read".into(),
+            latency: latency(1_500, 4_500, 2_500.0),
+            stages: Some(LatencyStages {
+                submission: latency(300, 700, 500.0),
+                completion: Latency {
+                    percentiles,
+                    ..latency(1_000, 4_000, 2_000.0)
+                },
+            }),
+            ..DirectionResult::default()
+        };
+        let mut text = String::new();
+        direction_summary(&mut text, &JobResult::default(), &direction);
+        let names = text.lines().skip(1).map(|l| l.trim().split(" (").next());
+        let expected = ["slat", "clat", "lat", "clat percentiles"].map(Some);
+        assert_eq!(names.take(4).collect::<Vec<_>>(), expected, "{text}");
     }
 
     #[test]

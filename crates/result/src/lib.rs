@@ -33,5 +33,5 @@ pub use figure::{Figure, Published};
 pub use kind::{EventKind, Level, Operation, Relation, StopReason, TargetKind, ToleranceKind};
 pub use step::{
     ADDRESS_UNIT, Conclusion, Curve, DataColumn, DataRow, DataTable, DirectionResult, Event,
-    JobResult, Latency, Series, SteadyState, StepResult,
+    JobResult, Latency, LatencyStages, Series, SteadyState, StepResult,
 };

@@ -205,11 +205,24 @@ pub struct DirectionResult {
     pub iops: f64,
     /// From the instant an operation was due to its completion.
     pub latency: Latency,
-    /// From the instant an operation was handed to the target to its completion, for jobs with a
+    /// From the instant an operation was issued to its completion, for jobs with a
     /// schedule (a rate limit, a trace with its own times); without one it equals `latency` and
-    /// is left out.
+    /// is left out. With `stages` it is their sum: fio's `lat`.
     #[serde(default)]
     pub service: Option<Latency>,
+    /// The same, divided at the hand-over to the kernel; left out where submission takes no time, as on simulated devices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stages: Option<LatencyStages>,
+}
+
+/// A latency before and after the hand-over of operations to the kernel.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct LatencyStages {
+    /// From the instant an operation was issued to its hand-over to the kernel: fio's `slat`.
+    pub submission: Latency,
+    /// From the hand-over to the completion: fio's `clat`.
+    pub completion: Latency,
 }
 
 /// A distribution of latencies.

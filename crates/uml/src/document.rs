@@ -129,6 +129,7 @@ fn direction(
         iops: operations as f64 / seconds,
         latency: latency.summary(&DEFAULT_PERCENTILES),
         service: None,
+        stages: None,
     }
 }
 

@@ -27,8 +27,12 @@ pub struct Finished {
     pub bytes: u32,
     /// When it was due: its place in the schedule of an open loop, else the instant of submission.
     pub due: Nanos,
-    /// When the target was given it; `None` where that is the same as `due` by nature (a closed loop).
-    pub submitted: Option<Nanos>,
+    /// When the runner began to issue it; later than `due` where a schedule could not be kept.
+    pub issued: Nanos,
+    /// A schedule says when it is due.
+    pub scheduled: bool,
+    /// When it was handed to the target: at once where submission takes no time.
+    pub submitted: Nanos,
     /// When it came back.
     pub completed: Nanos,
 }
@@ -42,8 +46,26 @@ pub struct DirectionRecord {
     pub bytes: Bytes,
     /// From due to completed.
     pub latency: Distribution,
-    /// From submitted to completed; only of operations with a schedule.
+    /// From issued to completed; only of operations with a schedule.
     pub service: Option<Box<Distribution>>,
+    /// What is before and after the hand-over; only where submission takes time.
+    pub stages: Option<Box<Stages>>,
+}
+
+/// The latency from issued to completed, divided at the hand-over to the target.
+#[derive(Clone, Debug, Default)]
+pub struct Stages {
+    /// From issued to handed over: fio's `slat`.
+    pub submission: Distribution,
+    /// From handed over to completed: fio's `clat`.
+    pub completion: Distribution,
+}
+
+impl Stages {
+    fn merge(&mut self, other: &Stages) {
+        self.submission.merge(&other.submission);
+        self.completion.merge(&other.completion);
+    }
 }
 
 impl DirectionRecord {
@@ -52,6 +74,11 @@ impl DirectionRecord {
         self.bytes += other.bytes;
         self.latency.merge(&other.latency);
         match (&mut self.service, other.service) {
+            (Some(mine), Some(theirs)) => mine.merge(&theirs),
+            (mine @ None, theirs) => *mine = theirs,
+            (Some(_), None) => {}
+        }
+        match (&mut self.stages, other.stages) {
             (Some(mine), Some(theirs)) => mine.merge(&theirs),
             (mine @ None, theirs) => *mine = theirs,
             (Some(_), None) => {}
@@ -130,10 +157,18 @@ impl Recorder {
         record.operations += 1;
         record.bytes += Bytes(u64::from(op.bytes));
         record.latency.record(latency);
-        if let Some(submitted) = op.submitted {
+        if op.scheduled {
             record
                 .service
                 .get_or_insert_with(Box::default)
+                .record(op.completed.saturating_sub(op.issued));
+        }
+        if op.submitted > op.issued || record.stages.is_some() {
+            let stages = record.stages.get_or_insert_with(Box::default);
+            let submitted = op.submitted.max(op.issued);
+            stages.submission.record(submitted - op.issued);
+            stages
+                .completion
                 .record(op.completed.saturating_sub(submitted));
         }
     }

@@ -33,6 +33,7 @@ struct Slot {
     scheduled: bool,
     offset: Bytes,
     due: Nanos,
+    issued: Nanos,
 }
 
 impl Slot {
@@ -373,6 +374,7 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
             scheduled,
             offset: op.offset,
             due,
+            issued: if scheduled { self.now } else { due },
         };
         let tag = match self.free.pop() {
             Some(tag) => {
@@ -409,12 +411,7 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
                 thread.replied(slot.kind, slot.length, reply.completed);
                 thread.unsupported_in_a_row = 0;
                 // As in fio, the lateness of a schedule is not part of it.
-                let begun = if slot.scheduled {
-                    reply.submitted
-                } else {
-                    slot.due
-                };
-                let latency = reply.completed.saturating_sub(begun);
+                let latency = reply.completed.saturating_sub(slot.issued);
                 if latency > thread.max_latency[Direction::from(slot.kind).index()]
                     && !thread.failed
                 {
@@ -437,7 +434,9 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
                             direction: slot.kind.into(),
                             bytes: slot.length,
                             due: slot.due,
-                            submitted: slot.scheduled.then_some(reply.submitted),
+                            issued: slot.issued,
+                            scheduled: slot.scheduled,
+                            submitted: reply.submitted,
                             completed: reply.completed,
                         },
                     );

@@ -197,12 +197,12 @@ fn direction(
     result: &DirectionResult,
     with_bins: bool,
 ) -> Direction {
-    let latency = stats::submitted(result);
-    let times = || Times::of(latency, result.operations);
+    let (total, completion) = (stats::total(result), stats::completion(result));
+    let times = |latency| Times::of(latency, result.operations);
     let is_wanted = |option: &str| job.options.get(option).is_some_and(|v| v != "0");
     let lat_ns = match is_wanted("lat_percentiles") {
-        true => times().with_percentiles(latency, with_bins),
-        false => times(),
+        true => times(total).with_percentiles(total, with_bins),
+        false => times(total),
     };
     let due = result.service.is_some().then_some(&result.latency);
     let (bw, iops): (Samples, Samples) =
@@ -218,11 +218,10 @@ fn direction(
         total_ios: result.operations,
         short_ios: 0,
         drop_ios: 0,
-        slat_ns: Times::default(),
-        clat_ns: times().with_percentiles(latency, with_bins),
+        slat_ns: stats::submission(result).map_or_else(Times::default, times),
+        clat_ns: times(completion).with_percentiles(completion, with_bins),
         lat_ns,
-        due_lat_ns: due
-            .map(|due| Times::of(due, result.operations).with_percentiles(due, with_bins)),
+        due_lat_ns: due.map(|due| times(due).with_percentiles(due, with_bins)),
         bw_min: bw.min as u64,
         bw_max: bw.max as u64,
         bw_agg: if kib_per_s > 0.0 {

@@ -5,9 +5,20 @@ use nandscope_result::{DirectionResult, JobResult, Latency, Operation, StepResul
 
 const KIB: f64 = 1024.0;
 
-/// Latency from the submission of an operation to its completion.
-pub fn submitted(direction: &DirectionResult) -> &Latency {
+/// fio's `lat`: from the instant an operation was issued to its completion.
+pub fn total(direction: &DirectionResult) -> &Latency {
     direction.service.as_ref().unwrap_or(&direction.latency)
+}
+
+/// fio's `clat`: from the hand-over of an operation to its completion.
+pub fn completion(direction: &DirectionResult) -> &Latency {
+    let stages = direction.stages.as_ref();
+    stages.map_or_else(|| total(direction), |stages| &stages.completion)
+}
+
+/// fio's `slat`: what is before the hand-over; none where submission takes no time.
+pub fn submission(direction: &DirectionResult) -> Option<&Latency> {
+    direction.stages.as_ref().map(|stages| &stages.submission)
 }
 
 /// The result of a kind of operation.
@@ -90,7 +101,7 @@ pub fn classes(job: &JobResult) -> Classes {
     let mut all = 0.0;
     let kinds = job.directions.iter();
     for direction in kinds.filter(|d| d.kind != Operation::Flush) {
-        bins::each(submitted(direction), |ns, count| {
+        bins::each(completion(direction), |ns, count| {
             let class = |value: u64| CLASSES.iter().position(|end| value < *end);
             let place = match ns {
                 0..1_000 => class(ns).map(|at| &mut counts.ns[at]),

@@ -49,7 +49,7 @@ fn direction(
 ) {
     let none = DirectionResult::default();
     let found = result.unwrap_or(&none);
-    let latency = stats::submitted(found);
+    let completion = stats::completion(found);
     let runtime = if result.is_some() {
         stats::runtime_ms(job)
     } else {
@@ -64,13 +64,16 @@ fn direction(
     ] {
         fields.push(number.to_string());
     }
-    times(fields, &Latency::default());
-    times(fields, latency);
-    let percentiles = latency.percentiles.iter();
+    times(
+        fields,
+        stats::submission(found).unwrap_or(&Latency::default()),
+    );
+    times(fields, completion);
+    let percentiles = completion.percentiles.iter();
     let percentiles = percentiles.map(|(p, ns)| format!("{p:.6}%={}", ns / 1_000));
     let percentiles = percentiles.chain(std::iter::repeat("0%=0".to_string()));
     fields.extend(percentiles.take(PERCENTILES));
-    times(fields, latency);
+    times(fields, stats::total(found));
     let bw = stats::bandwidth(step, found);
     let share = if kib_per_s > 0.0 {
         (bw.mean * 100.0 / kib_per_s).min(100.0)

@@ -91,6 +91,10 @@ fn direction(path: &str, d: &DirectionResult, all: &mut Vec<Named>) {
     if let Some(service) = &d.service {
         latency(&format!("{path}service "), service, all);
     }
+    if let Some(stages) = &d.stages {
+        latency(&format!("{path}submission "), &stages.submission, all);
+        latency(&format!("{path}completion "), &stages.completion, all);
+    }
 }
 
 fn latency(path: &str, l: &Latency, all: &mut Vec<Named>) {
