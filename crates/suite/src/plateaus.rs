@@ -6,6 +6,8 @@
 //! neighbours that differ by less are joined again. A stretch that is noise all over stays whole.
 //! What lies between a faster and a slower plateau and is not constant itself is a transition, and part of the
 //! plateau whose bandwidth is nearer.
+//!
+//! A curve with many empty intervals shows single operations and pauses, not a bandwidth: it has no plateaus.
 
 use nandscope_infer::flashbench::median;
 
@@ -26,12 +28,16 @@ const RATIO: f64 = 1.25;
 const POINTS_MIN: usize = 6;
 /// Plateaus that are looked for at most.
 const PLATEAUS_MAX: usize = 8;
+/// Share of empty intervals above which a curve has no plateaus: a median between empty and full intervals is the
+/// bandwidth of neither.
+const EMPTY_MAX: f64 = 0.1;
 
 /// Finds the plateaus of a curve: `v[i]` MB/s is the mean over the interval that ends at `t_s[i]`
 /// seconds; the first interval begins at `start_s`.
 pub fn plateaus(start_s: f64, t_s: &[f64], v: &[f64]) -> Vec<Plateau> {
     let n = t_s.len().min(v.len());
-    if n == 0 {
+    let empty = v[..n].iter().filter(|mb| **mb <= 0.0).count();
+    if n == 0 || empty as f64 > EMPTY_MAX * n as f64 {
         return Vec::new();
     }
     let logs: Vec<f64> = v[..n].iter().map(|mb| libm::log(mb.max(1e-3))).collect();
@@ -176,6 +182,22 @@ mod tests {
         // A short region with a rate of its own stays.
         let (t, v) = curve(&[(13, 400.0), (3000, 76.0), (8, 50.0), (150, 32.5)]);
         assert_eq!(plateaus(0.0, &t, &v).len(), 4);
+    }
+
+    /// A slow card that takes a write in every second or third interval, or stalls for most of the time.
+    #[test]
+    fn single_operations_with_pauses_are_no_plateaus() {
+        let t: Vec<f64> = (1..=40).map(|i| f64::from(i) / 10.0).collect();
+        let v: Vec<f64> = (0..40)
+            .map(|i| if i % 3 == 0 { 32.768 } else { 0.0 })
+            .collect();
+        assert_eq!(plateaus(0.0, &t, &v), []);
+        // Rare stalls change nothing.
+        let (t, mut v) = curve(&[(40, 30.0)]);
+        v[7] = 0.0;
+        v[21] = 0.0;
+        let found = plateaus(0.0, &t, &v);
+        assert!(found.len() == 1 && (found[0].mb_per_s - 30.0).abs() < 1.0);
     }
 
     #[test]
