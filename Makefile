@@ -10,8 +10,8 @@ OUT ?= target/report
 test: tools
 	scripts/test.sh
 
-# Libraries, the oldest compiler, ARM, fault campaigns, power cuts, served cards in real time, planted faults,
-# determinism across builds, generated documents.
+# Libraries, the oldest compiler, ARM, fault campaigns, power cuts, served cards in real time, determinism across builds,
+# generated documents.
 test-long: tools
 	scripts/test-long.sh
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The checks of `make test-long`: libraries, the oldest compiler, ARM; fault campaigns, power cuts, served cards in real time,
-# planted faults, determinism across builds, the Python package, generated documents.
+# determinism across builds, the Python package, generated documents.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/stages.sh
@@ -41,9 +41,6 @@ stage "kernel for real file systems (from the cache where it was built before)"
 
 stage "slow tests"
 tests slow
-
-stage "planted faults"
-scripts/planted-bugs.py
 
 stage "release build"
 cargo build --release
