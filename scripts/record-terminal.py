@@ -7,6 +7,7 @@
 Each command is typed, run in a pseudo-terminal of 80 columns, and shown with the delays that its output had. Only longer
 pauses are cut to MOST_PAUSE. The picture is animated with CSS and needs no script."""
 
+import codecs
 import fcntl
 import html
 import os
@@ -57,6 +58,8 @@ def record(program):
             ["bash", "-c", command], stdin=slave, stdout=slave, stderr=slave, cwd=folder, env=environment, start_new_session=True
         )
         os.close(slave)
+        # A character may be parted between two reads.
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
         last = time.monotonic()
         while True:
             if not select.select([master], [], [], 0.1)[0]:
@@ -68,7 +71,7 @@ def record(program):
             if not data:
                 break
             now = time.monotonic()
-            pieces.append((min(now - last, MOST_PAUSE), data.decode(errors="replace")))
+            pieces.append((min(now - last, MOST_PAUSE), decoder.decode(data)))
             last = now
         process.wait()
         os.close(master)
