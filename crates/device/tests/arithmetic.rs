@@ -318,27 +318,29 @@ fn the_firmwares_own_reads_take_engines_of_the_ecc() {
     }
 }
 
+/// One die with programs of 1 ms.
+const SLOW_PROGRAMS: Flash = Flash {
+    channels: 1,
+    dies_per_channel: 1,
+    planes: 1,
+    blocks: 64,
+    pages_per_block: 64,
+    page_kib: 4,
+    mt_per_s: 1000.0,
+    read_us: 50.0,
+    program_us: 1000.0,
+};
+
 #[test]
 fn a_read_waits_for_a_program_unless_it_may_suspend_it() {
     // One die: a program of 1 ms is under way when a read comes 100 µs into it.
-    let flash = Flash {
-        channels: 1,
-        dies_per_channel: 1,
-        planes: 1,
-        blocks: 64,
-        pages_per_block: 64,
-        page_kib: 4,
-        mt_per_s: 1000.0,
-        read_us: 50.0,
-        program_us: 1000.0,
-    };
     let tail = 4_096 + link_ns(FAST_LINK, 4096);
     for (suspend, expected) in [
         // The rest of the program (its transfer and link time before it), then the read.
         (false, 1_000_000 - 100_000 + 50_000 + tail),
         (true, 20_000 + 50_000 + tail),
     ] {
-        let mut p = flash.profile(8);
+        let mut p = SLOW_PROGRAMS.profile(8);
         p.nand.suspend = suspend;
         p.nand.suspend_us = 20.0;
         let mut d = device(&p, "direct");
@@ -361,17 +363,6 @@ fn a_read_waits_for_a_program_unless_it_may_suspend_it() {
 
 #[test]
 fn what_ends_within_the_threshold_is_not_suspended() {
-    let flash = Flash {
-        channels: 1,
-        dies_per_channel: 1,
-        planes: 1,
-        blocks: 64,
-        pages_per_block: 64,
-        page_kib: 4,
-        mt_per_s: 1000.0,
-        read_us: 50.0,
-        program_us: 1000.0,
-    };
     let read_ns = 50_000 + 4_096 + link_ns(FAST_LINK, 4096);
     // The read comes 600 µs into a program of 1 ms.
     for (threshold_us, expected) in [
@@ -379,7 +370,7 @@ fn what_ends_within_the_threshold_is_not_suspended() {
         (Some(400.0), 20_000 + read_ns),
         (Some(400.1), 400_000 + read_ns),
     ] {
-        let mut p = flash.profile(8);
+        let mut p = SLOW_PROGRAMS.profile(8);
         p.nand.suspend = true;
         p.nand.suspend_us = 20.0;
         p.nand.suspend_threshold_us = threshold_us;

@@ -66,7 +66,7 @@ fn direction_summary(text: &mut String, job: &JobResult, d: &DirectionResult) {
         );
     }
     // As in fio, `lat` counts from the submission; with a schedule an operation may be submitted late.
-    let total = d.service.as_ref().unwrap_or(&d.latency);
+    let total = d.since_issue();
     match &d.stages {
         Some(stages) => {
             latency_line(text, "slat", &stages.submission);

@@ -215,6 +215,13 @@ pub struct DirectionResult {
     pub stages: Option<LatencyStages>,
 }
 
+impl DirectionResult {
+    /// fio's `lat`: from the instant an operation was issued to its completion.
+    pub fn since_issue(&self) -> &Latency {
+        self.service.as_ref().unwrap_or(&self.latency)
+    }
+}
+
 /// A latency before and after the hand-over of operations to the kernel.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

@@ -242,7 +242,7 @@ fn latency_figures<T: Target>(session: &mut Session<'_, T>, id: &str, title: &st
             .filter(|d| d.kind == kind);
         directions.fold((0.0, 0.0), |(ns, n), d| {
             (
-                ns + d.service.as_ref().unwrap_or(&d.latency).mean_ns * d.operations as f64,
+                ns + d.since_issue().mean_ns * d.operations as f64,
                 n + d.operations as f64,
             )
         })

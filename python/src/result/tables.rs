@@ -170,7 +170,7 @@ pub fn jobs(document: &ResultDocument) -> Result<Table, Failure> {
     for (step, job) in each(document, |s| &s.jobs) {
         for direction in &job.directions {
             let due = &direction.latency;
-            let latency = direction.service.as_ref().unwrap_or(due);
+            let latency = direction.since_issue();
             let all = histogram::decode(&latency.histogram).map_err(Failure::input)?;
             let all_due = histogram::decode(&due.histogram).map_err(Failure::input)?;
             let kind = direction.kind.to_string();

@@ -59,8 +59,10 @@ fn of_direction(step: &str, job: &str, d: &DirectionResult, figures: &mut Vec<Fi
         .service
         .is_some()
         .then_some(("due-latency", "due latency", &d.latency));
-    let latency = d.service.as_ref().unwrap_or(&d.latency);
-    for (id, name, latency) in [("latency", "latency", latency)].into_iter().chain(due) {
+    for (id, name, latency) in [("latency", "latency", d.since_issue())]
+        .into_iter()
+        .chain(due)
+    {
         let tail = latency.percentiles.iter().find(|p| p.0 == 99.0);
         let tail = tail.map(|(_, ns)| ("p99", *ns as f64));
         for (what, ns) in [("mean", latency.mean_ns)].into_iter().chain(tail) {

@@ -374,7 +374,7 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
             scheduled,
             offset: op.offset,
             due,
-            issued: if scheduled { self.now } else { due },
+            issued: self.now,
         };
         let tag = match self.free.pop() {
             Some(tag) => {

@@ -197,7 +197,7 @@ fn direction(
     result: &DirectionResult,
     with_bins: bool,
 ) -> Direction {
-    let (total, completion) = (stats::total(result), stats::completion(result));
+    let (total, completion) = (result.since_issue(), stats::completion(result));
     let times = |latency| Times::of(latency, result.operations);
     let is_wanted = |option: &str| job.options.get(option).is_some_and(|v| v != "0");
     let lat_ns = match is_wanted("lat_percentiles") {

@@ -5,15 +5,10 @@ use nandscope_result::{DirectionResult, JobResult, Latency, Operation, StepResul
 
 const KIB: f64 = 1024.0;
 
-/// fio's `lat`: from the instant an operation was issued to its completion.
-pub fn total(direction: &DirectionResult) -> &Latency {
-    direction.service.as_ref().unwrap_or(&direction.latency)
-}
-
 /// fio's `clat`: from the hand-over of an operation to its completion.
 pub fn completion(direction: &DirectionResult) -> &Latency {
     let stages = direction.stages.as_ref();
-    stages.map_or_else(|| total(direction), |stages| &stages.completion)
+    stages.map_or_else(|| direction.since_issue(), |stages| &stages.completion)
 }
 
 /// fio's `slat`: what is before the hand-over; none where submission takes no time.

@@ -73,7 +73,7 @@ fn direction(
     let percentiles = percentiles.map(|(p, ns)| format!("{p:.6}%={}", ns / 1_000));
     let percentiles = percentiles.chain(std::iter::repeat("0%=0".to_string()));
     fields.extend(percentiles.take(PERCENTILES));
-    times(fields, stats::total(found));
+    times(fields, found.since_issue());
     let bw = stats::bandwidth(step, found);
     let share = if kib_per_s > 0.0 {
         (bw.mean * 100.0 / kib_per_s).min(100.0)
