@@ -38,27 +38,10 @@ stage "examples in the documentation"
 cargo test --workspace --doc 2>&1 | tee -a "$log"
 
 stage "report in a browser"
-"$target/debug/nandscope" review sim:sm2708-250gb --quick -o "$work/report" >/dev/null
 if command -v python3 >/dev/null && command -v chromium >/dev/null; then
-    python3 tests/browser/check_report.py "$work/report/report.html" "$work/screens"
-    "$target/debug/nandscope" probe sim:kingston-8gb -o "$work/probe" >/dev/null
-    "$target/debug/nandscope" verify sim:kingston-8gb --fault 'fake 2GiB wrap' -o "$work/verify" >/dev/null || [ $? -eq 10 ]
-    "$target/debug/nandscope" fs sim:samsung-evo-16gb --fs ext4,f2fs --workload log --set LOG_LINES=20 -o "$work/fs" >/dev/null
-    for kind in probe verify fs; do
-        python3 tests/browser/check_report.py "$work/$kind/report.html" "$work/screens-$kind"
-    done
-    "$target/debug/nandscope" review sim:samsung-evo-16gb --quick -o "$work/other" >/dev/null
-    "$target/debug/nandscope" compare "$work/report/result.json" "$work/other/result.json" --html "$work/compare.html" >/dev/null
-    python3 tests/browser/check_report.py "$work/compare.html" "$work/screens-compare"
-    "$target/debug/nandscope" review sim:kingston-8gb --quick -o "$work/third" >/dev/null
-    "$target/debug/nandscope" shelf add --shelf "$work/shelf" "$work"/{report,other,third}/result.json
-    "$target/debug/nandscope" shelf site --shelf "$work/shelf" -o "$work/site"
-    python3 tests/browser/check_shelf.py "$work/site" "$work/screens-site"
-    printf '[reads]\nrw=randread\nbs=4k\nioengine=libaio\ndirect=1\ntime_based\nruntime=100ms\n' >"$work/reads.fio"
-    "$target/debug/nandscope" sweep "$work/reads.fio" sim:reference-nvme-64gb --set controller.cores=1,2 --set job.iodepth=1,8,64 \
-        --precondition random --metric iops,p99 -o "$work/sweep" >/dev/null
-    python3 tests/browser/check_report.py "$work/sweep/report.html" "$work/screens-sweep"
+    scripts/browser.sh "$target/debug/nandscope" "$work"
 else
+    "$target/debug/nandscope" review sim:sm2708-250gb --quick -o "$work/report" >/dev/null
     skip "the browser check needs python3 and chromium"
 fi
 
