@@ -7,6 +7,7 @@ mod cuts;
 mod kept;
 mod options;
 mod page;
+mod plan;
 mod sweep;
 
 use crate::console::{Console, lines_of};
@@ -14,7 +15,7 @@ use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::target::Simulated;
 use crate::{kernel, output, target};
-use cells::{Measured, Plan};
+use cells::Measured;
 use clap::Args;
 use kept::Kept;
 use nandscope_device::Device;
@@ -26,6 +27,7 @@ use nandscope_uml::{document, recording, sweep as variants};
 use nandscope_units::Bytes;
 use nandscope_workload::trace::write_nstrace;
 use options::Chosen;
+use plan::Plan;
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
@@ -274,7 +276,7 @@ fn plans(arguments: &Arguments, chosen: &Chosen, subjects: &[Subject]) -> Vec<Pl
     }
     if chosen.topology() {
         for plan in &mut plans {
-            let (page, unit) = cells::topology(&subjects[plan.subject]);
+            let (page, unit) = plan::topology(&subjects[plan.subject]);
             (plan.settings.minimum_io, plan.settings.optimal_io) = (page, unit);
         }
     }

@@ -3,10 +3,9 @@
 use crate::command::{Command, CommandKind};
 use crate::error::AttachError;
 use crate::invariant::{Checked, InvalidState, check_near, ensure};
-use crate::link::Protocol;
+use crate::link::{Protocol, is_nvme};
 use crate::power::states::IdleStates;
 use crate::profile::host::{Chain, HostProfile};
-use crate::profile::power_state::is_nvme;
 use crate::profile::schema::{Acknowledge, InterfaceSection, Profile};
 use nandscope_units::{Nanos, SECTOR_BYTES};
 use serde::{Deserialize, Serialize};
@@ -141,7 +140,7 @@ fn selected(
     interface: &InterfaceSection,
     host: &HostProfile,
 ) -> Result<Option<u32>, AttachError> {
-    let Some(number) = host.host.power_state.filter(|_| is_nvme(interface)) else {
+    let Some(number) = host.host.power_state.filter(|_| is_nvme(&interface.link)) else {
         return Ok(None);
     };
     let state = profile.power_state.get(number as usize);

@@ -1,7 +1,7 @@
 //! Identity and health reported by a device, as in NVMe's identify data and SMART log page.
 
-use crate::attachment::Attachment;
 use crate::link::Protocol;
+use crate::profile::host::Chain;
 use crate::profile::power_state::PowerStateSection;
 use crate::profile::schema::DeviceSection;
 use nandscope_units::Bytes;
@@ -54,16 +54,16 @@ impl Identity {
         device: &DeviceSection,
         power_states: &[PowerStateSection],
         serial: &str,
-        attachment: &Attachment,
+        chain: &Chain,
     ) -> Self {
-        let is_nvme = attachment.chain.link.protocol == Protocol::Nvme;
+        let is_nvme = chain.link.protocol == Protocol::Nvme;
         let power_states = power_states.iter().filter(|_| is_nvme);
         Identity {
             model: device.model.clone(),
             serial: serial.to_string(),
             firmware: device.firmware.clone(),
             capacity: Bytes(device.capacity_bytes),
-            discard: attachment.chain.discard,
+            discard: chain.discard,
             power_states: power_states.map(PowerState::of).collect(),
         }
     }

@@ -109,6 +109,11 @@ struct Wire {
     mb_per_s: f64,
 }
 
+/// Whether the link of that name speaks NVMe.
+pub(crate) fn is_nvme(name: &str) -> bool {
+    link_mode(name).is_ok_and(|link| link.protocol == Protocol::Nvme)
+}
+
 /// Looks a link mode up by name.
 ///
 /// # Errors

@@ -2,7 +2,7 @@
 //! the others have come, how long it may still take.
 
 use super::Subject;
-use super::cells::Plan;
+use super::plan::Plan;
 use crate::console::Console;
 use crate::interrupt::Interrupt;
 use crate::run::progress::Line;

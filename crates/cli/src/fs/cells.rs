@@ -4,51 +4,14 @@
 use super::Subject;
 use super::board::{Board, Watched};
 use super::kept::Kept;
+use super::plan::Plan;
 use crate::console::Console;
 use crate::interrupt::Interrupt;
 use nandscope_device::Fill;
 use nandscope_suite::at_once;
 use nandscope_uml::cell::{self, Card, Cell};
-use nandscope_uml::filesystem::FileSystem;
-use nandscope_uml::job::Settings;
-use nandscope_uml::workload::Workload;
-use nandscope_units::Bytes;
 use std::path::Path;
 use std::sync::Mutex;
-
-/// A cell to be measured.
-#[derive(Clone, Debug)]
-pub struct Plan {
-    /// Number of the target.
-    pub subject: usize,
-    /// The file system.
-    pub fs: FileSystem,
-    /// The workload.
-    pub workload: Workload,
-    /// How it is run.
-    pub settings: Settings,
-    /// For which part of the page; empty for the table.
-    pub group: &'static str,
-    /// The card was written in full before, in ascending order, and hears of no discards.
-    pub used: bool,
-    /// The card keeps so many allocation units open, instead of its own number.
-    pub open: Option<u32>,
-}
-
-impl Plan {
-    /// A cell of the table.
-    pub fn new(subject: usize, fs: FileSystem, workload: Workload, settings: Settings) -> Plan {
-        Plan {
-            subject,
-            fs,
-            workload,
-            settings,
-            group: "",
-            used: false,
-            open: None,
-        }
-    }
-}
 
 /// A cell that was run.
 #[derive(Debug)]
@@ -137,7 +100,7 @@ fn measure(
         Some(open) => subject.device_with_open(1, open)?,
     };
     watched.board.begin(watched.number, device.capacity());
-    let settings = settings(plan, subject);
+    let settings = plan.settings(subject);
     if plan.used {
         device.precondition(1.0, Fill::Sequential);
     }
@@ -158,20 +121,4 @@ fn measure(
         Some(folder) => format!("{error}\n  logs: {}", folder.display()),
         None => error.to_string(),
     })
-}
-
-/// How a cell is run on its card.
-pub fn settings(plan: &Plan, subject: &Subject) -> Settings {
-    Settings {
-        discard_granularity: subject.card.unit,
-        discard: plan.settings.discard && !plan.used,
-        ..plan.settings.clone()
-    }
-}
-
-/// The smallest write that needs no reading, and the best, as a device may tell them.
-pub fn topology(subject: &Subject) -> (Bytes, Bytes) {
-    let card = subject.simulated.device_source.profile.card.as_ref();
-    let page = card.and_then(|card| card.page_kib).unwrap_or(16);
-    (Bytes::kib(u64::from(page)), subject.card.unit)
 }

@@ -1,8 +1,8 @@
 //! Cells that are kept as soon as they are measured, in the journal beside the result of their target, and
 //! those that an interrupted command has kept there.
 
-use super::cells::{Plan, settings};
 use super::options::Chosen;
+use super::plan::Plan;
 use super::{Arguments, Subject, result_document};
 use crate::console::Console;
 use crate::failure::Failure;
@@ -96,7 +96,7 @@ impl Kept {
     /// The cell of this plan, if it was measured before.
     pub fn cell(&self, plan: &Plan, subject: &Subject) -> Option<Cell> {
         let bytes = self.earlier.get(&name(plan))?;
-        let settings = settings(plan, subject);
+        let settings = plan.settings(subject);
         // One that cannot be read is measured again.
         Cell::from_bytes(bytes, plan.fs, &plan.workload.name, settings).ok()
     }

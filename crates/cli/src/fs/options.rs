@@ -1,7 +1,7 @@
 //! The options of `nandscope fs` and what they ask for: which cells, and how each is run.
 
 use super::Subject;
-use super::cells::{Plan, topology};
+use super::plan::{Plan, topology};
 use crate::failure::Failure;
 use crate::input;
 use clap::Args;

@@ -5,8 +5,9 @@ mod traces;
 mod verdicts;
 
 use super::Subject;
-use super::cells::{Measured, Plan};
+use super::cells::Measured;
 use super::options::Chosen;
+use super::plan::Plan;
 use super::sweep;
 use nandscope_uml::cell::Cell;
 use nandscope_uml::filesystem::FileSystem;

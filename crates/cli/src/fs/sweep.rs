@@ -2,8 +2,9 @@
 //! what follows from their cells says the crate `uml`; this file plans them and shows what came out.
 
 use super::Subject;
-use super::cells::{Measured, Plan};
+use super::cells::Measured;
 use super::options::Chosen;
+use super::plan::Plan;
 use crate::console::{Console, lines_of};
 use nandscope_uml::filesystem::FileSystem;
 use nandscope_uml::job::Settings;

@@ -1,6 +1,5 @@
 //! What `nandscope validate` found, for programs.
 
-use super::sensitivity::Sensitivity;
 use nandscope_suite::cards::{Card, Comparison as CardComparison};
 use nandscope_suite::facts::{Basis, Comparison, Row, page};
 use nandscope_suite::flashbench::{OpenUnits, Order};
@@ -65,28 +64,4 @@ pub fn cards(compared: &[(Card, CardComparison)]) -> Value {
         })
     };
     compared.iter().map(of_card).collect()
-}
-
-/// Parameters that are only assumed, and the figures that change with them.
-pub fn sensitivity(found: &[Sensitivity]) -> Value {
-    let of_procedure = |s: &Sensitivity| {
-        let parameters = s.parameters.iter().map(|(parameter, reactions)| {
-            let reactions = reactions
-                .iter()
-                .map(|r| json!({ "fact": r.fact, "figure": r.figure, "percent": r.percent }));
-            json!({
-                "name": parameter.name,
-                "now": parameter.now,
-                "range": parameter.ends,
-                "reactions": reactions.collect::<Vec<_>>(),
-            })
-        });
-        json!({
-            "device": s.validation.device,
-            "procedure": s.validation.procedure,
-            "parameters": parameters.collect::<Vec<_>>(),
-            "impossible": s.impossible,
-        })
-    };
-    found.iter().map(of_procedure).collect()
 }

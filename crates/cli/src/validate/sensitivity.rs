@@ -9,6 +9,7 @@ use crate::run::progress::Line;
 use nandscope_suite::facts::sensitivity::{Assumed, Reaction, assumed, moved, reactions};
 use nandscope_suite::facts::{Comparison, Validation};
 use nandscope_suite::{SuiteError, at_once};
+use serde_json::{Value, json};
 
 /// Changes below this are no reaction, percent.
 const LEAST: f64 = 0.5;
@@ -52,9 +53,33 @@ pub fn run(
         all.push(found);
     }
     if form == Form::Json {
-        output::print_json(&super::json::sensitivity(&all), console)?;
+        output::print_json(&json(&all), console)?;
     }
     Ok(Exit::Done)
+}
+
+/// What was found, for programs.
+fn json(found: &[Sensitivity]) -> Value {
+    let of_procedure = |s: &Sensitivity| {
+        let parameters = s.parameters.iter().map(|(parameter, reactions)| {
+            let reactions = reactions
+                .iter()
+                .map(|r| json!({ "fact": r.fact, "figure": r.figure, "percent": r.percent }));
+            json!({
+                "name": parameter.name,
+                "now": parameter.now,
+                "range": parameter.ends,
+                "reactions": reactions.collect::<Vec<_>>(),
+            })
+        });
+        json!({
+            "device": s.validation.device,
+            "procedure": s.validation.procedure,
+            "parameters": parameters.collect::<Vec<_>>(),
+            "impossible": s.impossible,
+        })
+    };
+    found.iter().map(of_procedure).collect()
 }
 
 fn chosen(validation: &Validation, only: &[String]) -> Result<Vec<Assumed>, Failure> {

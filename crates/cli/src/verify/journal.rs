@@ -1,8 +1,8 @@
 //! The undo journal on the command line: it is begun, found again, and goes only when the data is back. Until
 //! then every way out says which command restores, with an exit code of its own.
 
-use super::open::Target;
-use super::{Arguments, Restore, left, store};
+use super::target::Target;
+use super::{Arguments, Restore, store, written_down};
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
 use nandscope_infer::verify::{
@@ -163,7 +163,7 @@ pub fn close(
     let place = journal.path().to_path_buf();
     if restored.is_complete() {
         // First the list of tags: without the journal nobody asks for it.
-        left::forget(&place, journal.salt())?;
+        written_down::forget(&place, journal.salt())?;
     }
     let kept = journal.close(restored).map_err(|e| {
         Failure::file(format!(

@@ -7,6 +7,8 @@ mod left;
 mod open;
 mod simulated;
 mod store;
+mod target;
+mod written_down;
 
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
@@ -17,9 +19,9 @@ use clap::Args;
 use nandscope_infer::registers::{Mark, marks};
 use nandscope_infer::verify::{Finding, Medium, Options, Stage, Verdict, step, summary, verify};
 use nandscope_result::{ResultDocument, TargetInfo, TargetKind, WallClock, procedure};
-use open::Target;
 use std::path::PathBuf;
 use std::time::SystemTime;
+use target::Target;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -120,7 +122,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     }
     if arguments.leave_tagged_blocks {
-        left::check_free(&place)?;
+        written_down::check_free(&place)?;
     }
     let started = SystemTime::now();
     let mut journal = journal::begin(&target, &place)?;
@@ -146,7 +148,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let closed = if finding.left.is_empty() {
         journal::close(&arguments, journal, &finding.restored)
     } else {
-        left::write_down(&journal, &finding.left, console).map(|()| None)
+        written_down::write_down(&journal, &finding.left, console).map(|()| None)
     };
     let marks = target.registers.as_ref();
     let marks = marks.map(|r| marks_of(r, &target)).unwrap_or_default();

@@ -1,11 +1,12 @@
 //! Opens a target for verification: through the guard, with which a device may be written although it
 //! carries data, because the data is put back. Mounted devices and all others in use stay refused.
 
+use super::target::Target;
 use super::{Arguments, Restore};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::target::real::{confirm, refused};
-use nandscope_infer::verify::{DirectMedium, Medium, Subject};
+use nandscope_infer::verify::{DirectMedium, Subject};
 use nandscope_inspect::Roots;
 use nandscope_inspect::guard::{DestroyData, Guard, Opened};
 use nandscope_inspect::registers::Registers;
@@ -15,20 +16,6 @@ use std::path::Path;
 
 /// Bytes of a block where nobody says otherwise.
 const SECTOR: Bytes = Bytes(512);
-
-/// What is verified.
-pub struct Target {
-    /// The device.
-    pub medium: Box<dyn Medium>,
-    /// Which one it is.
-    pub subject: Subject,
-    /// For the title.
-    pub model: String,
-    /// `block device`, `file`.
-    pub kind: TargetKind,
-    /// Registers, where it is a card in a slot of this machine.
-    pub registers: Option<Registers>,
-}
 
 /// Opens the target; a device is asked about first.
 ///

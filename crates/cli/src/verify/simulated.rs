@@ -1,6 +1,6 @@
 //! A simulated device as a target of verification.
 
-use super::open::Target;
+use super::target::Target;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::target;

@@ -4,8 +4,9 @@
 //! Work of the device itself in idle time (folding, collection) ends the idle time without a wait.
 
 use crate::invariant::{Checked, ensure};
+use crate::link::is_nvme;
 use crate::profile::host::HostProfile;
-use crate::profile::power_state::{chosen_by_host, is_nvme};
+use crate::profile::power_state::chosen_by_host;
 use crate::profile::schema::{InterfaceSection, Profile};
 use nandscope_units::Nanos;
 use serde::{Deserialize, Serialize};
@@ -36,11 +37,11 @@ pub(crate) struct IdleStates(Vec<IdleState>);
 impl IdleStates {
     /// Of an interface in use; none if it does not speak NVMe.
     pub(crate) fn new(profile: &Profile, interface: &InterfaceSection, host: &HostProfile) -> Self {
-        if !is_nvme(interface) {
+        if !is_nvme(&interface.link) {
             return IdleStates::default();
         }
         let mut states: Vec<IdleState> = Vec::new();
-        for (number, after_ms) in chosen_by_host(profile, host) {
+        for (number, after_ms) in chosen_by_host(&profile.power_state, &host.apst) {
             let section = &profile.power_state[number];
             // A device that is on its way into one state enters it before it goes on to the next.
             let before = states.last().map_or(Nanos::ZERO, IdleState::reached);

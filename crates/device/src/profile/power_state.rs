@@ -1,9 +1,5 @@
 //! NVMe power states in the text forms: `[[power_state]]` of a device, `[[apst]]` of a host.
 
-use super::Profile;
-use super::host::HostProfile;
-use super::schema::InterfaceSection;
-use crate::link::{Protocol, link_mode};
 use serde::{Deserialize, Serialize};
 
 /// One power state, as the power state descriptor of the identify data gives it. The first is PS0.
@@ -30,20 +26,18 @@ pub struct ApstSection {
     pub after_ms: f64,
 }
 
-/// Whether an interface speaks NVMe.
-pub(crate) fn is_nvme(interface: &InterfaceSection) -> bool {
-    link_mode(&interface.link).is_ok_and(|link| link.protocol == Protocol::Nvme)
-}
-
-/// The states that a host lets a device enter, as the number of the state and the idle time before it, ms; the
+/// Which of the states a host lets a device enter, as the number of the state and the idle time before it, ms; the
 /// shallowest first.
-pub(crate) fn chosen_by_host(profile: &Profile, host: &HostProfile) -> Vec<(usize, f64)> {
+pub(crate) fn chosen_by_host(
+    states: &[PowerStateSection],
+    rows: &[ApstSection],
+) -> Vec<(usize, f64)> {
     let mut chosen: Vec<(usize, f64)> = Vec::new();
-    for row in &host.apst {
+    for row in rows {
         let within = |state: &PowerStateSection| {
             !state.operational && state.entry_us + state.exit_us <= row.tolerance_us
         };
-        let Some(deepest) = profile.power_state.iter().rposition(within) else {
+        let Some(deepest) = states.iter().rposition(within) else {
             continue;
         };
         if chosen.last().is_none_or(|(state, _)| *state < deepest) {

@@ -15,7 +15,7 @@ impl AuMapDevice {
     }
 
     pub(crate) fn identity(&self) -> Identity {
-        Identity::of(&self.identity, &[], &self.serial, &self.attachment)
+        Identity::of(&self.identity, &[], &self.serial, &self.attachment.chain)
     }
 
     pub(crate) fn health(&self) -> HealthLog {

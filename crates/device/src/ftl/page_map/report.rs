@@ -26,7 +26,7 @@ impl PageMapDevice {
             &self.profile.device,
             &self.profile.power_state,
             &self.serial,
-            &self.attachment,
+            &self.attachment.chain,
         )
     }
 

@@ -5,10 +5,9 @@ mod card;
 mod ranges;
 
 use super::error::Located;
-use super::power_state::is_nvme;
 use super::schema::{Cell, ControllerSection, FtlSection, MapLocation, Profile};
 use crate::ftl::page_map::geometry::Geometry;
-use crate::link::{Protocol, link_mode};
+use crate::link::{Protocol, is_nvme, link_mode};
 
 struct Faults(Vec<Located>);
 
@@ -279,7 +278,7 @@ fn power_states(profile: &Profile, faults: &mut Faults) {
     if states.is_empty() {
         return;
     }
-    if profile.ftl.is_none() || !profile.interface.iter().any(is_nvme) {
+    if profile.ftl.is_none() || !profile.interface.iter().any(|i| is_nvme(&i.link)) {
         faults.add(
             "power_state",
             "the device has no NVMe interface, or is a card".to_string(),

@@ -1,0 +1,56 @@
+//! What is to be measured on which card, and what the card tells of itself to the kernel.
+
+use super::Subject;
+use nandscope_uml::filesystem::FileSystem;
+use nandscope_uml::job::Settings;
+use nandscope_uml::workload::Workload;
+use nandscope_units::Bytes;
+
+/// A cell to be measured.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Number of the target.
+    pub subject: usize,
+    /// The file system.
+    pub fs: FileSystem,
+    /// The workload.
+    pub workload: Workload,
+    /// How it is run.
+    pub settings: Settings,
+    /// For which part of the page; empty for the table.
+    pub group: &'static str,
+    /// The card was written in full before, in ascending order, and hears of no discards.
+    pub used: bool,
+    /// The card keeps so many allocation units open, instead of its own number.
+    pub open: Option<u32>,
+}
+
+impl Plan {
+    /// A cell of the table.
+    pub fn new(subject: usize, fs: FileSystem, workload: Workload, settings: Settings) -> Plan {
+        Plan {
+            subject,
+            fs,
+            workload,
+            settings,
+            group: "",
+            used: false,
+            open: None,
+        }
+    }
+    /// How it is run on its card.
+    pub fn settings(&self, subject: &Subject) -> Settings {
+        Settings {
+            discard_granularity: subject.card.unit,
+            discard: self.settings.discard && !self.used,
+            ..self.settings.clone()
+        }
+    }
+}
+
+/// The smallest write that needs no reading, and the best, as a device may tell them.
+pub fn topology(subject: &Subject) -> (Bytes, Bytes) {
+    let card = subject.simulated.device_source.profile.card.as_ref();
+    let page = card.and_then(|card| card.page_kib).unwrap_or(16);
+    (Bytes::kib(u64::from(page)), subject.card.unit)
+}

@@ -1,0 +1,19 @@
+//! A device that is open for verification.
+
+use nandscope_infer::verify::{Medium, Subject};
+use nandscope_inspect::registers::Registers;
+use nandscope_result::TargetKind;
+
+/// What is verified.
+pub struct Target {
+    /// The device.
+    pub medium: Box<dyn Medium>,
+    /// Which one it is.
+    pub subject: Subject,
+    /// For the title.
+    pub model: String,
+    /// `block device`, `file`.
+    pub kind: TargetKind,
+    /// Registers, where it is a card in a slot of this machine.
+    pub registers: Option<Registers>,
+}

@@ -1,0 +1,99 @@
+//! The file beside a journal that says which tags were left on the device, and since when.
+
+use super::store;
+use crate::console::Console;
+use crate::failure::{Exit, Failure};
+use nandscope_files::Access;
+use nandscope_infer::verify::{Journal, LeftTag, Salt};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// The tags of a run that are on the device.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Left {
+    /// Seconds since 1970.
+    pub at: u64,
+    /// The salt of the journal that they belong to.
+    pub salt: String,
+    #[serde(alias = "stamps")]
+    /// The tags.
+    pub tags: Vec<LeftTag>,
+}
+
+/// Makes sure that [`write_down`] finds its place free.
+///
+/// # Errors
+/// Returns an error if anything has that name.
+pub fn check_free(journal: &Path) -> Result<(), Failure> {
+    let place = store::left_place(journal);
+    match std::fs::symlink_metadata(&place) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(e) => Err(Failure::file(format!(
+            "cannot read {}: {e}",
+            place.display()
+        ))),
+        Ok(_) => Err(Failure::usage(format!(
+            "{} exists, and the list of tagged blocks would be written there; move it away, or name another file with --journal",
+            place.display()
+        ))),
+    }
+}
+
+/// Writes down which tags are on the device.
+///
+/// # Errors
+/// Returns an error if the file cannot be written; --restore puts the data back then.
+pub fn write_down(journal: &Journal, tags: &[LeftTag], console: &Console) -> Result<(), Failure> {
+    let left = Left {
+        at: store::seconds_now(),
+        salt: format!("{:?}", journal.salt()),
+        tags: tags.to_vec(),
+    };
+    let place = store::left_place(journal.path());
+    let text = serde_json::to_string(&left).map_err(Failure::internal)?;
+    nandscope_files::begin_new(&place, text.as_bytes(), Access::Owner).map_err(|e| {
+        let text =
+            format!("{e}; the tagged blocks are on the device, put the data back with --restore");
+        Failure::new(Exit::Unrestored, text)
+    })?;
+    console.note(&format!(
+        "{} blocks of the device are tagged now, and their data is in {}; unplug the device, plug it in again, and run `nandscope verify TARGET --after-power-cycle` (or --restore) before anything else uses it",
+        tags.len(),
+        journal.path().display()
+    ));
+    Ok(())
+}
+
+/// Removes what [`write_down`] wrote for this journal, if anything; another file of that name stays.
+///
+/// # Errors
+/// Returns an error if it cannot be removed.
+pub fn forget(journal: &Path, salt: Salt) -> Result<(), Failure> {
+    match read(journal) {
+        Ok(left) if left.salt == format!("{salt:?}") => {}
+        _ => return Ok(()),
+    }
+    let place = store::left_place(journal);
+    std::fs::remove_file(&place)
+        .map_err(|e| Failure::file(format!("cannot remove {}: {e}", place.display())))
+}
+
+/// What [`write_down`] wrote beside this journal.
+///
+/// # Errors
+/// Returns an error if there is no such file, or it is of something else.
+pub fn read(journal: &Path) -> Result<Left, Failure> {
+    let place = store::left_place(journal);
+    let text = store::read_own(&place).map_err(|e| {
+        Failure::usage(format!(
+            "no tagged blocks were left on this device ({}: {e}); leave some with --leave-tagged-blocks first",
+            place.display()
+        ))
+    })?;
+    serde_json::from_slice(&text).map_err(|e| {
+        Failure::file(format!(
+            "{} cannot be understood: {e}; put the data back with --restore",
+            place.display()
+        ))
+    })
+}
