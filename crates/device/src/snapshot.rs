@@ -42,10 +42,12 @@ impl Device {
     /// # Errors
     /// [`SnapshotError::Content`] if the state cannot be serialized, which is a fault of this program.
     pub fn save(&self) -> Result<Vec<u8>, SnapshotError> {
+        let without_plan = self.without_plan();
+        let device = without_plan.as_ref().unwrap_or(self);
         let mut bytes = MAGIC.to_vec();
         bytes.extend(VERSION.to_le_bytes());
-        let mut bytes =
-            postcard::to_extend(self, bytes).map_err(|e| SnapshotError::Content(e.to_string()))?;
+        let mut bytes = postcard::to_extend(device, bytes)
+            .map_err(|e| SnapshotError::Content(e.to_string()))?;
         let sum = checksum(&bytes);
         bytes.extend(sum.to_le_bytes());
         Ok(bytes)

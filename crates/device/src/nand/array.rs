@@ -7,6 +7,7 @@
 
 mod audit;
 mod planes;
+mod planned;
 #[cfg(test)]
 mod priority;
 
@@ -18,6 +19,7 @@ use crate::events::{Event, EventQueue};
 use crate::profile::schema::NandSection;
 use nandscope_units::Nanos;
 use planes::Plane;
+pub(crate) use planned::Transfer;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
@@ -192,9 +194,12 @@ impl Array {
         self.outstanding
     }
 
-    /// Energy of arrays and channels so far, joules.
-    pub(crate) fn energy_j(&self) -> f64 {
-        self.energy_pj as f64 * 1e-12 + self.bus_bytes as f64 * self.times.bus_pj_per_byte * 1e-12
+    /// Energy of arrays and channels so far, joules, with what is not counted yet: energy of arrays, and bytes
+    /// on channels.
+    pub(crate) fn energy_j(&self, arrays_pj: u64, bus_bytes: u64) -> f64 {
+        let arrays_pj = self.energy_pj + arrays_pj;
+        let bus_bytes = self.bus_bytes + bus_bytes;
+        arrays_pj as f64 * 1e-12 + bus_bytes as f64 * self.times.bus_pj_per_byte * 1e-12
     }
 
     /// Bytes that went over the channels so far.
@@ -512,7 +517,7 @@ impl Array {
     fn transfer_out(&mut self, op: FlashOp, now: Nanos) -> Nanos {
         let attempts = 1 + u64::from(op.retransfers);
         let time = self.transfer_time(op.bus_bytes, op.transfers) * attempts;
-        self.bus_bytes += u64::from(op.bus_bytes) * attempts;
+        self.bus_bytes += op.bytes_on_bus();
         self.channel(op.die).book_read(time, now)
     }
 

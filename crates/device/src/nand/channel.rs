@@ -56,6 +56,18 @@ impl Channel {
         self.reads_until
     }
 
+    /// End of everything that is booked, and of the last page booked out of a die.
+    #[inline]
+    pub(crate) fn booked(&self) -> (Nanos, Nanos) {
+        (self.free, self.reads_until)
+    }
+
+    /// Takes back bookings of reads: `booked` is what [`Channel::booked`] gave before them, and nothing else
+    /// was booked since.
+    pub(crate) fn take_back(&mut self, booked: (Nanos, Nanos)) {
+        (self.free, self.reads_until) = booked;
+    }
+
     /// Delays transfers of programs so that a read of length `time` fits in from `from` on; returns its
     /// start.
     fn make_room(&mut self, from: Nanos, time: Nanos) -> Nanos {

@@ -7,6 +7,6 @@ mod channel;
 mod die;
 mod op;
 
-pub(crate) use array::{Array, ArrayTimes};
+pub(crate) use array::{Array, ArrayTimes, Transfer};
 pub use die::Die;
 pub(crate) use op::{FlashOp, OpClass, Owner, Progress};

@@ -60,6 +60,29 @@ pub(crate) struct FlashOp {
     pub(crate) owner: Owner,
 }
 
+impl FlashOp {
+    /// A read of the host before it is known where its data is.
+    pub(crate) const fn host_read(command: u32, bytes: u32) -> Self {
+        FlashOp {
+            class: OpClass::Read,
+            urgent: true,
+            die: Die(0),
+            array_ns: 0,
+            bus_bytes: 0,
+            transfers: 0,
+            retransfers: 0,
+            planes: 0,
+            owner: Owner::HostRead { command, bytes },
+        }
+    }
+
+    /// Bytes over the channel, those of repeated transfers included.
+    #[inline]
+    pub(crate) const fn bytes_on_bus(&self) -> u64 {
+        self.bus_bytes as u64 * (1 + self.retransfers as u64)
+    }
+}
+
 /// How far an operation has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {

@@ -32,6 +32,11 @@ impl Decoders {
         end
     }
 
+    /// Whether there is one for every page.
+    pub(super) fn are_unlimited(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Checks that there are as many as the profile says.
     pub(super) fn audit(&self, engines: Option<u32>, now: Nanos) -> Checked {
         ensure!(

@@ -286,6 +286,12 @@ impl Geometry {
         self.mode(slc).read_ns[self.page_type(slc, program, stripe) as usize]
     }
 
+    /// The shortest array time to read a page.
+    pub fn shortest_read_ns(&self) -> u32 {
+        let times = self.slc.read_ns.iter().chain(&self.native.read_ns);
+        times.copied().min().unwrap_or(0)
+    }
+
     /// Page of its word line, from 0: `stripe` within program unit `program`.
     #[inline]
     pub fn page_type(&self, slc: bool, program: u32, stripe: u32) -> u32 {

@@ -17,6 +17,7 @@ mod pacing;
 mod power;
 mod ppn;
 mod precondition;
+mod read_plan;
 mod readahead;
 mod reads;
 mod recent;
@@ -49,6 +50,7 @@ use decoding::Decoders;
 use discards::Discarding;
 use nandscope_units::{Bytes, Lba, Nanos, SECTOR_BYTES};
 use pacing::Pace;
+use read_plan::ReadPlan;
 use recent::RecentTimes;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -115,6 +117,9 @@ pub(crate) struct PageMapDevice {
     scratch: Scratch,
     #[serde(skip)]
     recent: RecentTimes,
+    /// Given up before the device is saved.
+    #[serde(skip)]
+    plan: ReadPlan,
     #[serde(skip)]
     done: Vec<Completion>,
 }
@@ -128,6 +133,16 @@ struct Scratch {
     map_waiters: Vec<MapWaiter>,
     written: Vec<ProgramUnit>,
     merges: Vec<PageRun>,
+}
+
+/// Appends what is done to the completions of the caller; copies nothing if there are none yet.
+#[inline]
+fn hand_over(done: &mut Vec<Completion>, completions: &mut Vec<Completion>) {
+    if completions.is_empty() {
+        std::mem::swap(done, completions);
+    } else {
+        completions.append(done);
+    }
 }
 
 /// Mapping units that the write buffer holds.
@@ -198,6 +213,7 @@ impl PageMapDevice {
             unpersisted: None,
             scratch: Scratch::default(),
             recent: RecentTimes::default(),
+            plan: ReadPlan::default(),
             done: Vec::new(),
             attachment,
             log,
@@ -259,6 +275,9 @@ impl PageMapDevice {
     /// # Errors
     /// [`SubmitError`] if `at` is before the present or after the next event.
     pub(crate) fn submit(&mut self, command: Command, at: Nanos) -> Result<(), SubmitError> {
+        if self.plan.is_active() && at != self.now {
+            self.leave_plan();
+        }
         self.events.admit(self.now, at)?;
         self.pass_time(at);
         let index = self.new_pending(command, at);
@@ -272,6 +291,9 @@ impl PageMapDevice {
         if self.outstanding < self.attachment.chain.queue_depth {
             self.start(index);
         } else {
+            if self.plan.is_active() {
+                self.leave_plan();
+            }
             self.host_queue.push_back(index);
         }
         Ok(())
@@ -279,6 +301,9 @@ impl PageMapDevice {
 
     /// Time of the next thing that happens in the device, if any is planned.
     pub(crate) fn next_event(&self) -> Option<Nanos> {
+        if self.plan.is_active() {
+            return self.plan.next_time();
+        }
         self.events.next_time()
     }
 
@@ -295,6 +320,9 @@ impl PageMapDevice {
     /// appends their completions and returns the time reached. With `until` at [`Nanos::MAX`] and
     /// nothing planned the clock stays.
     pub(crate) fn advance(&mut self, until: Nanos, completions: &mut Vec<Completion>) -> Nanos {
+        if let Some(reached) = self.advance_plan(until, completions) {
+            return reached;
+        }
         while let Some((at, event)) = self.events.pop_until(horizon(until, self.now, &self.done)) {
             self.pass_time(at);
             self.handle(event, until);
@@ -302,7 +330,7 @@ impl PageMapDevice {
         if self.done.is_empty() && until != Nanos::MAX {
             self.pass_time(until);
         }
-        completions.append(&mut self.done);
+        hand_over(&mut self.done, completions);
         self.now
     }
 
@@ -436,6 +464,9 @@ impl PageMapDevice {
         if self.cores.may_book(self.now, arrival, splits) {
             return self.book_firmware(index, arrival);
         }
+        if self.plan.is_active() {
+            self.leave_plan();
+        }
         self.cores.expect();
         self.events.push(arrival, Event::Arrived(index));
     }
@@ -456,7 +487,9 @@ impl PageMapDevice {
         let more = u64::from(p.units.saturating_sub(1).min(4096)) * self.controller.per_unit_ns;
         let time = self.slowed((us * 1e3) as u64 + more);
         let done = self.cores.book(arrival, time);
-        self.events.push(done, Event::Firmware(index));
+        if !self.plan_read(index, done) {
+            self.events.push(done, Event::Firmware(index));
+        }
     }
 
     /// A command that the host's driver splits takes the path once more for each further transfer.

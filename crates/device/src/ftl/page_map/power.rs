@@ -66,6 +66,7 @@ impl PageMapDevice {
     }
 
     fn step_meter(&mut self) {
+        self.count_plan(self.meter.next_step());
         let watts = self.meter.step(self.flash_use(), &self.attachment);
         let before = self.thermal.clock();
         self.thermal.step(watts);
@@ -78,13 +79,21 @@ impl PageMapDevice {
 
     /// Energy drawn up to the present, joules.
     pub(super) fn energy_j(&self) -> f64 {
-        self.meter
-            .energy_j(self.now, self.flash_use(), &self.attachment)
+        let uncounted = self.uncounted();
+        let flash = FlashUse {
+            energy_j: self
+                .array
+                .energy_j(uncounted.arrays_pj, uncounted.bus_bytes),
+            bus_bytes: self.array.bus_bytes() + uncounted.bus_bytes,
+        };
+        let mut meter = self.meter.clone();
+        meter.count_link(uncounted.link_bytes);
+        meter.energy_j(self.now, flash, &self.attachment)
     }
 
     pub(super) fn flash_use(&self) -> FlashUse {
         FlashUse {
-            energy_j: self.array.energy_j(),
+            energy_j: self.array.energy_j(0, 0),
             bus_bytes: self.array.bus_bytes(),
         }
     }

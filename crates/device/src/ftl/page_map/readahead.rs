@@ -117,6 +117,32 @@ impl ReadAhead {
         }
     }
 
+    /// As [`ReadAhead::take`], of a read of which nothing is at hand and behind which nothing is to be read ahead.
+    /// Returns false, with nothing changed, if that is not so.
+    #[inline]
+    pub(crate) fn takes_alone(&mut self, read: &ReadRange) -> bool {
+        if self.window == 0 {
+            return true;
+        }
+        let from = read.sectors.0;
+        let follows = |s: &Stream| s.next_sector == from && s.used > 0;
+        match self.streams.iter().position(follows) {
+            None => {
+                self.reads += 1;
+                self.begin_stream(read);
+                true
+            }
+            Some(index) => {
+                let stream = &self.streams[index];
+                let alone = stream.streak < STREAK_MIN - 1 && stream.segments.is_empty();
+                if alone {
+                    self.take(read);
+                }
+                alone
+            }
+        }
+    }
+
     /// A read that follows no other may be the first of a stream: it takes the place of the one that
     /// was used least lately, and for whose segments no command waits.
     fn begin_stream(&mut self, read: &ReadRange) {

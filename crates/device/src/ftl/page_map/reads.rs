@@ -275,7 +275,7 @@ impl PageMapDevice {
     }
 
     /// Nothing is written to the superblock of the run.
-    fn is_settled(&self, run: &PageRun) -> bool {
+    pub(super) fn is_settled(&self, run: &PageRun) -> bool {
         let block = self.log.blocks.get(run.superblock);
         block.programs_pending == 0 && block.state != State::Open
     }
@@ -317,6 +317,20 @@ impl PageMapDevice {
         owner: Owner,
         command: Option<u32>,
     ) -> bool {
+        let (op, readable) = self.read_operation(run, urgent, owner, command);
+        self.array.submit(op, self.now, &mut self.events);
+        readable
+    }
+
+    /// The flash operation of an array read, and whether its data is not lost. The block has been read then.
+    #[inline]
+    pub(super) fn read_operation(
+        &mut self,
+        run: PageRun,
+        urgent: bool,
+        owner: Owner,
+        command: Option<u32>,
+    ) -> (FlashOp, bool) {
         let bytes = run.units * self.log.geometry.unit_bytes;
         let due = self.background.refresh_reads();
         let first_block = self.log.geometry.block_of(run.die, 0);
@@ -372,8 +386,7 @@ impl PageMapDevice {
             planes: run.planes as u16,
             owner,
         };
-        self.array.submit(op, self.now, &mut self.events);
-        !verdict.uncorrectable
+        (op, !verdict.uncorrectable)
     }
 
     /// A block has been read too often, or all data of the superblock has so many errors that it is rewritten.

@@ -79,7 +79,7 @@ impl PageMapDevice {
             padding: of(p.padding),
             erases: self.log.blocks.total_erases()
                 * u64::from(self.log.geometry.dies * self.log.geometry.planes),
-            page_reads: self.array.page_reads(),
+            page_reads: self.array.page_reads() + self.uncounted().page_reads,
             read_retries: self.counters.read_retries,
             uncorrectable_reads: self.counters.uncorrectable_reads,
             unmapped_read: Bytes(self.counters.unmapped_bytes),

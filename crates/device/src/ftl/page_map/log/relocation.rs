@@ -114,6 +114,7 @@ impl Log {
     }
 
     /// An array read of one unit, to be joined by others of its page, and where that page ends.
+    #[inline]
     pub(crate) fn first_of_page(&self, ppn: Ppn) -> (Ppn, PageRun) {
         let g = &self.geometry;
         let superblock = g.superblock_of(ppn);
