@@ -110,17 +110,17 @@ impl<D: SimulatedDevice> Target for SimTarget<D> {
             return Ok(());
         }
         loop {
-            if self.outstanding > 0 && self.device.next_event().is_none() {
-                return Err(TargetError::Other(format!(
-                    "the simulated device holds {} commands at {} but has nothing left to do; this is a bug of the model",
-                    self.outstanding, self.now
-                )));
-            }
             let reached = self.device.advance(until, &mut self.completions);
             if !self.completions.is_empty() {
                 self.now = self.now.max(reached);
                 self.deliver(replies);
                 return Ok(());
+            }
+            if self.outstanding > 0 && self.device.next_event().is_none() {
+                return Err(TargetError::Other(format!(
+                    "the simulated device holds {} commands at {} but has nothing left to do; this is a bug of the model",
+                    self.outstanding, self.now
+                )));
             }
             if reached >= until {
                 self.now = self.now.max(until);
