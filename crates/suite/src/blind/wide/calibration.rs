@@ -75,6 +75,8 @@ pub struct Row {
     pub wrong: u32,
     /// "Cannot tell", where there is something to tell.
     pub not_told: u32,
+    /// Devices on which the answer can be seen in noise-free data, and right conclusions on them.
+    pub visible: Class,
     /// By stated confidence in percent.
     pub classes: BTreeMap<u32, Class>,
     /// By strength of the evidence.
@@ -133,16 +135,20 @@ impl Table {
 
     /// The tables as docs/inference.md shows them.
     pub fn markdown(&self) -> String {
-        let mut text = "| question | devices | right | wrong | cannot tell | stated confidence: right of stated |\n|---|---|---|---|---|---|\n".to_string();
+        let mut text = "| question | devices | right | wrong | cannot tell | right where it can be seen | stated confidence: right of stated |\n|---|---|---|---|---|---|---|\n".to_string();
         for (id, row) in &self.rows {
             let classes = row.classes.iter().rev();
             let classes: Vec<String> = classes
                 .map(|(percent, c)| format!("{percent} %: {} of {}", c.right, c.stated))
                 .collect();
+            let visible = match row.visible {
+                Class { stated: 0, .. } => "no rule".to_string(),
+                Class { stated, right } => format!("{right} of {stated}"),
+            };
             // Writing to a string cannot fail.
             let _ = writeln!(
                 text,
-                "| {id} | {} | {} | {} | {} | {} |",
+                "| {id} | {} | {} | {} | {} | {visible} | {} |",
                 row.asked,
                 row.right,
                 row.wrong,
@@ -197,6 +203,9 @@ impl Row {
     fn add(&mut self, half: Half, judged: &Judged) {
         self.asked += 1;
         let right = u32::from(judged.outcome == Outcome::Right);
+        if judged.visible {
+            self.visible.add(Class { stated: 1, right });
+        }
         match judged.outcome {
             Outcome::Right => self.right += 1,
             Outcome::Wrong => self.wrong += 1,
@@ -219,6 +228,7 @@ impl Row {
         self.right += more.right;
         self.wrong += more.wrong;
         self.not_told += more.not_told;
+        self.visible.add(more.visible);
         for (percent, more) in &more.classes {
             self.classes.entry(*percent).or_default().add(*more);
         }

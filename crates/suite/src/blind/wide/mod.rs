@@ -10,6 +10,7 @@ mod drive;
 mod score;
 mod truth;
 mod undisturbed;
+mod visible;
 
 pub use calibration::{Class, Half, Row, Table};
 pub use disturbed::{Disturbance, Disturbed};
@@ -219,8 +220,9 @@ pub fn try_drawn(
     stop: &dyn Fn() -> bool,
 ) -> Result<Option<Tried>, String> {
     let report = report_of(&drawn, drawn.disturbance, seed, stop)?;
+    let visible = visible::questions(&drawn)?;
     Ok(report.map(|report| Tried {
-        judged: judge(&drawn.truth, &report),
+        judged: judge(&drawn.truth, &report, &visible),
         drawn,
         report,
     }))

@@ -28,6 +28,8 @@ pub struct Judged {
     pub confidence: f64,
     /// How much the evidence says; `None` without an answer.
     pub strength: Option<Strength>,
+    /// Whether the answer can be seen in noise-free data.
+    pub visible: bool,
 }
 
 /// How far a size may be off: 10 %.
@@ -114,8 +116,8 @@ fn rule(truth: &Truth, id: &str) -> Option<(bool, Rule)> {
     })
 }
 
-/// Judges every conclusion of a report.
-pub fn judge(truth: &Truth, report: &Report) -> Vec<Judged> {
+/// Judges every conclusion of a report; `visible` are the questions whose answers can be seen in noise-free data.
+pub fn judge(truth: &Truth, report: &Report, visible: &[&str]) -> Vec<Judged> {
     let judged = report.findings.iter().filter_map(|finding| {
         let (something, right) = rule(truth, finding.id)?;
         let outcome = match finding.value {
@@ -129,6 +131,7 @@ pub fn judge(truth: &Truth, report: &Report) -> Vec<Judged> {
             outcome,
             confidence: finding.confidence,
             strength: finding.strength,
+            visible: visible.contains(&finding.id),
         })
     });
     judged.collect()

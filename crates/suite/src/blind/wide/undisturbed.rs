@@ -36,6 +36,8 @@ pub(super) fn judge(report: &Report, undisturbed: &Report, disturbed: bool) -> V
             outcome,
             confidence: found.confidence,
             strength: found.strength,
+            // The undisturbed probe stated it.
+            visible: true,
         })
     });
     judged.collect()

@@ -1,0 +1,237 @@
+//! Which questions a drawn device answers at all: whether a difference is there to be measured, found by measuring an
+//! undisturbed copy at the places that are known to the generator. Nothing here knows how conclusions are drawn; what a
+//! probe may spend is all it takes from there.
+
+use super::Drawn;
+use super::truth::Truth;
+use crate::blind::part::Part;
+use nandscope_device::Device;
+use nandscope_device::profile::card::{CardSection, OutOfOrder};
+use nandscope_infer::probe::Options;
+use nandscope_measure::sim::SimTarget;
+use nandscope_measure::target::{Request, Target};
+use nandscope_units::{Bytes, Nanos};
+use nandscope_workload::OpKind;
+
+/// A read that costs less more is not told from others: clocks of hosts have steps of a microsecond.
+const READ_US: f64 = 3.0;
+/// The same of a write, and the share of its time.
+const WRITE_US: f64 = 300.0;
+const WRITE_SHARE: f64 = 0.01;
+/// The largest page; a smaller unit looks like one.
+const PAGE_MAX: u64 = 512 << 10;
+/// Boundaries of units that must be seen: three, and two of them again.
+const BOUNDARIES: u64 = 6;
+/// Reads in order take this share of the time of others at most where read-ahead shows.
+const QUICKER: f64 = 0.85;
+/// Parts that are compared must lie so many units apart, as other open units may be merged with their neighbours.
+const APART: u64 = 12;
+/// Pieces of units that are written in turn, bytes.
+const PIECE: u64 = 64 << 10;
+/// Merges that counting open units takes for each unit at least.
+const MERGES: f64 = 10.0;
+/// So much is written to a drive before it is read, bytes, and places that are compared.
+const DRIVE_WRITTEN: u64 = 32 << 20;
+const PLACES: u64 = 9;
+/// What a drive maps as one: a boundary of it is none of a page, bytes.
+const MAPPED: u64 = 4096;
+/// The smallest cache that is told from a write buffer, bytes.
+const CACHE_MIN: u64 = 128 << 20;
+
+/// Names of the questions whose answers can be seen on the device in noise-free data.
+///
+/// # Errors
+/// In words, if the device cannot be made or measured: a fault of the generator.
+pub(super) fn questions(drawn: &Drawn) -> Result<Vec<&'static str>, String> {
+    let device = Device::new(&drawn.profile, &drawn.host, 1).map_err(|e| e.to_string())?;
+    let mut copy = Copy {
+        target: Part::new(SimTarget::new(device), Bytes(drawn.begin)),
+    };
+    let capacity = copy.target.capacity();
+    let options = Options::for_capacity(capacity);
+    match &drawn.profile.card {
+        Some(card) => copy.card(card, &drawn.truth, &options),
+        None => copy.drive(&drawn.truth, &options),
+    }
+}
+
+/// An undisturbed copy of a device.
+struct Copy {
+    target: Part<SimTarget>,
+}
+
+impl Copy {
+    /// Time of one operation, µs.
+    fn time(&mut self, kind: OpKind, offset: u64, length: u64) -> Result<f64, String> {
+        let request = Request {
+            tag: 0,
+            kind,
+            offset: Bytes(offset),
+            length: length as u32,
+            durable: false,
+            thread: 0,
+        };
+        let began = self.target.now();
+        self.target.submit(request).map_err(|e| e.to_string())?;
+        let mut replies = Vec::new();
+        self.target
+            .wait(Nanos::MAX, &mut replies)
+            .map_err(|e| e.to_string())?;
+        Ok(self.target.now().saturating_sub(began).as_micros_f64())
+    }
+
+    /// A cache shows if the budget fills it and goes on for as long.
+    fn drive(&mut self, truth: &Truth, options: &Options) -> Result<Vec<&'static str>, String> {
+        let fits = |bytes: u64| bytes >= CACHE_MIN && 2 * bytes <= options.writes.0;
+        let mut seen = vec!["discard"];
+        seen.extend(truth.slc.is_some_and(fits).then_some("slc"));
+        for at in (0..DRIVE_WRITTEN).step_by(512 << 10) {
+            self.time(OpKind::Write, at, 512 << 10)?;
+        }
+        let page = truth.pages.iter().copied().max().unwrap_or(512);
+        let (mut on, mut off) = (Vec::new(), Vec::new());
+        for place in (1..PLACES).map(|n| n * 2 * page) {
+            on.push(self.across(place)?);
+            off.push(self.across(place + MAPPED)?);
+        }
+        on.sort_unstable_by(f64::total_cmp);
+        off.sort_unstable_by(f64::total_cmp);
+        let middle = on.len() / 2;
+        seen.extend((on[middle] - off[middle] >= READ_US).then_some("page"));
+        let ahead = truth.read_ahead && self.ahead(DRIVE_WRITTEN / 2)?;
+        seen.extend(ahead.then_some("read-ahead"));
+        Ok(seen)
+    }
+
+    fn card(
+        &mut self,
+        card: &CardSection,
+        truth: &Truth,
+        options: &Options,
+    ) -> Result<Vec<&'static str>, String> {
+        let mut seen = vec!["discard"];
+        let (Some(unit), Some(first)) = (truth.unit, truth.offset) else {
+            return Ok(seen);
+        };
+        let page = truth.pages.first().copied().unwrap_or(512);
+        let capacity = self.target.capacity().0;
+        // The second boundary has a whole unit before it.
+        let boundary = first + unit;
+        let begin = boundary.saturating_sub(unit.min(8 << 20)) / 512 * 512;
+        let most = (boundary + (8 << 20)).min(capacity);
+        let (usual_us, opens_us) = self.written(begin, boundary, most, page)?;
+        let rate = PIECE as f64 / usual_us;
+        // Boundaries lie within half of what may be written, and a sixth of the time.
+        let share = (options.writes.0 / 2).min((options.time.as_micros_f64() / 6.0 * rate) as u64);
+        let written = opens_us >= WRITE_US.max(WRITE_SHARE * usual_us)
+            && unit * BOUNDARIES <= share.min(capacity);
+        let across_unit = self.across(boundary)?;
+        let across_page = self.across(boundary + page.min(unit / 2))?;
+        let within = self.across(boundary + 1024)?;
+        let read = across_unit - across_page >= READ_US && 14 * unit <= 512 << 20;
+        let units = unit > PAGE_MAX && (read || written);
+        if across_page - within >= READ_US || (unit == page && across_unit - within >= READ_US) {
+            seen.push("page");
+        }
+        if units {
+            seen.push("unit");
+            seen.push("offset");
+            let merge_us = self.merge_us(unit, first, card)?;
+            let fits = |open: u64| {
+                let room = (open + 2) * APART * unit + first <= capacity;
+                let turns = MERGES * (open + 1) as f64 * merge_us;
+                room && open <= 32 && turns <= options.time.as_micros_f64() / 4.0
+            };
+            let open = truth.open.map_or(0, u64::from);
+            if fits(open) {
+                seen.push("open-linear");
+                seen.push("fat");
+            }
+            if fits(open) || card.out_of_order == OutOfOrder::Rewrite {
+                seen.push("open-random");
+            }
+        }
+        if truth.read_ahead && self.ahead(boundary.min(capacity / 2))? {
+            seen.push("read-ahead");
+        }
+        Ok(seen)
+    }
+
+    /// Writes in order across a boundary; the usual time of a piece, and how much longer the one takes in which the unit is
+    /// opened, µs.
+    fn written(
+        &mut self,
+        begin: u64,
+        boundary: u64,
+        most: u64,
+        page: u64,
+    ) -> Result<(f64, f64), String> {
+        let (mut usual, mut opens) = (Vec::new(), 0.0_f64);
+        let mut at = begin;
+        while at + PIECE <= most {
+            let took = self.time(OpKind::Write, at, PIECE)?;
+            match at + PIECE > boundary && at < boundary + page {
+                true => opens = opens.max(took),
+                false => usual.push(took),
+            }
+            at += PIECE;
+        }
+        usual.sort_unstable_by(f64::total_cmp);
+        let last = usual
+            .get(usual.len() * 9 / 10)
+            .copied()
+            .unwrap_or(f64::INFINITY);
+        let mean = usual.iter().sum::<f64>() / usual.len().max(1) as f64;
+        Ok((mean, opens - last))
+    }
+
+    /// The quickest of some reads of a sector on either side of a place, µs.
+    fn across(&mut self, place: u64) -> Result<f64, String> {
+        let mut quickest = f64::INFINITY;
+        for _ in 0..3 {
+            // A read elsewhere, so that none continues the one before.
+            self.time(OpKind::Read, 0, 512)?;
+            quickest = quickest.min(self.time(OpKind::Read, place - 512, 1024)?);
+        }
+        Ok(quickest)
+    }
+
+    /// What a piece more costs if a unit is closed for each: pieces in turn into one unit more than stay open, µs.
+    fn merge_us(&mut self, unit: u64, first: u64, card: &CardSection) -> Result<f64, String> {
+        let capacity = self.target.capacity().0;
+        let units = u64::from(card.open_aus) + 1;
+        let mut total = 0.0;
+        let mut count = 0.0;
+        for round in 0..2 {
+            for number in 0..units {
+                let at = first + (number * APART + 2) * unit + round * PIECE.min(unit / 2);
+                if at + PIECE > capacity {
+                    return Ok(f64::INFINITY);
+                }
+                let took = self.time(OpKind::Write, at / 512 * 512, PIECE)?;
+                if round == 1 {
+                    total += took;
+                    count += 1.0;
+                }
+            }
+        }
+        Ok(total / count)
+    }
+
+    /// Whether reads in order are quicker than the same in another order.
+    fn ahead(&mut self, begin: u64) -> Result<bool, String> {
+        let begin = begin / PIECE * PIECE;
+        let mut quicker = false;
+        for length in [4096, PIECE] {
+            let (mut in_order, mut others) = (0.0, 0.0);
+            for n in 0..32 {
+                in_order += self.time(OpKind::Read, begin + n * length, length)?;
+            }
+            for n in 0..32 {
+                others += self.time(OpKind::Read, begin + n * 11 % 32 * length, length)?;
+            }
+            quicker |= in_order < QUICKER * others;
+        }
+        Ok(quicker)
+    }
+}
