@@ -22,7 +22,9 @@ const CERTAIN: f64 = 2.0;
 /// Where a fall is this deep, it is a merge: loading a state costs a few pages.
 const DEEP: f64 = 8.0;
 /// Closing a unit costs this share of the time to write a whole one at least: less is the cost of loading a state.
-const MERGE: f64 = 0.01;
+const MERGE: f64 = 0.05;
+/// The same of a card that keeps one open: a second stream alone costs something on many hosts.
+const MERGE_OF_ONE: f64 = 0.2;
 
 /// What was measured of one order.
 pub(super) struct Measured {
@@ -44,7 +46,7 @@ pub(super) fn measure<T: Target>(
     let mut rates = probing.timed(|p| search(p, plan, length, most))?;
     let mut found = answers(&rates);
     if let Some(Knee::At { units, drop, .. }) = found.map(|f| f.knee)
-        && drop < DEEP
+        && (drop < DEEP || units == 1)
         && let Some(further) = further(probing, plan, length, (units, most), &rates)?
     {
         rates.extend(further);
@@ -226,8 +228,12 @@ pub(super) fn answer(
         .iter()
         .map(|r| r.bytes_per_s)
         .fold(fast, f64::max);
+    let merge = match units {
+        1 => MERGE_OF_ONE,
+        _ => MERGE,
+    };
     if let Some(unit) = unit
-        && extra < MERGE * unit as f64 / best
+        && extra < merge * unit as f64 / best
     {
         let why = format!(
             "at least {units}; {numbers}: {:.1} ms more for a piece is too little for closing a unit, as where only the state of another open unit is loaded",
