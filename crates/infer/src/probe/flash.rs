@@ -2,9 +2,11 @@
 //! flashbench, inside of what has been written, with odd multiples of powers of two and with more tries where
 //! the answer is not clear.
 
-use super::Probing;
 use super::confidence::Strength;
 use super::finding::{Finding, Value, size};
+use super::opened::{self, Opened};
+use super::slc::Filled;
+use super::{CARD_MAX, Probing};
 use crate::flashbench::{
     AlignPlan, AlignRow, BoundaryPeriod, CardStep, Certainty, align, boundaries as judge,
     every_one, explains, faint_unit, page_period, unit_period, visible_steps,
@@ -28,22 +30,28 @@ pub(super) struct Layout {
     pub(super) unit: Option<u64>,
     /// The first boundary of one, less than a unit from the beginning; 0 where it is not known.
     pub(super) first: u64,
+    /// Whether the first boundary is known.
+    pub(super) placed: bool,
+    /// Whether writing in order shows the unit, at the same places each time.
+    pub(super) written: bool,
     /// Whether the page was found as the larger of two steps below the unit.
     pub(super) stacked: bool,
 }
 
-/// Looks for page and unit within the first `span` bytes.
+/// Looks for page and unit within the first `span` bytes, and writes behind them; `filled` is what writing them showed.
 pub(super) fn boundaries<T: Target>(
     probing: &mut Probing<'_, T>,
     span: Bytes,
+    filled: &Filled,
 ) -> Result<Layout, ProbeError> {
     probing.target.show(span);
     let overlaps = super::units::overlaps(probing);
     let found = at_multiples(probing)?;
     let known = found.page.filter(|s| s.certainty() != Certainty::None);
     let step = probing.clock.as_micros_f64();
+    let mut phase = known.map(|s| (s.at, 0));
     let mut page = page_answer(&found, overlaps.is_some(), step);
-    let (unit, offset, layout) = if let Some(why) = &overlaps {
+    let (mut unit, mut offset, mut layout) = if let Some(why) = &overlaps {
         (
             Finding::cannot_tell("unit", UNIT, why.clone()),
             Finding::cannot_tell("offset", OFFSET, why.clone()),
@@ -54,11 +62,14 @@ pub(super) fn boundaries<T: Target>(
         let layout = Layout {
             unit: Some(step.at),
             first: 0,
+            placed: true,
+            written: false,
             stacked: page.value.is_some() && page.value != first_step,
         };
         (finding, offset_of(0, step.at), layout)
     } else {
         let (pages, units) = anywhere(probing, known)?;
+        phase = pages.map_or(phase, |p| Some((p.period, p.first)));
         let costs = |p: &BoundaryPeriod| p.across_us - p.between_us >= PAGE_US.max(step);
         if let Some(pages) = pages.filter(costs) {
             page = match pages.period >= PAGE_LARGEST_STEP && units.is_none() {
@@ -75,6 +86,8 @@ pub(super) fn boundaries<T: Target>(
                 let layout = Layout {
                     unit: Some(units.period),
                     first: units.first,
+                    placed: true,
+                    written: false,
                     stacked: false,
                 };
                 let offset = offset_of(units.first, units.period);
@@ -87,6 +100,21 @@ pub(super) fn boundaries<T: Target>(
             }
         }
     };
+    // What follows a cache, and larger devices, would need far more writes.
+    let card = filled.end.is_none() && probing.target.whole().0 <= CARD_MAX;
+    if overlaps.is_none() && card && !probing.options.read_only {
+        probing.target.show(probing.target.whole());
+        let larger = match page.value {
+            Some(Value::Bytes(page)) => page,
+            _ => SMALLEST_PAGE,
+        };
+        let larger = |(page, first): (u64, u64)| (page.max(larger), first);
+        let phase_or_none = larger(phase.unwrap_or((SMALLEST_PAGE, 0)));
+        if let Some(opened) = opened::units(probing, span.0, phase_or_none)? {
+            (unit, offset, layout) = with_writes((unit, offset, layout), &opened, phase);
+            page = page_beside(page, &found, &opened, step);
+        }
+    }
     probing.target.show(probing.target.whole());
     for finding in [page, unit, offset] {
         probing.add(finding);
@@ -94,12 +122,66 @@ pub(super) fn boundaries<T: Target>(
     Ok(layout)
 }
 
+/// The unit that reads show, or none, together with the one that writing in order shows; `phase` is the page with the place
+/// of the first one.
+fn with_writes(
+    (unit, offset, layout): (Finding, Finding, Layout),
+    opened: &Opened,
+    phase: Option<(u64, u64)>,
+) -> (Finding, Finding, Layout) {
+    let said = format!(
+        "of writes in order {} took {:.1} ms longer, all {} apart",
+        opened.seen,
+        opened.extra_s * 1e3,
+        size(opened.unit)
+    );
+    if let Some(seen) = layout.unit {
+        if seen == opened.unit {
+            let evidence = format!("{}; {said}", unit.evidence);
+            let unit = Finding { evidence, ..unit }.resting_on(Strength::Strong);
+            let layout = Layout {
+                written: true,
+                ..layout
+            };
+            return (unit, offset, layout);
+        }
+        let why = format!("{}; but {said}", unit.evidence);
+        let cannot = |id, question| Finding::cannot_tell(id, question, why.clone());
+        return (
+            cannot("unit", UNIT),
+            cannot("offset", OFFSET),
+            Layout::default(),
+        );
+    }
+    let bytes = Value::Bytes(opened.unit);
+    let answer = size(opened.unit);
+    let unit = Finding::new("unit", UNIT, bytes, answer, Strength::Fair, said.clone());
+    // Where pages begin at multiples of their size from the beginning on, units do at one of them.
+    let aligned = phase.filter(|(page, first)| first.is_multiple_of(*page));
+    let first = aligned.and_then(|_| opened.first(PAGE_MAX));
+    let offset = match first {
+        Some(first) => offset_of(first, opened.unit).resting_on(Strength::Weak),
+        None => {
+            let why = format!("{said}: too coarse to tell where the first begins");
+            Finding::cannot_tell("offset", OFFSET, why)
+        }
+    };
+    let layout = Layout {
+        unit: Some(opened.unit),
+        first: first.unwrap_or(0),
+        placed: first.is_some(),
+        stacked: false,
+        written: true,
+    };
+    (unit, offset, layout)
+}
+
 pub(super) const UNIT: &str = "Allocation unit";
 pub(super) const PAGE: &str = "Page, as reads see it";
 pub(super) const OFFSET: &str = "Where the first boundary lies";
 
 /// Largest page that is looked for: sixteen program units of 64 KiB would be 1 MiB, which is an allocation unit.
-const PAGE_MAX: u64 = 512 << 10;
+pub(super) const PAGE_MAX: u64 = 512 << 10;
 /// A step of a larger page is this share of the first one's at least.
 const LARGER: f64 = 0.3;
 /// A page costs a read across this much at least, µs: the clock of a host is not finer.
@@ -110,6 +192,18 @@ pub(super) const MAPPED: u64 = 4096;
 /// The page: the step that is largest, and one of a larger page that consists of several program units, if there is one
 /// below the allocation unit.
 fn page_answer(found: &AtMultiples, drive: bool, clock_us: f64) -> Finding {
+    page_below(found, found.unit.map(|u| u.0.at), drive, clock_us)
+}
+
+/// The page once writes have shown the unit: what was as large as an allocation unit is a page, or the unit.
+fn page_beside(page: Finding, found: &AtMultiples, opened: &Opened, clock_us: f64) -> Finding {
+    match page.value {
+        Some(Value::Bytes(at)) if at < opened.unit => page,
+        _ => page_below(found, Some(opened.unit), false, clock_us),
+    }
+}
+
+fn page_below(found: &AtMultiples, unit: Option<u64>, drive: bool, clock_us: f64) -> Finding {
     let finding = answer("page", PAGE, found.page);
     let Some(step) = found.page.filter(|_| finding.value.is_some()) else {
         return finding;
@@ -132,7 +226,10 @@ fn page_answer(found: &AtMultiples, drive: bool, clock_us: f64) -> Finding {
         return finding.resting_on(Strength::Weak);
     }
     // Without a unit a larger step may be that of the unit.
-    let unit = found.unit.map_or(0, |u| u.0.at);
+    let unit = unit.unwrap_or(0);
+    if step.at == unit {
+        return cannot("writes show an allocation unit of that size");
+    }
     let larger = found
         .steps
         .iter()
@@ -144,7 +241,7 @@ fn page_answer(found: &AtMultiples, drive: bool, clock_us: f64) -> Finding {
         .filter(fivefold)
         .max_by_key(|s| s.at);
     match larger {
-        None if step.at == PAGE_LARGEST_STEP && found.unit.is_none() => {
+        None if step.at == PAGE_LARGEST_STEP && unit == 0 => {
             cannot("the largest page that is looked for; it may be an allocation unit")
         }
         None => finding,

@@ -126,7 +126,7 @@ const SEEN_AFTER: usize = 8;
 const QUICKER: f64 = 0.85;
 
 /// The value below which this share of the sorted times lies.
-fn quantile(times: &[f64], share: f64) -> f64 {
+pub(super) fn quantile(times: &[f64], share: f64) -> f64 {
     let mut sorted = times.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     let at = (share * (sorted.len().saturating_sub(1)) as f64).round() as usize;

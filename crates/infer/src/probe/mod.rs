@@ -18,6 +18,7 @@ mod flash;
 mod heat;
 mod knee;
 mod link;
+mod opened;
 mod recorded;
 mod slc;
 mod units;
@@ -304,7 +305,7 @@ fn investigate<T: Target>(probing: &mut Probing<'_, T>) -> Result<(), ProbeError
     }
     dies::dies(probing, span)?;
     link::map_span(probing, span)?;
-    let layout = flash::boundaries(probing, span)?;
+    let layout = flash::boundaries(probing, span, &filled)?;
     heat::throttling(probing, span, coolest)?;
     if probing.options.read_only {
         return Ok(());

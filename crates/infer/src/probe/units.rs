@@ -63,6 +63,10 @@ pub(super) fn open<T: Target>(
             probing.add(Finding::cannot_tell(id, question, SPENT));
             continue;
         }
+        if order == Order::Random && seen.is_some() && !layout.placed {
+            probing.add(Finding::cannot_tell(id, question, UNPLACED));
+            continue;
+        }
         let plan = plan(probing, unit, seen.is_some(), order);
         if plan.fitting(probing.target.whole(), 1) == 0 {
             probing.add(Finding::cannot_tell(id, question, SMALL));
@@ -89,12 +93,14 @@ pub(super) fn open<T: Target>(
         }
     }
     let linear = in_order.map(|(found, _)| found);
-    if collapses.iter().all(|c| *c == Some(false)) {
+    if !layout.written && collapses.iter().all(|c| *c == Some(false)) {
         withdrawn::not_borne_out(&mut probing.report, layout);
     }
     withdrawn::may_be_mapped(&mut probing.report);
     if probing.time_left() < share(probing, 0.15) {
         probing.add(Finding::cannot_tell("fat", QUESTIONS[2].1, SPENT));
+    } else if seen.is_some() && !layout.placed {
+        probing.add(Finding::cannot_tell("fat", QUESTIONS[2].1, UNPLACED));
     } else if seen.is_some() {
         fat::first_units(probing, unit, linear)?;
     } else {
@@ -108,6 +114,7 @@ pub(super) fn open<T: Target>(
 }
 
 const SPENT: &str = "the budget of time or writes is spent";
+const UNPLACED: &str = "it is not known where the first unit begins";
 const SMALL: &str = "the target is too small for units that lie far apart";
 
 /// A share of all the time there is.
