@@ -1,5 +1,6 @@
 //! Runs points on the pool of threads ([`at_once`](nandscope_suite::at_once)). Points with the same conditioned device
-//! share it: it is made once, and copied for each of them but the last.
+//! share it: it is made once, and copied for each of them but the last. Results are kept by threads of their own,
+//! because a processor must not wait for the disk.
 
 use crate::Metric;
 use crate::point::{Point, PointError};
@@ -12,10 +13,14 @@ use nandscope_result::ResultDocument;
 use nandscope_suite::at_once::shared;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use thiserror::Error;
 
 /// Parts in which the progress of a point is counted.
 const PARTS: u64 = 1000;
+/// Results that are kept at once.
+const KEEPERS: usize = 4;
 
 /// A sweep ended early.
 #[derive(Debug, Error)]
@@ -65,14 +70,8 @@ pub struct PoolRun {
     pub conditioned: usize,
 }
 
-/// Why a point has no outcome.
-enum Failed {
-    Point(PointError),
-    Store(StoreError),
-}
-
 /// Runs the points of which the store has no result, on `threads` threads. The outcomes are the same for any
-/// number. Once `stop` answers true no result is added.
+/// number. Once `stop` answers true no point is begun, and those under way end.
 ///
 /// # Errors
 /// Returns [`PoolError`] if a point cannot be run or kept; finished points stay in the store.
@@ -100,54 +99,92 @@ pub fn run(
         .collect();
     let open = devices.iter().flatten().count() as u64;
     let parts = AtomicU64::new(0);
-    let run_one = |number: usize, device| {
-        let point: &Point = &points[number];
-        let mut watcher = Watcher::new(&parts, point.jobs.file.groups().len());
-        let document = point.run_on(device, &mut watcher, &stop);
-        let Some(document) = document.map_err(Failed::Point)? else {
-            return Ok(None);
-        };
-        store.keep(point, &document).map_err(Failed::Store)?;
-        watcher.reach(PARTS);
-        Ok(Some(Outcome::of(&document, metrics)))
-    };
     let mut done = found;
-    let conditioned = shared::run(
-        &devices,
-        threads,
-        stop,
-        |number| points[number].condition().map_err(Failed::Point),
-        run_one,
-        |news| {
-            if let Some((number, Some(outcome))) = news {
-                outcomes[number] = Some(outcome);
-                done += 1;
-            }
-            progress(SweepProgress {
-                done,
-                points: points.len(),
-                share: parts.load(Ordering::Relaxed) as f64 / (open * PARTS).max(1) as f64,
-            });
-        },
-    );
+    let heard = |news: Option<(usize, Option<Outcome>)>| {
+        if let Some((number, Some(outcome))) = news {
+            outcomes[number] = Some(outcome);
+            done += 1;
+        }
+        progress(SweepProgress {
+            done,
+            points: points.len(),
+            share: parts.load(Ordering::Relaxed) as f64 / (open * PARTS).max(1) as f64,
+        });
+    };
+    let conditioned = beside_keepers(store, |kept, refused| {
+        let stop = || stop() || refused.get().is_some();
+        let condition = |number: usize| points[number].condition();
+        let run_one = |number: usize, device| {
+            let point: &Point = &points[number];
+            let mut watcher = Watcher::new(&parts, point.jobs.file.groups().len());
+            let Some(document) = point.run_on(device, &mut watcher, &stop)? else {
+                return Ok(None);
+            };
+            watcher.reach(PARTS);
+            let outcome = Outcome::of(&document, metrics);
+            // Keepers listen as long as this sender is there.
+            let _ = kept.send((point, document));
+            Ok(Some(outcome))
+        };
+        shared::run(&devices, threads, &stop, condition, run_one, heard)
+    });
+    let conditioned = conditioned.map_err(PoolError::Store)?;
+    let conditioned = conditioned.map_err(|failed| PoolError::Point {
+        number: failed.piece,
+        error: failed.error,
+    })?;
     for (number, first) in firsts.into_iter().enumerate() {
         if outcomes[number].is_none() {
             outcomes[number] = outcomes[first].clone();
         }
     }
-    match conditioned {
-        Ok(conditioned) => Ok(PoolRun {
-            outcomes,
-            found,
-            conditioned,
-        }),
-        Err(failed) => Err(match failed.error {
-            Failed::Point(error) => PoolError::Point {
-                number: failed.piece,
-                error,
-            },
-            Failed::Store(error) => PoolError::Store(error),
-        }),
+    Ok(PoolRun {
+        outcomes,
+        found,
+        conditioned,
+    })
+}
+
+/// A finished point and its result.
+type Finished<'a> = (&'a Point, ResultDocument);
+
+/// Does work whose results are kept by other threads meanwhile; a result that the store refuses is in the cell, and is the
+/// error at the end.
+fn beside_keepers<'a, R>(
+    store: &dyn Keep,
+    work: impl FnOnce(Sender<Finished<'a>>, &OnceLock<StoreError>) -> R,
+) -> Result<R, StoreError> {
+    let (results, waiting) = mpsc::channel();
+    let (waiting, refused) = (Mutex::new(waiting), OnceLock::new());
+    let done = std::thread::scope(|scope| {
+        for _ in 0..KEEPERS {
+            scope.spawn(|| keep_all(&waiting, store, &refused));
+        }
+        work(results, &refused)
+    });
+    match refused.into_inner() {
+        Some(error) => Err(error),
+        None => Ok(done),
+    }
+}
+
+/// Keeps results until there are no more; the first error ends the sweep.
+fn keep_all(
+    results: &Mutex<Receiver<Finished<'_>>>,
+    store: &dyn Keep,
+    refused: &OnceLock<StoreError>,
+) {
+    loop {
+        // One keeper waits here, the others for it.
+        let next = results
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .recv();
+        let Ok((point, document)) = next else { return };
+        if let Err(error) = store.keep(point, &document) {
+            // A later error says nothing new.
+            let _ = refused.set(error);
+        }
     }
 }
 

@@ -11,12 +11,15 @@ use crate::point::Point;
 use crate::table::Outcome;
 use nandscope_files::parquet::{Column, Table};
 use nandscope_files::{Access, WriteError};
+use nandscope_suite::at_once;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Characters of the device's key in the name of its folder.
 const DEVICE: usize = 16;
+/// Files that are written at once. Each waits for the disk, not for a processor.
+const AT_ONCE: usize = 16;
 /// Columns that are not parameters or metrics; that of the seed comes from the name of the folder.
 const OWN: [&str; 5] = ["version", "device", "seed", "complete", "key"];
 
@@ -160,12 +163,15 @@ pub fn write(folder: &Path, plan: &Plan, outcomes: &[Option<Outcome>]) -> Result
             result.2.push(&point.values);
         }
     }
-    for (point, outcome, values) in results.values() {
+    let results: Vec<_> = results.into_values().collect();
+    let write = |number: usize| {
+        let (point, outcome, values) = &results[number];
         let names = plan.metrics.iter().map(|m| m.name.as_str());
         let metrics: Vec<_> = names.zip(outcome.metrics.iter().copied()).collect();
-        files.write(point, values, &metrics, outcome.failure.is_none())?;
-    }
-    Ok(())
+        files.write(point, values, &metrics, outcome.failure.is_none())
+    };
+    let written = at_once::run(results.len(), AT_ONCE, &|| false, write, |_| {});
+    written.into_iter().flatten().collect()
 }
 
 #[cfg(test)]

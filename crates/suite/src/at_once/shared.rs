@@ -53,6 +53,21 @@ struct Group<D> {
     original: Original<D>,
 }
 
+impl<D> Group<D> {
+    /// The next piece and its original, which is given away with the last one; `None` if it is not ready.
+    fn begin(&mut self) -> Option<(usize, Arc<D>)> {
+        let Original::Ready(original) = &self.original else {
+            return None;
+        };
+        let original = original.clone();
+        let piece = self.pieces.pop_front()?;
+        if self.pieces.is_empty() {
+            self.original = Original::Missing;
+        }
+        Some((piece, original))
+    }
+}
+
 enum Original<D> {
     /// Not begun.
     Missing,
@@ -112,36 +127,40 @@ impl<D: Send + Sync, T: Send, E: Send> Schedule for Originals<D, T, E> {
     type Outcome = Outcome<D, T, E>;
     type News = (usize, T);
 
-    /// Pieces of ready originals first, so that these are given back soon.
+    /// An original is made as soon as there is room for it, before the pieces of those that are ready: so no thread
+    /// waits for it when these are done.
     fn next(&mut self) -> Next<Task<D>> {
         if !self.failed.is_empty() {
             return Next::End;
         }
-        let (mut making, mut missing) = (0, None);
-        for (number, group) in self.groups.iter_mut().enumerate() {
+        let (mut present, mut is_making) = (0, false);
+        let (mut missing, mut ready) = (None, None);
+        for (number, group) in self.groups.iter().enumerate() {
             let Some(first) = group.pieces.front().copied() else {
                 continue;
             };
             match &group.original {
-                Original::Ready(original) => {
-                    let original = original.clone();
-                    group.pieces.pop_front();
-                    if group.pieces.is_empty() {
-                        group.original = Original::Missing;
-                    }
-                    return Next::Task(Task::Work(first, original));
+                Original::Ready(_) => {
+                    present += 1;
+                    ready = ready.or(Some(number));
                 }
-                Original::Making => making += 1,
+                Original::Making => {
+                    present += 1;
+                    is_making = true;
+                }
                 Original::Missing => missing = missing.or(Some((number, first))),
             }
         }
-        match missing {
-            Some((group, piece)) if making < self.threads => {
-                self.groups[group].original = Original::Making;
-                Next::Task(Task::Make(group, piece))
-            }
-            _ if making > 0 => Next::Wait,
-            _ => Next::End,
+        if let Some((number, piece)) = missing
+            && present < self.threads
+        {
+            self.groups[number].original = Original::Making;
+            return Next::Task(Task::Make(number, piece));
+        }
+        match ready.and_then(|number| self.groups[number].begin()) {
+            Some((piece, original)) => Next::Task(Task::Work(piece, original)),
+            None if is_making => Next::Wait,
+            None => Next::End,
         }
     }
 
@@ -194,6 +213,28 @@ mod tests {
             let expected = |n: usize| (n % 7 != 3).then_some(n % 5 * 100 + n);
             assert!((0..40).all(|n| outcomes[n] == expected(n)));
         }
+    }
+
+    /// Two threads, three originals with two pieces each: the third is made while pieces of the second are left.
+    #[test]
+    fn the_next_original_is_made_before_the_pieces_run_out() {
+        let originals = [0, 0, 1, 1, 2, 2].map(Some);
+        let mut schedule: Originals<(), (), ()> = Originals::new(&originals, 2);
+        let next = |schedule: &mut Originals<(), (), ()>| match schedule.next() {
+            Next::Task(Task::Make(group, _)) => {
+                schedule.done(Outcome::Made(group, 0, Ok(())));
+                format!("make {group}")
+            }
+            Next::Task(Task::Work(piece, _)) => {
+                schedule.done(Outcome::Worked(piece, Ok(())));
+                format!("work {piece}")
+            }
+            Next::Wait => "wait".to_string(),
+            Next::End => "end".to_string(),
+        };
+        let tasks: Vec<String> = (0..10).map(|_| next(&mut schedule)).collect();
+        let expected = "make 0,make 1,work 0,work 1,make 2,work 2,work 3,work 4,work 5,end";
+        assert_eq!(tasks.join(","), expected);
     }
 
     #[test]
