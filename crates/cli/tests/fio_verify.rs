@@ -200,6 +200,59 @@ fn data_follow_from_the_seed_as_in_fio() {
     assert_eq!(expected[..24], right[..24]);
 }
 
+/// A byte of a file is changed; both programs write the same files of it, which are those of fio but for times.
+#[test]
+fn mismatches_are_dumped_as_by_fio() {
+    if !has_fio() {
+        return;
+    }
+    let folder = Folder::new("fio-verify-dumps");
+    for options in [
+        "",
+        "\nverify_interval=1k",
+        "\nverify_interval=512\nverify_offset=100",
+    ] {
+        let job = format!("rw=write\nbs=4k\nverify=crc32c{options}");
+        let image = folder.0.join("card.img");
+        let _ = std::fs::remove_file(&image);
+        assert!(by_us(&folder, "card.img", &job).0);
+        let right = std::fs::read(&image).unwrap();
+        let mut wrong = right.clone();
+        wrong[70_000] ^= 0x10;
+        std::fs::write(&image, &wrong).unwrap();
+        let read = format!("{}\nverify_dump=1", job.replace("rw=write", "rw=read"));
+        by_fio(&folder, "card.img", &format!("{read}\nsize=1m")).unwrap_err();
+        let dumps = || {
+            let names = folder.names().into_iter();
+            let names = names.filter(|name| name.ends_with("ed"));
+            let take = |name: String| {
+                let bytes = std::fs::read(folder.0.join(&name)).unwrap();
+                std::fs::remove_file(folder.0.join(&name)).unwrap();
+                (name, bytes)
+            };
+            names.map(take).collect::<Vec<_>>()
+        };
+        let by_fio = dumps();
+        assert!(!by_us(&folder, "card.img", &read).0);
+        let ours = dumps();
+        let names = |files: &[(String, Vec<u8>)]| -> Vec<String> {
+            files.iter().map(|(name, _)| name.clone()).collect()
+        };
+        assert_eq!(names(&ours), names(&by_fio), "{options}");
+        let [(name, expected), (_, received)] = &ours[..] else {
+            panic!("{options}: {:?}", names(&ours));
+        };
+        let at: usize = name.split('.').nth(2).unwrap().parse().unwrap();
+        let place = at..at + expected.len();
+        assert!(place.contains(&70_000), "{options}: {name}");
+        assert!(*expected == right[place.clone()] && *received == wrong[place]);
+        assert!(by_fio[1].1 == *received, "{options}");
+        // Header and checksum have times and the number of the thread; data are the same.
+        let differing = by_fio[0].1.iter().zip(expected).filter(|(a, b)| a != b);
+        assert!(differing.count() <= 24, "{options}");
+    }
+}
+
 #[test]
 fn what_fio_cannot_verify_itself_is_refused() {
     let folder = Folder::new("fio-verify-refused");

@@ -158,3 +158,42 @@ fn patterns_are_written_and_compared() {
         assert_eq!(written_and_read(name, write, read), wrong, "{name}");
     }
 }
+
+/// The card damages a byte of each sector from the 100th write on: the files have what it returned and what was written.
+#[test]
+fn contents_of_mismatches_are_written_to_files() {
+    let folder = Folder::new("contents-dumps");
+    let job = "[w]\nioengine=libaio\ndirect=1\nrw=write\nbs=4k\nsize=1m\nverify=pattern\nverify_pattern=0x5a\ncontinue_on_error=verify\nverify_dump=1\n";
+    folder.file("job.fio", job);
+    std::fs::create_dir(folder.0.join("logs")).unwrap();
+    let device = tiny();
+    let fault = ["--contents", "--fault", "after 100 writes corrupt 1"];
+    let run = ["run", "job.fio", &device, "--log-dir", "logs"];
+    let ran = folder.run(&[&run[..], &fault].concat());
+    assert_eq!(ran.code, Some(1));
+    assert!(
+        ran.err.contains("data: logs/tiny.toml.409600.received"),
+        "{}",
+        ran.err
+    );
+    let logs = std::fs::read_dir(folder.0.join("logs")).unwrap();
+    assert_eq!(logs.count(), 32, "two files of each of the first 16");
+    for block in 100..116 {
+        let file = |kind| {
+            std::fs::read(
+                folder
+                    .0
+                    .join(format!("logs/tiny.toml.{}.{kind}", block * 4096)),
+            )
+        };
+        let (received, expected) = (file("received").unwrap(), file("expected").unwrap());
+        assert!(expected == [0x5a; 4096]);
+        let differences = received.iter().zip(&expected).filter(|(a, b)| a != b);
+        assert!(received.len() == 4096 && differences.count() > 0);
+    }
+    // Without the option there are none.
+    folder.file("job.fio", &job.replace("verify_dump=1", ""));
+    let before = folder.names();
+    folder.run(&[&run[..3], &fault].concat());
+    assert_eq!(folder.names(), before);
+}

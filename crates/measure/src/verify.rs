@@ -9,12 +9,15 @@
 
 mod checksum;
 mod describe;
+mod dump;
 mod header;
 mod ledger;
 mod parts;
 mod random;
 
 use crate::target::{Outcome, Request};
+pub use dump::Dump;
+use dump::{Dumps, Findings, Span};
 use ledger::{Holds, Ledger};
 use nandscope_units::{Bytes, SECTOR_BYTES};
 use nandscope_workload::OpKind;
@@ -64,6 +67,8 @@ pub struct Verifier {
     all: bool,
     /// What was discarded must read as zeros.
     zeros: bool,
+    /// Contents of mismatching blocks are kept.
+    dumps: bool,
     /// Those of the threads, in the order of their numbers.
     checks: Vec<Check>,
     /// All known blocks are compared, whoever reads.
@@ -76,6 +81,7 @@ pub struct Verifier {
 struct Found {
     described: Vec<String>,
     mismatches: u64,
+    dumps: Dumps,
 }
 
 /// What is wrong with a part or block.
@@ -110,6 +116,7 @@ impl Verifier {
             seeds: Seeds::of_run(seed),
             all,
             zeros: false,
+            dumps: false,
             checks,
             reads_back: AtomicBool::new(false),
             ledger: Mutex::new(Ledger::new(block.into())),
@@ -122,6 +129,18 @@ impl Verifier {
     pub fn with_zeros_after_discards(mut self) -> Self {
         self.zeros = true;
         self
+    }
+
+    /// From now on contents of the first mismatching blocks are kept (`verify_dump`).
+    #[must_use]
+    pub fn with_dumps(mut self) -> Self {
+        self.dumps = true;
+        self
+    }
+
+    /// Contents of the first mismatching blocks, if they are kept: no more than are described, and up to 256 MiB.
+    pub fn dumps(&self) -> Vec<Dump> {
+        lock(&self.found).dumps.kept().to_vec()
     }
 
     /// From now on reads compare all that was written, whichever thread reads.
@@ -193,7 +212,7 @@ impl Verifier {
             let mut ledger = lock(&self.ledger);
             (ledger.parts(offset, bytes.len()), ledger.last())
         };
-        let mut mismatches = Vec::new();
+        let mut found = Findings::new(self.dumps, DESCRIBED);
         let mut from = 0usize;
         for (length, holds) in parts {
             let part = &bytes[from..from + length];
@@ -203,34 +222,37 @@ impl Verifier {
                 Holds::Moving => {}
                 Holds::Unknown if !self.all => {}
                 Holds::Unknown => {
-                    examine_unknown(reader, part, at, from == bytes.len(), &mut mismatches)
+                    examine_unknown(reader, part, at, from == bytes.len(), &mut found)
                 }
-                Holds::Either => self.examine_either(part, at, &mut mismatches),
-                Holds::Zeros => mismatches.extend(describe::not_zero(part, at)),
+                Holds::Either => self.examine_either(part, at, &mut found),
+                Holds::Zeros => found.add(describe::not_zero(part, at), at, part, || {
+                    Some(vec![0; length])
+                }),
                 Holds::Written {
                     generation,
                     thread,
                     position,
                 } => {
                     let write = self.write_of(generation, thread);
-                    self.examine(part, at, write, position, last, &mut mismatches);
+                    self.examine(part, at, write, position, last, &mut found);
                 }
             }
         }
-        self.record(mismatches)
+        self.record(found)
     }
 
-    fn record(&self, mismatches: Vec<Mismatch>) -> Outcome {
-        let Some((first, _)) = mismatches.first() else {
+    fn record(&self, findings: Findings) -> Outcome {
+        let Some(first) = findings.first() else {
             return Outcome::Done;
         };
-        let outcome = Outcome::Failed(first.reason());
+        let (mismatches, dumps) = findings.into_parts();
         let mut found = lock(&self.found);
         found.mismatches += mismatches.len() as u64;
         let room = DESCRIBED.saturating_sub(found.described.len());
         let texts = mismatches.into_iter().map(|(_, text)| text);
         found.described.extend(texts.take(room));
-        outcome
+        found.dumps.extend(dumps, DESCRIBED);
+        Outcome::Failed(first.reason())
     }
 
     /// Compares bytes with those of a write from `position` on.
@@ -241,17 +263,22 @@ impl Verifier {
         write: Write,
         position: u64,
         last: u32,
-        mismatches: &mut Vec<Mismatch>,
+        found: &mut Findings,
     ) {
         let parts = match self.check_of(write.thread) {
             Check::Nothing => return,
             Check::Pattern(pattern) => {
                 let mut right = vec![0; bytes.len()];
                 parts::fill_pattern(pattern, &mut right, offset, position);
-                mismatches.extend(describe::not_the_pattern(bytes, &right, offset));
-                return;
+                let wrong = describe::not_the_pattern(bytes, &right, offset);
+                return found.add(wrong, offset, bytes, || Some(right));
             }
             Check::Parts(parts) => parts,
+        };
+        let span = Span {
+            offset,
+            length: bytes.len(),
+            position,
         };
         let mut rest = bytes;
         let (mut at, mut position) = (offset, position);
@@ -268,10 +295,14 @@ impl Verifier {
             };
             let is_whole =
                 length as u64 == parts.interval() || (within == 0 && is_short_part(parts, part));
-            mismatches.extend(match is_whole {
-                true => place.examine_part(parts, part),
-                false => place.examine_fragment(parts, part),
-            });
+            match is_whole {
+                true => found.add(place.examine_part(parts, part), at, part, || {
+                    dump::expected_part(parts, span, at, length, write)
+                }),
+                false => found.add(place.examine_fragment(parts, part), at, part, || {
+                    Some(place.fragment(parts, part))
+                }),
+            }
             rest = behind;
             at += length as u64;
             position += length as u64;
@@ -280,7 +311,7 @@ impl Verifier {
 
     /// Compares bytes that one of several writes made, or that a failed one may have changed. They are right if any
     /// check makes such data; parts that are cut cannot be judged.
-    fn examine_either(&self, bytes: &[u8], offset: u64, mismatches: &mut Vec<Mismatch>) {
+    fn examine_either(&self, bytes: &[u8], offset: u64, found: &mut Findings) {
         let mut distinct: Vec<&Check> = Vec::new();
         for check in &self.checks {
             if !distinct.contains(&check) {
@@ -299,9 +330,8 @@ impl Verifier {
                 Check::Pattern(pattern) => describe::is_pattern(pattern, part),
                 Check::Parts(parts) => describe::is_plausible(parts, part, at),
             });
-            if !is_right {
-                mismatches.push(describe::nothing_verified(at));
-            }
+            let wrong = (!is_right).then(|| describe::nothing_verified(at));
+            found.add(wrong, at, part, || None);
             at += part.len() as u64;
         }
     }
@@ -314,26 +344,29 @@ fn is_short_part(parts: &Parts, part: &[u8]) -> bool {
 }
 
 /// Compares what this run did not write with what the reader expects.
-fn examine_unknown(
-    reader: &Check,
-    bytes: &[u8],
-    offset: u64,
-    is_end: bool,
-    mismatches: &mut Vec<Mismatch>,
-) {
+fn examine_unknown(reader: &Check, bytes: &[u8], offset: u64, is_end: bool, found: &mut Findings) {
     match reader {
         Check::Nothing => {}
         Check::Pattern(pattern) => {
             let mut right = vec![0; bytes.len()];
             pattern.fill(&mut right, offset);
-            mismatches.extend(describe::not_the_pattern(bytes, &right, offset));
+            let wrong = describe::not_the_pattern(bytes, &right, offset);
+            found.add(wrong, offset, bytes, || Some(right));
         }
         Check::Parts(parts) => {
+            let span = Span {
+                offset,
+                length: bytes.len(),
+                position: 0,
+            };
             let mut at = offset;
             for part in bytes.chunks(parts.interval() as usize) {
                 // What follows was written by this run: the part is no longer whole.
                 if is_end || part.len() as u64 == parts.interval() {
-                    mismatches.extend(describe::unknown_part(parts, part, at, at - offset));
+                    let wrong = describe::unknown_part(parts, part, at, at - offset);
+                    found.add(wrong, at, part, || {
+                        dump::expected_of_header(parts, span, at, part)
+                    });
                 }
                 at += part.len() as u64;
             }

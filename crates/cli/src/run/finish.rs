@@ -76,6 +76,11 @@ fn write<T: CommandTarget>(
         let written = output::write_or_keep_in(&arguments.log_dir, name, text.as_bytes());
         kept.push((format!("log: {}", path.display()), written));
     }
+    for dump in &run.dumps {
+        let path = arguments.log_dir.join(&dump.name);
+        let written = output::write_or_keep_in(&arguments.log_dir, &dump.name, &dump.bytes);
+        kept.push((format!("data: {}", path.display()), written));
+    }
     if let Some(path) = &arguments.save {
         let bytes = target.save();
         let written = bytes.and_then(|bytes| output::write_or_keep(path, &bytes));

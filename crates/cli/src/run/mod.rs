@@ -14,7 +14,7 @@ use crate::{fault, job, output};
 use clap::{Args, ValueEnum};
 use nandscope_experiment::jobs::Jobs;
 use nandscope_experiment::run::{
-    Prepared, ReplayError, RunError, RunOptions, SimulatedTarget, check_logs, wants_logs,
+    Prepared, ReplayError, RunError, RunOptions, SimulatedTarget, check_logs, wants_files,
 };
 use nandscope_experiment::{OpenOptions, ProfileOverride};
 #[cfg(target_os = "linux")]
@@ -112,7 +112,7 @@ pub struct Arguments {
     /// What to do with a trace that was recorded on a device of another size
     #[arg(long, value_enum, default_value_t)]
     fit: FitChoice,
-    /// Folder for the logs that jobs ask for (write_bw_log and the like)
+    /// Folder for the files that jobs ask for (write_bw_log, verify_dump and the like)
     #[arg(long, value_name = "DIR", default_value = ".")]
     log_dir: PathBuf,
     #[command(flatten)]
@@ -231,7 +231,7 @@ fn run_real(
             .iter()
             .filter_map(|o| Some(o.parent()?.to_path_buf())),
     );
-    if all.iter().any(wants_logs) {
+    if all.iter().any(wants_files) {
         outputs.push(arguments.log_dir.clone());
     }
     let real = crate::target::real::open_real(
@@ -305,7 +305,7 @@ fn check_outputs(
     for path in [&arguments.output, &arguments.save].into_iter().flatten() {
         output::check_file(path)?;
     }
-    if !jobs.file.jobs.iter().any(wants_logs) {
+    if !jobs.file.jobs.iter().any(wants_files) {
         return Ok(None);
     }
     let made = output::check_folder(&arguments.log_dir)?;

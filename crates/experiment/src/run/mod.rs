@@ -2,6 +2,7 @@
 //! makes threads of a group of jobs; the measure crate runs them.
 
 mod contents;
+mod dumps;
 pub mod figures;
 mod log_names;
 mod logs;
@@ -17,7 +18,7 @@ mod verify;
 pub use contents::{ContentTarget, Contents, ContentsError};
 pub use log_names::{LogError, check as check_logs};
 pub use nandscope_measure::runner::{Ending, Observer, Progress};
-pub use plan::wants_logs;
+pub use plan::wants_files;
 pub use replay::{ReplayError, library_trace, trace_file};
 pub use simulated::SimulatedTarget;
 pub use target::{RunTarget, TargetAbilities, group_data};
@@ -118,7 +119,7 @@ pub trait RunObserver: Observer {
     /// The phase is over.
     fn end(&mut self);
 
-    /// The document has one more step. `attachments` are the logs of the group, and `resume` the number
+    /// The document has one more step. `attachments` are the logs and dumps of the group, and `resume` the number
     /// of finished groups if a later run can go on after them.
     fn record(
         &mut self,
@@ -162,6 +163,8 @@ pub struct Run {
     pub document: ResultDocument,
     /// Name and text of each log that jobs asked for.
     pub logs: Vec<(String, String)>,
+    /// The files of `verify_dump`.
+    pub dumps: Vec<Attachment>,
     /// How it ended.
     pub ending: Ending,
 }

@@ -45,9 +45,9 @@ pub fn writes(jobs: &[Job]) -> bool {
     })
 }
 
-/// Whether the job asks for a log.
-pub fn wants_logs(job: &Job) -> bool {
-    job.logs.any()
+/// Whether files for the folder of the logs may come from the job.
+pub fn wants_files(job: &Job) -> bool {
+    job.logs.any() || (job.verify.is_wanted() && job.verify.dump)
 }
 
 /// Refuses what the target cannot do, before anything is run.

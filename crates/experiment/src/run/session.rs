@@ -1,10 +1,10 @@
 //! A run that is going on: group after group on the target, and the result so far.
 
 use super::logs::{self, Watch};
-use super::plan::{self, Plan, wants_logs};
+use super::plan::{self, Plan};
 use super::target::RunTarget;
 use super::unwritten::{Empty, reads};
-use super::{EarlierRun, Phase, Prepared, Run, RunError, RunObserver, figures};
+use super::{EarlierRun, Phase, Prepared, Run, RunError, RunObserver, dumps, figures};
 use crate::precondition::Precondition;
 use nandscope_measure::build::{JobMeta, StepMeta, add_step, findings, step_result};
 use nandscope_measure::listened::Listened;
@@ -29,6 +29,8 @@ pub(super) struct Session<'a, T: RunTarget> {
     /// `exitall` with `exit_what=all` has ended the jobs of the file.
     ends_file: bool,
     logs: Vec<(String, String)>,
+    /// The files of `verify_dump`.
+    dumps: Vec<Attachment>,
     /// What jobs of this run trimmed on a real target.
     trimmed: Empty,
     began: Instant,
@@ -45,8 +47,9 @@ impl<'a, T: RunTarget> Session<'a, T> {
     ) -> Result<Self, RunError> {
         let options = prepared.options;
         let groups = earlier.as_ref().map_or(0, |earlier| earlier.groups);
-        let attachments = earlier.iter().flat_map(|e| &e.attachments);
-        let logs = attachments.filter_map(log_of).collect();
+        let attachments = || earlier.iter().flat_map(|e| &e.attachments);
+        let logs = attachments().filter_map(log_of).collect();
+        let dumps = attachments().filter_map(dump_of).collect();
         let fresh = || {
             let mut document = empty(prepared, target);
             let known = plan::notices(&prepared.jobs.file, target.abilities());
@@ -77,6 +80,7 @@ impl<'a, T: RunTarget> Session<'a, T> {
             ending: Ending::Complete,
             ends_file: false,
             logs,
+            dumps,
             trimmed: Empty::default(),
             began,
         })
@@ -137,6 +141,7 @@ impl<'a, T: RunTarget> Session<'a, T> {
         Run {
             document: self.document,
             logs: logs::whole(self.logs),
+            dumps: self.dumps,
             ending: self.ending,
         }
     }
@@ -167,7 +172,7 @@ impl<'a, T: RunTarget> Session<'a, T> {
         first_thread: usize,
         phase: Phase,
     ) -> Result<usize, RunError> {
-        let mut watch = group.iter().any(wants_logs).then(Watch::default);
+        let mut watch = group.iter().any(|job| job.logs.any()).then(Watch::default);
         let watching = watch.as_mut().map(|w| (w, self.target.target().now()));
         let plan = plan::of_group(group, &self.prepared.context, first_thread, watching)?;
         let threads = plan.threads.len();
@@ -190,7 +195,7 @@ impl<'a, T: RunTarget> Session<'a, T> {
         };
         self.observer.end();
         let outcome = outcome?;
-        let logs = self.logs.len();
+        let kept = (self.logs.len(), self.dumps.len());
         if let Some(watch) = watch {
             logs::add(&mut self.logs, watch.files());
         }
@@ -216,14 +221,18 @@ impl<'a, T: RunTarget> Session<'a, T> {
             self.observer.record(&self.document, &[], None);
             self.read_back(index, thread, job)?;
         }
+        let found = self.target.dumps();
+        if !found.is_empty() {
+            dumps::add(&mut self.dumps, &self.target.info().name, found);
+        }
         if self.ending == Ending::Complete {
-            self.record(index + 1, logs);
+            self.record(index + 1, kept);
         }
         Ok(threads)
     }
 
-    /// Keeps the steps of a group that is over, with its logs, which are those from `logs` on.
-    fn record(&mut self, groups: usize, logs: usize) {
+    /// Keeps the steps of a group that is over, with its logs and dumps, which are those from these numbers on.
+    fn record(&mut self, groups: usize, (logs, dumps): (usize, usize)) {
         if !self.target.is_resumable() {
             self.observer.record(&self.document, &[], None);
             return;
@@ -232,9 +241,13 @@ impl<'a, T: RunTarget> Session<'a, T> {
             name: format!("{LOG}{name}"),
             bytes: text.clone().into_bytes(),
         });
-        let logs: Vec<_> = logs.collect();
+        let dumps = self.dumps[dumps..].iter().map(|dump| Attachment {
+            name: format!("{DUMP}{}", dump.name),
+            bytes: dump.bytes.clone(),
+        });
+        let files: Vec<_> = logs.chain(dumps).collect();
         self.observer
-            .record(&self.document, &logs, Some(groups as u64));
+            .record(&self.document, &files, Some(groups as u64));
     }
 
     /// Reads back and checks what a group wrote, as a step of its own.
@@ -301,14 +314,22 @@ impl<'a, T: RunTarget> Session<'a, T> {
     }
 }
 
-/// What stands before the name of a log among the attachments of a journal.
+/// What stands before the names of logs and dumps among the attachments of a journal.
 const LOG: &str = "log ";
+const DUMP: &str = "dump ";
 
 /// The log that an attachment is.
 fn log_of(attachment: &Attachment) -> Option<(String, String)> {
     let name = attachment.name.strip_prefix(LOG)?;
     let text = String::from_utf8(attachment.bytes.clone()).ok()?;
     Some((name.to_string(), text))
+}
+
+/// The dump that an attachment is.
+fn dump_of(attachment: &Attachment) -> Option<Attachment> {
+    let name = attachment.name.strip_prefix(DUMP)?.to_string();
+    let bytes = attachment.bytes.clone();
+    Some(Attachment { name, bytes })
 }
 
 /// A notice if the run is shorter than one interval of its time line.

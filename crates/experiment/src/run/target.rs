@@ -7,7 +7,7 @@ use nandscope_measure::data_source::DataSource;
 use nandscope_measure::runner::Thread;
 use nandscope_measure::target::Target;
 use nandscope_measure::unwritten::Unwritten;
-use nandscope_measure::verify::Verifier;
+use nandscope_measure::verify::{Dump, Verifier};
 use nandscope_result::{Notice, TargetInfo};
 use nandscope_units::Bytes;
 use nandscope_workload::job::Job;
@@ -89,6 +89,12 @@ pub trait RunTarget {
     fn mismatches(&self) -> (u64, Vec<String>) {
         let verifier = self.verifier();
         verifier.map(|v| v.mismatches()).unwrap_or_default()
+    }
+
+    /// Contents of the first of these blocks, if a job of the group asks for them.
+    fn dumps(&self) -> Vec<Dump> {
+        let verifier = self.verifier();
+        verifier.map(|v| v.dumps()).unwrap_or_default()
     }
 }
 

@@ -73,6 +73,10 @@ fn of_group(group: &[Job], seed: u64, capacity: Bytes, checks: Vec<Check>) -> Op
         .iter()
         .all(|job| job.rw.access == Access::Read || job.verify.only);
     let verifier = Verifier::new(seed, saturating_u32(block), reads_only, checks);
+    let verifier = match group.iter().any(|job| asks(job) && job.verify.dump) {
+        true => verifier.with_dumps(),
+        false => verifier,
+    };
     let zeros = group.iter().any(|job| asks(job) && job.verify.trim_zero);
     Some(match zeros {
         true => verifier.with_zeros_after_discards(),

@@ -175,6 +175,12 @@ impl Place {
         if !parts.is_determined() || !covers_data(parts) {
             return None;
         }
+        let right = self.fragment(parts, piece);
+        (right != piece).then(|| self.wrong(piece, &right))
+    }
+
+    /// What a piece of a part must hold; its headers are taken as they were read.
+    pub(super) fn fragment(&self, parts: &Parts, piece: &[u8]) -> Vec<u8> {
         let within = (self.position % parts.interval()) as usize;
         let mut right = vec![0; piece.len()];
         parts.fill(&mut right, self.offset, self.write.seed, self.position);
@@ -182,7 +188,7 @@ impl Place {
         (0..piece.len())
             .filter(|at| parts.is_header(within + at, whole))
             .for_each(|at| right[at] = piece[at]);
-        (right != piece).then(|| self.wrong(piece, &right))
+        right
     }
 
     /// The write from which a sector of a part comes; 0 is an earlier run, `None` if it comes from none.

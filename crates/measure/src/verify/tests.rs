@@ -324,3 +324,65 @@ fn what_is_read_in_other_pieces_is_compared_as_well() {
     bytes[2048..].copy_from_slice(&other);
     assert_eq!(reason(&verifier, &bytes, 4096), "");
 }
+
+/// Flips a byte and gives what is kept of the mismatch.
+fn dumped(verifier: &Verifier, mut bytes: Vec<u8>, offset: u64, at: usize) -> Dump {
+    bytes[at] ^= 1;
+    assert_ne!(reason(verifier, &bytes, offset), "");
+    let dump = verifier.dumps().pop().unwrap();
+    let from = (dump.offset - offset) as usize;
+    assert_eq!(dump.received, bytes[from..from + dump.received.len()]);
+    dump
+}
+
+#[test]
+fn received_and_expected_contents_are_kept_where_that_is_wanted() {
+    for options in [
+        "",
+        "verify_interval=1k",
+        "verify_interval=512\nverify_offset=100",
+        "verify_pattern=0x11%o\nverify_interval=1k",
+        "buffer_compress_percentage=60\nverify_interval=1k",
+        "verify=pattern\nverify_pattern=\"ab\"",
+    ] {
+        let writer = verifier(false, &[options]).with_dumps();
+        let right = written(&writer, 8192);
+        let dump = dumped(&writer, right.clone(), 8192, 3000);
+        let from = (dump.offset - 8192) as usize;
+        let expected = right[from..from + dump.received.len()].to_vec();
+        assert_eq!(dump.expected, Some(expected), "{options}");
+        let lengths = [4096, 1024, 512].contains(&dump.received.len());
+        assert!(lengths && (from..from + dump.received.len()).contains(&3000));
+        // An earlier run is known by its header, which is not damaged.
+        let reader = verifier(true, &[options]).with_dumps();
+        let earlier = dumped(&reader, right, 8192, 3000);
+        assert_eq!(earlier.expected, dump.expected, "{options}");
+    }
+    let silent = plain();
+    let mut bytes = written(&silent, 0);
+    bytes[7] ^= 1;
+    assert_ne!(reason(&silent, &bytes, 0), "");
+    assert_eq!(silent.dumps(), []);
+}
+
+#[test]
+fn contents_of_the_first_mismatches_are_kept() {
+    let verifier = plain().with_zeros_after_discards().with_dumps();
+    trim(&verifier, 0);
+    let first = dumped(&verifier, vec![0; BLOCK], 0, 5);
+    assert_eq!(first.expected, Some(vec![0; BLOCK]));
+    // The same block again, and more than are described.
+    assert_ne!(reason(&verifier, &[9; BLOCK], 0), "");
+    assert_eq!(verifier.dumps(), [first]);
+    for block in 1..40 {
+        written(&verifier, block * 4096);
+        assert_ne!(reason(&verifier, &[0; BLOCK], block * 4096), "");
+    }
+    let dumps = verifier.dumps();
+    let offsets: Vec<u64> = dumps.iter().map(|dump| dump.offset / 4096).collect();
+    assert_eq!(offsets, (0..16).collect::<Vec<_>>());
+    // Without a header nobody knows by which write a block of an earlier run was made.
+    let reader = with_seed(6, true, &[""]).with_dumps();
+    assert_ne!(reason(&reader, &[1; BLOCK], 0), "");
+    assert_eq!(reader.dumps()[0].expected, None);
+}

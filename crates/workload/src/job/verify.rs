@@ -136,6 +136,8 @@ pub struct Verify {
     pub trim_backlog: Backlog,
     /// `trim_percentage`: how many of the written blocks are trimmed again.
     pub trim_percent: u32,
+    /// `verify_dump`: keep the contents of the first mismatching blocks.
+    pub dump: bool,
     /// `trim_verify_zero`: trimmed blocks must read as zeros.
     pub trim_zero: bool,
 }
@@ -189,6 +191,7 @@ impl Default for Verify {
             backlog: Backlog::default(),
             trim_backlog: Backlog::default(),
             trim_percent: 0,
+            dump: false,
             trim_zero: false,
         }
     }

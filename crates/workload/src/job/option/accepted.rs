@@ -202,10 +202,6 @@ pub const ACCEPTED: &[Accepted] = &[
         ANY,
         "every mismatch is counted, the first 16 are described",
     ),
-    said(
-        "verify_dump",
-        "the result describes the first 16 mismatches, and no files are made of them",
-    ),
     accepted(
         "flow_watermark verifysort verifysort_nr",
         ANY,

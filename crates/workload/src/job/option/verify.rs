@@ -80,6 +80,12 @@ pub(super) const OPTIONS: &[JobOption] = &[
         |j| number(j.verify.backlog.batch),
     ),
     option(
+        "verify_dump",
+        "Write what was received and what was expected of the first 16 mismatches to files (see below)",
+        Flag(|j, on| j.verify.dump = on),
+        |j| flag(j.verify.dump),
+    ),
+    option(
         "trim_percentage",
         "Trim this percentage of the written blocks again, where the job verifies and has a `trim_backlog`",
         Count(0, 100, |j, n| j.verify.trim_percent = n),
