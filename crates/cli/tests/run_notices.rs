@@ -135,6 +135,8 @@ fn a_job_without_direct() {
 #[cfg(target_os = "linux")]
 mod real {
     use super::*;
+    use crate::support::loops::Loop;
+    use std::process::Command;
 
     #[test]
     fn buffered_jobs_are_run_past_the_page_cache() {
@@ -173,5 +175,55 @@ mod real {
         let notices = notices_of("real-holes-run", job, &[path.as_str()]);
         let text = "100 % of the region of job `r` was never written";
         assert_eq!(level(&notices, text).as_deref(), Some("warning"));
+    }
+
+    /// Runs the command where sysfs has the loop device at the end of a slow USB cable: in a mount namespace, whose
+    /// `/sys/dev/block` is a copy.
+    const AT_A_CABLE: &str = r#"set -e
+copy=$(mktemp -d)
+cp -a /sys/dev/block/. "$copy"
+mount -t tmpfs tmpfs /sys/dev/block
+cp -a "$copy/." /sys/dev/block/
+rm -r "$copy"
+usb=/sys/dev/block/usb/usb1/1-1
+mkdir -p $usb/block
+echo 0 > $usb/bDeviceClass
+echo 12 > $usb/speed
+cp -r /sys/block/$NAME $usb/block/ 2> /dev/null || true
+ln -sfn ../.. $usb/block/$NAME/device
+ln -sf /sys/block/$NAME/stat $usb/block/$NAME/stat
+ln -sfn $usb/block/$NAME /sys/dev/block/$(cat /sys/block/$NAME/dev)
+exec "$@""#;
+
+    #[test]
+    fn rates_above_that_of_the_link() {
+        let folder = Folder::new("notices-link");
+        let Some(device) = Loop::new(&folder, 8) else {
+            return;
+        };
+        folder.file(
+            "job.fio",
+            "[r]\nioengine=libaio\ndirect=1\nbs=64k\nsize=4m\n",
+        );
+        let mut inside = Command::new("unshare");
+        inside.args(["--mount", "sh", "-c", AT_A_CABLE, "sh"]);
+        inside.arg(env!("CARGO_BIN_EXE_nandscope"));
+        inside.args(["run", "job.fio", &device.device, "-o", "r.json"]);
+        let done = inside
+            .current_dir(&folder.0)
+            .env("NAME", device.name())
+            .output()
+            .unwrap();
+        assert!(
+            done.status.success(),
+            "{}",
+            String::from_utf8_lossy(&done.stderr)
+        );
+        let document = json::read(&folder.0.join("r.json")).unwrap();
+        assert_eq!(document.target.link_bytes_per_s, Some(1.5e6));
+        let text = "MB/s are more than the 2 MB/s that the link of the device carries (read)";
+        assert_eq!(level(&document.notices, text).as_deref(), Some("warning"));
+        // The terminal says it, too.
+        assert!(String::from_utf8_lossy(&done.stdout).contains("are more than the"));
     }
 }
