@@ -11,6 +11,7 @@ mod cards;
 mod documents;
 mod emit;
 mod fio_numbers;
+mod fio_rates;
 mod fio_tools;
 mod fio_verify;
 mod foreign;
