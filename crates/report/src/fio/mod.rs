@@ -1,8 +1,7 @@
 //! Results in the output formats of fio 3.33, for programs that read those.
 //!
-//! fio's `lat` and `clat` are the latency from the submission of an operation; its `slat` is not measured apart
-//! (`N` is 0). The latency from the scheduled start, which fio does not have, is `due_lat_ns` in JSON. Numbers that
-//! nandscope does not measure (processor time, context switches, page faults, depths) are 0.
+//! The latency from the scheduled start, which fio does not have, is `due_lat_ns` in JSON. Numbers that nandscope does not
+//! measure (processor time, context switches, page faults, depths) are 0.
 
 mod bins;
 mod json;
