@@ -184,6 +184,8 @@ def test_progress_is_told_and_its_exception_raised() -> None:
         "drive.run(nandscope.Job(LONG))",
         "drive.overwrite_randomly(500)",
         "nandscope.sweep({}, nandscope.Job(LONG), profile='reference-nvme-64gb')",
+        "nandscope.Device('samsung-970-pro-512gb').probe()",
+        "nandscope.review('sm2708-250gb')",
     ],
 )
 def test_ctrl_c_works_at_once(call: str) -> None:
