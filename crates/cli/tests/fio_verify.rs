@@ -218,10 +218,11 @@ fn mismatches_are_dumped_as_by_fio() {
         assert!(by_us(&folder, "card.img", &job).0);
         let right = std::fs::read(&image).unwrap();
         let mut wrong = right.clone();
-        wrong[70_000] ^= 0x10;
+        wrong[70_700] ^= 0x10;
         std::fs::write(&image, &wrong).unwrap();
         let read = format!("{}\nverify_dump=1", job.replace("rw=write", "rw=read"));
-        by_fio(&folder, "card.img", &format!("{read}\nsize=1m")).unwrap_err();
+        // fio 3.33 takes a block for right whose last part is right, and dumps the wrong one all the same.
+        let _ = by_fio(&folder, "card.img", &format!("{read}\nsize=1m"));
         let dumps = || {
             let names = folder.names().into_iter();
             let names = names.filter(|name| name.ends_with("ed"));
@@ -244,9 +245,11 @@ fn mismatches_are_dumped_as_by_fio() {
         };
         let at: usize = name.split('.').nth(2).unwrap().parse().unwrap();
         let place = at..at + expected.len();
-        assert!(place.contains(&70_000), "{options}: {name}");
+        assert!(place.contains(&70_700), "{options}: {name}");
         assert!(*expected == right[place.clone()] && *received == wrong[place]);
-        assert!(by_fio[1].1 == *received, "{options}");
+        // fio 3.33 dumps its buffer, in which it has moved the header to the start.
+        let is_moved = options.contains("verify_offset");
+        assert!(is_moved || by_fio[1].1 == *received, "{options}");
         // Header and checksum have times and the number of the thread; data are the same.
         let differing = by_fio[0].1.iter().zip(expected).filter(|(a, b)| a != b);
         assert!(differing.count() <= 24, "{options}");

@@ -159,7 +159,7 @@ fn patterns_are_written_and_compared() {
     }
 }
 
-/// The card damages a byte of each sector from the 100th write on: the files have what it returned and what was written.
+/// The card damages blocks from the 100th write on: the files have what it returned and what was written.
 #[test]
 fn contents_of_mismatches_are_written_to_files() {
     let folder = Folder::new("contents-dumps");
@@ -172,13 +172,13 @@ fn contents_of_mismatches_are_written_to_files() {
     let ran = folder.run(&[&run[..], &fault].concat());
     assert_eq!(ran.code, Some(1));
     assert!(
-        ran.err.contains("data: logs/tiny.toml.409600.received"),
+        ran.err.contains("data: logs/tiny.toml.405504.received"),
         "{}",
         ran.err
     );
     let logs = std::fs::read_dir(folder.0.join("logs")).unwrap();
     assert_eq!(logs.count(), 32, "two files of each of the first 16");
-    for block in 100..116 {
+    for block in 99..115 {
         let file = |kind| {
             std::fs::read(
                 folder

@@ -186,14 +186,15 @@ mount -t tmpfs tmpfs /sys/dev/block
 cp -a "$copy/." /sys/dev/block/
 rm -r "$copy"
 usb=/sys/dev/block/usb/usb1/1-1
-mkdir -p $usb/block
+mkdir -p $usb/block/$NAME
 echo 0 > $usb/bDeviceClass
-echo 12 > $usb/speed
-cp -r /sys/block/$NAME $usb/block/ 2> /dev/null || true
+echo 1.5 > $usb/speed
+cp -r /sys/block/$NAME/. $usb/block/$NAME 2> /dev/null || true
 ln -sfn ../.. $usb/block/$NAME/device
 ln -sf /sys/block/$NAME/stat $usb/block/$NAME/stat
 ln -sfn $usb/block/$NAME /sys/dev/block/$(cat /sys/block/$NAME/dev)
-exec "$@""#;
+exec "$@"
+"#;
 
     #[test]
     fn rates_above_that_of_the_link() {
@@ -220,8 +221,8 @@ exec "$@""#;
             String::from_utf8_lossy(&done.stderr)
         );
         let document = json::read(&folder.0.join("r.json")).unwrap();
-        assert_eq!(document.target.link_bytes_per_s, Some(1.5e6));
-        let text = "MB/s are more than the 2 MB/s that the link of the device carries (read)";
+        assert_eq!(document.target.link_bytes_per_s, Some(1.5e6 / 8.0));
+        let text = "MB/s that the link of the device carries (read)";
         assert_eq!(level(&document.notices, text).as_deref(), Some("warning"));
         // The terminal says it, too.
         assert!(String::from_utf8_lossy(&done.stdout).contains("are more than the"));

@@ -189,6 +189,24 @@ fn a_damaged_file_is_no_result() {
 }
 
 #[test]
+fn a_result_that_cannot_be_kept_ends_the_sweep() {
+    let plan = Plan::new(&spec(&["job.bs=4k,8k"])).unwrap();
+    let folder = Folder::new("refused");
+    let store = Store::open(&folder.0).unwrap();
+    std::fs::remove_dir_all(folder.0.join("points")).unwrap();
+    let mut quiet = |_| {};
+    let ended = pool::run(
+        &plan.points,
+        &plan.metrics,
+        &store,
+        2,
+        &|| false,
+        &mut quiet,
+    );
+    assert!(matches!(ended, Err(pool::PoolError::Store(_))));
+}
+
+#[test]
 fn keys_differ_where_results_may() {
     let keys = |spec: &SweepSpec| -> BTreeSet<String> {
         let plan = Plan::new(spec).unwrap();
