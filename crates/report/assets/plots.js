@@ -1,10 +1,9 @@
-/* Draws the plots of the page from the JSON beside each with uPlot. It knows nothing of the
-   report's chapters; the page tells it when something becomes visible. */
+/* Draws the plots of the page from the JSON beside each with uPlot: axes, ticks and names of marks are those of the
+   JSON until a reader zooms. It knows nothing of the report's chapters; the page tells it when something becomes
+   visible. */
 var nandscope = (function () {
   "use strict";
   var FONT = "12px system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', Arial, sans-serif";
-  var NINES = [0, 0.30103, 1, 2, 3, 4, 5, 6];
-  var NINES_TEXT = ["0", "50", "90", "99", "99.9", "99.99", "99.999", "99.9999"];
   var HEIGHT = 264;
   var PRINTED_HEIGHT = 216;
   var EAGER = 6;
@@ -25,7 +24,7 @@ var nandscope = (function () {
     return parts.join(".");
   }
   function withUnit(v, unit) { return unit === "×" ? short(v) + "×" : short(v) + "\u202f" + unit; }
-  /* The numbers of one axis, all in the same unit: long ones would not fit beside it. */
+  /* The numbers of a zoomed axis, all in the same unit: long ones would not fit beside it. */
   function ticksOf(list) {
     var most = list.reduce(function (m, v) { return v === null ? m : Math.max(m, Math.abs(v)); }, 0);
     var scale = most >= 1e6 ? 1e6 : most >= 1e5 ? 1e3 : 1, suffix = scale === 1e6 ? " M" : scale === 1e3 ? " k" : "";
@@ -35,22 +34,7 @@ var nandscope = (function () {
     });
   }
 
-  /* Powers of ten on a logarithmic axis: long ones as powers, or they would not fit. */
-  function power(v) {
-    if (v === null || v === undefined) return "";
-    var e = Math.floor(Math.log10(v) + 1e-9);
-    if (e < 4) return String(+v.toPrecision(3));
-    var mantissa = +(v / Math.pow(10, e)).toPrecision(2);
-    var digits = String(e).replace(/\d/g, function (d) { return "⁰¹²³⁴⁵⁶⁷⁸⁹"[d]; });
-    return (mantissa === 1 ? "" : mantissa + "·") + "10" + digits;
-  }
-
   function seen(area) { return area.clientWidth > 0 && (!area.checkVisibility || area.checkVisibility()); }
-
-  function percentile(nines) {
-    var p = 100 * (1 - Math.pow(10, -nines));
-    return "p" + String(+p.toFixed(Math.max(0, Math.ceil(nines) - 1) + 1));
-  }
 
   function places(xs) {
     if (Array.isArray(xs)) return xs;
@@ -75,15 +59,40 @@ var nandscope = (function () {
     return i;
   }
 
-  function yRange(unit) {
+  /* Whether all of a plot is in view; a zoomed one has ranges and ticks of its own. */
+  function whole(u) {
+    var shown = u.series[0].idxs;
+    return !shown || (shown[0] === 0 && shown[1] === u.data[0].length - 1);
+  }
+  function scaleX(given) {
     return function (u, min, max) {
-      if (min === null || max === null || !isFinite(min) || !isFinite(max)) return [0, 1];
-      var pad = Math.max((max - min) * 0.08, Math.abs(max) * 0.01, 1e-9);
-      if (unit === "°C") return [Math.floor(min - Math.max(pad, 1)), Math.ceil(max + Math.max(pad, 1))];
-      /* A line of zeros would vanish behind the axis. */
-      if (min === 0 && max === 0) return [-0.05, 1];
-      if (min >= 0) return [0, max * 1.08];
-      return [min - pad, max + pad];
+      var xs = u.data[0];
+      return min === xs[0] && max === xs[xs.length - 1] ? [given.from, given.to] : [min, max];
+    };
+  }
+  var ROOM = { pad: 0.08, soft: 0, mode: 2 };
+  function scaleY(given) {
+    return function (u, min, max) {
+      if (whole(u) || min === null || max === null) return [given.from, given.to];
+      return given.log ? uPlot.rangeLog(min, max, 10, true) : uPlot.rangeNum(min, max, { min: ROOM, max: ROOM });
+    };
+  }
+  function splits(given) {
+    return function (u, i, min, max, step) {
+      var all = given.ticks.map(function (t) { return t[0]; });
+      if (min === given.from && max === given.to) return all;
+      /* All decades have a tick, and percentiles are no multiples of anything. */
+      if (given.log || given.fixed) return all.filter(function (v) { return v >= min && v <= max; });
+      var out = [];
+      for (var k = Math.ceil(min / step - 1e-9); k * step <= max + 1e-9 * step; k++) out.push(+(k * step).toPrecision(12));
+      return out;
+    };
+  }
+  function texts(given, key, narrow) {
+    return function (u, ticks) {
+      var own = ticks.map(function (v) { return given.ticks.find(function (t) { return t[0] === v; }); }), scale = u.scales[key];
+      if (!given.log && !given.fixed && (scale.min !== given.from || scale.max !== given.to)) return ticksOf(ticks);
+      return own.map(function (t) { return !t || (narrow && !t[2]) ? "" : t[1]; });
     };
   }
 
@@ -97,10 +106,12 @@ var nandscope = (function () {
   }
 
   function options(spec, data, width, height, where) {
-    var log = spec.kind === "percentile", curve = spec.kind === "curve", dots = spec.kind === "points";
+    var log = spec.kind === "percentile", curve = spec.kind === "curve", dots = spec.kind === "points", narrow = width < 480;
+    spec.xa.fixed = !!spec.xt;
+    function at(u, v) { return spec.xt ? spec.xt[u.data[0].indexOf(v)] : withUnit(v, spec.xu); }
     var series = [{
       label: log ? "Percentile" : spec.x.split(" ")[0],
-      value: function (u, v) { return v === null || v === undefined ? "–" : log ? percentile(v) : withUnit(v, spec.xu); }
+      value: function (u, v) { return v === null || v === undefined ? "–" : at(u, v); }
     }];
     spec.lines.forEach(function (line) {
       if (line.edge) { series.push({ label: line.name, class: "edge", stroke: "transparent", width: 0, points: { show: false } }); return; }
@@ -111,24 +122,16 @@ var nandscope = (function () {
         value: function (u, v) { return v === null || v === undefined ? "–" : withUnit(v, spec.yu); }
       });
     });
-    var y = { size: 58, labelSize: 20, values: function (u, ticks) { return ticksOf(ticks); } };
-    var x = { size: 34, labelSize: 20, space: width < 480 ? 46 : 60, values: function (u, ticks) { return ticksOf(ticks); } };
-    if (log) {
-      y.values = function (u, ticks) { return ticks.map(power); };
-      x.splits = function () { return NINES; };
-      x.values = function (u, ticks) {
-        var last = u.scales.x.max, narrow = u.width < 480;
-        return ticks.map(function (t) {
-          if (t > last + 1e-6 || (narrow && t === NINES[1])) return "";
-          return NINES_TEXT[NINES.indexOf(t)];
-        });
-      };
-    }
+    var y = { size: 58, labelSize: 20, splits: splits(spec.ya), values: texts(spec.ya, "y", false), filter: function (u, ticks) { return ticks; } };
+    var x = { size: 34, labelSize: 20, splits: splits(spec.xa), values: texts(spec.xa, "x", narrow) };
     return {
       width: width, height: height, series: series,
       bands: spec.bands.map(function (b) { return { series: [b[0] + 1, b[1] + 1], fill: css("--c" + spec.lines[b[0]].c) + "38" }; }),
       axes: [axis(spec.x, x), axis(spec.y, y)],
-      scales: { x: { time: false }, y: log ? { distr: 3, log: 10 } : { range: yRange(spec.yu) } },
+      scales: {
+        x: { time: false, range: scaleX(spec.xa) },
+        y: { distr: spec.ya.log ? 3 : 1, log: 10, range: scaleY(spec.ya) }
+      },
       padding: [curve && spec.marks.length ? 26 : 10, log ? 24 : 16, 0, 0],
       cursor: {
         sync: { key: spec.sync, setSeries: false, scales: ["x", null] },
@@ -137,14 +140,14 @@ var nandscope = (function () {
       },
       legend: { live: true, markers: { dash: function (u, i) { return u.series[i].dash ? "dashed" : "solid"; } } },
       hooks: {
-        draw: [function (u) { marks(u, spec.marks, curve); }],
+        draw: [function (u) { marks(u, spec.marks, curve ? (narrow ? "narrow" : "wide") : null); }],
         setScale: [function (u, key) { if (key === "x") follow(u); }],
         setCursor: [function (u) { if (!curve) place(u, spec.marks, where); }]
       }
     };
   }
 
-  /* `named`: the place of each mark stands above it; its whole name stands beneath the plot. */
+  /* `named`: which of its names stands above each mark; its whole name stands beneath the plot. */
   function marks(u, list, named) {
     if (!list.length) return;
     var ctx = u.ctx, box = u.bbox;
@@ -159,29 +162,20 @@ var nandscope = (function () {
       ctx.beginPath(); ctx.moveTo(x, box.top); ctx.lineTo(x, box.top + box.height); ctx.stroke();
     });
     ctx.restore();
-    if (named) markNames(u, list);
+    if (named) markNames(u, list, named);
   }
 
-  function markNames(u, list) {
-    var ctx = u.ctx, box = u.bbox, end = -Infinity;
+  function markNames(u, list, named) {
+    var ctx = u.ctx, box = u.bbox;
     ctx.save();
     ctx.fillStyle = css("--soft");
     ctx.font = 12 * devicePixelRatio + "px system-ui, sans-serif";
     ctx.textBaseline = "bottom";
-    ctx.textAlign = "left";
     list.forEach(function (m) {
-      var text = m.name.split(":")[0], place = text.split(" ").pop();
       var x = u.valToPos(m.x, "x", true);
       if (x < box.left || x > box.left + box.width) return;
-      /* The whole name ends above its mark; where it would meet the one before, the place alone,
-         and where that would too, nothing. */
-      var half = ctx.measureText(place).width / 2;
-      var left = Math.max(x + half - ctx.measureText(text).width, box.left);
-      left = Math.min(left, u.ctx.canvas.width - ctx.measureText(text).width);
-      if (left < end + 4 * devicePixelRatio) { text = place; left = x - half; }
-      if (left < end + 4 * devicePixelRatio) return;
-      ctx.fillText(text, left, box.top - 4 * devicePixelRatio);
-      end = left + ctx.measureText(text).width;
+      ctx.textAlign = m.before ? "right" : "left";
+      ctx.fillText(m[named], x, box.top - 4 * devicePixelRatio);
     });
     ctx.restore();
   }
@@ -283,7 +277,7 @@ var nandscope = (function () {
   /* Reads the values at the cursor to those who do not see it. */
   function say(area, i) {
     var live = document.getElementById("live"), u = area.uplot, spec = area.spec;
-    var words = [spec.kind === "percentile" ? percentile(u.data[0][i]) : withUnit(u.data[0][i], spec.xu)];
+    var words = [spec.xt ? spec.xt[i] : withUnit(u.data[0][i], spec.xu)];
     spec.lines.forEach(function (line, s) { words.push(line.name + " " + withUnit(u.data[s + 1][nearest(u, s + 1, i)], spec.yu)); });
     live.textContent = words.join(", ");
   }

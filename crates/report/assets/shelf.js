@@ -159,6 +159,14 @@
     return add(fold, [summary, add(element("table", "stack"), [add(element("thead"), [head]), body])]);
   }
 
+  /* The axis on which two plots can be seen: from the lesser start to the greater end, with the ticks of the longer one;
+     of decades, those of both. */
+  function wider(a, b) {
+    var long = a.to - a.from >= b.to - b.from ? a : b, other = long === a ? b : a;
+    var more = a.log ? other.ticks.filter(function (t) { return t[0] < long.from || t[0] > long.to; }) : [];
+    var ticks = long.ticks.concat(more).sort(function (s, t) { return s[0] - t[0]; });
+    return { log: a.log, from: Math.min(a.from, b.from), to: Math.max(a.to, b.to), ticks: ticks };
+  }
   /* Two plots of one line each as one plot of two lines, over the places of both. */
   function overlay(specs, names) {
     var xs = specs.map(function (s) { return nandscope.places(s.xs); });
@@ -166,6 +174,10 @@
     union = union.filter(function (x, i) { return i === 0 || x !== union[i - 1]; });
     var spec = JSON.parse(JSON.stringify(specs[0]));
     spec.xs = union;
+    ["xa", "ya"].forEach(function (name) { spec[name] = wider(specs[0][name], specs[1][name]); });
+    if (spec.xt) spec.xt = union.map(function (x) {
+      return specs.map(function (s, i) { return s.xt[xs[i].indexOf(x)]; }).find(Boolean);
+    });
     spec.lines = specs.map(function (s, i) {
       var at = new Map();
       xs[i].forEach(function (x, k) { at.set(x, s.lines[0].v[k]); });
@@ -212,7 +224,7 @@
       charted.forEach(function (r) { add(chart, [bars(r.row, r.pair)]); });
       var plots = element("div", "plots");
       var fills = at.map(function (i) { return set.fills[i]; });
-      if (fills[0] && fills[1]) add(plots, [plot("Writing the whole device", overlay(fills, names))]);
+      if (fills[0] && fills[1]) add(plots, [plot("Long sequential writes", overlay(fills, names))]);
       set.latencies.forEach(function (test) {
         var lines = at.map(function (i) { return test.lines[i]; });
         if (lines[0] && lines[1]) add(plots, [plot("Latency: " + test.test, overlay(lines, names))]);

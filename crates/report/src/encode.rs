@@ -2,7 +2,8 @@
 //! it holds no `<`, `>` or `&`, whatever the names in the document are.
 
 use crate::error::{ReportError, Result};
-use crate::view::plot::Plot;
+use crate::view::axes::{Axes, Scale, Tick, percentile_name};
+use crate::view::plot::{Kind, Plot};
 use crate::view::table::Cell;
 use nandscope_units::number::round_significant;
 use nandscope_units::printable;
@@ -46,22 +47,51 @@ pub fn value(plot: &Plot) -> Value {
             })
         })
         .collect();
+    let axes = Axes::of(plot);
+    let mut names = axes.marks.iter();
     let marks: Vec<Value> = plot
         .marks
         .iter()
-        .map(|m| json!({ "x": number(m.x), "name": m.name }))
+        .map(|m| match names.next() {
+            None => json!({ "x": number(m.x), "name": m.name }),
+            Some(short) => json!({
+                "x": number(m.x),
+                "name": m.name,
+                "wide": short.wide,
+                "narrow": short.narrow,
+                "before": short.is_before,
+            }),
+        })
         .collect();
-    json!({
+    let mut value = json!({
         "kind": plot.kind.name(),
         "sync": plot.group,
         "x": plot.x.label(),
         "xu": plot.x.unit,
+        "xa": scale(&axes.x),
         "y": plot.y.label(),
         "yu": plot.y.unit,
+        "ya": scale(&axes.y),
         "xs": places(&plot.table.xs),
         "lines": lines,
         "bands": plot.bands.iter().map(|b| [b.high, b.low]).collect::<Vec<_>>(),
         "marks": marks,
+    });
+    if plot.kind == Kind::Percentile {
+        let names = plot.table.xs.iter().map(|x| percentile_name(*x));
+        value["xt"] = names.collect();
+    }
+    value
+}
+
+/// An axis; a tick is its place, its text, and 1 where a narrow plot names it, too.
+fn scale(scale: &Scale) -> Value {
+    let tick = |t: &Tick| json!([number(t.at), t.text, u8::from(t.in_narrow)]);
+    json!({
+        "log": scale.is_logarithmic,
+        "from": number(scale.from),
+        "to": number(scale.to),
+        "ticks": scale.ticks.iter().map(tick).collect::<Vec<_>>(),
     })
 }
 

@@ -3,29 +3,70 @@
 
 use crate::encode::for_markup;
 use crate::error::{ReportError, Result};
-use crate::number::{short, tick_step};
+use crate::view::axes::{Axes, Scale};
 use crate::view::plot::{Kind, Plot};
 use crate::view::table::Cell;
+use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint};
+use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 /// Width and height of a plot, pixels.
 const SIZE: (u32, u32) = (960, 420);
-/// Height of one line of the legend, pixels.
+/// Height of one line of the legend and width of all, pixels.
 const LEGEND_LINE: i32 = 20;
+const LEGEND_WIDTH: i32 = 870;
 /// Colours of the page's light theme.
 pub(crate) const COLOURS: [RGBColor; 8] = [
-    RGBColor(0x0b, 0x5f, 0xb0),
-    RGBColor(0xc2, 0x41, 0x0c),
-    RGBColor(0x0f, 0x76, 0x6e),
-    RGBColor(0xb9, 0x1c, 0x5c),
-    RGBColor(0x6d, 0x39, 0xd6),
-    RGBColor(0x8a, 0x5a, 0x00),
-    RGBColor(0x4a, 0x74, 0x11),
-    RGBColor(0x86, 0x19, 0x8f),
+    colour("--c0: #"),
+    colour("--c1: #"),
+    colour("--c2: #"),
+    colour("--c3: #"),
+    colour("--c4: #"),
+    colour("--c5: #"),
+    colour("--c6: #"),
+    colour("--c7: #"),
 ];
-pub(crate) const INK: RGBColor = RGBColor(0x17, 0x1b, 0x21);
-pub(crate) const GRID: RGBColor = RGBColor(0xe3, 0xe8, 0xee);
+pub(crate) const INK: RGBColor = colour("--ink: #");
+pub(crate) const GRID: RGBColor = colour("--grid: #");
+
+/// A colour of the page's style, of which the light theme is the first; evaluated by the compiler, which refuses a
+/// style without it.
+const fn colour(name: &str) -> RGBColor {
+    let style = include_str!("../assets/report.css").as_bytes();
+    let name = name.as_bytes();
+    let mut at = 0;
+    loop {
+        let mut same = 0;
+        while same < name.len() && style[at + same] == name[same] {
+            same += 1;
+        }
+        if same == name.len() {
+            let digits = at + same;
+            return RGBColor(
+                hexadecimal(style, digits),
+                hexadecimal(style, digits + 2),
+                hexadecimal(style, digits + 4),
+            );
+        }
+        at += 1;
+    }
+}
+
+const fn hexadecimal(text: &[u8], at: usize) -> u8 {
+    let mut value = 0;
+    let mut i = at;
+    while i < at + 2 {
+        let digit = match text[i] {
+            c @ b'0'..=b'9' => c - b'0',
+            c @ b'a'..=b'f' => c - b'a' + 10,
+            _ => panic!("a colour of the style has six hexadecimal digits"),
+        };
+        value = value * 16 + digit;
+        i += 1;
+    }
+    value
+}
 
 /// Draws a plot. `heading` stands above it, such as the title of the step and the mode.
 ///
@@ -43,26 +84,28 @@ pub(crate) fn plot(plot: &Plot, heading: &str) -> Result<String> {
 type DrawResult = std::result::Result<(), Box<dyn std::error::Error>>;
 
 fn draw(plot: &Plot, heading: &str, text: &mut String) -> DrawResult {
+    let columns = legend_columns(plot);
     let named = plot.lines.iter().filter(|l| !l.edge).count();
-    let rows = named.div_ceil(3) as i32;
+    let rows = named.div_ceil(columns) as i32;
     let root = SVGBackend::with_string(text, SIZE).into_drawing_area();
     root.fill(&WHITE)?;
     root.draw_text(heading, &font(17, HPos::Left), (16, 10))?;
     let (field, legend) = root
         .margin(34, 4, 8, 20)
         .split_vertically(SIZE.1 as i32 - 42 - rows * LEGEND_LINE);
-    let Some((least, greatest)) = plot.range() else {
+    if plot.range().is_none() {
         root.draw_text("no values", &font(15, HPos::Left), (60, 60))?;
         root.present()?;
         return Ok(());
-    };
-    let (xs, ys) = (x_range(plot), y_range(plot, least, greatest));
-    let log = plot.kind == Kind::Percentile;
+    }
+    let axes = Axes::of(plot);
+    let log = axes.y.is_logarithmic;
+    let up = |v: f64| if log { libm::log10(v.max(1e-9)) } else { v };
+    let ys = (up(axes.y.from), up(axes.y.to));
     let mut chart = ChartBuilder::on(&field)
         .x_label_area_size(48)
         .y_label_area_size(74)
-        .build_cartesian_2d(xs.0..xs.1, ys.0..ys.1)?;
-    let ticks = if log { (ys.1 - ys.0) as usize + 1 } else { 6 };
+        .build_cartesian_2d(Drawn::of(&axes.x, |at| at), Drawn::of(&axes.y, up))?;
     chart
         .configure_mesh()
         .light_line_style(TRANSPARENT)
@@ -72,16 +115,10 @@ fn draw(plot: &Plot, heading: &str, text: &mut String) -> DrawResult {
         .y_desc(plot.y.label())
         .axis_desc_style(font(14, HPos::Center))
         .label_style(("sans-serif", 13).into_font().color(&INK))
-        .x_labels(if log { 8 } else { 10 })
-        .y_labels(ticks)
-        .x_label_formatter(&|x| if log { percentile(*x) } else { plain(*x) })
-        .y_label_formatter(&|y| {
-            if log {
-                plain(libm::pow(10.0, *y))
-            } else {
-                plain(*y)
-            }
-        })
+        .x_labels(axes.x.ticks.len())
+        .y_labels(axes.y.ticks.len())
+        .x_label_formatter(&|x| text_of(&axes.x, |at| at, *x))
+        .y_label_formatter(&|y| text_of(&axes.y, up, *y))
         .draw()?;
     for band in &plot.bands {
         let edge = |i: usize| {
@@ -116,21 +153,17 @@ fn draw(plot: &Plot, heading: &str, text: &mut String) -> DrawResult {
             }
         }
     }
-    if plot.kind == Kind::Curve {
-        for mark in &plot.marks {
-            let line = vec![(mark.x, ys.0), (mark.x, ys.1)];
-            chart.draw_series(DashedLineSeries::new(line, 2, 4, INK.stroke_width(1)))?;
-            // The place alone: the rest of the name stands in the report.
-            let place = mark.name.split(':').next().unwrap_or_default();
-            let style = font(12, HPos::Right);
-            chart.draw_series(std::iter::once(Text::new(
-                place.to_string(),
-                (mark.x, ys.1),
-                style,
-            )))?;
-        }
+    for (mark, name) in plot.marks.iter().zip(&axes.marks) {
+        let line = vec![(mark.x, ys.0), (mark.x, ys.1)];
+        chart.draw_series(DashedLineSeries::new(line, 2, 4, INK.stroke_width(1)))?;
+        let side = match name.is_before {
+            true => HPos::Right,
+            false => HPos::Left,
+        };
+        let text = Text::new(name.wide.clone(), (mark.x, ys.1), font(12, side));
+        chart.draw_series(std::iter::once(text))?;
     }
-    draw_legend(plot, &legend)?;
+    draw_legend(plot, columns, &legend)?;
     root.present()?;
     Ok(())
 }
@@ -142,13 +175,68 @@ pub(crate) fn font(size: i32, h: HPos) -> TextStyle<'static> {
         .pos(Pos::new(h, VPos::Top))
 }
 
-/// Three names to a line beneath the plot, each behind a piece of its line.
+/// An axis as the drawing library takes it.
+struct Drawn {
+    range: RangedCoordf64,
+    ticks: Vec<f64>,
+}
+
+impl Drawn {
+    fn of(scale: &Scale, place: impl Fn(f64) -> f64) -> Drawn {
+        Drawn {
+            range: (place(scale.from)..place(scale.to)).into(),
+            ticks: scale.ticks.iter().map(|t| place(t.at)).collect(),
+        }
+    }
+}
+
+impl Ranged for Drawn {
+    type FormatOption = DefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, value: &f64, limit: (i32, i32)) -> i32 {
+        self.range.map(value, limit)
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
+        match hint.weight().allow_light_points() {
+            true => Vec::new(),
+            false => self.ticks.clone(),
+        }
+    }
+
+    fn range(&self) -> std::ops::Range<f64> {
+        self.range.range()
+    }
+}
+
+/// The text of the tick at a place.
+fn text_of(scale: &Scale, place: impl Fn(f64) -> f64, at: f64) -> String {
+    let mut ticks = scale.ticks.iter();
+    let tick = ticks.find(|t| place(t.at) == at);
+    tick.map_or_else(String::new, |t| t.text.clone())
+}
+
+/// Names that stand beside each other beneath a plot: as many as the longest one leaves room for.
+fn legend_columns(plot: &Plot) -> usize {
+    let lengths = plot.lines.iter().map(|l| l.name.chars().count());
+    match lengths.max().unwrap_or(0) {
+        0..=36 => 3,
+        37..=58 => 2,
+        _ => 1,
+    }
+}
+
+/// The names beneath the plot, each after a piece of its line.
 fn draw_legend<DB: DrawingBackend>(
     plot: &Plot,
+    columns: usize,
     area: &DrawingArea<DB, plotters::coord::Shift>,
 ) -> std::result::Result<(), DrawingAreaErrorKind<DB::ErrorType>> {
+    let width = LEGEND_WIDTH / columns as i32;
     for (i, line) in plot.lines.iter().filter(|l| !l.edge).enumerate() {
-        let (x, y) = (78 + (i as i32 % 3) * 290, (i as i32 / 3) * LEGEND_LINE);
+        let (row, column) = ((i / columns) as i32, (i % columns) as i32);
+        let (x, y) = (78 + column * width, row * LEGEND_LINE);
         let style = COLOURS[line.colour % 8].stroke_width(3);
         let pieces: &[(i32, i32)] = if line.dashed {
             &[(0, 9), (15, 24)]
@@ -161,8 +249,7 @@ fn draw_legend<DB: DrawingBackend>(
                 style,
             ))?;
         }
-        let name: String = line.name.chars().take(38).collect();
-        area.draw_text(&name, &font(14, HPos::Left), (x + 32, y + 2))?;
+        area.draw_text(&line.name, &font(14, HPos::Left), (x + 32, y + 2))?;
     }
     Ok(())
 }
@@ -183,67 +270,6 @@ fn runs(xs: &[f64], column: &[Cell], log: bool) -> Vec<Vec<(f64, f64)>> {
     }
     runs.retain(|run| !run.is_empty());
     runs
-}
-
-fn x_range(plot: &Plot) -> (f64, f64) {
-    let first = plot.table.xs.first().copied().unwrap_or(0.0);
-    let last = plot.table.xs.last().copied().unwrap_or(1.0);
-    let start = if plot.kind == Kind::Percentile {
-        0.0
-    } else {
-        first
-    };
-    if last > start {
-        (start, last)
-    } else {
-        (start, start + 1.0)
-    }
-}
-
-/// From zero for quantities that are a rate, with room around temperatures, whole decades on a
-/// logarithmic axis.
-fn y_range(plot: &Plot, least: f64, greatest: f64) -> (f64, f64) {
-    if plot.kind == Kind::Percentile {
-        let low = libm::floor(libm::log10(least.max(1e-9)));
-        let high = libm::ceil(libm::log10(greatest.max(1e-9)));
-        return (low, if high > low { high } else { low + 1.0 });
-    }
-    let step = tick_step(greatest - least.min(0.0), 5);
-    if plot.y.unit == "°C" {
-        return (libm::floor(least - 1.0), libm::ceil(greatest + 1.0));
-    }
-    let high = libm::ceil(greatest * 1.02 / step) * step;
-    let low = if least < 0.0 {
-        libm::floor(least / step) * step
-    } else {
-        0.0
-    };
-    if high > low {
-        (low, high)
-    } else {
-        (low, low + 1.0)
-    }
-}
-
-fn percentile(nines: f64) -> String {
-    let p = 100.0 * (1.0 - libm::pow(10.0, -nines));
-    let digits = (libm::ceil(nines) as usize).saturating_sub(1).min(6);
-    let text = format!("{p:.digits$}");
-    if text.contains('.') {
-        text.trim_end_matches('0').trim_end_matches('.').to_string()
-    } else {
-        text
-    }
-}
-
-/// A tick without needless zeros.
-fn plain(v: f64) -> String {
-    let text = short(v);
-    if text.contains('.') && !text.contains('e') {
-        text.trim_end_matches('0').trim_end_matches('.').to_string()
-    } else {
-        text
-    }
 }
 
 #[cfg(test)]
@@ -281,12 +307,30 @@ mod tests {
     }
 
     #[test]
-    fn colours_are_those_of_the_page() {
-        let style = include_str!("../assets/report.css");
-        for (i, RGBColor(r, g, b)) in COLOURS.iter().enumerate() {
-            let colour = format!("--c{i}: #{r:02x}{g:02x}{b:02x};");
-            let first = style.find(&format!("--c{i}:")).unwrap();
-            assert!(style[first..].starts_with(&colour), "{colour}");
+    fn colours_are_those_of_the_light_theme() {
+        assert_eq!(COLOURS[0], RGBColor(0x0b, 0x5f, 0xb0));
+        assert_eq!(COLOURS[7], RGBColor(0x86, 0x19, 0x8f));
+        assert_eq!(INK, RGBColor(0x17, 0x1b, 0x21));
+    }
+
+    #[test]
+    fn page_and_file_have_the_same_ticks() {
+        let mut names = Unique::default();
+        let mut plots = time::of_step(&step(), &mut names);
+        plots.extend(latencies::of_step(&step(), &mut names));
+        assert_eq!(plots.len(), 2);
+        for of_both in plots {
+            let page = crate::encode::value(&of_both);
+            let file = plot(&of_both, "A").unwrap();
+            let lines: Vec<&str> = file.lines().map(str::trim).collect();
+            for axis in ["xa", "ya"] {
+                let ticks = page[axis]["ticks"].as_array().unwrap();
+                assert!(ticks.len() > 2, "{ticks:?}");
+                for tick in ticks {
+                    let text = tick[1].as_str().unwrap();
+                    assert!(lines.contains(&text), "no tick {text} in {file}");
+                }
+            }
         }
     }
 
@@ -309,20 +353,5 @@ mod tests {
             text.contains("Latency (µs)") && text.contains("99.9"),
             "{text}"
         );
-    }
-
-    #[test]
-    fn ticks() {
-        for (nines, shown) in [
-            (0.0, "0"),
-            (1.0, "90"),
-            (2.0, "99"),
-            (3.0, "99.9"),
-            (4.0, "99.99"),
-        ] {
-            assert_eq!(percentile(nines), shown);
-        }
-        assert_eq!(plain(0.5), "0.5");
-        assert_eq!(plain(1000.0), "1000");
     }
 }

@@ -1,5 +1,5 @@
-//! What a plot shows, apart from how it is drawn: axes with units, lines, marks, the sentence
-//! beneath. The page's script and the static SVG both draw from this; neither reads a result document.
+//! What a plot shows: axes with units, lines, marks, the sentence beneath. With [`super::axes`] it decides all that the
+//! page's script and the SVG files draw; neither of them reads a result document.
 
 use super::table::{Samples, Table};
 use crate::number::{count, latency, short, with_unit};
@@ -178,6 +178,7 @@ impl Plot {
                 .iter()
                 .flatten()
                 .filter_map(|c| c.value())
+                .filter(|v| v.is_finite())
         };
         let least = values().fold(f64::INFINITY, f64::min);
         let greatest = values().fold(f64::NEG_INFINITY, f64::max);

@@ -1,0 +1,384 @@
+//! The axes of a plot: their ranges, their ticks with texts, and the names at marks. They are decided here once; the
+//! page and the SVG files draw them. It knows no pixels but the least room that a plot has, so that no text lies on
+//! another.
+
+use super::plot::{Kind, Mark, Plot};
+use crate::number::tick_step;
+use nandscope_units::number::round_significant;
+
+/// Room that texts have beside each other in a wide and in a narrow plot, pixels.
+const WIDE: f64 = 410.0;
+const NARROW: f64 = 260.0;
+/// Width of a character, and least distance of two texts.
+const CHARACTER: f64 = 6.6;
+const DISTANCE: f64 = 8.0;
+/// Ticks of a horizontal and a vertical axis, about.
+const ACROSS: usize = 7;
+const UP: usize = 5;
+/// Decades with a text on a logarithmic axis.
+const MOST_DECADES: i32 = 7;
+/// From so many ticks on, a narrow plot names every second one.
+const MANY: usize = 4;
+/// Least room around temperatures, kelvins.
+const AROUND_TEMPERATURES: f64 = 1.0;
+/// Percentiles with a tick, in nines.
+const NINES: [(f64, &str); 8] = [
+    (0.0, "0"),
+    (std::f64::consts::LOG10_2, "50"),
+    (1.0, "90"),
+    (2.0, "99"),
+    (3.0, "99.9"),
+    (4.0, "99.99"),
+    (5.0, "99.999"),
+    (6.0, "99.9999"),
+];
+
+/// A tick of an axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tick {
+    /// Place, in the unit of the axis.
+    pub at: f64,
+    /// Its text; empty where only the line is drawn.
+    pub text: String,
+    /// Whether a narrow plot names it, too.
+    pub in_narrow: bool,
+}
+
+/// The range of an axis with its ticks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scale {
+    /// Whether equal distances are equal ratios.
+    pub is_logarithmic: bool,
+    /// Start, in the unit of the axis.
+    pub from: f64,
+    /// End; greater than the start.
+    pub to: f64,
+    /// Ascending.
+    pub ticks: Vec<Tick>,
+}
+
+/// The name at a mark.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MarkName {
+    /// In a wide plot; empty where it would lie on another.
+    pub wide: String,
+    /// In a narrow one.
+    pub narrow: String,
+    /// It ends at the mark; it begins there otherwise.
+    pub is_before: bool,
+}
+
+/// Both axes of a plot, and a name for each of its marks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Axes {
+    /// Horizontal.
+    pub x: Scale,
+    /// Vertical.
+    pub y: Scale,
+    /// One for each mark of a curve; other plots name what is under the pointer.
+    pub marks: Vec<MarkName>,
+}
+
+impl Axes {
+    /// The axes on which all values of a plot can be seen.
+    pub fn of(plot: &Plot) -> Axes {
+        let (least, greatest) = plot.range().unwrap_or((0.0, 1.0));
+        let first = plot.table.xs.first().copied().unwrap_or(0.0);
+        let last = plot.table.xs.last().copied().unwrap_or(1.0);
+        let (x, y) = match plot.kind {
+            Kind::Percentile => (percentiles(last), decades(least, greatest)),
+            _ => (
+                linear(first, last, ACROSS),
+                upright(least, greatest, &plot.y.unit),
+            ),
+        };
+        let marks = match plot.kind {
+            Kind::Curve => mark_names(&plot.marks, &x),
+            _ => Vec::new(),
+        };
+        Axes { x, y, marks }
+    }
+}
+
+/// A range that holds more than a point.
+fn widened(from: f64, to: f64) -> (f64, f64) {
+    if to > from {
+        (from, to)
+    } else {
+        // Large numbers do not change by one.
+        (from, from + from.abs().max(1.0))
+    }
+}
+
+/// From the first to the last place, with ticks at round numbers.
+fn linear(first: f64, last: f64, count: usize) -> Scale {
+    let (from, to) = widened(first, last);
+    let step = tick_step(to - from, count);
+    scale(from, to, step)
+}
+
+/// Starts at zero for quantities that cannot be negative, and ends at a tick; temperatures have room around them.
+fn upright(least: f64, greatest: f64, unit: &str) -> Scale {
+    if unit == "°C" {
+        let room = ((greatest - least) * 0.08).max(AROUND_TEMPERATURES);
+        return linear(libm::floor(least - room), libm::ceil(greatest + room), UP);
+    }
+    if least == 0.0 && greatest == 0.0 {
+        // A line of zeros would vanish behind the axis.
+        return scale(-0.05, 1.0, 0.2);
+    }
+    let step = tick_step(greatest.max(0.0) - least.min(0.0), UP);
+    let from = libm::floor(least.min(0.0) / step) * step;
+    let (from, to) = widened(from, libm::ceil(greatest.max(0.0) * 1.02 / step) * step);
+    scale(from, to, step)
+}
+
+fn scale(from: f64, to: f64, step: f64) -> Scale {
+    let start = libm::ceil(from / step - 1e-9);
+    let places: Vec<f64> = (0..=3 * ACROSS)
+        // Of multiples of 0.1, some have digits that none should see.
+        .map(|i| round_significant((start + i as f64) * step, 12))
+        .take_while(|at| *at <= to + 1e-9 * step)
+        .collect();
+    let many = places.len() >= MANY;
+    let texts = texts(&places);
+    let ticks = places.iter().zip(texts).enumerate();
+    let ticks = ticks.map(|(i, (at, text))| Tick {
+        at: *at,
+        text,
+        in_narrow: !many || i % 2 == 0,
+    });
+    Scale {
+        is_logarithmic: false,
+        from,
+        to,
+        ticks: ticks.collect(),
+    }
+}
+
+/// The numbers of one axis, all in the same unit: long ones would not fit beside it.
+fn texts(places: &[f64]) -> Vec<String> {
+    let most = places.iter().fold(0.0_f64, |most, v| most.max(v.abs()));
+    let (divisor, suffix) = match most {
+        m if m >= 1e12 => (1.0, ""),
+        m if m >= 1e6 => (1e6, " M"),
+        m if m >= 1e5 => (1e3, " k"),
+        _ => (1.0, ""),
+    };
+    let is_plain = (1e-4..1e12).contains(&most);
+    let text = |v: &f64| match round_significant(v / divisor, 6) {
+        0.0 => "0".to_string(),
+        v if is_plain => format!("{v}{suffix}"),
+        v => format!("{v:e}"),
+    };
+    places.iter().map(text).collect()
+}
+
+fn percentiles(last: f64) -> Scale {
+    let (from, to) = widened(0.0, last);
+    let shown = NINES.iter().filter(|n| n.0 <= to + 1e-6);
+    let ticks = shown.map(|(at, text)| Tick {
+        at: *at,
+        text: (*text).to_string(),
+        in_narrow: *text != "50",
+    });
+    Scale {
+        is_logarithmic: false,
+        from,
+        to,
+        ticks: ticks.collect(),
+    }
+}
+
+/// Whole decades around the values, each with a tick.
+fn decades(least: f64, greatest: f64) -> Scale {
+    let exponent = |v: f64| libm::log10(v.max(1e-9));
+    let low = libm::floor(exponent(least)) as i32;
+    let high = (libm::ceil(exponent(greatest)) as i32).max(low + 1);
+    let every = ((high - low) / MOST_DECADES + 1).max(1);
+    let ticks = (low..=high).map(|e| Tick {
+        at: ten_to(e),
+        text: match (e - low) % every {
+            0 => decade(e),
+            _ => String::new(),
+        },
+        in_narrow: true,
+    });
+    Scale {
+        is_logarithmic: true,
+        from: ten_to(low),
+        to: ten_to(high),
+        ticks: ticks.collect(),
+    }
+}
+
+fn ten_to(exponent: i32) -> f64 {
+    round_significant(libm::pow(10.0, f64::from(exponent)), 3)
+}
+
+/// A power of ten; a long one as such, or it would not fit.
+fn decade(exponent: i32) -> String {
+    const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+    if exponent < 4 {
+        return format!("{}", ten_to(exponent));
+    }
+    let digits = exponent.to_string();
+    let raised = digits.bytes().map(|b| DIGITS[usize::from(b - b'0') % 10]);
+    format!("10{}", raised.collect::<String>())
+}
+
+/// The start of a name up to its colon where there is room, or else the place alone, or else nothing.
+fn mark_names(marks: &[Mark], x: &Scale) -> Vec<MarkName> {
+    let share = |mark: &Mark| (mark.x - x.from) / (x.to - x.from);
+    let named = |field: f64| -> Vec<String> {
+        let mut end = f64::NEG_INFINITY;
+        let fit = |mark: &Mark| {
+            let whole = mark.name.split(':').next().unwrap_or_default();
+            let place = whole.rsplit(' ').next().unwrap_or_default();
+            let at = share(mark) * field;
+            let choices = [whole, place].into_iter().find_map(|text| {
+                let length = text.chars().count() as f64 * CHARACTER;
+                let (left, right) = match share(mark) > 0.5 {
+                    true => (at - length, at),
+                    false => (at, at + length),
+                };
+                let is_clear = left >= end + DISTANCE && left >= 0.0 && right <= field;
+                is_clear.then_some((text, right))
+            });
+            let (text, right) = choices.unwrap_or(("", end));
+            end = right;
+            text.to_string()
+        };
+        marks.iter().map(fit).collect()
+    };
+    let pairs = named(WIDE).into_iter().zip(named(NARROW));
+    let names = marks
+        .iter()
+        .zip(pairs)
+        .map(|(mark, (wide, narrow))| MarkName {
+            wide,
+            narrow,
+            is_before: share(mark) > 0.5,
+        });
+    names.collect()
+}
+
+/// `p99.9`, of a place in nines.
+pub fn percentile_name(nines: f64) -> String {
+    let percent = 100.0 * (1.0 - libm::pow(10.0, -nines));
+    let decimals = (libm::ceil(nines - 1e-6).max(1.0) as usize).min(12);
+    let text = format!("{percent:.decimals$}");
+    format!("p{}", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(scale: &Scale) -> Vec<&str> {
+        scale.ticks.iter().map(|t| t.text.as_str()).collect()
+    }
+
+    #[test]
+    fn rates_start_at_zero_and_end_at_a_tick() {
+        let y = upright(310.0, 878.0, "MB/s");
+        assert_eq!((y.from, y.to), (0.0, 1000.0));
+        assert_eq!(shown(&y), ["0", "200", "400", "600", "800", "1000"]);
+        let y = upright(-3.0, 4.0, "");
+        assert!(y.from <= -3.0 && y.to >= 4.0);
+        let y = upright(0.0, 0.0, "MB/s");
+        assert!(y.from < 0.0 && shown(&y)[0] == "0");
+    }
+
+    #[test]
+    fn temperatures_have_room_around_them() {
+        let y = upright(26.2, 26.2, "°C");
+        assert_eq!((y.from, y.to), (25.0, 28.0));
+        assert!(y.ticks.len() > 1);
+    }
+
+    #[test]
+    fn numbers_of_an_axis_have_one_unit() {
+        assert_eq!(texts(&[0.0, 80_000.0]), ["0", "80000"]);
+        assert_eq!(texts(&[0.0, 80_000.0, 120_000.0]), ["0", "80 k", "120 k"]);
+        assert_eq!(texts(&[0.0, 500_000.0, 1e6]), ["0", "0.5 M", "1 M"]);
+        assert_eq!(texts(&[0.0, 0.1, 0.3]), ["0", "0.1", "0.3"]);
+        assert_eq!(texts(&[2e-6, 1e-5]), ["2e-6", "1e-5"]);
+    }
+
+    #[test]
+    fn places_have_few_round_ticks_and_a_narrow_plot_half_of_them() {
+        let x = linear(1.0, 93.4, ACROSS);
+        assert_eq!((x.from, x.to), (1.0, 93.4));
+        assert_eq!(shown(&x), ["20", "40", "60", "80"]);
+        let narrow: Vec<bool> = x.ticks.iter().map(|t| t.in_narrow).collect();
+        assert_eq!(narrow, [true, false, true, false]);
+        for end in [1.0, 1.9, 7.3, 99.0, 1234.5, 1e9, 1e-7] {
+            let x = linear(0.0, end, ACROSS);
+            assert!((3..=9).contains(&x.ticks.len()), "{end}: {x:?}");
+        }
+    }
+
+    #[test]
+    fn one_place_and_no_value_still_have_axes() {
+        for (from, to) in [(5.0, 5.0), (1e18, 1e18), (0.0, 0.0)] {
+            let x = linear(from, to, ACROSS);
+            assert!(x.to > x.from && !x.ticks.is_empty(), "{x:?}");
+        }
+        assert!(decades(1.0, 1.0).to > 1.0);
+        assert_eq!(percentiles(0.0).to, 1.0);
+    }
+
+    #[test]
+    fn latencies_have_whole_decades() {
+        let y = decades(7.5, 23_000.0);
+        assert!(y.is_logarithmic);
+        assert_eq!(shown(&y), ["1", "10", "100", "1000", "10⁴", "10⁵"]);
+        let y = decades(1e-3, 1e12);
+        assert_eq!(y.ticks.len(), 16);
+        let named = shown(&y).iter().filter(|t| !t.is_empty()).count();
+        assert!((3..=8).contains(&named), "{named}");
+    }
+
+    #[test]
+    fn percentiles_have_ticks_at_nines() {
+        let x = percentiles(3.0);
+        assert_eq!(shown(&x), ["0", "50", "90", "99", "99.9"]);
+        assert!(!x.ticks[1].in_narrow && x.ticks[2].in_narrow);
+        for (percentile, name) in [
+            (50.0, "p50"),
+            (90.0, "p90"),
+            (95.0, "p95"),
+            (99.5, "p99.5"),
+            (99.99, "p99.99"),
+            (1.0, "p1"),
+        ] {
+            let nines = crate::view::percentile::nines_of(percentile);
+            assert_eq!(percentile_name(nines), name);
+        }
+    }
+
+    #[test]
+    fn names_of_marks_do_not_overlap() {
+        let mark = |x: f64| Mark {
+            x,
+            name: format!("Threshold at {x}\u{202f}%: a; b"),
+        };
+        let x = linear(0.0, 100.0, ACROSS);
+        let of = |places: &[f64]| {
+            let marks: Vec<Mark> = places.iter().map(|x| mark(*x)).collect();
+            mark_names(&marks, &x)
+        };
+        let names = of(&[20.0, 85.0]);
+        assert_eq!(names[0].wide, "Threshold at 20\u{202f}%");
+        assert!(!names[0].is_before && names[1].is_before);
+        // Three close to each other: the last has its place alone, or nothing.
+        let names = of(&[80.0, 85.0, 90.0]);
+        assert_eq!(names[0].wide, "Threshold at 80\u{202f}%");
+        assert_eq!(
+            (names[1].wide.as_str(), names[2].wide.as_str()),
+            ("", "90\u{202f}%")
+        );
+        assert!(names.iter().all(|n| n.narrow.len() <= n.wide.len()));
+    }
+}
