@@ -122,6 +122,18 @@ impl BarChart {
         }
     }
 
+    /// True where bars differ from each other, from their repeats or from a published value.
+    pub fn compares(&self) -> bool {
+        let mut bars = self.rows.iter().flat_map(|r| &r.bars);
+        let Some(first) = bars.next() else {
+            return false;
+        };
+        let mut others = bars.peekable();
+        let is_several = others.peek().is_some();
+        let differs = others.any(|b| b.text != first.text);
+        differs || is_several && (self.has_repeats() || self.has_published())
+    }
+
     /// True where a bar shows repeats.
     pub fn has_repeats(&self) -> bool {
         self.rows
@@ -148,30 +160,11 @@ impl BarChart {
     }
 }
 
-/// Parts the charts that compare something from single bars, which become rows of a table.
+/// Parts the charts that compare something from those that do not: single bars and bars of one value become rows of a
+/// table.
 pub fn without_singles(charts: Vec<BarChart>) -> (Vec<BarChart>, Option<Matrix>) {
-    let bars = |c: &BarChart| c.rows.iter().map(|r| r.bars.len()).sum::<usize>();
-    let (several, single): (Vec<_>, Vec<_>) = charts.into_iter().partition(|c| bars(c) > 1);
-    let rows = single.iter().flat_map(|chart| {
-        chart.rows.iter().flat_map(|row| {
-            let label = if row.label.contains(&chart.title) || chart.title.contains(&row.label) {
-                [&chart.title, &row.label]
-                    .into_iter()
-                    .max_by_key(|t| t.len())
-                    .cloned()
-            } else {
-                Some(format!("{}, {}", chart.title, row.label))
-            };
-            row.bars.iter().map(move |bar| Row {
-                label: label.clone().unwrap_or_default(),
-                cells: vec![Cell {
-                    text: bar.text.clone(),
-                    remark: bar.remark(),
-                }],
-            })
-        })
-    });
-    let rows: Vec<Row> = rows.collect();
+    let (several, others): (Vec<_>, Vec<_>) = charts.into_iter().partition(BarChart::compares);
+    let rows: Vec<Row> = others.iter().flat_map(table_rows).collect();
     let table = (!rows.is_empty()).then(|| Matrix {
         title: "Figures".into(),
         corner: "Figure".into(),
@@ -183,6 +176,38 @@ pub fn without_singles(charts: Vec<BarChart>) -> (Vec<BarChart>, Option<Matrix>)
         }],
     });
     (several, table)
+}
+
+/// A chart as rows of a table: one for its only bar, or one that says how many bars have its value.
+fn table_rows(chart: &BarChart) -> Vec<Row> {
+    let row = |label: String, bar: &Bar, remark: String| Row {
+        label,
+        cells: vec![Cell {
+            text: bar.text.clone(),
+            remark,
+        }],
+    };
+    let bars: Vec<(&BarRow, &Bar)> = chart
+        .rows
+        .iter()
+        .flat_map(|row| row.bars.iter().map(move |bar| (row, bar)))
+        .collect();
+    match bars.as_slice() {
+        [] => Vec::new(),
+        [(only, bar)] => {
+            let label = match () {
+                () if only.label.contains(&chart.title) => only.label.clone(),
+                () if chart.title.contains(&only.label) => chart.title.clone(),
+                () => format!("{}, {}", chart.title, only.label),
+            };
+            vec![row(label, bar, bar.remark())]
+        }
+        [(_, first), ..] => vec![row(
+            chart.title.clone(),
+            first,
+            format!("in all {}", bars.len()),
+        )],
+    }
 }
 
 impl Bar {
@@ -645,8 +670,8 @@ mod tests {
             };
             let mut figures = vec![
                 figure("time", "time", time, "s"),
-                figure("writes", "writes to the card", 7.0, ""),
-                figure("flushes", "flushes", 2.0, ""),
+                figure("writes", "writes to the card", 7.0 * time, ""),
+                figure("flushes", "flushes", 2.0 + time, ""),
             ];
             if fs == "nilfs2" {
                 figures.push(figure("cleaned", "cleaned segments", 1.0, ""));
@@ -721,6 +746,44 @@ mod tests {
             ("copy, power", "3.00\u{202f}W")
         );
         assert_eq!(without_singles(Vec::new()).1, None);
+    }
+
+    #[test]
+    fn bars_of_one_value_are_a_row_of_a_table() {
+        let of = |fs: &str, discards: f64, time: f64| StepResult {
+            title: format!("untar on {fs}"),
+            figures: vec![
+                Figure {
+                    id: format!("fs.untar-{fs}.discards"),
+                    unit: String::new(),
+                    ..figure(&format!("untar, {fs}: discards"), discards)
+                },
+                Figure {
+                    id: format!("fs.untar-{fs}.time"),
+                    unit: "s".into(),
+                    ..figure(&format!("untar, {fs}: time"), time)
+                },
+            ],
+            ..StepResult::default()
+        };
+        let titles = |last: f64| {
+            let steps = [
+                of("ext4", 0.0, 9.0),
+                of("f2fs", 0.0, 4.0),
+                of("btrfs", last, 5.0),
+            ];
+            let steps: Vec<&StepResult> = steps.iter().collect();
+            let (charts, table) = without_singles(of_steps(&steps, &[]));
+            let titles: Vec<String> = charts.into_iter().map(|c| c.title).collect();
+            (titles, table)
+        };
+        let (charts, table) = titles(0.0);
+        assert_eq!(charts, ["Time"]);
+        let row = &table.unwrap().bodies[0].rows[0];
+        assert_eq!(row.label, "Discards");
+        let cell = (row.cells[0].text.as_str(), row.cells[0].remark.as_str());
+        assert_eq!(cell, ("0", "in all 3"));
+        assert_eq!(titles(7.0), (vec!["Discards".into(), "Time".into()], None));
     }
 
     #[test]
