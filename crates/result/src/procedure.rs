@@ -8,5 +8,7 @@ pub const PROBE: &str = "probe";
 pub const VERIFY: &str = "verify";
 /// File systems.
 pub const FILE_SYSTEMS: &str = "fs";
+/// Two fills of the whole device.
+pub const FILL: &str = "fill";
 /// Output of fio.
 pub const FIO: &str = "fio";

@@ -15,7 +15,7 @@ use crate::{facts, figures};
 use nandscope_device::Device;
 use nandscope_measure::sim::SimTarget;
 use nandscope_measure::target::Target;
-use nandscope_result::{ResultDocument, TargetInfo, throughput_profile};
+use nandscope_result::{ResultDocument, TargetInfo, procedure, throughput_profile};
 use nandscope_units::{Bytes, Nanos};
 use std::collections::BTreeMap;
 
@@ -42,7 +42,7 @@ pub(crate) fn run(
     observer: &mut dyn ReviewObserver,
     stop: &dyn Fn() -> bool,
 ) -> Result<ResultDocument, SuiteError> {
-    let (mut document, earlier) = begun(spec, options, "fill", SHORTENED);
+    let (mut document, earlier) = begun(spec, options, procedure::FILL, SHORTENED);
     let modes = chosen_modes(spec, options)?;
     let count = modes.len();
     for (number, mode) in modes.into_iter().enumerate().skip(earlier) {
@@ -88,7 +88,13 @@ pub fn fill_target<T: Target>(
     observer: &mut dyn ReviewObserver,
     stop: &dyn Fn() -> bool,
 ) -> Result<ResultDocument, SuiteError> {
-    let mut document = empty(info.model.clone(), info, options, "fill", SHORTENED);
+    let mut document = empty(
+        info.model.clone(),
+        info,
+        options,
+        procedure::FILL,
+        SHORTENED,
+    );
     document.environment = environment;
     let percent = if options.quick { QUICK_PERCENT } else { 100 };
     in_own_time(target, document, options, observer, stop, |session| {

@@ -5,7 +5,7 @@ use crate::session::SuiteError;
 use crate::spec::SimSpec;
 use crate::ssd;
 use crate::{fill, flashbench, iometer, modes, plain, speed_class};
-use nandscope_result::ResultDocument;
+use nandscope_result::{ResultDocument, procedure};
 
 /// A procedure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,7 +55,7 @@ impl Procedure {
             Procedure::Flashbench => "flashbench",
             Procedure::FlashbenchWhole => "flashbench-whole",
             Procedure::SpeedClass => "speed-class",
-            Procedure::Fill => "fill",
+            Procedure::Fill => procedure::FILL,
             Procedure::Plain => "plain",
         }
     }

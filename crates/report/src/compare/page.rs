@@ -85,7 +85,7 @@ pub fn html(
     let sections: Vec<_> = [
         (
             "fills",
-            "Writing the whole device",
+            "Long sequential writes",
             plots::fills(documents, &lettered).into_iter().collect(),
         ),
         (

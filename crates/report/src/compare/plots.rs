@@ -145,3 +145,52 @@ fn over_lines(
         marks: Vec::new(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nandscope_result::{JobResult, Series, StepResult, procedure};
+
+    fn fill(mb_s: f64, capacity_gb: u64) -> ResultDocument {
+        let mut document = crate::blank::document();
+        document.procedure = procedure::FILL.into();
+        document.target.capacity_bytes = capacity_gb * 1_000_000_000;
+        document.steps = vec![StepResult {
+            title: "First fill".into(),
+            end_s: 100.0,
+            jobs: vec![JobResult {
+                options: [("rw".to_string(), "write".to_string())].into(),
+                ..JobResult::default()
+            }],
+            series: vec![Series {
+                name: "write bandwidth".into(),
+                unit: "MB/s".into(),
+                interval_s: 1.0,
+                t_s: (1..=100).map(f64::from).collect(),
+                v: vec![mb_s; 100],
+            }],
+            ..StepResult::default()
+        }];
+        document
+    }
+
+    #[test]
+    fn quick_fills_are_overlaid_and_short_writes_are_not() {
+        // A tenth of the device was written.
+        let mut documents = [fill(10.0, 10), fill(100.0, 100), fill(20.0, 20)];
+        let names: Vec<String> = ["A", "B", "C"].map(String::from).to_vec();
+        let of = |documents: &[ResultDocument]| {
+            let documents: Vec<&ResultDocument> = documents.iter().collect();
+            fills(&documents, &names)
+        };
+        let plot = of(&documents).unwrap();
+        let lines: Vec<&str> = plot.lines.iter().map(|l| l.name.as_str()).collect();
+        assert_eq!(lines, ["A", "B", "C"]);
+        assert!((plot.table.xs.last().unwrap() - 10.0).abs() < 1e-9);
+        // In another procedure, the write may be the preparation of a test.
+        for document in &mut documents {
+            document.procedure = "cdm".into();
+        }
+        assert_eq!(of(&documents), None);
+    }
+}

@@ -8,8 +8,7 @@ use super::plot::{Axis, Kind, Line, Plot};
 use super::regions;
 use super::table::{Samples, Table};
 use super::time;
-use nandscope_result::throughput_profile;
-use nandscope_result::{ResultDocument, Series, StepResult};
+use nandscope_result::{ResultDocument, Series, StepResult, procedure, throughput_profile};
 
 /// A write of this share of the capacity is one across the device.
 const MOST_OF_DEVICE: f64 = 0.5;
@@ -44,9 +43,16 @@ fn runs(document: &ResultDocument) -> Vec<(&StepResult, &Series)> {
         .collect()
 }
 
-/// The speed of the first long write of a document over what was written, 10^9 bytes.
+/// The speed of the first long write of a document over what was written, 10^9 bytes. A quick fill writes a part of the
+/// device: then it is the first that a fill has.
 pub fn first(document: &ResultDocument) -> Option<Samples> {
-    runs(document).first().map(|(_, series)| over_data(series))
+    let whole = runs(document).first().map(|(_, series)| *series);
+    let part = || {
+        let is_fill = document.procedure == procedure::FILL;
+        let mut steps = document.steps.iter().filter(|_| is_fill);
+        steps.find_map(throughput_profile::sequential_write)
+    };
+    whole.or_else(part).map(over_data)
 }
 
 /// Long writes of several documents in one plot, a line for each.
