@@ -321,7 +321,19 @@ def publication(document, text):
         right = int(match[1]) == met == len(published)
     else:
         right = text.startswith("The published figure") and met == len(published) == 1
-    return [] if right else [f"{met} of {len(published)} are met: {text}"]
+    faults = [] if right else [f"{met} of {len(published)} are met: {text}"]
+    predicted = [p["met"] for p in published if p["predicted"]]
+    if re.search(r"None is a prediction", text):
+        told = (0, 0)
+    elif match := re.search(r"One is a prediction, .*; it is (not )?met\.", text):
+        told = (0 if match[1] else 1, 1)
+    elif match := re.search(r"(\d+) are predictions, .*; (\d+) of these are met\.", text):
+        told = (int(match[2]), int(match[1]))
+    else:
+        return faults + [f"not understood: {text}"]
+    if told != (sum(predicted), len(predicted)):
+        faults.append(f"{sum(predicted)} of {len(predicted)} predictions are met: {text}")
+    return faults
 
 
 def fullness(document, text):
@@ -366,7 +378,7 @@ def verification(document, text):
     step = document.steps[0]
     figure = {f["id"]: f["value"] for f in step["figures"]}
     claimed, real = figure["verify.claimed"], figure.get("verify.real")
-    kept = next(c for c in step["curves"] if c["y_name"] == "block kept")
+    kept = next(c for c in step["curves"] if c["y_name"].startswith("block kept"))
     wrong = sum(v == 0 for v in kept["y"])
     aliases = [row["cells"] for t in step["tables"] if "another address" in t["title"] for row in t["rows"]]
     verdict = next(c for c in step["conclusions"] if c["id"] == "verify.verdict")

@@ -146,9 +146,15 @@ pub fn predicted(document: &ResultDocument) -> (usize, usize) {
 
 /// Whether meeting a publication says something: how many of the figures are predictions, in words.
 pub fn predictions(met: usize, all: usize) -> String {
-    match all {
-        0 => "Parameters were chosen with all of them in sight.".to_string(),
-        _ => format!("Of the {all} that no parameter was chosen by, {met} are met."),
+    match (met, all) {
+        (_, 0) => "None is a prediction: parameters were chosen by each of them.".to_string(),
+        (0, 1) => {
+            "One is a prediction, by which no parameter was chosen; it is not met.".to_string()
+        }
+        (_, 1) => "One is a prediction, by which no parameter was chosen; it is met.".to_string(),
+        _ => format!(
+            "{all} are predictions, by which no parameter was chosen; {met} of these are met."
+        ),
     }
 }
 
