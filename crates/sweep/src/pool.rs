@@ -243,3 +243,33 @@ impl RunObserver for Watcher<'_> {
 
     fn record(&mut self, _: &ResultDocument, _: &[Attachment], _: Option<u64>) {}
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_moves_within_a_point_and_over_its_groups() {
+        let parts = AtomicU64::new(0);
+        let mut watcher = Watcher::new(&parts, 2);
+        let at = |fraction: Option<f64>| Progress {
+            elapsed: Default::default(),
+            operations: 0,
+            bytes: Default::default(),
+            fraction,
+        };
+        let mut seen = Vec::new();
+        for number in [1, 2] {
+            watcher.begin(Phase::Group { number, of: 2 });
+            for fraction in [Some(0.25), None, Some(0.5), Some(0.5), Some(1.0)] {
+                watcher.progress(&at(fraction));
+                seen.push(parts.load(Ordering::Relaxed) * 1000 / PARTS);
+            }
+        }
+        assert_eq!(seen, [125, 125, 250, 250, 500, 625, 625, 750, 750, 1000]);
+        // The end of the point counts what its jobs could not tell.
+        let mut second = Watcher::new(&parts, 1);
+        second.reach(PARTS);
+        assert_eq!(parts.load(Ordering::Relaxed), 2 * PARTS);
+    }
+}

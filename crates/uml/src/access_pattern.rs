@@ -68,6 +68,21 @@ impl Amount {
     pub fn mean(&self) -> Option<Bytes> {
         self.bytes.checked_div(self.commands).map(Bytes)
     }
+
+    /// `653 writes of 31 KiB on average`, or `no writes`; whole kibibytes from 1 KiB on.
+    pub fn of_writes(&self) -> String {
+        match self.mean() {
+            None => "no writes".to_string(),
+            Some(Bytes(mean)) => {
+                let shown = if mean < 1024 {
+                    mean
+                } else {
+                    mean / 1024 * 1024
+                };
+                format!("{} writes of {} on average", self.commands, Bytes(shown))
+            }
+        }
+    }
 }
 
 /// Cost per file, for a workload that creates files one by one and syncs after each.
@@ -493,5 +508,13 @@ mod tests {
             (4, 3.0, 2.0)
         );
         assert_eq!(per_file.bytes, 12_288.0);
+    }
+
+    #[test]
+    fn writes_in_words_have_a_size() {
+        let words = |commands, bytes| Amount { commands, bytes }.of_writes();
+        assert_eq!(words(0, 0), "no writes");
+        assert_eq!(words(2, 65_536 + 3), "2 writes of 32KiB on average");
+        assert_eq!(words(3, 1536), "3 writes of 512B on average");
     }
 }

@@ -155,25 +155,23 @@ impl Cell {
     /// Why it took as long as it did, in a line.
     pub fn reason(&self, card: Card) -> String {
         let c = &self.pattern;
-        let mean = c.writes.mean().unwrap_or(Bytes::ZERO);
         let (open, reopened) = c.reopened.first().copied().unwrap_or((card.open, 0));
         if c.writes.commands == 0 {
-            return format!("no writes, {} flushes", c.flushes);
+            return format!("{}, {} flushes", c.writes.of_writes(), c.flushes);
         }
         let mut text = format!(
-            "{} writes of {} on average, {:.0} % in sequence, {} flushes",
-            c.writes.commands,
-            Bytes(mean.0 / 1024 * 1024),
+            "{}, {:.0} % in sequence, {} flushes",
+            c.writes.of_writes(),
             c.sequential * 100.0,
             c.flushes,
         );
         text.push_str(&if c.units_needed > open {
             format!(
-                "; it writes to more than {} allocation units in turn and the card keeps {open} open: {reopened} were opened anew",
+                "; it writes to more than {} allocation units in turn and the card keeps {open} open: {reopened} were reopened",
                 c.units_needed - 1
             )
         } else {
-            format!("; {open} open allocation units are enough ({reopened} were opened anew)")
+            format!("; {open} open allocation units are enough ({reopened} were reopened)")
         });
         text.push_str(&format!(
             "; the card wrote {:.1} bytes for each",

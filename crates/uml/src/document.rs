@@ -330,9 +330,9 @@ fn open_units(cell: &Cell) -> DataTable {
     let mut rows = cell.pattern.reopened.clone();
     rows.sort_unstable();
     DataTable {
-        title: "Allocation units opened anew, had the card so many open ones".to_string(),
+        title: "Allocation units reopened, had the card so many open ones".to_string(),
         corner: "Open AUs".to_string(),
-        columns: vec![column("Opened anew", "")],
+        columns: vec![column("Reopened", "")],
         rows: rows
             .into_iter()
             .map(|(open, times)| DataRow {

@@ -173,7 +173,7 @@ pub fn table(rows: &[Row]) -> DataTable {
             column("Time", "s"),
             column("Time over the default's", ""),
             column("Write amplification of the card", ""),
-            column("Allocation units opened anew", ""),
+            column("Allocation units reopened", ""),
         ],
         rows: rows
             .iter()
