@@ -259,7 +259,7 @@ fn identity_rows(identity: &Identity) -> Vec<Row> {
         ),
         row("attached", Some(identity.transport)),
         row("link", identity.link.as_ref()),
-        row("turns", identity.rotational.map(yes_no)),
+        row("rotating", identity.rotational.map(yes_no)),
         row("removable", identity.removable.map(yes_no)),
         row("read-only", Some(yes_no(identity.read_only))),
         row("logical block", identity.logical_block),

@@ -69,7 +69,7 @@ pub(crate) struct How {
     /// Read without a pause for so long, to see at which temperature it throttles
     #[arg(long, value_name = "TIME", value_parser = time)]
     heat: Option<Nanos>,
-    /// Every random choice follows from it
+    /// Seed of the random number generator
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Host to which a simulated device is attached [default: direct]

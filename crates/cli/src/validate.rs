@@ -217,7 +217,7 @@ fn whole_page(devices: &[(String, Comparison)], interrupt: &Interrupt) -> Result
     let coverage = facts::coverage().map_err(|e| suite_failure(&e))?;
     let theory = closed_forms(&|| interrupt.asked()).map_err(|e| suite_failure(&e))?;
     Ok(format!(
-        "{INTRODUCTION}## Scores\n\n{}\n{}## Closed forms\n\n{CLOSED_FORMS}{}\n## Measurements without a check\n\nOf {} published facts {} are compared with a figure; of the {} that are measurements, {}. The others:\n\n{}",
+        "{INTRODUCTION}## Scores\n\n{}\n{}## Closed forms\n\n{CLOSED_FORMS}{}\n## Measurements without a check\n\nOf {} published facts {} are compared with a figure; of the {} that are measurements, {}. The others, by reason (`facts/published.toml` has what they say):\n\n{}",
         page::score_table(devices),
         tables(devices),
         page::closed_forms(&theory),

@@ -23,7 +23,7 @@ pub struct ResultDocument {
     pub procedure: String,
     /// One line for the title of a report.
     pub title: String,
-    /// Every random choice follows from this.
+    /// Seed of the random number generator.
     pub seed: u64,
     /// What was measured.
     pub target: TargetInfo,

@@ -21,7 +21,7 @@ use nandscope_workload::trace::library;
 pub struct ReviewOptions {
     /// Only these modes, by name (without regard to case); all where empty.
     pub modes: Vec<String>,
-    /// Every random choice follows from it.
+    /// Seed of the random number generator.
     pub seed: u64,
     /// A tenth of the data and one pass instead of three.
     pub quick: bool,

@@ -259,8 +259,8 @@ fn open_units(page: &mut String, subjects: &[Subject], measured: &[Measured]) {
          The talk expects F2FS to suffer on a card that keeps fewer allocation units open than its six logs need. A fresh F2FS \
          begins its logs in neighbouring segments of 2 MiB, so that several of them share an allocation unit of 4 or 8 MiB; \
          how many are needed then, the traces say. The open allocation units (AUs) from which on more would not help, by the trace of postmark, and how often an AU was \
-         opened anew with those that the card has:\n\n\
-         | card | open AUs | file system | AUs needed | opened anew | card's write amplification | s |\n|---|---|---|---|---|---|---|\n",
+         reopened with those that the card has:\n\n\
+         | card | open AUs | file system | AUs needed | reopened | card's write amplification | s |\n|---|---|---|---|---|---|---|\n",
     );
     for (plan, cell) in ok(measured, "").filter(|(p, _)| p.workload.name == "postmark") {
         if !matches!(
@@ -347,7 +347,7 @@ fn pairs(
 ) {
     let _ = writeln!(
         page,
-        "### {title}\n\n{text}\n\n| file system | {}, s | {}, s | ratio | written, MB | card's write amplification | AUs that are enough | opened anew | longest call |\n|---|---|---|---|---|---|---|---|---|",
+        "### {title}\n\n{text}\n\n| file system | {}, s | {}, s | ratio | written, MB | card's write amplification | AUs that are enough | reopened | longest call |\n|---|---|---|---|---|---|---|---|---|",
         heads[0], heads[1]
     );
     for (plan, before) in ok(measured, groups[0]) {

@@ -101,7 +101,7 @@ pub fn tables(subject: &Subject, measured: &[&Measured], console: &Console) -> S
         subject.card.open
     );
     for group in groups(measured.iter().copied()) {
-        let mut table = console.table(&["VARIANT", "OPTIONS", "TIME", "RATIO", "CARD", "ANEW"]);
+        let mut table = console.table(&["VARIANT", "OPTIONS", "TIME", "RATIO", "CARD", "REOPENED"]);
         let best = sweep::best(&group.rows).map(|row| row.variant);
         for row in &group.rows {
             let done = |text: String| match row.seconds {
@@ -136,7 +136,7 @@ pub fn tables(subject: &Subject, measured: &[&Measured], console: &Console) -> S
     }
     text.push_str(
         "*: the fastest; RATIO: time over the default's; CARD: bytes in flash per byte to the card;\n\
-         ANEW: allocation units opened anew with as many open as the card keeps.\n\n",
+         REOPENED: allocation units reopened with as many open as the card keeps.\n\n",
     );
     text
 }
@@ -185,7 +185,7 @@ fn card(page: &mut String, subject: &Subject, groups: &[&Group]) {
     let _ = writeln!(
         page,
         "### {workload} on {}, {} open AUs of {}\n\n\
-         | file system | variant | options | s | ratio | card's write amplification | opened anew |\n\
+         | file system | variant | options | s | ratio | card's write amplification | reopened |\n\
          |---|---|---|---|---|---|---|",
         subject.title(),
         subject.card.open,

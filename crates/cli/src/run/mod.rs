@@ -84,7 +84,7 @@ pub struct Arguments {
     /// Replace a value of the device profile; repeatable
     #[arg(long = "override", value_name = "KEY=VALUE")]
     overrides: Vec<ProfileOverride>,
-    /// Every random choice follows from it
+    /// Seed of the random number generator
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Keep the result in this file

@@ -47,7 +47,7 @@ pub struct Options {
     pub read_only: bool,
     /// How long to read without a pause, to see whether it throttles; not at all where 0.
     pub heat: Nanos,
-    /// Every random choice follows from it.
+    /// Seed of the random number generator.
     pub seed: u64,
 }
 

@@ -230,7 +230,7 @@ pub fn step(finding: &Finding, summary: &Summary) -> StepResult {
     );
     let sampling = &finding.sampling;
     let detection = format!(
-        "a device that ends anywhere before its claim is found for certain, unless a cache of more than {} blocks stands behind its end; single bad blocks by {} tagged blocks: {:.0} % where 1 % are bad, {:.0} % where 5 % are; whole bad units by {} places: {:.0} % and {:.0} %",
+        "an end below the claimed capacity is always detected, unless a cache holds more than {} blocks beyond it; single bad blocks by {} tagged blocks: {:.0} % if 1 % are bad, {:.0} % if 5 % are; whole bad units by {} places: {:.0} % and {:.0} %",
         sampling.places.largest_cache(),
         finding.tags(),
         100.0 * finding.detection(0.01),
@@ -246,7 +246,7 @@ pub fn step(finding: &Finding, summary: &Summary) -> StepResult {
     let restored = &finding.restored;
     let data = if finding.left.is_empty() {
         format!(
-            "{} blocks were written down before they were written to; {} differed afterwards and were put back",
+            "{} blocks were saved before they were written; {} differed afterwards and were restored",
             restored.blocks, restored.written
         )
     } else {
@@ -270,7 +270,7 @@ pub fn step(finding: &Finding, summary: &Summary) -> StepResult {
         conclusions: vec![
             verdict,
             conclusion("verify.capacity", "Real capacity", real, evidence),
-            conclusion("verify.detection", "What would have been noticed", noticed, detection),
+            conclusion("verify.detection", "What would be detected", noticed, detection),
             conclusion("verify.data", "The data on the device", kept, data),
         ],
         tables: tables(finding, summary),
@@ -368,8 +368,8 @@ fn kept_curve(readings: &[Reading], block_bytes: usize, end: Option<u64>) -> Cur
         name: "tagged blocks".to_string(),
         x_name: "place".to_string(),
         x_unit: "GB".to_string(),
-        y_name: "block kept".to_string(),
-        y_unit: "1 yes, 0 no".to_string(),
+        y_name: "block kept (1 yes, 0 no)".to_string(),
+        y_unit: String::new(),
         x: readings.iter().map(|r| gb(r.place)).collect(),
         y: readings
             .iter()

@@ -130,12 +130,12 @@ impl Full {
         let counted = counted.iter().try_fold(0_u64, |sum, n| sum.checked_add(*n));
         if self.next > self.blocks || counted.is_none_or(|n| n > self.blocks) {
             return Err(VerifyError::Unfit(
-                "the state of the earlier run counts more blocks than there are; remove it to begin anew".to_string(),
+                "the state of the earlier run counts more blocks than there are; remove it to start over".to_string(),
             ));
         }
         if !self.is_of(medium)? {
             return Err(VerifyError::Unfit(
-                "no block holds a tag of the earlier run: this is another device, or it keeps nothing; put the right one in, or remove the state to begin anew".to_string(),
+                "no block holds a tag of the earlier run: this is another device, or it keeps nothing; put the right one in, or remove the state to start over".to_string(),
             ));
         }
         while self.pass != Pass::Done {
