@@ -79,8 +79,47 @@ pub fn score_table(devices: &[(String, Comparison)]) -> String {
     text
 }
 
+/// Remarks that several rows of a table share: they are printed once, beneath it.
+struct Notes<'a>(Vec<&'a str>);
+
+impl<'a> Notes<'a> {
+    fn of(rows: &'a [Row]) -> Notes<'a> {
+        let why = |row: &'a Row| Some(row.published.why.as_str()).filter(|_| !row.published.met);
+        let all = || {
+            rows.iter()
+                .flat_map(move |row| [Some(row.remark.as_str()), why(row)])
+        };
+        let mut shared: Vec<&str> = Vec::new();
+        for text in all().flatten().filter(|text| !text.is_empty()) {
+            let count = all().flatten().filter(|other| *other == text).count();
+            if count > 1 && !shared.contains(&text) {
+                shared.push(text);
+            }
+        }
+        Notes(shared)
+    }
+
+    /// The number of a shared remark, or the remark.
+    fn cell(&self, text: &str) -> String {
+        match self.0.iter().position(|shared| *shared == text) {
+            Some(at) => format!("note {}", at + 1),
+            None => text.to_string(),
+        }
+    }
+
+    fn list(&self) -> String {
+        if self.0.is_empty() {
+            return String::new();
+        }
+        let notes = self.0.iter().enumerate();
+        let notes = notes.map(|(i, text)| format!("{}. {text}\n", i + 1));
+        format!("\nNotes:\n\n{}", notes.collect::<String>())
+    }
+}
+
 /// The rows of one device in Markdown.
 pub fn table(rows: &[Row]) -> String {
+    let notes = Notes::of(rows);
     let mut text = String::from(
         "| fact | what | published | simulated | error | tolerance | basis | met |\n|---|---|---|---|---|---|---|---|\n",
     );
@@ -92,7 +131,7 @@ pub fn table(rows: &[Row]) -> String {
             .map(|m| format!("{m}: "))
             .unwrap_or_default();
         let remark = Some(row.remark.as_str()).filter(|r| !r.is_empty());
-        let remark = remark.map(|r| format!(" ({r})")).unwrap_or_default();
+        let remark = remark.map_or_else(String::new, |r| format!(" ({})", notes.cell(r)));
         let error = row.error_percent().filter(|_| p.op != Relation::Range);
         let error = error.map_or("–".to_string(), |e| format!("{e:+.1} %"));
         let tolerance = match (&p.tolerance_kind, p.tolerance) {
@@ -108,7 +147,7 @@ pub fn table(rows: &[Row]) -> String {
         let met = if p.met {
             "yes".to_string()
         } else {
-            format!("no: {}", p.why)
+            format!("no: {}", notes.cell(&p.why))
         };
         // Writing to a string cannot fail.
         let _ = writeln!(
@@ -120,7 +159,7 @@ pub fn table(rows: &[Row]) -> String {
             with_unit(&short(figure.value), &figure.unit),
         );
     }
-    text
+    text + &notes.list()
 }
 
 /// Theory beside simulation.
@@ -148,11 +187,8 @@ pub fn closed_forms(rows: &[ClosedForm]) -> String {
 pub fn unchecked(coverage: &Coverage) -> String {
     let mut text = String::new();
     for group in &coverage.unchecked {
-        let _ = writeln!(text, "{}:\n", group.reason);
-        for (id, device, quantity) in &group.facts {
-            let _ = writeln!(text, "- {id}: {device}: {quantity}");
-        }
-        text.push('\n');
+        let ids: Vec<&str> = group.facts.iter().map(|f| f.0.as_str()).collect();
+        let _ = writeln!(text, "- {}: {}", group.reason, ids.join(", "));
     }
     text
 }
