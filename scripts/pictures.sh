@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes the pictures of the README anew, with the release build: the report of a review, and the recorded terminal. Needs chromium, and
-# pyte for Python (pip install pyte).
+# Makes the pictures of the README, with the release build: the report of a review, and the recorded terminal. Needs
+# chromium, and pyte for Python (pip install pyte). The text of the report is kept, too: a test compares it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 program=${1:-target/release/nandscope}
@@ -12,4 +12,5 @@ shoot() { # PICTURE WIDTH HEIGHT
         --window-size="$2,$3" --screenshot="$PWD/docs/images/$1" "file://$work/report/report.html" 2>/dev/null
 }
 shoot report.png 1280 1640
+python3 tests/report/page_text.py "$work/report/report.html" >docs/images/report.txt
 scripts/record-terminal.py "$program" docs/images/terminal.svg

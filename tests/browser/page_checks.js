@@ -81,7 +81,7 @@ window.reportChecks = (function () {
       Array.prototype.forEach.call(range.getClientRects(), function (r) {
         if (r.width > 1 && r.height > 1) boxes.push({ el: el, left: r.left, right: r.right, top: r.top, bottom: r.bottom });
       });
-      faults = faults.concat(clipped(el, range.getBoundingClientRect()));
+      faults = faults.concat(clipped(el, range.getBoundingClientRect()), broken(node, el));
     }
     boxes.sort(function (a, b) { return a.top - b.top; });
     for (var i = 0; i < boxes.length; i++) {
@@ -90,6 +90,20 @@ window.reportChecks = (function () {
       }
     }
     return faults.slice(0, 10);
+  }
+  /* A word of letters alone is on one line; longer ones and those of code may be broken. */
+  function broken(node, el) {
+    if (el.closest("code") || node.parentElement.getClientRects().length === 0) return [];
+    var range = document.createRange(), word = /(?<![\p{L}\p{N}._/-])\p{L}{2,18}(?![\p{L}\p{N}._/-])/gu, found, faults = [];
+    range.selectNodeContents(node);
+    if (range.getClientRects().length < 2) return [];
+    while ((found = word.exec(node.textContent))) {
+      range.setStart(node, found.index);
+      range.setEnd(node, found.index + found[0].length);
+      var tops = Array.prototype.filter.call(range.getClientRects(), function (r) { return r.width > 1; }).map(function (r) { return r.top; });
+      if (tops.length > 1 && Math.max.apply(null, tops) - Math.min.apply(null, tops) > 4) faults.push("“" + found[0] + "” in " + name(el) + " is broken");
+    }
+    return faults;
   }
   /* For screen readers only: clipped away on purpose. */
   function hidden(el) {

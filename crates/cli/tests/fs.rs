@@ -34,13 +34,18 @@ fn a_file_system_runs_in_virtual_time() {
     if kernel(&folder, "a file system").is_none() {
         return;
     }
-    fs(
+    let ran = fs(
         &folder,
-        "--fs ext4 --workload log --set LOG_LINES=40 -o out",
-    )
-    .succeeds();
+        "--fs ext4 --workload log --set LOG_LINES=40 -o out --json",
+    );
+    let answer: serde_json::Value = serde_json::from_str(&ran.succeeds().out).unwrap();
     let result = steps(&folder, "out/result.json");
     assert_eq!(result["complete"], true);
+    let told = answer[0]["figures"].as_array().unwrap();
+    for known in result["steps"][0]["figures"].as_array().unwrap() {
+        let same = told.iter().find(|f| f["figure"]["id"] == known["id"]);
+        assert_eq!(same.unwrap()["figure"]["value"], known["value"]);
+    }
     let flushes = figure(&result, "fs.log-ext4.flushes");
     assert!(flushes >= 40.0, "a flush for each fsync, {flushes}");
 }

@@ -21,6 +21,7 @@ mod fs_served;
 mod hostile_input;
 mod inspect;
 mod interrupted;
+mod json_forms;
 mod mutate;
 mod mutate_all;
 mod outputs;
