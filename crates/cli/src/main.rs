@@ -7,6 +7,7 @@
 )]
 
 mod advise;
+mod author;
 mod calc;
 mod compare;
 mod completions;

@@ -1,5 +1,6 @@
 //! `nandscope report`: a stored result, or what a journal of steps holds, as a page, plots and tables.
 
+use crate::author;
 use crate::confine::Confine;
 use crate::console::Console;
 use crate::failure::{Exit, Failure};
@@ -8,13 +9,14 @@ use crate::output::{self, Form};
 use crate::shelf::rivals;
 use clap::Args;
 use nandscope_measure::steps;
+use nandscope_report::shelf::{Around, Author};
 use nandscope_report::{shelf, write_among};
 use std::path::{Path, PathBuf};
 
 /// Arguments of `nandscope report`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  nandscope report result.json -o report/\n  nandscope report --recover review-card/result.steps -o report/"
+    after_help = "Examples:\n  nandscope report result.json -o report/\n  nandscope report result.json -o report/ --author texts/\n  nandscope report --recover review-card/result.steps -o report/"
 )]
 pub struct Arguments {
     /// A stored result
@@ -40,6 +42,14 @@ pub struct Arguments {
         conflicts_with = "recover"
     )]
     shelf: Option<PathBuf>,
+    /// Include introduction.md, conclusion.md (Markdown) and the photos of this folder
+    #[arg(
+        long,
+        value_name = "DIR",
+        requires = "output",
+        conflicts_with = "recover"
+    )]
+    author: Option<PathBuf>,
     /// Print the summary as JSON instead of text
     #[arg(long)]
     json: bool,
@@ -53,6 +63,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     let confine = Confine::default()
         .reading(&arguments.result)
         .reading(&arguments.shelf)
+        .reading(&arguments.author)
         .writing(&arguments.recover);
     match &arguments.output {
         Some(folder) => confine.writing_in(folder).enforce(),
@@ -66,8 +77,15 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
         (None, ..) => return Err(Failure::usage("name a stored result")),
     };
     if let Some(folder) = &arguments.output {
+        let author = match &arguments.author {
+            Some(folder) => author::read(folder)?,
+            None => Author::default(),
+        };
         let _made = output::check_folder(folder)?;
-        let around = shelf::among(&document, &rivals(arguments.shelf.as_deref())?);
+        let around = Around {
+            author,
+            ..shelf::among(&document, &rivals(arguments.shelf.as_deref())?)
+        };
         let written =
             write_among(&document, &around, folder).map_err(|e| output::report_failure(&e))?;
         if let Some(page) = written.first() {

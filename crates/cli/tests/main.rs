@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod advise;
+mod author;
 mod beside_fio;
 #[path = "../../../fuzz/src/bodies.rs"]
 mod bodies;

@@ -47,7 +47,12 @@ pub fn value(plot: &Plot) -> Value {
             })
         })
         .collect();
-    let axes = Axes::of(plot);
+    let mut axes = Axes::of(plot);
+    if let Some((first, last)) = shown_ends(&plot.table.xs) {
+        // Rounding must not put the first or the last place out of view.
+        axes.x.from = axes.x.from.min(first);
+        axes.x.to = axes.x.to.max(last);
+    }
     let mut names = axes.marks.iter();
     let marks: Vec<Value> = plot
         .marks
@@ -142,20 +147,33 @@ fn cell(cell: Cell) -> Value {
 
 /// Evenly spaced places as start, step and count; others one by one.
 fn places(xs: &[f64]) -> Value {
-    if let (Some(first), Some(last), true) = (xs.first(), xs.last(), xs.len() > 8) {
-        let step = (last - first) / (xs.len() - 1) as f64;
-        let even = xs
-            .iter()
-            .enumerate()
-            .all(|(i, x)| (x - (first + step * i as f64)).abs() <= step.abs() * 1e-4);
-        if even {
-            return json!({ "from": number(*first), "step": step, "n": xs.len() });
-        }
+    match even_places(xs) {
+        Some((first, step)) => json!({ "from": number(first), "step": step, "n": xs.len() }),
+        None => xs.iter().map(|x| number(shown_place(*x))).collect(),
     }
-    // Nine significant digits: places must stay in order.
-    xs.iter()
-        .map(|x| number(round_significant(*x, 9)))
-        .collect()
+}
+
+/// Start and step of places that are evenly spaced.
+fn even_places(xs: &[f64]) -> Option<(f64, f64)> {
+    let (first, last) = (xs.first()?, xs.last()?);
+    let step = (last - first) / (xs.len() - 1) as f64;
+    let is_near =
+        |(i, x): (usize, &f64)| (x - (first + step * i as f64)).abs() <= step.abs() * 1e-4;
+    let is_even = xs.len() > 8 && xs.iter().enumerate().all(is_near);
+    is_even.then_some((*first, step))
+}
+
+/// Nine significant digits: places must stay in order.
+fn shown_place(x: f64) -> f64 {
+    round_significant(x, 9)
+}
+
+/// The first and the last place as the page's script has them.
+fn shown_ends(xs: &[f64]) -> Option<(f64, f64)> {
+    match even_places(xs) {
+        Some((first, step)) => Some((first, first + step * (xs.len() - 1) as f64)),
+        None => Some((shown_place(*xs.first()?), shown_place(*xs.last()?))),
+    }
 }
 
 /// Whole numbers without a point: a third of the text in long series.
@@ -187,6 +205,18 @@ mod tests {
         assert_eq!(places(&even), json!({ "from": 1, "step": 1.0, "n": 100 }));
         let uneven = [1.0, 2.0, 4.5];
         assert_eq!(places(&uneven), json!([1, 2, 4.5]));
+    }
+
+    #[test]
+    fn rounded_places_stay_in_view() {
+        let of = |xs: &[f64]| shown_ends(xs).unwrap();
+        // Uneven places are rounded, up or down.
+        assert_eq!(of(&[0.123_456_789_9, 0.5, 7.0]).0, 0.123_456_790);
+        let (first, last) = of(&[1.0, 2.5, 3.123_456_789_4]);
+        assert_eq!((first, last), (1.0, 3.123_456_789));
+        let even: Vec<f64> = (0..10).map(|i| 0.1 * f64::from(i)).collect();
+        assert_eq!(of(&even).0, 0.0);
+        assert_eq!(shown_ends(&[]), None);
     }
 
     #[test]

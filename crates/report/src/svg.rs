@@ -219,7 +219,8 @@ fn text_of(scale: &Scale, place: impl Fn(f64) -> f64, at: f64) -> String {
 
 /// Names that stand beside each other beneath a plot: as many as the longest one leaves room for.
 fn legend_columns(plot: &Plot) -> usize {
-    let lengths = plot.lines.iter().map(|l| l.name.chars().count());
+    let named = plot.lines.iter().filter(|l| !l.edge);
+    let lengths = named.map(|l| l.name.chars().count());
     match lengths.max().unwrap_or(0) {
         0..=36 => 3,
         37..=58 => 2,

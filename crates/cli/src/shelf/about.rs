@@ -19,6 +19,12 @@ const KINDS: [(&[u8], &str); 3] = [
     (b"RIFF", "webp"),
 ];
 
+/// The ending of the kind of photo that the bytes are; `None` if they are none that browsers show.
+pub fn photo_kind(bytes: &[u8]) -> Option<&'static str> {
+    let kind = KINDS.iter().find(|k| bytes.starts_with(k.0));
+    kind.map(|k| k.1)
+}
+
 /// What is said on the command line.
 #[derive(Debug, Args)]
 pub struct Options {
@@ -74,9 +80,8 @@ impl Options {
             return Ok(None);
         };
         let bytes = input::bytes(path, "the photo")?;
-        let kind = KINDS.iter().find(|k| bytes.starts_with(k.0));
-        match kind {
-            Some((_, ending)) if bytes.len() <= MOST_PHOTO_BYTES => Ok(Some((ending, bytes))),
+        match photo_kind(&bytes) {
+            Some(ending) if bytes.len() <= MOST_PHOTO_BYTES => Ok(Some((ending, bytes))),
             Some(_) => Err(Failure::usage(format!(
                 "the photo {} is larger than 8 MiB; scale it down",
                 path.display()

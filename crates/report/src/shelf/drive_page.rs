@@ -4,6 +4,7 @@ use super::tests_of::TestSet;
 use super::{Drive, Price, ranks, unusual};
 use crate::number::short;
 use crate::view::around::Around;
+use crate::view::author::Author;
 
 /// What stands around the report of result `result` of drive `number`.
 pub(super) fn around(
@@ -29,6 +30,7 @@ pub(super) fn around(
     let others = drive.results.iter().zip(pages).enumerate();
     Around {
         index: Some("../index.html".to_string()),
+        author: Author::default(),
         photo: drive.about.photo.as_ref().map(|p| format!("../{p}")),
         price: drive.about.price.as_ref().map(|p| price(drive, p)),
         notes: notes(drive),

@@ -18,6 +18,7 @@ use tests_of::TestSet;
 
 pub use crate::compare::Price;
 pub use crate::view::around::{Around, Rank};
+pub use crate::view::author::{Author, Photo};
 pub use ranks::among;
 
 /// A drive of a shelf with its results, at most one of each procedure.

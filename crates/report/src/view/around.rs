@@ -1,11 +1,15 @@
 //! What stands around the report of a drive that is one of several: the way back to the others, its photo, price and
 //! notes, and its ranks among them. A report by itself has none of it.
 
+use super::author::Author;
+
 /// What a page shows beside the document.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Around {
     /// Link to the page of all drives.
     pub index: Option<String>,
+    /// What its author says.
+    pub author: Author,
     /// Link to a photo.
     pub photo: Option<String>,
     /// Price, with currency and the price per GB.

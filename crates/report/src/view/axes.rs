@@ -128,16 +128,16 @@ fn upright(least: f64, greatest: f64, unit: &str) -> Scale {
         return scale(-0.05, 1.0, 0.2);
     }
     let step = tick_step(greatest.max(0.0) - least.min(0.0), UP);
-    let from = libm::floor(least.min(0.0) / step) * step;
-    let (from, to) = widened(from, libm::ceil(greatest.max(0.0) * 1.02 / step) * step);
+    let from = rounded(libm::floor(least.min(0.0) / step) * step);
+    let end = rounded(libm::ceil(greatest.max(0.0) * 1.02 / step) * step);
+    let (from, to) = widened(from, end);
     scale(from, to, step)
 }
 
 fn scale(from: f64, to: f64, step: f64) -> Scale {
     let start = libm::ceil(from / step - 1e-9);
     let places: Vec<f64> = (0..=3 * ACROSS)
-        // Of multiples of 0.1, some have digits that none should see.
-        .map(|i| round_significant((start + i as f64) * step, 12))
+        .map(|i| rounded((start + i as f64) * step))
         .take_while(|at| *at <= to + 1e-9 * step)
         .collect();
     let many = places.len() >= MANY;
@@ -154,6 +154,11 @@ fn scale(from: f64, to: f64, step: f64) -> Scale {
         to,
         ticks: ticks.collect(),
     }
+}
+
+/// Multiples of a step without the digits that none should see.
+fn rounded(multiple: f64) -> f64 {
+    round_significant(multiple, 12)
 }
 
 /// The numbers of one axis, all in the same unit: long ones would not fit beside it.
@@ -284,6 +289,7 @@ mod tests {
         let y = upright(310.0, 878.0, "MB/s");
         assert_eq!((y.from, y.to), (0.0, 1000.0));
         assert_eq!(shown(&y), ["0", "200", "400", "600", "800", "1000"]);
+        assert_eq!(upright(0.0, 1.0, "").to, 1.2);
         let y = upright(-3.0, 4.0, "");
         assert!(y.from <= -3.0 && y.to >= 4.0);
         let y = upright(0.0, 0.0, "MB/s");

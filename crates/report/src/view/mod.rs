@@ -2,6 +2,7 @@
 //! files and terminal draw from here. Nothing in here writes HTML, SVG of plots, or files.
 
 pub mod around;
+pub mod author;
 pub mod axes;
 pub mod bars;
 pub mod chapter;
