@@ -16,6 +16,8 @@ MACHINES=$machines PROFILE=$profile scripts/static.sh
 # The command that this machine can run writes the pages.
 command=target/static/nandscope-$(uname -m)
 version=$("$command" --version | cut -d' ' -f2)
+# No file of archives and packages differs from build to build.
+export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$command" help --man "$work/man" > /dev/null
@@ -42,7 +44,8 @@ for machine in $machines; do
     root=$work/$machine
     tree "$root" "$machine"
     find "$root" -type d -exec chmod 755 {} +
-    tar -C "$root/usr" --sort=name --owner=0 --group=0 --numeric-owner -czf "$dist/nandscope-$version-$machine-linux.tar.gz" .
+    tar -C "$root/usr" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" \
+        -czf "$dist/nandscope-$version-$machine-linux.tar.gz" .
     mkdir "$root/DEBIAN"
     cat > "$root/DEBIAN/control" <<CONTROL
 Package: nandscope
@@ -56,9 +59,7 @@ Description: open laboratory for flash storage
  Runs storage reviews and flash-card surveys on real and simulated devices,
  and writes a publishable report. The binary is static and has no dependencies.
 CONTROL
-    # No file differs from build to build.
-    SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)} \
-        dpkg-deb --root-owner-group --build "$root" "$dist/nandscope_${version}_$arch.deb" > /dev/null
+    dpkg-deb --root-owner-group --build "$root" "$dist/nandscope_${version}_$arch.deb" > /dev/null
 done
 
 part "wheels"
