@@ -71,7 +71,7 @@ for machine in $machines; do
     rustup --quiet target add "$target"
     # zig has the C library of the manylinux baseline for each machine.
     PATH="$PWD/$venv/bin:$PATH" "$venv/bin/maturin" build --profile "$profile" --quiet --zig --target "$target" \
-        --compatibility manylinux_2_28 --manifest-path python/Cargo.toml --out "$dist"
+        --compatibility manylinux_2_28 --generate-stubs --manifest-path python/Cargo.toml --out "$dist"
 done
 
 (cd "$dist" && sha256sum -- * > SHA256SUMS && ls -l)
