@@ -133,6 +133,11 @@ window.reportChecks = (function () {
         var unitless = (axis.scale === "x" ? area.spec.xu : area.spec.yu) === "";
         if (unitless ? !axis.label : !/\S.*\(.+\)$/.test(axis.label || "")) faults.push(id + ": axis " + i + " has no label with a unit: " + axis.label);
       });
+      [["x", area.spec.xa], ["y", area.spec.ya]].forEach(function (pair) {
+        var scale = u.scales[pair[0]], given = pair[1];
+        if (scale.min !== given.from || scale.max !== given.to) faults.push(id + ": axis " + pair[0] + " shows " + scale.min + " to " + scale.max + ", not " + given.from + " to " + given.to);
+        if (u.data[0].some(function (x) { return x < area.spec.xa.from || x > area.spec.xa.to; })) faults.push(id + " has values out of view");
+      });
       if (Math.abs(u.width - area.clientWidth) > 2) faults.push(id + " is " + u.width + " px wide in a box of " + area.clientWidth + " px");
       faults = faults.concat(blank(u, id, area.spec.kind === "points" ? 4 : 20), ticks(u, id));
     });
