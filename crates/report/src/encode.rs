@@ -213,7 +213,7 @@ mod tests {
         // Uneven places are rounded, up or down.
         assert_eq!(of(&[0.123_456_789_9, 0.5, 7.0]).0, 0.123_456_790);
         let (first, last) = of(&[1.0, 2.5, 3.123_456_789_4]);
-        assert_eq!((first, last), (1.0, 3.123_456_789));
+        assert_eq!((first, last), (1.0, 3.123_456_79));
         let even: Vec<f64> = (0..10).map(|i| 0.1 * f64::from(i)).collect();
         assert_eq!(of(&even).0, 0.0);
         assert_eq!(shown_ends(&[]), None);
