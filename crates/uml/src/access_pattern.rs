@@ -514,7 +514,7 @@ mod tests {
     fn writes_in_words_have_a_size() {
         let words = |commands, bytes| Amount { commands, bytes }.of_writes();
         assert_eq!(words(0, 0), "no writes");
-        assert_eq!(words(2, 65_536 + 3), "2 writes of 32KiB on average");
-        assert_eq!(words(3, 1536), "3 writes of 512B on average");
+        assert_eq!(words(2, 65_536 + 3), "2 writes of 32 KiB on average");
+        assert_eq!(words(3, 1536), "3 writes of 512 B on average");
     }
 }
