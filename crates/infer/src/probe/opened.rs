@@ -157,8 +157,10 @@ fn again<T: Target>(
     end: Nanos,
 ) -> Result<bool, ProbeError> {
     let count = AGAIN[usize::from(found.seen > FEW)];
-    // Parts of pages that take a page each fill a unit early; of longer writes they take less.
-    let length = match found.page.is_none() && found.unit.is_multiple_of(2 * APART * length) {
+    // Parts of pages that take a page each fill a unit early; of longer writes they take less. A host may cut what is longer
+    // than a long write into several, of which each may take its time.
+    let twice = found.page.is_none() && 2 * length <= COARSE.0;
+    let length = match twice && found.unit.is_multiple_of(2 * APART * length) {
         true => 2 * length,
         false => length,
     };
