@@ -59,7 +59,7 @@ FAULTS = [
      "timing: transfers of a channel overlap", "arithmetic"),
     ("nand/array.rs", "self.energy_pj += u64::from(op.array_ns) * self.times.read_mw;", "",
      "power: array reads cost nothing", "power"),
-    ("nand/array.rs", "        self.bus_bytes += u64::from(op.bus_bytes) * attempts;\n", "",
+    ("nand/array.rs", "        self.bus_bytes += op.bytes_on_bus();\n", "",
      "power: the bus costs nothing", "power"),
     ("nand/array.rs", "&mut self.channels[self.by_channels.remainder(die.0) as usize]", "&mut self.channels[die.index() * 0]",
      "timing: every die hangs on the first channel", "arithmetic"),
