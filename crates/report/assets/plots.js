@@ -61,8 +61,9 @@ var nandscope = (function () {
 
   /* Whether all of a plot is in view; a zoomed one has ranges and ticks of its own. */
   function whole(u) {
-    var shown = u.series[0].idxs;
-    return !shown || (shown[0] === 0 && shown[1] === u.data[0].length - 1);
+    var shown = u.series[0].idxs, xs = u.data[0];
+    /* Several dots may have the first or the last place. */
+    return !shown || (xs[shown[0]] === xs[0] && xs[shown[1]] === xs[xs.length - 1]);
   }
   function scaleX(given) {
     return function (u, min, max) {
@@ -191,14 +192,18 @@ var nandscope = (function () {
     where.textContent = name;
   }
 
-  /* Plots of one step zoom together. Equal scales are left alone, which ends the echo. */
+  /* Plots of one step zoom together; where one shows all of itself, so do the others, whose time may be another. Equal scales
+     are left alone, which ends the echo. */
   function follow(u) {
     var min = u.scales.x.min, max = u.scales.x.max;
     if (!u.ready || min === null || max === null) return;
+    var all = min === u.given.from && max === u.given.to;
     drawn.forEach(function (area) {
       var other = area.uplot;
       if (!other || other === u || other.group !== u.group) return;
-      if (other.scales.x.min !== min || other.scales.x.max !== max) other.setScale("x", { min: min, max: max });
+      var xs = other.data[0], from = all ? other.given.from : min, to = all ? other.given.to : max;
+      if (other.scales.x.min === from && other.scales.x.max === to) return;
+      other.setScale("x", all ? { min: xs[0], max: xs[xs.length - 1] } : { min: min, max: max });
     });
   }
 
@@ -213,6 +218,7 @@ var nandscope = (function () {
       var wide = width || area.clientWidth;
       area.uplot = new uPlot(options(area.spec, area.points, wide, width ? PRINTED_HEIGHT : HEIGHT, figure.querySelector(".plot-where")), area.points, area);
       area.uplot.group = area.spec.sync;
+      area.uplot.given = area.spec.xa;
       area.uplot.ready = true;
       area.wide = wide;
       area.theme = css("--bg");
