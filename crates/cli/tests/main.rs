@@ -13,6 +13,7 @@ mod documents;
 mod emit;
 mod fio_numbers;
 mod fio_rates;
+mod fio_sequences;
 mod fio_tools;
 mod fio_verify;
 mod foreign;

@@ -110,6 +110,7 @@ impl Reader<'_> {
             places: BTreeMap::new(),
         };
         let mut jobs = Vec::new();
+        let mut threads = 1u32;
         let overrides = self.overrides();
         for section in sections {
             if section.is_global() {
@@ -119,6 +120,7 @@ impl Reader<'_> {
             let mut template = global.clone();
             template.job.name = section.name.clone();
             template.job.ordinal = saturating_u32(jobs.len() as u64);
+            template.job.first_thread = threads;
             self.apply(&mut template, &section.assignments, false);
             self.apply(&mut template, &overrides, false);
             self.settle(&mut template);
@@ -129,6 +131,7 @@ impl Reader<'_> {
             let places = template.places.into_iter();
             job.origin.options = places.map(|(key, place)| (key, place.line)).collect();
             self.check_waiting(&job, &jobs);
+            threads = threads.saturating_add(job.numjobs);
             jobs.push(job);
         }
         // As in fio, `exitall` holds for all jobs once one has it.

@@ -30,7 +30,7 @@ pub use files::{FileService, Files};
 pub use kinds::PerKind;
 pub use model::{
     Access, BlockSizes, ContinueOnError, DEFAULT_PERCENTILES, Distribution, Extent, Job, Logs,
-    Origin, Rw, StridedZones, TraceRef, UnifiedRw, Zone,
+    Origin, RandomGenerator, Rw, StridedZones, TraceRef, UnifiedRw, Zone,
 };
 pub use option::{
     ACCEPTED, ALIASES, Accepted, JobOption, REFUSED, Refused, data_options, supported,

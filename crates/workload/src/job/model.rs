@@ -25,6 +25,8 @@ pub struct Job {
     /// Place among the jobs of the file, from 0; jobs with the same options get different random
     /// sequences by it.
     pub ordinal: u32,
+    /// Number of its first clone among all threads of the file, from 1.
+    pub first_thread: u32,
     /// `description`.
     pub description: Option<String>,
     /// `rw`.
@@ -55,6 +57,10 @@ pub struct Job {
     pub random_map: bool,
     /// `randseed`; `None` takes the seed of the run.
     pub rand_seed: Option<u64>,
+    /// `random_generator`: draw the sequences of fio; `None` draws those of nandscope.
+    pub generator: Option<RandomGenerator>,
+    /// False with `randrepeat=0`: the sequences of fio follow from the seed.
+    pub rand_repeat: bool,
     /// `fsync`: flush after this many writes; 0 is never.
     pub fsync: u64,
     /// `fdatasync`: the same.
@@ -130,6 +136,7 @@ impl Job {
         Job {
             name: name.into(),
             ordinal: 0,
+            first_thread: 1,
             description: None,
             rw: Rw::default(),
             bs: PerKind::all(BlockSizes::Fixed(4096)),
@@ -145,6 +152,8 @@ impl Job {
             distribution: Distribution::Uniform,
             random_map: true,
             rand_seed: None,
+            generator: None,
+            rand_repeat: true,
             fsync: 0,
             fdatasync: 0,
             end_fsync: false,
@@ -392,6 +401,10 @@ pub struct Logs {
     pub latency: Option<String>,
     /// `log_avg_msec`: mean over this time; zero is every operation.
     pub interval: Nanos,
+    /// `log_offset`: a column of offsets.
+    pub offsets: bool,
+    /// `log_prio`: priorities in hexadecimal.
+    pub priorities: bool,
     /// `log_max_value`: the largest value of each interval instead of the mean.
     pub largest: bool,
     /// `write_hist_log`.
@@ -415,6 +428,17 @@ impl Logs {
         let logs = [&self.bandwidth, &self.iops, &self.latency];
         logs.into_iter().any(Option::is_some)
     }
+}
+
+/// `random_generator`: the generators of fio.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RandomGenerator {
+    /// Combined Tausworthe generator with 32 bits.
+    Tausworthe,
+    /// The same with 64 bits.
+    Tausworthe64,
+    /// Linear feedback shift register for offsets, which draws every block once; `Tausworthe` for all else.
+    Lfsr,
 }
 
 /// `unified_rw_reporting`.

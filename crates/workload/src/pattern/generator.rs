@@ -2,10 +2,11 @@
 //! put together, with flushes between them. How fast they go and when a timed run ends is the
 //! runner's business.
 
+use super::fio_sequences::FioSequences;
 use super::place::{Dice, Place, sizes_by_order};
 use super::region::fault;
 use super::service::Service;
-use super::setup::{check_sizes, map};
+use super::setup::{check_sizes, lfsr, map};
 use super::{Mix, Offsets, Random, Region, Strides};
 use crate::job::{Access, Job, JobError, Rw};
 use crate::{Op, OpKind, OpSource, Pace, TimedOp};
@@ -14,7 +15,8 @@ use nandscope_units::Bytes;
 /// The operations of one clone of a job.
 ///
 /// A run ends once `io_size` (or `size`, or `number_ios`) is reached or the region is used up;
-/// [`OpSource::restart`] begins the next. A time-based job never ends by itself. A pass over the
+/// [`OpSource::restart`] begins the next. As in fio, runs add up: the second goes on where the first was, and what one
+/// falls short of comes in the next. A time-based job never ends by itself. A pass over the
 /// region ends when no part of it has a further block for a direction: sequential offsets then
 /// restart, and the random maps are cleared.
 #[derive(Clone, Debug)]
@@ -27,9 +29,15 @@ pub struct Generator {
     budget: Option<u64>,
     /// Operations that a run may issue.
     limit: Option<u64>,
+    /// Runs so far, with the one under way.
+    runs: u64,
+    /// Passes that have used the region up.
+    used_up: u64,
     /// A used-up region is restarted within the run.
     renews: bool,
     mix: Mix,
+    /// The sequences of fio, where the job asks for them.
+    fio: Option<FioSequences>,
     flush: Flushes,
     progress: Progress,
     /// The largest block of any direction.
@@ -79,6 +87,7 @@ impl Generator {
             ));
         }
         check_sizes(job)?;
+        let fio = FioSequences::of(job, clone, seed);
         let seed = job.rand_seed.unwrap_or(seed);
         let own = [u64::from(job.ordinal), u64::from(clone)];
         let random = |purpose: u64| Random::new(seed, &[own[0], own[1], purpose]);
@@ -91,7 +100,7 @@ impl Generator {
                 0 => random(purpose),
                 _ => Random::new(seed, &[own[0], own[1], purpose, file]),
             };
-            places.push(place(job, region, end, random)?);
+            places.push(place(job, region, end, fio.as_ref(), random)?);
         }
         let timed = job.pacing.time_based;
         let writes = job.rw.kinds().contains(&OpKind::Write);
@@ -108,11 +117,19 @@ impl Generator {
                 order: random(2),
                 in_sequence: 0,
                 by_order: sizes_by_order(job),
+                fio: fio.as_ref().map(FioSequences::dice),
             },
             budget: (!timed).then_some(budget),
             limit: job.number_ios.filter(|_| !timed),
+            runs: 1,
+            used_up: 0,
             renews: timed || job.io_size.is_some() || job.strides.is_some() || job.rw.backwards,
-            mix: Mix::new(job.rw.access, job.rwmix_read, random(0)),
+            mix: Mix::new(
+                job.rw.access,
+                job.rwmix_read,
+                fio.as_ref().map_or_else(|| random(0), FioSequences::mix),
+            ),
+            fio,
             flush: Flushes {
                 every: if between { every } else { [0; 2] },
                 at_end: writes && (job.end_fsync || job.fsync_on_close),
@@ -127,24 +144,43 @@ impl Generator {
 
     fn reached_limit(&self) -> bool {
         let p = &self.progress;
-        self.budget.is_some_and(|b| p.bytes >= b) || self.limit.is_some_and(|n| p.operations >= n)
+        let is_reached = |of: Option<u64>, done| of.is_some_and(|n| done >= self.of_all_runs(n));
+        is_reached(self.budget, p.bytes) || is_reached(self.limit, p.operations)
     }
 
-    /// Begins a new pass.
+    /// What the runs so far may do together, of what each may.
+    #[inline]
+    fn of_all_runs(&self, each: u64) -> u64 {
+        each.saturating_mul(self.runs)
+    }
+
+    /// Begins a new pass. Unless only time ends the job, the sequences of fio begin again with `randrepeat`.
     fn renew(&mut self) {
+        if let Some(fio) = &self.fio
+            && self.budget.is_some()
+        {
+            self.mix.redraw();
+            if fio.repeats() {
+                self.dice.fio = Some(fio.dice());
+                self.mix.draw_from(fio.mix());
+            }
+        }
         self.places.iter_mut().for_each(Place::renew);
         self.progress.in_pass = 0;
         self.progress.exhausted = false;
         self.flush.last = false;
     }
 
-    /// Whether a run goes on when its region is used up. As in fio, trims count here as well, and what
-    /// is left must be as much as the largest block.
+    /// Whether a run goes on when its region is used up. As in fio, each run may use it up once, trims count here as
+    /// well, and what is left must be as much as the largest block.
     fn goes_on(&self) -> bool {
         let p = &self.progress;
+        if self.used_up < self.runs {
+            return p.in_pass > 0;
+        }
         let left = self
             .budget
-            .map(|budget| budget.saturating_sub(p.bytes + p.trimmed));
+            .map(|budget| self.of_all_runs(budget).saturating_sub(p.bytes + p.trimmed));
         let is_enough = left.is_none_or(|left| left > 0 && left >= u64::from(self.largest));
         self.renews && p.in_pass > 0 && is_enough
     }
@@ -234,6 +270,7 @@ impl Generator {
                 return Some(untimed(op));
             }
             self.progress.exhausted = true;
+            self.used_up += 1;
             if !self.goes_on() {
                 return self.end();
             }
@@ -265,6 +302,7 @@ fn place(
     job: &Job,
     region: Region,
     end: u64,
+    fio: Option<&FioSequences>,
     random: impl Fn(u64) -> Random,
 ) -> Result<Place, JobError> {
     let absolute = Offsets::absolute_bytes(&job.distribution);
@@ -287,6 +325,7 @@ fn place(
         ..region
     };
     let map = map(job, &work)?;
+    let lfsr = lfsr(job, &work, fio)?;
     let purpose = |kind| match kind {
         OpKind::Read => 3,
         OpKind::Write | OpKind::Flush => 4,
@@ -296,7 +335,7 @@ fn place(
     let heat = |kind| (kind != OpKind::Read).then(|| random(3));
     let end = range.unwrap_or(end);
     let random = |kind| random(purpose(kind));
-    Ok(Place::new(job, work, end, zones, map, random, heat))
+    Ok(Place::new(job, work, end, zones, map, lfsr, random, heat))
 }
 
 fn untimed(op: Op) -> TimedOp {
@@ -322,7 +361,7 @@ impl OpSource for Generator {
             _ => return None,
         };
         match &mut self.places[..] {
-            [place] => place.foresee(&self.rw, kind).map(Bytes),
+            [place] => place.foresee(&self.rw, kind, &self.dice).map(Bytes),
             _ => None,
         }
     }
@@ -333,16 +372,12 @@ impl OpSource for Generator {
 
     fn restart(&mut self) {
         self.flush.owed = self.flush.is_due();
-        // What stopped by its budget goes on where it was; what used the region up begins anew.
-        let rw = self.rw;
-        if self.progress.exhausted || self.places.iter().all(|place| place.is_used_up(&rw)) {
+        // What stopped by its budget goes on where it was, and finds by itself that nothing is left.
+        if self.progress.exhausted {
             self.renew();
         }
-        self.flush.last = false;
         self.places.iter_mut().for_each(|place| place.second = None);
-        self.progress.bytes = 0;
-        self.progress.trimmed = 0;
-        self.progress.operations = 0;
+        self.runs += 1;
         self.progress.ended = false;
     }
 

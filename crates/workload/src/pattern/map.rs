@@ -62,11 +62,6 @@ impl RandomMap {
         }
     }
 
-    /// Blocks that are still free.
-    pub fn free(&self) -> u64 {
-        self.blocks - self.used
-    }
-
     #[inline]
     fn is_used(&self, block: u64) -> bool {
         self.levels[0][(block / 64) as usize] >> (block % 64) & 1 == 1
@@ -122,15 +117,6 @@ impl RandomMap {
         taken
     }
 
-    /// Marks blocks whether they are used or not, for operations that need not be free.
-    pub fn cover(&mut self, block: u64, count: u64) {
-        for b in block..(block + count).min(self.blocks) {
-            if !self.is_used(b) {
-                self.mark(b);
-            }
-        }
-    }
-
     #[inline]
     fn mark(&mut self, block: u64) {
         self.used += 1;
@@ -161,9 +147,9 @@ mod tests {
         assert_eq!(map.next_free(1), Some(3));
         assert_eq!(map.take(9, 5), 1);
         assert_eq!(map.take(3, 100), 6);
-        assert_eq!((map.free(), map.next_free(7)), (0, None));
+        assert_eq!(map.next_free(7), None);
         map.clear();
-        assert_eq!((map.free(), map.next_free(4999)), (5000, Some(4999)));
+        assert_eq!(map.next_free(4999), Some(4999));
     }
 
     #[test]

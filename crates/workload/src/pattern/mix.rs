@@ -33,6 +33,16 @@ impl Mix {
         }
     }
 
+    /// Draws the next direction, whatever the present one is due. As in fio, a new pass begins so.
+    pub(super) fn redraw(&mut self) {
+        self.keep_until = 0;
+    }
+
+    /// Draws from another sequence from now on.
+    pub(super) fn draw_from(&mut self, random: Random) {
+        self.random = random;
+    }
+
     /// The next direction. A job of trims and writes begins each block with the trim; the write
     /// that follows it is the caller's.
     #[inline]

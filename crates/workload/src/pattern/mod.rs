@@ -2,7 +2,9 @@
 //! which chooses one thing. No part knows what time it is or how a device answers.
 
 mod backlog;
+mod fio_sequences;
 mod generator;
+mod lfsr;
 mod map;
 mod mix;
 mod offsets;
@@ -14,6 +16,7 @@ mod setup;
 mod sizes;
 mod skew;
 mod strides;
+mod tausworthe;
 
 pub use backlog::of_job;
 pub use generator::Generator;

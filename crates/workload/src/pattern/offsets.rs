@@ -72,6 +72,11 @@ impl Offsets {
         Offsets { blocks, choice }
     }
 
+    /// Whether every block is as likely as every other.
+    pub fn is_uniform(&self) -> bool {
+        matches!(self.choice, Choice::Uniform)
+    }
+
     /// Bytes that zones of absolute size take; zero for other distributions.
     pub fn absolute_bytes(distribution: &Distribution) -> u64 {
         match distribution {

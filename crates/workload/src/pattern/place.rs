@@ -2,6 +2,8 @@
 //! direction is there, and how long it is. Which part is next, and how much is done in all, is the
 //! generator's business.
 
+use super::fio_sequences::FioDice;
+use super::lfsr::Lfsr;
 use super::{Offsets, Random, RandomMap, Region, Sizes, Strides};
 use crate::job::{BlockSizes, Job, PerKind, Rw};
 use crate::{Op, OpKind};
@@ -21,6 +23,8 @@ pub(super) struct Place {
     end: u64,
     streams: PerKind<Stream>,
     map: Option<RandomMap>,
+    /// Gives the random offsets in place of the streams and the map.
+    lfsr: Option<Lfsr>,
 }
 
 /// What all places of a job draw from, beside the offsets.
@@ -33,6 +37,32 @@ pub(super) struct Dice {
     /// Sizes of operations in order and of random ones (`bs_is_seq_rand`), in place of those of the
     /// directions.
     pub(super) by_order: Option<[Sizes; 2]>,
+    /// The sequences of fio, where the job asks for them.
+    pub(super) fio: Option<FioDice>,
+}
+
+/// What the size of an operation is drawn from.
+fn size_dice<'a>(
+    own: &'a mut Random,
+    fio: &'a mut Option<FioDice>,
+    kind: OpKind,
+) -> &'a mut Random {
+    match fio {
+        Some(fio) => fio.sizes.get_mut(kind),
+        None => own,
+    }
+}
+
+/// What the choice between order and chance is drawn from.
+fn order_dice<'a>(
+    own: &'a mut Random,
+    fio: &'a mut Option<FioDice>,
+    kind: OpKind,
+) -> &'a mut Random {
+    match fio {
+        Some(fio) => fio.order.get_mut(kind),
+        None => own,
+    }
 }
 
 /// State of one direction.
@@ -61,6 +91,7 @@ impl Place {
         end: u64,
         zones: Option<Strides>,
         map: Option<RandomMap>,
+        lfsr: Option<Lfsr>,
         random: impl Fn(OpKind) -> Random,
         heat: impl Fn(OpKind) -> Option<Random>,
     ) -> Self {
@@ -77,6 +108,7 @@ impl Place {
                 trim: stream(OpKind::Trim),
             },
             map,
+            lfsr,
         }
     }
 
@@ -85,27 +117,14 @@ impl Place {
         if let Some(map) = &mut self.map {
             map.clear();
         }
+        if let Some(lfsr) = &mut self.lfsr {
+            lfsr.restart();
+        }
         for kind in [OpKind::Read, OpKind::Write, OpKind::Trim] {
             let stream = self.streams.get_mut(kind);
             (stream.last, stream.next) = (0, 0);
         }
         self.done = false;
-    }
-
-    /// Whether a pass has come to its end, although no operation was refused yet.
-    pub(super) fn is_used_up(&self, rw: &Rw) -> bool {
-        if self.done || self.map.as_ref().is_some_and(|map| map.free() == 0) {
-            return true;
-        }
-        let skip = rw.modifier.unwrap_or(0);
-        let stuck = |kind: &OpKind| {
-            let stream = self.streams.get(*kind);
-            let sizes = &stream.sizes;
-            stream
-                .in_order(self.region.length, self.end, skip, sizes)
-                .is_none()
-        };
-        !rw.random && rw.kinds().iter().all(stuck)
     }
 
     /// Moves on to the next zone where the present one has had its I/O.
@@ -125,27 +144,32 @@ impl Place {
             return None;
         }
         let stream = self.streams.get_mut(kind);
-        let sizes = match &dice.by_order {
-            Some(sizes) => &sizes[usize::from(fresh)],
-            None => &stream.sizes,
+        // As in fio, operations in order have the sizes of reads and random ones those of writes.
+        let (sizes, drawn_as) = match &dice.by_order {
+            Some([in_order, _]) if !fresh => (in_order, OpKind::Read),
+            Some([_, random]) => (random, OpKind::Write),
+            None => (&stream.sizes, kind),
         };
         // As in fio, a single size may reach beyond the region, as far as the target goes.
         let room = match sizes.is_fixed() && stream.rewind.is_none() {
             true => self.end,
             false => length,
         };
-        let mut size = sizes.draw(room.checked_sub(offset)?, &mut dice.size)?;
+        let room = room.checked_sub(offset)?;
+        let random = size_dice(&mut dice.size, &mut dice.fio, drawn_as);
+        let mut size = sizes.draw(room, random)?;
         if let Some(map) = &mut self.map {
             let unit = u64::from(stream.sizes.min());
             let (block, want) = (offset / unit, u64::from(size).div_ceil(unit));
-            if fresh {
-                // Blocks behind this one may be used: the operation is cut short, as in fio.
-                let got = map.take(block, want).max(1);
-                if got < want {
-                    size = saturating_u32(got * unit);
-                }
+            // As in fio, operations in order leave the map alone, and blocks behind a random one may be used, which cuts it
+            // short.
+            let got = if fresh {
+                map.take(block, want).max(1)
             } else {
-                map.cover(block, want);
+                want
+            };
+            if got < want {
+                size = saturating_u32(got * unit);
             }
         }
         stream.last = offset;
@@ -160,16 +184,17 @@ impl Place {
     /// Where the next operation of a direction in random order goes, unless its block was used already or
     /// the work moves to another zone; `None` if it may be in order.
     #[inline]
-    pub(super) fn foresee(&mut self, rw: &Rw, kind: OpKind) -> Option<u64> {
+    pub(super) fn foresee(&mut self, rw: &Rw, kind: OpKind, dice: &Dice) -> Option<u64> {
         let stream = self.streams.get_mut(kind);
-        if !rw.random || rw.modifier.is_some() || stream.random_percent < 100 {
+        if dice.fio.is_some() || !rw.random || rw.modifier.is_some() || stream.random_percent < 100
+        {
             return None;
         }
         let base = self.zones.as_ref().map_or(0, |zones| zones.base);
         Some(self.region.start + base + stream.foresee() * stream.align)
     }
 
-    /// The next offset from the start of the region, and whether it is a random one.
+    /// The next offset from the start of the region, and whether it was to be a random one.
     #[inline]
     fn offset(&mut self, rw: &Rw, kind: OpKind, dice: &mut Dice) -> Option<(u64, bool)> {
         let (length, end) = (self.region.length, self.end);
@@ -183,28 +208,34 @@ impl Place {
             let offset = stream.in_order(length, end, skip, sizes);
             return offset.map(|offset| (offset, false));
         }
-        if let Some(repeat) = rw.modifier.filter(|n| *n > 1) {
-            let place = dice.in_sequence;
-            dice.in_sequence = (place + 1) % repeat;
-            if place > 0 {
-                if rw.identical {
+        let in_order = match rw.modifier.filter(|n| *n > 1) {
+            Some(repeat) => {
+                let place = dice.in_sequence;
+                dice.in_sequence = (place + 1) % repeat;
+                if place > 0 && rw.identical {
                     return Some((stream.last, false));
                 }
-                if let Some(offset) = stream.in_order(length, length, 0, sizes) {
-                    return Some((offset, false));
-                }
+                place > 0
             }
-        } else if stream.random_percent < 100
-            && !dice.order.percent(stream.random_percent)
-            && let Some(offset) = stream.in_order(length, length, 0, sizes)
-        {
+            None if stream.random_percent < 100 => {
+                let random = order_dice(&mut dice.order, &mut dice.fio, kind);
+                !random.percent(stream.random_percent)
+            }
+            None => false,
+        };
+        if in_order && let Some(offset) = stream.in_order(length, length, 0, sizes) {
             return Some((offset, false));
         }
-        let mut block = stream.draw();
+        // As in fio, what should have been in order and has no room there leaves no trace in the map.
+        let fresh = !in_order;
+        if let Some(lfsr) = &mut self.lfsr {
+            return Some((lfsr.draw()? * stream.align, fresh));
+        }
+        let mut block = stream.draw(&mut dice.fio);
         if let Some(map) = &self.map {
             block = map.next_free(block)?;
         }
-        Some((block * stream.align, true))
+        Some((block * stream.align, fresh))
     }
 }
 
@@ -216,7 +247,7 @@ impl Stream {
         mut random: Random,
         mut heat: Option<Random>,
     ) -> Self {
-        let sizes = Sizes::new(job.bs.get(kind));
+        let sizes = Sizes::of(job, job.bs.get(kind));
         let min = u64::from(sizes.min());
         let align = job.block_align.get(kind).map_or(min, u64::from).max(1);
         // As in fio: the last block is the last whose smallest operation fits.
@@ -241,17 +272,21 @@ impl Stream {
 
     /// The next random block.
     #[inline]
-    fn draw(&mut self) -> u64 {
-        match self.foreseen.take() {
-            Some(block) => block,
-            None => self.offsets.draw(&mut self.random),
+    fn draw(&mut self, fio: &mut Option<FioDice>) -> u64 {
+        if let Some(block) = self.foreseen.take() {
+            return block;
         }
+        let random = match fio {
+            Some(fio) if self.offsets.is_uniform() => &mut fio.offsets,
+            _ => &mut self.random,
+        };
+        self.offsets.draw(random)
     }
 
     /// The next random block, which stays the next.
     #[inline]
     fn foresee(&mut self) -> u64 {
-        let block = self.draw();
+        let block = self.draw(&mut None);
         self.foreseen = Some(block);
         block
     }
@@ -287,7 +322,7 @@ impl Stream {
 
 /// The sizes of operations in order and of random ones, where the job gives those.
 pub(super) fn sizes_by_order(job: &Job) -> Option<[Sizes; 2]> {
-    let sizes = |of: &BlockSizes| Sizes::new(of);
+    let sizes = |of: &BlockSizes| Sizes::of(job, of);
     job.sizes_by_order
         .then(|| [sizes(&job.bs.read), sizes(&job.bs.write)])
 }

@@ -1,10 +1,21 @@
 //! Random numbers: small, fast, the same on every platform. Not for secrets.
 
+use super::tausworthe::{Taus88, Taus258};
 use nandscope_units::random::{SplitMix64, Xoshiro256, scale_below, scale_unit};
 
-/// xoshiro256++, seeded through SplitMix64.
+/// xoshiro256++, seeded through SplitMix64, or a generator of fio.
 #[derive(Clone, Debug)]
-pub struct Random(Xoshiro256);
+pub struct Random(Source);
+
+#[derive(Clone, Debug)]
+enum Source {
+    Xoshiro(Xoshiro256),
+    Taus88(Taus88),
+    Taus258(Taus258),
+}
+
+/// 2^64.
+const ALL_VALUES: f64 = 18_446_744_073_709_551_616.0;
 
 impl Random {
     /// A generator for a seed and a path: different paths give unrelated sequences, so that each
@@ -14,19 +25,40 @@ impl Random {
         for step in path {
             seeds = SplitMix64::new(seeds.bits() ^ step.wrapping_mul(0xd134_2543_de82_ef95));
         }
-        Random(Xoshiro256::new(&mut seeds))
+        Random(Source::Xoshiro(Xoshiro256::new(&mut seeds)))
     }
 
-    /// 64 random bits.
+    /// fio's generator with 32 bits, which takes the low half of the seed.
+    pub(super) fn taus88(seed: u64) -> Self {
+        Random(Source::Taus88(Taus88::new(seed as u32)))
+    }
+
+    /// fio's generator with 64 bits.
+    pub(super) fn taus258(seed: u64) -> Self {
+        Random(Source::Taus258(Taus258::new(seed)))
+    }
+
+    /// 64 random bits. Of a generator with 32, they are the upper ones.
     #[inline]
     pub fn bits(&mut self) -> u64 {
-        self.0.plus_plus()
+        match &mut self.0 {
+            Source::Xoshiro(random) => random.plus_plus(),
+            Source::Taus88(random) => u64::from(random.bits()) << 32,
+            Source::Taus258(random) => random.bits(),
+        }
     }
 
-    /// Uniform from 0 to `n − 1`; 0 where `n` is 0.
+    /// Uniform from 0 to `n − 1`; 0 where `n` is 0. A generator of fio is scaled as fio does it, in floating
+    /// point.
     #[inline]
     pub fn below(&mut self, n: u64) -> u64 {
-        scale_below(self.bits(), n)
+        match &mut self.0 {
+            Source::Xoshiro(random) => scale_below(random.plus_plus(), n),
+            Source::Taus88(_) | Source::Taus258(_) => {
+                let share = self.bits() as f64 / ALL_VALUES;
+                ((n as f64 * share) as u64).min(n.saturating_sub(1))
+            }
+        }
     }
 
     /// Uniform in [0, 1) with 53 bits.

@@ -1,9 +1,11 @@
 //! Prepares a generator: checks sizes and creates the random map.
 
+use super::fio_sequences::FioSequences;
+use super::lfsr::Lfsr;
 use super::region::fault;
 use super::{MAX_BLOCKS, RandomMap, Region};
 use crate::OpKind;
-use crate::job::{BlockSizes, Distribution, Job, JobError};
+use crate::job::{BlockSizes, Distribution, Job, JobError, RandomGenerator};
 
 /// Sizes of a job built by a program are checked here; those of a file were checked as it was read.
 pub(super) fn check_sizes(job: &Job) -> Result<(), JobError> {
@@ -32,18 +34,19 @@ pub(super) fn check_sizes(job: &Job) -> Result<(), JobError> {
 /// The random map of a part of the target, if the job keeps one. As in fio all directions share it, each
 /// counts in its own smallest blocks, and an alignment other than those switches it off.
 pub(super) fn map(job: &Job, region: &Region) -> Result<Option<RandomMap>, JobError> {
+    let is_lfsr = job.generator == Some(RandomGenerator::Lfsr);
     let unit = |kind: &OpKind| u64::from(job.bs.get(*kind).min());
     let is_aligned = |kind: &OpKind| {
         let align = job.block_align.get(*kind);
         align.is_none_or(|align| u64::from(align) == unit(kind))
     };
     let kinds = job.rw.kinds();
-    let wanted = job.rw.random && job.random_map && job.distribution == Distribution::Uniform;
+    let wanted =
+        job.rw.random && job.random_map && !is_lfsr && job.distribution == Distribution::Uniform;
     if !wanted || !kinds.iter().all(is_aligned) {
         return Ok(None);
     }
-    let smallest = kinds.iter().map(unit).min().unwrap_or(1).max(1);
-    let blocks = region.length / smallest;
+    let blocks = region.length / smallest_block(job);
     if blocks > MAX_BLOCKS {
         return Err(fault(
             job,
@@ -56,4 +59,42 @@ pub(super) fn map(job: &Job, region: &Region) -> Result<Option<RandomMap>, JobEr
         ));
     }
     Ok(Some(RandomMap::new(blocks)))
+}
+
+/// The smallest block of a job. fio counts directions that the job does not have, so that a job in fio's sequence may
+/// end as early as there.
+fn smallest_block(job: &Job) -> u64 {
+    let all = [OpKind::Read, OpKind::Write, OpKind::Trim];
+    let kinds = if job.generator.is_some() {
+        &all
+    } else {
+        job.rw.kinds()
+    };
+    let sizes = kinds.iter().map(|kind| job.bs.get(*kind).min());
+    sizes.min().map_or(1, u64::from).max(1)
+}
+
+/// The shift register of a part of the target, if the job draws its offsets from one.
+pub(super) fn lfsr(
+    job: &Job,
+    region: &Region,
+    fio: Option<&FioSequences>,
+) -> Result<Option<Lfsr>, JobError> {
+    let is_uniform = job.rw.random && job.distribution == Distribution::Uniform;
+    let Some(fio) = fio.filter(|fio| fio.is_lfsr() && is_uniform) else {
+        return Ok(None);
+    };
+    let blocks = region.length / smallest_block(job);
+    let Some(lfsr) = Lfsr::new(blocks, fio.offsets_seed()) else {
+        return Err(fault(
+            job,
+            "random_generator",
+            format!(
+                "the seed of job `{}` is one that a shift register for {blocks} blocks never leaves",
+                job.name
+            ),
+            "use another randseed with randrepeat=0, or another random_generator",
+        ));
+    };
+    Ok(Some(lfsr))
 }

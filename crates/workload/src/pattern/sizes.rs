@@ -1,7 +1,7 @@
 //! How long the next operation is.
 
 use super::Random;
-use crate::job::BlockSizes;
+use crate::job::{BlockSizes, Job};
 use nandscope_units::saturating_u32;
 
 /// Draws sizes as a job gives them.
@@ -18,6 +18,16 @@ impl Sizes {
             sizes: sizes.clone(),
             min: sizes.min(),
         }
+    }
+
+    /// For sizes of a job. fio goes through a split from the smallest share to the largest, which only its own sequence
+    /// shows.
+    pub(super) fn of(job: &Job, sizes: &BlockSizes) -> Self {
+        let mut sizes = Sizes::new(sizes);
+        if let (Some(_), BlockSizes::Split(parts)) = (job.generator, &mut sizes.sizes) {
+            parts.sort_by_key(|(_, share)| *share);
+        }
+        sizes
     }
 
     /// The smallest size.
@@ -42,7 +52,7 @@ impl Sizes {
             return Some(size);
         }
         for _ in 0..TRIES {
-            let size = self.once(random);
+            let size = self.once(room, random);
             if u64::from(size) <= room {
                 return Some(size);
             }
@@ -50,7 +60,7 @@ impl Sizes {
         Some(self.min)
     }
 
-    fn once(&self, random: &mut Random) -> u32 {
+    fn once(&self, room: u64, random: &mut Random) -> u32 {
         match &self.sizes {
             BlockSizes::Fixed(size) => *size,
             BlockSizes::Range { min, max } => {
@@ -61,16 +71,17 @@ impl Sizes {
                 let size = min.saturating_add(saturating_u32(random.below(u64::from(*max))));
                 (size / min * min).min(*max)
             }
+            // As in fio, a size that has no room gives way to one that follows it.
             BlockSizes::Split(parts) => {
-                let mut left = random.below(100);
+                let drawn = random.below(100);
+                let mut below = 0;
                 for (size, share) in parts {
-                    let share = u64::from(*share);
-                    if left < share {
+                    below += u64::from(*share);
+                    if drawn < below && u64::from(*size) <= room {
                         return *size;
                     }
-                    left -= share;
                 }
-                self.min
+                parts.last().map_or(self.min, |(size, _)| *size)
             }
         }
     }

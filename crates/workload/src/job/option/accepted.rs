@@ -126,14 +126,9 @@ pub const ACCEPTED: &[Accepted] = &[
         "the files of a job are parts of one target, which is open all the time",
     ),
     accepted(
-        "randrepeat allrandrepeat",
+        "allrandrepeat",
         ANY,
         "the seed of the run decides, and is in the result",
-    ),
-    accepted(
-        "random_generator",
-        &["tausworthe", "tausworthe64", "lfsr"],
-        "xoshiro256++ takes its place; the random map visits each block once, as lfsr does",
     ),
     accepted("softrandommap", OFF, "a map that does not fit is an error"),
     accepted(
@@ -173,12 +168,6 @@ pub const ACCEPTED: &[Accepted] = &[
         "the names of files are not used; the target is given on the command line",
     ),
     accepted("per_job_logs", ANY, "logs are named after their job"),
-    accepted("log_offset", ANY, "logs always have the column of offsets"),
-    accepted(
-        "log_prio",
-        ANY,
-        "logs always have the column of priorities, which is 0",
-    ),
     accepted("log_entries", ANY, "logs grow as needed"),
     accepted(
         "log_compression log_compression_cpus",

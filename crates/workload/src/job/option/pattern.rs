@@ -5,7 +5,7 @@ use super::{JobOption, flag, number, option, word_of};
 use crate::job::distribution;
 use crate::job::error::Problem;
 use crate::job::kinds::PerKind;
-use crate::job::model::{Access, BlockSizes, Rw};
+use crate::job::model::{Access, BlockSizes, RandomGenerator, Rw};
 use crate::job::text::size_text;
 use crate::job::value::Value;
 use nandscope_units::saturating_u32;
@@ -115,6 +115,25 @@ pub(super) const OPTIONS: &[JobOption] = &[
         |j| j.rand_seed.and_then(number),
     ),
     option(
+        "random_generator",
+        "Draw directions, sizes and uniform offsets from this generator of fio, in fio's sequence; without it from xoshiro256++",
+        Other("`tausworthe`, `tausworthe64` or `lfsr`", |j, v| {
+            let fix = "write tausworthe, tausworthe64 or lfsr";
+            j.generator = Some(v.word(GENERATORS, fix)?);
+            Ok(())
+        }),
+        |j| {
+            j.generator
+                .and_then(|generator| word_of(GENERATORS, generator))
+        },
+    ),
+    option(
+        "randrepeat",
+        "With `random_generator`, each run has the same sequence, as in fio; with 0 the seed decides. Without it the seed always does",
+        Flag(|j, on| j.rand_repeat = on),
+        |j| flag(j.rand_repeat),
+    ),
+    option(
         "fsync",
         "Flush after this many writes, and again after each read that follows; 0 is never. A job of trims and writes flushes at its end only",
         Number(|j, n| j.fsync = n),
@@ -147,6 +166,12 @@ pub(super) const OPTIONS: &[JobOption] = &[
         Flag(|j, on| j.fsync_on_close = on),
         |j| flag(j.fsync_on_close),
     ),
+];
+
+const GENERATORS: &[(&str, RandomGenerator)] = &[
+    ("tausworthe", RandomGenerator::Tausworthe),
+    ("tausworthe64", RandomGenerator::Tausworthe64),
+    ("lfsr", RandomGenerator::Lfsr),
 ];
 
 const SYNCS: &[(&str, bool)] = &[

@@ -1,0 +1,122 @@
+//! Randomly generated jobs that name a generator of fio's, or work in order: each operation has the direction, the
+//! offset and the length that it has with fio, one after the other.
+
+use crate::support::loops::{skipped, tool};
+use crate::support::{Folder, tiny};
+use nandscope_units::random::SplitMix64;
+use std::process::Command;
+
+const JOBS: u64 = 200;
+const REGION: u64 = 1 << 20;
+
+fn pick<'a>(dice: &mut SplitMix64, of: &[&'a str]) -> &'a str {
+    of[dice.below(of.len() as u64) as usize]
+}
+
+/// A job with a trace of its own. Every fifth one has two clones and no trace, so that threads and jobs are
+/// numbered apart.
+fn job(number: u64) -> String {
+    let mut dice = SplitMix64::new(number);
+    let access = pick(
+        &mut dice,
+        &[
+            "read",
+            "write",
+            "rw",
+            "randread",
+            "randwrite",
+            "randrw",
+            "randrw",
+        ],
+    );
+    let generator = pick(&mut dice, &["tausworthe", "tausworthe64", "lfsr"]);
+    let mut text = format!("[j{number}]\nrw={access}\nrandom_generator={generator}\n");
+    if number.is_multiple_of(5) {
+        return text + "numjobs=2\n";
+    }
+    let sizes = pick(
+        &mut dice,
+        &[
+            "bs=4k",
+            "bs=8k",
+            "bsrange=4k-16k",
+            "bssplit=4k/50:8k/30:16k/20",
+            "bs=4k,8k",
+        ],
+    );
+    let seed = match dice.below(3) {
+        0 => format!("randseed={}\n", dice.below(1000)),
+        1 => format!("randrepeat=0\nrandseed={}\n", dice.below(1000)),
+        _ => String::new(),
+    };
+    let more = pick(
+        &mut dice,
+        &[
+            "",
+            "",
+            "norandommap\n",
+            "loops=2\n",
+            "percentage_random=60\n",
+        ],
+    );
+    let mix = 10 + dice.below(81);
+    text += &format!("{sizes}\n{seed}{more}rwmixread={mix}\nwrite_iolog=j{number}\n");
+    text
+}
+
+/// Direction, offset and length of each operation of a trace.
+fn operations(trace: &str) -> Vec<(&str, u64, u64)> {
+    let mut all = Vec::new();
+    for line in trace.lines() {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        if let [_, _, kind @ ("read" | "write"), offset, length] = fields[..] {
+            all.push((kind, offset.parse().unwrap(), length.parse().unwrap()));
+        }
+    }
+    all
+}
+
+#[test]
+fn the_sequences_of_a_named_generator_are_those_of_fio() {
+    if tool("fio", &["--version"]).is_none() {
+        return skipped("fio is not installed");
+    }
+    let folder = Folder::new("fio-sequences");
+    let jobs: String = (0..JOBS).map(job).collect();
+    let global = format!("[global]\nsize={REGION}\ndirect=1\nioengine=libaio\n");
+    folder.file("job.fio", &(global.clone() + &jobs));
+    let cached = global.replace(
+        "direct=1\nioengine=libaio",
+        "ioengine=psync\nthread\nfilename=area",
+    );
+    folder.file("fio/job.fio", &(cached + &jobs));
+    folder.file("fio/area", "");
+    let area = std::fs::File::options()
+        .write(true)
+        .open(folder.0.join("fio/area"));
+    area.unwrap().set_len(REGION).unwrap();
+    let done = Command::new("fio")
+        .args(["--output=out.txt", "job.fio"])
+        .current_dir(folder.0.join("fio"))
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "{done:?}");
+    folder
+        .run(&["run", "job.fio", &tiny(), "--log-dir", "ours"])
+        .succeeds();
+    for number in (0..JOBS).filter(|number| !number.is_multiple_of(5)) {
+        let [fios, ours] = ["fio", "ours"].map(|by| folder.read(&format!("{by}/j{number}")));
+        let [fios, ours] = [operations(&fios), operations(&ours)];
+        assert!(!fios.is_empty(), "fio did nothing");
+        let differs = fios.iter().zip(&ours).position(|(a, b)| a != b);
+        if let Some(at) = differs {
+            panic!(
+                "{}operation {at}: {:?} here, {:?} with fio",
+                job(number),
+                ours[at],
+                fios[at]
+            );
+        }
+        assert_eq!(ours.len(), fios.len(), "{}", job(number));
+    }
+}
