@@ -38,7 +38,7 @@ fn shortened(text: &str) -> String {
         out.push_str(line);
         out.push('\n');
         if line.starts_with('[') && line != "[global]" {
-            out.push_str("write_lat_log=ops\n");
+            out.push_str("write_lat_log=ops\nlog_offset=1\n");
         }
     }
     out
@@ -70,7 +70,6 @@ fn logs(folder: &Path) -> BTreeMap<usize, Log> {
 fn by_fio(folder: &Folder, text: &str, device: &str) -> BTreeMap<usize, Log> {
     let place = folder.0.join("fio");
     std::fs::create_dir_all(&place).unwrap();
-    let text = text.replace("write_lat_log=ops\n", "write_lat_log=ops\nlog_offset=1\n");
     std::fs::write(place.join("job.fio"), text).unwrap();
     let done = Command::new("fio")
         .args([
@@ -300,7 +299,7 @@ fn pauses_to_think() {
     };
     for (pause, length) in [("25ms", 4), ("20ms", 1)] {
         let text = format!(
-            "[think]\nwrite_lat_log=ops\nrw=randread\nbs=4k\nnorandommap\nioengine=libaio\ndirect=1\n\
+            "[think]\nwrite_lat_log=ops\nlog_offset=1\nrw=randread\nbs=4k\nnorandommap\nioengine=libaio\ndirect=1\n\
             thinktime={pause}\nthinktime_blocks={length}\ntime_based\nruntime=4\n"
         );
         // A machine that is busy throughout one run makes even the lowest tenth late.

@@ -1,6 +1,6 @@
-//! The logs that jobs ask for. `write_bw_log`, `write_iops_log` and `write_lat_log` have fio's format as with
-//! `log_offset=1`: `time (ms), value, direction, block size, offset, priority`. `write_hist_log` has
-//! histograms, `write_iolog` the operations as a trace.
+//! The logs that jobs ask for. `write_bw_log`, `write_iops_log` and `write_lat_log` have fio's format: `time (ms), value,
+//! direction, block size`, with `log_offset` the offset, and the priority. `write_hist_log` has histograms,
+//! `write_iolog` the operations as a trace.
 //!
 //! The runner keeps no single operations, so a [`Watch`] listens to the target.
 
@@ -268,16 +268,25 @@ impl ThreadLog {
         lines.into_iter().map(|(_, line)| line).collect()
     }
 
+    /// The columns behind that of block sizes.
+    fn rest(&self, offset: Bytes) -> String {
+        let priority = if self.logs.priorities { "0x0000" } else { "0" };
+        match self.logs.offsets {
+            true => format!("{}, {priority}", offset.0),
+            false => priority.to_string(),
+        }
+    }
+
     fn text(&self, value: Value) -> String {
         let mut text = String::new();
         for entry in &self.entries {
             let (kind, offset, length) = entry.operation;
             text.push_str(&format!(
-                "{}, {}, {}, {length}, {}, 0\n",
+                "{}, {}, {}, {length}, {}\n",
                 entry.at.0 / 1_000_000,
                 value.of_entry(entry),
                 direction(kind).unwrap_or_default(),
-                offset.0
+                self.rest(offset)
             ));
         }
         // As in fio, block size and offset of a mean are 0, and its time is the end of the interval.
@@ -294,7 +303,8 @@ impl ThreadLog {
             let end = if is_rate { whole } else { end };
             let value = value.of_window(window, length, self.logs.largest);
             let end = end.0 / 1_000_000;
-            text.push_str(&format!("{end}, {value}, {direction}, 0, 0, 0\n"));
+            let rest = self.rest(Bytes::ZERO);
+            text.push_str(&format!("{end}, {value}, {direction}, 0, {rest}\n"));
         }
         text
     }
@@ -345,6 +355,8 @@ mod tests {
         let mut watch = watch(Logs {
             bandwidth: Some("x".into()),
             latency: Some(String::new()),
+            offsets: true,
+            priorities: true,
             ..Logs::default()
         });
         watch.note_end(
@@ -363,18 +375,21 @@ mod tests {
         assert_eq!(
             files,
             [
-                ("x_bw.1.log".into(), "1002, 1333, 1, 4096, 8192, 0\n".into()),
+                (
+                    "x_bw.1.log".into(),
+                    "1002, 1333, 1, 4096, 8192, 0x0000\n".into()
+                ),
                 (
                     "a_slat.1.log".into(),
-                    "1002, 1000000, 1, 4096, 8192, 0\n".into()
+                    "1002, 1000000, 1, 4096, 8192, 0x0000\n".into()
                 ),
                 (
                     "a_clat.1.log".into(),
-                    "1002, 2000000, 1, 4096, 8192, 0\n".into()
+                    "1002, 2000000, 1, 4096, 8192, 0x0000\n".into()
                 ),
                 (
                     "a_lat.1.log".into(),
-                    "1002, 3000000, 1, 4096, 8192, 0\n".to_string()
+                    "1002, 3000000, 1, 4096, 8192, 0x0000\n".to_string()
                 ),
             ]
         );
@@ -393,10 +408,7 @@ mod tests {
         let files = watch.files();
         assert_eq!(
             files,
-            [(
-                "x_iops.1.log".to_string(),
-                "1500, 6, 1, 0, 0, 0\n".to_string()
-            )]
+            [("x_iops.1.log".to_string(), "1500, 6, 1, 0, 0\n".to_string())]
         );
     }
 
@@ -412,10 +424,10 @@ mod tests {
             watch.note_end(0, WRITE, Nanos::from_millis(at - 2), &reply(at - 2, at));
         }
         let files: BTreeMap<String, String> = watch.files().into_iter().collect();
-        assert_eq!(files["x_iops.1.log"], "1500, 4, 1, 0, 0, 0\n");
+        assert_eq!(files["x_iops.1.log"], "1500, 4, 1, 0, 0\n");
         assert_eq!(
             files["x_lat.1.log"],
-            "1500, 2000000, 1, 0, 0, 0\n1501, 2000000, 1, 0, 0, 0\n"
+            "1500, 2000000, 1, 0, 0\n1501, 2000000, 1, 0, 0\n"
         );
     }
 
@@ -431,7 +443,7 @@ mod tests {
             let begun = Nanos::from_millis(from);
             watch.note_end(0, WRITE, begun, &reply(from, to));
         }
-        assert_eq!(watch.files()[1].1, "1022, 3000000, 1, 0, 0, 0\n");
+        assert_eq!(watch.files()[1].1, "1022, 3000000, 1, 0, 0\n");
     }
 
     #[test]

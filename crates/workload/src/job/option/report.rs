@@ -94,6 +94,18 @@ pub(super) const OPTIONS: &[JobOption] = &[
         |j| number(j.logs.interval.0 / 1_000_000),
     ),
     option(
+        "log_offset",
+        "Log the offset of each operation as well",
+        Flag(|j, on| j.logs.offsets = on),
+        |j| flag(j.logs.offsets),
+    ),
+    option(
+        "log_prio",
+        "Log the priority in hexadecimal; it is always 0",
+        Flag(|j, on| j.logs.priorities = on),
+        |j| flag(j.logs.priorities),
+    ),
+    option(
         "log_max_value",
         "Log the largest value of each interval instead of the mean",
         Flag(|j, on| j.logs.largest = on),
