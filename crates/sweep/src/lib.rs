@@ -9,6 +9,7 @@
 //! Nothing here prints or draws.
 
 pub mod fullness;
+mod keepers;
 pub mod key;
 pub mod maker;
 pub mod metric;

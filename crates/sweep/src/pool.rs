@@ -3,6 +3,7 @@
 //! because a processor must not wait for the disk.
 
 use crate::Metric;
+use crate::keepers::beside_keepers;
 use crate::point::{Point, PointError};
 use crate::store::{Keep, StoreError};
 use crate::table::Outcome;
@@ -13,14 +14,10 @@ use nandscope_result::ResultDocument;
 use nandscope_suite::at_once::shared;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{Mutex, OnceLock, PoisonError};
 use thiserror::Error;
 
 /// Parts in which the progress of a point is counted.
 const PARTS: u64 = 1000;
-/// Results that are kept at once.
-const KEEPERS: usize = 4;
 
 /// A sweep ended early.
 #[derive(Debug, Error)]
@@ -122,7 +119,7 @@ pub fn run(
             };
             watcher.reach(PARTS);
             let outcome = Outcome::of(&document, metrics);
-            // Keepers listen as long as this sender is there.
+            // Nobody listens once every keeper has panicked, which ends the sweep.
             let _ = kept.send((point, document));
             Ok(Some(outcome))
         };
@@ -143,49 +140,6 @@ pub fn run(
         found,
         conditioned,
     })
-}
-
-/// A finished point and its result.
-type Finished<'a> = (&'a Point, ResultDocument);
-
-/// Does work whose results are kept by other threads meanwhile; a result that the store refuses is in the cell, and is the
-/// error at the end.
-fn beside_keepers<'a, R>(
-    store: &dyn Keep,
-    work: impl FnOnce(Sender<Finished<'a>>, &OnceLock<StoreError>) -> R,
-) -> Result<R, StoreError> {
-    let (results, waiting) = mpsc::channel();
-    let (waiting, refused) = (Mutex::new(waiting), OnceLock::new());
-    let done = std::thread::scope(|scope| {
-        for _ in 0..KEEPERS {
-            scope.spawn(|| keep_all(&waiting, store, &refused));
-        }
-        work(results, &refused)
-    });
-    match refused.into_inner() {
-        Some(error) => Err(error),
-        None => Ok(done),
-    }
-}
-
-/// Keeps results until there are no more; the first error ends the sweep.
-fn keep_all(
-    results: &Mutex<Receiver<Finished<'_>>>,
-    store: &dyn Keep,
-    refused: &OnceLock<StoreError>,
-) {
-    loop {
-        // One keeper waits here, the others for it.
-        let next = results
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .recv();
-        let Ok((point, document)) = next else { return };
-        if let Err(error) = store.keep(point, &document) {
-            // A later error says nothing new.
-            let _ = refused.set(error);
-        }
-    }
 }
 
 /// For each point the first one with the same key: points whose parameters have no effect have one result.
