@@ -18,7 +18,7 @@ use crate::{kernel, output, target};
 use cells::Measured;
 use clap::Args;
 use kept::Kept;
-use nandscope_device::Device;
+use nandscope_device::{Device, DeviceError};
 use nandscope_report::summary_json;
 use nandscope_result::{Figure, Notice, ResultDocument, StepResult, procedure};
 use nandscope_uml::build::Kernel;
@@ -118,18 +118,18 @@ impl Subject {
     }
 
     /// A fresh device.
-    fn device(&self, seed: u64) -> Result<Device, String> {
+    fn device(&self, seed: u64) -> Result<Device, DeviceError> {
         let host = &self.simulated.host_source.profile;
-        Device::new(&self.simulated.device_source.profile, host, seed).map_err(|e| e.to_string())
+        Device::new(&self.simulated.device_source.profile, host, seed)
     }
 
     /// A fresh device that differs in how many allocation units it keeps open.
-    fn device_with_open(&self, seed: u64, open: u32) -> Result<Device, String> {
+    fn device_with_open(&self, seed: u64, open: u32) -> Result<Device, DeviceError> {
         let mut profile = self.simulated.device_source.profile.clone();
         if let Some(card) = &mut profile.card {
             card.open_aus = open;
         }
-        Device::new(&profile, &self.simulated.host_source.profile, seed).map_err(|e| e.to_string())
+        Device::new(&profile, &self.simulated.host_source.profile, seed)
     }
 
     fn title(&self) -> &str {

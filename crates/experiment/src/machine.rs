@@ -1,7 +1,7 @@
 //! What a job file may refer to on this machine: its environment, its size, the files beside it.
 
 use crate::input;
-use nandscope_workload::job::{Included, Machine, Override, Surroundings};
+use nandscope_workload::job::{FileError, Included, Machine, Override, Surroundings};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -24,27 +24,27 @@ impl Surroundings for ThisMachine {
     }
 
     /// A file beside the one that names it, or one in the present folder, in this order.
-    fn include(&self, name: &str, from: &str) -> Result<Included, String> {
+    fn include(&self, name: &str, from: &str) -> Result<Included, FileError> {
         let beside = Path::new(from).parent().map(|folder| folder.join(name));
         let places = [beside, Some(PathBuf::from(name))];
         let Some(path) = places.into_iter().flatten().find(|path| path.is_file()) else {
-            return Err("there is no such file beside this one or here".to_string());
+            return Err(FileError::NotFound);
         };
-        let text = input::text(&path, "the job file").map_err(|error| error.to_string())?;
+        let text = input::text(&path, "the job file").map_err(unreadable)?;
         Ok(Included {
             name: path.display().to_string(),
             text,
         })
     }
 
-    fn bytes(&self, name: &str, most: usize) -> Result<Vec<u8>, String> {
-        let file = File::open(name).map_err(|error| error.to_string())?;
+    fn bytes(&self, name: &str, most: usize) -> Result<Vec<u8>, FileError> {
+        let file = File::open(name).map_err(unreadable)?;
         let mut bytes = Vec::new();
         file.take(most as u64)
             .read_to_end(&mut bytes)
-            .map_err(|error| error.to_string())?;
+            .map_err(unreadable)?;
         match bytes.is_empty() {
-            true => Err("it is empty".to_string()),
+            true => Err(FileError::Empty),
             false => Ok(bytes),
         }
     }
@@ -61,6 +61,10 @@ impl Surroundings for ThisMachine {
     fn overrides(&self) -> &[Override] {
         &self.overrides
     }
+}
+
+fn unreadable(error: impl std::error::Error + Send + Sync + 'static) -> FileError {
+    FileError::Unreadable(Box::new(error))
 }
 
 /// Bytes of memory of the machine.

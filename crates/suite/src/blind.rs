@@ -3,12 +3,14 @@
 //! not given. The tables in docs/inference.md come from [`wide`], which draws far beyond the library.
 
 mod draw;
+mod error;
 mod noise;
 mod part;
 mod score;
 pub mod wide;
 
 pub use draw::{Drawn, Truth, draw};
+pub use error::BlindError;
 pub use noise::{Noise, Noisy};
 pub use part::Part;
 pub use score::{Judged, Outcome, Row, Table, judge};
@@ -21,6 +23,8 @@ use nandscope_measure::sim::SimTarget;
 use nandscope_measure::target::Target;
 use nandscope_units::Bytes;
 
+const HOST: &str = "direct";
+
 /// A drawn device that was probed.
 #[derive(Clone, Debug)]
 pub struct Tried {
@@ -32,19 +36,23 @@ pub struct Tried {
     pub judged: Vec<Judged>,
 }
 
-/// Probes the drawn device with that number; the report and how each answer fares. `None` where it was
+/// Probes the drawn device with that number; the report and how each answer fares. `None` if it was
 /// interrupted.
 ///
 /// # Errors
-/// In words, where a drawn device cannot be made or measured: a fault of the generator.
-pub fn try_out(number: u64, seed: u64, stop: &dyn Fn() -> bool) -> Result<Option<Tried>, String> {
+/// [`BlindError`] if the device cannot be drawn, made or probed.
+pub fn try_out(
+    number: u64,
+    seed: u64,
+    stop: &dyn Fn() -> bool,
+) -> Result<Option<Tried>, BlindError> {
     let drawn = draw(number, seed)?;
-    let host = library::host("direct").ok_or("the library has no host `direct`")?;
+    let host = library::host(HOST).ok_or(BlindError::NoHost(HOST))?;
     let host = host
         .host_profile()
-        .map_err(|_| "the host `direct` has faults")?;
+        .map_err(|_| BlindError::FaultyHost(HOST))?;
     let device = Device::new(&drawn.profile, &host, seed ^ number)
-        .map_err(|e| format!("device {number} of seed {seed}: {e}"))?;
+        .map_err(|e| BlindError::from(e).of(number, seed))?;
     let part = Part::new(SimTarget::new(device), Bytes(drawn.begin));
     let target = Noisy::new(part, drawn.noise, seed ^ number ^ 0x5eed);
     let options = Options {
@@ -62,6 +70,6 @@ pub fn try_out(number: u64, seed: u64, stop: &dyn Fn() -> bool) -> Result<Option
             }))
         }
         Err(ProbeError::Stopped) => Ok(None),
-        Err(ProbeError::Failed(why)) => Err(format!("device {number} of seed {seed}: {why}")),
+        Err(ProbeError::Failed(why)) => Err(BlindError::Probe(why).of(number, seed)),
     }
 }

@@ -6,6 +6,7 @@ use crate::filesystem::FileSystem;
 use crate::variants::{AT_ONE_AU, Variant};
 use nandscope_result::{Conclusion, DataColumn, DataRow, DataTable, Figure};
 use nandscope_units::number::duration;
+use std::error::Error;
 
 /// Share of the time below which a variant is not worth changing an option.
 const WORTH: f64 = 0.02;
@@ -15,8 +16,8 @@ const WORTH: f64 = 0.02;
 pub struct Outcome<'a> {
     /// Which variant it is.
     pub variant: &'a Variant,
-    /// The cell, or the error text of a failed run.
-    pub result: Result<&'a Cell, &'a str>,
+    /// The cell, or the error of a failed run.
+    pub result: Result<&'a Cell, &'a dyn Error>,
 }
 
 /// Result of a variant.
@@ -33,7 +34,7 @@ pub struct Row<'a> {
     /// How often an allocation unit was reopened, mean over the seeds.
     pub reopened: f64,
     /// Why it failed.
-    pub failure: Option<&'a str>,
+    pub failure: Option<String>,
 }
 
 /// A row for each variant, in the order in which they come first.
@@ -55,13 +56,13 @@ pub fn rows<'a>(outcomes: &[Outcome<'a>]) -> Vec<Row<'a>> {
 
 fn row<'a>(
     variant: &'a Variant,
-    results: impl Iterator<Item = Result<&'a Cell, &'a str>>,
+    results: impl Iterator<Item = Result<&'a Cell, &'a dyn Error>>,
 ) -> Row<'a> {
     let (mut cells, mut failure) = (Vec::new(), None);
     for result in results {
         match result {
             Ok(cell) => cells.push(cell),
-            Err(why) => failure = failure.or(Some(why)),
+            Err(why) => failure = failure.or_else(|| Some(why.to_string())),
         }
     }
     let mean = |of: &dyn Fn(&Cell) -> f64| {
@@ -237,7 +238,7 @@ mod tests {
             ratio: *ratio,
             card: 4.0,
             reopened: 1.0,
-            failure: ratio.is_none().then_some("too small device"),
+            failure: ratio.is_none().then(|| "too small device".to_string()),
         };
         ratios.iter().map(row).collect()
     }
@@ -307,18 +308,19 @@ mod tests {
     #[test]
     fn a_variant_without_a_default_beside_it_has_no_ratio() {
         let all = variants(FileSystem::F2fs, Bytes::mib(8), Bytes::kib(64));
+        let error = std::io::Error::other("the tool's words");
         let outcomes: Vec<_> = all[..2]
             .iter()
             .map(|variant| Outcome {
                 variant,
-                result: Err("the tool's words"),
+                result: Err(&error),
             })
             .collect();
         let rows = rows(&outcomes);
         assert_eq!(rows.len(), 2);
         for row in rows {
             assert_eq!((row.seconds, row.ratio), (None, None));
-            assert_eq!(row.failure, Some("the tool's words"));
+            assert_eq!(row.failure.as_deref(), Some("the tool's words"));
         }
     }
 }

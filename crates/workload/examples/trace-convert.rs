@@ -10,6 +10,8 @@ use std::process::ExitCode;
 const USAGE: &str =
     "usage: trace-convert INPUT OUTPUT [--name NAME] [--title TITLE] [--capacity BYTES]";
 
+type Fault = Box<dyn std::error::Error>;
+
 fn main() -> ExitCode {
     match run(std::env::args().skip(1).collect()) {
         Ok(summary) => {
@@ -31,7 +33,7 @@ struct Arguments {
     capacity: Option<Bytes>,
 }
 
-fn arguments(all: Vec<String>) -> Result<Arguments, String> {
+fn arguments(all: Vec<String>) -> Result<Arguments, Fault> {
     let mut files = Vec::new();
     let (mut name, mut title, mut capacity) = (None, None, None);
     let mut all = all.into_iter();
@@ -51,13 +53,13 @@ fn arguments(all: Vec<String>) -> Result<Arguments, String> {
                 capacity = Some(Bytes(bytes));
             }
             _ if argument.starts_with('-') => {
-                return Err(format!("unknown option {argument}\n{USAGE}"));
+                return Err(format!("unknown option {argument}\n{USAGE}").into());
             }
             _ => files.push(argument),
         }
     }
     let Ok([input, output]) = <[String; 2]>::try_from(files) else {
-        return Err(USAGE.to_string());
+        return Err(USAGE.into());
     };
     let name = name.unwrap_or_else(|| input.clone());
     Ok(Arguments {
@@ -69,11 +71,11 @@ fn arguments(all: Vec<String>) -> Result<Arguments, String> {
     })
 }
 
-fn run(all: Vec<String>) -> Result<String, String> {
+fn run(all: Vec<String>) -> Result<String, Fault> {
     let wanted = arguments(all)?;
     let bytes = std::fs::read(&wanted.input).map_err(|e| format!("{}: {e}", wanted.input))?;
-    let format = Format::detect_or_error(&wanted.input, &bytes).map_err(|e| e.to_string())?;
-    let (trace, report) = Trace::parse(format, &wanted.input, &bytes).map_err(|e| e.to_string())?;
+    let format = Format::detect_or_error(&wanted.input, &bytes)?;
+    let (trace, report) = Trace::parse(format, &wanted.input, &bytes)?;
     let capacity = wanted.capacity.or(trace.capacity());
     let trace = Trace::new(trace.records().to_vec(), trace.is_timed(), capacity);
     let packed = write_nstrace(&wanted.name, &wanted.title, &trace);

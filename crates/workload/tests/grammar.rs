@@ -2,8 +2,8 @@
 
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::job::{
-    Access, BlockSizes, ContinueOnError, Distribution, Extent, Included, Job, JobError, JobFile,
-    Machine, Override, PerKind, Surroundings,
+    Access, BlockSizes, ContinueOnError, Distribution, Extent, FileError, Included, Job, JobError,
+    JobFile, Machine, Override, PerKind, Surroundings,
 };
 use nandscope_workload::{DutyCycle, RateLimit};
 use proptest::prelude::*;
@@ -519,7 +519,7 @@ impl Surroundings for Desk {
         (name == "SIZE").then(|| "16".to_string())
     }
 
-    fn include(&self, name: &str, from: &str) -> Result<Included, String> {
+    fn include(&self, name: &str, from: &str) -> Result<Included, FileError> {
         assert!(["job.fio", "dir/common.fio"].contains(&from), "{from}");
         match name {
             "common.fio" => Ok(Included {
@@ -534,15 +534,15 @@ impl Surroundings for Desk {
                 name: "job.fio".to_string(),
                 text: "include loop.fio\n".to_string(),
             }),
-            _ => Err("there is no such file".to_string()),
+            _ => Err(FileError::NotFound),
         }
     }
 
-    fn bytes(&self, name: &str, most: usize) -> Result<Vec<u8>, String> {
+    fn bytes(&self, name: &str, most: usize) -> Result<Vec<u8>, FileError> {
         assert!(most >= 2);
         match name {
             "file.bin" => Ok(vec![0xf0, 0xf1]),
-            _ => Err("there is no such file".to_string()),
+            _ => Err(FileError::NotFound),
         }
     }
 
@@ -567,7 +567,7 @@ impl Surroundings for Echo<'_> {
         Some(format!("${{{name}}}$pagesize"))
     }
 
-    fn include(&self, name: &str, _: &str) -> Result<Included, String> {
+    fn include(&self, name: &str, _: &str) -> Result<Included, FileError> {
         Ok(Included {
             name: name.to_string(),
             text: self.0.to_string(),

@@ -7,11 +7,29 @@ use super::kept::Kept;
 use super::plan::Plan;
 use crate::console::Console;
 use crate::interrupt::Interrupt;
-use nandscope_device::Fill;
+use nandscope_device::{DeviceError, Fill};
 use nandscope_suite::at_once;
 use nandscope_uml::cell::{self, Card, Cell};
+use nandscope_uml::session::SessionError;
 use std::path::Path;
 use std::sync::Mutex;
+use thiserror::Error;
+
+/// Why a cell, or a series of power cuts, was not measured.
+#[derive(Debug, Error)]
+pub enum CellError {
+    /// Its device cannot be made.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// Its run did not come to its end.
+    #[error("{0}{logs}", logs = logs(.0))]
+    Session(#[from] SessionError),
+}
+
+fn logs(error: &SessionError) -> String {
+    let folder = error.kept.as_ref();
+    folder.map_or_else(String::new, |path| format!("\n  logs: {}", path.display()))
+}
 
 /// A cell that was run.
 #[derive(Debug)]
@@ -19,7 +37,7 @@ pub struct Measured {
     /// What was planned.
     pub plan: Plan,
     /// What came out, or what went wrong.
-    pub cell: Result<Cell, String>,
+    pub cell: Result<Cell, CellError>,
 }
 
 impl Measured {
@@ -94,7 +112,7 @@ fn measure(
     subject: &Subject,
     plan: &Plan,
     watched: &Watched,
-) -> Result<Cell, String> {
+) -> Result<Cell, CellError> {
     let mut device = match plan.open {
         None => subject.device(1)?,
         Some(open) => subject.device_with_open(1, open)?,
@@ -108,7 +126,7 @@ fn measure(
         open: plan.open.unwrap_or(subject.card.open),
         ..subject.card
     };
-    let cell = cell::measure(
+    Ok(cell::measure(
         kernel,
         plan.fs,
         &plan.workload,
@@ -116,9 +134,5 @@ fn measure(
         card,
         &mut device,
         watched,
-    );
-    cell.map_err(|error| match &error.kept {
-        Some(folder) => format!("{error}\n  logs: {}", folder.display()),
-        None => error.to_string(),
-    })
+    )?)
 }

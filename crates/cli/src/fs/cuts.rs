@@ -2,6 +2,7 @@
 //! system on cards that keep their word about flushes and on one that does not; the table of what was lost.
 
 use super::Subject;
+use super::cells::CellError;
 use crate::console::{Console, lines_of};
 use crate::interrupt::Interrupt;
 use crate::run::progress::Line;
@@ -20,7 +21,7 @@ const LINES: u32 = 40;
 pub struct Row {
     fs: FileSystem,
     flush: FlushSemantics,
-    outcomes: Result<Vec<Outcome>, String>,
+    outcomes: Result<Vec<Outcome>, CellError>,
 }
 
 /// Cuts at `points` moments, each file system on each kind of card, `jobs` of them at once.
@@ -52,9 +53,8 @@ pub fn run(
                 points,
                 lines: LINES,
             };
-            let outcomes = subject
-                .device(1)
-                .and_then(|device| series.run(&device, &stop).map_err(|e| e.to_string()));
+            let device = subject.device(1).map_err(CellError::from);
+            let outcomes = device.and_then(|device| Ok(series.run(&device, &stop)?));
             Row {
                 fs,
                 flush,

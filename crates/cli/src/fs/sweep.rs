@@ -12,6 +12,7 @@ use nandscope_uml::sweep::{self, Outcome, Row};
 use nandscope_uml::variants::AT_ONE_AU;
 use nandscope_uml::workload;
 use nandscope_units::Nanos;
+use std::error::Error;
 use std::fmt::Write;
 
 /// The group of the page's cells.
@@ -42,7 +43,7 @@ pub fn groups<'a>(measured: impl IntoIterator<Item = &'a Measured>) -> Vec<Group
         let (subject, name, fs) = (plan.subject, plan.workload.name.as_str(), plan.fs);
         let outcome = Outcome {
             variant,
-            result: cell.as_ref().map_err(String::as_str),
+            result: cell.as_ref().map_err(|error| error as &dyn Error),
         };
         match found
             .iter_mut()
@@ -226,7 +227,7 @@ fn card(page: &mut String, subject: &Subject, groups: &[&Group]) {
             let _ = writeln!(page, "- {}: {finding}", group.fs.title());
         }
         for row in &group.rows {
-            if let Some(failure) = row.failure {
+            if let Some(failure) = &row.failure {
                 let (fs, name) = (group.fs.title(), &row.variant.name);
                 let _ = writeln!(page, "- {fs}, {name}, failed: {}", in_a_line(failure));
             }
@@ -238,5 +239,5 @@ fn card(page: &mut String, subject: &Subject, groups: &[&Group]) {
 /// What failed and the tool's words about it, without the log and its place.
 fn in_a_line(failure: &str) -> &str {
     let line = failure.lines().next().unwrap_or_default();
-    line.trim_end_matches("; the last that it said:")
+    line.trim_end_matches("; its last output:")
 }

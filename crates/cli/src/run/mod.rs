@@ -24,6 +24,7 @@ use nandscope_workload::job::Override;
 use nandscope_workload::trace::Fit;
 use std::path::{Path, PathBuf};
 use target::{CommandObserver, CommandTarget};
+use thiserror::Error;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -151,8 +152,12 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     execute(&arguments, &jobs, target, place, interrupt, console)
 }
 
-fn fio_format(name: &str) -> Result<Format, String> {
-    Format::find(name).ok_or_else(|| "use normal, terse, json or json+".to_string())
+#[derive(Debug, Error)]
+#[error("use normal, terse, json or json+")]
+struct UnknownFormat;
+
+fn fio_format(name: &str) -> Result<Format, UnknownFormat> {
+    Format::find(name).ok_or(UnknownFormat)
 }
 
 impl Arguments {

@@ -74,7 +74,7 @@ impl Options {
     /// Where it cannot be read, is too large, or is no photo that browsers show.
     pub fn read_photo(&self) -> Result<Option<(&'static str, Vec<u8>)>, Failure> {
         if let Some(price) = self.price {
-            check_price(price).map_err(Failure::usage)?;
+            check_price(price)?;
         }
         let Some(path) = &self.photo else {
             return Ok(None);
@@ -145,12 +145,12 @@ fn quoted(text: &str) -> String {
     json.replace('\u{7f}', "\\u007f")
 }
 
-fn check_price(price: f64) -> Result<f64, String> {
+fn check_price(price: f64) -> Result<f64, Failure> {
     match price.is_finite() && price > 0.0 {
         true => Ok(price),
-        false => Err(format!(
+        false => Err(Failure::usage(format!(
             "a price of {price} makes no sense; name a positive amount"
-        )),
+        ))),
     }
 }
 
@@ -191,7 +191,7 @@ pub fn read(folder: &Path) -> Result<About, Failure> {
     let fault = |text: &str| Failure::usage(format!("{}: {text}", folder.join(FILE).display()));
     let price = match (file.price, file.currency) {
         (Some(amount), Some(currency)) => Some(Price {
-            amount: check_price(amount).map_err(|e| fault(&e))?,
+            amount: check_price(amount).map_err(|e| fault(&e.text))?,
             currency,
         }),
         (Some(_), None) => {

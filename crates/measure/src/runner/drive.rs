@@ -1,6 +1,6 @@
 //! The loop of [`super`]: issues operations, waits for the target, books what comes back.
 
-use super::thread::{Step, ThreadState, measure_from};
+use super::thread::{Judgement, Step, ThreadState, measure_from};
 use super::ties::Board;
 use super::{Observer, Progress, Thread, Tied};
 use crate::recorder::{Direction, Finished, IntervalPlan, Recorder};
@@ -478,15 +478,15 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
     fn judge(&mut self, number: usize, slot: &Slot, latency: Nanos) {
         let thread = &mut self.threads[number];
         match thread.judge(slot.kind, slot.length, latency, self.now) {
-            Ok(false) => {}
+            Judgement::Accept => {}
             // Others of the same record cannot be taken out of it.
-            Ok(true) => {
+            Judgement::Restart => {
                 let group = thread.group;
                 if self.threads.iter().filter(|t| t.group == group).count() == 1 {
                     self.recorder.forget(group);
                 }
             }
-            Err(reason) => {
+            Judgement::Fail(reason) => {
                 thread.failed = true;
                 thread.cut(self.now);
                 let number = self.first + number;

@@ -33,7 +33,9 @@ mod thread;
 mod ties;
 
 pub use failure::{Failing, OnError};
-pub use outcome::{Ending, Finding, GroupOutcome, GroupRun, Observer, Progress, RunError, Silent};
+pub use outcome::{
+    Ending, Finding, GroupOutcome, GroupRun, Observer, Progress, RunError, Silent, ThreadFault,
+};
 pub use steady::Verdict;
 pub use ties::{Flow, Ties};
 
@@ -98,7 +100,7 @@ fn tied(threads: Vec<Thread>, board: Option<&Arc<Board>>) -> Vec<Tied> {
 /// `plan` says how the time line is divided; `None` chooses by the longest runtime.
 ///
 /// # Errors
-/// Where the pacing of a thread contradicts itself. Nothing has been issued then.
+/// [`RunError`] if the pacing of a thread contradicts itself, or its group has too high a number. Nothing has been issued then.
 pub fn run_group<T: Target + ?Sized>(
     target: &mut T,
     threads: Vec<Thread>,
@@ -112,11 +114,10 @@ pub fn run_group<T: Target + ?Sized>(
             problem,
         };
         if thread.record >= threads.len() {
-            return Err(refuse(format!(
-                "it is to be recorded as group {}, but {} threads have at most as many groups; number groups from 0",
-                thread.record,
-                threads.len()
-            )));
+            return Err(refuse(ThreadFault::NoSuchGroup {
+                record: thread.record,
+                threads: threads.len(),
+            }));
         }
         thread::check(thread).map_err(refuse)?;
     }

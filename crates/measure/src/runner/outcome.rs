@@ -14,8 +14,41 @@ use thiserror::Error;
 pub struct RunError {
     /// Number of the thread, from 0.
     pub thread: usize,
-    /// What is wrong, and what to do.
-    pub problem: String,
+    /// What is wrong.
+    pub problem: ThreadFault,
+}
+
+/// What contradicts itself in a thread; the text says what to do.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ThreadFault {
+    /// The number of its group is too high.
+    #[error(
+        "it is to be recorded as group {record}, but {threads} threads have at most as many groups; number groups from 0"
+    )]
+    NoSuchGroup {
+        /// The group.
+        record: usize,
+        /// Threads of the run.
+        threads: usize,
+    },
+    /// A queue depth of 0.
+    #[error("its iodepth is 0; give it 1 or more")]
+    NoDepth,
+    /// `time_based` without a runtime.
+    #[error("it is time_based but has no runtime, so it would never end; give a runtime")]
+    Endless,
+    /// A rate limit of 0.
+    #[error("a rate limit is 0, so it would never begin; leave the limit out or give 1 or more")]
+    RateOfZero,
+    /// The option of this name waits for more than 100 years.
+    #[error("its {0} is longer than 100 years; give a shorter one")]
+    TooLong(&'static str),
+    /// A duty cycle of this percentage, outside of 1 to 100.
+    #[error("its duty cycle is busy {0} % of the time; give 1 to 100")]
+    DutyCycle(u32),
+    /// A duty cycle with bursts of 0 bytes.
+    #[error("the bursts of its duty cycle hold 0 bytes; give a size")]
+    EmptyBursts,
 }
 
 /// How a run ended.

@@ -9,7 +9,7 @@ use super::pause::Pauses;
 use super::schedule::Schedule;
 use super::search::{self, Search};
 use super::ties::Board;
-use super::{Finding, OnError, Thread, Tied, Ties};
+use super::{Finding, OnError, Thread, ThreadFault, Tied, Ties};
 use crate::recorder::Direction;
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::{Op, OpKind, Pacing, RateLimit};
@@ -113,26 +113,32 @@ fn range(op: &Op) -> (u64, u64) {
     (op.offset.0, op.offset.0.saturating_add(op.length.into()))
 }
 
+/// What a finished operation means for its thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Judgement {
+    /// The thread goes on, or ends as its job wants.
+    Accept,
+    /// What was recorded before does not count.
+    Restart,
+    /// It ends as an error, for this reason.
+    Fail(String),
+}
+
 /// Checks what the types of a [`Thread`] do not.
-pub(super) fn check(thread: &Thread) -> Result<(), String> {
+pub(super) fn check(thread: &Thread) -> Result<(), ThreadFault> {
     let p = &thread.pacing;
     if p.iodepth == 0 {
-        return Err("its iodepth is 0; give it 1 or more".into());
+        return Err(ThreadFault::NoDepth);
     }
     if p.time_based && p.runtime.is_none() {
-        return Err(
-            "it is time_based but has no runtime, so it would never end; give a runtime".into(),
-        );
+        return Err(ThreadFault::Endless);
     }
     let limits = [p.read_limit, p.write_limit, p.trim_limit];
     if limits
         .iter()
         .any(|l| matches!(l, RateLimit::BytesPerSecond(0) | RateLimit::OpsPerSecond(0)))
     {
-        return Err(
-            "a rate limit is 0, so it would never begin; leave the limit out or give 1 or more"
-                .into(),
-        );
+        return Err(ThreadFault::RateOfZero);
     }
     let times = [
         ("startdelay", p.start_delay),
@@ -140,18 +146,13 @@ pub(super) fn check(thread: &Thread) -> Result<(), String> {
         ("thinktime", p.thinktime),
     ];
     if let Some((name, _)) = times.iter().find(|(_, time)| *time > LONGEST) {
-        return Err(format!(
-            "its {name} is longer than 100 years; give a shorter one"
-        ));
+        return Err(ThreadFault::TooLong(name));
     }
     match p.duty_cycle {
-        Some(d) if d.busy_percent == 0 || d.busy_percent > 100 => Err(format!(
-            "its duty cycle is busy {} % of the time; give 1 to 100",
-            d.busy_percent
-        )),
-        Some(d) if d.burst_bytes == 0 => {
-            Err("the bursts of its duty cycle hold 0 bytes; give a size".into())
+        Some(d) if d.busy_percent == 0 || d.busy_percent > 100 => {
+            Err(ThreadFault::DutyCycle(d.busy_percent))
         }
+        Some(d) if d.burst_bytes == 0 => Err(ThreadFault::EmptyBursts),
         _ => Ok(()),
     }
 }
@@ -312,44 +313,43 @@ impl ThreadState {
         depth.into_iter().chain(steady).collect()
     }
 
-    /// An operation was done with this latency, which bears on when the thread ends. The reason if it
-    /// ends the thread as an error; true if what was recorded before does not count.
+    /// An operation was done with this latency, which bears on when the thread ends.
     pub(super) fn judge(
         &mut self,
         kind: OpKind,
         bytes: u32,
         latency: Nanos,
         now: Nanos,
-    ) -> Result<bool, String> {
+    ) -> Judgement {
         if let Some((board, judge)) = self.board.as_ref().filter(|_| self.next_look != Nanos::MAX) {
             board.count(*judge, u64::from(bytes));
         }
         if kind == OpKind::Flush || self.stop.is_some() {
-            return Ok(false);
+            return Judgement::Accept;
         }
         let direction = Direction::from(kind).index();
         if let Some(watch) = &mut self.lowest
             && let Some(reason) = watch.finished(direction, u64::from(bytes), now)
         {
-            return Err(reason);
+            return Judgement::Fail(reason);
         }
         let found = self
             .search
             .as_mut()
             .map(|search| search.finished(latency, now));
         match found {
-            None | Some(search::Finding::Continue) => Ok(false),
+            None | Some(search::Finding::Continue) => Judgement::Accept,
             Some(search::Finding::Over) => {
                 self.stop = Some(Stop::Early(now));
-                Ok(false)
+                Judgement::Accept
             }
-            Some(search::Finding::Missed) => Err(format!(
+            Some(search::Finding::Missed) => Judgement::Fail(format!(
                 "not even a queue depth of 1 keeps its latency_target of {}",
                 self.pacing.latency_target.latency
             )),
             Some(search::Finding::Found) => {
                 self.ramp_end = Some(now);
-                Ok(true)
+                Judgement::Restart
             }
         }
     }

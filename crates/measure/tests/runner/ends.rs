@@ -1,6 +1,7 @@
 //! How runs end: interruptions, errors, targets that fail.
 
 use super::*;
+use nandscope_measure::runner::ThreadFault;
 use nandscope_result::StopReason;
 use std::rc::Rc;
 
@@ -201,23 +202,23 @@ fn contradictions_are_refused_before_anything_is_issued() {
         ..Pacing::default()
     };
     let cases = [
-        (depth(0), "iodepth is 0"),
-        (duty(4096, 0), "busy 0 %"),
-        (duty(4096, 101), "busy 101 %"),
-        (duty(0, 20), "0 bytes"),
+        (depth(0), ThreadFault::NoDepth),
+        (duty(4096, 0), ThreadFault::DutyCycle(0)),
+        (duty(4096, 101), ThreadFault::DutyCycle(101)),
+        (duty(0, 20), ThreadFault::EmptyBursts),
         (
             Pacing {
                 time_based: true,
                 ..Pacing::default()
             },
-            "never end",
+            ThreadFault::Endless,
         ),
         (
             Pacing {
                 write_limit: RateLimit::OpsPerSecond(0),
                 ..Pacing::default()
             },
-            "rate limit is 0",
+            ThreadFault::RateOfZero,
         ),
     ];
     for (pacing, expected) in cases {
@@ -228,7 +229,7 @@ fn contradictions_are_refused_before_anything_is_issued() {
         let mut target = NullTarget::new(CAPACITY);
         let error = run_group(&mut target, threads, None, &mut Silent, &|| false).unwrap_err();
         assert_eq!(error.thread, 1);
-        assert!(error.problem.contains(expected), "{error}");
+        assert_eq!(error.problem, expected);
     }
     let far = vec![Thread::new(reads(1), depth(1), usize::MAX)];
     let error = run_group(
@@ -238,7 +239,11 @@ fn contradictions_are_refused_before_anything_is_issued() {
         &mut Silent,
         &|| false,
     );
-    assert!(error.unwrap_err().problem.contains("number groups from 0"));
+    let group = ThreadFault::NoSuchGroup {
+        record: usize::MAX,
+        threads: 1,
+    };
+    assert_eq!(error.unwrap_err().problem, group);
     let nothing = run(&mut NullTarget::new(CAPACITY), Vec::new());
     assert_eq!(nothing.ending, Ending::Complete);
 }

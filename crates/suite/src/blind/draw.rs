@@ -1,6 +1,7 @@
 //! Draws a device: cards with allocation units of every kind that the model knows, and drives with a
 //! page-mapped log. What is fixed (array times, energies, errors) is that of a device of the library.
 
+use super::error::BlindError;
 use super::noise::Noise;
 use nandscope_device::profile::card::{CardSection, FatSection, OutOfOrder};
 use nandscope_device::profile::schema::{BufferRelease, SlcCacheSection};
@@ -68,8 +69,8 @@ impl Dice {
 /// The device with that number in the series of a seed.
 ///
 /// # Errors
-/// Where the library lacks what it is made from.
-pub fn draw(number: u64, seed: u64) -> Result<Drawn, String> {
+/// [`BlindError`] if the library lacks the profile that is changed, or it has faults.
+pub fn draw(number: u64, seed: u64) -> Result<Drawn, BlindError> {
     let mut dice = Dice(SplitMix64::new(
         seed.wrapping_mul(0x2545_f491_4f6c_dd1d) ^ number.rotate_left(32),
     ));
@@ -114,12 +115,16 @@ fn begin(truth: &Truth, dice: &mut Dice) -> u64 {
     }
 }
 
-fn base(name: &str) -> Result<Profile, String> {
-    let entry = library::device(name).ok_or_else(|| format!("the library has no `{name}`"))?;
-    entry.profile().map_err(|_| format!("`{name}` has faults"))
+fn base(name: &'static str) -> Result<Profile, BlindError> {
+    let entry = library::device(name).ok_or(BlindError::NoProfile(name))?;
+    entry.profile().map_err(|_| BlindError::FaultyProfile(name))
 }
 
-fn card(dice: &mut Dice) -> Result<(Profile, Truth), String> {
+fn lacks(device: &'static str, table: &'static str) -> BlindError {
+    BlindError::NoTable { device, table }
+}
+
+fn card(dice: &mut Dice) -> Result<(Profile, Truth), BlindError> {
     let mut profile = base("kingston-class10-32gb")?;
     profile.thermal.ambient_c = dice.between(15.0, 45.0);
     let times = dice.between(0.6, 1.8);
@@ -127,7 +132,7 @@ fn card(dice: &mut Dice) -> Result<(Profile, Truth), String> {
         native.read_us.iter_mut().for_each(|t| *t *= times);
         native.program_us.iter_mut().for_each(|t| *t *= times);
     }
-    let section = profile.card.as_mut().ok_or("the card has no [card]")?;
+    let section = profile.card.as_mut().ok_or(lacks("card", "card"))?;
     fill(section, dice);
     let fat_units = section.fat.as_ref().map_or(0, |f| f.open_aus);
     let truth = Truth {
@@ -175,7 +180,7 @@ fn fill(card: &mut CardSection, dice: &mut Dice) {
     controller.read_ahead_kib = dice.of(&[0, 0, 128]);
 }
 
-fn paged(dice: &mut Dice) -> Result<(Profile, Truth), String> {
+fn paged(dice: &mut Dice) -> Result<(Profile, Truth), BlindError> {
     let mut profile = base("reference-nvme-64gb")?;
     profile.thermal.ambient_c = dice.between(15.0, 45.0);
     let (channels, dies) = (4, dice.of(&[1, 2, 4]));
@@ -190,7 +195,7 @@ fn paged(dice: &mut Dice) -> Result<(Profile, Truth), String> {
     let superblock = f64::from(all * profile.nand.planes) * 3.0 * f64::from(1 << 20);
     let needed = 1.12 * profile.device.capacity_bytes as f64 + 3.2 * slc_gb.unwrap_or(0.0) * 1e9;
     profile.nand.blocks_per_plane = (needed / superblock) as u32 + 16;
-    let ftl = profile.ftl.as_mut().ok_or("the drive has no [ftl]")?;
+    let ftl = profile.ftl.as_mut().ok_or(lacks("drive", "ftl"))?;
     ftl.slc_cache = slc_gb.map(|gb| SlcCacheSection {
         static_gb: gb,
         dynamic_gb: 0.0,
@@ -202,7 +207,7 @@ fn paged(dice: &mut Dice) -> Result<(Profile, Truth), String> {
     let controller = profile
         .controller
         .as_mut()
-        .ok_or("the drive has no [controller]")?;
+        .ok_or(lacks("drive", "controller"))?;
     controller.write_buffer_kib = all * 96 * dice.of(&[2, 3, 4]);
     controller.buffer_release = BufferRelease::Programmed;
     for interface in &mut profile.interface {

@@ -1,6 +1,6 @@
 //! The checks: which figure stands for which fact, and what is known about the choice of parameters.
 
-use super::criterion::Criterion;
+use super::criterion::{Criterion, CriterionError};
 use super::record::Fact;
 use crate::procedures::Procedure;
 use crate::session::SuiteError;
@@ -106,7 +106,7 @@ impl Check {
         };
         let op = self.op.as_ref().unwrap_or(&fact.op);
         value
-            .ok_or_else(|| "the fact has no such field".to_string())
+            .ok_or(CriterionError::NoSuchField)
             .and_then(|v| Criterion::new(v, scale, op, self.tolerance, &self.kind))
             .map_err(|e| self.fault(&format!("{e} ({})", fact.quantity)))
     }

@@ -2,6 +2,26 @@
 //! tolerance.
 
 use nandscope_result::{Relation, ToleranceKind};
+use thiserror::Error;
+
+/// What does not fit together in a published value and the way to read it.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub(super) enum CriterionError {
+    #[error("the fact has no such field")]
+    NoSuchField,
+    #[error("it is no number; say with `value` and `op` what it means")]
+    NoNumber,
+    #[error("a range has two ends")]
+    OneEnd,
+    #[error("two ends are a `range`; say so with `op`")]
+    TwoEnds,
+    #[error("bounds and ranges are met as printed; leave out `tolerance`")]
+    WidenedBound,
+    #[error("say with `op` how `{0}` is met")]
+    UnknownRelation(String),
+    #[error("ends must ascend, and a tolerance must be finite")]
+    Unordered,
+}
 
 /// What a figure must satisfy.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,20 +38,19 @@ impl Criterion {
     /// Reads a published value, times `scale`.
     ///
     /// # Errors
-    /// A text that says what does not fit together: a bound or a range with a tolerance, two ends without `range`,
-    /// words without a number.
+    /// [`CriterionError`] for a bound or a range with a tolerance, two ends without `range`, words without a number.
     pub(super) fn new(
         value: &toml::Value,
         scale: f64,
         op: &Relation,
         tolerance: f64,
         kind: &ToleranceKind,
-    ) -> Result<Self, String> {
-        let ends = ends(value).ok_or("it is no number; say with `value` and `op` what it means")?;
+    ) -> Result<Self, CriterionError> {
+        let ends = ends(value).ok_or(CriterionError::NoNumber)?;
         let (low, high) = (ends.0 * scale, ends.1 * scale);
         let is_range = matches!(value, toml::Value::Array(_));
         match op {
-            Relation::Range if !is_range => return Err("a range has two ends".to_string()),
+            Relation::Range if !is_range => return Err(CriterionError::OneEnd),
             Relation::Range
             | Relation::Below
             | Relation::AtMost
@@ -39,17 +58,15 @@ impl Criterion {
             | Relation::AtLeast
                 if tolerance != 0.0 =>
             {
-                return Err(
-                    "bounds and ranges are met as printed; leave out `tolerance`".to_string(),
-                );
+                return Err(CriterionError::WidenedBound);
             }
             Relation::Range => {}
-            Relation::Other(op) => return Err(format!("say with `op` how `{op}` is met")),
-            _ if is_range => return Err("two ends are a `range`; say so with `op`".to_string()),
+            Relation::Other(op) => return Err(CriterionError::UnknownRelation(op.clone())),
+            _ if is_range => return Err(CriterionError::TwoEnds),
             _ => {}
         }
         if !(low <= high && tolerance >= 0.0 && tolerance.is_finite()) {
-            return Err("ends must ascend, and a tolerance must be finite".to_string());
+            return Err(CriterionError::Unordered);
         }
         Ok(Criterion {
             op: op.clone(),
@@ -122,7 +139,7 @@ mod tests {
         op: &str,
         tolerance: f64,
         kind: &str,
-    ) -> Result<Criterion, String> {
+    ) -> Result<Criterion, CriterionError> {
         Criterion::new(&value, 1.0, &op.into(), tolerance, &kind.into())
     }
 
@@ -144,10 +161,7 @@ mod tests {
         }
         for op in ["<", "<=", ">", ">="] {
             let widened = criterion(375.0.into(), op, 0.1, "relative");
-            assert!(
-                widened.unwrap_err().contains("leave out `tolerance`"),
-                "{op}"
-            );
+            assert_eq!(widened.unwrap_err(), CriterionError::WidenedBound, "{op}");
         }
     }
 
@@ -169,9 +183,14 @@ mod tests {
             let criterion = criterion(value, op, tolerance, kind).unwrap();
             assert_eq!(criterion.is_met_by(measured), met, "{text}");
         }
-        assert!(criterion(range.clone(), "range", 0.1, "relative").is_err());
-        assert!(criterion(range, "~", 0.1, "relative").is_err());
-        assert!(criterion("similar".into(), "rank", 0.0, "relative").is_err());
-        assert!(criterion(1.into(), "rank", 0.0, "relative").is_err());
+        let unknown = CriterionError::UnknownRelation("rank".to_string());
+        for (value, op, tolerance, fault) in [
+            (range.clone(), "range", 0.1, CriterionError::WidenedBound),
+            (range, "~", 0.1, CriterionError::TwoEnds),
+            ("similar".into(), "rank", 0.0, CriterionError::NoNumber),
+            (1.into(), "rank", 0.0, unknown),
+        ] {
+            assert_eq!(criterion(value, op, tolerance, "relative"), Err(fault));
+        }
     }
 }

@@ -1,14 +1,33 @@
 //! Arithmetic in values: `bs=(4*1024)`, `iodepth=$ncpus*4`. Whole numbers, as in fio.
 
+use thiserror::Error;
+
 /// More parentheses and signs than this within each other are refused: each takes some of the stack.
 const DEEPEST: u32 = 64;
 
+/// Why an expression has no value.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub(crate) enum ExpressionError {
+    #[error("`{0}` does not belong to the expression")]
+    Trailing(String),
+    #[error("`{0}` is no number")]
+    NotANumber(String),
+    #[error("a parenthesis is not closed")]
+    Unclosed,
+    #[error("more than {DEEPEST} levels of parentheses")]
+    TooDeep,
+    #[error("a division by zero")]
+    DivisionByZero,
+    #[error("the result is beyond all numbers")]
+    Overflow,
+}
+
 /// The value of an expression of `+ - * / % ^`, signs and parentheses; `number` reads a number with
 /// its unit.
-///
-/// # Errors
-/// In words.
-pub(crate) fn evaluate(text: &str, number: &dyn Fn(&str) -> Option<i128>) -> Result<i128, String> {
+pub(crate) fn evaluate(
+    text: &str,
+    number: &dyn Fn(&str) -> Option<i128>,
+) -> Result<i128, ExpressionError> {
     let mut parser = Parser {
         left: text.trim(),
         number,
@@ -17,7 +36,7 @@ pub(crate) fn evaluate(text: &str, number: &dyn Fn(&str) -> Option<i128>) -> Res
     let value = parser.sum()?;
     match parser.left {
         "" => Ok(value),
-        rest => Err(format!("`{rest}` does not belong to the expression")),
+        rest => Err(ExpressionError::Trailing(rest.to_string())),
     }
 }
 
@@ -34,7 +53,7 @@ impl Parser<'_> {
         Some(sign)
     }
 
-    fn sum(&mut self) -> Result<i128, String> {
+    fn sum(&mut self) -> Result<i128, ExpressionError> {
         let mut value = self.product()?;
         while let Some(sign) = self.take(&['+', '-']) {
             let other = self.product()?;
@@ -42,26 +61,26 @@ impl Parser<'_> {
                 '+' => value.checked_add(other),
                 _ => value.checked_sub(other),
             }
-            .ok_or_else(overflow)?;
+            .ok_or(ExpressionError::Overflow)?;
         }
         Ok(value)
     }
 
-    fn product(&mut self) -> Result<i128, String> {
+    fn product(&mut self) -> Result<i128, ExpressionError> {
         let mut value = self.power()?;
         while let Some(sign) = self.take(&['*', '/', '%']) {
             let other = self.power()?;
             value = match sign {
-                '*' => value.checked_mul(other).ok_or_else(overflow)?,
-                _ if other == 0 => return Err("a division by zero".to_string()),
-                '/' => value.checked_div(other).ok_or_else(overflow)?,
-                _ => value.checked_rem(other).ok_or_else(overflow)?,
+                '*' => value.checked_mul(other).ok_or(ExpressionError::Overflow)?,
+                _ if other == 0 => return Err(ExpressionError::DivisionByZero),
+                '/' => value.checked_div(other).ok_or(ExpressionError::Overflow)?,
+                _ => value.checked_rem(other).ok_or(ExpressionError::Overflow)?,
             };
         }
         Ok(value)
     }
 
-    fn power(&mut self) -> Result<i128, String> {
+    fn power(&mut self) -> Result<i128, ExpressionError> {
         let base = self.factor()?;
         if self.take(&['^']).is_none() {
             return Ok(base);
@@ -69,17 +88,17 @@ impl Parser<'_> {
         self.descend()?;
         let exponent = self.power()?;
         self.depth -= 1;
-        let exponent = u32::try_from(exponent).map_err(|_| overflow())?;
-        base.checked_pow(exponent).ok_or_else(overflow)
+        let exponent = u32::try_from(exponent).map_err(|_| ExpressionError::Overflow)?;
+        base.checked_pow(exponent).ok_or(ExpressionError::Overflow)
     }
 
-    fn factor(&mut self) -> Result<i128, String> {
+    fn factor(&mut self) -> Result<i128, ExpressionError> {
         if let Some(sign) = self.take(&['-', '+']) {
             self.descend()?;
             let value = self.factor()?;
             self.depth -= 1;
             return match sign {
-                '-' => value.checked_neg().ok_or_else(overflow),
+                '-' => value.checked_neg().ok_or(ExpressionError::Overflow),
                 _ => Ok(value),
             };
         }
@@ -89,29 +108,26 @@ impl Parser<'_> {
             self.depth -= 1;
             return match self.take(&[')']) {
                 Some(_) => Ok(value),
-                None => Err("a parenthesis is not closed".to_string()),
+                None => Err(ExpressionError::Unclosed),
             };
         }
         let end = self
             .left
             .find(|c: char| !c.is_ascii_alphanumeric() && c != '.');
         let (token, rest) = self.left.split_at(end.unwrap_or(self.left.len()));
-        let value = (self.number)(token).ok_or_else(|| format!("`{token}` is no number"))?;
+        let value =
+            (self.number)(token).ok_or_else(|| ExpressionError::NotANumber(token.to_string()))?;
         self.left = rest.trim_start();
         Ok(value)
     }
 
-    fn descend(&mut self) -> Result<(), String> {
+    fn descend(&mut self) -> Result<(), ExpressionError> {
         self.depth += 1;
         if self.depth > DEEPEST {
-            return Err(format!("more than {DEEPEST} levels of parentheses"));
+            return Err(ExpressionError::TooDeep);
         }
         Ok(())
     }
-}
-
-fn overflow() -> String {
-    "the result is beyond all numbers".to_string()
 }
 
 #[cfg(test)]
@@ -139,19 +155,20 @@ mod tests {
 
     #[test]
     fn faults() {
+        use ExpressionError::{DivisionByZero, NotANumber, Overflow, TooDeep, Trailing, Unclosed};
         let deep = "(".repeat(1000);
-        for text in [
-            "",
-            "1/0",
-            "1+",
-            "(1",
-            "1)",
-            "2^200",
-            "x",
-            "2^-1",
-            deep.as_str(),
+        for (text, fault) in [
+            ("", NotANumber(String::new())),
+            ("1/0", DivisionByZero),
+            ("1+", NotANumber(String::new())),
+            ("(1", Unclosed),
+            ("1)", Trailing(")".to_string())),
+            ("2^200", Overflow),
+            ("x", NotANumber("x".to_string())),
+            ("2^-1", Overflow),
+            (deep.as_str(), TooDeep),
         ] {
-            assert!(evaluate(text, &whole).is_err(), "{text}");
+            assert_eq!(evaluate(text, &whole), Err(fault), "{text}");
         }
     }
 }

@@ -36,5 +36,5 @@ pub use option::{
     ACCEPTED, ALIASES, Accepted, JobOption, REFUSED, Refused, data_options, supported,
 };
 pub use relation::{ExitScope, Relation};
-pub use surroundings::{Included, Machine, Nowhere, Override, Surroundings};
+pub use surroundings::{FileError, Included, Machine, Nowhere, Override, Surroundings};
 pub use verify::{Backlog, VERIFY_HEADER, Verify, VerifyMethod};

@@ -1,6 +1,8 @@
 //! What the text of a job file may refer to outside of itself. This crate reads no environment and
 //! opens no file: whoever has them gives them.
 
+use thiserror::Error;
+
 /// Facts about a machine that a job file may name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Machine {
@@ -45,6 +47,26 @@ pub struct Included {
     pub text: String,
 }
 
+/// Why a file to which a job file refers cannot be had.
+#[derive(Debug, Error)]
+pub enum FileError {
+    /// These surroundings include no files.
+    #[error("`{0}` cannot be read here")]
+    NoIncludes(String),
+    /// These surroundings read no files.
+    #[error("no file can be read here")]
+    NoFiles,
+    /// There is none of that name.
+    #[error("there is no such file beside this one or here")]
+    NotFound,
+    /// The file holds nothing.
+    #[error("it is empty")]
+    Empty,
+    /// Reading it failed.
+    #[error(transparent)]
+    Unreadable(Box<dyn std::error::Error + Send + Sync>),
+}
+
 /// What a job file may refer to.
 pub trait Surroundings {
     /// The value of a variable of the environment (`${NAME}`); `None` if it is not set.
@@ -56,19 +78,19 @@ pub trait Surroundings {
     /// The file `name` that the file `from` includes.
     ///
     /// # Errors
-    /// With the reason in words if it cannot be had.
-    fn include(&self, name: &str, from: &str) -> Result<Included, String> {
+    /// [`FileError`] if there is no such file or it cannot be read.
+    fn include(&self, name: &str, from: &str) -> Result<Included, FileError> {
         let _ = from;
-        Err(format!("`{name}` cannot be read here"))
+        Err(FileError::NoIncludes(name.to_string()))
     }
 
     /// The first bytes of a file, `most` of them at most.
     ///
     /// # Errors
-    /// With the reason in words if they cannot be had.
-    fn bytes(&self, name: &str, most: usize) -> Result<Vec<u8>, String> {
+    /// [`FileError`] if the file is empty or cannot be read.
+    fn bytes(&self, name: &str, most: usize) -> Result<Vec<u8>, FileError> {
         let _ = (name, most);
-        Err("no file can be read here".to_string())
+        Err(FileError::NoFiles)
     }
 
     /// The machine that `$ncpus` and the like mean; `None` makes them errors.

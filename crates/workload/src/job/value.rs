@@ -94,9 +94,9 @@ impl<'a> Value<'a> {
             let size = || parse_size(token, self.base).ok().map(|b| b.0);
             whole.or_else(size).map(i128::from)
         };
-        evaluate(text, &number)
-            .and_then(|n| u64::try_from(n).map_err(|_| format!("{n} is no size")))
-            .map_err(|why| self.bad(why, "write such as (4*1024)"))
+        const REMEDY: &str = "write such as (4*1024)";
+        let value = evaluate(text, &number).map_err(|why| self.bad(why, REMEDY))?;
+        u64::try_from(value).map_err(|_| self.bad(format!("{value} is no size"), REMEDY))
     }
 
     /// A size that one operation can have: 512 bytes to just below 4 GiB, whole sectors.
@@ -145,13 +145,13 @@ impl<'a> Value<'a> {
             Err(_) => parse_duration(token, unit.0).ok().map(|t| i128::from(t.0)),
         };
         let scale = if has_units { 1 } else { i128::from(unit.0) };
-        evaluate(text, &number)
-            .and_then(|n| {
-                let ns = n.checked_mul(scale).and_then(|ns| u64::try_from(ns).ok());
-                ns.ok_or_else(|| format!("{n} is no time"))
-            })
-            .map(|ns| Nanos(ns - ns % 1_000))
-            .map_err(|why| self.bad(why, "write such as (2*60)"))
+        const REMEDY: &str = "write such as (2*60)";
+        let value = evaluate(text, &number).map_err(|why| self.bad(why, REMEDY))?;
+        let ns = value.checked_mul(scale).map(u64::try_from);
+        match ns {
+            Some(Ok(ns)) => Ok(Nanos(ns - ns % 1_000)),
+            _ => Err(self.bad(format!("{value} is no time"), REMEDY)),
+        }
     }
 
     /// A whole number in a range.

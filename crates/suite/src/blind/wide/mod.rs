@@ -17,6 +17,7 @@ pub use disturbed::{Disturbance, Disturbed};
 pub use score::{Judged, Outcome, judge};
 pub use truth::Truth;
 
+use super::error::BlindError;
 use super::part::Part;
 use dice::Dice;
 use nandscope_device::Device;
@@ -83,16 +84,14 @@ fn drawn_from(entries: &'static [library::Entry]) -> impl Iterator<Item = &'stat
 /// The device with that number in the series of a seed.
 ///
 /// # Errors
-/// In words, if a profile of the library is faulty or fits no host: a fault of the library.
-pub fn draw(number: u64, seed: u64) -> Result<Drawn, String> {
+/// [`BlindError`] if a profile of the library is faulty or fits no host.
+pub fn draw(number: u64, seed: u64) -> Result<Drawn, BlindError> {
     let mut dice = Dice::new(seed, number);
     let cards = number % DRIVE_EVERY != DRIVE_EVERY - 1;
     let fitting = |profile: &Profile| profile.card.is_some() == cards;
     let profiles = drawn_from(library::DEVICES).filter_map(|e| e.profile().ok());
     let profiles: Vec<Profile> = profiles.filter(fitting).collect();
-    let base = dice
-        .one_of(&profiles)
-        .ok_or("the library has no such device")?;
+    let base = dice.one_of(&profiles).ok_or(BlindError::NoDevice)?;
     let plain = dice.below(PLAIN_EVERY) == 0;
     let mut found = None;
     for attempt in 0..ATTEMPTS {
@@ -110,7 +109,8 @@ pub fn draw(number: u64, seed: u64) -> Result<Drawn, String> {
             break;
         }
     }
-    let (profile, host) = found.ok_or_else(|| format!("`{}` fits no host", base.device.name))?;
+    let (profile, host) =
+        found.ok_or_else(|| BlindError::NoFittingHost(base.device.name.clone()))?;
     let begin = match cards && dice.below(4) == 0 {
         true => begin(&profile, &mut dice),
         false => 0,
@@ -159,20 +159,20 @@ fn begin(profile: &Profile, dice: &mut Dice) -> u64 {
 /// Every profile that is drawn from on every host that it fits, undisturbed; drives are cut to 64 GB, the others stay as they are.
 ///
 /// # Errors
-/// In words, if a profile of the library is faulty.
-pub fn library_pairs() -> Result<Vec<Drawn>, String> {
+/// [`BlindError`] if a profile of the library is faulty.
+pub fn library_pairs() -> Result<Vec<Drawn>, BlindError> {
     let mut pairs = Vec::new();
     for entry in drawn_from(library::DEVICES) {
         let mut profile = entry
             .profile()
-            .map_err(|_| format!("`{}` has faults", entry.name))?;
+            .map_err(|_| BlindError::FaultyProfile(entry.name))?;
         if profile.card.is_none() {
             drive::shrink(&mut profile);
         }
         for host in drawn_from(library::HOSTS) {
             let host = host
                 .host_profile()
-                .map_err(|_| format!("the host `{}` has faults", host.name))?;
+                .map_err(|_| BlindError::FaultyHost(host.name))?;
             if Device::new(&profile, &host, 1).is_err() {
                 continue;
             }
@@ -192,9 +192,13 @@ pub fn library_pairs() -> Result<Vec<Drawn>, String> {
 /// Probes the drawn device with that number. `None` if it was interrupted.
 ///
 /// # Errors
-/// In words, if a drawn device cannot be made or measured: a fault of the generator.
-pub fn try_out(number: u64, seed: u64, stop: &dyn Fn() -> bool) -> Result<Option<Tried>, String> {
-    let fault = |what: String| format!("device {number} of seed {seed}: {what}");
+/// [`BlindError`] if the device cannot be drawn, made or measured.
+pub fn try_out(
+    number: u64,
+    seed: u64,
+    stop: &dyn Fn() -> bool,
+) -> Result<Option<Tried>, BlindError> {
+    let fault = |error: BlindError| error.of(number, seed);
     let drawn = draw(number, seed).map_err(fault)?;
     let Some(mut tried) = try_drawn(drawn, seed ^ number, stop).map_err(fault)? else {
         return Ok(None);
@@ -213,12 +217,12 @@ pub fn try_out(number: u64, seed: u64, stop: &dyn Fn() -> bool) -> Result<Option
 /// Probes a device. `None` if it was interrupted.
 ///
 /// # Errors
-/// In words, if it cannot be made or measured.
+/// [`BlindError`] if it cannot be made or measured.
 pub fn try_drawn(
     drawn: Drawn,
     seed: u64,
     stop: &dyn Fn() -> bool,
-) -> Result<Option<Tried>, String> {
+) -> Result<Option<Tried>, BlindError> {
     let report = report_of(&drawn, drawn.disturbance, seed, stop)?;
     let visible = visible::questions(&drawn)?;
     Ok(report.map(|report| Tried {
@@ -234,8 +238,8 @@ fn report_of(
     disturbance: Disturbance,
     seed: u64,
     stop: &dyn Fn() -> bool,
-) -> Result<Option<Report>, String> {
-    let device = Device::new(&drawn.profile, &drawn.host, seed).map_err(|e| e.to_string())?;
+) -> Result<Option<Report>, BlindError> {
+    let device = Device::new(&drawn.profile, &drawn.host, seed)?;
     let mut target = SimTarget::new(device);
     use_before(&mut target, drawn.used, seed)?;
     let part = Part::new(target, Bytes(drawn.begin));
@@ -256,7 +260,7 @@ fn report_of(
 }
 
 /// Writes at random places, as somebody did who used the device before.
-fn use_before(target: &mut SimTarget, requests: u32, seed: u64) -> Result<(), String> {
+fn use_before(target: &mut SimTarget, requests: u32, seed: u64) -> Result<(), BlindError> {
     let mut dice = Dice::new(seed, 0x05ed);
     let slots = (target.capacity().0 >> 20).max(1);
     let mut replies = Vec::new();
@@ -269,11 +273,9 @@ fn use_before(target: &mut SimTarget, requests: u32, seed: u64) -> Result<(), St
             durable: false,
             thread: 0,
         };
-        target.submit(request).map_err(|e| e.to_string())?;
+        target.submit(request)?;
         replies.clear();
-        target
-            .wait(Nanos::MAX, &mut replies)
-            .map_err(|e| e.to_string())?;
+        target.wait(Nanos::MAX, &mut replies)?;
     }
     Ok(())
 }
@@ -287,7 +289,7 @@ pub fn run(
     seed: u64,
     stop: &dyn Fn() -> bool,
     tell: &mut dyn FnMut(u64, &Tried),
-) -> Result<Option<Table>, String> {
+) -> Result<Option<Table>, BlindError> {
     let mut table = Table::default();
     for number in 0..count {
         let Some(tried) = try_out(number, seed, stop)? else {

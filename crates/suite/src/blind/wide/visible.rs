@@ -4,12 +4,13 @@
 
 use super::Drawn;
 use super::truth::Truth;
+use crate::blind::error::BlindError;
 use crate::blind::part::Part;
 use nandscope_device::Device;
 use nandscope_device::profile::card::{CardSection, OutOfOrder};
 use nandscope_infer::probe::Options;
 use nandscope_measure::sim::SimTarget;
-use nandscope_measure::target::{Request, Target};
+use nandscope_measure::target::{Request, Target, TargetError};
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::OpKind;
 
@@ -41,18 +42,18 @@ const CACHE_MIN: u64 = 128 << 20;
 /// Names of the questions whose answers can be seen on the device in noise-free data.
 ///
 /// # Errors
-/// In words, if the device cannot be made or measured: a fault of the generator.
-pub(super) fn questions(drawn: &Drawn) -> Result<Vec<&'static str>, String> {
-    let device = Device::new(&drawn.profile, &drawn.host, 1).map_err(|e| e.to_string())?;
+/// [`BlindError`] if the device cannot be made or measured.
+pub(super) fn questions(drawn: &Drawn) -> Result<Vec<&'static str>, BlindError> {
+    let device = Device::new(&drawn.profile, &drawn.host, 1)?;
     let mut copy = Copy {
         target: Part::new(SimTarget::new(device), Bytes(drawn.begin)),
     };
     let capacity = copy.target.capacity();
     let options = Options::for_capacity(capacity);
-    match &drawn.profile.card {
-        Some(card) => copy.card(card, &drawn.truth, &options),
-        None => copy.drive(&drawn.truth, &options),
-    }
+    Ok(match &drawn.profile.card {
+        Some(card) => copy.card(card, &drawn.truth, &options)?,
+        None => copy.drive(&drawn.truth, &options)?,
+    })
 }
 
 /// An undisturbed copy of a device.
@@ -62,7 +63,7 @@ struct Copy {
 
 impl Copy {
     /// Time of one operation, µs.
-    fn time(&mut self, kind: OpKind, offset: u64, length: u64) -> Result<f64, String> {
+    fn time(&mut self, kind: OpKind, offset: u64, length: u64) -> Result<f64, TargetError> {
         let request = Request {
             tag: 0,
             kind,
@@ -72,16 +73,18 @@ impl Copy {
             thread: 0,
         };
         let began = self.target.now();
-        self.target.submit(request).map_err(|e| e.to_string())?;
+        self.target.submit(request)?;
         let mut replies = Vec::new();
-        self.target
-            .wait(Nanos::MAX, &mut replies)
-            .map_err(|e| e.to_string())?;
+        self.target.wait(Nanos::MAX, &mut replies)?;
         Ok(self.target.now().saturating_sub(began).as_micros_f64())
     }
 
     /// A cache shows if the budget fills it and goes on for as long.
-    fn drive(&mut self, truth: &Truth, options: &Options) -> Result<Vec<&'static str>, String> {
+    fn drive(
+        &mut self,
+        truth: &Truth,
+        options: &Options,
+    ) -> Result<Vec<&'static str>, TargetError> {
         let fits = |bytes: u64| bytes >= CACHE_MIN && 2 * bytes <= options.writes.0;
         let mut seen = vec!["discard"];
         seen.extend(truth.slc.is_some_and(fits).then_some("slc"));
@@ -108,7 +111,7 @@ impl Copy {
         card: &CardSection,
         truth: &Truth,
         options: &Options,
-    ) -> Result<Vec<&'static str>, String> {
+    ) -> Result<Vec<&'static str>, TargetError> {
         let mut seen = vec!["discard"];
         let (Some(unit), Some(first)) = (truth.unit, truth.offset) else {
             return Ok(seen);
@@ -165,7 +168,7 @@ impl Copy {
         boundary: u64,
         most: u64,
         page: u64,
-    ) -> Result<(f64, f64), String> {
+    ) -> Result<(f64, f64), TargetError> {
         let (mut usual, mut opens) = (Vec::new(), 0.0_f64);
         let mut at = begin;
         while at + PIECE <= most {
@@ -186,7 +189,7 @@ impl Copy {
     }
 
     /// The quickest of some reads of a sector on either side of a place, µs.
-    fn across(&mut self, place: u64) -> Result<f64, String> {
+    fn across(&mut self, place: u64) -> Result<f64, TargetError> {
         let mut quickest = f64::INFINITY;
         for _ in 0..3 {
             // A read elsewhere, so that none continues the one before.
@@ -197,7 +200,7 @@ impl Copy {
     }
 
     /// What a piece more costs if a unit is closed for each: pieces in turn into one unit more than stay open, µs.
-    fn merge_us(&mut self, unit: u64, first: u64, card: &CardSection) -> Result<f64, String> {
+    fn merge_us(&mut self, unit: u64, first: u64, card: &CardSection) -> Result<f64, TargetError> {
         let capacity = self.target.capacity().0;
         let units = u64::from(card.open_aus) + 1;
         let mut total = 0.0;
@@ -219,7 +222,7 @@ impl Copy {
     }
 
     /// Whether reads in order are quicker than the same in another order.
-    fn ahead(&mut self, begin: u64) -> Result<bool, String> {
+    fn ahead(&mut self, begin: u64) -> Result<bool, TargetError> {
         let begin = begin / PIECE * PIECE;
         let mut quicker = false;
         for length in [4096, PIECE] {
