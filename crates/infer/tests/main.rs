@@ -11,3 +11,4 @@ mod small_target;
 mod support;
 mod undo_faults;
 mod undo_hostile;
+mod undo_media;

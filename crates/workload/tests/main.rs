@@ -6,5 +6,8 @@ mod corpus;
 mod fio;
 mod fio_random;
 mod grammar;
+mod grammar_random;
+mod grammar_refusals;
+mod grammar_surroundings;
 mod library;
 mod operations;
