@@ -6,6 +6,7 @@
 
 pub mod flashbench;
 pub mod probe;
+mod quantile;
 pub mod registers;
 pub mod timed;
 pub mod verify;

@@ -3,7 +3,7 @@
 
 use crate::jobs::phase;
 use crate::session::{Flow, Pick, Session, SuiteError};
-use crate::sustained::written_span;
+use crate::span::{span_gib, written_span};
 use nandscope_measure::target::Target;
 
 /// A burst test.
@@ -86,9 +86,4 @@ pub(crate) fn run<T: Target>(
     }
     session.end_step();
     flow
-}
-
-/// A quarter of the span in a quick run, at least one GiB.
-pub(crate) const fn span_gib(gib: u64, quick: bool) -> u64 {
-    if quick { gib / 4 } else { gib }
 }

@@ -3,8 +3,8 @@
 //! the one in question is zero, so that nothing can be fitted.
 
 use crate::jobs::phase;
+use crate::options::Unobserved;
 use crate::progress::SessionWatcher;
-use crate::review::Unobserved;
 use crate::session::{Session, SuiteError};
 use crate::spec::{SimSpec, library_host};
 use nandscope_device::link::link_mode;

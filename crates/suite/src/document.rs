@@ -1,7 +1,7 @@
 //! The result document of a procedure: how it begins, and looking a figure up in it. What stands in
 //! it comes from the session.
 
-use crate::review::ReviewOptions;
+use crate::options::ReviewOptions;
 use crate::spec::SimSpec;
 use nandscope_result::{Notice, ResultDocument, TargetInfo};
 

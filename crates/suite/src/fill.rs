@@ -5,9 +5,9 @@
 
 use crate::document::{begun, empty};
 use crate::jobs::phase;
+use crate::options::{ReviewObserver, ReviewOptions, chosen_modes};
+use crate::own_time::in_own_time;
 use crate::progress::SessionWatcher;
-use crate::real::in_own_time;
-use crate::review::{ReviewObserver, ReviewOptions, chosen_modes};
 use crate::sequential::write_figures;
 use crate::session::{Flow, Pick, SECOND, Session, SuiteError};
 use crate::spec::SimSpec;

@@ -7,7 +7,7 @@
 use crate::document::{blank, value};
 use crate::jobs::phase;
 use crate::modes::{Turns, published};
-use crate::review::{ReviewObserver, ReviewOptions, chosen_modes};
+use crate::options::{ReviewObserver, ReviewOptions, chosen_modes};
 use crate::session::{Flow, Pick, Session, SuiteError, id_in_mode};
 use crate::spec::{Mode, SimSpec};
 use nandscope_device::Device;

@@ -22,10 +22,13 @@ mod formatting;
 mod iometer;
 mod jobs;
 mod modes;
+mod options;
+mod own_time;
 mod phases;
 mod plain;
 pub mod plateaus;
-pub mod procedures;
+mod procedure;
+mod procedures;
 mod progress;
 mod real;
 #[cfg(target_os = "linux")]
@@ -33,6 +36,7 @@ mod real_folders;
 pub mod review;
 mod sequential;
 mod session;
+mod span;
 pub mod spec;
 pub mod speed_class;
 pub mod ssd;
@@ -41,10 +45,11 @@ mod sustained;
 
 pub use fill::fill_target;
 pub use nandscope_infer::timed as probe;
-pub use procedures::Procedure;
+pub use options::{Earlier, ReviewObserver, ReviewOptions, Unobserved};
+pub use procedure::Procedure;
 pub use real::review_target;
 #[cfg(target_os = "linux")]
 pub use real_folders::review_folder;
-pub use review::{Earlier, ReviewObserver, ReviewOptions, Unobserved, review};
+pub use review::review;
 pub use session::SuiteError;
 pub use spec::SimSpec;

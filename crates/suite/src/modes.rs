@@ -2,8 +2,8 @@
 //! the first one where none were, since what a card is inside does not depend on its link.
 
 use crate::document::blank;
+use crate::options::{ReviewObserver, ReviewOptions, chosen_modes};
 use crate::progress::SessionWatcher;
-use crate::review::{ReviewObserver, ReviewOptions, chosen_modes};
 use crate::session::{Flow, Session, SuiteError};
 use crate::spec::{Mode, SimSpec};
 use crate::{facts, figures};
@@ -32,12 +32,7 @@ pub(crate) fn run(
         modes.truncate(1);
     }
     let mut document = blank(spec, options, procedure, SHORTENED);
-    let turns = Turns {
-        spec,
-        options,
-        settle: |_| {},
-        begin: |_| {},
-    };
+    let turns = Turns::plain(spec, options);
     turns.take(&modes, &mut document, observer, stop, measure)?;
     published(spec, options, document)
 }
@@ -67,7 +62,17 @@ pub(crate) struct Turns<'a> {
     pub(crate) begin: fn(&mut Device),
 }
 
-impl Turns<'_> {
+impl<'a> Turns<'a> {
+    /// Turns between which nothing is done with the device.
+    pub(crate) fn plain(spec: &'a SimSpec, options: &'a ReviewOptions) -> Self {
+        Turns {
+            spec,
+            options,
+            settle: |_| {},
+            begin: |_| {},
+        }
+    }
+
     /// Measures in each of `modes` and gives the number of those that were measured to the end;
     /// a document that is stopped before, or by an error after something was measured, is marked as incomplete.
     ///
@@ -123,7 +128,7 @@ impl Turns<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::review::Unobserved;
+    use crate::options::Unobserved;
     use nandscope_units::Nanos;
     use std::cell::Cell;
 

@@ -8,7 +8,7 @@
 use crate::document::blank;
 use crate::jobs::phase;
 use crate::modes::{Turns, published};
-use crate::review::{ReviewObserver, ReviewOptions, chosen_modes};
+use crate::options::{ReviewObserver, ReviewOptions, chosen_modes};
 use crate::session::{Flow, Pick, Session, SuiteError};
 use crate::spec::SimSpec;
 use nandscope_measure::target::Target;
@@ -72,12 +72,7 @@ pub(crate) fn run(
 ) -> Result<ResultDocument, SuiteError> {
     let modes = chosen_modes(spec, options)?;
     let mut document = blank(spec, options, "plain", "");
-    let turns = Turns {
-        spec,
-        options,
-        settle: |_| {},
-        begin: |_| {},
-    };
+    let turns = Turns::plain(spec, options);
     turns.take(&modes, &mut document, observer, stop, all)?;
     published(spec, options, document)
 }

@@ -1,7 +1,7 @@
 //! From progress within a step to progress of the whole procedure: a procedure is a row of sessions
 //! (a mode, a port, a drive), a session a row of stages, a stage a number of steps of equal weight.
 
-use crate::review::ReviewObserver;
+use crate::options::ReviewObserver;
 use crate::session::Watcher;
 use nandscope_result::ResultDocument;
 use nandscope_units::Nanos;

@@ -3,8 +3,9 @@
 
 use crate::document::empty;
 use crate::folders::{self, Extent as Share, Folder, Part, Turn, single};
-use crate::real::in_own_time;
-use crate::review::{ReviewObserver, ReviewOptions, SHORTENED};
+use crate::options::{ReviewObserver, ReviewOptions};
+use crate::own_time::in_own_time;
+use crate::review::SHORTENED;
 use crate::session::{Flow, Phase, SECOND, Session, SuiteError};
 use nandscope_measure::build::JobMeta;
 use nandscope_measure::real::FolderTarget;

@@ -6,8 +6,9 @@
 use crate::crystaldiskmark as cdm;
 use crate::document::blank;
 use crate::modes::{Turns, published};
+use crate::options::{ReviewObserver, ReviewOptions, chosen_modes};
 use crate::session::{Flow, Session, SuiteError};
-use crate::spec::{Mode, SimSpec};
+use crate::spec::SimSpec;
 use crate::{applications, folders, formatting, sequential};
 use nandscope_device::Device;
 use nandscope_measure::target::Target;
@@ -15,54 +16,6 @@ use nandscope_result::ResultDocument;
 use nandscope_units::Nanos;
 use nandscope_workload::files::das_suite;
 use nandscope_workload::trace::library;
-
-/// What the user may choose.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ReviewOptions {
-    /// Only these modes, by name (without regard to case); all where empty.
-    pub modes: Vec<String>,
-    /// Seed of the random number generator.
-    pub seed: u64,
-    /// A tenth of the data and one pass instead of three.
-    pub quick: bool,
-    /// What an interrupted review with the same options has done; this one goes on from there.
-    pub earlier: Option<Earlier>,
-}
-
-/// Where an interrupted review stopped.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Earlier {
-    /// Its document at that place; every step in it is finished.
-    pub document: ResultDocument,
-    /// Of a simulated device: the parts that are done, as in [`ReviewObserver::part_done`].
-    pub parts: u64,
-}
-
-/// Learns how a review is going.
-pub trait ReviewObserver {
-    /// Share of the whole review that is done (0 to 1), the mode and step under way, and the time
-    /// on the target's clock.
-    fn progress(&mut self, fraction: f64, mode: &str, step: &str, at: Nanos);
-
-    /// A step is finished: the last one of the document.
-    fn step_done(&mut self, document: &ResultDocument) {
-        let _ = document;
-    }
-
-    /// A part of a procedure is over after which a simulated device begins anew; with it so many
-    /// parts are done. What follows can be simulated without it.
-    fn part_done(&mut self, document: &ResultDocument, parts: u64) {
-        let _ = (document, parts);
-    }
-}
-
-/// An observer that does not look.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Unobserved;
-
-impl ReviewObserver for Unobserved {
-    fn progress(&mut self, _: f64, _: &str, _: &str, _: Nanos) {}
-}
 
 /// What a quick review leaves out.
 pub(crate) const SHORTENED: &str = "Quick review: a tenth of the device and of the folders, one pass, short runs. Regions behind the cache may not be reached, and nothing is compared with publications.";
@@ -157,10 +110,8 @@ pub fn review(
     let modes = chosen_modes(spec, options)?;
     let mut document = blank(spec, options, "card review", SHORTENED);
     let turns = Turns {
-        spec,
-        options,
         settle: cool_down,
-        begin: |_| {},
+        ..Turns::plain(spec, options)
     };
     turns.take(&modes, &mut document, observer, stop, |session| {
         all_stages(session, options.quick)
@@ -194,37 +145,4 @@ fn cool_down(device: &mut Device) {
     while device.now() < until {
         device.advance(until, &mut none);
     }
-}
-
-/// The modes that were asked for; all where none were.
-pub(crate) fn chosen_modes<'a>(
-    spec: &'a SimSpec,
-    options: &ReviewOptions,
-) -> Result<Vec<&'a Mode>, SuiteError> {
-    let mut chosen: Vec<&Mode> = Vec::new();
-    for name in &options.modes {
-        let found = spec
-            .modes
-            .iter()
-            .find(|m| m.name.eq_ignore_ascii_case(name));
-        let known = || {
-            spec.modes
-                .iter()
-                .map(|m| format!("`{}`", m.name))
-                .collect::<Vec<_>>()
-                .join(", ")
-        };
-        chosen.push(found.ok_or_else(|| {
-            SuiteError::Target(format!(
-                "`{name}` is no mode of {}; it has {}",
-                spec.name,
-                known()
-            ))
-        })?);
-    }
-    Ok(if chosen.is_empty() {
-        spec.modes.iter().collect()
-    } else {
-        chosen
-    })
 }

@@ -6,8 +6,8 @@
 //! Every part begins with a drive fresh from the factory, as the suite erased drives between tests.
 
 use crate::document::{begun, value};
+use crate::options::{ReviewObserver, ReviewOptions};
 use crate::progress::SessionWatcher;
-use crate::review::{ReviewObserver, ReviewOptions};
 use crate::session::{Flow, Session, SuiteError, id_in_mode};
 use crate::spec::{Mode, SimSpec};
 use crate::ssd_traces::{self, State};

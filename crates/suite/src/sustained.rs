@@ -2,12 +2,11 @@
 //! between them. The score is the mean of queue depths 1, 2 and 4, as few programs queue deeper;
 //! power stands beside it, and what a watt buys.
 
-use crate::bursts::span_gib;
 use crate::jobs::phase;
 use crate::session::{Flow, Pick, Session, SuiteError};
+use crate::span::{IDLE, span_gib, written_span};
 use nandscope_measure::target::Target;
 use nandscope_result::{StepResult, series};
-use nandscope_units::Nanos;
 
 /// A sustained test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,8 +28,6 @@ const SPAN_GIB: u64 = 64;
 const DATA_GB: u64 = 32;
 /// Time for each queue depth (S3-175), s.
 const TIME_S: u64 = 60;
-/// Idle time between queue depths (S3-176 allows up to a minute).
-const IDLE: Nanos = Nanos::from_secs(30);
 
 /// Writes the span, then walks the queue depths.
 pub(crate) fn run<T: Target>(
@@ -193,32 +190,4 @@ impl Scored {
             );
         }
     }
-}
-
-/// Writes the span that a random test goes over, so that reads find data.
-pub(crate) fn written_span<T: Target>(
-    session: &mut Session<'_, T>,
-    id: &str,
-    title: &str,
-    gib: u64,
-    quick: bool,
-) -> Result<Flow, SuiteError> {
-    let gib = span_gib(gib, quick);
-    session.begin_step(
-        &format!("{id}-prepare"),
-        &format!("{title}: writing its span"),
-        "Preparation",
-        format!(
-            "A sequential write of {gib} GiB on an otherwise empty drive, and 30 s of idle time."
-        ),
-        2,
-    );
-    let text = format!("[prepare]\nrw=write\nbs=1m\niodepth=8\nsize={gib}g\n");
-    let phase = phase(title, &text, session.capacity(), session.seed)?;
-    let flow = match session.run(phase) {
-        Ok(Flow::Continue) => session.idle(IDLE),
-        other => other,
-    };
-    session.end_step();
-    flow
 }

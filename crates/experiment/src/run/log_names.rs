@@ -1,7 +1,7 @@
 //! The files of the logs that jobs ask for. Their names come from the job file, which may be another
 //! person's: none leaves the folder of the logs, and that is found out before anything is run.
 
-use super::plan::fault_at;
+use super::fault::fault_at;
 use crate::error::ErrorClass;
 use nandscope_files::{WriteError, check_in};
 use nandscope_workload::job::{Job, JobError, JobFile, Logs};

@@ -3,6 +3,7 @@
 
 mod contents;
 mod dumps;
+mod fault;
 pub mod figures;
 mod log_names;
 mod logs;

@@ -1,6 +1,7 @@
 //! From a group of jobs (those that run at once) to threads for the runner, and to the groups in
 //! which they are reported.
 
+use super::fault::fault_at;
 use super::logs::Watch;
 use super::overlap;
 use super::target::TargetAbilities;
@@ -10,7 +11,7 @@ use nandscope_measure::build::JobMeta;
 use nandscope_measure::runner::{OnError, Thread, Ties};
 use nandscope_result::Notice;
 use nandscope_units::{Bytes, Nanos};
-use nandscope_workload::job::{Fault, Job, JobError, JobFile, VerifyMethod, data_options};
+use nandscope_workload::job::{Job, JobError, JobFile, VerifyMethod, data_options};
 use nandscope_workload::pattern::{Random, of_job};
 use nandscope_workload::trace::Fit;
 use nandscope_workload::{OpKind, OpSource, Pacing};
@@ -84,7 +85,7 @@ pub fn check(jobs: &[Job], abilities: TargetAbilities) -> Result<(), JobError> {
                 job,
                 "nandscope_fullness",
                 "`nandscope_fullness`: a real target is not filled beforehand".to_string(),
-                "put a job that writes, with stonewall behind it, before this one",
+                "put a job that writes before this one, with stonewall between them",
             ));
         }
     }
@@ -117,19 +118,6 @@ pub fn notices(jobs: &JobFile, abilities: TargetAbilities) -> Vec<Notice> {
         }
     }
     all
-}
-
-/// A fault of an option of a job, at its line.
-pub(super) fn fault_at(job: &Job, key: &str, message: String, remedy: &str) -> Fault {
-    let line = job.origin.options.get(key).copied();
-    Fault {
-        file: job.origin.file.clone(),
-        line: line.unwrap_or(job.origin.line),
-        span: 0..0,
-        key: key.to_string(),
-        message,
-        remedy: remedy.to_string(),
-    }
 }
 
 /// The threads of a group. `first` is the number of its first thread in the file, from 1; `watch`

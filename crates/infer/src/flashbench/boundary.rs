@@ -1,7 +1,7 @@
 //! What the table of `flashbench -a` says: at which boundaries a read takes longer. Pure functions
 //! of the table, so that recorded runs of real cards are judged as simulated ones are.
 
-use super::find_fat::median;
+use crate::quantile::median;
 use std::cmp::Reverse;
 
 /// One row: reads of one block before, across and behind the multiples of `align`.

@@ -4,6 +4,7 @@
 
 use super::boundary::CLEAR;
 use super::open_au::{Care, OpenAu, Order};
+use crate::quantile::median;
 use crate::timed::{Probe, ProbeError};
 use nandscope_measure::target::Target;
 use nandscope_units::{Bytes, Nanos};
@@ -89,17 +90,6 @@ pub fn confirmed(
         agree.then_some(weaker)
     });
     Some(both.collect())
-}
-
-/// The middle of the values, and 0 where there are none.
-pub fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
-    match sorted.len() {
-        0 => 0.0,
-        n if n % 2 == 1 => sorted[n / 2],
-        n => (sorted[n / 2 - 1] + sorted[n / 2]) / 2.0,
-    }
 }
 
 /// The plan with which units of `find-fat` are written, for its lengths.

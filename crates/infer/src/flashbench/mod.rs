@@ -13,12 +13,13 @@ mod phase;
 mod pinned;
 pub mod recorded;
 
+pub use crate::quantile::median;
 pub use align::{AlignPlan, align};
 pub use boundary::{
     AlignRow, Boundaries, CLEAR, CardStep, Certainty, VISIBLE, allocation_unit, boundaries,
     explains, faint_unit, medians, page_size, visible_steps,
 };
-pub use find_fat::{Treatment, confirmed, find_fat, lengths, median, treatments};
+pub use find_fat::{Treatment, confirmed, find_fat, lengths, treatments};
 pub use knee::{Knee, OpenUnits, SHORTEST, knee, open_units};
 pub use open_au::{Care, OpenAu, Order, Rate, search};
 pub use order::shuffled;

@@ -37,7 +37,7 @@ impl Order {
     }
 }
 
-/// The rate with so many units in turn.
+/// The rate with so many interleaved AUs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
     /// Units written in turn.
@@ -119,7 +119,7 @@ impl OpenAu {
             .collect()
     }
 
-    /// The rate of pieces of `length` into `units` units in turn.
+    /// The rate of pieces of `length` into `units` interleaved AUs.
     ///
     /// # Errors
     /// Where the units do not fit, a write fails, or it is time to stop.

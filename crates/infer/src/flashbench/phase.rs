@@ -2,8 +2,8 @@
 //! begins in the middle of an allocation unit: every place where one could be is read across, and those that
 //! take longer must lie equally far apart. flashbench cannot see them: it looks at multiples only.
 
-use super::find_fat::median;
 use super::order::shuffled;
+use crate::quantile::median;
 use crate::timed::{Probe, ProbeError};
 use nandscope_measure::target::Target;
 use nandscope_units::Bytes;

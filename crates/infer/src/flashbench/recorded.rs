@@ -3,7 +3,7 @@
 
 use super::RecordError;
 use super::boundary::{AlignRow, medians};
-use super::find_fat::median;
+use crate::quantile::median;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::rc::Rc;

@@ -6,8 +6,7 @@ use super::Probing;
 use super::confidence::Strength;
 use super::finding::{Finding, Value};
 use super::link::places;
-use super::units::overlaps;
-use crate::flashbench::median;
+use crate::quantile::median;
 use crate::timed::ProbeError;
 use nandscope_measure::target::Target;
 use nandscope_units::Bytes;
@@ -69,7 +68,7 @@ fn quickest_pairs<T: Target>(
 /// Reads pairs, and counts those that took longer.
 pub(super) fn dies<T: Target>(probing: &mut Probing<'_, T>, span: Bytes) -> Result<(), ProbeError> {
     let (id, question) = ASKED;
-    if overlaps(probing).is_none() {
+    if probing.overlaps().is_none() {
         let why = "it does one read after another, and nothing can be told of what lies behind";
         probing.add(Finding::cannot_tell(id, question, why));
         return Ok(());

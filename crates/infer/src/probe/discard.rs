@@ -2,12 +2,14 @@
 
 use super::confidence::Strength;
 use super::discarded::Look;
+use super::filled::Filled;
 use super::finding::{Finding, size};
-use super::flash::Layout;
-use super::slc::{Filled, PATIENCE, fill};
+use super::layout::Layout;
+use super::slc::{PATIENCE, fill};
 use super::writes::{BATCH, batch};
 use super::{Probing, Value};
-use crate::flashbench::{Care, OpenAu, Order, SHORTEST, median};
+use crate::flashbench::{Care, OpenAu, Order, SHORTEST};
+use crate::quantile::median;
 use crate::timed::ProbeError;
 use nandscope_measure::target::{Outcome, Target};
 use nandscope_units::{Bytes, Nanos};
@@ -72,7 +74,7 @@ pub(super) fn discards<T: Target>(
     }
 }
 
-/// More units in turn than stay open, each full: closing one copies the rest of it, unless it was discarded.
+/// More interleaved AUs than stay open, each full: closing one copies the rest of it, unless it was discarded.
 fn in_units<T: Target>(
     probing: &mut Probing<'_, T>,
     unit: u64,

@@ -3,9 +3,10 @@
 //! the answer is not clear.
 
 use super::confidence::Strength;
+use super::filled::Filled;
 use super::finding::{Finding, Value, size};
+use super::layout::{Layout, MAPPED, PAGE_MAX};
 use super::opened::{self, Opened};
-use super::slc::Filled;
 use super::{CARD_MAX, Probing};
 use crate::flashbench::{
     AlignPlan, AlignRow, BoundaryPeriod, CardStep, Certainty, align, boundaries as judge,
@@ -23,21 +24,6 @@ const TRIES: [u32; 2] = [5, 20];
 /// Where the page is not known.
 const SMALLEST_PAGE: u64 = 16 << 10;
 
-/// What was found of the structure.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Layout {
-    /// The allocation unit.
-    pub(super) unit: Option<u64>,
-    /// The first boundary of one, less than a unit from the beginning; 0 where it is not known.
-    pub(super) first: u64,
-    /// Whether the first boundary is known.
-    pub(super) placed: bool,
-    /// Whether writing in order shows the unit, at the same places each time.
-    pub(super) written: bool,
-    /// Whether the page was found as the larger of two steps below the unit.
-    pub(super) stacked: bool,
-}
-
 /// Looks for page and unit within the first `span` bytes, and writes behind them; `filled` is what writing them showed.
 pub(super) fn boundaries<T: Target>(
     probing: &mut Probing<'_, T>,
@@ -45,7 +31,7 @@ pub(super) fn boundaries<T: Target>(
     filled: &Filled,
 ) -> Result<Layout, ProbeError> {
     probing.target.show(span);
-    let overlaps = super::units::overlaps(probing);
+    let overlaps = probing.overlaps();
     let found = at_multiples(probing)?;
     let known = found.page.filter(|s| s.certainty() != Certainty::None);
     let step = probing.clock.as_micros_f64();
@@ -180,14 +166,10 @@ pub(super) const UNIT: &str = "Allocation unit";
 pub(super) const PAGE: &str = "Page, as reads see it";
 pub(super) const OFFSET: &str = "Where the first boundary lies";
 
-/// Largest page that is looked for: sixteen program units of 64 KiB would be 1 MiB, which is an allocation unit.
-pub(super) const PAGE_MAX: u64 = 512 << 10;
 /// A step of a larger page is this share of the first one's at least.
 const LARGER: f64 = 0.3;
 /// A page costs a read across this much at least, µs: the clock of a host is not finer.
 const PAGE_US: f64 = 3.0;
-/// A drive maps units of this size: a read across two of them costs something wherever pages begin.
-pub(super) const MAPPED: u64 = 4096;
 
 /// The page: the step that is largest, and one of a larger page that consists of several program units, if there is one
 /// below the allocation unit.

@@ -4,8 +4,9 @@
 use super::Probing;
 use super::confidence::Strength;
 use super::finding::{Finding, Value, size};
-use super::units::UNITS_MAX;
-use crate::flashbench::{Knee, OpenAu, OpenUnits, Rate, median, open_units, search};
+use super::open_answers::{self, UNITS_MAX};
+use crate::flashbench::{Knee, OpenAu, OpenUnits, Rate, open_units, search};
+use crate::quantile::median;
 use crate::timed::ProbeError;
 use nandscope_measure::target::Target;
 
@@ -69,7 +70,7 @@ const MANY: u32 = 128;
 /// Units in turn beside which their rate is measured.
 const FEW: u32 = 8;
 
-/// Whether so many units in turn are written far slower than a few, each time: that shows that there are units, if more than
+/// Whether so many interleaved AUs are written far slower than a few, each time: that shows that there are units, if more than
 /// were counted.
 pub(super) fn slows_further_up<T: Target>(
     probing: &mut Probing<'_, T>,
@@ -149,7 +150,7 @@ fn deepest(rates: &[Rate], length: u64) -> Option<OpenUnits> {
     Some(OpenUnits { knee, length })
 }
 
-/// Measures N and N + 1 units in turn, each pair in units of its own. The rates by which N was chosen do not count.
+/// Measures N and N + 1 interleaved AUs, each pair in units of its own. The rates by which N was chosen do not count.
 fn repeat<T: Target>(
     probing: &mut Probing<'_, T>,
     plan: &OpenAu,
@@ -193,10 +194,10 @@ pub(super) fn answer(
         return Finding::cannot_tell(id, question, "nothing could be measured");
     };
     if alone {
-        return super::units::none((id, question), unit.is_some(), found.length);
+        return open_answers::none((id, question), unit.is_some(), found.length);
     }
     let Knee::At { units, .. } = found.knee else {
-        return super::units::answer(id, question, Some(found));
+        return open_answers::answer(id, question, Some(found));
     };
     let (few, many) = &measured.beside;
     let (fast, slow) = (median(few), median(many).max(1e-9));

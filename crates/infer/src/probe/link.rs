@@ -6,6 +6,7 @@ use super::Probing;
 use super::confidence::Strength;
 use super::finding::{Finding, Value, size};
 use crate::flashbench::{median, shuffled};
+use crate::quantile::quantile;
 use crate::timed::ProbeError;
 use nandscope_measure::target::Target;
 use nandscope_result::Curve;
@@ -124,14 +125,6 @@ const WINDOWS: usize = 6;
 const SEEN_AFTER: usize = 8;
 /// Reads in order take at most this share of the time of the others where they are read ahead.
 const QUICKER: f64 = 0.85;
-
-/// The value below which this share of the sorted times lies.
-pub(super) fn quantile(times: &[f64], share: f64) -> f64 {
-    let mut sorted = times.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
-    let at = (share * (sorted.len().saturating_sub(1)) as f64).round() as usize;
-    sorted.get(at).copied().unwrap_or(0.0)
-}
 
 /// Whether reads in order are quicker than the same number of reads of a window of the same size in a random order; both
 /// in turn. That they are not does not tell that nothing is read ahead.

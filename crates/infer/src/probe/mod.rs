@@ -13,16 +13,21 @@ mod dies;
 mod discard;
 mod discarded;
 mod fat;
+mod filled;
 mod finding;
 mod flash;
 mod heat;
 mod knee;
+mod layout;
 mod link;
+mod open_answers;
 mod opened;
 mod recorded;
 mod slc;
+mod slow_writes;
 mod units;
 mod withdrawn;
+mod worst;
 mod writes;
 
 pub use bench::{Metered, Refused};
@@ -56,6 +61,8 @@ const OUTSTANDING: u32 = 8;
 /// One part of so many of the time is kept for an operation that takes longer than all before it, as if the host stops for
 /// a minute.
 const RESERVE: u64 = 20;
+/// A device that does so many reads at once is no card with allocation units: those do one thing after another.
+const OVERLAPS: f64 = 1.6;
 /// Up to this capacity a device is taken for a card of 32 GB or less, which may be written to more.
 const CARD_MAX: u64 = 36_000_000_000;
 
@@ -166,6 +173,14 @@ impl<T: Target> Probing<'_, T> {
     pub(crate) fn time_left(&self) -> Nanos {
         let spent = self.target.now().saturating_sub(self.began);
         self.options.time.saturating_sub(spent)
+    }
+
+    /// Why the device has no allocation units; `None` if it may have some.
+    pub(crate) fn overlaps(&self) -> Option<String> {
+        let factor = self.overlap;
+        (factor >= OVERLAPS).then(|| {
+            format!("it does {factor:.1} reads at once, as devices do that map single pages; boundaries in them are those of stripes, and there are no units to be opened")
+        })
     }
 
     pub(crate) fn interrupted(&self) -> bool {
@@ -290,7 +305,7 @@ impl Report {
 fn investigate<T: Target>(probing: &mut Probing<'_, T>) -> Result<(), ProbeError> {
     let coolest = probing.target.reading().device_temperature_c;
     let mut span = Bytes(probing.target.whole().0);
-    let mut filled = slc::Filled::default();
+    let mut filled = filled::Filled::default();
     if !probing.options.read_only {
         let (written, seen) = writes::in_order(probing)?;
         // Where nothing may be written, reads are of whatever is there.
@@ -312,6 +327,6 @@ fn investigate<T: Target>(probing: &mut Probing<'_, T>) -> Result<(), ProbeError
     }
     units::open(probing, layout)?;
     discard::discards(probing, layout, &filled, span)?;
-    units::worst(probing);
+    worst::worst(probing);
     Ok(())
 }

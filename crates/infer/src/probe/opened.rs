@@ -3,13 +3,12 @@
 //! time, those larger than what is read, and those that begin anywhere. It does not tell what the writes cost.
 
 use super::Probing;
-use super::flash::PAGE_MAX;
-use super::link::quantile;
-use crate::flashbench::median;
+use super::layout::PAGE_MAX;
+use super::slow_writes::{APART, FEW, Fit, LEAST, bins, folded, levels, only, stands_out};
+use crate::quantile::quantile;
 use crate::timed::ProbeError;
 use nandscope_measure::target::Target;
 use nandscope_units::{Bytes, Nanos};
-use std::collections::BTreeMap;
 
 /// Lengths of the writes and how much is written with each, bytes: short ones for small units, and long ones, which no
 /// page exceeds, for large units.
@@ -23,20 +22,8 @@ const LOOK: usize = 128;
 const ENOUGH: usize = 12;
 /// The same where so many writes lie between them, if there are more than the least.
 const FAR: u64 = 64;
-/// Writes between two boundaries: of fewer, one may lie across two boundaries.
-const APART: u64 = 4;
-/// The same of long writes, which small units meet in patterns that repeat after a few of them.
+/// Long writes between two boundaries, at least: small units meet them in patterns that repeat after a few of them.
 const FAR_APART: u64 = 16;
-/// Boundaries that must be seen; up to `FEW` of them, none may be missing and nothing else may take longer.
-const LEAST: usize = 3;
-const FEW: usize = 6;
-/// A write takes longer if it does by this many times the scatter of the quick ones, by this share of their time, and by
-/// this time: erasing a block takes some milliseconds.
-const SCATTER: f64 = 8.0;
-const SHARE: f64 = 0.01;
-const ERASE_S: f64 = 0.3e-3;
-/// The distance is a multiple of a power of two that is this many times the range in which it lies.
-const ROUND: u64 = 8;
 /// All of this takes at most one part in so many of the time.
 const TIME: u64 = 6;
 
@@ -203,56 +190,6 @@ fn same(written: &Written, found: &Opened) -> bool {
     others.len() > 1 && stands_out(highest, &others)
 }
 
-/// Times by the number of a bin.
-fn bins(times: &[f64], bin: impl Fn(usize) -> u64) -> BTreeMap<u64, Vec<f64>> {
-    let mut bins: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
-    for (i, time) in times.iter().enumerate() {
-        bins.entry(bin(i)).or_default().push(*time);
-    }
-    bins
-}
-
-/// Whether a time lies above others by more than they scatter.
-fn stands_out(time: f64, others: &[f64]) -> bool {
-    let most = others.iter().copied().fold(0.0, f64::max);
-    time - most > bar(others) - quantile(others, 0.25)
-}
-
-/// Odd factors of distances that are tried through noise, and how often each place must have been written.
-const FACTORS: [u64; 4] = [1, 3, 5, 7];
-const TURNS: usize = 5;
-
-/// The distance of which one place alone is slow nearly each time, through noise and pauses that hit any of them: the quick
-/// quarter of the times of each place counts.
-fn folded(times: &[f64], length: u64) -> Option<Fit> {
-    let powers = (17..30).map(|power| 1_u64 << power);
-    let units = powers.flat_map(|power| FACTORS.map(|f| power / 4 * f));
-    let mut units: Vec<u64> = units.filter(|u| u.is_multiple_of(length)).collect();
-    units.sort_unstable();
-    units.dedup();
-    units.into_iter().find_map(|unit| {
-        let count = (unit / length) as usize;
-        if (count as u64) < APART || times.len() / count < TURNS {
-            return None;
-        }
-        let bins = bins(times, |i| (i % count) as u64);
-        let quick: Vec<f64> = bins.values().map(|times| quantile(times, 0.25)).collect();
-        let slowest = (0..count).max_by(|a, b| quick[*a].total_cmp(&quick[*b]))?;
-        let others: Vec<f64> = (0..count)
-            .filter(|i| *i != slowest)
-            .map(|i| quick[i])
-            .collect();
-        let from = (slowest as u64 * length) as f64;
-        stands_out(quick[slowest], &others).then(|| Fit {
-            unit,
-            from,
-            to: from + length as f64,
-            seen: times.len() / count,
-            extra_s: quick[slowest] - quantile(&others, 0.25),
-        })
-    })
-}
-
 /// Times of writes in order.
 struct Written {
     begin: u64,
@@ -294,18 +231,6 @@ fn write<T: Target>(
     Ok(written)
 }
 
-/// A distance in units of one write.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Fit {
-    /// Bytes.
-    unit: u64,
-    /// The place of the first slow write lies between these two, modulo the distance, bytes from the first write on.
-    from: f64,
-    to: f64,
-    seen: usize,
-    extra_s: f64,
-}
-
 impl Fit {
     fn opened(self, written: &Written, page: Option<u64>) -> Opened {
         let from = (written.begin as f64 + self.from).max(0.0).ceil() as u64;
@@ -317,225 +242,5 @@ impl Fit {
             extra_s: self.extra_s,
             page,
         }
-    }
-}
-
-/// The distances at which long writes take longer: none of their pages is longer than they are, so that there is one level.
-fn only(times: &[f64], length: u64) -> Option<Fit> {
-    let all: Vec<usize> = (0..times.len()).collect();
-    slow(times, &all)
-        .and_then(|slow| fit(&slow, times, length))
-        .map(|f| f.0)
-}
-
-/// Distances of slow writes, and of the slowest among them, and so on.
-fn levels(times: &[f64], length: u64) -> Vec<Fit> {
-    let mut found: Vec<Fit> = Vec::new();
-    let mut among: Vec<usize> = (0..times.len()).collect();
-    while let Some(slow) = slow(times, &among)
-        && let Some((next, matched)) = fit(&slow, times, length)
-        && found.last().is_none_or(|f| next.unit >= 2 * f.unit)
-    {
-        found.push(next);
-        among = matched;
-    }
-    found
-}
-
-/// Those of some writes that take longer than the quick half of them.
-fn slow(times: &[f64], among: &[usize]) -> Option<Vec<usize>> {
-    let of: Vec<f64> = among.iter().map(|i| times[*i]).collect();
-    if of.len() < 4 * LEAST {
-        return None;
-    }
-    let bar = bar(&of);
-    let slow: Vec<usize> = among.iter().copied().filter(|i| times[*i] > bar).collect();
-    (slow.len() >= LEAST && slow.len() * 3 <= of.len() * 2).then_some(slow)
-}
-
-/// What takes longer than this is slow, s.
-fn bar(times: &[f64]) -> f64 {
-    let level = quantile(times, 0.25);
-    let half = quantile(times, 0.5);
-    let quick = times.iter().filter(|t| **t <= half);
-    let off: Vec<f64> = quick.map(|t| (t - level).abs()).collect();
-    level
-        + (SCATTER * 1.48 * median(&off))
-            .max(SHARE * level)
-            .max(ERASE_S)
-}
-
-/// The distance of the slow writes, if nearly all lie at multiples of it from one of them on and hardly one is missing, and
-/// those that do.
-fn fit(slow: &[usize], times: &[f64], length: u64) -> Option<(Fit, Vec<usize>)> {
-    let firsts = slow.iter().take(2);
-    let lasts = || slow.iter().rev().take(2);
-    let mut best: Option<Vec<(usize, usize)>> = None;
-    for first in firsts {
-        for last in lasts().filter(|l| *l > first) {
-            // The shortest distance of which all multiples are slow.
-            let counts = (2..=slow.len().min((last - first) / 2)).rev();
-            let fits = counts.map(|count| multiples(slow, (*first, *last), count, times.len()));
-            let found = fits.flatten().next();
-            let more = |f: &Vec<(usize, usize)>| best.as_ref().is_none_or(|b| b.len() < f.len());
-            best = found.filter(more).or(best);
-        }
-    }
-    let matched = best?;
-    let (low, high) = distances(&matched, length)?;
-    let unit = roundest(low, high)?;
-    let (from, to) = first_of(&matched, unit, length)?;
-    let extra: Vec<f64> = matched.iter().map(|m| times[m.1]).collect();
-    let fit = Fit {
-        unit,
-        from,
-        to,
-        seen: matched.len(),
-        extra_s: median(&extra) - quantile(times, 0.25),
-    };
-    Some((fit, matched.into_iter().map(|m| m.1).collect()))
-}
-
-/// The slow writes at multiples of the distance that divides the range from the first to the last in `count`, with the number
-/// of the multiple; `None` unless they explain what is slow.
-fn multiples(
-    slow: &[usize],
-    (first, last): (usize, usize),
-    count: usize,
-    writes: usize,
-) -> Option<Vec<(usize, usize)>> {
-    let distance = (last - first) as f64 / count as f64;
-    // What is near says nothing where the next multiple is near as well.
-    let near = usize::from(distance >= 8.0);
-    if near == 0 && distance.fract() > 1e-9 {
-        return None;
-    }
-    let before = (first as f64 / distance).floor() as usize;
-    let (mut matched, mut expected) = (Vec::new(), 0);
-    for i in 0.. {
-        let at = first as f64 + (i as f64 - before as f64) * distance;
-        if at >= writes as f64 - 1.0 {
-            break;
-        }
-        expected += 1;
-        let at = at.round().max(0.0) as usize;
-        let range = at.saturating_sub(near)..=at + near;
-        let here = slow.partition_point(|s| s < range.start());
-        matched.extend(
-            slow.get(here)
-                .filter(|s| range.contains(s))
-                .map(|s| (i, *s)),
-        );
-    }
-    let fits = match matched.len() {
-        n if n < LEAST => false,
-        n if n <= FEW => n + 1 >= expected && slow.len() == n && n >= expected,
-        n => n * 10 >= expected * 9 && n * 3 >= slow.len() * 2,
-    };
-    fits.then_some(matched)
-}
-
-/// The range in which the distance lies, as each boundary lies somewhere in its write, bytes.
-fn distances(matched: &[(usize, usize)], length: u64) -> Option<(f64, f64)> {
-    let (mut low, mut high) = (0.0_f64, f64::INFINITY);
-    for (n, (i, a)) in matched.iter().enumerate() {
-        for (j, b) in &matched[n + 1..] {
-            let (apart, count) = ((b - a) as f64, (j - i) as f64);
-            low = low.max((apart - 1.0) / count);
-            high = high.min((apart + 1.0) / count);
-        }
-    }
-    (low < high && high.is_finite()).then_some((low * length as f64, high * length as f64))
-}
-
-/// The multiple of the largest power of two between two numbers, if the range is narrow for it.
-fn roundest(low: f64, high: f64) -> Option<u64> {
-    (9..40).rev().find_map(|power| {
-        let step = 1_u64 << power;
-        let number = ((low / step as f64).floor() as u64 + 1) * step;
-        let narrow = step as f64 >= ROUND as f64 * (high - low);
-        ((number as f64) < high && narrow).then_some(number)
-    })
-}
-
-/// Between which places the first boundary lies, bytes from the first write on.
-fn first_of(matched: &[(usize, usize)], unit: u64, length: u64) -> Option<(f64, f64)> {
-    let begins = matched
-        .iter()
-        .map(|(i, at)| *at as f64 * length as f64 - *i as f64 * unit as f64);
-    let begins: Vec<f64> = begins.collect();
-    let from = begins.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let to = begins.iter().copied().fold(f64::INFINITY, f64::min) + length as f64;
-    (from < to).then_some((from, to))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Writes of `length` to a card with units of `unit`, of which the first begins at `first`.
-    fn times(count: usize, length: u64, unit: u64, first: u64) -> Vec<f64> {
-        let opens = |i: usize| {
-            let from = i as u64 * length + unit - first % unit;
-            from / unit != (from + length - 1) / unit || from.is_multiple_of(unit)
-        };
-        (0..count)
-            .map(|i| if opens(i) { 14e-3 } else { 10e-3 })
-            .collect()
-    }
-
-    #[test]
-    fn units_of_any_size_are_seen_where_they_begin() {
-        for (unit, first) in [
-            (4 << 20, 0),
-            (3 << 20, 1 << 20),
-            (256 << 20, 0),
-            (4128 << 10, 0),
-        ] {
-            let times = times(2400, COARSE.0, unit, first);
-            let found = only(&times, COARSE.0).unwrap();
-            assert_eq!(found.unit, unit);
-            let first = first as f64;
-            assert!(found.from <= first && first < found.to, "{found:?}");
-        }
-    }
-
-    #[test]
-    fn the_larger_distance_is_that_of_the_units() {
-        // Pages of 128 KiB are programmed when they are complete; a unit has four.
-        let time = |i: usize| match i {
-            i if i % 16 == 3 => 9e-3,
-            i if i % 4 == 3 => 4e-3,
-            _ => 1e-3,
-        };
-        let times: Vec<f64> = (0..768).map(time).collect();
-        let found: Vec<u64> = levels(&times, FINE.0).iter().map(|f| f.unit).collect();
-        assert_eq!(found, [128 << 10, 512 << 10]);
-    }
-
-    #[test]
-    fn pauses_do_not_hide_a_unit() {
-        let pauses = |i: usize, time: f64| match i * 7919 % 23 {
-            0 => time + 9e-3,
-            n => time + n as f64 * 1e-6,
-        };
-        let times = times(4096, FINE.0, 4 << 20, 1 << 20);
-        let times: Vec<f64> = (0..times.len()).map(|i| pauses(i, times[i])).collect();
-        assert_eq!(levels(&times, FINE.0), []);
-        let found = folded(&times, FINE.0).unwrap();
-        assert_eq!((found.unit, found.from), (4 << 20, f64::from(1 << 20)));
-        // Half of the times is no unit of half the size, and the pauses alone are none.
-        let pauses: Vec<f64> = (0..4096).map(|i| pauses(i, 10e-3)).collect();
-        assert_eq!(folded(&pauses, FINE.0), None);
-    }
-
-    #[test]
-    fn what_is_slow_now_and_then_is_no_unit() {
-        let stalls = [17, 101, 333, 340, 702, 1500, 1511, 2000];
-        let time = |i: usize| if stalls.contains(&i) { 2.0 } else { 10e-3 };
-        let times: Vec<f64> = (0..2400).map(time).collect();
-        assert_eq!(only(&times, COARSE.0), None);
-        assert_eq!(only(&[], COARSE.0), None);
-        assert_eq!(only(&[10e-3; 2400], COARSE.0), None);
     }
 }

@@ -5,7 +5,7 @@
 use super::confidence::Strength;
 use super::fat::{FACTOR, compare};
 use super::finding::{Finding, Value};
-use super::{Report, flash, units};
+use super::{Report, flash, open_answers};
 use crate::flashbench::{
     AlignRow, Certainty, Order, RecordError, SHORTEST, boundaries, medians, open_units,
 };
@@ -15,7 +15,7 @@ use nandscope_units::{SizeBase, parse_size};
 #[derive(Default)]
 struct Transcript {
     align: Vec<AlignRow>,
-    /// Order, units in turn, length, bytes per second.
+    /// Order, interleaved AUs, length, bytes per second.
     open: Vec<(Order, u32, u64, f64)>,
     /// Length, and a rate for each unit.
     fat: Vec<(u64, Vec<f64>)>,
@@ -52,7 +52,7 @@ pub fn from_flashbench(name: &str, text: &str) -> Result<Report, RecordError> {
     for order in [Order::Linear, Order::Random] {
         report.findings.push(open(&all, order));
         let curve = points(&all, order);
-        report.curves.extend(units::curve_of(order, &curve));
+        report.curves.extend(open_answers::curve_of(order, &curve));
     }
     report.findings.push(fat(&all.fat));
     Ok(report)
@@ -70,7 +70,7 @@ fn decisive(all: &Transcript, order: Order) -> Vec<(u32, u64, f64)> {
 
 /// The number of open units from the rates of one order.
 fn open(all: &Transcript, order: Order) -> Finding {
-    let (id, question) = units::question(order);
+    let (id, question) = open_answers::question(order);
     let rates = decisive(all, order);
     if rates.is_empty() {
         let why = format!(
@@ -80,7 +80,7 @@ fn open(all: &Transcript, order: Order) -> Finding {
         return Finding::cannot_tell(id, question, why);
     }
     let found = open_units(&rates);
-    let finding = units::answer(id, question, found);
+    let finding = open_answers::answer(id, question, found);
     // One measurement of each number: a step that is not clear may be chance.
     match found.map(|f| f.knee.certainty()) {
         Some(Certainty::Weak) => {

@@ -4,37 +4,13 @@
 
 use super::Probing;
 use super::confidence::Strength;
+use super::filled::Filled;
 use super::finding::{Finding, Value, size};
 use super::writes::{BATCH, batch};
-use crate::flashbench::median;
+use crate::quantile::median;
 use crate::timed::ProbeError;
 use nandscope_measure::target::Target;
 use nandscope_units::Nanos;
-
-/// What writing in order found.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Filled {
-    /// Bytes per second of each [`BATCH`].
-    pub(super) rates: Vec<f64>,
-    /// The number of batches after which the first plateau is over, where it is.
-    pub(super) end: Option<usize>,
-    /// Size of the cache, bytes.
-    pub(super) cache: u64,
-}
-
-impl Filled {
-    /// Rates of the first plateau and of what follows it.
-    pub(super) fn levels(&self) -> Option<(f64, f64)> {
-        let end = self.end?;
-        let fast = median(&self.rates[..end.saturating_sub(1).max(1)]);
-        Some((fast, median(&self.rates[end..])))
-    }
-
-    /// What lies above is written into the cache.
-    pub(super) fn bar(&self) -> Option<f64> {
-        self.levels().map(|(fast, slow)| (fast * slow).sqrt())
-    }
-}
 
 const PLATEAUS: (&str, &str) = ("plateaus", "Rates of writing in order");
 const EMPTIES: (&str, &str) = ("slc-idle", "SLC cache, left alone");

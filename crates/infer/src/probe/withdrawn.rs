@@ -2,7 +2,7 @@
 
 use super::Report;
 use super::finding::Finding;
-use super::flash::{Layout, MAPPED};
+use super::layout::{Layout, MAPPED};
 
 /// Withdraws what rests on an allocation unit if writes show none: in either order, writing to ever more of them never
 /// became slow. Boundaries that only reads see are those of map pages or stripes as well.
@@ -43,7 +43,7 @@ mod tests {
     use crate::probe::confidence::Strength;
     use crate::probe::finding::{Value, size};
     use crate::probe::flash::{OFFSET, PAGE, UNIT};
-    use crate::probe::units;
+    use crate::probe::open_answers;
 
     fn report(page: u64) -> Report {
         let found = |id, question, bytes| {
@@ -102,7 +102,7 @@ mod tests {
         may_be_mapped(&mut larger);
         assert_eq!(larger.bytes("page"), Some(2 * MAPPED));
         let mut card = report(MAPPED);
-        let (id, question) = units::question(Order::Linear);
+        let (id, question) = open_answers::question(Order::Linear);
         let count = Finding::new(
             id,
             question,

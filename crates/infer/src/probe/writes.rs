@@ -2,11 +2,11 @@
 //! period, and the RAM in which writes are gathered.
 
 use super::confidence::Strength;
+use super::filled::Filled;
 use super::finding::{Finding, Value, size};
 use super::link::places;
-use super::slc::Filled;
-use super::{CARD_MAX, Probing, units};
-use crate::flashbench::median;
+use super::{CARD_MAX, Probing};
+use crate::quantile::median;
 use crate::timed::ProbeError;
 use nandscope_measure::target::Target;
 use nandscope_result::Curve;
@@ -265,7 +265,7 @@ pub(super) fn buffer<T: Target>(
     span: Bytes,
 ) -> Result<(), ProbeError> {
     let question = "RAM that gathers writes";
-    if units::overlaps(probing).is_none() {
+    if probing.overlaps().is_none() {
         let why = "it does one read after another, and such a device stops for other reasons than full memory";
         probing.add(Finding::cannot_tell("buffer", question, why));
         return Ok(());

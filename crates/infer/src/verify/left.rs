@@ -5,20 +5,10 @@
 use super::journal::Journal;
 use super::medium::Medium;
 use super::sampling::{Reading, look};
-use super::tag::Seen;
+use super::tag::{LeftTag, Seen};
 use super::verdict::Verdict;
 use super::work::{Stage, Tell, VerifyError, Work};
 use nandscope_units::Nanos;
-use serde::{Deserialize, Serialize};
-
-/// A tag that was left.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LeftTag {
-    /// Its block.
-    pub place: u64,
-    /// How often the block had been tagged.
-    pub generation: u32,
-}
 
 /// What was found of the tags that had been left.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

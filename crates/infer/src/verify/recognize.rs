@@ -3,32 +3,17 @@
 //! journal: nobody else has its salt.
 
 use super::Options;
+use super::evidence::{Evidence, Testimony};
+use super::held::{contents_of, is_ours};
+use super::io_errors::IoErrors;
 use super::journal::{Contents, Progress};
 use super::medium::{Medium, MediumError};
 use super::places::Places;
-use super::restore::{contents_of, is_ours};
 use super::sampling::sample_places;
 use super::tag::Salt;
-use super::witness::Testimony;
-use super::work::IoErrors;
+use super::witness::Witness;
 use nandscope_units::random::SplitMix64;
 use std::collections::BTreeSet;
-use std::fmt;
-
-/// What a device and a journal have in common.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Evidence {
-    /// Blocks of the journal.
-    pub blocks: u32,
-    /// Those that hold a tag of the journal, whole or not.
-    pub tags: u32,
-    /// Those that hold what they held before.
-    pub same: u32,
-    /// Those that cannot be read.
-    pub unreadable: u32,
-    /// Blocks that were not written.
-    pub testimony: Testimony,
-}
 
 impl Evidence {
     /// Compares a device with a journal. Nothing is written.
@@ -66,7 +51,7 @@ impl Evidence {
             let tagged = tagged(medium, &places - &recorded, journal.salt())?;
             evidence.tags = tagged.len() as u32;
         }
-        evidence.testimony = Testimony::hear(medium, journal)?;
+        evidence.testimony = hear(medium, journal)?;
         Ok(evidence)
     }
 
@@ -82,36 +67,29 @@ impl Evidence {
     }
 }
 
-impl Evidence {
-    /// Whether nearly all contents are those that the journal knows, which a copy of the device has too.
-    pub(super) fn nearly_all_agrees(&self) -> bool {
-        let known = self.blocks + self.testimony.of;
-        let agree = self.tags + self.same + self.testimony.same;
-        known > 0 && u64::from(agree) * 10 >= u64::from(known) * 9
-    }
-}
-
-impl fmt::Display for Evidence {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Evidence { blocks, same, .. } = self;
-        write!(
-            f,
-            "0 of {blocks} blocks hold a tag of the journal, {same} hold what they held before, and {} of {} others that were not written",
-            self.testimony.same, self.testimony.of
-        )?;
-        if self.unreadable > 0 {
-            write!(f, "; {} cannot be read", self.unreadable)?;
+/// Compares a device with the witnesses of its journal.
+///
+/// # Errors
+/// Returns an error if the device is gone.
+fn hear<M: Medium>(medium: &mut M, journal: &Contents) -> Result<Testimony, MediumError> {
+    let written = journal.places();
+    let mut testimony = Testimony::default();
+    let mut block = vec![0; medium.block_bytes()];
+    for witness in journal.witnesses() {
+        if written.contains(&witness.place) || witness.place >= medium.blocks() {
+            continue;
         }
-        if self.unreadable == *blocks {
-            f.write_str(": it cannot be seen which device this is")
-        } else if same == blocks {
-            f.write_str(
-                ": the data is back already, or this is another device with the same contents",
-            )
-        } else {
-            f.write_str(": this is not the device of the journal")
+        match medium.read(witness.place, &mut block) {
+            Ok(()) => {}
+            Err(MediumError::Failed(_)) => continue,
+            Err(gone @ MediumError::Gone(_)) => return Err(gone),
         }
+        let same = Witness::of(witness.place, &block) == *witness;
+        testimony.of += 1;
+        testimony.same += u32::from(same);
+        testimony.distinctive += u32::from(same && witness.distinctive);
     }
+    Ok(testimony)
 }
 
 /// Whether a device holds a tag of a journal, so that it is the one it was written for, whatever it is called here.

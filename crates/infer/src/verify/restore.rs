@@ -3,65 +3,14 @@
 //!
 //! The first batch waits until all others are back: as long as it is tagged, the next run recognizes the device.
 
+use super::evidence::Evidence;
+use super::held::{RUN, contents_of, is_ours, is_tag};
+use super::io_errors::IoErrors;
 use super::journal::{Contents, Journal, Original, Progress};
 use super::medium::{Medium, MediumError};
-use super::recognize::{Evidence, tagged, tagged_places};
-use super::tag::{Salt, Seen, judge, read_tag, write_tag};
-use super::work::IoErrors;
+use super::recognize::{tagged, tagged_places};
+use super::restored::Restored;
 use std::collections::{BTreeSet, HashSet};
-
-/// What became of the data.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Restored {
-    /// Blocks in the journal.
-    pub blocks: u32,
-    /// Blocks that had to be written.
-    pub written: u32,
-    /// Blocks that do not hold what they held before, or cannot be read, in ascending order. Beyond the real end of a
-    /// fake card there is nothing that could hold it.
-    pub lost: Vec<u64>,
-    /// Blocks that held neither a tag nor their old contents: somebody else wrote them since, and
-    /// they were left as they are.
-    pub foreign: Vec<u64>,
-    /// Blocks whose record in the journal is damaged, and which do not hold what they held before.
-    pub damaged: Vec<u64>,
-    /// Damaged records that do not say to which block they belong, by their position.
-    pub unnamed: Vec<u32>,
-    /// Blocks that hold a tag and have no record.
-    pub unrecorded: Vec<u64>,
-    /// Why nothing was put back: the device is not known to be the one of the journal.
-    pub unrecognized: Option<Evidence>,
-    /// Operations that failed, those included that were repeated and then succeeded.
-    pub errors: IoErrors,
-    /// The device did not confirm that it has what was written.
-    pub unsettled: bool,
-    /// Whether the procedure came to its end: where nothing was tried, nothing is known to be back.
-    finished: bool,
-}
-
-impl Restored {
-    /// Whether every block was read back and is as it was, so that the journal is of no more use.
-    pub fn is_complete(&self) -> bool {
-        self.finished && self.is_back_so_far()
-    }
-
-    /// Whether everything that was tried yet is back.
-    fn is_back_so_far(&self) -> bool {
-        self.unrecognized.is_none() && !self.unsettled && self.missing() == 0
-    }
-
-    /// Blocks whose data is not back, as far as they are known.
-    pub fn missing_blocks(&self) -> Vec<u64> {
-        let lists = [&self.lost, &self.foreign, &self.damaged, &self.unrecorded];
-        let all: BTreeSet<u64> = lists.into_iter().flatten().copied().collect();
-        all.into_iter().collect()
-    }
-
-    /// Their number, together with damaged records.
-    pub fn missing(&self) -> usize {
-        self.missing_blocks().len() + self.unnamed.len()
-    }
-}
 
 /// How sure it is that nobody else has written to the device since the journal was begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -441,65 +390,3 @@ fn part_of(journal: &Contents, batches: std::ops::Range<usize>) -> Vec<&[Origina
     let taken = batches.len();
     journal.batches().skip(batches.start).take(taken).collect()
 }
-
-fn is_tag(contents: &[u8], salt: Salt) -> bool {
-    read_tag(contents, salt).is_some()
-}
-
-/// A block is rarely tagged more often.
-const GENERATIONS: u32 = 16;
-
-/// So many bytes of a tag are no accident.
-const TRACE: usize = 16;
-
-/// Whether a block holds a tag of the run, with wrong bits or only in part: a write that was cut off leaves the
-/// old contents in the rest. A block with a few new bytes among the old ones is not a tag.
-pub(super) fn is_ours(there: &[u8], original: &Original, salt: Salt) -> bool {
-    if there.starts_with(&salt.0) {
-        return true;
-    }
-    let mut tag = vec![0; there.len()];
-    (1..=GENERATIONS).any(|generation| {
-        write_tag(&mut tag, salt, original.place, generation);
-        let bytes = || there.iter().zip(&tag).zip(&original.contents);
-        let partly = bytes().all(|((there, tag), old)| there == tag || there == old)
-            && bytes().filter(|((there, _), old)| there != old).count() >= TRACE;
-        partly
-            || matches!(
-                judge(there, salt, original.place, generation),
-                Seen::Damaged { .. }
-            )
-    })
-}
-
-/// What neighbours hold, read at once, and one by one where that fails.
-pub(super) fn contents_of<M: Medium>(
-    medium: &mut M,
-    run: &[&Original],
-    errors: &mut IoErrors,
-) -> Result<Vec<Option<Vec<u8>>>, MediumError> {
-    let size = medium.block_bytes();
-    let Some(first) = run.first() else {
-        return Ok(Vec::new());
-    };
-    let mut read = |medium: &mut M, place: u64, into: &mut [u8]| {
-        errors.passing(medium.read(place, into), |e| &mut e.reads)
-    };
-    let mut contents = Vec::with_capacity(run.len());
-    for (part, place) in run.chunks(RUN).zip((first.place..).step_by(RUN)) {
-        let mut data = vec![0; part.len() * size];
-        if read(medium, place, &mut data)? {
-            contents.extend(data.chunks(size).map(|block| Some(block.to_vec())));
-            continue;
-        }
-        for original in part {
-            let mut block = vec![0; size];
-            let there = read(medium, original.place, &mut block)?;
-            contents.push(there.then_some(block));
-        }
-    }
-    Ok(contents)
-}
-
-/// The most neighbours that are read or go back with one operation.
-const RUN: usize = 512;

@@ -3,6 +3,7 @@
 //! taken for this one's; the rest of the block is noise that no controller can compress.
 
 use nandscope_units::random::SplitMix64;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// What tells the tags of one run from all others.
@@ -22,6 +23,15 @@ impl fmt::Debug for Salt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
+}
+
+/// A tag that was left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftTag {
+    /// Its block.
+    pub place: u64,
+    /// How often the block had been tagged.
+    pub generation: u32,
 }
 
 /// What is found in a block where a tag was written.

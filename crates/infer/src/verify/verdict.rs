@@ -2,11 +2,11 @@
 //! had what it claims, and in how far that is certain.
 
 use super::capacity::Real;
-use super::left::LeftTag;
-use super::restore::Restored;
+use super::io_errors::IoErrors;
+use super::restored::Restored;
 use super::sampling::{Reading, SamplingPass};
+use super::tag::LeftTag;
 use super::tag::Seen;
-use super::work::IoErrors;
 use nandscope_units::Nanos;
 use serde::Serialize;
 

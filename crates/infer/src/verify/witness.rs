@@ -1,10 +1,9 @@
 //! Which device a journal belongs to, by contents: checksums of blocks that a verification does not write. Model,
 //! size and serial number are those of the card reader often enough.
 
-use super::journal::Contents;
+use super::io_errors::IoErrors;
 use super::medium::{Medium, MediumError};
 use super::tag::Salt;
-use super::work::IoErrors;
 use nandscope_units::random::SplitMix64;
 use std::collections::BTreeSet;
 
@@ -57,7 +56,7 @@ impl Witness {
         })
     }
 
-    fn of(place: u64, block: &[u8]) -> Self {
+    pub(super) fn of(place: u64, block: &[u8]) -> Self {
         Witness {
             place,
             sum: crc32fast::hash(block),
@@ -92,50 +91,4 @@ pub(super) fn read_witnesses<M: Medium>(
         }
     }
     Ok(witnesses)
-}
-
-/// How many witnesses of a journal are on a device.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Testimony {
-    /// Witnesses that were read; those that the run has written to are none.
-    pub of: u32,
-    /// Those that were as they had been.
-    pub same: u32,
-    /// Those of them whose contents say anything.
-    pub distinctive: u32,
-}
-
-/// So many distinctive witnesses at least must be the same.
-const DISTINCTIVE: u32 = 2;
-
-impl Testimony {
-    /// Whether the contents are those of the device of the journal, or of a copy of it.
-    pub fn is_convincing(&self) -> bool {
-        self.distinctive >= DISTINCTIVE && self.same * 10 >= self.of * 9
-    }
-
-    /// Compares a device with the witnesses of its journal.
-    ///
-    /// # Errors
-    /// Returns an error if the device is gone.
-    pub(super) fn hear<M: Medium>(medium: &mut M, journal: &Contents) -> Result<Self, MediumError> {
-        let written = journal.places();
-        let mut testimony = Testimony::default();
-        let mut block = vec![0; medium.block_bytes()];
-        for witness in journal.witnesses() {
-            if written.contains(&witness.place) || witness.place >= medium.blocks() {
-                continue;
-            }
-            match medium.read(witness.place, &mut block) {
-                Ok(()) => {}
-                Err(MediumError::Failed(_)) => continue,
-                Err(gone @ MediumError::Gone(_)) => return Err(gone),
-            }
-            let same = Witness::of(witness.place, &block) == *witness;
-            testimony.of += 1;
-            testimony.same += u32::from(same);
-            testimony.distinctive += u32::from(same && witness.distinctive);
-        }
-        Ok(testimony)
-    }
 }

@@ -47,7 +47,7 @@ pub(super) fn in_use(machine: &Machine<'_>, number: DeviceNumber) -> Vec<Reason>
         }
     }
     for file in files_behind(machine, &below) {
-        reasons.extend(super::file::in_use(machine, file));
+        reasons.extend(file_in_use(machine, file));
     }
     reasons.extend(
         twins
@@ -91,6 +91,19 @@ fn twins(machine: &Machine<'_>, below: &Devices, own: &Devices) -> Devices {
         .map(|twin| twin.number)
         .filter(|number| !below.contains(number) && !own.contains(number))
         .collect()
+}
+
+/// True if a file is used as swap or mounted directly, without a loop device (EROFS, FUSE).
+pub(super) fn file_in_use(machine: &Machine<'_>, file: FileId) -> Vec<Reason> {
+    let is_it = |path: &Path| Behind::at(path) == Some(Behind::File(file));
+    let swaps = machine.swaps.iter().filter(|swap| is_it(swap));
+    let mut reasons: Vec<Reason> = swaps
+        .map(|swap| Reason::Swap(swap.display().to_string()))
+        .collect();
+    let mounts = machine.mounts.iter().filter(|mount| is_it(&mount.source));
+    reasons
+        .extend(mounts.map(|m| Reason::Mounted(m.source.display().to_string(), m.point.clone())));
+    reasons
 }
 
 /// Loop devices whose backing file cannot be identified, so that it may be this device.

@@ -156,7 +156,7 @@ fn examine(roots: &Roots, spot: &Spot) -> Result<Examined, Reasons> {
     }
     let machine = Machine::read(roots).map_err(system)?;
     let id = FileId::of(&about);
-    reasons.extend(in_use(&machine, id));
+    reasons.extend(super::block::file_in_use(&machine, id));
     let above = machine.loops_over(Behind::File(id));
     reasons.extend(above.map(|l| Reason::BehindLoop(l.name.clone())));
     let unknown = super::block::unknown(&machine);
@@ -170,19 +170,6 @@ fn examine(roots: &Roots, spot: &Spot) -> Result<Examined, Reasons> {
     } else {
         Err(reasons)
     }
-}
-
-/// True if a file is used as swap or mounted directly, without a loop device (EROFS, FUSE).
-pub(super) fn in_use(machine: &Machine<'_>, file: FileId) -> Reasons {
-    let is_it = |path: &Path| Behind::at(path) == Some(Behind::File(file));
-    let swaps = machine.swaps.iter().filter(|swap| is_it(swap));
-    let mut reasons: Reasons = swaps
-        .map(|swap| Reason::Swap(swap.display().to_string()))
-        .collect();
-    let mounts = machine.mounts.iter().filter(|mount| is_it(&mount.source));
-    reasons
-        .extend(mounts.map(|m| Reason::Mounted(m.source.display().to_string(), m.point.clone())));
-    reasons
 }
 
 /// Opens an existing file that was made by nandscope and is not used elsewhere.

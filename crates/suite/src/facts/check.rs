@@ -2,7 +2,7 @@
 
 use super::criterion::{Criterion, CriterionError};
 use super::record::Fact;
-use crate::procedures::Procedure;
+use crate::procedure::Procedure;
 use crate::session::SuiteError;
 use nandscope_result::{Relation, ToleranceKind};
 use serde::Deserialize;

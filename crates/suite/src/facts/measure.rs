@@ -1,8 +1,8 @@
 //! Carrying out what the checks ask for.
 
 use super::{Comparison, Validation, compare};
-use crate::procedures::Procedure;
-use crate::review::{ReviewOptions, Unobserved};
+use crate::options::{ReviewOptions, Unobserved};
+use crate::procedure::Procedure;
 use crate::session::SuiteError;
 use crate::spec::{SimSpec, attachments, library_host};
 

@@ -15,7 +15,7 @@ pub mod sensitivity;
 pub use check::Basis;
 pub use coverage::{Coverage, Unchecked, coverage};
 
-use crate::procedures::Procedure;
+use crate::procedure::Procedure;
 use crate::session::SuiteError;
 use check::Check;
 use nandscope_result::{Figure, Published, ResultDocument};

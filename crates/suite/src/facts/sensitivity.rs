@@ -165,7 +165,7 @@ pub fn reactions(now: &Comparison, ends: [Option<&Comparison>; 2]) -> Vec<Reacti
 mod tests {
     use super::*;
     use crate::facts::validation;
-    use crate::procedures::Procedure;
+    use crate::procedure::Procedure;
 
     fn parameter<'a>(all: &'a [Assumed], name: &str) -> &'a Assumed {
         all.iter().find(|a| a.name == name).unwrap()

@@ -1,7 +1,8 @@
 //! Checks the options of one job against each other, without the size of the target.
 
 use super::error::Problem;
-use super::model::{BlockSizes, Distribution, Extent, Job};
+use super::extent::Extent;
+use super::model::{BlockSizes, Distribution, Job};
 use crate::RateLimit;
 
 /// Faults of a job with the option to which each belongs.
@@ -121,7 +122,7 @@ fn trace(job: &Job, faults: &mut Faults) {
 }
 
 fn ending(job: &Job, faults: &mut Faults) {
-    faults.extend(super::verify::check(job));
+    faults.extend(super::verify_parts::check(job));
     if job.verify.only && !job.verify.is_wanted() {
         faults.push((
             "verify_only",

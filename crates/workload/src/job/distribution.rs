@@ -1,7 +1,8 @@
 //! The text of `random_distribution`, both ways. How the offsets are drawn is in [`crate::pattern`].
 
 use super::error::Problem;
-use super::model::{Distribution, Extent, Zone};
+use super::extent::Extent;
+use super::model::{Distribution, Zone};
 use super::text::extent_text;
 use super::value::Value;
 

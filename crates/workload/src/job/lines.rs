@@ -157,7 +157,7 @@ impl Splitter<'_> {
             None => self.fault(
                 place,
                 key,
-                format!("option `{key}` stands before the first section"),
+                format!("option `{key}` comes before the first section"),
                 "put `[global]` or `[name of the job]` above it",
             ),
         }

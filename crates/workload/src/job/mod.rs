@@ -10,6 +10,7 @@ mod distribution;
 mod emit;
 mod engine;
 mod error;
+mod extent;
 mod file;
 mod files;
 mod kinds;
@@ -22,15 +23,17 @@ mod surroundings;
 mod text;
 mod value;
 mod verify;
+mod verify_parts;
 
 pub use data::{DataPattern, Repetition, WriteData};
 pub use error::{Fault, JobError};
+pub use extent::Extent;
 pub use file::JobFile;
 pub use files::{FileService, Files};
 pub use kinds::PerKind;
 pub use model::{
-    Access, BlockSizes, ContinueOnError, DEFAULT_PERCENTILES, Distribution, Extent, Job, Logs,
-    Origin, RandomGenerator, Rw, StridedZones, TraceRef, UnifiedRw, Zone,
+    Access, BlockSizes, ContinueOnError, DEFAULT_PERCENTILES, Distribution, Job, Logs, Origin,
+    RandomGenerator, Rw, StridedZones, TraceRef, UnifiedRw, Zone,
 };
 pub use option::{
     ACCEPTED, ALIASES, Accepted, JobOption, REFUSED, Refused, data_options, supported,

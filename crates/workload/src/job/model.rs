@@ -2,13 +2,14 @@
 //! elsewhere; a program may as well build a job from [`Job::new`].
 
 use super::data::WriteData;
+use super::extent::Extent;
 use super::files::Files;
 use super::kinds::PerKind;
 use super::relation::Relation;
 use super::verify::Verify;
 use crate::trace::BlockEvent;
 use crate::{OpKind, Pacing};
-use nandscope_units::{Bytes, Nanos};
+use nandscope_units::Nanos;
 use std::collections::BTreeMap;
 
 /// Percentiles that fio reports where the job names none.
@@ -318,28 +319,6 @@ impl BlockSizes {
             BlockSizes::Fixed(size) => *size,
             BlockSizes::Range { max, .. } => *max,
             BlockSizes::Split(parts) => parts.iter().map(|p| p.0).max().unwrap_or(512),
-        }
-    }
-}
-
-/// A size, or a share of something named where it is used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Extent {
-    /// So many bytes.
-    Bytes(Bytes),
-    /// Percent, 0 to 100.
-    Percent(u32),
-}
-
-impl Extent {
-    /// No bytes.
-    pub const ZERO: Extent = Extent::Bytes(Bytes::ZERO);
-
-    /// In bytes, where a percentage is one of `whole`.
-    pub fn of(self, whole: u64) -> u64 {
-        match self {
-            Extent::Bytes(bytes) => bytes.0,
-            Extent::Percent(p) => (whole as u128 * p.min(100) as u128 / 100) as u64,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Sizes and times in the form that fio reads with its default units.
 
-use super::model::Extent;
+use super::extent::Extent;
 use nandscope_units::Nanos;
 
 /// `4k`, `32m`, `1000`: the largest unit of 1024 in which the number is whole.

@@ -3,8 +3,8 @@
 
 use super::arithmetic::evaluate;
 use super::error::Problem;
+use super::extent::Extent;
 use super::kinds::PerKind;
-use super::model::Extent;
 use nandscope_units::{Bytes, Nanos, SizeBase, parse_duration, parse_size};
 use std::fmt::Display;
 use std::ops::RangeInclusive;

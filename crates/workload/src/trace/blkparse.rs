@@ -5,21 +5,10 @@
 
 use super::TraceError;
 use super::builder::Builder;
+use super::format::BlockEvent;
 use super::lines::{Line, lines, shortened};
 use crate::OpKind;
 use nandscope_units::{Nanos, SECTOR_BYTES};
-
-/// Which of a request's events is taken for the request.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum BlockEvent {
-    /// `Q`: the file system submitted it to the block layer, before merging and scheduling.
-    Queue,
-    /// `D`: the driver issued it to the device, as the device saw it.
-    #[default]
-    Issue,
-    /// `C`: the device had finished it.
-    Complete,
-}
 
 impl BlockEvent {
     const fn letter(self) -> &'static str {
@@ -185,7 +174,7 @@ fn range(
     sectors: Option<&str>,
 ) -> Result<(u64, u64), TraceError> {
     let (Some("+"), Some(sectors)) = (plus, sectors) else {
-        return Err(line.error("expected `sector + sectors` behind the RWBS field"));
+        return Err(line.error("expected `sector + sectors` after the RWBS field"));
     };
     let in_bytes = |field: &str, meaning: &str| {
         line.number(field, meaning)?

@@ -1,8 +1,5 @@
-//! The formats of trace files: recognition, options for reading, and the account of what was read.
+//! The formats of trace files, options for reading, and the account of what was read.
 
-use super::blkparse::BlockEvent;
-use super::builder::Builder;
-use super::{Trace, TraceError, blkparse, csv, iolog, lines, nstrace};
 use std::collections::BTreeMap;
 
 /// A trace format.
@@ -31,41 +28,6 @@ impl Format {
             Format::Nstrace => "an nstrace file",
         }
     }
-
-    /// The format of a file, from its first line that says something; `None` where none fits.
-    pub fn detect(bytes: &[u8]) -> Option<Format> {
-        if nstrace::is_nstrace(bytes) {
-            return Some(Format::Nstrace);
-        }
-        // The first lines only: blkparse may begin with a message, a CSV with its headings.
-        lines::lines("", bytes)
-            .take(16)
-            .filter_map(Result::ok)
-            .find_map(|line| {
-                let text = line.text;
-                if iolog::is_header(text) {
-                    Some(Format::FioIolog)
-                } else if blkparse::is_event(text) {
-                    Some(Format::Blkparse)
-                } else if csv::MSR.is_record(text) {
-                    Some(Format::MsrCambridge)
-                } else if csv::ALIBABA.is_record(text) {
-                    Some(Format::Alibaba)
-                } else {
-                    None
-                }
-            })
-    }
-
-    /// As [`Format::detect`], with an error for people where nothing fits.
-    ///
-    /// # Errors
-    /// Returns [`TraceError`] if no known format fits.
-    pub fn detect_or_error(name: &str, bytes: &[u8]) -> Result<Format, TraceError> {
-        Format::detect(bytes).ok_or_else(|| TraceError::UnknownFormat {
-            file: name.to_string(),
-        })
-    }
 }
 
 /// The treatment of a record that is earlier than its predecessor.
@@ -76,6 +38,18 @@ pub enum Order {
     Strict,
     /// The records are sorted by time, and the displaced ones counted.
     Sort,
+}
+
+/// Which of a request's events is taken for the request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BlockEvent {
+    /// `Q`: the file system submitted it to the block layer, before merging and scheduling.
+    Queue,
+    /// `D`: the driver issued it to the device, as the device saw it.
+    #[default]
+    Issue,
+    /// `C`: the device had finished it.
+    Complete,
 }
 
 /// How to read a trace.
@@ -104,31 +78,4 @@ pub struct ParseReport {
     pub passed_over: BTreeMap<String, u64>,
     /// Counts of properties that a record cannot express and that were translated, such as a forced unit access.
     pub notes: BTreeMap<String, u64>,
-}
-
-pub(super) fn parse(
-    format: Format,
-    name: &str,
-    bytes: &[u8],
-    options: &ParseOptions,
-) -> Result<(Trace, ParseReport), TraceError> {
-    let mut builder = Builder::new(options);
-    let timed = match format {
-        Format::FioIolog => iolog::parse(name, bytes, &mut builder)?,
-        Format::Blkparse => blkparse::parse(name, bytes, options.event, &mut builder)?,
-        Format::MsrCambridge => csv::MSR.parse(name, bytes, &mut builder)?,
-        Format::Alibaba => csv::ALIBABA.parse(name, bytes, &mut builder)?,
-        Format::Nstrace => {
-            let (_, trace) = nstrace::read(name, bytes)?;
-            let report = ParseReport {
-                format,
-                lines: 0,
-                records: trace.records().len() as u64,
-                passed_over: BTreeMap::new(),
-                notes: BTreeMap::new(),
-            };
-            return Ok((trace, report));
-        }
-    };
-    builder.finish(format, name, timed)
 }

@@ -15,15 +15,15 @@ mod iolog;
 mod library;
 mod lines;
 mod nstrace;
+mod read;
 mod replay;
 
 #[cfg(test)]
 mod tests;
 
-pub use blkparse::BlockEvent;
 pub use error::{ReplayError, TraceError};
 pub use fit::Fit;
-pub use format::{Format, Order, ParseOptions, ParseReport};
+pub use format::{BlockEvent, Format, Order, ParseOptions, ParseReport};
 pub use library::{NamedTrace, find, library};
 pub use nstrace::{Header, read as read_nstrace, write as write_nstrace};
 pub use replay::{Replay, ReplayOptions, Timing};
@@ -123,7 +123,7 @@ impl Trace {
         bytes: &[u8],
         options: &ParseOptions,
     ) -> Result<(Trace, ParseReport), TraceError> {
-        format::parse(format, name, bytes, options)
+        read::parse(format, name, bytes, options)
     }
 
     /// The requests, in the order of time.

@@ -17,7 +17,7 @@ mod record;
 pub use contents::Contents;
 
 use super::medium::Medium;
-use super::restore::Restored;
+use super::restored::Restored;
 use super::tag::Salt;
 use super::witness::Witness;
 use head::Head;

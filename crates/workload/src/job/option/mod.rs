@@ -18,7 +18,8 @@ pub use data::data_options;
 pub use refused::{REFUSED, Refused};
 
 use super::error::Problem;
-use super::model::{Extent, Job};
+use super::extent::Extent;
+use super::model::Job;
 use super::value::Value;
 use nandscope_units::Nanos;
 

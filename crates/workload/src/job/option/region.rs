@@ -2,7 +2,7 @@
 
 use super::Kind::{Extent as Size, Number, Other};
 use super::{JobOption, number, option};
-use crate::job::model::Extent;
+use crate::job::extent::Extent;
 use crate::job::text::{extent_text, size_text};
 
 pub(super) const OPTIONS: &[JobOption] = &[

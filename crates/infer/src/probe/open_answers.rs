@@ -1,0 +1,100 @@
+//! How many units stay open, in words: questions, answers and curves, whoever measured the rates. It measures nothing.
+
+use super::confidence::Strength;
+use super::finding::{Finding, Value, size};
+use crate::flashbench::{Certainty, Knee, OpenUnits, Order};
+use nandscope_result::Curve;
+
+/// The most interleaved AUs.
+pub(super) const UNITS_MAX: u32 = 32;
+
+pub(super) const QUESTIONS: [(&str, &str); 3] = [
+    ("open-linear", "Open allocation units, written in order"),
+    ("open-random", "Open allocation units, written at random"),
+    ("fat", "First units treated otherwise"),
+];
+/// No unit can be written at random.
+pub(super) fn none(
+    (id, question): (&'static str, &'static str),
+    unit_known: bool,
+    length: u64,
+) -> Finding {
+    let evidence = format!(
+        "pieces of {}: one unit is already written at less than half the rate of linear order",
+        size(length)
+    );
+    if !unit_known {
+        let why = format!("{evidence}; without the allocation unit that may be several of them");
+        return Finding::cannot_tell(id, question, why);
+    }
+    let answer = "none".to_string();
+    let strength = Strength::Fair;
+    Finding::new(id, question, Value::Count(0), answer, strength, evidence)
+}
+
+pub(super) fn curve_name(order: Order) -> String {
+    format!("units in turn, {}", order.name())
+}
+
+/// Rates by number of units; `None` where there are none.
+pub(super) fn curve_of(order: Order, rates: &[(u32, f64)]) -> Option<Curve> {
+    (!rates.is_empty()).then(|| Curve {
+        name: curve_name(order),
+        x_name: "units".to_string(),
+        x_unit: String::new(),
+        y_name: "rate".to_string(),
+        y_unit: "MB/s".to_string(),
+        x: rates.iter().map(|r| f64::from(r.0)).collect(),
+        y: rates.iter().map(|r| r.1 / 1e6).collect(),
+        threshold: None,
+    })
+}
+
+/// Name and question of the number of open units in an order.
+pub(super) fn question(order: Order) -> (&'static str, &'static str) {
+    match order {
+        Order::Linear => QUESTIONS[0],
+        Order::Random => QUESTIONS[1],
+    }
+}
+
+pub(super) fn answer(
+    id: &'static str,
+    question: &'static str,
+    found: Option<OpenUnits>,
+) -> Finding {
+    let Some(OpenUnits { knee, length }) = found else {
+        return Finding::cannot_tell(id, question, "nothing could be measured");
+    };
+    let pieces = size(length);
+    match knee {
+        Knee::At { units, drop, step } => {
+            let numbers = format!(
+                "pieces of {pieces}: one unit more than {units} divides the rate by {step:.2}, to 1/{drop:.1} of the best"
+            );
+            let strength = match knee.certainty() {
+                Certainty::Clear => Strength::Strong,
+                Certainty::Weak => Strength::Fair,
+                Certainty::None => {
+                    return Finding::cannot_tell(id, question, format!("{numbers}: a slope"));
+                }
+            };
+            Finding::new(
+                id,
+                question,
+                Value::Count(units),
+                units.to_string(),
+                strength,
+                numbers,
+            )
+        }
+        Knee::AtLeast(units) => Finding::cannot_tell(
+            id,
+            question,
+            format!(
+                "at least {units}: pieces of {pieces} into up to {units} units, and no collapse"
+            ),
+        ),
+        Knee::Unknown => Finding::cannot_tell(id, question, "fewer than two units fit the device"),
+    }
+}

@@ -1,0 +1,87 @@
+//! What the user may choose of any procedure, and who learns how it goes.
+
+use crate::session::SuiteError;
+use crate::spec::{Mode, SimSpec};
+use nandscope_result::ResultDocument;
+use nandscope_units::Nanos;
+
+/// What the user may choose.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ReviewOptions {
+    /// Only these modes, by name (without regard to case); all where empty.
+    pub modes: Vec<String>,
+    /// Seed of the random number generator.
+    pub seed: u64,
+    /// A tenth of the data and one pass instead of three.
+    pub quick: bool,
+    /// What an interrupted review with the same options has done; this one goes on from there.
+    pub earlier: Option<Earlier>,
+}
+
+/// Where an interrupted review stopped.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Earlier {
+    /// Its document at that place; every step in it is finished.
+    pub document: ResultDocument,
+    /// Of a simulated device: the parts that are done, as in [`ReviewObserver::part_done`].
+    pub parts: u64,
+}
+
+/// Learns how a review is going.
+pub trait ReviewObserver {
+    /// Share of the whole review that is done (0 to 1), the mode and step under way, and the time
+    /// on the target's clock.
+    fn progress(&mut self, fraction: f64, mode: &str, step: &str, at: Nanos);
+
+    /// A step is finished: the last one of the document.
+    fn step_done(&mut self, document: &ResultDocument) {
+        let _ = document;
+    }
+
+    /// A part of a procedure is over after which a simulated device starts fresh; with it so many
+    /// parts are done. What follows can be simulated without it.
+    fn part_done(&mut self, document: &ResultDocument, parts: u64) {
+        let _ = (document, parts);
+    }
+}
+
+/// An observer that does not look.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unobserved;
+
+impl ReviewObserver for Unobserved {
+    fn progress(&mut self, _: f64, _: &str, _: &str, _: Nanos) {}
+}
+
+/// The modes that were asked for; all where none were.
+pub(crate) fn chosen_modes<'a>(
+    spec: &'a SimSpec,
+    options: &ReviewOptions,
+) -> Result<Vec<&'a Mode>, SuiteError> {
+    let mut chosen: Vec<&Mode> = Vec::new();
+    for name in &options.modes {
+        let found = spec
+            .modes
+            .iter()
+            .find(|m| m.name.eq_ignore_ascii_case(name));
+        let known = || {
+            spec.modes
+                .iter()
+                .map(|m| format!("`{}`", m.name))
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
+        chosen.push(found.ok_or_else(|| {
+            SuiteError::Target(format!(
+                "unknown mode `{name}` of {}; it has {}",
+                spec.name,
+                known()
+            ))
+        })?);
+    }
+    Ok(if chosen.is_empty() {
+        spec.modes.iter().collect()
+    } else {
+        chosen
+    })
+}

@@ -1,0 +1,92 @@
+//! Procedures on a target that is there already, in its own time: a file or a block device.
+
+use crate::figures;
+use crate::options::{ReviewObserver, ReviewOptions};
+use crate::progress::SessionWatcher;
+use crate::session::{Flow, Session, SuiteError};
+use nandscope_measure::target::Target;
+use nandscope_result::ResultDocument;
+
+/// Measures on a target that is there already, and gives the document with its figures. Steps that an
+/// earlier run has done are not done again: what they changed is on the target. An error of a later step
+/// does not cost the earlier ones: it is a notice of the document, which is incomplete then.
+///
+/// # Errors
+/// As `measure`, where nothing was measured.
+pub(crate) fn in_own_time<T: Target>(
+    target: T,
+    document: ResultDocument,
+    options: &ReviewOptions,
+    observer: &mut dyn ReviewObserver,
+    stop: &dyn Fn() -> bool,
+    measure: impl FnOnce(&mut Session<'_, T>) -> Result<Flow, SuiteError>,
+) -> Result<ResultDocument, SuiteError> {
+    let earlier = options.earlier.as_ref().map(|e| e.document.clone());
+    let mut document = earlier.unwrap_or(document);
+    let mut watcher = SessionWatcher::new(observer, "", 0, 1);
+    let mut session = Session::new(
+        target,
+        options.seed,
+        &mut document,
+        None,
+        stop,
+        &mut watcher,
+    );
+    session.resume();
+    let flow = measure(&mut session);
+    let flow = session.keep_measured(flow)?;
+    drop(session);
+    figures::add(&mut document, None);
+    if flow != Flow::Continue {
+        document.complete = false;
+    }
+    Ok(document)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::empty;
+    use crate::options::Unobserved;
+    use nandscope_result::TargetInfo;
+    use nandscope_test_support::MockTarget;
+    use nandscope_units::{Bytes, Nanos};
+
+    /// A procedure of a step that succeeds, where `succeeds`, and one that cannot be done.
+    fn broken_off(succeeds: bool) -> Result<ResultDocument, SuiteError> {
+        let target = MockTarget::new(Bytes::mib(1), 1, Nanos::from_secs_f64(1e-6));
+        let options = ReviewOptions::default();
+        let document = empty("a test".into(), TargetInfo::default(), &options, "test", "");
+        let stop = || false;
+        in_own_time(
+            target,
+            document,
+            &options,
+            &mut Unobserved,
+            &stop,
+            |session| {
+                if succeeds {
+                    session.begin_step("first", "First", "Test", String::new(), 1);
+                    let _: Flow = session.idle(Nanos::from_secs(1))?;
+                    session.end_step();
+                }
+                Err(SuiteError::Step {
+                    step: "Second".to_string(),
+                    problem: "the card is gone".to_string(),
+                })
+            },
+        )
+    }
+
+    #[test]
+    fn an_error_of_a_later_step_does_not_cost_the_earlier_ones() {
+        let document = broken_off(true).unwrap();
+        assert!(!document.complete);
+        assert_eq!(document.steps.len(), 1);
+        assert_eq!(document.steps[0].incomplete, None);
+        let last = document.notices.last().unwrap();
+        assert_eq!(last.level, nandscope_result::Level::Error);
+        assert_eq!(last.text, "Second: the card is gone");
+        assert!(broken_off(false).is_err());
+    }
+}

@@ -1,0 +1,25 @@
+//! Sizes in bytes or in percent of something.
+
+use nandscope_units::Bytes;
+
+/// A size, or a share of something named where it is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// So many bytes.
+    Bytes(Bytes),
+    /// Percent, 0 to 100.
+    Percent(u32),
+}
+
+impl Extent {
+    /// No bytes.
+    pub const ZERO: Extent = Extent::Bytes(Bytes::ZERO);
+
+    /// In bytes, where a percentage is one of `whole`.
+    pub fn of(self, whole: u64) -> u64 {
+        match self {
+            Extent::Bytes(bytes) => bytes.0,
+            Extent::Percent(p) => (whole as u128 * p.min(100) as u128 / 100) as u64,
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Recognizes the format of a trace file and reads it.
+
+use super::builder::Builder;
+use super::format::{Format, ParseOptions, ParseReport};
+use super::{Trace, TraceError, blkparse, csv, iolog, lines, nstrace};
+use std::collections::BTreeMap;
+
+impl Format {
+    /// The format of a file, from its first line that says something; `None` where none fits.
+    pub fn detect(bytes: &[u8]) -> Option<Format> {
+        if nstrace::is_nstrace(bytes) {
+            return Some(Format::Nstrace);
+        }
+        // The first lines only: blkparse may begin with a message, a CSV with its headings.
+        lines::lines("", bytes)
+            .take(16)
+            .filter_map(Result::ok)
+            .find_map(|line| {
+                let text = line.text;
+                if iolog::is_header(text) {
+                    Some(Format::FioIolog)
+                } else if blkparse::is_event(text) {
+                    Some(Format::Blkparse)
+                } else if csv::MSR.is_record(text) {
+                    Some(Format::MsrCambridge)
+                } else if csv::ALIBABA.is_record(text) {
+                    Some(Format::Alibaba)
+                } else {
+                    None
+                }
+            })
+    }
+
+    /// As [`Format::detect`], with an error for people where nothing fits.
+    ///
+    /// # Errors
+    /// Returns [`TraceError`] if no known format fits.
+    pub fn detect_or_error(name: &str, bytes: &[u8]) -> Result<Format, TraceError> {
+        Format::detect(bytes).ok_or_else(|| TraceError::UnknownFormat {
+            file: name.to_string(),
+        })
+    }
+}
+
+pub(super) fn parse(
+    format: Format,
+    name: &str,
+    bytes: &[u8],
+    options: &ParseOptions,
+) -> Result<(Trace, ParseReport), TraceError> {
+    let mut builder = Builder::new(options);
+    let timed = match format {
+        Format::FioIolog => iolog::parse(name, bytes, &mut builder)?,
+        Format::Blkparse => blkparse::parse(name, bytes, options.event, &mut builder)?,
+        Format::MsrCambridge => csv::MSR.parse(name, bytes, &mut builder)?,
+        Format::Alibaba => csv::ALIBABA.parse(name, bytes, &mut builder)?,
+        Format::Nstrace => {
+            let (_, trace) = nstrace::read(name, bytes)?;
+            let report = ParseReport {
+                format,
+                lines: 0,
+                records: trace.records().len() as u64,
+                passed_over: BTreeMap::new(),
+                notes: BTreeMap::new(),
+            };
+            return Ok((trace, report));
+        }
+    };
+    builder.finish(format, name, timed)
+}
