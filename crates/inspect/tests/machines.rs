@@ -344,7 +344,7 @@ fn a_meter_s_file_is_followed() {
     assert_eq!(file.poll().unwrap().len(), 0);
     std::fs::write(&path, "time_s,power_W\n0,1.5\n1,2.5\n").unwrap();
     assert_eq!(file.poll().unwrap()[0].watts, 2.5);
-    // Begun anew, with other columns.
+    // Started over, with other columns.
     std::fs::write(&path, "V,A\n5,0.1\n").unwrap();
     assert!((file.poll().unwrap()[0].watts - 0.5).abs() < 1e-12);
 }

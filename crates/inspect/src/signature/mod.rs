@@ -50,6 +50,16 @@ pub struct Signature {
     pub offset: Bytes,
 }
 
+impl Signature {
+    fn new(name: &'static str, usage: Usage, offset: u64) -> Self {
+        Signature {
+            name: name.into(),
+            usage,
+            offset: Bytes(offset),
+        }
+    }
+}
+
 /// Something that can be read at any place.
 pub trait ReadAt {
     /// Reads up to a full buffer from `offset` on and returns the length.

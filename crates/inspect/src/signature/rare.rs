@@ -3,7 +3,6 @@
 
 use super::Usage::{Encrypted, FileSystem, Member, Partitions};
 use super::{ReadAt, Signature, Source, Usage, le16, le32};
-use nandscope_units::Bytes;
 use std::io;
 
 /// Name, use, offset, bytes.
@@ -67,13 +66,7 @@ const UFS_MAGIC: u64 = 1372;
 
 pub(super) fn probe<R: ReadAt + ?Sized>(source: &Source<'_, R>) -> io::Result<Vec<Signature>> {
     let mut found = Vec::new();
-    let mut note = |name: &'static str, usage, offset| {
-        found.push(Signature {
-            name: name.into(),
-            usage,
-            offset: Bytes(offset),
-        });
-    };
+    let mut note = |name, usage, offset| found.push(Signature::new(name, usage, offset));
     for (name, usage, offset, magic) in FROM_START {
         if source.bytes::<16>(*offset)?.starts_with(magic) {
             note(name, *usage, *offset);

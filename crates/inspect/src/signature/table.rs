@@ -3,7 +3,6 @@
 
 use super::Usage::{Encrypted, FileSystem, Member, Swap};
 use super::{ReadAt, Signature, Source, Usage, le16, le32};
-use nandscope_units::Bytes;
 use std::io;
 
 /// A magic number: name, use, offset, bytes.
@@ -76,13 +75,7 @@ const ZFS: u64 = 0x00ba_b10c;
 
 pub(super) fn probe<R: ReadAt + ?Sized>(source: &Source<'_, R>) -> io::Result<Vec<Signature>> {
     let mut found = Vec::new();
-    let mut note = |name: &'static str, usage, offset| {
-        found.push(Signature {
-            name: name.into(),
-            usage,
-            offset: Bytes(offset),
-        });
-    };
+    let mut note = |name, usage, offset| found.push(Signature::new(name, usage, offset));
     for (name, usage, offset, magic) in FROM_START {
         if source.bytes::<32>(*offset)?.starts_with(magic) {
             note(name, *usage, *offset);
@@ -127,11 +120,7 @@ fn ext<R: ReadAt + ?Sized>(source: &Source<'_, R>) -> io::Result<Option<Signatur
         && le32(&superblock, 0x18) <= 6
         && le32(&superblock, 0x4c) <= 1
         && le32(&superblock, 0) > 0;
-    Ok(fits.then_some(Signature {
-        name: "ext".into(),
-        usage: FileSystem,
-        offset: Bytes(0x438),
-    }))
+    Ok(fits.then_some(Signature::new("ext", FileSystem, 0x438)))
 }
 
 /// The superblock and its copy in the last 4 KiB (`include/uapi/linux/nilfs2_ondisk.h`).
@@ -144,11 +133,7 @@ fn nilfs<R: ReadAt + ?Sized>(source: &Source<'_, R>) -> io::Result<Vec<Signature
         let superblock: [u8; 16] = source.bytes(place)?;
         let size = le16(&superblock, 8);
         if le16(&superblock, 6) == 0x3434 && le32(&superblock, 0) == 2 && size <= 1024 {
-            found.push(Signature {
-                name: "nilfs2".into(),
-                usage: FileSystem,
-                offset: Bytes(place + 6),
-            });
+            found.push(Signature::new("nilfs2", FileSystem, place + 6));
         }
     }
     Ok(found)
@@ -167,11 +152,7 @@ fn raid<R: ReadAt + ?Sized>(source: &Source<'_, R>) -> io::Result<Vec<Signature>
     for place in places.into_iter().flatten() {
         let head: [u8; 4] = source.bytes(place)?;
         if u32::from_le_bytes(head) == MD || u32::from_be_bytes(head) == MD {
-            found.push(Signature {
-                name: "mdraid".into(),
-                usage: Member,
-                offset: Bytes(place),
-            });
+            found.push(Signature::new("mdraid", Member, place));
         }
     }
     Ok(found)
@@ -187,11 +168,7 @@ fn zfs<R: ReadAt + ?Sized>(source: &Source<'_, R>) -> io::Result<Option<Signatur
         for slot in (LABEL / 2..LABEL).step_by(1024) {
             let magic: [u8; 8] = source.bytes(label + slot)?;
             if u64::from_le_bytes(magic) == ZFS || u64::from_be_bytes(magic) == ZFS {
-                return Ok(Some(Signature {
-                    name: "zfs".into(),
-                    usage: Member,
-                    offset: Bytes(label + slot),
-                }));
+                return Ok(Some(Signature::new("zfs", Member, label + slot)));
             }
         }
     }

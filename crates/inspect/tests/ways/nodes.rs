@@ -88,8 +88,7 @@ pub const WAYS: &[Way] = &[
         })
     }),
     way("mounted in another namespace", true, |s| {
-        let file = s.image(&s.path("image"))?;
-        let below = s.attach(&file)?;
+        let (file, below) = s.attached()?;
         let point = s.make_folder("point");
         s.elsewhere(&format!(
             "mount -o ro {} {}",
@@ -102,8 +101,7 @@ pub const WAYS: &[Way] = &[
         "mounted in another namespace, by another node",
         false,
         |s| {
-            let file = s.image(&s.path("image"))?;
-            let below = s.attach(&file)?;
+            let (file, below) = s.attached()?;
             let point = s.make_folder("point");
             s.elsewhere(&format!(
                 "mount -o ro {} {}",
@@ -115,38 +113,33 @@ pub const WAYS: &[Way] = &[
         },
     ),
     way("mounted at a place with a strange name", false, |s| {
-        let file = s.image(&s.path("image"))?;
-        let below = s.attach(&file)?;
+        let (file, below) = s.attached()?;
         let point = s.bytes(b"\xff \n\t\\040");
         std::fs::create_dir(&point).unwrap();
         s.mount_at(&below, &point)?;
         device(below, &[&file], MOUNTED)
     }),
     way("mounted through a node with a strange name", true, |s| {
-        let file = s.image(&s.path("image"))?;
-        let below = s.attach(&file)?;
+        let (file, below) = s.attached()?;
         let node = s.node(&below, &s.bytes(b"\xff \n#"))?;
         s.mount(&node)?;
         device(below, &[&file], MOUNTED)
     }),
     way("mounted through a node that is gone", false, |s| {
-        let file = s.image(&s.path("image"))?;
-        let below = s.attach(&file)?;
+        let (file, below) = s.attached()?;
         let node = s.node(&below, &s.path("node"))?;
         s.mount(&node)?;
         std::fs::remove_file(&node).unwrap();
         device(below, &[&file], MOUNTED)
     }),
     way("mounted below another mount", false, |s| {
-        let file = s.image(&s.path("image"))?;
-        let below = s.attach(&file)?;
+        let (file, below) = s.attached()?;
         let point = s.mount(&below)?;
         s.tmpfs(&point)?;
         device(below, &[&file], MOUNTED)
     }),
     way("only a folder of it is mounted", false, |s| {
-        let file = s.image(&s.path("image"))?;
-        let below = s.attach(&file)?;
+        let (file, below) = s.attached()?;
         let point = s.make_folder("point");
         s.run(&words!["mount", "-o", "ro", below, point])?;
         let other = s.make_folder("other");
@@ -156,8 +149,7 @@ pub const WAYS: &[Way] = &[
         device(below, &[&file], MOUNTED)
     }),
     way("mounted at another place since", false, |s| {
-        let file = s.image(&s.path("image"))?;
-        let below = s.attach(&file)?;
+        let (file, below) = s.attached()?;
         let around = s.make_folder("around");
         s.tmpfs(&around)?;
         s.run(&words!["mount", "--make-private", around])?;
@@ -241,23 +233,20 @@ pub const WAYS: &[Way] = &[
         device(above, &[&file], MOUNTED)
     }),
     way("below a mounted loop device", false, |s| {
-        let file = s.image(&s.path("image"))?;
-        let below = s.attach(&file)?;
+        let (file, below) = s.attached()?;
         let above = s.attach(&below)?;
         s.mount(&above)?;
         device(below, &[&file], MOUNTED)
     }),
     way("below a mounted loop device over another node", true, |s| {
-        let file = s.image(&s.path("image"))?;
-        let below = s.attach(&file)?;
+        let (file, below) = s.attached()?;
         let node = s.node(&below, &s.bytes(b"node "))?;
         let above = s.attach(&node)?;
         s.mount(&above)?;
         device(below, &[&file], MOUNTED)
     }),
     way("twin of what is below a mounted loop device", false, |s| {
-        let file = s.image(&s.path("image"))?;
-        let below = s.attach(&file)?;
+        let (file, below) = s.attached()?;
         let above = s.attach(&below)?;
         s.mount(&above)?;
         let twin = s.attach(&file)?;

@@ -122,6 +122,13 @@ impl Stage {
         Ok(())
     }
 
+    /// An image, and a loop device over it.
+    pub fn attached(&mut self) -> Result<(PathBuf, PathBuf), Cannot> {
+        let file = self.image(&self.path("image"))?;
+        let device = self.attach(&file)?;
+        Ok((file, device))
+    }
+
     /// An image that is mounted through a loop device: the file and the device.
     pub fn mounted(&mut self, path: &Path) -> Result<(PathBuf, PathBuf), Cannot> {
         let file = self.image(path)?;

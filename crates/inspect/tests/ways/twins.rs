@@ -132,8 +132,7 @@ pub const WAYS: &[Way] = &[
         twin(s, &hidden, &hidden)
     }),
     way("twin of what is mounted in another namespace", false, |s| {
-        let file = s.image(&s.path("image"))?;
-        let below = s.attach(&file)?;
+        let (file, below) = s.attached()?;
         let point = s.make_folder("point");
         s.elsewhere(&format!(
             "mount -o ro {} {}",
@@ -239,8 +238,7 @@ pub const WAYS: &[Way] = &[
         device(below, &[&file], &["held"])
     }),
     way("twin of a device that somebody has open", false, |s| {
-        let file = s.image(&s.path("image"))?;
-        let below = s.attach(&file)?;
+        let (file, below) = s.attached()?;
         s.beside(&format!("exec 3<> {}", below.display()))?;
         twin(s, &file, &file)
     }),
@@ -278,8 +276,7 @@ pub const WAYS: &[Way] = &[
         twin(s, &file, &file)
     }),
     way("twin of a device under device mapper", false, |s| {
-        let file = s.image(&s.path("image"))?;
-        let below = s.attach(&file)?;
+        let (file, below) = s.attached()?;
         let name = format!("nandscope-ways-{}", std::process::id());
         let table = format!("0 16384 linear {} 0", below.display());
         s.run(&words!["dmsetup", "create", name, "--table", table])?;
