@@ -199,7 +199,7 @@ fn one(arguments: &Arguments, console: &Console) -> Result<Exit, Failure> {
         keeper,
         in_place: false,
     };
-    conduct(watch, measure, (&folder, arguments), &interrupt, console)
+    carry_out(watch, measure, (&folder, arguments), &interrupt, console)
 }
 
 impl Arguments {
@@ -270,7 +270,7 @@ impl ReviewObserver for Watch {
 }
 
 /// Measures, writes the report, and says how it ended.
-fn conduct(
+fn carry_out(
     mut watch: Watch,
     measure: impl FnOnce(&mut Watch) -> Result<ResultDocument, SuiteError>,
     (folder, arguments): (&Path, &Arguments),
@@ -393,7 +393,7 @@ fn review_real(
         Ok(document)
     };
     let watch = Watch::in_place(keeper);
-    conduct(watch, measure, (&folder, arguments), &interrupt, console)
+    carry_out(watch, measure, (&folder, arguments), &interrupt, console)
 }
 
 /// The review of a folder: files are copied into it.
@@ -428,7 +428,7 @@ fn review_in(
         Ok(document)
     };
     let watch = Watch::in_place(keeper);
-    let exit = conduct(watch, measure, (folder, arguments), interrupt, console);
+    let exit = carry_out(watch, measure, (folder, arguments), interrupt, console);
     drop(made);
     exit
 }

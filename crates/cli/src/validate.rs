@@ -37,7 +37,7 @@ so the two are counted apart. The tags follow from the remarks in the profiles a
 row is calibrated.
 
 **What is held out.** Of a series that a profile is to be fitted to (queue depths, fill levels, thirds of a fill,
-percentiles, units in turn), in the order of its points, the first, third, fifth … may be used to choose parameters; the
+percentiles, interleaved AUs), in the order of its points, the first, third, fifth … may be used to choose parameters; the
 second, fourth, sixth … are only compared, and are tagged *predicted*. The rule is applied before the fitting, and holds for
 every profile and fact added from now on. The profiles in the library were made before it with whole series in sight, so
 their series are calibrated as a whole; none of their points became a prediction afterwards.

@@ -5,7 +5,7 @@ use crate::{DirectionResult, Operation, Series, StepResult, series};
 
 /// A step shorter than this says nothing of what lasts, seconds.
 const SHORTEST_S: f64 = 20.0;
-/// Fewer samples than this are no course.
+/// Fewer samples than this make no profile.
 const FEWEST: usize = 20;
 /// Samples that are averaged: enough to pass over a single odd one, few enough to see a cache
 /// that lasts only some samples.
@@ -13,7 +13,7 @@ const WINDOW: usize = 3;
 /// Below this share of the speed at the start the device has slowed down.
 const SLOWED: f64 = 0.6;
 
-/// The course of a write without pause.
+/// The throughput profile of a write without pauses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ThroughputProfile {
     /// Fastest mean over a short window near the start, MB/s.
@@ -196,12 +196,15 @@ mod tests {
         let mut v = vec![375.0; 15];
         v.extend(vec![75.0; 100]);
         v.extend(vec![30.0; 200]);
-        let course = of_series(&series(v)).unwrap();
-        assert!((course.burst_mb_s - 375.0).abs() < 1e-9);
-        assert!((course.sustained_mb_s - 30.0).abs() < 1e-9);
-        assert!((course.fast_gb.unwrap() - 5.625).abs() < 0.5, "{course:?}");
-        assert!((course.written_gb - (5.625 + 7.5 + 6.0)).abs() < 1e-9);
-        assert!(course.slows());
+        let profile = of_series(&series(v)).unwrap();
+        assert!((profile.burst_mb_s - 375.0).abs() < 1e-9);
+        assert!((profile.sustained_mb_s - 30.0).abs() < 1e-9);
+        assert!(
+            (profile.fast_gb.unwrap() - 5.625).abs() < 0.5,
+            "{profile:?}"
+        );
+        assert!((profile.written_gb - (5.625 + 7.5 + 6.0)).abs() < 1e-9);
+        assert!(profile.slows());
     }
 
     #[test]
@@ -212,25 +215,31 @@ mod tests {
         v.extend(vec![75.0; 400]);
         v.extend(vec![375.0; 10]);
         v.extend(vec![75.0; 100]);
-        let course = of_series(&series(v)).unwrap();
-        assert!((course.fast_gb.unwrap() - 36.75).abs() < 0.5, "{course:?}");
+        let profile = of_series(&series(v)).unwrap();
+        assert!(
+            (profile.fast_gb.unwrap() - 36.75).abs() < 0.5,
+            "{profile:?}"
+        );
     }
 
     #[test]
     fn a_cache_of_five_samples_is_seen() {
         let mut v = vec![375.0; 5];
         v.extend(vec![75.0; 1995]);
-        let course = of_series(&series(v)).unwrap();
-        assert!((course.burst_mb_s - 375.0).abs() < 1e-9);
-        assert!((course.fast_gb.unwrap() - 1.875).abs() < 0.08, "{course:?}");
+        let profile = of_series(&series(v)).unwrap();
+        assert!((profile.burst_mb_s - 375.0).abs() < 1e-9);
+        assert!(
+            (profile.fast_gb.unwrap() - 1.875).abs() < 0.08,
+            "{profile:?}"
+        );
     }
 
     #[test]
     fn a_steady_device_has_no_knee() {
         let v = (0..100).map(|i| 60.0 + f64::from(i % 3)).collect();
-        let course = of_series(&series(v)).unwrap();
-        assert_eq!(course.fast_gb, None);
-        assert!(!course.slows());
+        let profile = of_series(&series(v)).unwrap();
+        assert_eq!(profile.fast_gb, None);
+        assert!(!profile.slows());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! A step that is measured in parts: how the parts become one course and one sum. Which parts there
+//! A step that is measured in parts: how the parts become one time line and one sum. Which parts there
 //! are is for the session ([`crate::session`]).
 
 use nandscope_result::{Series, StepResult, counter};

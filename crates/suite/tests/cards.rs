@@ -160,7 +160,7 @@ fn the_page_shows_both_of_every_number() {
     let text = page(&[(entry, c)], true);
     assert!(text.contains("| wb-card06 | `a-device` |"), "{text}");
     assert!(text.contains("| 3 / 3 | 3 / 3 |"), "{text}");
-    // 135 kB/s were recorded with four units in turn.
+    // 135 kB/s were recorded with four interleaved AUs.
     assert!(text.contains(&format!("0.135 / {simulated:.3}")), "{text}");
     assert!(text.contains("| 4 MiB / 4 MiB |"));
 }

@@ -183,7 +183,7 @@ fn an_unknown_mode_is_refused_with_the_known_ones() {
     let error = review(&spec, &options, &mut Unobserved, &|| false).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "`SPI` is no mode of sim:sm2708-250gb; it has `SD Express`, `UHS-I`"
+        "unknown mode `SPI` of sim:sm2708-250gb; it has `SD Express`, `UHS-I`"
     );
     assert!(matches!(
         SimSpec::library("no-such-card"),

@@ -26,7 +26,7 @@ pub enum PointError {
     /// Its precondition is no state of a device, or cannot be reached.
     #[error("precondition: {0}")]
     Precondition(#[from] PreconditionError),
-    /// The target is not a device that can be made anew.
+    /// The target is not a device that can be made again from its profile.
     #[error(
         "a sweep cannot run on `{0}`; name a simulated device: sim:NAME (see `nandscope devices`) or sim:./FILE.toml"
     )]

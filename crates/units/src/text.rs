@@ -35,7 +35,7 @@ pub enum SizeBase {
     Decimal,
 }
 
-const SIZE_UNITS: &str = "b, k, m, g, t, p, with `b` or `ib` behind (4k, 32M, 1GiB)";
+const SIZE_UNITS: &str = "b, k, m, g, t, p, with `b` or `ib` appended (4k, 32M, 1GiB)";
 const TIME_UNITS: &str = "ns, us, ms, s, m, h, d";
 
 fn split_number(text: &str) -> Result<(f64, String), ParseQuantityError> {

@@ -27,7 +27,7 @@ impl Default for LowestRates {
 /// `latency_target`: search for the largest queue depth that keeps a latency.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LatencyTarget {
-    /// The latency; zero is no target.
+    /// The latency; zero disables the search.
     pub latency: Nanos,
     /// How long a queue depth is tried (`latency_window`).
     pub window: Nanos,

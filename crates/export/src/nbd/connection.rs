@@ -34,7 +34,7 @@ pub struct Connection {
     bytes: usize,
     since: Nanos,
     moved: Moved,
-    course: Course,
+    activity: Activity,
     /// The client said goodbye.
     leaving: bool,
     /// The client has disconnected, but its requests are in flight.
@@ -52,7 +52,7 @@ struct Moved {
 
 /// When a client last did something.
 #[derive(Clone, Copy, Debug, Default)]
-struct Course {
+struct Activity {
     moved: Moved,
     /// Bytes of answers that waited to be sent.
     waiting: usize,
@@ -76,7 +76,7 @@ impl Connection {
             bytes: 0,
             since: now,
             moved: Moved::default(),
-            course: Course::default(),
+            activity: Activity::default(),
             leaving: false,
             gone: false,
         }
@@ -112,18 +112,18 @@ impl Connection {
     fn follow(&mut self, now: Nanos) {
         let (waiting, moved) = (self.out.len(), self.moved);
         let is_awaited = self.session.is_half() && self.takes_more(usize::MAX);
-        let course = &mut self.course;
-        if waiting == 0 || waiting < course.waiting {
-            course.read_at = now;
+        let activity = &mut self.activity;
+        if waiting == 0 || waiting < activity.waiting {
+            activity.read_at = now;
         }
-        course.waiting = waiting;
-        if !is_awaited || moved.received != course.moved.received {
-            course.received_at = now;
+        activity.waiting = waiting;
+        if !is_awaited || moved.received != activity.moved.received {
+            activity.received_at = now;
         }
-        if !is_awaited || moved.taken != course.moved.taken {
-            course.taken_at = now;
+        if !is_awaited || moved.taken != activity.moved.taken {
+            activity.taken_at = now;
         }
-        course.moved = moved;
+        activity.moved = moved;
     }
 
     /// True if the client missed a deadline.
@@ -132,10 +132,10 @@ impl Connection {
             return now > self.since + NEGOTIATION;
         }
         if pressed {
-            let stalls = self.out.memory() > 0 && now > self.course.read_at + HALF_PRESSED;
-            return stalls || now > self.course.taken_at + HALF_PRESSED;
+            let stalls = self.out.memory() > 0 && now > self.activity.read_at + HALF_PRESSED;
+            return stalls || now > self.activity.taken_at + HALF_PRESSED;
         }
-        now > self.course.received_at + HALF
+        now > self.activity.received_at + HALF
     }
 }
 

@@ -1,7 +1,7 @@
 //! Turns a run that has ended into its outcome, in two steps: what each loop gives, and what all
 //! of them give together.
 
-use super::drive::{Course, Run};
+use super::drive::{Run, Span};
 use super::ties::Board;
 use super::{Ending, Finding, GroupOutcome, GroupRun};
 use crate::recorder::{Direction, Recorder};
@@ -99,13 +99,13 @@ fn join(group: &mut GroupRun, other: GroupRun) {
 
 impl Part {
     /// A part in which nothing was done yet, for others to be added to.
-    pub(super) fn empty(course: &Course, first_reading: Reading) -> Self {
+    pub(super) fn empty(span: &Span, first_reading: Reading) -> Self {
         let mut groups = Vec::new();
-        groups.resize_with(course.groups, GroupRun::default);
-        let mut recorder = Recorder::new(course.groups, course.origin, course.plan);
-        recorder.sample(course.start, first_reading);
+        groups.resize_with(span.groups, GroupRun::default);
+        let mut recorder = Recorder::new(span.groups, span.origin, span.plan);
+        recorder.sample(span.start, first_reading);
         Part {
-            start: course.start,
+            start: span.start,
             groups,
             recorder,
             first_reading,

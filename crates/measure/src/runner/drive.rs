@@ -55,7 +55,7 @@ pub(super) struct GroupTally {
 
 /// What all threads of a run have in common, also where each has a loop of its own.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Course {
+pub(super) struct Span {
     /// When the run begins, on the target's clock.
     pub(super) start: Nanos,
     /// When the first thread begins to measure.
@@ -65,7 +65,7 @@ pub(super) struct Course {
     pub(super) plan: IntervalPlan,
 }
 
-impl Course {
+impl Span {
     pub(super) fn new(threads: &[Thread], start: Nanos, plan: Option<IntervalPlan>) -> Self {
         let origin = threads.iter().map(|t| measure_from(&t.pacing, start)).min();
         let origin = origin.unwrap_or(start);
@@ -78,7 +78,7 @@ impl Course {
                 IntervalPlan::for_duration(end.saturating_sub(origin))
             })
         });
-        Course {
+        Span {
             start,
             origin,
             groups: threads.iter().map(|t| t.record + 1).max().unwrap_or(0),
@@ -87,10 +87,10 @@ impl Course {
     }
 }
 
-impl Course {
-    /// The same course, planned for a start at zero, begun at `start`.
+impl Span {
+    /// The same, planned for a start at zero and begun at `start`.
     pub(super) fn begun_at(self, start: Nanos) -> Self {
-        Course {
+        Span {
             start,
             origin: start + self.origin,
             ..self
@@ -147,20 +147,15 @@ pub(super) struct Run<'a, T: Target + ?Sized> {
 
 impl<'a, T: Target + ?Sized> Run<'a, T> {
     /// These threads at the start; the first of them has the number `first`.
-    pub(super) fn new(
-        target: &'a mut T,
-        threads: Vec<Tied>,
-        course: &Course,
-        first: usize,
-    ) -> Self {
-        let start = course.start;
+    pub(super) fn new(target: &'a mut T, threads: Vec<Tied>, span: &Span, first: usize) -> Self {
+        let start = span.start;
         let board = threads.iter().find_map(|t| t.board.as_ref());
         let board = board.map(|(board, _)| Arc::clone(board));
         let threads: Vec<ThreadState> = threads
             .into_iter()
             .map(|t| ThreadState::new(t, start))
             .collect();
-        let mut recorder = Recorder::new(course.groups, course.origin, course.plan);
+        let mut recorder = Recorder::new(span.groups, span.origin, span.plan);
         let first_reading = target.reading();
         recorder.sample(start, first_reading);
         Run {
@@ -170,7 +165,7 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
             free: Vec::new(),
             in_flight: 0,
             wakes: BinaryHeap::with_capacity(threads.len() + 1),
-            tallies: vec![GroupTally::default(); course.groups],
+            tallies: vec![GroupTally::default(); span.groups],
             threads,
             first,
             recorder,
@@ -410,7 +405,7 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
             Outcome::Done => {
                 thread.replied(slot.kind, slot.length, reply.completed);
                 thread.unsupported_in_a_row = 0;
-                // As in fio, the lateness of a schedule is not part of it.
+                // As in fio, the delay after the scheduled start is not part of it.
                 let latency = reply.completed.saturating_sub(slot.issued);
                 if latency > thread.max_latency[Direction::from(slot.kind).index()]
                     && !thread.failed

@@ -41,7 +41,7 @@ pub use ties::{Flow, Ties};
 
 use crate::recorder::IntervalPlan;
 use crate::target::Target;
-use drive::{Course, Run};
+use drive::{Run, Span};
 use nandscope_workload::{OpSource, Pacing};
 use std::sync::Arc;
 use ties::{Board, judge_of};
@@ -127,9 +127,9 @@ pub fn run_group<T: Target + ?Sized>(
         ));
     }
     let prepared = target.prepare(&drive::load(&threads)).err();
-    let course = Course::new(&threads, target.now(), plan);
+    let span = Span::new(&threads, target.now(), plan);
     let board = Board::new(&threads);
-    let mut run = Run::new(target, tied(threads, board.as_ref()), &course, 0);
+    let mut run = Run::new(target, tied(threads, board.as_ref()), &span, 0);
     let failure = match prepared {
         Some(error) => Some(error),
         None => run.drive(observer, stop).err(),

@@ -6,7 +6,7 @@
 //! once a second or every 65,536 operations, and, where jobs depend on each other, what `ties` keeps.
 
 use super::conclude::Part;
-use super::drive::{self, Course, Run};
+use super::drive::{self, Run, Span};
 use super::ties::Board;
 use super::{GroupOutcome, Observer, Progress, Thread, Tied, tied};
 use crate::recorder::IntervalPlan;
@@ -64,7 +64,7 @@ pub(super) fn run<T: Target + ?Sized>(
     let gauges: Vec<Gauge> = threads.iter().map(|_| Gauge::default()).collect();
     let cancelled = AtomicBool::new(false);
     // The start is put in when the last lane is open.
-    let shape = Course::new(&threads, Nanos::ZERO, plan);
+    let shape = Span::new(&threads, Nanos::ZERO, plan);
     let board = Board::new(&threads);
     let threads = tied(threads, board.as_ref());
     let (say, news) = channel();
@@ -100,10 +100,10 @@ pub(super) fn run<T: Target + ?Sized>(
         }
         drop(say);
         watch.until_ready();
-        let course = shape.begun_at(target.now());
-        let mut whole = Part::empty(&course, first_reading);
-        watch.start(&course);
-        watch.follow(target, &course, &mut whole, &gauges, observer, stop);
+        let span = shape.begun_at(target.now());
+        let mut whole = Part::empty(&span, first_reading);
+        watch.start(&span);
+        watch.follow(target, &span, &mut whole, &gauges, observer, stop);
         whole.outcome(board.as_deref())
     })
 }
@@ -115,7 +115,7 @@ struct Worker<'a> {
     lanes: &'a dyn Lanes,
     gauge: &'a Gauge,
     cancelled: &'a AtomicBool,
-    begin: Receiver<Course>,
+    begin: Receiver<Span>,
 }
 
 impl Worker<'_> {
@@ -140,12 +140,12 @@ impl Worker<'_> {
             }
         };
         let _ = said.send(News::Ready);
-        let Ok(course) = self.begin.recv() else {
+        let Ok(span) = self.begin.recv() else {
             let _ = said.send(News::Ended(None));
             return;
         };
         let (cancelled, mut gauge) = (self.cancelled, self.gauge);
-        let mut run = Run::new(&mut *lane, threads, &course, self.number).among_others();
+        let mut run = Run::new(&mut *lane, threads, &span, self.number).among_others();
         let failure = run
             .drive(&mut gauge, &|| cancelled.load(Ordering::Relaxed))
             .err();
@@ -156,7 +156,7 @@ impl Worker<'_> {
 /// The thread that watches the others.
 struct Watch<'a> {
     news: Receiver<News>,
-    starters: Vec<Sender<Course>>,
+    starters: Vec<Sender<Span>>,
     unready: usize,
     running: usize,
     refusal: Option<TargetError>,
@@ -164,7 +164,7 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    fn expect(&mut self, starter: Sender<Course>) {
+    fn expect(&mut self, starter: Sender<Span>) {
         self.starters.push(starter);
         self.unready += 1;
         self.running += 1;
@@ -190,12 +190,12 @@ impl Watch<'_> {
     }
 
     /// Lets all begin, or none where one could not.
-    fn start(&mut self, course: &Course) {
+    fn start(&mut self, span: &Span) {
         let starters = std::mem::take(&mut self.starters);
         if self.refusal.is_none() {
             for starter in starters {
                 // Who does not listen any more has said why.
-                let _ = starter.send(*course);
+                let _ = starter.send(*span);
             }
         }
     }
@@ -204,7 +204,7 @@ impl Watch<'_> {
     fn follow<T: Target + ?Sized>(
         mut self,
         target: &mut T,
-        course: &Course,
+        span: &Span,
         whole: &mut Part,
         gauges: &[Gauge],
         observer: &mut dyn Observer,
@@ -213,7 +213,7 @@ impl Watch<'_> {
         if let Some(error) = self.refusal.take() {
             whole.fail(error);
         }
-        let mut observed = course.start;
+        let mut observed = span.start;
         while self.running > 0 {
             if stop() {
                 self.cancelled.store(true, Ordering::Relaxed);
@@ -224,7 +224,7 @@ impl Watch<'_> {
             }
             if now.saturating_sub(observed) >= OBSERVE_EVERY {
                 observed = now;
-                observer.progress(&sum(gauges, now.saturating_sub(course.start)));
+                observer.progress(&sum(gauges, now.saturating_sub(span.start)));
             }
             let wait = whole
                 .next_sample()

@@ -397,7 +397,7 @@ impl ThreadState {
                 self.schedule.shift(self.pauses.until().saturating_sub(now));
             }
         }
-        // A pause that the job asked for is no lateness of the target.
+        // A pause of the job does not count as a delay of the target.
         let earliest = self.pauses.until();
         let due = scheduled.map_or(earliest, |s| s.max(earliest));
         if due > now {

@@ -150,7 +150,7 @@ impl Journal {
             if crc32fast::hash(&text) == crc {
                 return Ok(());
             }
-            // Not what it was: this and everything behind it is measured anew.
+            // Not what it was: this and everything after it is measured again.
             self.expected.clear();
             self.end = start;
         }

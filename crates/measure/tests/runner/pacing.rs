@@ -138,7 +138,7 @@ fn thinktime_follows_the_last_completion() {
 }
 
 #[test]
-fn a_pause_is_no_lateness() {
+fn a_pause_is_not_a_delay_of_the_target() {
     let mut target = MockTarget::new(CAPACITY, 1, Nanos::from_micros(10));
     let pacing = Pacing {
         thinktime: Nanos::from_millis(5),

@@ -53,7 +53,7 @@ impl Service {
         }
     }
 
-    /// Whether a file whose end is reached begins anew at once, because the law demands it.
+    /// Whether a file whose end is reached starts over at once, because the law demands it.
     pub(super) fn is_skewed(&self) -> bool {
         matches!(
             self.choice,

@@ -179,7 +179,7 @@ impl Files {
                 .and_then(|n| n.checked_next_multiple_of(FILE_ALIGNMENT))
                 .ok_or_else(|| TraceError::Binary {
                     file: name.to_string(),
-                    what: "its files laid behind one another reach beyond 2^64 bytes".to_string(),
+                    what: "its files laid end to end reach beyond 2^64 bytes".to_string(),
                 })?;
         }
         for (record, file) in builder.records_mut().iter_mut().zip(self.of_record) {
