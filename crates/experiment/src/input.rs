@@ -37,7 +37,7 @@ pub enum InputError {
         what: String,
         /// The file.
         path: PathBuf,
-        /// The limit.
+        /// Bytes that are read at most.
         limit: Bytes,
     },
     /// It should be a text and is not.

@@ -74,7 +74,7 @@ impl Kept {
     /// The bytes of a file that keeps a device.
     ///
     /// # Errors
-    /// If the device or its profiles cannot be written out.
+    /// [`KeptError::Header`] or [`KeptError::Snapshot`] if the profiles or the device cannot be written out.
     pub fn write(target: &Simulated, device: &Device) -> Result<Vec<u8>, KeptError> {
         Kept::of(target).with(device)
     }
@@ -97,7 +97,7 @@ impl Kept {
     /// Reads what [`Kept::write`] wrote.
     ///
     /// # Errors
-    /// If the bytes are something else, of another version, or damaged.
+    /// [`KeptError`] if the bytes are something else, of another version, or damaged.
     pub fn read(bytes: &[u8]) -> Result<(Kept, Device), KeptError> {
         let (kept, snapshot) = Kept::open(bytes)?;
         Ok((kept, Device::load(snapshot)?))

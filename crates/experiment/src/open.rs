@@ -91,7 +91,7 @@ pub enum OpenError {
     /// It does not hold a saved device.
     #[error("{}: {error}", file.display())]
     Saved {
-        /// The file.
+        /// Path of the saved device.
         file: PathBuf,
         /// What is wrong.
         error: KeptError,
@@ -99,7 +99,7 @@ pub enum OpenError {
     /// The saved device is impossible.
     #[error("{}: {error}", file.display())]
     Snapshot {
-        /// The file.
+        /// Path of the saved device.
         file: PathBuf,
         /// What is wrong.
         error: SnapshotError,
@@ -107,7 +107,7 @@ pub enum OpenError {
     /// The saved device does not fit to the host.
     #[error("{}: {error}", file.display())]
     Attach {
-        /// The file.
+        /// Path of the saved device.
         file: PathBuf,
         /// What is wrong.
         error: AttachError,

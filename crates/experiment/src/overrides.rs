@@ -66,7 +66,7 @@ pub enum OverrideError {
     /// No profile has such a key.
     #[error("unknown key `{key}` of a device profile{meant}; docs/profiles.md lists the keys")]
     UnknownKey {
-        /// The key.
+        /// As given, such as `controller.cores`.
         key: String,
         /// Similar keys, in words; empty if there are none.
         meant: String,
@@ -76,7 +76,7 @@ pub enum OverrideError {
         "`{key}` cannot be set: {file} has no table [{table}]; choose a device that has it, or add the table to a copy of the profile"
     )]
     NoTable {
-        /// The key.
+        /// As given, such as `controller.cores`.
         key: String,
         /// The missing table.
         table: String,
@@ -89,7 +89,7 @@ pub enum OverrideError {
     /// The table is written in a way that no key can be added to.
     #[error("`{key}` cannot be added to the table as {file} has it; write the key there")]
     CannotAdd {
-        /// The key.
+        /// As given, such as `controller.cores`.
         key: String,
         /// The profile.
         file: String,

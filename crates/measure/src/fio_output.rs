@@ -125,7 +125,7 @@ fn json_part(text: &str) -> Option<&str> {
 /// `new_group` begins one. `generator` names the program that reads.
 ///
 /// # Errors
-/// Where the text is no JSON output of fio, or holds numbers that cannot be.
+/// [`FioOutputError::NotFio`] if the text is no JSON output of fio, [`FioOutputError::Impossible`] for numbers that cannot be.
 pub fn read(text: &str, generator: &str) -> Result<ResultDocument, FioOutputError> {
     let part = json_part(text).unwrap_or(text);
     // What follows the object is output in another format (`--output-format=normal,json+`).

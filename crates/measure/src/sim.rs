@@ -34,7 +34,7 @@ impl<D: SimulatedDevice> SimTarget<D> {
         }
     }
 
-    /// The device.
+    /// The device, at the present of [`Target::now`].
     pub fn device(&self) -> &D {
         &self.device
     }

@@ -49,9 +49,9 @@ pub struct Reply {
 /// Bytes that went over the link of a device since some fixed instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Transferred {
-    /// Read.
+    /// From device to host.
     pub read: Bytes,
-    /// Written.
+    /// From host to device.
     pub written: Bytes,
     /// Reads that the device completed.
     pub reads: u64,
@@ -120,7 +120,7 @@ pub trait Lanes: Send + Sync {
     /// that thread alone. All lanes have the clock of the target.
     ///
     /// # Errors
-    /// Where the lane cannot be had.
+    /// [`TargetError`] if the system lacks what a lane needs, such as memory.
     fn open(&self, request: &LaneRequest) -> Result<Box<dyn Target>, TargetError>;
 }
 
@@ -139,7 +139,7 @@ pub trait Target {
     /// Makes ready for a run. Nothing is outstanding when it is called.
     ///
     /// # Errors
-    /// Where the target cannot have what it needs, such as memory.
+    /// [`TargetError`] if the system lacks what the target needs, such as memory.
     fn prepare(&mut self, load: &Load) -> Result<(), TargetError> {
         let _ = load;
         Ok(())
@@ -155,7 +155,7 @@ pub trait Target {
     /// on together at the next [`Target::wait`].
     ///
     /// # Errors
-    /// Where the target as a whole has failed; an operation that fails by itself comes back as a [`Reply`].
+    /// [`TargetError`] if the target as a whole has failed; an operation that fails by itself comes back as a [`Reply`].
     fn submit(&mut self, request: Request) -> Result<(), TargetError>;
 
     /// An operation will probably be handed over at `offset` next. A target may prepare for it in memory;
@@ -172,7 +172,7 @@ pub trait Target {
     /// with nothing outstanding and `until` at [`Nanos::MAX`] it returns at once.
     ///
     /// # Errors
-    /// Where the target as a whole has failed.
+    /// [`TargetError`] if the target as a whole has failed.
     fn wait(&mut self, until: Nanos, replies: &mut Vec<Reply>) -> Result<(), TargetError>;
 
     /// The longest time that one [`Target::wait`] may be asked to sleep, so that an interruption is
@@ -185,7 +185,7 @@ pub trait Target {
     /// Both numbers are aligned as those of operations on the target must be, and nothing is outstanding.
     ///
     /// # Errors
-    /// Where it cannot be read.
+    /// [`TargetError`] if it cannot be read.
     fn contents(&mut self, offset: Bytes, length: u32) -> Result<Option<Vec<u8>>, TargetError> {
         let _ = (offset, length);
         Ok(None)

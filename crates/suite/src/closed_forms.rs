@@ -64,7 +64,7 @@ const REFERENCE: Flash = Flash {
 /// All comparisons, in the order of the page.
 ///
 /// # Errors
-/// Where a geometry cannot be simulated.
+/// [`SuiteError`] if a geometry cannot be simulated.
 pub fn closed_forms(stop: &dyn Fn() -> bool) -> Result<Vec<ClosedForm>, SuiteError> {
     let mut all = reads(stop)?;
     all.extend(bounds(stop)?);

@@ -35,7 +35,7 @@ const SHORTENED: &str = "Quick run: the first tenth of the device is filled, so 
 /// asked often; when it answers true, what has been measured is returned, marked as incomplete.
 ///
 /// # Errors
-/// Where the device cannot be made or attached, or an unknown mode is asked for.
+/// [`SuiteError::Target`] if the device cannot be made or attached, or a mode is unknown.
 pub(crate) fn run(
     spec: &SimSpec,
     options: &ReviewOptions,
@@ -79,7 +79,7 @@ pub(crate) fn run(
 /// the result; everything on the target is lost.
 ///
 /// # Errors
-/// Where the target cannot be written at all.
+/// [`SuiteError::Step`] if the target cannot be written at all.
 pub fn fill_target<T: Target>(
     target: T,
     info: TargetInfo,

@@ -39,7 +39,7 @@ impl Extent {
 /// answers true, what has been measured is returned, marked as incomplete.
 ///
 /// # Errors
-/// Where the device cannot be made or attached to any port, or the test cannot be done on it.
+/// [`SuiteError::Target`] if the device cannot be made or fits no port, [`SuiteError::Step`] if the test cannot be done on it.
 pub(crate) fn run(
     spec: &SimSpec,
     options: &ReviewOptions,

@@ -18,7 +18,7 @@ const SHORTENED: &str =
 /// Runs `measure` in each mode and gives the document. `stop` is asked often.
 ///
 /// # Errors
-/// Where the device cannot be made or attached, or `measure` fails.
+/// [`SuiteError::Target`] if the device cannot be made or attached, or the error of `measure`.
 pub(crate) fn run(
     spec: &SimSpec,
     options: &ReviewOptions,
@@ -77,7 +77,7 @@ impl<'a> Turns<'a> {
     /// a document that is stopped before, or by an error after something was measured, is marked as incomplete.
     ///
     /// # Errors
-    /// Where there is no mode, the device cannot be made or attached, or `measure` fails before anything was measured.
+    /// [`SuiteError::Target`] without modes, or if the device cannot be made or attached; the error of `measure` before anything was measured.
     pub(crate) fn take(
         &self,
         modes: &[&Mode],

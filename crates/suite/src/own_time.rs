@@ -12,7 +12,7 @@ use nandscope_result::ResultDocument;
 /// does not cost the earlier ones: it is a notice of the document, which is incomplete then.
 ///
 /// # Errors
-/// As `measure`, where nothing was measured.
+/// The error of `measure`, if nothing was measured before it.
 pub(crate) fn in_own_time<T: Target>(
     target: T,
     document: ResultDocument,

@@ -63,7 +63,7 @@ const PARTS: [Part; 5] = [
 /// Measures the device in every mode that is asked for, in virtual time.
 ///
 /// # Errors
-/// Where the device cannot be made or attached, or is smaller than the files.
+/// [`SuiteError`] if the device cannot be made or attached, or is smaller than the files.
 pub(crate) fn run(
     spec: &SimSpec,
     options: &ReviewOptions,

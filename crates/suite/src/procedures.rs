@@ -14,7 +14,7 @@ impl Procedure {
     /// answers true, what has been measured is returned, marked as incomplete.
     ///
     /// # Errors
-    /// Where the device cannot be made or attached, or a step cannot be done on it at all.
+    /// [`SuiteError::Target`] if the device cannot be made or attached, [`SuiteError::Step`] if a step cannot be done on it.
     pub fn run(
         self,
         spec: &SimSpec,

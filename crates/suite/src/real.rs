@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 /// Reviews the target. `environment` goes into the result; everything on the target is lost.
 ///
 /// # Errors
-/// Where a step cannot be done on the target at all, such as a test file that does not fit.
+/// [`SuiteError::Step`] if a step cannot be done on the target at all, such as a test file that does not fit.
 pub fn review_target<T: Target>(
     target: T,
     info: TargetInfo,

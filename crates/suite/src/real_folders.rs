@@ -23,7 +23,7 @@ const FILE_COST: u64 = nandscope_workload::files::FILE_COST_BYTES;
 /// room there is.
 ///
 /// # Errors
-/// Where a step cannot be done at all.
+/// [`SuiteError::Step`] if a step cannot be done at all.
 pub fn review_folder(
     target: FolderTarget,
     info: TargetInfo,

@@ -99,7 +99,7 @@ impl Stage {
 /// has been measured is returned, marked as incomplete.
 ///
 /// # Errors
-/// Where the device cannot be made or attached, an unknown mode is asked for, or a step cannot be
+/// [`SuiteError::Target`] if the device cannot be made or attached or an unknown mode is asked for, or a step cannot be
 /// done on the device at all.
 pub fn review(
     spec: &SimSpec,

@@ -32,7 +32,7 @@ impl SimSpec {
     /// none is attached directly.
     ///
     /// # Errors
-    /// Where the profile names a host that is not in the library.
+    /// [`SuiteError::Target`] if the profile names a host that is not in the library.
     pub fn new(name: &str, text: &str, profile: Profile) -> Result<Self, SuiteError> {
         let mut modes = Vec::new();
         for review in &profile.review {
@@ -56,7 +56,7 @@ impl SimSpec {
     /// The device of that name in the library.
     ///
     /// # Errors
-    /// Where there is none, or it cannot be read.
+    /// [`SuiteError::Target`] if there is none, or it cannot be read.
     pub fn library(name: &str) -> Result<Self, SuiteError> {
         let entry = library::device(name).ok_or_else(|| {
             SuiteError::Target(format!(

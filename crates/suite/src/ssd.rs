@@ -66,7 +66,7 @@ impl Part {
 /// Puts one drive through the whole suite, attached as its profile names first.
 ///
 /// # Errors
-/// Where the drive cannot be made or attached, or a step cannot be done on it.
+/// [`SuiteError::Target`] if the drive cannot be made or attached, [`SuiteError::Step`] if a step cannot be done on it.
 pub fn drive(
     spec: &SimSpec,
     options: &ReviewOptions,

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 /// Kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum OpKind {
-    /// Read.
+    /// Data moves from the target to the host.
     Read,
-    /// Write.
+    /// Data moves from the host to the target.
     Write,
     /// Discard the range.
     Trim,
@@ -19,7 +19,7 @@ pub enum OpKind {
 /// One operation with its place and length. Offsets are absolute within the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Op {
-    /// Its kind.
+    /// What is done with the range.
     pub kind: OpKind,
     /// Where, in bytes from the start of the target.
     pub offset: Bytes,

@@ -149,7 +149,7 @@ impl RunObserver for Unobserved {
 /// What an interrupted run has done.
 #[derive(Clone, Debug)]
 pub struct EarlierRun {
-    /// Its document.
+    /// Every step in it is finished.
     pub document: ResultDocument,
     /// Groups that are finished.
     pub groups: usize,

@@ -29,7 +29,7 @@ pub struct PlanContext {
 
 /// One group, ready for the runner.
 pub struct Plan {
-    /// The threads.
+    /// In the order of their numbers in the file.
     pub threads: Vec<Thread>,
     /// What the jobs of the result are.
     pub jobs: Vec<JobMeta>,
@@ -54,7 +54,7 @@ pub fn wants_files(job: &Job) -> bool {
 /// Refuses what the target cannot do, before anything is run.
 ///
 /// # Errors
-/// With the places of all such options.
+/// [`JobError`] with the places of all such options.
 pub fn check(jobs: &[Job], abilities: TargetAbilities) -> Result<(), JobError> {
     let mut faults = Vec::new();
     for job in jobs {
@@ -124,7 +124,7 @@ pub fn notices(jobs: &JobFile, abilities: TargetAbilities) -> Vec<Notice> {
 /// is there where a job of the group wants logs; `begin` is the present of the target.
 ///
 /// # Errors
-/// Where a job does not fit the target, or its trace cannot be had.
+/// [`RunError`] if a job does not fit the target, or its trace cannot be read or replayed.
 pub fn of_group(
     group: &[Job],
     context: &PlanContext,

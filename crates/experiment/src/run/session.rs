@@ -89,7 +89,7 @@ impl<'a, T: RunTarget> Session<'a, T> {
     /// Runs the groups one after the other, until the last or one that does not come to its end.
     ///
     /// # Errors
-    /// Where a group cannot be begun.
+    /// [`RunError`] if a group cannot be started.
     pub(super) fn run(&mut self) -> Result<(), RunError> {
         let groups = self.prepared.jobs.file.groups();
         let mut first_thread = 1;

@@ -20,7 +20,7 @@ const CHUNK: usize = 1 << 20;
 /// The parts of a file that have never been written, and those that were discarded: bytes in all.
 ///
 /// # Errors
-/// Where the file cannot be asked.
+/// The error of `lseek` with `SEEK_HOLE` or `SEEK_DATA`.
 pub fn holes(file: &File) -> io::Result<Bytes> {
     let sum = hole_ranges(file)?
         .iter()
@@ -32,7 +32,7 @@ pub fn holes(file: &File) -> io::Result<Bytes> {
 /// The same parts, where they begin and end.
 ///
 /// # Errors
-/// Where the file cannot be asked.
+/// The error of `lseek` with `SEEK_HOLE` or `SEEK_DATA`.
 pub(super) fn hole_ranges(file: &File) -> io::Result<Vec<(u64, u64)>> {
     let mut ranges = Vec::new();
     let mut from = 0;
@@ -47,7 +47,7 @@ pub(super) fn hole_ranges(file: &File) -> io::Result<Vec<(u64, u64)>> {
 /// is told the share that is done, and answers whether to go on; false is given where it said no.
 ///
 /// # Errors
-/// Where the file cannot be written.
+/// The error of the write or sync that failed.
 pub fn fill_holes(file: &File, progress: &mut dyn FnMut(f64) -> bool) -> io::Result<bool> {
     let all = holes(file)?.0;
     if all == 0 {

@@ -69,7 +69,7 @@ impl FolderTarget {
     /// An empty folder that is open. `sync_each` is whether every file is synced before it is closed.
     ///
     /// # Errors
-    /// Where nothing can be written in there.
+    /// [`TargetError::Other`] if no file can be made in it.
     pub fn new(folder: OwnedFd, sync_each: bool) -> Result<FolderTarget, TargetError> {
         let direct = takes_direct(&folder).map_err(|e| {
             TargetError::Other(format!(
@@ -95,7 +95,7 @@ impl FolderTarget {
     /// Sets the clock, before the first tree is taken up.
     ///
     /// # Errors
-    /// Where the folder is no longer open for use.
+    /// [`TargetError::Other`] if the descriptor of the folder cannot be duplicated.
     pub fn set_clock(&mut self, now: Nanos) -> Result<(), TargetError> {
         let folder = self.shared.folder.try_clone();
         self.shared = Arc::new(Shared {
@@ -122,7 +122,7 @@ impl FolderTarget {
     /// Takes up a tree, of which nothing is there yet, in place of the one before.
     ///
     /// # Errors
-    /// Where the folder is no longer open for use.
+    /// [`TargetError::Other`] if the descriptor of the folder cannot be duplicated.
     pub fn hold(&mut self, tree: &FileTree) -> Result<(), TargetError> {
         self.clear();
         let folder = self.shared.folder.try_clone();

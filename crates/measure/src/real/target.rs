@@ -90,7 +90,7 @@ impl RealTarget {
     /// A target over an open volume; its clock begins now.
     ///
     /// # Errors
-    /// Where the engine that is wanted cannot be had.
+    /// [`TargetError::Other`] if io_uring is wanted and missing, or polling without io_uring.
     pub fn new(volume: Volume, options: Options) -> Result<RealTarget, TargetError> {
         let (engine, fallback) = match (options.engine, ring::probe()) {
             (EngineChoice::Blocking, _) => (Engine::Blocking, None),
@@ -138,7 +138,7 @@ impl RealTarget {
         self.instruments = Some(instruments);
     }
 
-    /// The volume.
+    /// The file or device that is measured.
     pub fn volume(&self) -> &Volume {
         &self.shared.volume
     }

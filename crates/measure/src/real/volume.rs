@@ -69,7 +69,7 @@ impl Volume {
     /// `path` is for messages and never opened; `access` is how it was opened.
     ///
     /// # Errors
-    /// Where it is nothing to measure on.
+    /// [`VolumeError`] if it is neither file nor block device, is smaller than a sector, or the system refuses a request.
     pub fn new(path: &Path, mut file: File, access: Access) -> Result<Volume, VolumeError> {
         let error = |what, source: io::Error| VolumeError::System {
             what,

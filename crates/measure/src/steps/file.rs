@@ -63,7 +63,7 @@ impl Journal {
     /// Creates the journal; a file, link or anything else of that name stays as it is.
     ///
     /// # Errors
-    /// Where there is something of that name, or the system says no.
+    /// [`JournalError::Io`] if the name is taken or the file system refuses.
     pub fn create(path: &Path, head: &Head) -> Result<Journal, JournalError> {
         let failed = |action| move |source| io_error(action, path, source);
         let file = options().create_new(true).open(path);
@@ -99,7 +99,7 @@ impl Journal {
     /// Opens a journal that is there, and reads it.
     ///
     /// # Errors
-    /// Where it is none, is in use, or the system says no.
+    /// [`JournalError`] if it is not a journal, is in use, or the file system refuses.
     pub fn open(path: &Path) -> Result<(Journal, Contents), JournalError> {
         let failed = |action| move |source| io_error(action, path, source);
         let about = std::fs::symlink_metadata(path).map_err(failed("open"))?;
@@ -136,7 +136,7 @@ impl Journal {
     /// Appends an entry and its attachments, and syncs them to the disk.
     ///
     /// # Errors
-    /// Where the system says no.
+    /// [`JournalError::Io`] if the file system refuses.
     pub fn append(
         &mut self,
         attachments: &[Attachment],
@@ -170,7 +170,7 @@ impl Journal {
     /// Notes that all of it is in a result that was written, so that nothing is lost with it.
     ///
     /// # Errors
-    /// Where the system says no.
+    /// [`JournalError::Io`] if the file system refuses.
     pub fn mark_written(&mut self) -> Result<(), JournalError> {
         let mut bytes = Vec::new();
         frame::put(&mut bytes, WRITTEN, self.take(), &[]);
@@ -182,7 +182,7 @@ impl Journal {
     /// Removes it.
     ///
     /// # Errors
-    /// Where the system says no.
+    /// [`JournalError::Io`] if the file system refuses.
     pub fn remove(self) -> Result<(), JournalError> {
         std::fs::remove_file(&self.path)
             .and_then(|()| sync_folder(&self.path))

@@ -66,16 +66,16 @@ pub struct Entry {
 pub struct Attachment {
     /// What they are.
     pub name: String,
-    /// The bytes.
+    /// Its contents, uninterpreted.
     pub bytes: Vec<u8>,
 }
 
 /// An entry with its attachments.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
-    /// The entry.
+    /// The part that goes into the document.
     pub entry: Entry,
-    /// Its attachments.
+    /// In the order in which they were appended.
     pub attachments: Vec<Attachment>,
     /// Offset of its first frame in the file.
     start: u64,
@@ -86,7 +86,7 @@ pub struct Record {
 /// What was read from a journal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Contents {
-    /// Its head.
+    /// What was asked for, as the run began.
     pub head: Head,
     /// The entries that are whole, in order.
     pub records: Vec<Record>,

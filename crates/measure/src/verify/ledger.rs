@@ -30,7 +30,7 @@ pub(super) enum Holds {
     Unknown,
     /// One of several writes that were under way at once.
     Either,
-    /// Zeros.
+    /// Trimmed, and to be read as zeros.
     Zeros,
     /// The data of this write, from `position` bytes behind its start on.
     Written {

@@ -97,7 +97,7 @@ impl Comparison {
 /// find-fat, open-au linear, then random.
 ///
 /// # Errors
-/// Where nothing was recorded under that name, the target fails, or it is time to stop.
+/// [`SuiteError`] if nothing was recorded under that name, the target fails, or `stop` answers true.
 pub fn compare<T: Target>(
     target: &mut T,
     recorded: &Recorded,

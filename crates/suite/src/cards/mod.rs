@@ -60,7 +60,7 @@ impl Cards {
     /// Reads a `cards.toml`; `name` is for messages.
     ///
     /// # Errors
-    /// Where it cannot be read, or an entry has a request that is no size.
+    /// [`SuiteError::Recorded`] if it cannot be read, or the request of an entry is not a size.
     pub fn parse(name: &str, text: &str) -> Result<Self, SuiteError> {
         let cards: Cards =
             toml::from_str(text).map_err(|e| SuiteError::Recorded(format!("{name}: {e}")))?;
@@ -90,7 +90,7 @@ impl Card {
     /// as one that people measure has been.
     ///
     /// # Errors
-    /// If nothing was recorded of it, or the device cannot be attached or fails.
+    /// [`SuiteError`] if nothing was recorded of it, or the device cannot be attached or fails.
     pub fn run(
         &self,
         profile: &Profile,

@@ -27,7 +27,7 @@ impl Validation {
     /// figures behind that are missing.
     ///
     /// # Errors
-    /// Where the device cannot be made or attached, or a step cannot be done on it.
+    /// [`SuiteError::Target`] if the device cannot be made or attached, [`SuiteError::Step`] if a step cannot be done on it.
     pub fn measure(
         &self,
         spec: &SimSpec,

@@ -31,9 +31,9 @@ pub enum SpecError {
     TooFewBytes {
         /// The folder.
         name: String,
-        /// Its files.
+        /// Number of files wanted in it.
         files: u32,
-        /// Its bytes.
+        /// Sum of their sizes.
         bytes: u64,
     },
     /// Bytes without files.
@@ -47,7 +47,7 @@ pub enum SpecError {
     Spread {
         /// The folder.
         name: String,
-        /// The spread.
+        /// As given; see [`FolderSpec::spread`].
         spread: f64,
     },
 }

@@ -16,7 +16,7 @@ pub struct Fault {
     pub key: String,
     /// The fault.
     pub message: String,
-    /// The remedy.
+    /// What to do; may be empty.
     pub remedy: String,
 }
 
@@ -37,7 +37,7 @@ impl fmt::Display for Fault {
 /// Everything that is wrong with a job file, in the order of its lines; never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobError {
-    /// The faults.
+    /// In the order of lines; never empty.
     pub faults: Vec<Fault>,
 }
 

@@ -428,7 +428,7 @@ pub enum UnifiedRw {
     None,
     /// Directions together.
     Mixed,
-    /// Both.
+    /// Directions apart, and their sum.
     Both,
 }
 

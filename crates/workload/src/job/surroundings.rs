@@ -41,9 +41,9 @@ impl Override {
 /// A file that was included: its name for messages, and its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Included {
-    /// The name.
+    /// As messages call the file.
     pub name: String,
-    /// The text.
+    /// All of its contents.
     pub text: String,
 }
 

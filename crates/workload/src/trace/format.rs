@@ -67,7 +67,7 @@ pub struct ParseOptions {
 /// Counts of records read and skipped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseReport {
-    /// The format.
+    /// As detected, or as the caller said.
     pub format: Format,
     /// Lines that are not empty; zero for a binary file.
     pub lines: u64,

@@ -158,7 +158,7 @@ pub(crate) fn main_name(key: &str) -> &str {
 /// Sets the option `v.key` (a main name) on `job`; `written` is the name in the file.
 ///
 /// # Errors
-/// If the option is unknown or refused, or its value is invalid.
+/// [`Problem`] if the option is unknown or refused, or its value is invalid.
 pub(crate) fn set(job: &mut Job, v: Value<'_>, written: &str) -> Result<(), Problem> {
     if let Some(option) = supported().find(|option| option.name == v.key) {
         return option.set(job, v);
