@@ -107,7 +107,7 @@ pub fn answer(arguments: &Arguments, console: &Console) -> Result<String, Failur
         ]);
     }
     Ok(format!(
-        "{}\nOne direction. CODED is what 8b/10b, 128b/130b or 128b/132b leave; DATA what packets and their\nacknowledgements leave of that.\n",
+        "{}\nOne direction. CODED is what 8b/10b, 128b/130b or 128b/132b leave; DATA what\npackets and their acknowledgements leave of that.\n",
         lines_of(&table)
     ))
 }
