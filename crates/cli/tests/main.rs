@@ -54,6 +54,7 @@ mod signals;
 mod support;
 mod sweep_fullness;
 mod sweep_points;
+mod terminal;
 mod verify;
 mod verify_journal;
 mod verify_served;

@@ -54,16 +54,6 @@ fn result_summary_and_logs() {
         "logs",
     ]);
     ran.succeeds();
-    assert!(
-        ran.out.contains("fill: err=0\n  write: IOPS="),
-        "{}",
-        ran.out
-    );
-    assert!(
-        ran.out.contains("load: err=0\n  read: IOPS="),
-        "{}",
-        ran.out
-    );
     let document = json::read(&folder.0.join("r.json")).unwrap();
     assert!(document.complete);
     assert_eq!(document.steps.len(), 2);
@@ -239,11 +229,10 @@ fn reports_and_comparisons_of_kept_results() {
             .run(&["run", "job.fio", &tiny(), "--seed", seed, "-o", name])
             .succeeds();
     }
-    let report = folder.run(&["report", "a.json", "-o", "report"]);
-    assert!(report.succeeds().out.contains("A tiny device for tests"));
+    folder.run(&["report", "a.json", "-o", "report"]).succeeds();
     assert!(folder.read("report/report.html").contains("</html>"));
     let compare = folder.run(&["compare", "a.json", "b.json", "--html", "c.html"]);
-    assert!(compare.succeeds().out.contains("load: read bandwidth"));
+    compare.succeeds();
     assert!(folder.read("c.html").contains("load: read bandwidth"));
     let json = folder.run(&["compare", "a.json", "b.json", "--json"]);
     let found: serde_json::Value = serde_json::from_str(&json.succeeds().out).unwrap();
@@ -266,12 +255,6 @@ fn jobs_written_for_fio_read_the_same() {
     folder.file("again.fio", &emitted.succeeds().out);
     let again = folder.run(&["job", "emit-fio", "again.fio"]);
     assert_eq!(emitted.out, again.succeeds().out);
-    let shown = folder.run(&["job", "show", "job.fio"]);
-    assert!(
-        shown.succeeds().out.contains("[fill] × 2\n    bs = 4k\n"),
-        "{}",
-        shown.out
-    );
 }
 
 #[test]
@@ -293,10 +276,6 @@ fn the_library_explains_itself() {
         "{}",
         list.out
     );
-    let hosts = folder.run(&["devices", "hosts"]);
-    for name in ["direct", "rtl9211ds"] {
-        assert!(hosts.succeeds().out.contains(name));
-    }
     let shown = folder.run(&["devices", "show", "sm2708-250gb"]);
     let text = &shown.succeeds().out;
     for part in [
@@ -309,10 +288,6 @@ fn the_library_explains_itself() {
         assert!(text.contains(part), "no {part}");
     }
     assert!(text.lines().all(|l| l.chars().count() <= 80));
-    let host = folder.run(&["devices", "show", "rtl9211ds"]);
-    assert!(host.succeeds().out.contains("program →"));
-    // A file of one's own, too.
-    folder.run(&["devices", "show", TINY]).succeeds();
 }
 
 #[test]

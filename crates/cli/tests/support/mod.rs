@@ -78,6 +78,19 @@ impl Folder {
     pub fn run(&self, arguments: &[&str]) -> Ran {
         Ran::from(self.command(arguments).output().unwrap())
     }
+
+    /// A command with what a pipe gets of it.
+    #[track_caller]
+    pub fn screen(&self, arguments: &[&str]) -> String {
+        let ran = self.run(arguments);
+        format!("$ nandscope {}\n{}", arguments.join(" "), ran.shown())
+    }
+
+    /// A copy of the small device. Its name is the same on every machine, so that lines break at the same places.
+    pub fn tiny(&self) -> &'static str {
+        std::fs::copy(TINY, self.0.join("tiny.toml")).unwrap();
+        "sim:./tiny.toml"
+    }
 }
 
 impl Drop for Folder {
@@ -114,6 +127,22 @@ impl Ran {
             assert!(self.err.contains(part), "no `{part}` in:\n{}", self.err);
         }
         assert!(!self.err.contains("panicked"), "{}", self.err);
+    }
+
+    /// What a pipe gets, for a snapshot. It has no colour; no line of the answer is wider than 80 columns.
+    #[track_caller]
+    pub fn shown(&self) -> String {
+        let mut text = self.out.clone();
+        if !self.err.is_empty() {
+            text += &format!("--- standard error\n{}", self.err);
+        }
+        if let Some(code) = self.code.filter(|code| *code != 0) {
+            text += &format!("--- exit code {code}\n");
+        }
+        assert!(!text.contains(['\u{1b}', '\r']), "{text}");
+        let wide = self.out.lines().find(|line| line.chars().count() > 80);
+        assert_eq!(wide, None, "{text}");
+        text.replace(env!("CARGO_PKG_VERSION"), "VERSION")
     }
 
     #[track_caller]
