@@ -77,7 +77,7 @@ FAULTS = [
      "timing: a retry transfers nothing", "reliability a_retry_takes"),
     ("nand/array.rs", "if !self.times.cache_read {\n                    self.dies[d]", "if self.times.cache_read {\n                    self.dies[d]",
      "timing: cache reads the wrong way round", "arithmetic"),
-    ("ftl/page_map/geometry.rs", "        Die(self.by_dies.remainder(program))", "        Die(program - program)",
+    ("ftl/page_map/parity.rs", "let place = self.by_data_dies.remainder(program);", "let place = program - program;",
      "timing: only one die is ever read", "arithmetic"),
     ("ftl/page_map/cores.rs", "let done = self.free_at[core].max(from) + time;", "let done = from + time;",
      "timing: a core handles any number of commands at once", "arithmetic"),
@@ -255,6 +255,18 @@ FAULTS = [
      "registers: no life is used up", "registers an_emmc_reports_how_much"),
     ("ftl/au_map/mod.rs", "            self.controller_free = self.now + cost.time;\n", "",
      "card: merges in idle time hold nobody up", "cards"),
+    ("ftl/page_map/parity.rs", "        for die in g.parity_dies_after(unit.slc, unit.program) {", "        for die in g.parity_dies_after(unit.slc, unit.program).take(0) {",
+     "parity: its programs take no time", "parity the_dies_write"),
+    ("ftl/page_map/log/append.rs", "        self.programmed.parity += u64::from(units);", "        self.programmed.parity += u64::from(units.min(1));",
+     "parity: one unit of a program is counted", "parity full_rows"),
+    ("ftl/page_map/parity.rs", "        let ends = self.row_of(program + 1) > row;", "        let ends = program > 0;",
+     "parity: a row gets it after each program", "parity the_dies_write"),
+    ("ftl/page_map/parity.rs", "let turn = u64::from(row / passes.max(1)) * u64::from(self.parity);", "let turn = u64::from(row) * u64::from(self.parity);",
+     "parity: passes of a word line are on different sides", "lib passes_of_a_word_line"),
+    ("ftl/page_map/background.rs", "            self.program_parity(&unit);\n", "",
+     "parity: relocation programs none", "parity each_program"),
+    ("ftl/page_map/parity.rs", "            self.log.blocks.get_mut(superblock).programs_pending += 1;\n", "            let _ = superblock;\n",
+     "parity: a superblock is erased while it is programmed", "conservation"),
 ]
 
 

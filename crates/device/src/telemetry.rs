@@ -60,6 +60,8 @@ pub struct Counters {
     pub metadata: Bytes,
     /// Of these: padding of program units that a flush closed early.
     pub padding: Bytes,
+    /// Of these: parity across dies.
+    pub parity: Bytes,
     /// Erase blocks erased.
     pub erases: u64,
     /// Page reads from the array.
@@ -106,6 +108,7 @@ impl Counters {
             refreshed: bytes(self.refreshed, before.refreshed),
             metadata: bytes(self.metadata, before.metadata),
             padding: bytes(self.padding, before.padding),
+            parity: bytes(self.parity, before.parity),
             erases: count(self.erases, before.erases),
             page_reads: count(self.page_reads, before.page_reads),
             read_retries: count(self.read_retries, before.read_retries),
@@ -135,6 +138,7 @@ mod tests {
             refreshed: Bytes(7 * n),
             metadata: Bytes(8 * n),
             padding: Bytes(9 * n),
+            parity: Bytes(16 * n),
             erases: 10 * n,
             page_reads: 11 * n,
             read_retries: 12 * n,

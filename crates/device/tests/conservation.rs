@@ -114,7 +114,7 @@ proptest! {
         prop_assert_eq!(d.audit(), Ok(()));
         let by_host = |d: &Device| {
             let c = d.counters();
-            let causes = [c.gc_writes, c.folded, c.refreshed, c.metadata, c.padding];
+            let causes = [c.gc_writes, c.folded, c.refreshed, c.metadata, c.padding, c.parity];
             c.flash_programmed.0 - causes.iter().map(|b| b.0).sum::<u64>()
         };
         let before = by_host(&d);

@@ -24,7 +24,14 @@ fn cases(cases: u32) -> ProptestConfig {
 
 /// What the host's writes programmed.
 fn by_host(c: &Counters) -> u64 {
-    let others = [c.gc_writes, c.folded, c.refreshed, c.metadata, c.padding];
+    let others = [
+        c.gc_writes,
+        c.folded,
+        c.refreshed,
+        c.metadata,
+        c.padding,
+        c.parity,
+    ];
     c.flash_programmed.0 - others.iter().map(|bytes| bytes.0).sum::<u64>()
 }
 

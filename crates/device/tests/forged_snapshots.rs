@@ -78,6 +78,7 @@ fn page_mapped() -> Device {
     ftl.relocation_units = 2;
     ftl.journal_entries = 16;
     ftl.refresh_reads = 50;
+    ftl.parity_dies = 1;
     ftl.wear_spread_cycles = 2;
     ftl.map.location = MapLocation::Window;
     ftl.map.window_kib = Some(8);

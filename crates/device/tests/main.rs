@@ -18,6 +18,7 @@ mod gc_pacing;
 mod hosts;
 mod idle_timer;
 mod map_window;
+mod parity;
 mod plane_reads;
 mod power;
 mod power_cut;

@@ -437,7 +437,7 @@ pub fn counters(first: &Reading, last: &Reading) -> BTreeMap<String, f64> {
 
 /// The counters of a simulated device that only ever rise, by their names in results. The pattern lists every field
 /// so that a new one cannot be forgotten.
-pub fn device_counters(counters: &Counters) -> [(&'static str, u64); 14] {
+pub fn device_counters(counters: &Counters) -> [(&'static str, u64); 15] {
     let Counters {
         host_read,
         host_written,
@@ -448,6 +448,7 @@ pub fn device_counters(counters: &Counters) -> [(&'static str, u64); 14] {
         refreshed,
         metadata,
         padding,
+        parity,
         erases,
         page_reads,
         read_retries,
@@ -470,6 +471,7 @@ pub fn device_counters(counters: &Counters) -> [(&'static str, u64); 14] {
         ("refreshed_bytes", refreshed.0),
         ("metadata_bytes", metadata.0),
         ("padding_bytes", padding.0),
+        ("parity_bytes", parity.0),
         ("erases", erases),
         ("page_reads", page_reads),
         ("read_retries", read_retries),

@@ -38,6 +38,8 @@ pub(crate) enum Owner {
     RelocationProgram { job: u32 },
     /// Part of the erase of a superblock.
     Erase { superblock: u32 },
+    /// The program of parity in a superblock.
+    ParityProgram { superblock: u32 },
 }
 
 /// An operation as it is handed to the array.

@@ -243,6 +243,9 @@ pub struct FtlSection {
     pub wear_spread_cycles: u32,
     /// A block is rewritten after this many reads; 0 is off.
     pub refresh_reads: u32,
+    /// Dies that hold parity in each row of program units across all dies; 0 is off. Micron calls this RAIN.
+    #[serde(default)]
+    pub parity_dies: u32,
     /// Host map entries per page of the mapping journal; 0 keeps no journal.
     pub journal_entries: u32,
     /// Where the mapping table is.

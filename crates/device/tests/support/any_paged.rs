@@ -115,7 +115,10 @@ pub fn build(k: &Knobs) -> (Profile, &'static str) {
     p.ftl.as_mut().expect("page-mapped").map.host_memory_us = (k.map == 2).then_some(3.0);
 
     let dies = k.shape.0 * k.shape.1;
-    let slc_block = u64::from(dies * k.shape.2 * k.word_lines * k.page_kib) * 1024;
+    let parity = if flag(13) { 1 + u32::from(flag(14)) } else { 0 };
+    let parity = parity.min(dies - 1);
+    p.ftl.as_mut().expect("page-mapped").parity_dies = parity;
+    let slc_block = u64::from((dies - parity) * k.shape.2 * k.word_lines * k.page_kib) * 1024;
     let block = slc_block * bits as u64;
     // Enough spare for collection, open blocks, the static cache, and the map's pages and journal.
     let metadata = 256 + 64;

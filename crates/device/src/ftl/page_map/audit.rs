@@ -46,6 +46,7 @@ pub(super) struct Census {
     pub(super) programs: Vec<(u32, u32)>,
     /// Places in the write buffer that these programs give back at their end.
     programmed_units: u64,
+    parity_programs: u32,
     jobs: JobFlow,
     /// Fetches of pages of the map.
     map_fetches: Vec<u32>,
@@ -116,6 +117,12 @@ impl PageMapDevice {
         self.cores.audit(controller, census.arriving, self.now)?;
         self.decoders.audit(controller.ecc_engines, self.now)?;
         self.pace.audit()?;
+        ensure!(
+            census.parity_programs == self.parity_programs,
+            "{} programs of parity are under way, {} were counted",
+            census.parity_programs,
+            self.parity_programs
+        );
         Discarding::audit(
             self.discarding.as_ref(),
             g.user_units,
@@ -260,6 +267,11 @@ impl PageMapDevice {
             }
             Owner::RelocationProgram { job } => {
                 census.jobs.programs.push(job);
+                OpClass::Program
+            }
+            Owner::ParityProgram { superblock } => {
+                census.parity_programs += 1;
+                count(&mut census.programs_of, superblock)?;
                 OpClass::Program
             }
             Owner::Erase { superblock } => {

@@ -479,6 +479,7 @@ impl PageMapDevice {
     fn on_relocation_handled(&mut self, job: u32) {
         if let Some(unit) = self.background.jobs[job as usize].unit {
             self.submit_program(unit, Owner::RelocationProgram { job });
+            self.program_parity(&unit);
         }
     }
 

@@ -4,10 +4,12 @@
 //! A **superblock** is one erase block of every plane of every die: the grain in which the log
 //! allocates, collects and erases. A **program unit** is what one die programs at once: a page on
 //! each plane, times the pages of a word line where they are programmed together. Consecutive
-//! program units of a superblock lie on consecutive dies. A **mapping unit** (usually 4 KiB) is
+//! program units of a superblock lie on consecutive dies. With parity across dies, all sizes and numbers here are of
+//! data; [`ParityRows`] says which dies are left out. A **mapping unit** (usually 4 KiB) is
 //! what the logical-to-physical map points to; its physical number is
 //! `superblock × native units per superblock + offset`, in the order of programming.
 
+use super::parity::ParityRows;
 use super::ppn::Ppn;
 use crate::divisor::Divisor;
 use crate::nand::Die;
@@ -21,9 +23,9 @@ pub struct ModeGeometry {
     pub bits: u32,
     /// Mapping units that a die programs at once.
     pub program_units: u32,
-    /// Program units of a superblock.
+    /// Program units of data in a superblock.
     pub programs: u32,
-    /// Mapping units of a superblock.
+    /// Mapping units of data in a superblock.
     pub superblock_units: u32,
     /// Array read time of each page of a word line, ns.
     pub read_ns: Vec<u32>,
@@ -72,7 +74,7 @@ pub struct Geometry {
     by_superblock_units: Divisor,
     by_stripe_units: Divisor,
     by_units_per_page: Divisor,
-    by_dies: Divisor,
+    rows: ParityRows,
 }
 
 /// Location of a mapping unit within a die.
@@ -96,12 +98,13 @@ impl Geometry {
         let units_per_page = nand.page_kib * 1024 / ftl.mapping_unit_bytes.max(1);
         let stripe_units = units_per_page.saturating_mul(nand.planes);
         let dies = nand.channels * nand.dies_per_channel;
+        let rows = ParityRows::new(dies, ftl.parity_dies);
         let mode = |array: &ArraySection, cell: Cell| {
             let pages_per_program = array.pages_per_program(cell);
             let program_units = stripe_units.saturating_mul(pages_per_program);
             let programs = nand
                 .word_lines
-                .saturating_mul(dies)
+                .saturating_mul(rows.data_dies())
                 .saturating_mul(cell.bits() / pages_per_program);
             ModeGeometry {
                 bits: cell.bits(),
@@ -134,7 +137,7 @@ impl Geometry {
             by_superblock_units: Divisor::new(native.superblock_units),
             by_stripe_units: Divisor::new(stripe_units),
             by_units_per_page: Divisor::new(units_per_page),
-            by_dies: Divisor::new(dies),
+            rows,
             slc,
             native,
         }
@@ -224,10 +227,35 @@ impl Geometry {
         self.by_superblock_units.quotient(ppn.0)
     }
 
-    /// Die of a program unit: consecutive ones are on consecutive dies.
+    /// Die of a program unit of data: consecutive ones are on consecutive dies.
     #[inline]
-    pub fn die_of(&self, program: u32) -> Die {
-        Die(self.by_dies.remainder(program))
+    pub fn die_of(&self, slc: bool, program: u32) -> Die {
+        self.rows.die_of(program, self.passes(slc))
+    }
+
+    /// Row of a program unit: its place on its die, in program units.
+    #[inline]
+    pub fn row_of(&self, program: u32) -> u32 {
+        self.rows.row_of(program)
+    }
+
+    /// Rows of a superblock.
+    pub fn rows(&self, slc: bool) -> u32 {
+        self.row_of(self.mode(slc).programs)
+    }
+
+    /// The dies that are programmed with parity after a program unit of data.
+    pub fn parity_dies_after(&self, slc: bool, program: u32) -> impl Iterator<Item = Die> + use<> {
+        self.rows.parity_dies_after(program, self.passes(slc))
+    }
+
+    /// Mapping units of parity that belong to the first program units of a superblock.
+    pub fn parity_units(&self, slc: bool, programs: u32) -> u32 {
+        self.row_of(programs) * self.rows.parity_dies() * self.mode(slc).program_units
+    }
+
+    fn passes(&self, slc: bool) -> u32 {
+        self.mode(slc).programs_per_word_line()
     }
 
     /// Erase blocks of a superblock.
@@ -243,7 +271,7 @@ impl Geometry {
     /// The erase block, within its superblock, that holds the unit at `offset`.
     pub fn erase_block(&self, offset: u32, slc: bool) -> u32 {
         let program = self.mode(slc).by_program_units.quotient(offset);
-        self.block_of(self.die_of(program), self.plane_of(offset))
+        self.block_of(self.die_of(slc, program), self.plane_of(offset))
     }
 
     /// Position of the unit at `offset` of a superblock within its page across the planes.
@@ -275,7 +303,7 @@ impl Geometry {
         Place {
             superblock,
             program,
-            die: self.die_of(program),
+            die: self.die_of(slc, program),
             stripe,
         }
     }
@@ -300,14 +328,14 @@ impl Geometry {
         match pages {
             1 => 0,
             _ if mode.one_shot => stripe,
-            _ => self.by_dies.quotient(program) % pages,
+            _ => self.row_of(program) % pages,
         }
     }
 
     /// Array time to program one program unit.
     pub fn program_ns(&self, slc: bool, program: u32) -> u32 {
         let times = &self.mode(slc).program_ns;
-        times[self.by_dies.quotient(program) as usize % times.len()]
+        times[self.row_of(program) as usize % times.len()]
     }
 }
 

@@ -124,11 +124,13 @@ pub(crate) struct Programmed {
     pub(crate) refreshed: u64,
     pub(crate) metadata: u64,
     pub(crate) padding: u64,
+    pub(crate) parity: u64,
 }
 
 impl Programmed {
     pub(crate) fn total(&self) -> u64 {
-        self.host + self.gc_writes + self.folded + self.refreshed + self.metadata + self.padding
+        let moved = self.gc_writes + self.folded + self.refreshed;
+        self.host + moved + self.metadata + self.padding + self.parity
     }
 }
 

@@ -14,6 +14,7 @@ mod map;
 mod map_cache;
 mod map_fetches;
 mod pacing;
+mod parity;
 mod power;
 mod ppn;
 mod precondition;
@@ -104,6 +105,8 @@ pub(crate) struct PageMapDevice {
     /// End of the last exit from a power state.
     awake: Nanos,
     writes: Writes,
+    /// Programs of parity that are under way.
+    parity_programs: u32,
     discarding: Option<Discarding>,
     background: Background,
     pace: Pace,
@@ -204,6 +207,7 @@ impl PageMapDevice {
             link_out: Nanos::ZERO,
             awake: Nanos::ZERO,
             discarding: None,
+            parity_programs: 0,
             writes: Writes::new(buffer_units(controller, &geometry)),
             background: Background::new(ftl),
             pace: Pace::default(),
@@ -400,6 +404,7 @@ impl PageMapDevice {
                 self.on_relocation_read(job);
             }
             Owner::RelocationProgram { job } => self.on_relocation_programmed(job),
+            Owner::ParityProgram { superblock } => self.on_parity_programmed(superblock),
             Owner::Erase { superblock } => self.on_erase(superblock),
         }
         if self.array.outstanding() == 0 {

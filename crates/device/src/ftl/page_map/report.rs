@@ -77,6 +77,7 @@ impl PageMapDevice {
             refreshed: of(p.refreshed),
             metadata: of(p.metadata),
             padding: of(p.padding),
+            parity: of(p.parity),
             erases: self.log.blocks.total_erases()
                 * u64::from(self.log.geometry.dies * self.log.geometry.planes),
             page_reads: self.array.page_reads() + self.uncounted().page_reads,

@@ -137,9 +137,9 @@ impl PageMapDevice {
     pub(super) fn note_program(&mut self, unit: &ProgramUnit, sequence: u32) {
         let g = &self.log.geometry;
         let passes = g.mode(unit.slc).programs_per_word_line();
-        let per_die = g.mode(unit.slc).superblock_units / g.mode(unit.slc).program_units / g.dies;
+        let per_die = g.rows(unit.slc);
         // Counted through all superblocks, so that it is the same for the passes of one only.
-        let word_line = unit.superblock * per_die + unit.program / g.dies / passes;
+        let word_line = unit.superblock * per_die + g.row_of(unit.program) / passes;
         let Some(unpersisted) = &mut self.unpersisted else {
             return;
         };

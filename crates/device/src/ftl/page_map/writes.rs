@@ -687,6 +687,7 @@ impl PageMapDevice {
                 host_units: unit.host_units,
             };
             self.submit_program(unit, owner);
+            self.program_parity(&unit);
         }
     }
 
@@ -757,7 +758,7 @@ impl PageMapDevice {
         }
         self.end_linger(true);
         let mut none = Vec::new();
-        while !self.writes.in_flight.is_empty()
+        while (!self.writes.in_flight.is_empty() || self.parity_programs > 0)
             && let Some(next) = self.events.next_time()
         {
             self.advance(next, &mut none);

@@ -184,6 +184,20 @@ fn ftl(profile: &Profile, ftl: &FtlSection, faults: &mut Faults) {
             "use a power of two from 512 up to the page size",
         );
     }
+    let dies = profile
+        .nand
+        .channels
+        .saturating_mul(profile.nand.dies_per_channel);
+    if ftl.parity_dies > 0 && ftl.parity_dies >= dies {
+        faults.add(
+            "ftl.parity_dies",
+            format!(
+                "{} dies of {dies} hold parity, and none is left for data",
+                ftl.parity_dies
+            ),
+            "give fewer than nand.channels × nand.dies_per_channel",
+        );
+    }
     match (ftl.map.location, ftl.map.window_kib) {
         (MapLocation::Dram, Some(_)) => faults.add(
             "ftl.map.window_kib",

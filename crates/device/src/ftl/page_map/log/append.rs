@@ -127,7 +127,8 @@ impl Log {
         stream.filling = 0;
         let host_units = std::mem::take(&mut stream.host_units);
         self.blocks.get_mut(stream.superblock).programs_pending += 1;
-        let die = self.geometry.die_of(program);
+        self.count_parity(stream.slc, program);
+        let die = self.geometry.die_of(stream.slc, program);
         Some(ProgramUnit {
             superblock: stream.superblock,
             program,
@@ -135,6 +136,14 @@ impl Log {
             slc: stream.slc,
             host_units,
         })
+    }
+
+    /// The parity of a row of program units counts with the last one of data.
+    fn count_parity(&mut self, slc: bool, program: u32) {
+        let g = &self.geometry;
+        let units = g.parity_units(slc, program + 1) - g.parity_units(slc, program);
+        self.programmed.parity += u64::from(units);
+        self.appended += u64::from(units);
     }
 
     pub(super) fn keep_or_close(&mut self, stream: Stream) -> Option<Stream> {

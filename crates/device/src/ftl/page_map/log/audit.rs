@@ -48,6 +48,7 @@ impl Log {
             p.refreshed,
             p.metadata,
             p.padding,
+            p.parity,
         ] {
             check_sum("bytes programmed", units.saturating_mul(1 << 20))?;
         }
@@ -360,7 +361,13 @@ impl Log {
     /// Every unit that was programmed has its cause, and lies in a superblock or went with an erasure.
     fn audit_programmed(&self) -> Checked {
         let superblocks = 0..self.blocks.len();
-        let written: u64 = superblocks.map(|s| u64::from(self.written_units(s))).sum();
+        let programmed = |superblock: u32| {
+            let slc = self.blocks.get(superblock).slc;
+            let data = self.written_units(superblock);
+            let programs = data / self.geometry.mode(slc).program_units;
+            u64::from(data) + u64::from(self.geometry.parity_units(slc, programs))
+        };
+        let written: u64 = superblocks.map(programmed).sum();
         ensure!(
             self.erased_units.checked_add(written) == Some(self.appended),
             "{} units were programmed, {} erased, and {written} are there",
@@ -375,6 +382,7 @@ impl Log {
             p.refreshed,
             p.metadata,
             p.padding,
+            p.parity,
         ];
         let sum = causes
             .iter()

@@ -71,7 +71,9 @@ impl Log {
         if slc {
             self.slc_count -= 1;
         }
-        self.erased_units += u64::from(self.geometry.mode(slc).superblock_units);
+        let mode = self.geometry.mode(slc);
+        let parity = self.geometry.parity_units(slc, mode.programs);
+        self.erased_units += u64::from(mode.superblock_units) + u64::from(parity);
         self.blocks.erased(superblock, block_failed);
         self.note_retired(now);
     }
