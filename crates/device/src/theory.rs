@@ -38,6 +38,20 @@ pub fn two_temperatures(alpha: f64, hot_space: f64, hot_writes: f64) -> f64 {
     1.0 / bisect(1e-9, 1.0, space)
 }
 
+/// Greedy in pools of their own for hot and cold data, each written uniformly, with the spare space divided so that the
+/// amplification is least: a share `hot_space` of the pages takes a share `hot_writes` of the writes.
+#[must_use]
+pub fn two_pools(alpha: f64, hot_space: f64, hot_writes: f64, pages_per_block: u32) -> f64 {
+    const STEPS: u32 = 1000;
+    let amplification = |spare: f64, space: f64| greedy(1.0 + spare / space, pages_per_block);
+    let divided = |step: u32| {
+        let hot = (alpha - 1.0) * f64::from(step) / f64::from(STEPS);
+        hot_writes * amplification(hot, hot_space)
+            + (1.0 - hot_writes) * amplification(alpha - 1.0 - hot, 1.0 - hot_space)
+    };
+    (1..STEPS).map(divided).fold(f64::INFINITY, f64::min)
+}
+
 fn bisect(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
     for _ in 0..200 {
         let middle = (low + high) / 2.0;
@@ -86,6 +100,19 @@ mod tests {
                 near(&format!("greedy {b}"), greedy(alpha, b), expected, 3e-4);
             }
         }
+        // Pools that are written alike need no division.
+        near(
+            "50/50",
+            two_pools(1.15, 0.5, 0.5, 64),
+            greedy(1.15, 64),
+            1e-4,
+        );
+        near(
+            "one pool",
+            two_pools(1.15, 0.999, 1.0, 64),
+            greedy(1.15, 64),
+            0.01,
+        );
         near("80/20", two_temperatures(1.07, 0.2, 0.8), 8.18, 1e-3);
         near("90/10", two_temperatures(1.07, 0.1, 0.9), 8.87, 1e-3);
     }

@@ -294,6 +294,26 @@ fn what_is_buffered_is_lost() {
     }
 }
 
+/// A chunk is cold at its first write and hot at the next: hot data is programmed, cold data waits for more.
+#[test]
+fn what_waits_in_the_other_pool_is_lost() {
+    let mut p = drive();
+    let ftl = p.ftl.as_mut().unwrap();
+    ftl.slc_cache = None;
+    ftl.separate_by_heat = true;
+    let mut d = tracked(&p);
+    one(&mut d, write(0, 1 << 20, 4096));
+    one(&mut d, write(1, 0, 4096));
+    for i in 2..40 {
+        one(&mut d, write(i, 0, 65_536));
+    }
+    support::rest(&mut d, Nanos::from_millis(20));
+    let damage = d.cut_power().damage;
+    let lost: Vec<u64> = damage.iter().map(|d| d.write).collect();
+    assert_eq!(lost[..2], [0, 1], "{damage:?}");
+    assert!(!lost.contains(&2) && lost.len() < 12, "{damage:?}");
+}
+
 #[test]
 fn capacitors_lose_only_what_has_not_come() {
     let mut p = drive();

@@ -15,7 +15,7 @@ use crate::support::plain::Flash;
 use crate::support::{Draw, closed_loop, device, discard, near, one, sound, write};
 use nandscope_device::profile::Profile;
 use nandscope_device::profile::schema::VictimPolicy;
-use nandscope_device::theory::{fifo, greedy, two_temperatures};
+use nandscope_device::theory::{fifo, greedy, two_pools, two_temperatures};
 use nandscope_device::{Device, Fill};
 
 const START: u32 = 2;
@@ -226,6 +226,66 @@ fn hot_and_cold_data_that_are_not_separated() {
     closed_loop(&mut d, 4, |i| (i < 4 * logical).then(|| command(i)));
     let got = Account::of(&d).amplification_since(&before);
     near("80/20", got, two_temperatures(alpha, 0.2, 0.8), 0.01);
+}
+
+/// Of the blocks, `START` and one for each stream that is kept apart are free; one has just been opened, and three are
+/// half full.
+fn separated(blocks: u32, b: u32, spare_percent: f64) -> (Profile, f64) {
+    let (mut p, _) = with_spare(blocks, b, spare_percent);
+    let holding = (f64::from(blocks - START - 2) - 2.5) * f64::from(b);
+    let logical = (holding / (1.0 + spare_percent / 100.0)) as u64;
+    p.device.capacity_bytes = logical * 4096;
+    p.ftl.as_mut().expect("page-mapped").separate_by_heat = true;
+    (p, holding / logical as f64)
+}
+
+/// Amplification in the steady state of timed writes, of which 80 % go to 20 % of the pages.
+fn skewed(p: &Profile) -> f64 {
+    let mut d = device(p, "direct");
+    assert!(d.precondition(1.0, Fill::Random { seed: 7 }));
+    let logical = d.capacity().0 / 4096;
+    let hot = logical / 5;
+    let mut draw = Draw(11);
+    let mut command = |i| {
+        let page = if draw.below(10) < 8 {
+            draw.below(hot)
+        } else {
+            hot + draw.below(logical - hot)
+        };
+        write(i, page * 4096, 4096)
+    };
+    closed_loop(&mut d, 4, |i| (i < 6 * logical).then(|| command(i)));
+    let before = Account::of(&d);
+    closed_loop(&mut d, 4, |i| (i < 4 * logical).then(|| command(i)));
+    sound(&d);
+    Account::of(&d).amplification_since(&before)
+}
+
+#[test]
+fn hot_and_cold_data_in_pools_of_their_own() {
+    for percent in [7.0, 28.0] {
+        let (mut p, alpha) = separated(1024, 64, percent);
+        p.ftl.as_mut().expect("page-mapped").collection = VictimPolicy::CostBenefit;
+        let apart = skewed(&p);
+        p.ftl.as_mut().expect("page-mapped").separate_by_heat = false;
+        let together = skewed(&p);
+        let best = two_pools(alpha, 0.2, 0.8, 64);
+        assert!(apart >= 0.99 * best, "{percent} %: {apart} beats {best}");
+        assert!(apart <= 1.05 * best, "{percent} %: {apart} for {best}");
+        assert!(
+            apart <= 0.85 * together,
+            "{percent} %: {apart}, {together} in one pool"
+        );
+    }
+}
+
+#[test]
+fn uniform_writes_are_not_changed_by_separation() {
+    for percent in [7.0, 15.0] {
+        let (p, alpha) = separated(2048, 64, percent);
+        let expected = greedy(alpha, 64);
+        near(&format!("{percent} %"), untimed(&p, 64), expected, 0.02);
+    }
 }
 
 #[test]

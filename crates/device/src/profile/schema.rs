@@ -246,6 +246,9 @@ pub struct FtlSection {
     /// Dies that hold parity in each row of program units across all dies; 0 is off. Micron calls this RAIN.
     #[serde(default)]
     pub parity_dies: u32,
+    /// Data that is written often is kept in superblocks of its own. Left out, it is not.
+    #[serde(default)]
+    pub separate_by_heat: bool,
     /// Host map entries per page of the mapping journal; 0 keeps no journal.
     pub journal_entries: u32,
     /// Where the mapping table is.

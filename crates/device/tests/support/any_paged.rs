@@ -114,6 +114,8 @@ pub fn build(k: &Knobs) -> (Profile, &'static str) {
     p.ftl.as_mut().expect("page-mapped").map.window_kib = (k.map > 0).then_some(8);
     p.ftl.as_mut().expect("page-mapped").map.host_memory_us = (k.map == 2).then_some(3.0);
 
+    let separated = flag(15) && k.map == 0 && (bits == 1 || k.slc_cache == 0);
+    p.ftl.as_mut().expect("page-mapped").separate_by_heat = separated;
     let dies = k.shape.0 * k.shape.1;
     let parity = if flag(13) { 1 + u32::from(flag(14)) } else { 0 };
     let parity = parity.min(dies - 1);
@@ -122,7 +124,9 @@ pub fn build(k: &Knobs) -> (Profile, &'static str) {
     let block = slc_block * bits as u64;
     // Enough spare for collection, open blocks, the static cache, and the map's pages and journal.
     let metadata = 256 + 64;
-    let spare = u64::from(k.collection_start) + 5 + (metadata * 4096u64).div_ceil(block).min(12);
+    let streams = if separated { 4 } else { 0 };
+    let spare =
+        u64::from(k.collection_start) + 5 + streams + (metadata * 4096u64).div_ceil(block).min(12);
     let mut fixed = 0;
     if bits > 1 && k.slc_cache > 0 {
         let (static_blocks, dynamic_blocks) =

@@ -3,7 +3,7 @@
 
 use super::PageMapDevice;
 use crate::events::{Event, horizon};
-use crate::ftl::page_map::log::ProgramUnit;
+use crate::ftl::page_map::log::{Pool, ProgramUnit};
 use crate::ftl::page_map::map_fetches::MapWaiter;
 use crate::ftl::page_map::pacing::CREDIT_PER_UNIT;
 use crate::ftl::page_map::ppn::Ppn;
@@ -21,6 +21,8 @@ const WEAR_CHECK_ERASES: u64 = 64;
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Job {
     active: bool,
+    /// Where its data goes.
+    pool: Pool,
     /// Reads of data and of the map that it waits for.
     reads: u32,
     /// Set when the unit is full.
@@ -221,6 +223,12 @@ impl Background {
         Some(&self.jobs[job as usize].sources)
     }
 
+    /// The job that is being filled takes data for the other pool.
+    fn fills_other_pool(&self, pool: Pool) -> bool {
+        let job = self.filling.map(|job| &self.jobs[job as usize]);
+        job.is_some_and(|job| job.pool != pool)
+    }
+
     /// Folding begins within that idle time.
     pub(super) fn folds_within(&self, rest: Nanos) -> bool {
         self.idle_delay <= rest
@@ -252,7 +260,11 @@ impl PageMapDevice {
             let Some(victim) = self.log.current_victim(self.now, self.background.idle) else {
                 break;
             };
-            let job = self.filling_job();
+            if self.background.fills_other_pool(victim.pool) {
+                self.finish_filling_job();
+                continue;
+            }
+            let job = self.filling_job(victim.pool);
             let mut sources = std::mem::take(&mut self.scratch.sources);
             let mut written = std::mem::take(&mut self.scratch.written);
             let (moved, full, exhausted) = self.log.relocate(self.now, &mut sources, &mut written);
@@ -348,7 +360,7 @@ impl PageMapDevice {
         wanted && (filling || turn) && room
     }
 
-    fn filling_job(&mut self) -> u32 {
+    fn filling_job(&mut self, pool: Pool) -> u32 {
         if let Some(job) = self.background.filling {
             return job;
         }
@@ -360,6 +372,7 @@ impl PageMapDevice {
             .position(|j| !j.active)
             .unwrap_or(0) as u32;
         self.background.jobs[job as usize].active = true;
+        self.background.jobs[job as usize].pool = pool;
         self.background.active += 1;
         self.background.filling = Some(job);
         if self.background.shares_buffer {
@@ -381,7 +394,8 @@ impl PageMapDevice {
         let Some(job) = self.background.filling else {
             return;
         };
-        match self.log.close_relocation_unit() {
+        let pool = self.background.jobs[job as usize].pool;
+        match self.log.close_relocation_unit(pool) {
             Some(unit) => self.close_job(job, unit),
             None => {
                 self.background.filling = None;

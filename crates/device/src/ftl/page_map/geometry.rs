@@ -179,7 +179,7 @@ impl Geometry {
         let static_gb = ftl.slc_cache.as_ref().map_or(0.0, |s| s.static_gb);
         logical.div_ceil(u64::from(self.native.superblock_units.max(1)))
             + u64::from(self.collection_start(ftl))
-            + OPEN_SUPERBLOCKS
+            + open_superblocks(ftl)
             + u64::from(self.slc_superblocks_for(static_gb))
     }
 
@@ -188,7 +188,9 @@ impl Geometry {
     /// many have been written as the map has, there must be room for them.
     pub fn collection_start(&self, ftl: &FtlSection) -> u32 {
         if ftl.map.location == MapLocation::Dram {
-            return ftl.collection_start;
+            // Each stream that is kept apart may open a superblock before it gives one back.
+            let more = open_superblocks(ftl) - OPEN_SUPERBLOCKS;
+            return ftl.collection_start.saturating_add(more as u32);
         }
         let map = self.metadata_units(true, false);
         let copies = map.div_ceil(self.native.superblock_units.max(1));
@@ -342,6 +344,11 @@ impl Geometry {
 /// Superblocks that are open for writing at once (host, relocation), and one more so that
 /// relocation always has a target.
 pub const OPEN_SUPERBLOCKS: u64 = 3;
+
+/// Superblocks that are open at once, and one: with separation by heat, two more.
+pub fn open_superblocks(ftl: &FtlSection) -> u64 {
+    OPEN_SUPERBLOCKS + if ftl.separate_by_heat { 2 } else { 0 }
+}
 
 /// Logical units through which the map's journal goes round.
 pub const JOURNAL_UNITS: u32 = 256;

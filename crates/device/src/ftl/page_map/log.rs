@@ -4,13 +4,14 @@
 //!
 //! The log says *what* must be read, programmed and erased; *when* is the device's affair.
 //! This file holds its state; [`append`] the host's side, [`lookup`] what reads ask, [`slc`] the
-//! cache's rules, [`partial`] writes of less than a unit, [`discard`] what is forgotten, [`choice`] whom to relocate, [`relocation`] how, [`life`] what becomes of a
+//! cache's rules, [`partial`] writes of less than a unit, [`discard`] what is forgotten, [`choice`] whom to relocate, [`heat`] which data is kept apart, [`relocation`] how, [`life`] what becomes of a
 //! superblock after that, [`audit`] the check of it all.
 
 mod append;
 mod audit;
 mod choice;
 mod discard;
+mod heat;
 mod life;
 mod lookup;
 mod partial;
@@ -22,10 +23,12 @@ use super::map_cache::MapCache;
 use super::ppn::Ppn;
 use super::victims::Victims;
 use crate::ftl::blocks::Superblocks;
-use crate::ftl::page_map::geometry::{Geometry, JOURNAL_UNITS};
+use crate::ftl::page_map::geometry::{Geometry, JOURNAL_UNITS, open_superblocks};
 use crate::nand::Die;
 use crate::profile::schema::{FtlSection, MapLocation, Profile, VictimPolicy};
 use crate::random::Random;
+use heat::Heat;
+pub(crate) use heat::Pool;
 use nandscope_units::Nanos;
 use partial::Partial;
 use serde::{Deserialize, Serialize};
@@ -82,6 +85,8 @@ pub(crate) struct Victim {
     end: Ppn,
     /// The erase block to which the relocation is limited, where only that one is refreshed.
     only: Option<u32>,
+    /// Where its data goes.
+    pub(crate) pool: Pool,
     /// It held no valid data when it was chosen.
     empty: bool,
     /// Credit of the host for each unit moved out of this victim.
@@ -166,6 +171,8 @@ struct Layout {
     slc: SlcPolicy,
     /// Superblocks beyond the logical capacity.
     spare: u32,
+    /// Superblocks that may be open at once, and one.
+    open: u32,
 }
 
 impl Layout {
@@ -209,6 +216,7 @@ impl Layout {
             idle_free: ftl.idle_collection,
             slc,
             spare,
+            open: open_superblocks(ftl) as u32,
         }
     }
 }
@@ -223,8 +231,11 @@ pub(crate) struct Log {
     /// Closed superblocks in SLC mode, in order of closing.
     slc_closed: VecDeque<u32>,
     slc_count: u32,
-    host: Option<Stream>,
-    relocation: Option<Stream>,
+    /// By [`Pool`], as is `relocation`.
+    host: [Option<Stream>; 2],
+    relocation: [Option<Stream>; 2],
+    /// Only where data is separated by heat.
+    heat: Option<Heat>,
     victim: Option<Victim>,
     refresh_queue: VecDeque<RefreshTarget>,
     /// Superblocks without valid data that wait for their erasure.
@@ -281,8 +292,9 @@ impl Log {
             entries_pending: 0,
             slc_closed: VecDeque::new(),
             slc_count: 0,
-            host: None,
-            relocation: None,
+            host: [None; 2],
+            relocation: [None; 2],
+            heat: ftl.separate_by_heat.then(|| Heat::new(geometry.user_units)),
             victim: None,
             refresh_queue: VecDeque::new(),
             to_erase: Vec::new(),

@@ -72,7 +72,7 @@ impl PageMapDevice {
                 }
             }
         }
-        if let Some(unit) = self.log.close_host_unit() {
+        for unit in self.log.close_host_units() {
             self.log.program_done(unit.superblock);
         }
         self.scratch.full = full;

@@ -14,7 +14,8 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     write: u64,
-    units: u32,
+    /// Superblock and program unit of its units.
+    place: (u32, u32),
     /// Its sectors: the ends of a write need not be those of units.
     from: u64,
     to: u64,
@@ -71,14 +72,8 @@ impl PageMapDevice {
         }
     }
 
-    /// Units of a write have come, after `gathered` units that were in the buffer already.
-    pub(super) fn note_arrival(
-        &mut self,
-        index: u32,
-        (first, units): (u32, u32),
-        gathered: u32,
-        full: &[ProgramUnit],
-    ) {
+    /// Units of a write have come and were appended to the log.
+    pub(super) fn note_arrival(&mut self, index: u32, (first, units): (u32, u32)) {
         let per_unit = self.unit_bytes() / SECTOR_BYTES;
         let command = self.pending[index as usize].command;
         let (begin, end) = (command.lba.0, command.lba.0 + u64::from(command.sectors));
@@ -88,28 +83,27 @@ impl PageMapDevice {
         let Some(write) = unpersisted.numbers.of(index) else {
             return;
         };
-        let (mut at, mut before) = (first, gathered);
-        let ends = full.iter().map(|f| f.host_units).chain([u32::MAX]);
-        for host_units in ends {
-            let count = (host_units - before).min(first + units - at);
-            before = 0;
-            if count == 0 {
-                continue;
+        for unit in first..first + units {
+            let place = self.log.program_of(unit);
+            let from = (u64::from(unit) * per_unit).max(begin);
+            let to = (u64::from(unit + 1) * per_unit).min(end);
+            match unpersisted.pieces.back_mut() {
+                Some(last) if unit > first && last.place == place => last.to = to,
+                _ => unpersisted.pieces.push_back(Piece {
+                    write,
+                    place,
+                    from,
+                    to,
+                    program: None,
+                }),
             }
-            unpersisted.pieces.push_back(Piece {
-                write,
-                units: count,
-                from: (u64::from(at) * per_unit).max(begin),
-                to: (u64::from(at + count) * per_unit).min(end),
-                program: None,
-            });
-            at += count;
         }
     }
 
     /// A part of a write has joined a unit that is in the buffer already: it goes with its program, and
     /// takes no room there.
     pub(super) fn note_merged(&mut self, index: u32, unit: u32) {
+        let place = self.log.program_of(unit);
         let per_unit = self.unit_bytes() / SECTOR_BYTES;
         let (start, next) = (u64::from(unit) * per_unit, u64::from(unit + 1) * per_unit);
         let command = self.pending[index as usize].command;
@@ -126,14 +120,14 @@ impl PageMapDevice {
         let program = program.and_then(|p| p.program);
         unpersisted.pieces.push_back(Piece {
             write,
-            units: 0,
+            place,
             from: start.max(begin),
             to: next.min(end),
             program,
         });
     }
 
-    /// A program unit of the host is handed to the array: it takes the oldest pieces that wait.
+    /// A program unit of the host is handed to the array: it takes the pieces that wait for it.
     pub(super) fn note_program(&mut self, unit: &ProgramUnit, sequence: u32) {
         let g = &self.log.geometry;
         let passes = g.mode(unit.slc).programs_per_word_line();
@@ -143,16 +137,12 @@ impl PageMapDevice {
         let Some(unpersisted) = &mut self.unpersisted else {
             return;
         };
-        let mut left = unit.host_units;
+        let place = (unit.superblock, unit.program);
         let waiting = unpersisted
             .pieces
             .iter_mut()
-            .filter(|p| p.program.is_none());
+            .filter(|p| p.program.is_none() && p.place == place);
         for piece in waiting {
-            if left < piece.units {
-                break;
-            }
-            left -= piece.units;
             piece.program = Some(Program {
                 sequence,
                 die: unit.die,

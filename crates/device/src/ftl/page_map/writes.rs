@@ -476,7 +476,6 @@ impl PageMapDevice {
         };
         let old = rest.and_then(|run| self.place_of(run)).map(|run| run.first);
         let mut full = std::mem::take(&mut self.scratch.full);
-        let gathered = self.log.gathered_host_units();
         let appended = self.log.write(first, units, self.now, &mut full);
         if partial && appended > 0 {
             self.log.note_partial(first, old, from, to);
@@ -485,7 +484,7 @@ impl PageMapDevice {
         self.log
             .note_map_change(first, appended, self.now, &mut full);
         let wanted = self.log.take_wanted();
-        self.note_arrival(command, (first, appended), gathered, &full);
+        self.note_arrival(command, (first, appended));
         if appended < units {
             self.pending[command as usize].status = Status::ReadOnly;
             self.writes.give_back(units - appended);
@@ -546,16 +545,24 @@ impl PageMapDevice {
     }
 
     fn complete_when_durable(&mut self, index: u32) {
-        if let Some(unit) = self.log.close_host_unit() {
-            self.submit_host_programs([unit]);
-        }
+        self.close_host_units();
         self.complete_after_programs(index);
     }
 
+    /// Programs what is gathered.
+    fn close_host_units(&mut self) {
+        if self.log.is_gathering() {
+            let units = self.log.close_host_units();
+            self.submit_host_programs(units);
+        }
+    }
+
     /// Completes a write when its data is in the flash. While other writes are about to bring data, its
-    /// program unit stays open for them; the last one closes it.
+    /// program unit stays open for them; the last one closes it. With separation by heat, data may be in two
+    /// program units, of which either may be the first, and both are closed at once.
     fn complete_when_programmed(&mut self, index: u32) {
-        if !self.writes.is_data_coming() || self.log.gathered_host_units() == 0 {
+        let stays_open = self.writes.is_data_coming() && !self.log.is_separated();
+        if !stays_open || self.log.gathered_host_units() == 0 {
             return self.complete_when_durable(index);
         }
         let filling = self.writes.next_sequence();
@@ -570,11 +577,8 @@ impl PageMapDevice {
         let last = self.writes.durable_waiters.back();
         let awaited = last.is_some_and(|(until, _)| *until == next.wrapping_add(1));
         let last_waits = last.is_some();
-        if awaited
-            && !self.writes.is_data_coming()
-            && let Some(unit) = self.log.close_host_unit()
-        {
-            self.submit_host_programs([unit]);
+        if awaited && !self.writes.is_data_coming() {
+            self.close_host_units();
         }
         if last_waits && !self.writes.is_data_coming() {
             self.end_linger(true);
@@ -753,9 +757,7 @@ impl PageMapDevice {
 
     /// Orderly power-off: everything buffered is programmed.
     pub(super) fn flush_for_power_off(&mut self) {
-        if let Some(unit) = self.log.close_host_unit() {
-            self.submit_host_programs([unit]);
-        }
+        self.close_host_units();
         self.end_linger(true);
         let mut none = Vec::new();
         while (!self.writes.in_flight.is_empty() || self.parity_programs > 0)

@@ -188,6 +188,14 @@ fn ftl(profile: &Profile, ftl: &FtlSection, faults: &mut Faults) {
         .nand
         .channels
         .saturating_mul(profile.nand.dies_per_channel);
+    if ftl.separate_by_heat && (ftl.map.location != MapLocation::Dram || ftl.slc_cache.is_some()) {
+        faults.add(
+            "ftl.separate_by_heat",
+            "data is separated only with the whole map in DRAM and without an SLC cache"
+                .to_string(),
+            "remove the key, or set ftl.map.location to `dram` and remove ftl.slc_cache",
+        );
+    }
     if ftl.parity_dies > 0 && ftl.parity_dies >= dies {
         faults.add(
             "ftl.parity_dies",

@@ -1,7 +1,7 @@
 //! The host's side: data is appended to the open superblock, program unit by program unit; what it
 //! replaces becomes invalid; discards forget.
 
-use super::{Log, ProgramUnit, Stream};
+use super::{Log, Pool, ProgramUnit, Stream};
 use crate::ftl::blocks::State;
 use crate::ftl::page_map::ppn::Ppn;
 use nandscope_units::Nanos;
@@ -19,11 +19,13 @@ impl Log {
     ) -> u32 {
         let mut at = first;
         while at < first + count {
-            let appended = self.append_host(at, first + count - at, true, now, full);
+            let (pool, units) = self.pool_of_write(at, first + count - at);
+            let appended = self.append_host(pool, (at, units), true, now, full);
             if appended == 0 {
                 self.end_life(now);
                 break;
             }
+            self.count_write(at, appended);
             self.programmed.host += u64::from(appended);
             at += appended;
         }
@@ -31,29 +33,29 @@ impl Log {
         at - first
     }
 
-    /// Closes the host's program unit with padding, so that what it holds can be programmed.
-    pub(crate) fn close_host_unit(&mut self) -> Option<ProgramUnit> {
-        let mut stream = self.host.take()?;
-        let unit = self.close_unit(&mut stream);
-        self.host = self.keep_or_close(stream);
-        unit
+    /// Closes the host's program units with padding, so that what they hold can be programmed.
+    pub(crate) fn close_host_units(&mut self) -> impl Iterator<Item = ProgramUnit> + use<> {
+        let units = Pool::ALL.map(|pool| {
+            let mut stream = self.host[pool as usize].take()?;
+            let unit = self.close_unit(&mut stream);
+            self.host[pool as usize] = self.keep_or_close(stream);
+            unit
+        });
+        units.into_iter().flatten()
     }
 
     /// Appends what fits of `count` logical units from `first` into the program unit that is being
     /// filled; returns how many, zero where no block is left.
     pub(super) fn append_host(
         &mut self,
-        first: u32,
-        count: u32,
+        pool: Pool,
+        (first, count): (u32, u32),
         host_data: bool,
         now: Nanos,
         full: &mut Vec<ProgramUnit>,
     ) -> u32 {
-        if self.host.is_none() && !self.open_host(now) {
-            return 0;
-        }
-        // The stream was opened right above where there was none.
-        let Some(mut stream) = self.host.take() else {
+        let open = self.host[pool as usize].take();
+        let Some(mut stream) = open.or_else(|| self.open_host(now)) else {
             return 0;
         };
         let fitting = count.min(self.room(&stream));
@@ -61,7 +63,7 @@ impl Log {
         self.append(&mut stream, first, fitting);
         debug_assert!(stream.host_units <= stream.filling);
         full.extend(self.take_full_unit(&mut stream));
-        self.host = self.keep_or_close(stream);
+        self.host[pool as usize] = self.keep_or_close(stream);
         fitting
     }
 
@@ -165,19 +167,16 @@ impl Log {
         None
     }
 
-    pub(super) fn open_host(&mut self, now: Nanos) -> bool {
+    pub(super) fn open_host(&mut self, now: Nanos) -> Option<Stream> {
         let slc = self.slc_may_grow();
-        let Some(superblock) = self.blocks.open(slc, now) else {
-            return false;
-        };
+        let superblock = self.blocks.open(slc, now)?;
         self.slc_count += u32::from(slc);
-        self.host = Some(Stream {
+        Some(Stream {
             superblock,
             next: 0,
             slc,
             filling: 0,
             host_units: 0,
-        });
-        true
+        })
     }
 }

@@ -2,7 +2,7 @@
 //! agree, every count is what a recount gives, and every superblock is in exactly the lists
 //! that its state requires. It looks at the whole device and is slow.
 
-use super::{Layout, Log, MapCache, Stream, Victim};
+use super::{Layout, Log, MapCache, Pool, Stream, Victim};
 use crate::ftl::blocks::State;
 use crate::ftl::page_map::geometry::Geometry;
 use crate::ftl::page_map::pacing::CREDIT_PER_UNIT;
@@ -30,6 +30,13 @@ impl Log {
         self.audit_numbers(now)?;
         self.audit_places()?;
         self.audit_streams()?;
+        ensure!(
+            self.is_separated() == ftl.separate_by_heat,
+            "data is separated otherwise than the profile says"
+        );
+        self.heat
+            .as_ref()
+            .map_or(Ok(()), |heat| heat.audit(self.geometry.user_units))?;
         self.audit_partials()?;
         self.audit_map()?;
         self.victim
@@ -81,9 +88,8 @@ impl Log {
         let superblocks = self.blocks.len();
         let blocks = self.geometry.blocks_per_superblock();
         let free: Vec<u32> = self.blocks.free_list().map(|(_, s)| s).collect();
-        let named = [self.host, self.relocation]
-            .into_iter()
-            .flatten()
+        let named = self
+            .streams()
             .map(|s| s.superblock)
             .chain(self.victim.map(|v| v.superblock))
             .chain(self.slc_closed.iter().copied())
@@ -116,11 +122,21 @@ impl Log {
         }
     }
 
+    fn streams(&self) -> impl Iterator<Item = &Stream> {
+        self.host.iter().chain(&self.relocation).flatten()
+    }
+
     fn audit_streams(&self) -> Checked {
-        for stream in [self.host, self.relocation].into_iter().flatten() {
-            self.audit_stream(&stream)?;
+        for stream in self.streams() {
+            self.audit_stream(stream)?;
         }
-        if let Some(stream) = self.relocation {
+        let hot = self.host[Pool::Hot as usize].is_some()
+            || self.relocation[Pool::Hot as usize].is_some();
+        ensure!(
+            self.is_separated() || !hot,
+            "data is kept apart that the profile does not separate"
+        );
+        for stream in self.relocation.iter().flatten() {
             ensure!(
                 !stream.slc && stream.host_units == 0,
                 "relocation writes to SLC, or data of the host"
@@ -158,6 +174,7 @@ impl Log {
             victim.end == start + units
                 && (start..=victim.end).contains(&victim.cursor)
                 && self.next_to_move(&passed).is_none()
+                && (self.is_separated() || victim.pool == Pool::Cold)
                 && victim.yield_per_move <= u64::from(units) * CREDIT_PER_UNIT,
             "superblock {} is collected from {} to {}",
             victim.superblock,
@@ -181,7 +198,7 @@ impl Log {
 
     /// Units of host data that are gathered for the next program.
     pub(crate) fn gathered_host_units(&self) -> u32 {
-        self.host.map_or(0, |s| s.host_units)
+        self.host.iter().flatten().map(|s| s.host_units).sum()
     }
 
     /// Whether a superblock waits for its erasure.
@@ -245,10 +262,7 @@ impl Log {
 
     /// Units of a superblock that have been written since its erasure.
     fn written_units(&self, superblock: u32) -> u32 {
-        let open = [self.host, self.relocation]
-            .into_iter()
-            .flatten()
-            .find(|s| s.superblock == superblock);
+        let open = self.streams().find(|s| s.superblock == superblock);
         let block = self.blocks.get(superblock);
         match (open, block.state) {
             (Some(stream), _) => stream.next,
@@ -258,11 +272,7 @@ impl Log {
     }
 
     fn audit_states(&self) -> Checked {
-        let open: BTreeSet<u32> = [self.host, self.relocation]
-            .into_iter()
-            .flatten()
-            .map(|s| s.superblock)
-            .collect();
+        let open: BTreeSet<u32> = self.streams().map(|s| s.superblock).collect();
         let mut in_slc_mode = 0;
         for (superblock, block) in self.blocks.iter() {
             let state = block.state;

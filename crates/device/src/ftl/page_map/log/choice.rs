@@ -43,7 +43,7 @@ impl Log {
 
     /// What a host unit takes from the free space, in native units.
     pub(crate) fn cost_of_host_unit(&self) -> u64 {
-        let slc = self.host.is_some_and(|s| s.slc);
+        let slc = self.host.iter().flatten().any(|s| s.slc);
         u64::from(if slc {
             self.geometry.native.superblock_units / self.geometry.slc.superblock_units
         } else {
@@ -141,6 +141,7 @@ impl Log {
         let block = self.blocks.get_mut(superblock);
         block.state = State::Collecting;
         let valid = u64::from(block.valid);
+        let pool = self.pool_of_victim(superblock);
         let start = self.geometry.ppn(superblock, 0);
         let gained = u64::from(self.geometry.native.superblock_units).saturating_sub(valid);
         let yield_per_move = (gained * CREDIT_PER_UNIT).checked_div(valid).unwrap_or(0);
@@ -156,6 +157,7 @@ impl Log {
             cursor: start,
             end: start + self.geometry.native.superblock_units,
             only,
+            pool,
             empty: valid == 0 && only.is_none(),
             yield_per_move: match cause {
                 Cause::Refresh => self.loan_per_move(),
@@ -174,7 +176,7 @@ impl Log {
             u64::from(mode.superblock_units - stream.next) * native
                 / u64::from(mode.superblock_units)
         };
-        let open = self.host.iter().chain(&self.relocation).map(left);
+        let open = self.host.iter().chain(&self.relocation).flatten().map(left);
         let victim = self.victim.filter(|v| v.only.is_none());
         let given_up = victim.map_or(0, |v| native - u64::from(v.end - v.cursor));
         u64::from(free) * native + open.sum::<u64>() + given_up

@@ -1,9 +1,8 @@
 //! The life of a superblock after it is closed: units become invalid, it is buried, erased and free
 //! again; and the same done at once, for starting states.
 
-use super::{Log, Programmed, Stream};
+use super::{Log, Pool, Programmed, Stream};
 use crate::ftl::blocks::State;
-use crate::ftl::page_map::geometry::OPEN_SUPERBLOCKS;
 use nandscope_units::Nanos;
 
 impl Log {
@@ -81,40 +80,46 @@ impl Log {
     /// The program unit is still being filled with data of the host, which is in the write buffer.
     pub(crate) fn is_filling(&self, superblock: u32, program: u32) -> bool {
         let fills = |s| self.fills(s, superblock, program);
-        self.host.is_some_and(fills)
+        self.host.iter().flatten().any(fills)
     }
 
     /// The program unit is still being filled with data that is moved.
     pub(crate) fn is_moving_into(&self, superblock: u32, program: u32) -> bool {
         let fills = |s| self.fills(s, superblock, program);
-        self.relocation.is_some_and(fills)
+        self.relocation.iter().flatten().any(fills)
     }
 
-    fn fills(&self, stream: Stream, superblock: u32, program: u32) -> bool {
+    fn fills(&self, stream: &Stream, superblock: u32, program: u32) -> bool {
         stream.superblock == superblock
             && stream.filling > 0
             && stream.next / self.geometry.mode(stream.slc).program_units == program
     }
 
-    /// Data is being gathered for the next program of the host's stream.
+    /// Data is being gathered for the next program of a stream of the host.
     pub(crate) fn is_gathering(&self) -> bool {
-        self.host.is_some_and(|s| s.filling > 0)
+        self.host.iter().flatten().any(|s| s.filling > 0)
     }
 
     /// Units that the host can write before an erase must end: the last free superblock is kept
     /// for relocation.
     pub(crate) fn host_space_units(&self) -> u64 {
         let mode = |slc: bool| self.geometry.mode(slc).superblock_units;
-        let open = self.host.map_or(0, |s| mode(s.slc) - s.next);
-        let fresh = self.blocks.free_count().saturating_sub(1);
+        let left = |s: &Option<Stream>| s.map_or(0, |s| mode(s.slc) - s.next);
+        let mut fresh = self.blocks.free_count().saturating_sub(1);
+        let mut open = left(&self.host[Pool::Cold as usize]);
+        if self.is_separated() {
+            // Each stream of relocation may need one, and all that comes may go to one stream of the host or end
+            // both superblocks.
+            fresh = fresh.saturating_sub(2);
+            open = open.min(left(&self.host[Pool::Hot as usize]));
+        }
         u64::from(open) + u64::from(fresh) * u64::from(mode(self.slc_may_grow()))
     }
 
     /// Native units that can be written without any relocation.
     pub(crate) fn free_units(&self) -> u64 {
-        let open = self
-            .host
-            .map_or(0, |s| self.geometry.mode(s.slc).superblock_units - s.next);
+        let left = |s: &Stream| self.geometry.mode(s.slc).superblock_units - s.next;
+        let open = self.host.iter().flatten().map(left).sum::<u32>();
         u64::from(self.blocks.free_count()) * u64::from(self.geometry.native.superblock_units)
             + u64::from(open)
     }
@@ -138,7 +143,7 @@ impl Log {
     /// Ends the device's life where fewer blocks are left to collect with than the check of a
     /// profile asks for.
     pub(super) fn note_retired(&mut self, now: Nanos) {
-        let least = self.layout.gc_start + OPEN_SUPERBLOCKS as u32 + self.layout.slc.fixed;
+        let least = self.layout.gc_start + self.layout.open + self.layout.slc.fixed;
         if self.blocks.retired() + least > self.layout.spare {
             self.end_life(now);
         }

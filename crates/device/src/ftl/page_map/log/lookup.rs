@@ -1,7 +1,7 @@
 //! Looking up: which array reads a logical range needs, which parts of the map are not at hand, and
 //! what changes of the map cost in journal and write-back.
 
-use super::{Log, PageRun, ProgramUnit, WantedPage};
+use super::{Log, PageRun, Pool, ProgramUnit, WantedPage};
 use crate::ftl::page_map::map_cache::Lookup;
 use crate::ftl::page_map::ppn::Ppn;
 use nandscope_units::Nanos;
@@ -47,7 +47,8 @@ impl Log {
     }
 
     pub(super) fn write_metadata(&mut self, logical: u32, now: Nanos, full: &mut Vec<ProgramUnit>) {
-        self.programmed.metadata += u64::from(self.append_host(logical, 1, false, now, full));
+        let units = self.append_host(Pool::Cold, (logical, 1), false, now, full);
+        self.programmed.metadata += u64::from(units);
     }
 
     /// Whether no look-up ever waits for a page of the map.
@@ -149,6 +150,12 @@ impl Log {
     pub(crate) fn run_of(&self, logical: u32) -> Option<PageRun> {
         let ppn = self.map.lookup(logical);
         (ppn != Ppn::UNMAPPED).then(|| self.first_of_page(ppn).1)
+    }
+
+    /// Superblock and program unit of a logical unit that is mapped.
+    pub(crate) fn program_of(&self, logical: u32) -> (u32, u32) {
+        let run = self.first_of_page(self.map.lookup(logical)).1;
+        (run.superblock, run.program)
     }
 
     /// The fetch of a map page that is on its way.

@@ -29,7 +29,7 @@ impl Log {
         if ppn == Ppn::UNMAPPED {
             return false;
         }
-        let gathered = self.host.is_some_and(|stream| {
+        let gathered = self.host.iter().flatten().any(|stream| {
             let end = self.geometry.ppn(stream.superblock, stream.next);
             ppn < end && end - ppn <= stream.filling
         });
@@ -122,7 +122,7 @@ impl Log {
         self.first_of_page(ppn).1
     }
 
-    /// Checks that parts are of units that exist, and no more than two program units hold.
+    /// Checks that parts are of units that exist, and no more than three program units hold.
     pub(super) fn audit_partials(&self) -> Checked {
         let sectors = self.geometry.unit_bytes / 512;
         let physical = self.blocks.len() * self.geometry.native.superblock_units;
@@ -139,7 +139,7 @@ impl Log {
         let units = self.geometry.native.program_units;
         let most = units.max(self.geometry.slc.program_units) as usize;
         ensure!(
-            self.partials.len() <= 2 * most,
+            self.partials.len() <= 3 * most,
             "{} units came in parts",
             self.partials.len()
         );

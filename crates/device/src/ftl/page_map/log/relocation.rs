@@ -1,6 +1,6 @@
 //! Moving valid units out of a victim into the relocation stream.
 
-use super::{Cause, Log, PageRun, ProgramUnit, Stream, Victim};
+use super::{Cause, Log, PageRun, Pool, ProgramUnit, Stream, Victim};
 use crate::ftl::page_map::ppn::Ppn;
 use nandscope_units::Nanos;
 
@@ -21,11 +21,12 @@ impl Log {
         let mut full = None;
         let mut moved = 0;
         let some_valid = self.next_to_move(&victim).is_some();
-        if some_valid && let Some(mut stream) = self.relocation_stream(now) {
+        let pool = victim.pool;
+        if some_valid && let Some(mut stream) = self.relocation_stream(pool, now) {
             let to = self.geometry.ppn(stream.superblock, stream.next);
             moved = self.move_units(&mut victim, &mut stream, sources);
             full = self.take_full_unit(&mut stream);
-            self.relocation = self.keep_or_close(stream);
+            self.relocation[pool as usize] = self.keep_or_close(stream);
             self.touch_for_move(to, moved, now, written);
         }
         self.count_moved(victim.cause, moved);
@@ -36,9 +37,9 @@ impl Log {
         (moved, full, exhausted)
     }
 
-    /// The open stream of relocation, taken out of the log, or a new one; `None` where no block is left.
-    pub(super) fn relocation_stream(&mut self, now: Nanos) -> Option<Stream> {
-        if let Some(stream) = self.relocation.take() {
+    /// The open stream of relocation into a pool, taken out of the log, or a new one; `None` where no block is left.
+    pub(super) fn relocation_stream(&mut self, pool: Pool, now: Nanos) -> Option<Stream> {
+        if let Some(stream) = self.relocation[pool as usize].take() {
             return Some(stream);
         }
         let superblock = self.blocks.open(false, now)?;
@@ -172,11 +173,11 @@ impl Log {
         (ppn - self.geometry.ppn(superblock, 0)) % self.geometry.mode(slc).program_units
     }
 
-    /// Closes the relocation stream's program unit with padding.
-    pub(crate) fn close_relocation_unit(&mut self) -> Option<ProgramUnit> {
-        let mut stream = self.relocation.take()?;
+    /// Closes the program unit of relocation into a pool with padding.
+    pub(crate) fn close_relocation_unit(&mut self, pool: Pool) -> Option<ProgramUnit> {
+        let mut stream = self.relocation[pool as usize].take()?;
         let unit = self.close_unit(&mut stream);
-        self.relocation = self.keep_or_close(stream);
+        self.relocation[pool as usize] = self.keep_or_close(stream);
         unit
     }
 
@@ -226,6 +227,7 @@ mod tests {
             cursor: geometry.ppn(0, 0),
             end: geometry.ppn(0, 2 * per_page),
             only: None,
+            pool: Pool::Cold,
             empty: false,
             yield_per_move: 0,
         });

@@ -1,0 +1,169 @@
+//! Hot and cold data in superblocks of their own. Writes of the host are counted per chunk; a chunk that is written at
+//! more than twice the mean rate is hot. Counts are halved once per overwrite of the whole capacity, as Hsieh, Kuo and
+//! Chang do ("Efficient Identification of Hot Data for Flash Memory Storage Systems", ACM Transactions on Storage 2,
+//! 2006), but kept per chunk instead of hashed.
+//!
+//! Both the host's data and what relocation moves have a stream per pool, so that pools stay apart (Desnoyers,
+//! "Analytic Models of SSD Write Performance", ACM Transactions on Storage 10, 2014). A victim's data goes where most
+//! of it belongs. Hot units that are scattered among cold ones within chunks are not found.
+
+use super::Log;
+use crate::ftl::page_map::ppn::Ppn;
+use crate::invariant::{Checked, ensure};
+use serde::{Deserialize, Serialize};
+
+/// Mapping units of a chunk.
+const CHUNK_UNITS: u32 = 16;
+/// A hot chunk is written more than so many times as often as the mean.
+const HOT_RATE: u64 = 2;
+
+/// Which data shares superblocks. Without separation all of it is cold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Pool {
+    #[default]
+    Cold,
+    Hot,
+}
+
+impl Pool {
+    pub(super) const ALL: [Pool; 2] = [Pool::Cold, Pool::Hot];
+}
+
+/// How often chunks are written.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Heat {
+    counts: Vec<u8>,
+    /// Sum of the counts.
+    total: u64,
+    units: u32,
+    /// Units written since the counts were halved.
+    since_halving: u32,
+}
+
+impl Heat {
+    pub(super) fn new(user_units: u32) -> Self {
+        Heat {
+            counts: vec![0; user_units.div_ceil(CHUNK_UNITS) as usize],
+            total: 0,
+            units: user_units,
+            since_halving: 0,
+        }
+    }
+
+    /// Whether the chunk of a logical unit is hot; metadata is not.
+    fn is_hot(&self, unit: u32) -> bool {
+        let count = self.counts.get((unit / CHUNK_UNITS) as usize);
+        let written = u64::from(count.copied().unwrap_or(0));
+        written * self.counts.len() as u64 > HOT_RATE * self.total
+    }
+
+    /// Units of one chunk are written.
+    fn count(&mut self, first: u32, units: u32) {
+        if let Some(count) = self.counts.get_mut((first / CHUNK_UNITS) as usize) {
+            let before = *count;
+            *count = before.saturating_add(units as u8);
+            self.total += u64::from(*count - before);
+        }
+        self.since_halving += units;
+        if self.since_halving >= self.units {
+            self.since_halving = 0;
+            self.counts.iter_mut().for_each(|count| *count /= 2);
+            self.total = self.counts.iter().map(|count| u64::from(*count)).sum();
+        }
+    }
+
+    pub(super) fn audit(&self, user_units: u32) -> Checked {
+        let sum: u64 = self.counts.iter().map(|count| u64::from(*count)).sum();
+        ensure!(
+            self.units == user_units
+                && self.counts.len() == user_units.div_ceil(CHUNK_UNITS) as usize
+                && self.since_halving < user_units.max(1)
+                && sum == self.total,
+            "writes of {} chunks are counted, {} in all and {} since the last halving",
+            self.counts.len(),
+            self.total,
+            self.since_halving
+        );
+        Ok(())
+    }
+}
+
+impl Log {
+    /// The pool of host data that begins at a unit, and how many of `count` units go there.
+    pub(super) fn pool_of_write(&self, first: u32, count: u32) -> (Pool, u32) {
+        match &self.heat {
+            None => (Pool::Cold, count),
+            Some(heat) => {
+                let in_chunk = CHUNK_UNITS - first % CHUNK_UNITS;
+                let hot = heat.is_hot(first);
+                (
+                    if hot { Pool::Hot } else { Pool::Cold },
+                    count.min(in_chunk),
+                )
+            }
+        }
+    }
+
+    /// Whether data is separated by heat.
+    pub(crate) fn is_separated(&self) -> bool {
+        self.heat.is_some()
+    }
+
+    /// The host wrote units of one chunk.
+    pub(super) fn count_write(&mut self, first: u32, units: u32) {
+        if let Some(heat) = &mut self.heat {
+            heat.count(first, units);
+        }
+    }
+
+    /// The pool to which most of the valid data of a superblock belongs now.
+    pub(super) fn pool_of_victim(&self, superblock: u32) -> Pool {
+        let Some(heat) = &self.heat else {
+            return Pool::Cold;
+        };
+        let start = self.geometry.ppn(superblock, 0);
+        let end = start + self.geometry.native.superblock_units;
+        let next = |from: Ppn| self.map.next_valid(from, end);
+        let valid = std::iter::successors(next(start), |ppn| next(*ppn + 1));
+        let (mut hot, mut all) = (0u32, 0u32);
+        for ppn in valid {
+            hot += u32::from(heat.is_hot(self.map.owner(ppn)));
+            all += 1;
+        }
+        if 2 * hot > all { Pool::Hot } else { Pool::Cold }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_written_at_twice_the_mean_rate_are_hot() {
+        let mut heat = Heat::new(160);
+        for chunk in 0..10 {
+            heat.count(chunk * 16, 16);
+        }
+        assert!((0..160).all(|unit| !heat.is_hot(unit)), "all are alike");
+        for _ in 0..60 {
+            heat.count(32, 1);
+        }
+        let hot: Vec<u32> = (0..200).filter(|unit| heat.is_hot(*unit)).collect();
+        assert_eq!(hot, (32..48).collect::<Vec<_>>());
+        heat.audit(160).expect("sound");
+    }
+
+    #[test]
+    fn what_is_not_written_any_more_becomes_cold() {
+        let mut heat = Heat::new(160);
+        for _ in 0..100 {
+            heat.count(0, 1);
+        }
+        assert!(heat.is_hot(0));
+        for round in 0..1600 {
+            heat.count(16 + round % 144, 1);
+        }
+        assert!(!heat.is_hot(0));
+        heat.audit(160).expect("sound");
+    }
+}
