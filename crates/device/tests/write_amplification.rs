@@ -14,7 +14,8 @@ use crate::support;
 use crate::support::plain::Flash;
 use crate::support::{Draw, closed_loop, device, discard, near, one, sound, write};
 use nandscope_device::profile::Profile;
-use nandscope_device::profile::schema::VictimPolicy;
+use nandscope_device::profile::check_profile;
+use nandscope_device::profile::schema::{MapLocation, VictimPolicy};
 use nandscope_device::theory::{fifo, greedy, two_pools, two_temperatures};
 use nandscope_device::{Device, Fill};
 
@@ -286,6 +287,39 @@ fn uniform_writes_are_not_changed_by_separation() {
         let expected = greedy(alpha, 64);
         near(&format!("{percent} %"), untimed(&p, 64), expected, 0.02);
     }
+}
+
+#[test]
+fn a_saved_device_keeps_its_pools() {
+    let (p, _) = separated(256, 64, 15.0);
+    let mut d = device(&p, "direct");
+    d.precondition(1.0, Fill::Sequential);
+    let overwrite = |d: &mut Device| {
+        let mut draw = Draw(3);
+        closed_loop(d, 4, |i| {
+            let pages = if draw.below(10) < 8 { 1024 } else { 8192 };
+            (i < 20_000).then(|| write(i, draw.below(pages) * 4096, 4096))
+        });
+    };
+    overwrite(&mut d);
+    let mut loaded = Device::load(&d.save().expect("saves")).expect("loads");
+    overwrite(&mut d);
+    overwrite(&mut loaded);
+    assert!(d.counters().gc_writes.0 > 0);
+    assert_eq!(d.telemetry(), loaded.telemetry());
+    assert!(d.save() == loaded.save());
+}
+
+#[test]
+fn pools_with_a_window_of_the_map_are_refused() {
+    let (mut p, _) = separated(256, 64, 15.0);
+    check_profile(&p).expect("valid");
+    let map = &mut p.ftl.as_mut().expect("page-mapped").map;
+    map.location = MapLocation::Window;
+    map.window_kib = Some(64);
+    let errors = check_profile(&p).expect_err("the map is not in DRAM");
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    assert_eq!(errors[0].key, "ftl.separate_by_heat");
 }
 
 #[test]
