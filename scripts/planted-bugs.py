@@ -274,8 +274,6 @@ FAULTS = [
      "heat: what was hot stays hot", "lib what_is_not_written"),
     ("ftl/page_map/unpersisted.rs", ".filter(|p| p.program.is_none() && p.place == place);", ".filter(|p| p.program.is_none());",
      "heat: a program of one pool makes data of the other durable", "power_cut what_waits_in_the_other_pool"),
-    ("ftl/page_map/background.rs", "job.is_some_and(|job| job.pool != pool)", "job.is_some_and(|job| job.pool != job.pool)",
-     "heat: a program takes data of both pools", "conservation"),
 ]
 
 

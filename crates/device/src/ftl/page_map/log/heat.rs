@@ -156,11 +156,11 @@ mod tests {
     #[test]
     fn what_is_not_written_any_more_becomes_cold() {
         let mut heat = Heat::new(160);
-        for _ in 0..100 {
+        for _ in 0..255 {
             heat.count(0, 1);
         }
         assert!(heat.is_hot(0));
-        for round in 0..1600 {
+        for round in 0..480 {
             heat.count(16 + round % 144, 1);
         }
         assert!(!heat.is_hot(0));
