@@ -32,14 +32,24 @@ def near(shown, value, tolerance=ROUNDING):
     return abs(shown - value) <= max(tolerance * max(abs(value), abs(shown)), decimals)
 
 
-def paragraphs(page):
-    """Lead and text of each paragraph of the verdict."""
-    box = re.search(r'<div class="verdict">(.*?)</div>', page, re.S)
+MOST_SENTENCES = 3
+
+
+def paragraphs(page, part):
+    """Lead and text of each paragraph of a part of the page: its verdict, its findings, or what is unusual."""
+    box = re.search(rf'<div class="{part}">(.*?)</div>', page, re.S)
     if not box:
         return []
     found = re.findall(r"<p><strong[^>]*>(.*?)\.</strong> (.*?)</p>", box.group(1), re.S)
     plain = lambda text: html.unescape(re.sub(r"<a .*?</a>\.", "", text)).replace("\u202f", " ").strip()
     return [(plain(lead), plain(text)) for lead, text in found]
+
+
+def sentences(text):
+    """How many sentences a text has; names in brackets are none."""
+    while (shorter := re.sub(r"\([^()]*\)", "", text)) != text:
+        text = shorter
+    return len(re.findall(r"[.!?](?=\s+[A-Z]|\s*$)", text))
 
 
 class Document:
@@ -359,7 +369,7 @@ def inside(document, text):
     names = {"allocation unit": "probe.unit", "page": "probe.page", "open allocation units": "probe.open-linear",
              "write buffer": "probe.buffer", "slc cache": "probe.slc", "pattern to avoid": "probe.worst"}
     answers = {c["id"]: c["answer"] for s in document.steps for c in s["conclusions"]}
-    told, _, unknown = text.partition("Cannot tell: ")
+    told, _, unknown = re.sub("^C(?=annot tell)", "c", text).partition("cannot tell: ")
     faults = []
     for name, key in names.items():
         if key not in answers:
@@ -495,8 +505,8 @@ def unusual(document, text):
 def tests(document, text):
     """Every test is named once, under its answer."""
     faults = []
-    passed, _, failed = text.partition("Failed: ")
-    named = {True: passed.removeprefix("Passed: ").strip(" .").split(", "), False: failed.rstrip(".").split(", ")}
+    passed, _, failed = re.sub("^F(?=ailed: )", "f", text).partition("failed: ")
+    named = {True: passed.removeprefix("Passed: ").strip(" .;").split(", "), False: failed.rstrip(".").split(", ")}
     several = len(document.modes) > 1
     for conclusion in (c for s in document.steps for c in s["conclusions"] if c.get("passed") is not None):
         question = conclusion["question"] + (f", {conclusion['mode']}" if several and conclusion.get("mode") else "")
@@ -508,11 +518,69 @@ def tests(document, text):
     return faults
 
 
+UNITS = {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9}
+
+
+def collection(document, page):
+    """What garbage collection did in a step: some step has these numbers."""
+    faults = []
+    known = []
+    for step in document.steps:
+        counters = step["counters"]
+        writes = [d["latency"] for j in step["jobs"] for d in j["directions"] if d["kind"] == "write"]
+        tails = [ns for l in writes for p, ns in l["percentiles"] if p == 99.99]
+        if tails and counters.get("host_written_bytes", 0) > 0 and counters.get("collected_bytes", 0) >= 0.01 * counters["host_written_bytes"]:
+            known.append([counters["collected_bytes"], counters["host_written_bytes"], max(tails), max(l["max_ns"] for l in writes)])
+    found = [html.unescape(t).replace("\u202f", " ") for t in re.findall(r'<p class="collection">(.*?)</p>', page)]
+    value = rf"{NUMBER} ([kMGT]?B|[nµm]?s)"
+    for text in found:
+        match = re.fullmatch(rf"Garbage collection moved {value} while the host wrote {value}\. "
+                             rf"99\.99 % of the writes(?: of each job)? took at most {value}, the longest {value}\.", text)
+        if not match:
+            faults.append(f"not understood: {text}")
+            continue
+        told = [number(match[i]) * UNITS[match[i + 1]] for i in (1, 3, 5, 7)]
+        if not any(all(near(a, b) for a, b in zip(told, values)) for values in known):
+            faults.append(f"no step has these numbers: {text}")
+    if len(found) != len(known):
+        faults.append(f"{len(known)} steps have garbage collection, {len(found)} say so")
+    return faults
+
+
+def file_systems(document, text):
+    """The fastest file systems of each workload, as many as are named, in the order of their times."""
+    places = {}
+    for conclusion in (c for s in document.steps for c in s["conclusions"]):
+        workload, at, place = conclusion["question"].partition(": place ")
+        if at:
+            places.setdefault(workload, {})[int(place)] = conclusion["answer"]
+    faults, named = [], []
+    for clause in split_clauses(text.rstrip(".")):
+        workload, _, answers = clause.partition(": ")
+        named.append(workload)
+        answers = re.split(r"(?<=\)), ", answers)
+        if [places.get(workload, {}).get(i + 1) for i in range(len(answers))] != answers:
+            faults.append(f"{clause}: the document has {places.get(workload)}")
+        times = [seconds(answer) for answer in answers]
+        if None not in times and times != sorted(times):
+            faults.append(f"{clause}: the fastest is not first")
+    if named != list(places):
+        faults.append(f"{list(places)} were run, {named} are named")
+    return faults
+
+
+def seconds(answer):
+    """The time in brackets behind a name; None where it has another form."""
+    match = re.search(rf"\({NUMBER} ?([µm]?s)\)$", answer)
+    return number(match[1]) * UNITS[match[2]] / 1e9 if match else None
+
+
 # Documents of the shelf.
 SHELF = []
 
 RULES = {
     **{lead: verification for lead in ("Genuine", "Fake", "Failing")},
+    "Fastest first": file_systems,
     "Tests": tests,
     "Unusual": unusual,
     "Inside": inside,
@@ -529,8 +597,14 @@ def check(folder):
     with open(os.path.join(folder, "result.json"), encoding="utf-8") as file:
         document = Document(json.load(file))
     with open(os.path.join(folder, "report.html"), encoding="utf-8") as file:
-        found = paragraphs(file.read())
-    faults = [] if found else ["there is no verdict"]
+        page = file.read()
+    verdict = paragraphs(page, "verdict")
+    found = verdict + paragraphs(page, "findings") + paragraphs(page, "unusual")
+    faults = [] if verdict else ["there is no verdict"]
+    count = sum(sentences(text) for _, text in verdict)
+    if count > MOST_SENTENCES:
+        faults.append(f"the verdict has {count} sentences: {verdict}")
+    faults += collection(document, page)
     for lead, text in found:
         rule = RULES.get(lead)
         found_faults = rule(document, text) if rule else [f"no rule for: {lead}"]

@@ -12,8 +12,13 @@ pub fn of(document: &ResultDocument) -> Value {
         let steps: Vec<String> = n.steps.into_iter().map(|(_, title)| title).collect();
         json!({ "level": n.level, "text": n.text, "steps": steps })
     });
-    let verdict = overview::of(document).paragraphs.into_iter();
-    let verdict = verdict.map(|p| json!({ "about": p.lead, "text": p.text }));
+    let overview = overview::of(document);
+    let texts = |paragraphs: Vec<overview::Paragraph>| -> Vec<Value> {
+        let texts = paragraphs.into_iter();
+        texts
+            .map(|p| json!({ "about": p.lead, "text": p.text }))
+            .collect()
+    };
     let answers: Vec<&Conclusion> = document.steps.iter().flat_map(|s| &s.conclusions).collect();
     let mut figures = published::all_figures(document);
     figures.sort_by_key(|p| ranking::rank(&p.figure.id));
@@ -33,7 +38,8 @@ pub fn of(document: &ResultDocument) -> Value {
             "capacity_bytes": target.capacity_bytes,
         },
         "notices": notices.collect::<Vec<_>>(),
-        "verdict": verdict.collect::<Vec<_>>(),
+        "verdict": texts(overview.paragraphs),
+        "findings": texts(overview.findings),
         "answers": answers,
         "figures": figures.collect::<Vec<_>>(),
     })

@@ -7,7 +7,7 @@ use crate::number::{bytes, duration, short, with_unit};
 use crate::sparkline;
 use crate::view::chapter::Answer;
 use crate::view::notice;
-use crate::view::overview::{self, Paragraph};
+use crate::view::overview;
 use crate::view::published::{self, Placed};
 use crate::view::ranking;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, TableComponent, presets};
@@ -66,9 +66,7 @@ pub fn summary(document: &ResultDocument, options: &Options) -> String {
     conditions(&mut out, document, width);
     notices(&mut out, document, width);
     out.push('\n');
-    // What stands in the table of figures is not said twice.
-    let told = |p: &Paragraph| p.link.is_none();
-    for p in overview::of(document).paragraphs.into_iter().filter(told) {
+    for p in overview::of(document).paragraphs {
         paragraph(&mut out, &format!("{}: {}", p.lead, p.text), "  ", width);
     }
     answers(&mut out, document, width);

@@ -70,6 +70,50 @@ fn results_of_version_0_1_are_reported() {
     }
 }
 
+/// Sentences of a text; names of tests in brackets are none.
+fn sentences(text: &str) -> usize {
+    let mut depth = 0;
+    let outside: String = text
+        .chars()
+        .filter(|c| {
+            depth += i32::from(*c == '(') - i32::from(*c == ')');
+            depth == 0
+        })
+        .collect();
+    outside.split_inclusive(". ").count()
+}
+
+#[test]
+fn no_verdict_has_more_than_three_sentences() {
+    let mut whole = 0;
+    for (kind, document) in documents() {
+        let summary = nandscope_report::summary_json::of(&document);
+        let texts = |key: &str| -> Vec<String> {
+            let parts = summary[key].as_array().unwrap().iter();
+            parts
+                .map(|p| p["text"].as_str().unwrap().to_string())
+                .collect()
+        };
+        let count: usize = texts("verdict").iter().map(|t| sentences(t)).sum();
+        assert!(count <= 3, "{kind}: {count} sentences");
+        whole += usize::from(count == 3);
+        // The page says the same, the findings folded.
+        let page = html::render(&document).unwrap();
+        let verdict = page.split("<div class=\"verdict\">").nth(1).unwrap();
+        let verdict = verdict.split("</div>").next().unwrap();
+        assert_eq!(
+            verdict.matches("<p>").count(),
+            texts("verdict").len(),
+            "{kind}"
+        );
+        assert_eq!(
+            page.contains("<div class=\"findings\">"),
+            !texts("findings").is_empty()
+        );
+    }
+    assert!(whole > 0);
+}
+
 #[test]
 fn results_of_version_0_1_are_compared() {
     for (kind, document) in documents() {

@@ -5,7 +5,7 @@
 use super::bars::{self, BarChart};
 use super::matrix::Matrix;
 use super::plot::Plot;
-use super::{curves, overview, percentile, speed, states, time};
+use super::{collection, curves, overview, percentile, speed, states, time};
 use crate::csv;
 use crate::names::{Unique, slug};
 use crate::number;
@@ -114,6 +114,8 @@ pub struct Step {
     pub series: Option<(usize, usize)>,
     /// Tables of measured numbers.
     pub tables: Vec<Matrix>,
+    /// What garbage collection did, and how long writes took.
+    pub collection: Option<String>,
     /// Plots over time and over percentile.
     pub plots: Vec<Plot>,
     /// Table of jobs.
@@ -380,6 +382,7 @@ fn step(step: &StepResult, open: bool, names: &mut Unique) -> Step {
         brief: brief(step),
         open,
         tables: step.tables.iter().map(Matrix::of_data).collect(),
+        collection: collection::in_words(step),
         plots,
         jobs: step.jobs.iter().flat_map(job_rows).collect(),
         job_lines: step

@@ -6,6 +6,7 @@ pub mod author;
 pub mod axes;
 pub mod bars;
 pub mod chapter;
+pub mod collection;
 pub mod curves;
 pub mod diagram;
 pub mod fill;

@@ -24,7 +24,7 @@ pub struct Tile {
     pub note: String,
 }
 
-/// A paragraph of the verdict.
+/// A sentence of the verdict, or a paragraph of the findings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Paragraph {
     /// In bold before the text: what the paragraph is about, or the answer.
@@ -35,6 +35,18 @@ pub struct Paragraph {
     pub text: String,
     /// Where the page says more: element id, and the words of the link.
     pub link: Option<(&'static str, &'static str)>,
+}
+
+impl Overview {
+    /// What the findings are about, for the line that unfolds them.
+    pub fn subjects(&self) -> String {
+        let leads: Vec<String> = self
+            .findings
+            .iter()
+            .map(|p| p.lead.to_lowercase())
+            .collect();
+        leads.join(", ")
+    }
 }
 
 impl Paragraph {
@@ -49,11 +61,16 @@ impl Paragraph {
     }
 }
 
+/// Sentences of a verdict: more are no answer.
+pub const MOST_SENTENCES: usize = 3;
+
 /// What the numbers say.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Overview {
-    /// The verdict, the most important first.
+    /// The verdict: at most [`MOST_SENTENCES`], one to a paragraph, the most important first.
     pub paragraphs: Vec<Paragraph>,
+    /// What else follows from the numbers; folded on the page.
+    pub findings: Vec<Paragraph>,
     /// Key figures.
     pub tiles: Vec<Tile>,
 }
@@ -72,7 +89,7 @@ fn verdict(document: &ResultDocument) -> Overview {
     });
     Overview {
         paragraphs: paragraphs.collect(),
-        tiles: Vec::new(),
+        ..Overview::default()
     }
 }
 
@@ -99,11 +116,12 @@ fn tests(document: &ResultDocument, several: bool) -> Option<Paragraph> {
     let with = |class: &str, word: &str| {
         let questions = answers.iter().filter(|a| a.class == class);
         let questions: Vec<&str> = questions.map(|a| a.question.as_str()).collect();
-        (!questions.is_empty()).then(|| format!("{word}: {}.", questions.join(", ")))
+        (!questions.is_empty()).then(|| format!("{word}: {}", questions.join(", ")))
     };
-    let parts = [with("pass", "Passed"), with("fail", "Failed")];
+    let parts = [with("pass", "passed"), with("fail", "failed")];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
-    (!parts.is_empty()).then(|| Paragraph::new("Tests", parts.join(" ")))
+    let text = || format!("{}.", capital(&parts.join("; ")));
+    (!parts.is_empty()).then(|| Paragraph::new("Tests", text()))
 }
 
 /// The file systems of each workload, the fastest first.
@@ -134,7 +152,7 @@ fn file_systems(document: &ResultDocument) -> Overview {
     let paragraph = || Paragraph::new("Fastest first", format!("{}.", clauses.join("; ")));
     Overview {
         paragraphs: (!clauses.is_empty()).then(paragraph).into_iter().collect(),
-        tiles: Vec::new(),
+        ..Overview::default()
     }
 }
 
@@ -159,24 +177,28 @@ fn inside(document: &ResultDocument) -> Option<Paragraph> {
             false => told.push(format!("{name} {answer}")),
         }
     }
-    let mut text = match told.is_empty() {
-        true => String::new(),
-        false => format!("{}.", capital(&told.join(", "))),
-    };
-    if !unknown.is_empty() {
-        text.push_str(&format!(" Cannot tell: {}.", unknown.join(", ")));
-    }
-    (!text.is_empty()).then(|| Paragraph::new("Inside", text.trim_start().to_string()))
+    let unknown = (!unknown.is_empty()).then(|| format!("cannot tell: {}", unknown.join(", ")));
+    let told = (!told.is_empty()).then(|| told.join(", "));
+    let parts: Vec<String> = told.into_iter().chain(unknown).collect();
+    let text = || format!("{}.", capital(&parts.join("; ")));
+    (!parts.is_empty()).then(|| Paragraph::new("Inside", text()))
 }
 
 /// Makes the overview of a document.
 pub fn of(document: &ResultDocument) -> Overview {
-    if document.procedure == procedure::VERIFY {
-        return verdict(document);
-    }
-    if document.procedure == procedure::FILE_SYSTEMS {
-        return file_systems(document);
-    }
+    let mut overview = match document.procedure.as_str() {
+        procedure::VERIFY => verdict(document),
+        procedure::FILE_SYSTEMS => file_systems(document),
+        _ => measured(document),
+    };
+    let most = overview.paragraphs.len().min(MOST_SENTENCES);
+    overview.findings = overview.paragraphs.split_off(most);
+    overview.findings.extend(published_score(document));
+    overview
+}
+
+/// The overview of measured rates, before the verdict is cut.
+fn measured(document: &ResultDocument) -> Overview {
     let mut overview = Overview::default();
     overview.paragraphs.extend(inside(document));
     let modes = modes(document);
@@ -212,7 +234,6 @@ pub fn of(document: &ResultDocument) -> Overview {
     overview
         .paragraphs
         .extend(power_and_heat::formatting_paragraph(document));
-    published_score(&mut overview, document);
     overview
 }
 
@@ -239,10 +260,10 @@ pub(super) fn tile(label: String, value: f64, unit: &str, note: String) -> Tile 
     }
 }
 
-fn published_score(overview: &mut Overview, document: &ResultDocument) {
+fn published_score(document: &ResultDocument) -> Option<Paragraph> {
     let (met, all) = published::score(document);
     if all == 0 {
-        return;
+        return None;
     }
     let mut text = match (met, all) {
         (1, 1) => {
@@ -272,10 +293,10 @@ fn published_score(overview: &mut Overview, document: &ResultDocument) {
             n - MOST_MISSED
         )),
     }
-    overview.paragraphs.push(Paragraph {
+    Some(Paragraph {
         link: Some(("published", "All published figures, one by one")),
         ..Paragraph::new("Against publication", text)
-    });
+    })
 }
 
 /// Missed figures that are named in a sentence; more would hide the rest of it.
@@ -313,7 +334,7 @@ mod tests {
         document.steps[0].conclusions = vec![test("U1", true), test("U3", false), test("V6", true)];
         assert_eq!(
             of(&document).paragraphs[0].text,
-            "Passed: U1, V6. Failed: U3."
+            "Passed: U1, V6; failed: U3."
         );
     }
 
@@ -340,6 +361,46 @@ mod tests {
     }
 
     #[test]
+    fn a_verdict_has_three_sentences_and_the_rest_is_a_finding() {
+        let mut document = document(vec![series("write bandwidth", "MB/s", vec![100.0; 60])]);
+        let step = &mut document.steps[0];
+        step.jobs = vec![nandscope_result::JobResult {
+            options: [("rw".to_string(), "write".to_string())].into(),
+            directions: vec![nandscope_result::DirectionResult {
+                kind: "write".into(),
+                bytes: 1,
+                bandwidth_bytes_per_s: 1e8,
+                ..Default::default()
+            }],
+            ..Default::default()
+        }];
+        step.series.push(series("power", "W", vec![2.0]));
+        step.conclusions = vec![nandscope_result::Conclusion {
+            question: "U1".into(),
+            passed: Some(true),
+            ..Default::default()
+        }];
+        step.figures = vec![nandscope_result::Figure {
+            published: Some(nandscope_result::Published::default()),
+            ..Default::default()
+        }];
+        let overview = of(&document);
+        let leads = |paragraphs: &[Paragraph]| {
+            let leads = paragraphs.iter().map(|p| p.lead.clone());
+            leads.collect::<Vec<String>>()
+        };
+        assert_eq!(
+            leads(&overview.paragraphs),
+            ["Tests", "Speed", "Sustained write"]
+        );
+        assert_eq!(
+            leads(&overview.findings),
+            ["Power and heat", "Against publication"]
+        );
+        assert_eq!(overview.subjects(), "power and heat, against publication");
+    }
+
+    #[test]
     fn a_probe_says_first_what_is_inside() {
         let mut document = document(vec![]);
         let conclusion = |id: &str, answer: &str| nandscope_result::Conclusion {
@@ -357,7 +418,7 @@ mod tests {
         assert_eq!(first.lead, "Inside");
         assert_eq!(
             first.text,
-            "Allocation unit 4 MiB, page 16 KiB, open allocation units 6. Cannot tell: write buffer."
+            "Allocation unit 4 MiB, page 16 KiB, open allocation units 6; cannot tell: write buffer."
         );
     }
 

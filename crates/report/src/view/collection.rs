@@ -1,0 +1,92 @@
+//! What garbage collection did during a step, and how long it kept writes waiting: a controller that paces its host
+//! moves as much as the writes need, and their tail stays short.
+
+use crate::number;
+use nandscope_result::{JobResult, Operation, StepResult, counter};
+
+/// The percentile of latency that stalls of collection show in.
+const TAIL: f64 = 99.99;
+
+/// Share of what the host wrote below which collection explains nothing.
+const LEAST: f64 = 0.01;
+
+/// One sentence on a step in which data was moved, and one on its writes; `None` without writes, or if hardly any was moved.
+pub fn in_words(step: &StepResult) -> Option<String> {
+    let moved = *step.counters.get(counter::COLLECTED)?;
+    let written = *step.counters.get(counter::HOST_WRITTEN)?;
+    if written <= 0.0 || moved < LEAST * written {
+        return None;
+    }
+    let tails: Vec<(u64, u64)> = step.jobs.iter().filter_map(tail).collect();
+    let tail = tails.iter().map(|t| t.0).max()?;
+    let longest = tails.iter().map(|t| t.1).max()?;
+    let of = match tails.len() {
+        1 => "",
+        _ => " of each job",
+    };
+    Some(format!(
+        "Garbage collection moved {} while the host wrote {}. 99.99\u{202f}% of the writes{of} took at most {}, the longest {}.",
+        number::bytes(moved as u64),
+        number::bytes(written as u64),
+        number::latency(tail as f64),
+        number::latency(longest as f64),
+    ))
+}
+
+/// The tail and the greatest latency of the writes of a job, ns.
+fn tail(job: &JobResult) -> Option<(u64, u64)> {
+    let mut directions = job.directions.iter();
+    let writes = directions.find(|d| d.kind == Operation::Write)?;
+    let mut percentiles = writes.latency.percentiles.iter();
+    let at = percentiles.find(|(p, _)| (p - TAIL).abs() < 1e-9)?;
+    Some((at.1, writes.latency.max_ns))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nandscope_result::{DirectionResult, Latency};
+
+    fn job(kind: &str, tail_ns: u64) -> JobResult {
+        JobResult {
+            directions: vec![DirectionResult {
+                kind: kind.into(),
+                latency: Latency {
+                    percentiles: vec![(50.0, 1_000), (99.99, tail_ns)],
+                    max_ns: 2 * tail_ns,
+                    ..Latency::default()
+                },
+                ..DirectionResult::default()
+            }],
+            ..JobResult::default()
+        }
+    }
+
+    #[test]
+    fn the_tail_of_the_writes_stands_beside_what_was_moved() {
+        let mut step = StepResult {
+            counters: [
+                ("collected_bytes".to_string(), 3e9),
+                ("host_written_bytes".to_string(), 1e9),
+            ]
+            .into(),
+            jobs: vec![job("write", 4_000_000), job("read", 90_000_000)],
+            ..StepResult::default()
+        };
+        let text = |step: &StepResult| in_words(step).unwrap().replace('\u{202f}', " ");
+        assert_eq!(
+            text(&step),
+            "Garbage collection moved 3.00 GB while the host wrote 1.00 GB. 99.99 % of the writes took at most 4.00 ms, the longest 8.00 ms."
+        );
+        step.jobs.push(job("write", 5_000_000));
+        assert!(
+            text(&step)
+                .contains("the writes of each job took at most 5.00 ms, the longest 10.0 ms")
+        );
+        step.jobs = vec![job("read", 1)];
+        assert_eq!(in_words(&step), None);
+        step.jobs = vec![job("write", 1)];
+        step.counters.insert("collected_bytes".into(), 9e6);
+        assert_eq!(in_words(&step), None);
+    }
+}
