@@ -5,15 +5,17 @@
 
 At 1440, 768 and 390 px, light and dark: no script errors, no requests, nothing wider than the screen,
 no text on other text or clipped, none smaller than 11 px, enough contrast, every plot drawn with a unit on each axis. Then hover,
-zoom, keyboard, tabs, folding, theme, and printing. Screenshots and the printed page go to the
+zoom, keyboard, tabs, folding, theme, saving plots as SVG and PNG, and printing. Screenshots and the printed page go to the
 output folder. Exit status 0 where all is well, 1 with a list of faults otherwise.
 """
 
 import argparse
 import base64
 import os
+import shutil
 import sys
 import time
+from xml.etree import ElementTree
 
 from devtools import Browser, BrowserError
 
@@ -178,6 +180,50 @@ class Check:
         self.settle()
         self.look(screen, "last tab of each chapter")
 
+    def exports(self):
+        """Saves a plot, a bar chart and a drawing of the page as SVG and PNG by a click, and looks into the files."""
+        folder = os.path.abspath(os.path.join(self.out, "saved"))
+        shutil.rmtree(folder, ignore_errors=True)
+        os.makedirs(folder)
+        self.browser.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=folder)
+        figures = self.browser.run("reportChecks.figures()")
+        self.note("export", [f"{f['name']} cannot be saved" for f in figures if f["buttons"] != ["SVG", "PNG"]][:5])
+        for kind in ("plot", "bars", "drawing"):
+            of_kind = [f for f in figures if f["kind"] == kind]
+            of_kind.sort(key=lambda f: not f["visible"])
+            for index in [f["index"] for f in of_kind][:1]:
+                for form in ("SVG", "PNG"):
+                    self.export(folder, kind, index, form)
+
+    def export(self, folder, kind, index, form):
+        before = set(os.listdir(folder))
+        at = self.browser.run(f"reportChecks.aimSave({index}, '{form}')")
+        for event in ("mousePressed", "mouseReleased"):
+            self.mouse(event, at["x"], at["y"], button="left", clickCount=1)
+        saved = None
+        for _ in range(100):
+            new = [n for n in os.listdir(folder) if n not in before and n.endswith("." + form.lower())]
+            if new:
+                saved = os.path.join(folder, new[0])
+                break
+            time.sleep(0.1)
+        if saved is None:
+            self.note("export", [f"a click on {form} of a {kind} saves nothing"])
+            return
+        with open(saved, "rb") as file:
+            data = file.read()
+        where = f"export, {os.path.basename(saved)}"
+        if form == "SVG":
+            texts = [t.text or "" for t in ElementTree.fromstring(data).iter("{http://www.w3.org/2000/svg}text")]
+            missing = [t for t in at["texts"] if not any(t in text for text in texts)]
+            self.note(where, [f"the file does not have the text {t!r}" for t in missing[:5]])
+            return
+        look = self.browser.run(f"reportChecks.picture('{base64.b64encode(data).decode()}')")
+        if look["width"] < 1200 or look["height"] < 150:
+            self.note(where, [f"it has only {look['width']} by {look['height']} pixels"])
+        if not 0.004 < look["ink"] < 0.8 or look["colours"] < 4:
+            self.note(where, [f"it is blank: {look['ink']:.4f} of it is not white, in {look['colours']} colours"])
+
     def printing(self):
         missing = self.browser.run("""(() => {
             dispatchEvent(new Event('beforeprint'));
@@ -214,7 +260,7 @@ class Check:
                 self.note("log", [parameters["entry"]["text"]])
             elif method == "Network.requestWillBeSent":
                 url = parameters["request"]["url"]
-                if url.split("#")[0] != self.url and not url.startswith(("data:", "about:")):
+                if url.split("#")[0] != self.url and not url.startswith(("data:", "about:", "blob:")):
                     self.note("network", [f"the page asks for {url}"])
 
     def size(self, path):
@@ -239,6 +285,7 @@ class Check:
                     self.keyboard()
                     self.theme()
                     self.printing()
+                    self.exports()
                 self.tabs(screen)
                 self.browser.run("document.getElementById('fold').click(); 0")
                 self.settle()

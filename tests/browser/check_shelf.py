@@ -5,7 +5,7 @@
 
 Looks at the index, the comparison and the report of a drive at 1440, 768 and 390 px, light and dark (nothing wider than the
 screen, no text on other text or clipped, none smaller than 11 px, enough contrast). Then searches, filters, sorts, chooses
-a chart, picks two drives and compares them, swaps them, opens a drive and goes back. Any JavaScript error and any request
+a chart, picks two drives and compares them, swaps them, saves charts as SVG and PNG, opens a drive and goes back. Any JavaScript error and any request
 that leaves the site is a fault. Screenshots go to the output folder. Exit status 0 where all is well, 1 with a list of
 faults otherwise.
 """
@@ -191,6 +191,9 @@ class ShelfCheck(Check):
         if names:
             self.pair(names)
             self.looks(f"compare.html#{names[0]},{names[1]}", "pair")
+            for page in ("index.html", f"compare.html#{names[0]},{names[1]}"):
+                self.go(page)
+                self.exports()
             self.drive()
         self.requests()
 
@@ -212,7 +215,7 @@ class ShelfCheck(Check):
         for event in self.browser.events:
             if event["method"] == "Network.requestWillBeSent":
                 url = event["params"]["request"]["url"]
-                if not url.startswith((inside, "data:", "about:")):
+                if not url.startswith((inside, "data:", "about:", "blob:")):
                     self.note("network", [f"the site asks for {url}"])
         self.browser.events = [e for e in self.browser.events if e["method"] != "Network.requestWillBeSent"]
         self.reports()

@@ -247,5 +247,45 @@ window.reportChecks = (function () {
     return faults.slice(0, 10);
   }
 
-  return { sideways: sideways, overlaps: overlaps, texts: texts, plots: plots, drawnTexts: drawnTexts, aim: aim, read: read, count: function () { return areas().length; }, contrast: contrast, structure: structure };
+  /* Everything that can be saved as a picture, with the buttons that it has. */
+  function drawings() { return Array.prototype.slice.call(document.querySelectorAll("figure.plot, figure.bars, figure.drawing")); }
+  function figures() {
+    return drawings().map(function (f, i) {
+      var buttons = Array.prototype.map.call(f.querySelectorAll(".save button"), function (b) { return b.textContent; });
+      return { index: i, name: f.id || name(f), kind: f.className.split(" ")[0], visible: visible(f), buttons: buttons };
+    });
+  }
+  /* Where a button is in the window, and texts that the file must have. */
+  function aimSave(i, form) {
+    var figure = drawings()[i], area = figure.querySelector(".plot-area");
+    var button = Array.prototype.find.call(figure.querySelectorAll(".save button"), function (b) { return b.textContent === form; });
+    for (var fold = figure.closest("details:not([open])"); fold; fold = figure.closest("details:not([open])")) fold.open = true;
+    if (area) nandscope.load(area);
+    button.scrollIntoView({ block: "center", behavior: "instant" });
+    var r = button.getBoundingClientRect(), texts;
+    function own(selector) { return Array.prototype.filter.call(figure.querySelectorAll(selector), visible).map(function (e) { return e.textContent.trim().replace(/\s+/g, " "); }); }
+    if (area) {
+      var spec = area.spec, ticks = spec.xa.ticks.concat(spec.ya.ticks).map(function (t) { return t[1]; });
+      texts = ticks.concat([spec.x, spec.y], spec.lines.filter(function (l) { return !l.edge; }).map(function (l) { return l.name; }));
+    } else texts = own("svg text").concat(own(".bars-label, .shelf-label, .bars-ticks span"));
+    return { x: r.left + r.width / 2, y: r.top + r.height / 2, texts: texts };
+  }
+  /* Size of a picture, the share of it that is not white, and how many colours it has. */
+  async function picture(base64) {
+    var image = new Image();
+    image.src = "data:image/png;base64," + base64;
+    await image.decode();
+    var canvas = document.createElement("canvas");
+    canvas.width = image.naturalWidth; canvas.height = image.naturalHeight;
+    var context = canvas.getContext("2d", { willReadFrequently: true });
+    context.drawImage(image, 0, 0);
+    var data = context.getImageData(0, 0, canvas.width, canvas.height).data, ink = 0, colours = {};
+    for (var i = 0; i < data.length; i += 4) {
+      var colour = (data[i] << 16) | (data[i + 1] << 8) | data[i + 2];
+      if (colour !== 0xffffff) { ink++; colours[colour] = true; }
+    }
+    return { width: canvas.width, height: canvas.height, ink: ink / (canvas.width * canvas.height), colours: Object.keys(colours).length };
+  }
+
+  return { figures: figures, aimSave: aimSave, picture: picture, sideways: sideways, overlaps: overlaps, texts: texts, plots: plots, drawnTexts: drawnTexts, aim: aim, read: read, count: function () { return areas().length; }, contrast: contrast, structure: structure };
 })();

@@ -10,13 +10,13 @@ use crate::shelf::rivals;
 use clap::Args;
 use nandscope_measure::steps;
 use nandscope_report::shelf::{Around, Author};
-use nandscope_report::{shelf, write_among};
+use nandscope_report::{shelf, write_among, write_pictures};
 use std::path::{Path, PathBuf};
 
 /// Arguments of `nandscope report`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  nandscope report result.json -o report/\n  nandscope report result.json -o report/ --author texts/\n  nandscope report --recover review-card/result.steps -o report/"
+    after_help = "Examples:\n  nandscope report result.json -o report/\n  nandscope report result.json -o report/ --author texts/ --png\n  nandscope report --recover review-card/result.steps -o report/"
 )]
 pub struct Arguments {
     /// A stored result
@@ -50,6 +50,9 @@ pub struct Arguments {
         conflicts_with = "recover"
     )]
     author: Option<PathBuf>,
+    /// Write every plot as PNG as well, beside the SVG file
+    #[arg(long, requires = "output", conflicts_with = "recover")]
+    png: bool,
     /// Print the summary as JSON instead of text
     #[arg(long)]
     json: bool,
@@ -86,8 +89,11 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
             author,
             ..shelf::among(&document, &rivals(arguments.shelf.as_deref())?)
         };
-        let written =
-            write_among(&document, &around, folder).map_err(|e| output::report_failure(&e))?;
+        let failed = |e| output::report_failure(&e);
+        let mut written = write_among(&document, &around, folder).map_err(failed)?;
+        if arguments.png {
+            written.extend(write_pictures(&document, folder).map_err(failed)?);
+        }
         if let Some(page) = written.first() {
             console.note(&format!(
                 "{} and {} more files",

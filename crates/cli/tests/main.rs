@@ -29,6 +29,7 @@ mod mutate;
 mod mutate_all;
 mod outputs;
 mod pages;
+mod pictures;
 mod probe;
 mod real;
 mod real_faults;

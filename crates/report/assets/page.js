@@ -98,6 +98,7 @@
 
   label();
   nandscope.start();
+  nandscope.exports.offer(document);
   tabs();
   contents();
   reveal();

@@ -207,13 +207,19 @@ var nandscope = (function () {
     });
   }
 
+  /* Reads the description of a plot, once. */
+  function load(area) {
+    if (!area.spec) {
+      area.spec = JSON.parse(area.parentNode.querySelector("script").textContent);
+      area.points = [places(area.spec.xs)].concat(area.spec.lines.map(function (l) { return column(l.v); }));
+    }
+    return area;
+  }
+
   function draw(area, width) {
     var figure = area.parentNode;
     try {
-      if (!area.spec) {
-        area.spec = JSON.parse(figure.querySelector("script").textContent);
-        area.points = [places(area.spec.xs)].concat(area.spec.lines.map(function (l) { return column(l.v); }));
-      }
+      load(area);
       if (area.uplot) area.uplot.destroy();
       var wide = width || area.clientWidth;
       area.uplot = new uPlot(options(area.spec, area.points, wide, width ? PRINTED_HEIGHT : HEIGHT, figure.querySelector(".plot-where")), area.points, area);
@@ -298,7 +304,7 @@ var nandscope = (function () {
   }
 
   return {
-    start: start, show: show, again: again, fit: fit,
+    start: start, load: load, show: show, again: again, fit: fit,
     print: function (width) { pending().forEach(function (a) { draw(a, width); }); again(width); },
     failures: failures, seen: seen, short: short, withUnit: withUnit, places: places,
     idle: function () { return pending().length === 0; }

@@ -256,6 +256,7 @@
         "The two drives have no test in common.";
       add(box, [prices(pair)].concat(found.map(function (f) { return f.box; })));
       all("details", box).forEach(function (d) { d.addEventListener("toggle", nandscope.show); });
+      nandscope.exports.offer(box);
       nandscope.show();
     }
     function sum(found, k) { return found.reduce(function (n, f) { return n + f.won[k]; }, 0); }

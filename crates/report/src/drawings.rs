@@ -1,9 +1,11 @@
-//! The plots of a document as SVG texts with names that are fit for files.
+//! The plots of a document, with names that are fit for files.
 
 use crate::error::Result;
 use crate::names::Unique;
+use crate::picture;
+use crate::view::bars::BarChart;
+use crate::view::plot::Plot;
 use crate::view::{chapter, fill};
-use crate::{svg, svg_bars};
 use nandscope_result::{ResultDocument, StepResult};
 
 /// A plot, drawn.
@@ -19,60 +21,111 @@ pub struct Drawing {
     pub svg: String,
 }
 
+/// What a drawing shows.
+enum Subject {
+    Plot(Plot),
+    Bars(BarChart),
+}
+
+/// A plot that is drawn when it is needed, in the form that is needed.
+pub(crate) struct Drawn {
+    pub(crate) name: String,
+    title: String,
+    step: Option<String>,
+    subject: Subject,
+}
+
+impl Drawn {
+    /// As an SVG document.
+    ///
+    /// # Errors
+    /// Returns an error if the drawing library fails.
+    pub(crate) fn svg(&self) -> Result<String> {
+        match &self.subject {
+            Subject::Plot(plot) => picture::svg(plot, &self.title),
+            Subject::Bars(chart) => picture::svg(chart, &self.title),
+        }
+    }
+
+    /// As a PNG file.
+    ///
+    /// # Errors
+    /// Returns an error if the drawing library fails.
+    pub(crate) fn png(&self) -> Result<Vec<u8>> {
+        match &self.subject {
+            Subject::Plot(plot) => picture::png(plot, &self.title),
+            Subject::Bars(chart) => picture::png(chart, &self.title),
+        }
+    }
+}
+
 /// All plots of a document: those of the steps in their order, then those about several steps.
 ///
 /// # Errors
 /// If the drawing library fails.
 pub fn drawings(document: &ResultDocument) -> Result<Vec<Drawing>> {
+    let drawn = all(document).into_iter();
+    drawn
+        .map(|drawn| {
+            Ok(Drawing {
+                svg: drawn.svg()?,
+                name: drawn.name,
+                title: drawn.title,
+                step: drawn.step,
+            })
+        })
+        .collect()
+}
+
+/// The same, not yet drawn.
+pub(crate) fn all(document: &ResultDocument) -> Vec<Drawn> {
     let mut names = Unique::default();
-    let mut all = of_steps(document, &mut names)?;
-    all.extend(overviews(document, &mut names)?);
-    Ok(all)
+    let mut all = of_steps(document, &mut names);
+    all.extend(overviews(document, &mut names));
+    all
 }
 
 /// The plots of the steps.
-pub(crate) fn of_steps(document: &ResultDocument, names: &mut Unique) -> Result<Vec<Drawing>> {
-    let mut drawings = Vec::new();
+fn of_steps(document: &ResultDocument, names: &mut Unique) -> Vec<Drawn> {
+    let mut drawn = Vec::new();
     for step in &document.steps {
         for plot in chapter::plots_for_files(step, names) {
-            let title = format!("{}: {}", heading(step), plot.title);
-            drawings.push(Drawing {
-                svg: svg::plot(&plot, &title)?,
-                name: plot.id,
-                title,
+            drawn.push(Drawn {
+                name: plot.id.clone(),
+                title: format!("{}: {}", heading(step), plot.title),
                 step: Some(step.id.clone()),
+                subject: Subject::Plot(plot),
             });
         }
     }
-    Ok(drawings)
+    drawn
 }
 
 /// The drawings that belong to no single step: the long writes, and the bars of every chapter.
-pub(crate) fn overviews(document: &ResultDocument, names: &mut Unique) -> Result<Vec<Drawing>> {
-    let mut drawings = Vec::new();
-    let mut add = |name: String, title: String, svg: String| {
-        drawings.push(Drawing {
+fn overviews(document: &ResultDocument, names: &mut Unique) -> Vec<Drawn> {
+    let mut drawn = Vec::new();
+    let mut add = |name: String, title: String, subject: Subject| {
+        drawn.push(Drawn {
             name,
             title,
             step: None,
-            svg,
+            subject,
         });
     };
     if let Some(fill) = fill::of(document) {
-        for plot in [&fill.over_data, &fill.over_time] {
-            let svg = svg::plot(plot, &plot.title)?;
-            add(names.slug(&plot.id), plot.title.clone(), svg);
+        for plot in [fill.over_data, fill.over_time] {
+            let (name, title) = (names.slug(&plot.id), plot.title.clone());
+            add(name, title, Subject::Plot(plot));
         }
     }
     for chapter in chapter::all(document) {
-        for chart in chapter.glance.iter().chain(&chapter.charts) {
+        for chart in chapter.glance.into_iter().chain(chapter.charts) {
             let title = format!("{}: {}", chapter.title, chart.title);
             let name = names.slug(&format!("{} {} {}", chapter.title, chart.title, chart.unit));
-            let svg = svg_bars::chart(chart, &title)?;
-            add(name, title, svg);
+            add(name, title, Subject::Bars(chart));
         }
     }
-    Ok(drawings)
+    drawn
 }
 
 fn heading(step: &StepResult) -> String {

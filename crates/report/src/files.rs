@@ -1,9 +1,8 @@
-//! A report as files in a folder: the page, every plot as SVG, all series in one table with an index, and in Parquet. Each file
+//! A report as files in a folder: the page, every plot as SVG or PNG, all series in one table with an index, and in Parquet. Each file
 //! appears whole or not at all. The result document itself is written by whoever measured.
 
-use crate::drawings::{self, Drawing};
+use crate::drawings;
 use crate::error::{ReportError, Result};
-use crate::names::Unique;
 use crate::view::around::Around;
 use crate::{columns, csv, html};
 use nandscope_files::{Access, write_in};
@@ -30,10 +29,6 @@ pub fn write_among(document: &ResultDocument, around: &Around, dir: &Path) -> Re
         written: Vec::new(),
     };
     report.write("", "report.html", &html::render_among(document, around)?)?;
-    let mut plot_names = Unique::default();
-    for drawing in drawings::of_steps(document, &mut plot_names)? {
-        report.plot(&drawing)?;
-    }
     let tables = csv::of_document(document);
     if !tables.index.is_empty() {
         report.write("", "series.csv", &tables.values)?;
@@ -42,8 +37,26 @@ pub fn write_among(document: &ResultDocument, around: &Around, dir: &Path) -> Re
     if let Some(table) = columns::of_document(document) {
         report.write_bytes("", "series.parquet", &table.parquet())?;
     }
-    for drawing in drawings::overviews(document, &mut plot_names)? {
-        report.plot(&drawing)?;
+    for drawn in drawings::all(document) {
+        report.write(PLOTS, &format!("{}.svg", drawn.name), &drawn.svg()?)?;
+    }
+    Ok(report.written)
+}
+
+/// Folder of the plots in that of a report.
+const PLOTS: &str = "plots";
+
+/// Writes every plot of the report into `dir` as PNG as well, beside its SVG file, and gives the paths written.
+///
+/// # Errors
+/// As [`write_all`].
+pub fn write_pictures(document: &ResultDocument, dir: &Path) -> Result<Vec<PathBuf>> {
+    let mut report = Writer {
+        dir,
+        written: Vec::new(),
+    };
+    for drawn in drawings::all(document) {
+        report.write_bytes(PLOTS, &format!("{}.png", drawn.name), &drawn.png()?)?;
     }
     Ok(report.written)
 }
@@ -62,10 +75,6 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn plot(&mut self, drawing: &Drawing) -> Result<()> {
-        self.write("plots", &format!("{}.svg", drawing.name), &drawing.svg)
-    }
-
     /// Writes a file of the report, in its own folder or in the folder of this kind of files.
     ///
     /// # Errors

@@ -27,6 +27,7 @@ pub(crate) const SCRIPT: &str = concat!(
     include_str!("../assets/uplot/uPlot.iife.min.js"),
     "\n",
     include_str!("../assets/plots.js"),
+    include_str!("../assets/export.js"),
     include_str!("../assets/page.js")
 );
 
@@ -263,7 +264,7 @@ mod tests {
         for plot in
             chapter::plots_for_files(&document.steps[0], &mut crate::names::Unique::default())
         {
-            texts.push(crate::svg::plot(&plot, hostile).unwrap());
+            texts.push(crate::picture::svg(&plot, hostile).unwrap());
         }
         assert!(texts.len() > 2, "no plot");
         let allowed = |c: char| {
@@ -286,6 +287,7 @@ mod tests {
     fn assets_fetch_nothing() {
         let own = [
             include_str!("../assets/plots.js"),
+            include_str!("../assets/export.js"),
             include_str!("../assets/page.js"),
             THEME_SCRIPT,
             STYLE,

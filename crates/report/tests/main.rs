@@ -6,4 +6,5 @@ mod documents;
 mod fixture;
 mod folder;
 mod page;
+mod pictures;
 mod screen;

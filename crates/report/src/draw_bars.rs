@@ -1,10 +1,10 @@
-//! Bar charts as SVG files: the bars of a chapter with the range of their repeats and the
+//! Draws bar charts for files: the bars of a chapter with the range of their repeats and the
 //! published values, as the page shows them.
 
-use crate::encode::for_markup;
-use crate::error::{ReportError, Result};
-use crate::svg::{COLOURS, GRID, INK, font};
-use crate::view::bars::{Bar, BarChart};
+use crate::draw_plot::{COLOURS, GRID, INK, font};
+use crate::picture::{DrawResult, Drawable};
+use crate::view::bars::{Bar, BarChart, BarRow};
+use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
@@ -16,33 +16,37 @@ const TOP: i32 = 52;
 const LABEL: i32 = 24;
 const BAR: i32 = 24;
 const AXIS: i32 = 56;
+/// Colours of the modes, as the page has them.
+const FILLS: [usize; 5] = [0, 1, 2, 4, 7];
 
-/// Draws a chart under its heading.
-///
-/// # Errors
-/// Where the drawing library fails.
-pub(crate) fn chart(chart: &BarChart, heading: &str) -> Result<String> {
-    let mut text = String::new();
-    draw(chart, heading, &mut text).map_err(|e| ReportError::Draw {
-        plot: heading.to_string(),
-        reason: e.to_string(),
-    })?;
-    Ok(for_markup(text))
+impl Drawable for BarChart {
+    fn size(&self) -> (u32, u32) {
+        (WIDTH as u32, (bottom(self) + AXIS) as u32)
+    }
+
+    fn draw<DB: DrawingBackend>(&self, heading: &str, root: &DrawingArea<DB, Shift>) -> DrawResult
+    where
+        DB::ErrorType: 'static,
+    {
+        draw(self, heading, root)
+    }
 }
 
-fn draw(
+/// Where the bars end.
+fn bottom(chart: &BarChart) -> i32 {
+    let bars = |r: &BarRow| LABEL + BAR * r.bars.len() as i32;
+    TOP + chart.rows.iter().map(bars).sum::<i32>()
+}
+
+fn draw<DB: DrawingBackend>(
     chart: &BarChart,
     heading: &str,
-    text: &mut String,
-) -> std::result::Result<(), Box<dyn std::error::Error>> {
-    let rows: i32 = chart
-        .rows
-        .iter()
-        .map(|r| LABEL + BAR * r.bars.len() as i32)
-        .sum();
-    let bottom = TOP + rows;
-    let root =
-        SVGBackend::with_string(text, (WIDTH as u32, (bottom + AXIS) as u32)).into_drawing_area();
+    root: &DrawingArea<DB, Shift>,
+) -> DrawResult
+where
+    DB::ErrorType: 'static,
+{
+    let bottom = bottom(chart);
     root.fill(&WHITE)?;
     root.draw_text(heading, &font(17, HPos::Left), (16, 14))?;
     for (at, tick) in &chart.ticks {
@@ -60,7 +64,7 @@ fn draw(
         root.draw_text(&row.label, &font(14, HPos::Left), (LEFT, y + 6))?;
         y += LABEL;
         for bar in &row.bars {
-            draw_bar(&root, bar, y)?;
+            draw_bar(root, bar, y)?;
             y += BAR;
         }
     }
@@ -69,13 +73,13 @@ fn draw(
 }
 
 fn draw_bar<DB: DrawingBackend>(
-    root: &DrawingArea<DB, plotters::coord::Shift>,
+    root: &DrawingArea<DB, Shift>,
     bar: &Bar,
     y: i32,
 ) -> std::result::Result<(), DrawingAreaErrorKind<DB::ErrorType>> {
     let (top, bottom, middle) = (y + 4, y + BAR - 6, y + BAR / 2 - 1);
     let end = LEFT + share(&bar.length);
-    let colour = COLOURS[bar.mode_index % COLOURS.len()];
+    let colour = COLOURS[FILLS[bar.mode_index % FILLS.len()]];
     root.draw(&Rectangle::new(
         [(LEFT, top), (end, bottom)],
         colour.filled(),
@@ -120,7 +124,7 @@ fn share(percent: &str) -> i32 {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crate::picture::svg;
     use crate::view::bars;
     use nandscope_result::{Figure, Published, StepResult};
 
@@ -144,7 +148,7 @@ mod tests {
             ..StepResult::default()
         };
         let charts = bars::of_steps(&[&step], &[]);
-        let text = chart(&charts[0], "A <test>").unwrap();
+        let text = svg(&charts[0], "A <test>").unwrap();
         assert!(
             text.contains("MB/s") && text.contains("published 890"),
             "{text}"

@@ -1,11 +1,11 @@
-//! Plots as SVG files, for documents that take no script: light theme, axes with units, a legend.
+//! Draws plots for files, for documents that take no script: light theme, axes with units, a legend.
 //! The page does not use them.
 
-use crate::encode::for_markup;
-use crate::error::{ReportError, Result};
+use crate::picture::{DrawResult, Drawable};
 use crate::view::axes::{Axes, Scale};
 use crate::view::plot::{Kind, Plot};
 use crate::view::table::Cell;
+use plotters::coord::Shift;
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint};
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
@@ -68,26 +68,26 @@ const fn hexadecimal(text: &[u8], at: usize) -> u8 {
     value
 }
 
-/// Draws a plot. `heading` stands above it, such as the title of the step and the mode.
-///
-/// # Errors
-/// Where the drawing library fails.
-pub(crate) fn plot(plot: &Plot, heading: &str) -> Result<String> {
-    let mut text = String::new();
-    draw(plot, heading, &mut text).map_err(|e| ReportError::Draw {
-        plot: plot.id.clone(),
-        reason: e.to_string(),
-    })?;
-    Ok(for_markup(text))
+impl Drawable for Plot {
+    fn size(&self) -> (u32, u32) {
+        SIZE
+    }
+
+    fn draw<DB: DrawingBackend>(&self, heading: &str, root: &DrawingArea<DB, Shift>) -> DrawResult
+    where
+        DB::ErrorType: 'static,
+    {
+        draw(self, heading, root)
+    }
 }
 
-type DrawResult = std::result::Result<(), Box<dyn std::error::Error>>;
-
-fn draw(plot: &Plot, heading: &str, text: &mut String) -> DrawResult {
+fn draw<DB: DrawingBackend>(plot: &Plot, heading: &str, root: &DrawingArea<DB, Shift>) -> DrawResult
+where
+    DB::ErrorType: 'static,
+{
     let columns = legend_columns(plot);
     let named = plot.lines.iter().filter(|l| !l.edge).count();
     let rows = named.div_ceil(columns) as i32;
-    let root = SVGBackend::with_string(text, SIZE).into_drawing_area();
     root.fill(&WHITE)?;
     root.draw_text(heading, &font(17, HPos::Left), (16, 10))?;
     let (field, legend) = root
@@ -232,7 +232,7 @@ fn legend_columns(plot: &Plot) -> usize {
 fn draw_legend<DB: DrawingBackend>(
     plot: &Plot,
     columns: usize,
-    area: &DrawingArea<DB, plotters::coord::Shift>,
+    area: &DrawingArea<DB, Shift>,
 ) -> std::result::Result<(), DrawingAreaErrorKind<DB::ErrorType>> {
     let width = LEGEND_WIDTH / columns as i32;
     for (i, line) in plot.lines.iter().filter(|l| !l.edge).enumerate() {
@@ -277,6 +277,7 @@ fn runs(xs: &[f64], column: &[Cell], log: bool) -> Vec<Vec<(f64, f64)>> {
 mod tests {
     use super::*;
     use crate::names::Unique;
+    use crate::picture::svg;
     use crate::view::{percentile as latencies, time};
     use nandscope_result::{DirectionResult, JobResult, Latency, Series, StepResult};
 
@@ -322,7 +323,7 @@ mod tests {
         assert_eq!(plots.len(), 2);
         for of_both in plots {
             let page = crate::encode::value(&of_both);
-            let file = plot(&of_both, "A").unwrap();
+            let file = svg(&of_both, "A").unwrap();
             let lines: Vec<&str> = file.lines().map(str::trim).collect();
             for axis in ["xa", "ya"] {
                 let ticks = page[axis]["ticks"].as_array().unwrap();
@@ -338,7 +339,7 @@ mod tests {
     #[test]
     fn draws_axes_with_units_and_escapes_names() {
         let plots = time::of_step(&step(), &mut Unique::default());
-        let text = plot(&plots[0], "A <step>").unwrap();
+        let text = svg(&plots[0], "A <step>").unwrap();
         assert!(text.contains("Time since start of step (s)"));
         assert!(text.contains("(MB/s)"));
         assert!(!text.contains("<b>") && !text.contains("A <step>"));
@@ -349,7 +350,7 @@ mod tests {
     #[test]
     fn latencies_stand_over_percentiles() {
         let plots = latencies::of_step(&step(), &mut Unique::default());
-        let text = plot(&plots[0], "A").unwrap();
+        let text = svg(&plots[0], "A").unwrap();
         assert!(
             text.contains("Latency (µs)") && text.contains("99.9"),
             "{text}"

@@ -1,0 +1,237 @@
+/* Saves the plots and charts of the page as SVG and PNG files in the style of the files that the command line writes:
+   light, 960 wide, axes with units, a legend. It reads what the page shows and changes nothing in it. */
+nandscope.exports = (function () {
+  "use strict";
+  var root = document.documentElement;
+  var WIDTH = 960, HEIGHT = 420, LEFT = 86, RIGHT = 24;
+  var FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', Arial, sans-serif";
+  /* The namespace of SVG, as the browser knows it. */
+  var NS = (function () { var d = document.createElement("div"); d.innerHTML = "<svg></svg>"; return d.firstChild.namespaceURI; })();
+
+  function el(parent, name, attributes, text) {
+    var e = document.createElementNS(NS, name);
+    for (var k in attributes) e.setAttribute(k, attributes[k]);
+    if (text !== undefined) e.textContent = text;
+    if (parent) parent.appendChild(e);
+    return e;
+  }
+  function words(e) { return e ? e.textContent.trim().replace(/\s+/g, " ") : ""; }
+  /* Carries out a function while the page has its light colours. */
+  function light(action) {
+    var before = root.dataset.print;
+    root.dataset.print = "yes";
+    try { return action(); } finally { if (before === undefined) delete root.dataset.print; else root.dataset.print = before; }
+  }
+  function css(name) { return getComputedStyle(root).getPropertyValue(name).trim(); }
+
+  function canvas(height, title) {
+    var svg = el(null, "svg", { width: WIDTH, height: height, viewBox: "0 0 " + WIDTH + " " + height, "font-family": FONT, "font-size": 12, fill: css("--ink") });
+    el(svg, "rect", { width: WIDTH, height: height, fill: "#ffffff" });
+    el(svg, "text", { x: 16, y: 24, "font-size": 15, "font-weight": 600 }, title);
+    return svg;
+  }
+  function line(svg, x1, y1, x2, y2, stroke, more) {
+    var given = { x1: x1, y1: y1, x2: x2, y2: y2, stroke: stroke };
+    for (var k in more) given[k] = more[k];
+    return el(svg, "line", given);
+  }
+
+  /* Names of the lines beneath a plot, as many beside each other as the longest leaves room for. */
+  function legend(svg, lines, top, columns) {
+    lines.forEach(function (l, i) {
+      var x = 78 + (i % columns) * (870 / columns), y = top + Math.floor(i / columns) * 20;
+      line(svg, x, y, x + 24, y, css("--c" + l.c), { "stroke-width": 3, "stroke-dasharray": l.dash ? "9 6" : "none" });
+      el(svg, "text", { x: x + 32, y: y + 4 }, l.name);
+    });
+  }
+  function columnsOf(lines) {
+    var longest = Math.max.apply(null, lines.map(function (l) { return l.name.length; }).concat(0));
+    return longest <= 36 ? 3 : longest <= 58 ? 2 : 1;
+  }
+
+  /* Pieces of a line without a gap: null breaks it, undefined is another line's place. */
+  function runs(xs, values, x, y, log) {
+    var all = [[]];
+    values.forEach(function (v, i) {
+      if (v === null) all.push([]);
+      else if (v !== undefined && isFinite(v) && !(log && v <= 0)) all[all.length - 1].push([x(xs[i]).toFixed(2), y(v).toFixed(2)]);
+    });
+    return all.filter(function (run) { return run.length; });
+  }
+  function path(points) { return points.map(function (p) { return p.join(","); }).join(" "); }
+
+  function plot(figure, title) {
+    var loaded = nandscope.load(figure.querySelector(".plot-area")), spec = loaded.spec, data = loaded.points;
+    var named = spec.lines.filter(function (l) { return !l.edge; }), columns = columnsOf(named);
+    var rows = Math.ceil(named.length / columns), height = HEIGHT + Math.max(0, rows - 3) * 20;
+    var svg = canvas(height, title), top = spec.marks.length ? 58 : 44, bottom = height - 62 - rows * 20;
+    function scale(a, from, to) {
+      var f = a.log ? Math.log10 : function (v) { return v; };
+      var low = f(a.from), span = f(a.to) - low || 1;
+      return function (v) { return from + (f(v) - low) / span * (to - from); };
+    }
+    var x = scale(spec.xa, LEFT, WIDTH - RIGHT), y = scale(spec.ya, bottom, top);
+    spec.ya.ticks.forEach(function (t) {
+      line(svg, LEFT, y(t[0]), WIDTH - RIGHT, y(t[0]), css("--grid"));
+      el(svg, "text", { x: LEFT - 8, y: y(t[0]) + 4, "text-anchor": "end" }, t[1]);
+    });
+    spec.xa.ticks.forEach(function (t) {
+      line(svg, x(t[0]), top, x(t[0]), bottom, css("--grid"));
+      el(svg, "text", { x: x(t[0]), y: bottom + 18, "text-anchor": "middle" }, t[1]);
+    });
+    line(svg, LEFT, top, LEFT, bottom, css("--ink"));
+    line(svg, LEFT, bottom, WIDTH - RIGHT, bottom, css("--ink"));
+    el(svg, "text", { x: (LEFT + WIDTH - RIGHT) / 2, y: bottom + 38, "text-anchor": "middle", "font-weight": 600 }, spec.x);
+    el(svg, "text", { transform: "translate(20 " + (top + bottom) / 2 + ") rotate(-90)", "text-anchor": "middle", "font-weight": 600 }, spec.y);
+    spec.bands.forEach(function (b) {
+      var low = [].concat.apply([], runs(data[0], data[b[0] + 1], x, y, spec.ya.log)), high = [].concat.apply([], runs(data[0], data[b[1] + 1], x, y, spec.ya.log));
+      el(svg, "polygon", { points: path(low.concat(high.reverse())), fill: css("--c" + spec.lines[b[0]].c), "fill-opacity": 0.22 });
+    });
+    spec.lines.forEach(function (l, i) {
+      if (l.edge) return;
+      var stroke = css("--c" + l.c);
+      runs(data[0], data[i + 1], x, y, spec.ya.log).forEach(function (run) {
+        if (spec.kind === "points" || run.length === 1) run.forEach(function (p) { el(svg, "circle", { cx: p[0], cy: p[1], r: 2, fill: stroke }); });
+        else el(svg, "polyline", { points: path(run), fill: "none", stroke: stroke, "stroke-width": 2, "stroke-linejoin": "round", "stroke-dasharray": l.dash ? "7 4" : "none" });
+      });
+    });
+    spec.marks.forEach(function (m) {
+      line(svg, x(m.x), top, x(m.x), bottom, css("--ink"), { "stroke-dasharray": "2 4" });
+      if (m.wide) el(svg, "text", { x: x(m.x), y: top - 5, "font-size": 11, "text-anchor": m.before ? "end" : "start" }, m.wide);
+    });
+    legend(svg, named, height - rows * 20, columns);
+    return svg;
+  }
+
+  var FILLS = ["--c0", "--c1", "--c2", "--c4", "--c7"];
+  function colourOf(fill) {
+    var picked = fill.closest(".picked, .second");
+    var number = FILLS.findIndex(function (_, i) { return fill.classList.contains("m" + i); });
+    return css(picked ? "--c1" : FILLS[Math.max(0, number)]);
+  }
+  /* A chart of bars: each label above its bars, the value behind each bar with what is said of it. */
+  function bars(figure, title) {
+    var length = 560, x = 30;
+    var rows = Array.prototype.filter.call(figure.querySelectorAll(".bars-row, .shelf-row"), nandscope.seen);
+    var height = 52 + 56;
+    rows.forEach(function (row) { height += 24 + 24 * Math.max(1, row.querySelectorAll(".bars-bar").length); });
+    var svg = canvas(height, title), y = 52, bottom = height - 56;
+    figure.querySelectorAll(".bars-ticks span").forEach(function (tick) {
+      var at = x + parseFloat(tick.style.left) / 100 * length;
+      line(svg, at, y, at, bottom, css("--grid"));
+      el(svg, "text", { x: at, y: bottom + 18, "text-anchor": "middle" }, words(tick));
+    });
+    el(svg, "text", { x: x + length / 2, y: bottom + 40, "text-anchor": "middle", "font-weight": 600 }, words(figure.querySelector(".bars-axis-unit")));
+    rows.forEach(function (row) {
+      var inside = row.querySelectorAll(".bars-bar");
+      el(svg, "text", { x: x, y: y + 18 }, words(row.querySelector(".bars-label, .shelf-label")));
+      y += 24;
+      (inside.length ? Array.prototype.slice.call(inside) : [row]).forEach(function (bar) {
+        var fill = bar.querySelector(".bars-fill"), end = parseFloat(fill.style.width) / 100 * length;
+        el(svg, "rect", { x: x, y: y + 4, width: Math.max(1, end), height: 14, fill: colourOf(fill) });
+        var whisker = bar.querySelector(".bars-whisker"), published = bar.querySelector(".bars-published"), right = end;
+        if (whisker) {
+          var from = parseFloat(whisker.style.left) / 100 * length, to = from + parseFloat(whisker.style.width) / 100 * length;
+          line(svg, x + from, y + 11, x + to, y + 11, css("--ink"), { "stroke-width": 2 });
+          right = Math.max(right, to);
+        }
+        if (published) {
+          var at = parseFloat(published.style.left) / 100 * length;
+          line(svg, x + at, y + 1, x + at, y + 21, css("--ink"), { "stroke-width": 3 });
+          right = Math.max(right, at);
+        }
+        var value = bar.querySelector(".bars-value"), small = value.querySelector("small");
+        var plain = value.firstChild && value.firstChild.nodeType === 3 ? value.firstChild.textContent.trim() : words(value);
+        var parts = [plain, words(bar.querySelector(".bars-mode")), words(small)];
+        el(svg, "text", { x: x + right + 8, y: y + 16 }, parts.filter(Boolean).join(", "));
+        y += 24;
+      });
+    });
+    return svg;
+  }
+
+  /* A drawing of the page's own, with the styles of the page put into it. */
+  var STYLES = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-size", "font-weight", "paint-order"];
+  function inline(drawing, title) {
+    var box = drawing.viewBox.baseVal, copy = drawing.cloneNode(true), own = drawing.querySelectorAll("*");
+    copy.querySelectorAll("*").forEach(function (e, i) {
+      var style = getComputedStyle(own[i]);
+      STYLES.forEach(function (name) { e.setAttribute(name, style.getPropertyValue(name)); });
+    });
+    copy.removeAttribute("class");
+    copy.removeAttribute("style");
+    var room = Math.max(box.width, title.length * 8 + 32);
+    var svg = el(null, "svg", { width: room, height: box.height + 44, viewBox: "0 0 " + room + " " + (box.height + 44), "font-family": FONT, fill: css("--ink") });
+    el(svg, "rect", { width: room, height: box.height + 44, fill: "#ffffff" });
+    el(svg, "text", { x: 16, y: 24, "font-size": 15, "font-weight": 600 }, title);
+    copy.setAttribute("y", 40);
+    copy.setAttribute("width", box.width);
+    copy.setAttribute("height", box.height);
+    svg.appendChild(copy);
+    return svg;
+  }
+
+  function titleOf(figure) {
+    var own = words(figure.querySelector("h5, .plot-head h3, .bars-title, :scope > figcaption > .save-title")) || words((figure.closest("section") || document.body).querySelector("h2, h1"));
+    var part = figure.closest(".glance, details.step") || figure.closest("details.fold, section");
+    var above = words(part && part.querySelector(part.tagName === "DIV" ? "h3" : part.matches(".step") ? "h4" : "h2"));
+    return above && above !== own && own.indexOf(above) < 0 ? above + ": " + own : own;
+  }
+  function nameOf(figure, title) {
+    var text = figure.id ? figure.id.replace(/^plot-/, "") : title;
+    return text.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "").slice(0, 72) || "plot";
+  }
+  function draw(figure) {
+    var title = titleOf(figure);
+    return light(function () {
+      var drawing = figure.querySelector("svg.sweep-plot");
+      if (figure.querySelector(".plot-area")) return plot(figure, title);
+      return drawing ? inline(drawing, title) : bars(figure, title);
+    });
+  }
+
+  function save(blob, name) {
+    var link = document.createElement("a");
+    link.href = URL.createObjectURL(blob);
+    link.download = name;
+    link.click();
+    setTimeout(function () { URL.revokeObjectURL(link.href); }, 60000);
+  }
+  function run(figure, kind) {
+    var svg = draw(figure), name = nameOf(figure, titleOf(figure));
+    var text = new XMLSerializer().serializeToString(svg);
+    if (kind === "SVG") { save(new Blob([text], { type: "image/svg+xml" }), name + ".svg"); return; }
+    var image = new Image();
+    image.onload = function () {
+      var area = document.createElement("canvas");
+      area.width = 2 * svg.getAttribute("width");
+      area.height = 2 * svg.getAttribute("height");
+      area.getContext("2d").drawImage(image, 0, 0, area.width, area.height);
+      area.toBlob(function (blob) { save(blob, name + ".png"); }, "image/png");
+    };
+    image.onerror = function () { nandscope.failures.push(name + ": the browser cannot draw its SVG"); };
+    image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(text);
+  }
+
+  /* Puts the buttons beside the title of every plot and chart of a part of the page. */
+  function offer(part) {
+    part.querySelectorAll("figure.plot, figure.bars, figure.drawing").forEach(function (figure) {
+      if (figure.querySelector(".save")) return;
+      var head = figure.querySelector(".plot-head") || figure.querySelector(":scope > figcaption");
+      if (!head) figure.insertBefore(head = document.createElement("figcaption"), figure.firstChild);
+      var box = document.createElement("span");
+      box.className = "save";
+      ["SVG", "PNG"].forEach(function (kind) {
+        var button = document.createElement("button");
+        button.type = "button";
+        button.textContent = kind;
+        button.setAttribute("aria-label", "Save as " + kind + ": " + titleOf(figure));
+        button.addEventListener("click", function () { run(figure, kind); });
+        box.appendChild(button);
+      });
+      head.appendChild(box);
+    });
+  }
+
+  return { offer: offer };
+})();
