@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::input;
 use crate::shelf::about::photo_kind;
+use nandscope_files::Access;
 use nandscope_report::shelf::{Author, Photo};
 use std::path::{Path, PathBuf};
 
@@ -43,6 +44,24 @@ pub fn read(folder: &Path) -> Result<Author, Failure> {
         )));
     }
     Ok(author)
+}
+
+/// Copies texts and photos that [`read`] accepts into another folder, created if missing. Files of other names stay there.
+///
+/// # Errors
+/// Returns an error if a file cannot be read or written.
+pub fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
+    nandscope_files::create_folder(to)?;
+    for path in files(from)? {
+        let Some(name) = path.file_name() else {
+            continue;
+        };
+        if !name.as_encoded_bytes().starts_with(b".") {
+            let bytes = input::bytes(&path, "a text or photo of the author")?;
+            nandscope_files::write_in(to, Path::new(name), &bytes, Access::Usual)?;
+        }
+    }
+    Ok(())
 }
 
 /// The files of a folder by name.

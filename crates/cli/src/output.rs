@@ -6,7 +6,7 @@ use crate::console::Console;
 use crate::failure::Failure;
 use crate::rescue;
 use nandscope_files::Access;
-use nandscope_report::shelf::{self, Drive};
+use nandscope_report::shelf::Around;
 use nandscope_report::{ReportError, summary_json, terminal};
 use nandscope_result::ResultDocument;
 use nandscope_result::json::to_json;
@@ -151,23 +151,22 @@ pub fn all(outputs: impl IntoIterator<Item = Result<(), Failure>>) -> Result<(),
 /// # Errors
 /// Where the folder cannot be written; says where the result is.
 pub fn write_report(document: &ResultDocument, folder: &Path) -> Result<Vec<PathBuf>, Failure> {
-    write_ranked_report(document, folder, &[])
+    write_report_around(document, folder, &Around::default())
 }
 
-/// The same, with the ranks of the result among drives that went through the same procedure.
+/// The same, with what stands around the result: ranks among other drives, and what the author says.
 ///
 /// # Errors
 /// As [`write_report`].
-pub fn write_ranked_report(
+pub fn write_report_around(
     document: &ResultDocument,
     folder: &Path,
-    rivals: &[Drive],
+    around: &Around,
 ) -> Result<Vec<PathBuf>, Failure> {
     let text = to_json(document).map_err(Failure::internal)?;
     // First the result: it cannot be made again from anything else.
     write_or_keep_in(folder, "result.json", text.as_bytes())?;
-    let around = shelf::among(document, rivals);
-    nandscope_report::write_among(document, &around, folder).map_err(|e| {
+    nandscope_report::write_among(document, around, folder).map_err(|e| {
         let mut failure = report_failure(&e);
         failure.text.push_str(&format!(
             "\nthe result is complete: make its report with `nandscope report {} -o DIR`",

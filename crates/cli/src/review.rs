@@ -7,9 +7,9 @@ use crate::interrupt::Interrupt;
 use crate::output::{self, Form};
 use crate::run::progress::Line;
 use crate::steps::{self, Asked, Keeper, Place};
-use crate::{input, shelf, target};
+use crate::{author, input, shelf, target};
 use clap::Args;
-use nandscope_report::shelf::{Drive, price_of};
+use nandscope_report::shelf::{Around, Author, Drive, price_of};
 use nandscope_report::{compare, summary_json, terminal};
 #[cfg(target_os = "linux")]
 use nandscope_result::Notice;
@@ -35,7 +35,8 @@ Examples:
   nandscope review sim:hp-ex900-pro-1tb sim:hp-ex920-1tb --suite fill
 
 The report is DIR/report.html, one file that needs no network. The folder also has result.json (all \
-measurements), series.csv (every series, listed in series-index.csv) and plots/ (every plot as SVG). Several \
+measurements), series.csv (every series, listed in series-index.csv) and plots/ (every plot as SVG; as PNG with \
+`nandscope report --png`). Several \
 targets are compared in DIR/compare.html.
 
 Ctrl-C ends the review with an incomplete report and exit code 130. A second Ctrl-C ends the program at once. \
@@ -84,6 +85,12 @@ pub struct Arguments {
     /// The drives of the shelf.
     #[arg(skip)]
     rivals: Vec<Drive>,
+    /// Include introduction.md, conclusion.md (Markdown) and the photos of this folder in the report
+    #[arg(long, value_name = "DIR")]
+    author: Option<PathBuf>,
+    /// What is in that folder.
+    #[arg(skip)]
+    texts: Author,
     /// Print the summary as JSON instead of text
     #[arg(long)]
     json: bool,
@@ -101,6 +108,14 @@ pub struct Arguments {
 pub fn run(mut arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
     arguments.rivals = shelf::rivals(arguments.shelf.as_deref())?;
     let mut targets = std::mem::take(&mut arguments.targets);
+    if let Some(folder) = &arguments.author {
+        if targets.len() > 1 {
+            return Err(Failure::usage(
+                "--author applies to one target; add texts to each report with `nandscope report RESULT.json -o DIR --author DIR`",
+            ));
+        }
+        arguments.texts = author::read(folder)?;
+    }
     if targets.len() == 1 {
         arguments.target = targets.remove(0);
         return one(&arguments, console);
@@ -284,7 +299,11 @@ fn carry_out(
     let mut document = result.map_err(|e| suite_failure(&e))?;
     document.wall.started = Some(started);
     document.wall.elapsed_s = Some(began.elapsed().as_secs_f64());
-    let written = output::write_ranked_report(&document, folder, &arguments.rivals).map(drop);
+    let around = Around {
+        author: arguments.texts.clone(),
+        ..nandscope_report::shelf::among(&document, &arguments.rivals)
+    };
+    let written = output::write_report_around(&document, folder, &around).map(drop);
     let resumable = match written {
         Ok(()) => watch.keeper.finish(document.complete),
         // A whole result leaves nothing to recover; an incomplete one can still be resumed where it was.

@@ -99,7 +99,7 @@ pub fn run(arguments: Arguments, console: &Console) -> Result<Exit, Failure> {
 fn add_all(add: &Add, console: &Console) -> Result<Exit, Failure> {
     Confine::default()
         .reading(&add.results)
-        .reading(add.about.photo())
+        .reading(add.about.sources())
         .writing_in(&add.shelf)
         .enforce();
     let documents = add.results.iter().map(|path| input::result(path));
@@ -108,7 +108,7 @@ fn add_all(add: &Add, console: &Console) -> Result<Exit, Failure> {
     let names = names.collect::<Result<Vec<_>, _>>()?;
     if !add.about.is_empty() && names.iter().any(|n| *n != names[0]) {
         return Err(Failure::usage(
-            "the results are of several drives, to which one title, photo, price or note cannot apply; add them one by one",
+            "the results are of several drives, to which one title, photo, price, note or author's text cannot apply; add them one by one",
         ));
     }
     // Nothing is written where a result is refused.
@@ -127,6 +127,7 @@ fn add_all(add: &Add, console: &Console) -> Result<Exit, Failure> {
         placed.push(place);
     }
     let photo = add.about.read_photo()?;
+    add.about.check_author()?;
     for (document, (name, file)) in documents.iter().zip(&placed) {
         folder::keep(&add.shelf, name, file, document)?;
         console.note(&format!(

@@ -1,4 +1,4 @@
-//! `nandscope report --author`: introduction, photos and conclusion in the report.
+//! Introduction, photos and conclusion of the author: in a report, in that of a review, and on the page of a drive.
 
 use crate::support::{Folder, tiny};
 
@@ -42,6 +42,89 @@ fn texts_and_photos_are_where_they_belong() {
     folder.run(&REPORT[..4]).succeeds();
     let page = folder.read("out/report.html");
     assert!(!page.contains("id=\"introduction\"") && !page.contains("id=\"conclusion\""));
+}
+
+/// Texts and a photo, and what a page with them has.
+fn texts(folder: &Folder) -> [&'static str; 3] {
+    folder.file("texts/introduction.md", "Bought *used*.\n");
+    folder.file("texts/conclusion.md", "Good for cameras.\n");
+    std::fs::write(folder.0.join("texts/front-side.png"), PNG).unwrap();
+    [
+        "<em>used</em>",
+        "<figcaption>front side</figcaption>",
+        "Good for cameras.",
+    ]
+}
+
+#[test]
+fn the_report_of_a_review_has_them_at_once() {
+    let folder = Folder::new("author-review");
+    std::fs::create_dir(folder.0.join("texts")).unwrap();
+    let target = tiny();
+    let review = [
+        "review", &target, "--suite", "fill", "-o", "out", "--author", "texts",
+    ];
+    // What cannot be included is refused before hours of measuring.
+    folder.run(&review).fails(2, &["texts holds nothing"]);
+    assert!(!folder.0.join("out").exists());
+    let parts = texts(&folder);
+    folder.run(&review).succeeds();
+    let page = folder.read("out/report.html");
+    for part in parts {
+        assert!(page.contains(part), "{part}");
+    }
+    let two = ["review", &target, "sim:kingston-8gb", "--author", "texts"];
+    folder
+        .run(&two)
+        .fails(2, &["--author applies to one target"]);
+}
+
+#[test]
+fn a_shelf_keeps_them_for_the_page_of_the_drive() {
+    let folder = measured("author-shelf");
+    let parts = texts(&folder);
+    let add = [
+        "shelf",
+        "add",
+        "result.json",
+        "--name",
+        "card",
+        "--author",
+        "texts",
+    ];
+    folder.run(&add).succeeds();
+    std::fs::remove_dir_all(folder.0.join("texts")).unwrap();
+    let site = ["shelf", "site", "-o", "site"];
+    folder.run(&site).succeeds();
+    let page = folder.read("site/drives/card-run.html");
+    for part in parts {
+        assert!(page.contains(part), "{part}");
+    }
+    // What is not said again stays, and what is wrong is found when the shelf is read.
+    folder
+        .run(&[
+            "shelf",
+            "add",
+            "result.json",
+            "--name",
+            "card",
+            "--title",
+            "Mine",
+        ])
+        .succeeds();
+    folder.run(&site).succeeds();
+    assert!(folder.read("site/drives/card-run.html").contains(parts[0]));
+    folder.file("shelf/card/author/notes.txt", "no photo");
+    folder.run(&site).fails(2, &["notes.txt is neither"]);
+}
+
+#[test]
+fn a_shelf_is_not_changed_by_texts_that_it_cannot_show() {
+    let folder = measured("author-shelf-wrong");
+    folder.file("texts/notes.txt", "no photo");
+    let add = ["shelf", "add", "result.json", "--author", "texts"];
+    folder.run(&add).fails(2, &["notes.txt is neither"]);
+    assert!(!folder.0.join("shelf").exists());
 }
 
 #[test]

@@ -1,15 +1,17 @@
 //! What the owner of a shelf says of a drive: `drive.toml` in its folder, and the photo beside it.
 
 use crate::failure::Failure;
-use crate::{input, output};
+use crate::{author, input, output};
 use clap::Args;
-use nandscope_report::shelf::{About, Price};
+use nandscope_report::shelf::{About, Author, Price};
 use serde::Deserialize;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 /// Name of the file in the folder of a drive.
 pub const FILE: &str = "drive.toml";
+/// Folder of the author's texts and photos in the folder of a drive.
+const AUTHOR: &str = "author";
 /// Largest photo: the pages of a site are looked at on phones.
 const MOST_PHOTO_BYTES: usize = 8 << 20;
 /// Kinds of photo that every browser shows: their first bytes, and their ending.
@@ -43,6 +45,9 @@ pub struct Options {
     /// Notes; an empty line starts a paragraph
     #[arg(long, value_name = "TEXT")]
     notes: Option<String>,
+    /// Show introduction.md, conclusion.md (Markdown) and the photos of this folder on the drive's page
+    #[arg(long, value_name = "DIR")]
+    author: Option<PathBuf>,
 }
 
 /// `drive.toml`.
@@ -60,12 +65,22 @@ impl Options {
     /// Whether nothing is said.
     pub fn is_empty(&self) -> bool {
         let texts = [&self.title, &self.currency, &self.notes];
-        self.photo.is_none() && texts.iter().all(|t| t.is_none())
+        self.photo.is_none() && self.author.is_none() && texts.iter().all(|t| t.is_none())
     }
 
-    /// The photo, where one is named.
-    pub fn photo(&self) -> Option<&PathBuf> {
-        self.photo.as_ref()
+    /// The files and folders that are read.
+    pub fn sources(&self) -> impl Iterator<Item = &PathBuf> {
+        self.photo.iter().chain(&self.author)
+    }
+
+    /// Makes sure that what the author says can be shown.
+    ///
+    /// # Errors
+    /// As [`author::read`].
+    pub fn check_author(&self) -> Result<(), Failure> {
+        self.author
+            .as_deref()
+            .map_or(Ok(()), |folder| author::read(folder).map(drop))
     }
 
     /// The bytes of the photo with the name under which it is kept.
@@ -93,7 +108,7 @@ impl Options {
         }
     }
 
-    /// Writes `drive.toml`, in which what is not said stays, and the photo.
+    /// Writes `drive.toml`, in which what is not said stays, the photo, and what the author says.
     ///
     /// # Errors
     /// Where the file that is there cannot be read, or a file cannot be written.
@@ -103,6 +118,9 @@ impl Options {
         photo: Option<(&'static str, Vec<u8>)>,
     ) -> Result<(), Failure> {
         let mut file = parse(folder)?;
+        if let Some(texts) = &self.author {
+            author::copy(texts, &folder.join(AUTHOR))?;
+        }
         if let Some((ending, bytes)) = photo {
             let name = format!("photo.{ending}");
             output::write_in(folder, &name, &bytes)?;
@@ -217,6 +235,10 @@ pub fn read(folder: &Path) -> Result<About, Failure> {
         photo: file.photo,
         price,
         notes: file.notes,
+        author: match folder.join(AUTHOR) {
+            texts if texts.exists() => author::read(&texts)?,
+            _ => Author::default(),
+        },
     })
 }
 

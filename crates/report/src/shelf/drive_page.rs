@@ -30,7 +30,10 @@ pub(super) fn around(
     let others = drive.results.iter().zip(pages).enumerate();
     Around {
         index: Some("../index.html".to_string()),
-        author: Author::default(),
+        author: match result {
+            0 => drive.about.author.clone(),
+            _ => Author::default(),
+        },
         photo: drive.about.photo.as_ref().map(|p| format!("../{p}")),
         price: drive.about.price.as_ref().map(|p| price(drive, p)),
         notes: notes(drive),

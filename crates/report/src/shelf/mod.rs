@@ -43,6 +43,8 @@ pub struct About {
     pub price: Option<Price>,
     /// Notes; empty lines part paragraphs.
     pub notes: Option<String>,
+    /// What the author of the report of its first result says.
+    pub author: Author,
 }
 
 impl Drive {

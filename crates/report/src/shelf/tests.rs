@@ -144,6 +144,11 @@ fn foreign_text_is_escaped_on_every_page() {
             currency: hostile.into(),
         }),
         notes: Some(format!("{hostile}\n\nsecond")),
+        author: Author {
+            // In a text a quote is nothing but a quote.
+            introduction: Some(hostile.replace('"', "")),
+            ..Author::default()
+        },
     };
     one.results[0].procedure = hostile.into();
     one.results[0].figures[0].title = hostile.into();
