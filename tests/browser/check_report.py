@@ -214,8 +214,9 @@ class Check:
             data = file.read()
         where = f"export, {os.path.basename(saved)}"
         if form == "SVG":
-            texts = [t.text or "" for t in ElementTree.fromstring(data).iter("{http://www.w3.org/2000/svg}text")]
-            missing = [t for t in at["texts"] if not any(t in text for text in texts)]
+            plain = lambda text: " ".join((text or "").split())
+            texts = [plain(t.text) for t in ElementTree.fromstring(data).iter("{http://www.w3.org/2000/svg}text")]
+            missing = [t for t in at["texts"] if not any(plain(t) in text for text in texts)]
             self.note(where, [f"the file does not have the text {t!r}" for t in missing[:5]])
             return
         look = self.browser.run(f"reportChecks.picture('{base64.b64encode(data).decode()}')")

@@ -178,7 +178,7 @@ nandscope.exports = (function () {
     return above && above !== own && own.indexOf(above) < 0 ? above + ": " + own : own;
   }
   function nameOf(figure, title) {
-    var text = figure.id ? figure.id.replace(/^plot-/, "") : title;
+    var id = figure.id.replace(/^plot-/, ""), text = /\D/.test(id) && !figure.matches(".shelf-chart") ? id : title;
     return text.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "").slice(0, 72) || "plot";
   }
   function draw(figure) {
