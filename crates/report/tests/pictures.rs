@@ -72,7 +72,7 @@ fn every_plot_is_a_png_beside_its_svg() {
         // The heading is in the first rows of both.
         let top = &pixels[..width * 60];
         assert!(
-            top.iter().any(|p| *p == [0x17, 0x1b, 0x21]),
+            top.contains(&[0x17, 0x1b, 0x21]),
             "{} has no heading",
             drawing.name
         );
