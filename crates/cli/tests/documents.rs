@@ -45,7 +45,7 @@ fn every_command_is_explained() {
 fn every_page_is_in_the_table_of_contents() {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
     let contents = document("docs/SUMMARY.md");
-    for folder in ["", "tutorials/", "explanations/", "decisions/"] {
+    for folder in ["", "tutorials/", "explanations/"] {
         for entry in std::fs::read_dir(docs.join(folder)).unwrap() {
             let name = entry.unwrap().file_name().into_string().unwrap();
             let listed = contents.contains(&format!("({folder}{name})"));
