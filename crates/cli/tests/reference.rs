@@ -21,63 +21,240 @@ fn is_current(page: &str, text: &str) {
     );
 }
 
-/// The help of a command and of those below it, each under a heading.
-fn describe(folder: &Folder, words: &[&str], out: &mut String) {
-    let mut line = words.to_vec();
-    line.push("--help");
-    let mut command = folder.command(&line);
-    command
-        .env_remove("COLUMNS")
-        .stdin(std::process::Stdio::null());
-    let help = String::from_utf8(command.output().unwrap().stdout).unwrap();
-    if !words.is_empty() {
-        let text: Vec<&str> = help.trim_end().lines().map(str::trim_end).collect();
-        let title = words.join(" ");
-        out.push_str(&format!(
-            "## {title}\n\n```text\n{}\n```\n\n",
-            text.join("\n")
-        ));
+/// The help of one command, taken apart: sections with their entries. What follows the options is left to `--help`.
+struct Help {
+    words: Vec<String>,
+    about: String,
+    usage: String,
+    sections: Vec<(String, Vec<String>)>,
+}
+
+/// The section of a help whose entries are commands.
+const COMMANDS: &str = "Commands:";
+
+impl Help {
+    fn of(folder: &Folder, words: &[&str]) -> Help {
+        let mut line = words.to_vec();
+        line.push("--help");
+        let mut command = folder.command(&line);
+        command
+            .env_remove("COLUMNS")
+            .stdin(std::process::Stdio::null());
+        let text = String::from_utf8(command.output().unwrap().stdout).unwrap();
+        // A blank line inside of an entry has the entry's indentation.
+        let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+        let text = lines.join("\n");
+        let mut help = Help {
+            words: words.iter().map(|w| w.to_string()).collect(),
+            about: text.lines().next().unwrap().to_string(),
+            usage: String::new(),
+            sections: Vec::new(),
+        };
+        for paragraph in text.split("\n\n").skip(1) {
+            let (first, rest) = paragraph.split_once('\n').unwrap_or((paragraph, ""));
+            if let Some(usage) = paragraph.strip_prefix("Usage: ") {
+                help.usage = usage.trim_end().to_string();
+            } else if first.starts_with("Example")
+                || !first.starts_with(' ') && !first.ends_with(':')
+            {
+                break;
+            } else {
+                let lines = match first.starts_with(' ') {
+                    true => paragraph,
+                    false => {
+                        help.sections.push((first.to_string(), Vec::new()));
+                        rest
+                    }
+                };
+                help.sections.last_mut().unwrap().1.extend(entries(lines));
+            }
+        }
+        help.join_values();
+        help
     }
-    let Some(below) = help.split("Commands:\n").nth(1) else {
-        return;
-    };
-    for line in below.lines().take_while(|l| !l.is_empty()) {
-        let is_name = line.starts_with("  ") && !line.starts_with("   ");
-        let name = line.split_whitespace().next().filter(|_| is_name);
-        if let Some(name) = name.filter(|name| words.is_empty() || *name != "help") {
-            describe(folder, &[words, &[name]].concat(), out);
+
+    /// Lines that only go on with the entry before them, such as a default, belong to it.
+    fn join_values(&mut self) {
+        for (_, entries) in &mut self.sections {
+            let mut joined: Vec<String> = Vec::new();
+            for entry in entries.drain(..) {
+                let goes_on = entry.starts_with("       ") && !entry.trim_start().starts_with('-');
+                match joined.last_mut() {
+                    Some(last) if goes_on => *last = format!("{last}\n{entry}"),
+                    _ => joined.push(entry),
+                }
+            }
+            joined.retain(|entry| !entry.trim_start().starts_with("-h, --help"));
+            *entries = joined;
         }
     }
+
+    fn below(&self) -> Vec<String> {
+        let commands = self.sections.iter().find(|(title, _)| title == COMMANDS);
+        let entries = commands.into_iter().flat_map(|(_, entries)| entries);
+        entries
+            .filter_map(|entry| entry.split_whitespace().next())
+            .filter(|name| self.words.is_empty() || *name != "help")
+            .map(str::to_string)
+            .collect()
+    }
 }
+
+/// The entries of a paragraph: each begins with two to six spaces, its further lines with more.
+fn entries(paragraph: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for line in paragraph.lines().map(str::trim_end) {
+        let is_first = line.len() - line.trim_start().len() <= 6;
+        match found.last_mut() {
+            Some(last) if !is_first => *last = format!("{last}\n{line}"),
+            _ => found.push(line.to_string()),
+        }
+    }
+    found
+}
+
+/// The name of an option and its meaning in one line: `--seed <SEED>` and what the help says of it.
+fn option(entry: &str) -> (String, String) {
+    let text = entry.trim();
+    let end = text.find("  ").or(text.find('\n')).unwrap_or(text.len());
+    let (name, meaning) = text.split_at(text.find('\n').unwrap_or(end).min(end));
+    let meaning: Vec<&str> = meaning.split_whitespace().collect();
+    let mut meaning = meaning.join(" ");
+    if meaning.contains("Possible values:") {
+        meaning = meaning
+            .replace(" Possible values: - ", "; ")
+            .replace(" - ", "; ");
+    }
+    (name.trim().to_string(), meaning)
+}
+
+fn collect(folder: &Folder, words: &[&str], all: &mut Vec<Help>) {
+    let help = Help::of(folder, words);
+    let below = help.below();
+    if !words.is_empty() {
+        all.push(help);
+    }
+    for name in &below {
+        collect(folder, &[words, &[name.as_str()]].concat(), all);
+    }
+}
+
+/// Options that several commands have with the same words, by name.
+fn shared(all: &[Help]) -> BTreeMap<String, String> {
+    let mut count: BTreeMap<(String, String), usize> = BTreeMap::new();
+    for (title, entries) in all.iter().flat_map(|help| &help.sections) {
+        for entry in entries.iter().filter(|_| title != COMMANDS) {
+            *count.entry(option(entry)).or_default() += 1;
+        }
+    }
+    let mut found: Vec<_> = count.into_iter().filter(|(_, times)| *times > 1).collect();
+    found.sort_by_key(|(_, times)| *times);
+    found.into_iter().map(|(option, _)| option).collect()
+}
+
+fn list_item(name: &str, meaning: &str) -> String {
+    format!("- `{name}`: {meaning}\n")
+}
+
+fn describe(help: &Help, shared: &BTreeMap<String, String>) -> String {
+    let usage = help
+        .usage
+        .replace("\n       ", "\n")
+        .replace(" [OPTIONS]", "");
+    let title = help.words.join(" ");
+    let usage: Vec<String> = usage
+        .lines()
+        .filter(|line| line.trim() != format!("nandscope {title}"))
+        .map(|line| format!("`{line}`"))
+        .collect();
+    let usage = match usage.is_empty() {
+        true => String::new(),
+        false => format!(" Usage: {}", usage.join(", ")),
+    };
+    let mut text = format!("## {title}\n\n{}.{usage}\n\n", help.about);
+    let mut elsewhere: Vec<String> = Vec::new();
+    let mut own = String::new();
+    for (title, entries) in &help.sections {
+        if title == COMMANDS {
+            continue;
+        }
+        for entry in entries {
+            let (name, meaning) = option(entry);
+            match shared.get(&name) {
+                Some(known) if *known == meaning => {
+                    let short = name.split([' ', '[', '=']).find(|w| w.starts_with("--"));
+                    elsewhere.push(format!("`{}`", short.unwrap_or(&name)));
+                }
+                _ => own.push_str(&list_item(&name, &meaning)),
+            }
+        }
+    }
+    if !own.is_empty() {
+        text.push_str(&format!("{own}\n"));
+    }
+    let real = ["`--yes-destroy`", "`--poll`"];
+    if real.iter().all(|name| elsewhere.iter().any(|e| e == name)) {
+        elsewhere.retain(|name| !REAL_TARGETS.contains(&name.trim_matches('`')));
+        elsewhere.push("[real targets](#real-targets)".to_string());
+    }
+    if !elsewhere.is_empty() {
+        text.push_str(&format!("Shared: {}.\n\n", elsewhere.join(", ")));
+    }
+    text
+}
+
+/// Options that all commands for real targets have.
+const REAL_TARGETS: [&str; 7] = [
+    "--destroy-data",
+    "--yes-destroy",
+    "--size",
+    "--power",
+    "--sync-files",
+    "--engine",
+    "--poll",
+];
 
 #[test]
 fn options_are_those_of_the_program() {
     let folder = Folder::new("reference-options");
-    let mut text = "# Options\n\nGenerated from the program: `nandscope COMMAND --help` of every command. [Commands](cli.md) explains them.\n\n"
-        .to_string();
-    describe(&folder, &[], &mut text);
+    let mut all = Vec::new();
+    collect(&folder, &[], &mut all);
+    let shared = shared(&all);
+    let is_real = |name: &str| {
+        let mut words = name.split([' ', '[', '=']);
+        words.any(|word| REAL_TARGETS.contains(&word))
+    };
+    let items = |real: bool| -> String {
+        let chosen = shared.iter().filter(|(name, _)| is_real(name) == real);
+        chosen
+            .map(|(name, meaning)| list_item(name, meaning))
+            .collect()
+    };
+    let mut text = format!(
+        "# Options\n\nGenerated from the program. `nandscope COMMAND --help` adds examples and what a command leaves behind; [Commands](cli.md) \
+         says what each is for.\n\n## Shared options\n\n{}\n### Real targets\n\n{}\n",
+        items(false),
+        items(true)
+    );
+    let has_options = |help: &&Help| {
+        let mut sections = help.sections.iter();
+        sections.any(|(title, entries)| title != COMMANDS && !entries.is_empty())
+    };
+    for help in all.iter().filter(has_options) {
+        text.push_str(&describe(help, &shared));
+    }
     is_current("options.md", &format!("{}\n", text.trim_end()));
 }
 
-/// The type of a property in a few words.
-fn kind(schema: &Value) -> String {
-    if let Some(reference) = schema["$ref"].as_str() {
-        let name = reference.rsplit('/').next().unwrap();
+/// The definition that a property refers to, as a link; nothing for a plain value.
+fn reference(schema: &Value) -> String {
+    if let Some(path) = schema["$ref"].as_str() {
+        let name = path.rsplit('/').next().unwrap();
         return format!("[{name}](#{})", name.to_lowercase());
     }
-    if let Some(choices) = schema["anyOf"].as_array() {
-        let kinds: Vec<String> = choices.iter().map(kind).collect();
-        return kinds.join(" or ");
-    }
-    match &schema["type"] {
-        Value::Array(kinds) => {
-            let kinds: Vec<&str> = kinds.iter().filter_map(Value::as_str).collect();
-            kinds.join(" or ")
-        }
-        Value::String(name) if name == "array" => format!("list of {}", kind(&schema["items"])),
-        Value::String(name) => name.clone(),
-        _ => "any".to_string(),
-    }
+    let choices = schema["anyOf"].as_array().into_iter().flatten();
+    let mut links = choices.chain(schema.get("items")).map(reference);
+    links.find(|link| !link.is_empty()).unwrap_or_default()
 }
 
 /// A description in one line, as the text of a cell.
@@ -102,13 +279,13 @@ fn fields(schema: &Value, out: &mut String) {
         }
         return out.push('\n');
     };
-    out.push_str("| field | type | meaning |\n|---|---|---|\n");
     for (name, property) in properties {
-        out.push_str(&format!(
-            "| `{name}` | {} | {} |\n",
-            kind(property),
-            cell(property)
-        ));
+        out.push_str(&format!("- `{name}`"));
+        let link = reference(property);
+        if !link.is_empty() {
+            out.push_str(&format!(" ({link})"));
+        }
+        out.push_str(&format!(": {}\n", cell(property)));
     }
     out.push('\n');
 }
@@ -117,8 +294,8 @@ fn fields(schema: &Value, out: &mut String) {
 fn the_result_document_is_that_of_the_schema() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/result.schema.json");
     let schema: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-    let mut text = "# The result document\n\nGenerated from the schema, [result.schema.json](result.schema.json). Every measurement writes one such \
-        JSON document; reports, comparisons and the shelf read nothing else.\n\n## ResultDocument\n\n"
+    let mut text = "# The result document\n\nGenerated from the schema, [result.schema.json](result.schema.json), which has the types. Every measurement \
+        writes one such JSON document; reports, comparisons and the shelf read nothing else.\n\n## ResultDocument\n\n"
         .to_string();
     fields(&schema, &mut text);
     for (name, definition) in schema["$defs"].as_object().unwrap() {
@@ -139,12 +316,136 @@ const REVIEWS: [(&str, &str); 7] = [
     ("sim:sm2262en-2tb", "ssd"),
 ];
 
+/// Figures whose identifiers differ in single segments: `cdm.{fresh,used}.{read,write}`.
+#[derive(Clone, Debug)]
+struct Family {
+    segments: Vec<String>,
+    title: String,
+    unit: String,
+}
+
+impl Family {
+    fn row(&self) -> String {
+        let id = self.segments.join(".");
+        format!("| `{id}` | {} | {} |\n", self.title, self.unit)
+    }
+
+    fn fits(&self, other: &Family, place: usize) -> bool {
+        let is_same = |at: usize| at == place || self.segments[at] == other.segments[at];
+        self.segments.len() == other.segments.len() && (0..self.segments.len()).all(is_same)
+    }
+}
+
+/// Families that differ in one segment only become one, from the last segment to the first.
+fn families(mut all: Vec<Family>) -> Vec<Family> {
+    let longest = all.iter().map(|f| f.segments.len()).max().unwrap_or(0);
+    for place in (0..longest).rev() {
+        let mut rest = std::mem::take(&mut all);
+        while !rest.is_empty() {
+            let first = rest.remove(0);
+            let fits = |f: &Family| place < first.segments.len() && first.fits(f, place);
+            let (mut group, others): (Vec<_>, Vec<_>) = rest.into_iter().partition(fits);
+            rest = others;
+            group.insert(0, first);
+            group.sort_by_key(|f| {
+                let segment = f.segments.get(place)?;
+                let number = segment.trim_start_matches(|c: char| !c.is_ascii_digit());
+                number.parse::<u64>().ok()
+            });
+            match joined(&group, place) {
+                Some(family) => all.push(family),
+                None => all.extend(group),
+            }
+        }
+    }
+    all
+}
+
+fn joined(group: &[Family], place: usize) -> Option<Family> {
+    let first = group.first().filter(|_| group.len() > 1)?;
+    let titles: Vec<Vec<&str>> = group.iter().map(|f| f.title.split(' ').collect()).collect();
+    let shortest = titles.iter().map(Vec::len).min()?;
+    let before = (0..shortest).take_while(|i| titles.iter().all(|t| t[*i] == titles[0][*i]));
+    let before = before.count();
+    let after = (0..shortest - before).take_while(|i| {
+        titles
+            .iter()
+            .all(|t| t[t.len() - 1 - i] == titles[0][titles[0].len() - 1 - i])
+    });
+    let after = after.count();
+    let middles: Vec<String> = titles
+        .iter()
+        .map(|t| t[before..t.len() - after].join(" "))
+        .collect();
+    if middles.iter().any(String::is_empty) {
+        return None;
+    }
+    let comma = middles.iter().all(|m| m.ends_with(','));
+    let plain: Vec<&str> = middles.iter().map(|m| m.trim_end_matches(',')).collect();
+    let words = &titles[0];
+    let mut title = words[..before].to_vec();
+    let middle = listed(
+        &plain,
+        if plain.iter().any(|m| m.contains(' ')) {
+            " / "
+        } else {
+            "/"
+        },
+    );
+    let middle = if comma { format!("{middle},") } else { middle };
+    title.push(&middle);
+    title.extend(&words[words.len() - after..]);
+    let unit = |f: &'_ Family| match f.unit.as_str() {
+        "" => "–".to_string(),
+        unit => unit.to_string(),
+    };
+    let mut units: Vec<String> = group.iter().map(unit).collect();
+    units.dedup();
+    let names: Vec<&str> = group.iter().map(|f| f.segments[place].as_str()).collect();
+    let mut segments = first.segments.clone();
+    segments[place] = format!("{{{}}}", listed(&names, ","));
+    Some(Family {
+        segments,
+        title: title.join(" "),
+        unit: units.join(", "),
+    })
+}
+
+/// The items; of many, the first two and the last.
+fn listed(items: &[&str], separator: &str) -> String {
+    match items {
+        [first, second, .., last] if items.len() > 12 => [first, second, "…", last].join(separator),
+        _ => items.join(separator),
+    }
+}
+
+#[test]
+fn figures_of_a_family_share_a_row() {
+    let of = |id: &str, title: &str| Family {
+        segments: id.split('.').map(str::to_string).collect(),
+        title: title.to_string(),
+        unit: "MB/s".to_string(),
+    };
+    let mut all = Vec::new();
+    for state in ["fresh", "used"] {
+        for kind in ["read", "write"] {
+            all.push(of(
+                &format!("cdm.{state}.{kind}"),
+                &format!("SEQ {kind}, {state}"),
+            ));
+        }
+    }
+    all.push(of("fill.low", "Fill, slowest"));
+    let rows: String = families(all).iter().map(Family::row).collect();
+    let expected = "| `cdm.{fresh,used}.{read,write}` | SEQ read/write, fresh/used | MB/s |\n\
+        | `fill.low` | Fill, slowest | MB/s |\n";
+    assert_eq!(rows, expected);
+}
+
 #[test]
 fn figures_are_those_of_quick_reviews() {
     let folder = Folder::new("reference-figures");
-    let mut text = "# Figures\n\nGenerated from quick reviews of simulated devices. A figure is a number that follows from a step; programs find it under \
-        its identifier in the [result document](result.md). Modes begin the identifier where a device has several; they are left out here.\n\n"
-        .to_string();
+    let mut suites: Vec<(&str, BTreeMap<String, (String, String)>)> = Vec::new();
     for (device, suite) in REVIEWS {
         folder.run(&["review", device, "--suite", suite, "--quick", "-o", suite]);
         let result: Value =
@@ -157,13 +458,41 @@ fn figures_are_those_of_quick_reviews() {
             let mode = word("mode").to_lowercase().replace(' ', "-");
             let id = word("id");
             let id = id.strip_prefix(&format!("{mode}.")).unwrap_or(id);
-            let row = format!("| `{id}` | {} | {} |\n", word("title"), word("unit"));
-            rows.insert(id.to_string(), row);
+            rows.insert(
+                id.to_string(),
+                (word("title").to_string(), word("unit").to_string()),
+            );
         }
+        suites.push((suite, rows));
+    }
+    let mut common = suites[0].1.clone();
+    common.retain(|id, row| {
+        suites[1..]
+            .iter()
+            .any(|(_, rows)| rows.get(id) == Some(row))
+    });
+    for (_, rows) in &mut suites {
+        rows.retain(|id, _| !common.contains_key(id));
+    }
+    suites.insert(0, ("", common));
+    let mut text = "# Figures\n\nGenerated from quick reviews of simulated devices. A figure is a number that follows from a step; programs find it under \
+        its identifier in the [result document](result.md). Braces stand for every choice, as in a shell. Where a device has several modes, \
+        the mode comes before the identifier.\n\n"
+        .to_string();
+    for (suite, rows) in suites {
+        let title = match suite {
+            "" => "Several suites".to_string(),
+            suite => format!("Suite `{suite}`"),
+        };
         text.push_str(&format!(
-            "## Suite `{suite}`\n\n| identifier | figure | unit |\n|---|---|---|\n"
+            "## {title}\n\n| identifier | figure | unit |\n|---|---|---|\n"
         ));
-        text.extend(rows.into_values());
+        let all = rows.into_iter().map(|(id, (title, unit))| Family {
+            segments: id.split('.').map(str::to_string).collect(),
+            title,
+            unit,
+        });
+        text.extend(families(all.collect()).iter().map(Family::row));
         text.push('\n');
     }
     is_current("figures.md", &format!("{}\n", text.trim_end()));
