@@ -41,67 +41,67 @@ fn every_job_of_the_library_is_valid_and_explained() {
     }
 }
 
-/// The tables of docs/jobs.md under the names of their places there.
+/// What an option takes, with its default in brackets: `flag`, `1 to 65536 [1]`.
+fn value(option: &JobOption) -> String {
+    let (form, default) = (option.form(), option.default());
+    let (form, off) = match form.as_str() {
+        "`0` or `1`" => ("flag", Some("0")),
+        form => (form.strip_prefix("number from ").unwrap_or(form), None),
+    };
+    let form = match form.parse::<u64>() {
+        Ok(least) => format!("from {least}"),
+        Err(_) => form.to_string(),
+    };
+    match default {
+        Some(default) if off != Some(default.as_str()) => format!("{form} [{default}]"),
+        _ => form,
+    }
+}
+
+/// The tables and lists of docs/jobs.md under the names of their places there.
 fn tables() -> [(&'static str, String); 5] {
-    let row = |o: &JobOption| {
-        let default = o.default().map(|d| format!("`{d}`")).unwrap_or_default();
-        format!(
-            "| `{}` | {} | {default} | {} |\n",
-            o.name,
-            o.form(),
-            o.meaning
-        )
+    let table = |options: Vec<&JobOption>| -> String {
+        let items = options.iter();
+        items
+            .map(|o| format!("- `{}` ({}): {}\n", o.name, value(o), o.meaning))
+            .collect()
     };
     let (ours, fios): (Vec<_>, Vec<_>) =
         supported().partition(|o| o.name.starts_with("nandscope_"));
-    let head = "| option | value | default | meaning |\n|---|---|---|---|\n";
-    let ticked = |names: &mut dyn Iterator<Item = &str>| {
-        let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
-        names.join(", ")
-    };
-    let accepted = ACCEPTED.iter().map(|group| {
-        let values = match group.values {
-            [] => "any".to_string(),
-            values => ticked(&mut values.iter().copied()),
-        };
-        format!(
-            "| {} | {values} | {} |\n",
-            ticked(&mut group.names()),
-            group.reason
-        )
+    let mut accepted: Vec<(&str, Vec<String>)> = Vec::new();
+    for group in ACCEPTED {
+        let names = group.names().map(|name| match group.values {
+            [] => format!("`{name}`"),
+            values => format!("`{name}={}`", values.join("|")),
+        });
+        match accepted
+            .iter_mut()
+            .find(|(reason, _)| *reason == group.reason)
+        {
+            Some((_, known)) => known.extend(names),
+            None => accepted.push((group.reason, names.collect())),
+        }
+    }
+    let refused = REFUSED.iter().map(|group| {
+        let names: Vec<String> = group.names().map(|name| format!("`{name}`")).collect();
+        (group.remedy, names)
     });
-    let refused = REFUSED
+    let list = |groups: Vec<(&str, Vec<String>)>| -> String {
+        let items = groups.iter();
+        items
+            .map(|(text, names)| format!("- {}: {text}\n", names.join(", ")))
+            .collect()
+    };
+    let aliases: Vec<String> = ALIASES
         .iter()
-        .map(|group| format!("| {} | {} |\n", ticked(&mut group.names()), group.remedy));
-    let aliases = ALIASES
-        .iter()
-        .map(|(alias, main)| format!("| `{alias}` | `{main}` |\n"));
+        .map(|(alias, main)| format!("`{alias}` (`{main}`)"))
+        .collect();
     [
-        (
-            "supported",
-            fios.into_iter()
-                .map(row)
-                .fold(head.to_string(), |a, b| a + &b),
-        ),
-        (
-            "extensions",
-            ours.into_iter()
-                .map(row)
-                .fold(head.to_string(), |a, b| a + &b),
-        ),
-        (
-            "aliases",
-            "| name | option |\n|---|---|\n".to_string() + &aliases.collect::<String>(),
-        ),
-        (
-            "accepted",
-            "| options | values | why they have no effect |\n|---|---|---|\n".to_string()
-                + &accepted.collect::<String>(),
-        ),
-        (
-            "refused",
-            "| options | instead |\n|---|---|\n".to_string() + &refused.collect::<String>(),
-        ),
+        ("supported", table(fios)),
+        ("extensions", table(ours)),
+        ("aliases", format!("{}\n", aliases.join(", "))),
+        ("accepted", list(accepted)),
+        ("refused", list(refused.collect())),
     ]
 }
 

@@ -173,19 +173,19 @@ mod tests {
     use super::*;
 
     /// The range of a key of one of these tables, as docs/profiles.md shows it.
-    fn shown(tables: &[String], key: &str) -> String {
+    fn shown(tables: &[String], key: &str) -> Option<String> {
         let range = RANGES.iter().find(|range| {
             tables
                 .iter()
                 .any(|table| range.0 == format!("{table}.{key}"))
         });
-        range.map_or_else(String::new, |(_, least, most, _)| match most {
+        range.map(|(_, least, most, _)| match most {
             m if *m == f64::from(u32::MAX) => format!("from {least}"),
-            _ => format!("{least} to {most}"),
+            _ => format!("{least}..{most}"),
         })
     }
 
-    /// The page with the ranges of this build in the third column of the tables of devices.
+    /// The page with the ranges of this build behind the kinds of values of devices: `integer 1..64`.
     fn updated(page: &str) -> (String, usize) {
         let (mut out, mut tables, mut found) = (String::new(), Vec::new(), 0);
         for line in page.lines() {
@@ -200,20 +200,29 @@ mod tests {
             } else if line.starts_with("## ") {
                 tables.clear();
             }
-            let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
-            let (true, [key, value, .., meaning]) = (!tables.is_empty(), &cells[..]) else {
+            let item = line.strip_prefix("- `").and_then(|item| {
+                let (key, rest) = item.split_once("` (")?;
+                let (value, meaning) = rest.split_once("): ")?;
+                Some((key, value, meaning))
+            });
+            let Some((key, value, meaning)) = item else {
                 out.push_str(line);
                 out.push('\n');
                 continue;
             };
-            let line = match *key {
-                "key" => "| key | value | range | meaning |\n".to_string(),
-                "---" => "|---|---|---|---|\n".to_string(),
-                key => {
-                    let range = shown(&tables, key.trim_matches('`'));
-                    found += tables.len() * usize::from(!range.is_empty());
-                    format!("| {key} | {value} | {range} | {meaning} |\n")
+            let range = shown(&tables, key);
+            found += tables.len() * usize::from(range.is_some());
+            let line = match range {
+                Some(range) => {
+                    let kind = value.split([',', ' ']).next().unwrap_or_default();
+                    let optional = if value.ends_with("optional") {
+                        ", optional"
+                    } else {
+                        ""
+                    };
+                    format!("- `{key}` ({kind} {range}{optional}): {meaning}\n")
                 }
+                None => format!("{line}\n"),
             };
             out.push_str(&line);
         }
