@@ -24,27 +24,18 @@ use std::path::PathBuf;
 const INTRODUCTION: &str = "\
 # Validation: published against simulated
 
-Written by `nandscope validate -o docs/validation.md`; a test keeps this page up to date. Each row is a published
-measurement of the real device (`facts/published.toml`, `facts/drives.toml` and `facts/plain.toml` have its source), the
-same quantity as a procedure of the simulated device measures it, the difference, and the tolerance (`facts/checks.toml`).
-A row that is not met says why, as far as that is known. Seed 1; the suites `ssd` and `ssd-peers` in their quick form,
-whose latencies, powers and ratios are those of the long one.
+Written by `nandscope validate -o docs/validation.md`; a test keeps it up to date. A row is a published measurement of a real
+device (`facts/published.toml`, `facts/drives.toml` and `facts/plain.toml` have the sources), and the same quantity of the
+simulated one. A figure in **bold** is not met. Seed 1; `ssd` and `ssd-peers` in their quick form.
 
-**Calibrated and predicted.** A row is *calibrated* where a parameter was chosen with the published number, or another
-point of the same series, in sight; the row names the parameter. It shows that the model can be made to fit. A row is
-*predicted* where no parameter was chosen by it. Only predicted rows say how far the model holds where nobody fitted it,
-so the two are counted apart. The tags follow from the remarks in the profiles and from their history: where in doubt, a
-row is calibrated.
-
-**What is held out.** Of a series that a profile is to be fitted to (queue depths, fill levels, thirds of a fill,
-percentiles, interleaved AUs), in the order of its points, the first, third, fifth … may be used to choose parameters; the
-second, fourth, sixth … are only compared, and are tagged *predicted*. The rule is applied before the fitting, and holds for
-every profile and fact added from now on. The profiles in the library were made before it with whole series in sight, so
-their series are calibrated as a whole; none of their points became a prediction afterwards.
-
-**When a row is met.** A bound (`<`, `<=`, `>`, `>=`) is met as printed, a range within its ends, a value within the
-tolerance of its row. Words are read as the row says. A check whose figure a procedure does not give makes validation
-fail.
+- A row is *calibrated* if a parameter was chosen with the published number, or another point of its series, in sight; it
+  names the parameter. It shows that the model can be made to fit.
+- A row is *predicted* if no parameter was chosen by it. Only these rows tell how far the model holds. If in doubt, a row is
+  calibrated.
+- For every profile and fact added from now on, only the first, third, fifth … point of a series (queue depths, fill levels,
+  percentiles …) may be used to choose parameters. The profiles of the library are older, and calibrated by whole series.
+- A bound (`<`, `<=`, `>`, `>=`) is met as printed, a range within its ends, a value within its tolerance: 10 % unless another one
+  is in parentheses; counts, units and pages are met as printed. A missing figure makes validation fail.
 
 ";
 
@@ -206,10 +197,9 @@ fn by_device(all: Vec<Measured>) -> Result<Vec<(String, Comparison)>, Failure> {
 
 /// What stands above the table of closed forms.
 const CLOSED_FORMS: &str = "\
-Geometries for which the result is known without a measurement: closed forms, and independent simulations of the same
-network of dies and channels. Every time, error and policy but the one in question is zero, so that there is nothing to
-fit. H are the harmonic numbers extended to real arguments, b the pages of a block, α the physical pages that hold data
-for each logical one.
+Geometries whose result is known without a measurement. Every time, error and policy but the one in question is zero, so there
+is nothing to fit. H: harmonic numbers extended to real arguments; b: pages of a block; α: physical pages per logical one with
+data.
 
 ";
 
@@ -217,8 +207,9 @@ fn whole_page(devices: &[(String, Comparison)], interrupt: &Interrupt) -> Result
     let coverage = facts::coverage().map_err(|e| suite_failure(&e))?;
     let theory = closed_forms(&|| interrupt.asked()).map_err(|e| suite_failure(&e))?;
     Ok(format!(
-        "{INTRODUCTION}## Scores\n\n{}\n{}## Closed forms\n\n{CLOSED_FORMS}{}\n## Measurements without a check\n\nOf {} published facts {} are compared with a figure; of the {} that are measurements, {}. The others, by reason (`facts/published.toml` has what they say):\n\n{}",
-        page::score_table(devices),
+        "{INTRODUCTION}## Scores\n\n{}\n## What is not met\n\n{}\n{}## Closed forms\n\n{CLOSED_FORMS}{}\n## Measurements without a check\n\nOf {} published facts {} are compared with a figure; of the {} that are measurements, {}. The others, by reason:\n\n{}",
+        page::all_scores(devices),
+        page::misses(devices.iter().flat_map(|(_, c)| &c.rows)),
         tables(devices),
         page::closed_forms(&theory),
         coverage.facts,

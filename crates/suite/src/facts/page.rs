@@ -1,9 +1,11 @@
-//! docs/validation.md: scores, a table for each device, and the measurements that are compared with nothing.
+//! docs/validation.md: scores, the misses by reason, a table for each device, and the measurements that are compared with
+//! nothing.
 
 use super::{Basis, Comparison, Coverage, Row};
 use crate::closed_forms::ClosedForm;
 use nandscope_result::{Relation, ToleranceKind};
 use nandscope_units::number::significant;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// Rows that are met, of all.
@@ -60,124 +62,247 @@ impl Scores {
     }
 }
 
-/// The two scores of every device, and of all together.
-pub fn score_table(devices: &[(String, Comparison)]) -> String {
-    let mut text = String::from("| device | predicted, met | calibrated, met |\n|---|---|---|\n");
-    let cell = |score: Score| match score.all {
-        0 => "–".to_string(),
-        _ => score.to_string(),
-    };
-    let all: Scores = Scores::of(devices.iter().flat_map(|(_, c)| &c.rows));
-    let each = devices
+/// The two scores of all devices together.
+pub fn all_scores(devices: &[(String, Comparison)]) -> String {
+    let all = Scores::of(devices.iter().flat_map(|(_, c)| &c.rows));
+    format!(
+        "Of the predicted rows {} are met, of the calibrated ones {}. The sections count them for each device.\n",
+        all.predicted, all.calibrated
+    )
+}
+
+/// Rows that differ in one number of their title only, such as the queue depth: they share a line.
+struct Series<'a> {
+    rows: Vec<&'a Row>,
+}
+
+impl<'a> Series<'a> {
+    /// All rows in series, in the order of their first rows.
+    fn of(rows: &'a [Row]) -> Vec<Series<'a>> {
+        let mut found: Vec<Series> = Vec::new();
+        for row in rows {
+            match found.iter_mut().find(|series| series.takes(row)) {
+                Some(series) => series.rows.push(row),
+                None => found.push(Series { rows: vec![row] }),
+            }
+        }
+        found
+    }
+
+    fn takes(&self, row: &Row) -> bool {
+        let same = |a: &Row, b: &Row| {
+            let of = |row: &Row| {
+                let mode = row.figure.mode.clone();
+                (
+                    mode,
+                    row.figure.unit.clone(),
+                    row.basis.clone(),
+                    row.remark.clone(),
+                    tolerance(row),
+                )
+            };
+            of(a) == of(b)
+        };
+        let first = self.rows[0];
+        let (Some(known), Some(new)) = (varied(&first.figure.title), varied(&row.figure.title))
+        else {
+            return false;
+        };
+        (known.0, known.2) == (new.0, new.2) && same(first, row)
+    }
+
+    fn title(&self) -> String {
+        let first = &self.rows[0].figure.title;
+        match (varied(first), self.rows.len()) {
+            (Some((before, _, after)), 2..) => {
+                let numbers = self.rows.iter().filter_map(|r| varied(&r.figure.title));
+                let numbers: Vec<&str> = numbers.map(|(_, number, _)| number).collect();
+                format!("{before}{}{after}", numbers.join(", "))
+            }
+            _ => first.clone(),
+        }
+    }
+
+    /// The facts; more than two that follow each other by their first and last.
+    fn facts(&self) -> String {
+        let ids: Vec<&str> = self
+            .rows
+            .iter()
+            .map(|r| r.published.fact.as_str())
+            .collect();
+        let number = |id: &str| id.rsplit('-').next().and_then(|n| n.parse::<u32>().ok());
+        let follow = ids.windows(2).all(|pair| {
+            let numbers = number(pair[0]).zip(number(pair[1]));
+            numbers.is_some_and(|(a, b)| a + 1 == b)
+        });
+        match ids[..] {
+            [first, _, .., last] if follow && ids.len() > 2 => format!("{first} to {last}"),
+            _ => ids.join(", "),
+        }
+    }
+
+    fn list(&self, of: impl Fn(&Row) -> String) -> String {
+        let all: Vec<String> = self.rows.iter().map(|row| of(row)).collect();
+        match all.iter().all(|value| *value == all[0]) {
+            true => all[0].clone(),
+            false => all.join(", "),
+        }
+    }
+}
+
+/// A title around its first number with its binary unit: before it, the number, after it.
+fn varied(title: &str) -> Option<(&str, &str, &str)> {
+    let is_start = |at: &usize| *at == 0 || title.as_bytes()[at - 1] == b' ';
+    let digit = |c: char| c.is_ascii_digit();
+    let start = title
+        .match_indices(digit)
+        .map(|(at, _)| at)
+        .find(is_start)?;
+    let rest = &title[start..];
+    let digits = rest.find(|c| !digit(c)).unwrap_or(rest.len());
+    let unit = [" KiB", " MiB", " GiB"]
         .iter()
-        .map(|(title, c)| (title.as_str(), Scores::of(&c.rows)));
-    for (title, scores) in each.chain([("**all**", all)]) {
-        let (predicted, calibrated) = (cell(scores.predicted), cell(scores.calibrated));
+        .find(|unit| rest[digits..].starts_with(*unit));
+    let end = start + digits + unit.map_or(0, |unit| unit.len());
+    Some((&title[..start], &title[start..end], &title[end..]))
+}
+
+/// The tolerance that rows do not print, as a share.
+const USUAL: f64 = 0.1;
+
+/// The allowed difference; nothing for what is met as printed, or for the usual one.
+fn tolerance(row: &Row) -> String {
+    let p = &row.published;
+    match (&p.tolerance_kind, &p.tolerance) {
+        _ if p.op == Relation::Range => String::new(),
+        (_, t) if *t == 0.0 => String::new(),
+        (ToleranceKind::Relative, t) if *t == USUAL => String::new(),
+        (ToleranceKind::Relative, t) => format!(" ({:.0})", t * 100.0),
+        (_, t) => format!(" ({})", with_unit(&format!("± {t}"), &row.figure.unit)),
+    }
+}
+
+/// The rows of one device in Markdown, a line for each fact or series of facts.
+pub fn table(rows: &[Row]) -> String {
+    let all = Series::of(rows);
+    let mut notes: Vec<&str> = Vec::new();
+    let modes: BTreeSet<&str> = rows
+        .iter()
+        .filter_map(|r| r.figure.mode.as_deref())
+        .collect();
+    let scores = Scores::of(rows);
+    let parts = [
+        ("predicted", scores.predicted),
+        ("calibrated", scores.calibrated),
+    ];
+    let counted = parts.iter().filter(|(_, score)| score.all > 0);
+    let mut head: Vec<String> = counted
+        .map(|(name, score)| format!("{name} {score}"))
+        .collect();
+    if let (1, Some(only)) = (modes.len(), modes.first()) {
+        head.push(format!("mode {only}"));
+    }
+    let mut text = format!("Met: {}.\n\n", head.join(", "));
+    text.push_str(
+        "| fact | figure | published | simulated | error, % | by |\n|---|---|---|---|---|---|\n",
+    );
+    for series in &all {
+        let row = series.rows[0];
+        let mode = row.figure.mode.as_deref().filter(|_| modes.len() > 1);
+        let mode = mode.map_or(String::new(), |mode| format!("{mode}: "));
+        let remark = match row.remark.as_str() {
+            "" => String::new(),
+            remark => {
+                let known = notes.iter().position(|note| *note == remark);
+                let at = known.unwrap_or_else(|| {
+                    notes.push(remark);
+                    notes.len() - 1
+                });
+                format!(" [{}]", at + 1)
+            }
+        };
+        let simulated = |row: &Row| match (short(row.figure.value), row.published.met) {
+            (value, true) => value,
+            (value, false) => format!("**{value}**"),
+        };
+        let error = |row: &Row| {
+            let error = row
+                .error_percent()
+                .filter(|_| row.published.op != Relation::Range);
+            error.map_or("–".to_string(), |e| match format!("{e:+.1}").as_str() {
+                "+0.0" | "-0.0" => "0".to_string(),
+                error => error.to_string(),
+            })
+        };
+        let basis = match &row.basis {
+            Basis::Predicted => "predicted".to_string(),
+            Basis::Calibrated(by) => format!("`{}`", by.join("`, `")),
+        };
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "| {title} | {predicted} | {calibrated} |");
+        let _ = writeln!(
+            text,
+            "| {} | {mode}{}{remark} | {} | {} | {}{} | {basis} |",
+            series.facts(),
+            series.title(),
+            with_unit(&series.list(value_as_printed), &row.figure.unit),
+            series.list(simulated),
+            series.list(error),
+            tolerance(row),
+        );
+    }
+    for (number, note) in notes.iter().enumerate() {
+        let space = if number == 0 { "\n" } else { "" };
+        let _ = writeln!(text, "{space}{}. {note}", number + 1);
     }
     text
 }
 
-/// Remarks that several rows of a table share: they are printed once, beneath it.
-struct Notes<'a>(Vec<&'a str>);
-
-impl<'a> Notes<'a> {
-    fn of(rows: &'a [Row]) -> Notes<'a> {
-        let why = |row: &'a Row| Some(row.published.why.as_str()).filter(|_| !row.published.met);
-        let all = || {
-            rows.iter()
-                .flat_map(move |row| [Some(row.remark.as_str()), why(row)])
-        };
-        let mut shared: Vec<&str> = Vec::new();
-        for text in all().flatten().filter(|text| !text.is_empty()) {
-            let count = all().flatten().filter(|other| *other == text).count();
-            if count > 1 && !shared.contains(&text) {
-                shared.push(text);
-            }
-        }
-        Notes(shared)
-    }
-
-    /// The number of a shared remark, or the remark.
-    fn cell(&self, text: &str) -> String {
-        match self.0.iter().position(|shared| *shared == text) {
-            Some(at) => format!("note {}", at + 1),
-            None => text.to_string(),
+/// The facts that are not met, by reason.
+pub fn misses<'a>(rows: impl IntoIterator<Item = &'a Row>) -> String {
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for row in rows.into_iter().filter(|row| !row.published.met) {
+        let (why, fact) = (row.published.why.as_str(), row.published.fact.as_str());
+        match reasons.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, facts)) if facts.contains(&fact) => {}
+            Some((_, facts)) => facts.push(fact),
+            None => reasons.push((why, vec![fact])),
         }
     }
-
-    fn list(&self) -> String {
-        if self.0.is_empty() {
-            return String::new();
-        }
-        let notes = self.0.iter().enumerate();
-        let notes = notes.map(|(i, text)| format!("{}. {text}\n", i + 1));
-        format!("\nNotes:\n\n{}", notes.collect::<String>())
-    }
+    let line = |(why, facts): (&str, Vec<&str>)| format!("- {}: {why}\n", facts.join(", "));
+    reasons.into_iter().map(line).collect()
 }
 
-/// The rows of one device in Markdown.
-pub fn table(rows: &[Row]) -> String {
-    let notes = Notes::of(rows);
-    let mut text = String::from(
-        "| fact | what | published | simulated | error | tolerance | basis | met |\n|---|---|---|---|---|---|---|---|\n",
-    );
-    for row in rows {
-        let (figure, p) = (&row.figure, &row.published);
-        let mode = figure
-            .mode
-            .as_deref()
-            .map(|m| format!("{m}: "))
-            .unwrap_or_default();
-        let remark = Some(row.remark.as_str()).filter(|r| !r.is_empty());
-        let remark = remark.map_or_else(String::new, |r| format!(" ({})", notes.cell(r)));
-        let error = row.error_percent().filter(|_| p.op != Relation::Range);
-        let error = error.map_or("–".to_string(), |e| format!("{e:+.1} %"));
-        let tolerance = match (&p.tolerance_kind, p.tolerance) {
-            _ if p.op == Relation::Range => "as printed".to_string(),
-            (_, 0.0) => "as printed".to_string(),
-            (ToleranceKind::Relative, t) => format!("{:.0} %", t * 100.0),
-            (_, t) => with_unit(&format!("± {t}"), &figure.unit),
-        };
-        let basis = match &row.basis {
-            Basis::Predicted => "predicted".to_string(),
-            Basis::Calibrated(by) => format!("calibrated: `{}`", by.join("`, `")),
-        };
-        let met = if p.met {
-            "yes".to_string()
-        } else {
-            format!("no: {}", notes.cell(&p.why))
-        };
-        // Writing to a string cannot fail.
-        let _ = writeln!(
-            text,
-            "| {} | {mode}{}{remark} | {} | {} | {error} | {tolerance} | {basis} | {met} |",
-            p.fact,
-            figure.title,
-            with_unit(&value_as_printed(row), &figure.unit),
-            with_unit(&short(figure.value), &figure.unit),
-        );
-    }
-    text + &notes.list()
-}
-
-/// Theory beside simulation.
+/// Theory beside simulation; rows of one theory that differ in one number share a line.
 pub fn closed_forms(rows: &[ClosedForm]) -> String {
     let mut text = String::from(
-        "| what | theory | expected | simulated | difference |\n|---|---|---|---|---|\n",
+        "| what | theory | expected | simulated | difference, % |\n|---|---|---|---|---|\n",
     );
-    for row in rows {
-        let cell = |value: f64| with_unit(&significant(value, 4, 2), row.unit);
-        let difference = (row.simulated / row.expected - 1.0) * 100.0;
+    let shape = |row: &ClosedForm| {
+        let place =
+            varied(&row.what).map(|(before, _, after)| (before.to_string(), after.to_string()));
+        (row.theory.clone(), row.unit, place)
+    };
+    for group in rows.chunk_by(|a, b| shape(a) == shape(b)) {
+        let list = |of: &dyn Fn(&ClosedForm) -> String| -> String {
+            let all: Vec<String> = group.iter().map(of).collect();
+            all.join(", ")
+        };
+        let first = &group[0];
+        let what = match (varied(&first.what), group.len()) {
+            (Some((before, _, after)), 2..) => {
+                let number = |row: &ClosedForm| varied(&row.what).map_or("", |v| v.1).to_string();
+                format!("{before}{}{after}", list(&number))
+            }
+            _ => first.what.clone(),
+        };
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
-            "| {} | {} | {} | {} | {difference:+.1} % |",
-            row.what,
-            row.theory,
-            cell(row.expected),
-            cell(row.simulated)
+            "| {what} | {} | {} | {} | {} |",
+            first.theory,
+            with_unit(&list(&|row| significant(row.expected, 4, 2)), first.unit),
+            list(&|row| significant(row.simulated, 4, 2)),
+            list(&|row| format!("{:+.1}", (row.simulated / row.expected - 1.0) * 100.0)),
         );
     }
     text
@@ -212,4 +337,56 @@ fn with_unit(value: &str, unit: &str) -> String {
 fn short(value: f64) -> String {
     let max_decimals = if value == value.trunc() { 0 } else { 2 };
     significant(value, 3, max_decimals)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nandscope_result::{Figure, Published};
+
+    fn row(fact: &str, title: &str, published: f64, simulated: f64) -> Row {
+        let met = (simulated / published - 1.0).abs() <= 0.1;
+        Row {
+            figure: Figure {
+                title: title.to_string(),
+                unit: "MB/s".to_string(),
+                mode: Some("NVMe".to_string()),
+                value: simulated,
+                ..Figure::default()
+            },
+            published: Published {
+                fact: fact.to_string(),
+                value: published,
+                op: Relation::Equal,
+                tolerance: 0.1,
+                tolerance_kind: ToleranceKind::Relative,
+                met,
+                predicted: true,
+                why: if met {
+                    String::new()
+                } else {
+                    "it differs".to_string()
+                },
+                source: String::new(),
+            },
+            basis: Basis::Predicted,
+            remark: String::new(),
+        }
+    }
+
+    #[test]
+    fn facts_of_a_series_share_a_line_and_misses_are_marked() {
+        let rows = [
+            row("D-1", "Read, queue depth 1, mean", 100.0, 101.0),
+            row("D-2", "Read, queue depth 2, mean", 200.0, 250.0),
+            row("D-3", "Read, queue depth 4, mean", 300.0, 300.0),
+            row("D-4", "Write", 50.0, 50.0),
+        ];
+        let expected = "Met: predicted 3 of 4, mode NVMe.\n\n\
+            | fact | figure | published | simulated | error, % | by |\n|---|---|---|---|---|---|\n\
+            | D-1 to D-3 | Read, queue depth 1, 2, 4, mean | 100, 200, 300 MB/s | 101, **250**, 300 | +1.0, +25.0, 0 | predicted |\n\
+            | D-4 | Write | 50 MB/s | 50 | 0 | predicted |\n";
+        assert_eq!(table(&rows), expected);
+        assert_eq!(misses(&rows), "- D-2: it differs\n");
+    }
 }
