@@ -66,7 +66,7 @@ fn slow_cuts_make_a_table() {
         .lines()
         .find(|l| l.starts_with("| NILFS2 | honest | 2 |"));
     let cells: Vec<&str> = honest.unwrap().split(" | ").collect();
-    assert!(cells[6].starts_with("0 of ") && cells[4] == "0", "{page}");
+    assert!(cells[6].starts_with("0/") && cells[4] == "0", "{page}");
 }
 
 /// Finished cells in a journal.

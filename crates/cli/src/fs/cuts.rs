@@ -99,8 +99,8 @@ impl Row {
                 cuts += u32::from(missing > 0);
             }
             match gone {
-                0 => format!("0 of {all}"),
-                _ => format!("{gone} of {all}, at {cuts} cuts"),
+                0 => format!("0/{all}"),
+                _ => format!("{gone}/{all} ({cuts} cuts)"),
             }
         };
         [
@@ -219,16 +219,13 @@ pub fn table(subject: &Subject, rows: &[Row], console: &Console) -> String {
 pub fn page(subject: &Subject, rows: &[Row], points: u32, version: &str) -> String {
     let mut page = format!(
         "# What a power cut leaves\n\n\
-         Made by `make cuts CUTS={points}`; do not edit. A program on a real file system of Linux {version} appends {LINES} lines to a log, with\n\
-         `fsync` after each, and makes a file after every fourth, with `fsync` of file and folder; the card is {}.\n\
-         At {points} moments of that, spread evenly in virtual time, the power goes. From what the card then holds a kernel\n\
-         starts, repairs (`e2fsck -f -y`, `yes | fsck.f2fs -f -y`, `fsck.vfat -a -w`, `fsck.exfat -y`; the others are repaired by mounting\n\
-         them), mounts, counts the lines and files for which `fsync` had returned, unmounts, and checks again.\n\n\
-         - The **honest** card has everything on the medium when it says that it has flushed, and recognises a page whose\n  \
-           programming the cut interrupted: the copy before it counts.\n\
-         - The **tearing** card flushes as well, but takes an interrupted page for good. What was being overwritten is lost with\n  \
-           what was to replace it.\n\
-         - The **lying** card answers flushes at once and does nothing, and takes interrupted pages for good.\n\n\
+         Made by `make cuts CUTS={points}`; do not edit. On Linux {version} a program appends {LINES} lines to a log and makes a file after\n\
+         every fourth, with `fsync` after each, on {}. The power goes at {points} moments spread evenly in virtual time. A kernel then\n\
+         repairs (`e2fsck -f -y`, `yes | fsck.f2fs -f -y`, `fsck.vfat -a -w`, `fsck.exfat -y`, or by mounting), mounts, counts what\n\
+         `fsync` had confirmed, unmounts, and checks again.\n\n\
+         - The **honest** card flushes, and uses the previous copy of a page whose programming was interrupted.\n\
+         - The **tearing** card flushes, but takes an interrupted page for good; what it overwrote is lost.\n\
+         - The **lying** card ignores flushes and takes interrupted pages for good.\n\n\
          \"Repair said\" has the exit codes of the repair (0: nothing to do, or done; 1: repaired; others: see its manual).\n\n| {} |\n|{}\n",
         subject.title(),
         COLUMNS.join(" | "),

@@ -109,10 +109,11 @@ pub fn plans(subjects: &[Subject], chosen: &Chosen) -> Vec<Plan> {
 pub fn write(subjects: &[Subject], measured: &[Measured], version: &str) -> String {
     let mut page = format!(
         "# Which file system for which card\n\n\
-         Made by `make fs`; do not edit. Real file systems of Linux {version} on the simulated cards of the talk \
-         \"Which SD card?\" (P. Chubb, linux.conf.au 2015), in virtual time: every figure is the card's and the \
-         file system's share alone, since the processor's work takes no time here. [fs.md](fs.md) says how it \
-         is done and how to run it on other cards.\n\n"
+         Made by `make fs`; do not edit. File systems of Linux {version} on the simulated cards of the talk \
+         \"Which SD card?\" (P. Chubb, linux.conf.au 2015), in virtual time; the processor's work takes no time. \
+         [fs.md](fs.md) explains the workloads and how to run other cards.\n\n\
+         WA: bytes in flash per byte to the card; AUs: open AUs that are enough; reopened: AUs reopened with those that the card has. In \
+         tables of pairs, `a/b` belongs to the first and the second case.\n\n"
     );
     tables(&mut page, subjects, measured);
     page.push_str("## The talk's findings\n\n");
@@ -124,7 +125,7 @@ pub fn write(subjects: &[Subject], measured: &[Measured], version: &str) -> Stri
         &mut page,
         measured,
         "The same card with more open allocation units",
-        "Postmark on the first card again, on a partition of 512 MiB that is filled to 70 % and aged, so that the logs of F2FS and the free places of the others lie apart, on a card in use; beside it the same card that keeps 8 allocation units open. What the difference costs is what a file system suffers from a card with few of them; one for which the card writes as much either way pays for pages out of order inside its units, not for units in turn.",
+        "Postmark on the first card, in use, on a partition of 512 MiB that is filled to 70 % and aged; beside it the same card with 8 open allocation units. A file system whose card writes as much either way pays for pages out of order inside its units, not for interleaved AUs.",
         [OWN_OPEN, MORE_OPEN],
         ["as it is", "8 open"],
     );
@@ -133,8 +134,8 @@ pub fn write(subjects: &[Subject], measured: &[Measured], version: &str) -> Stri
         &mut page,
         measured,
         "Full file systems",
-        "The talk: all file systems get worse when the card is full. Here: the file server's load, of two clients, on a partition of 512 MiB, filled to 10 % and to 80 % with files of all sizes, a third of which were deleted and filled up again; on a card all of which was written before, and that hears of no discards (on a fresh one the comparison fails: scattered writes into units that were never written cost this card more than into units full of old data). NILFS2's cleaner runs, and frees what was deleted at once.\n\n\
-         What the file systems do about it stands in the last columns: into the holes of a full one go more and smaller writes, to more allocation units in turn than the card keeps open. NILFS2 still writes one log, but its cleaner copies what is valid out of old segments to make room for it: its writes grow instead.",
+        "The talk: all file systems get worse when the card is full. Here: the file server's load of two clients on a partition of 512 MiB, filled to 10 % and to 80 % with files of all sizes, a third of which were deleted and replaced, on a fully written card without discards. (On a fresh card the comparison fails: scattered writes into fresh units cost more than into units full of old data.) NILFS2's cleaner runs and frees deleted data at once.\n\n\
+         Full file systems write more and smaller pieces, into more AUs in turn than the card keeps open. NILFS2 still writes one log, but its cleaner copies valid data.",
         [EMPTY, FULL],
         ["10 % full", "80 % full"],
     );
@@ -142,7 +143,7 @@ pub fn write(subjects: &[Subject], measured: &[Measured], version: &str) -> Stri
         &mut page,
         measured,
         "Partitions off the erase-block boundary",
-        "The talk: a partition has to begin with an erase block; images of systems often do not. Unpacking a tree onto a partition that begins with an allocation unit, and onto one that begins 63 sectors later, a track of an old disk; both end at the same place, on a card in use. The commands of a file system are nearly the same then, but pages and units that it writes as a whole are parts of two for the card, which has to copy the rest.",
+        "The talk: partitions must begin with an erase block. A tree is unpacked onto a partition that begins with an AU, and onto one that begins 63 sectors later; both end at the same place, on a card in use. Pages and units that the file system writes as a whole are then parts of two, and the card copies the rest.",
         [ALIGNED, MISALIGNED],
         ["aligned", "63 sectors off"],
     );
@@ -151,7 +152,7 @@ pub fn write(subjects: &[Subject], measured: &[Measured], version: &str) -> Stri
         &mut page,
         measured,
         "The same with folders of photos",
-        "Four folders are copied at once; files of megabytes fill whole allocation units, where they begin with one.",
+        "Four folders are copied at once; files of megabytes fill whole AUs if they begin with one.",
         [COPY_ALIGNED, COPY_MISALIGNED],
         ["aligned", "63 sectors off"],
     );
@@ -188,7 +189,7 @@ fn tables(page: &mut String, subjects: &[Subject], measured: &[Measured]) {
         let title = workload::named(name).map_or(String::new(), |w| w.title);
         let _ = writeln!(
             page,
-            "## {name}\n\n{title}. Seconds to the end of the `sync` behind it.\n"
+            "## {name}\n\n{title}. Seconds, final `sync` included.\n"
         );
         let heads: Vec<_> = systems.iter().map(|fs| fs.title()).collect();
         let _ = writeln!(page, "| card | open AUs × size | {} |", heads.join(" | "));
@@ -221,27 +222,56 @@ fn tables(page: &mut String, subjects: &[Subject], measured: &[Measured]) {
                 columns.join(" | ")
             );
         }
-        page.push_str("\nFirst and last of each card, and why:\n\n");
-        for (number, subject) in subjects.iter().enumerate() {
+        let ends = (0..subjects.len()).filter_map(|number| {
             let mut mine: Vec<&Cell> = ok(measured, "")
                 .filter(|(p, _)| p.subject == number && p.workload.name == name)
                 .map(|(_, cell)| cell)
                 .collect();
             mine.sort_by_key(|c| c.time);
-            if let [first, .., last] = mine[..] {
-                let _ = writeln!(
-                    page,
-                    "- {}: {} first ({}); {} last ({}).",
-                    subject.title(),
-                    first.fs.title(),
-                    first.reason(subject.card),
-                    last.fs.title(),
-                    last.reason(subject.card)
-                );
+            match mine[..] {
+                [first, .., last] => Some((first, last)),
+                _ => None,
+            }
+        });
+        let (first, last): (Vec<&Cell>, Vec<&Cell>) = ends.unzip();
+        page.push('\n');
+        for (place, cells) in [("first", &first), ("last", &last)] {
+            for fs in &systems {
+                let of: Vec<&Cell> = cells.iter().copied().filter(|c| c.fs == *fs).collect();
+                page.push_str(&at_the_end(*fs, place, &of, cells.len()));
             }
         }
         page.push('\n');
     }
+}
+
+/// On how many cards a file system is the first or the last, and what it wrote there.
+fn at_the_end(fs: FileSystem, place: &str, cells: &[&Cell], cards: usize) -> String {
+    if cells.is_empty() {
+        return String::new();
+    }
+    let span = |of: &dyn Fn(&Cell) -> f64, decimals: usize| {
+        let values = cells.iter().map(|cell| of(cell));
+        let (low, high) = values.fold((f64::INFINITY, 0.0_f64), |(low, high), v| {
+            (low.min(v), high.max(v))
+        });
+        let [low, high] = [low, high].map(|v| format!("{v:.decimals$}"));
+        match low == high {
+            true => low,
+            false => format!("{low} to {high}"),
+        }
+    };
+    format!(
+        "- {} is {place} on {} of {cards} cards: {} writes of {} KiB, {} % in sequence; flushes {}; reopened AUs {}; WA {}.\n",
+        fs.title(),
+        cells.len(),
+        span(&|c| c.pattern.writes.commands as f64, 0),
+        span(&mean_write_kib, 0),
+        span(&|c| c.pattern.sequential * 100.0, 0),
+        span(&|c| c.pattern.flushes as f64, 0),
+        span(&|c| c.pattern.reopened_units() as f64, 0),
+        span(&|c| c.counters.write_amplification(), 1),
+    )
 }
 
 fn seconds(cell: &Cell) -> String {
@@ -256,31 +286,29 @@ fn seconds(cell: &Cell) -> String {
 fn open_units(page: &mut String, subjects: &[Subject], measured: &[Measured]) {
     page.push_str(
         "### F2FS, and cards with two open allocation units\n\n\
-         The talk expects F2FS to suffer on a card that keeps fewer allocation units open than its six logs need. A fresh F2FS \
-         begins its logs in neighbouring segments of 2 MiB, so that several of them share an allocation unit of 4 or 8 MiB; \
-         how many are needed then, the traces say. The open allocation units (AUs) from which on more would not help, by the trace of postmark, and how often an AU was \
-         reopened with those that the card has:\n\n\
-         | card | open AUs | file system | AUs needed | reopened | card's write amplification | s |\n|---|---|---|---|---|---|---|\n",
+         The talk expects F2FS to suffer on a card that keeps fewer AUs open than its six logs need. A fresh F2FS \
+         begins its logs in neighbouring segments of 2 MiB, several of which share an AU of 4 or 8 MiB. By the trace of \
+         postmark: open AUs that are enough, AUs reopened with those that the card has, and bytes in flash per byte to the card.\n\n",
     );
-    for (plan, cell) in ok(measured, "").filter(|(p, _)| p.workload.name == "postmark") {
-        if !matches!(
-            plan.fs,
-            FileSystem::F2fs | FileSystem::Nilfs2 | FileSystem::Ext4
-        ) {
-            continue;
-        }
-        let subject = &subjects[plan.subject];
-        let _ = writeln!(
-            page,
-            "| {} | {} | {} | {} | {} | {:.2} | {} |",
-            subject.title(),
-            subject.card.open,
-            plan.fs.title(),
-            cell.pattern.units_needed,
-            cell.pattern.reopened_units(),
-            cell.counters.write_amplification(),
-            seconds(cell)
-        );
+    let shown = [FileSystem::Ext4, FileSystem::F2fs, FileSystem::Nilfs2];
+    let heads: Vec<_> = shown.iter().map(|fs| fs.title()).collect();
+    let _ = writeln!(page, "| card | {} |\n|---|---|---|---|", heads.join(" | "));
+    for (number, subject) in subjects.iter().enumerate() {
+        let cell = |fs: FileSystem| {
+            let mut cells = ok(measured, "");
+            let found = cells
+                .find(|(p, _)| p.subject == number && p.fs == fs && p.workload.name == "postmark");
+            found.map_or("-".to_string(), |(_, cell)| {
+                format!(
+                    "{}, {}, {:.2}",
+                    cell.pattern.units_needed,
+                    cell.pattern.reopened_units(),
+                    cell.counters.write_amplification()
+                )
+            })
+        };
+        let cells = shown.map(cell);
+        let _ = writeln!(page, "| {} | {} |", subject.title(), cells.join(" | "));
     }
     page.push('\n');
 }
@@ -289,7 +317,7 @@ fn latency(page: &mut String, subjects: &[Subject], measured: &[Measured]) {
     let _ = writeln!(
         page,
         "### NILFS2, latency and throughput\n\n\
-         The file server's load of four clients on {}. The talk: NILFS2 trades latency for throughput, and F2FS makes programs wait for more than 6 s. The load here is shorter than the talk's, the card is empty and NILFS2's cleaner has nothing to do. What its cleaner makes programs wait stands under \"Full file systems\".\n\n\
+         The talk: NILFS2 trades latency for throughput, and F2FS makes programs wait for more than 6 s. Here: the file server's load of four clients on {}, empty and shorter than the talk's, so that NILFS2's cleaner has nothing to do (see \"Full file systems\").\n\n\
          | file system | s | MB/s of programs | mean call | 99 % | longest call | mean write to the card |\n|---|---|---|---|---|---|---|",
         subjects.last().map_or("", |s| s.title())
     );
@@ -347,7 +375,7 @@ fn pairs(
 ) {
     let _ = writeln!(
         page,
-        "### {title}\n\n{text}\n\n| file system | {}, s | {}, s | ratio | written, MB | card's write amplification | AUs that are enough | reopened | longest call |\n|---|---|---|---|---|---|---|---|---|",
+        "### {title}\n\n{text}\n\n| file system | {}, s | {}, s | ratio | MB | WA | AUs | reopened | longest call |\n|---|---|---|---|---|---|---|---|---|",
         heads[0], heads[1]
     );
     for (plan, before) in ok(measured, groups[0]) {
@@ -362,7 +390,7 @@ fn pairs(
         };
         let _ = writeln!(
             page,
-            "| {} | {} | {} | {:.2} | {:.0} and {:.0} | {:.2} and {:.2} | {} and {} | {} and {} | {} and {} |",
+            "| {} | {} | {} | {:.2} | {:.0}/{:.0} | {:.2}/{:.2} | {}/{} | {}/{} | {}/{} |",
             plan.fs.title(),
             seconds(before),
             seconds(after),
@@ -386,8 +414,7 @@ fn failures(page: &mut String, measured: &[Measured]) {
     let complaints: Vec<_> = measured.iter().filter_map(Measured::complaint).collect();
     if complaints.is_empty() {
         page.push_str(
-            "## Checks\n\nmkfs, mount, umount and the check of the file system (fsck, or reading everything where there is no \
-             such program: NILFS2) came through without a complaint in every cell.\n",
+            "## Checks\n\nmkfs, mount, umount and fsck (NILFS2: reading everything) reported no error in any cell.\n",
         );
         return;
     }

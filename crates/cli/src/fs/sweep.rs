@@ -160,11 +160,9 @@ pub fn section(page: &mut String, subjects: &[Subject], measured: &[Measured]) {
     }
     page.push_str(
         "## mkfs options\n\n\
-         The default of each file system beside what one would try on a card whose allocation unit and page are known, and \
-         partitions that begin elsewhere (the default has the whole card); the fastest of each file system in bold. A \
-         partition that begins with an AU lies on the card as the whole card does: what it changes is what another place \
-         alone makes, through the places of files and the rhythm in which Linux writes them, and smaller differences than \
-         that mean little. `nandscope fs --sweep` makes such tables for any card and workload.\n\n",
+         The default of each file system (on the whole card), options derived from AU and page, and partitions that begin elsewhere; \
+         the fastest in bold. A partition at an AU differs from the whole card by the places of files alone: ignore smaller \
+         differences. `nandscope fs --sweep` makes such tables for any card and workload.\n\n",
     );
     let mut met: Vec<(usize, &str)> = Vec::new();
     for group in &groups {
@@ -181,59 +179,75 @@ pub fn section(page: &mut String, subjects: &[Subject], measured: &[Measured]) {
     }
 }
 
+/// A variant whose time differs from the default's by no more than this share of it has no row.
+const ALIKE: f64 = 0.05;
+
 fn card(page: &mut String, subject: &Subject, groups: &[&Group]) {
     let workload = groups.first().map_or("", |group| group.workload);
     let _ = writeln!(
         page,
         "### {workload} on {}, {} open AUs of {}\n\n\
-         | file system | variant | options | s | ratio | card's write amplification | reopened |\n\
-         |---|---|---|---|---|---|---|",
+         | file system | variant | s | WA | reopened |\n|---|---|---|---|---|",
         subject.title(),
         subject.card.open,
         subject.card.unit
     );
+    let mut remarks = String::new();
     for group in groups {
+        let fs = group.fs.title();
         let best = sweep::best(&group.rows).map(|row| row.variant);
+        let mut alike: Vec<&str> = Vec::new();
         for row in &group.rows {
-            let options = match row.variant.options().as_str() {
-                options if row.variant.mkfs.is_empty() => options.to_string(),
-                options => format!("`{options}`"),
+            let is_best = Some(row.variant) == best;
+            let is_alike = row.ratio.is_some_and(|r| (r - 1.0).abs() <= ALIKE);
+            if is_alike && !is_best && !row.variant.is_default() {
+                alike.push(&row.variant.name);
+                continue;
+            }
+            let name = match (row.variant.mkfs.as_str(), row.variant.partition) {
+                ("", None) => row.variant.name.clone(),
+                ("", Some(_)) => row.variant.options(),
+                (options, _) => format!("{} `{options}`", row.variant.name),
             };
-            let _ = write!(
-                page,
-                "| {} | {} | {options} |",
-                group.fs.title(),
-                row.variant.name
-            );
-            let _ = match (row.seconds, row.ratio) {
-                (None, _) => writeln!(page, " failed | - | - | - |"),
-                (Some(seconds), ratio) => writeln!(
+            let _ = match row.seconds {
+                None => writeln!(page, "| {fs} | {name} | failed | - | - |"),
+                Some(seconds) => writeln!(
                     page,
-                    " {} | {} | {:.2} | {:.0} |",
-                    match Some(row.variant) == best {
+                    "| {fs} | {name} | {} | {:.2} | {:.0} |",
+                    match is_best {
                         true => format!("**{seconds:.2}**"),
                         false => format!("{seconds:.2}"),
                     },
-                    ratio.map_or("-".to_string(), |r| format!("{r:.2}")),
                     row.card,
                     row.reopened
                 ),
             };
-        }
-    }
-    page.push('\n');
-    for group in groups {
-        if let Some(finding) = sweep::finding(&group.rows) {
-            let _ = writeln!(page, "- {}: {finding}", group.fs.title());
-        }
-        for row in &group.rows {
+            if is_best && !is_alike && !row.variant.mkfs.is_empty() {
+                let _ = writeln!(
+                    remarks,
+                    "- {fs}, {}: {}.",
+                    row.variant.name, row.variant.purpose
+                );
+            }
             if let Some(failure) = &row.failure {
-                let (fs, name) = (group.fs.title(), &row.variant.name);
-                let _ = writeln!(page, "- {fs}, {name}, failed: {}", in_a_line(failure));
+                let _ = writeln!(
+                    remarks,
+                    "- {fs}, {}, failed: {}",
+                    row.variant.name,
+                    in_a_line(failure)
+                );
             }
         }
+        if !alike.is_empty() {
+            let percent = ALIKE * 100.0;
+            let _ = writeln!(
+                remarks,
+                "- {fs}, within {percent:.0} % of the default: {}.",
+                alike.join("; ")
+            );
+        }
     }
-    page.push('\n');
+    let _ = writeln!(page, "\n{remarks}");
 }
 
 /// What failed and the tool's words about it, without the log and its place.

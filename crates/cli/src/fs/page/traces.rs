@@ -12,8 +12,8 @@ use std::fmt::Write;
 pub(super) fn per_file(page: &mut String, measured: &[Measured]) {
     page.push_str(
         "### Minimum writes for a file\n\n\
-         The talk counts four writes for a file on ext4, one on NILFS2, one on F2FS, two on FAT32. Here files of \
-         4 KiB are made one by one, with `sync` after each, or with `fsync`; medians. Writes within 64 KiB of each other are one place.\n\n\
+         Files of 4 KiB are made one by one, with `sync` or `fsync` after each; medians. Writes within 64 KiB of each other are one \
+         place.\n\n\
          | file system | after each | writes | places | KiB | what is written | talk |\n|---|---|---|---|---|---|---|\n",
     );
     let with = |group, call| ok(measured, group).map(move |(plan, cell)| (plan, cell, call));
@@ -39,11 +39,8 @@ pub(super) fn per_file(page: &mut String, measured: &[Measured]) {
         );
     }
     page.push_str(
-        "\nThe talk counts what a file needs in the long run. Its four places of ext4 are the kinds data, journal, inode and bitmap; \
-         the fifth here is the superblock, which `sync` brings up to date. With `sync` F2FS writes a checkpoint and its tables (map) as \
-         well, which it does rarely in the long run; with `fsync` it writes the blocks of the file and their nodes, each to the \
-         log that is open for it. The two of FAT32 are data and table; directory and the sector that counts free clusters come \
-         on top. The log of NILFS2 is one place.\n\n",
+        "\nThe talk counts what a file needs in the long run: `sync` adds the superblock on ext4, a checkpoint and its map on \
+         F2FS, directory and count of free clusters on FAT32.\n\n",
     );
 }
 
@@ -56,8 +53,8 @@ pub(super) fn fat_creation(page: &mut String, measured: &[Measured]) {
         let c = &cell.pattern;
         let _ = writeln!(
             page,
-            "The talk's trace shows writes of 64 kB in two places: the clusters of the files and the table. Unpacking the tree, \
-             {} writes went to the data, {} to the directories and {} to the table; mean size of a write to the data {}. \
+            "The talk's trace shows writes of 64 kB to the clusters and the table. Unpacking the tree makes \
+             {} writes to the data, {} to the directories and {} to the table; the mean write to the data is {}. \
              Sizes of all writes: {}.\n",
             commands(cell, Kind::Data),
             commands(cell, Kind::Directory),
@@ -67,9 +64,8 @@ pub(super) fn fat_creation(page: &mut String, measured: &[Measured]) {
         );
         let _ = writeln!(
             page,
-            "The files here are 18 kB on average, and a cluster's unused end is not written: Linux writes what a file holds, \
-             in pages of 4 KiB. Writes of 64 kB come where files fill their clusters ({:.0} % in sequence). Over 64 writes in a row \
-             {:.1} allocation units are in use on average: where the clusters go, and where the table stands.\n",
+            "The files have 18 kB on average, and Linux does not write the unused end of a cluster, so writes of 64 kB are \
+             rare ({:.0} % in sequence). Any 64 consecutive writes go to {:.1} AUs on average.\n",
             c.sequential * 100.0,
             c.units_mean
         );
@@ -106,9 +102,8 @@ pub(super) fn ext4_late_writes(page: &mut String, measured: &[Measured]) {
         let _ = writeln!(
             page,
             "The talk shows writes to bitmap, inodes and journal, after the data and far from it. Unpacking the tree: {} writes \
-             to the data, {} to the journal, {} to inode tables, {} to bitmaps; {:.0} % of the writes begin elsewhere than where the one before ended. \
-             Metadata goes to the journal first, and to its place only at a checkpoint of the journal: within the measured time \
-             inode tables and bitmaps are written only as far as the journal's timer (5 s) or `umount` comes to it.\n",
+             to the data, {} to the journal, {} to inode tables, {} to bitmaps; {:.0} % of the writes do not continue the one before. \
+             Metadata goes to the journal first, and to its place at a checkpoint (after 5 s, or at `umount`).\n",
             commands(cell, Kind::Data),
             commands(cell, Kind::Journal),
             commands(cell, Kind::Inode),

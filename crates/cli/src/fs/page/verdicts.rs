@@ -25,13 +25,12 @@ pub(super) fn trade(page: &mut String, measured: &[Measured]) {
         longest(ext4)
     );
     if throughput > 1.0 && longest(log) > longest(ext4) {
-        page.push_str("the trade comes out.\n\n");
+        page.push_str("the trade is confirmed.\n\n");
         return;
     }
     let _ = writeln!(
         page,
-        "the trade does not come out. A program waits as long as the card needs for what is before it: NILFS2's log comes in \
-         writes of {:.0} KiB, of which the card makes {:.2} bytes in flash for each; those of ext4 have {:.0} KiB and become {:.2}.\n",
+        "no trade here. NILFS2 writes its log in pieces of {:.0} KiB, at {:.2} bytes in flash for each; ext4 writes {:.0} KiB at {:.2}.\n",
         mean_write_kib(log),
         log.counters.write_amplification(),
         mean_write_kib(ext4),
