@@ -8,12 +8,10 @@ use std::fmt::Write;
 const INTRODUCTION: &str = "\
 # Cards: measured against simulated
 
-Written by `nandscope validate --cards facts/cards.toml`. For every simulated card that stands for a real one: the flashbench
-runs that were recorded on the real card, and the same measurements on the simulated one after one full write. Each cell is
-*measured / simulated*. The error is the absolute difference as a share of the measured value; its median is taken over the
-rates of `--open-au` and over those of `--find-fat`. A card is *met* if the open units are equal and both medians are below
-25 %; reasons for the others follow the table. With names of devices, as in
-`nandscope validate --cards facts/cards.toml recorded-sandisk-sl08g`, every measured and simulated rate is printed too.
+Written by `nandscope validate --cards facts/cards.toml`: recorded flashbench runs of real cards, and the same on simulated cards
+after one full write. A cell is *measured / simulated*, or one value for both; an error is the median of the absolute differences as shares of the
+measured rates. A card is *met* if the open units are equal and both medians are below 25 %. With names of devices the command
+prints every rate. [The model](cards-model.md#differences-from-recorded-cards) has the differences.
 
 ";
 
@@ -52,13 +50,11 @@ fn summary(page: &mut String, cards: &[(Card, Comparison)]) {
         let (open_au, find_fat) = c.median_errors();
         let _ = writeln!(
             page,
-            "| {} | `{}` | {} / {} | {} / {} | {} | {} | {} | {} | {} |",
+            "| {} | `{}` | {} | {} | {} | {} | {} | {} | {} |",
             card.recorded,
             card.profile,
-            step(measured.page),
-            step(simulated.page),
-            step(measured.unit),
-            step(simulated.unit),
+            pair(step(measured.page), step(simulated.page)),
+            pair(step(measured.unit), step(simulated.unit)),
             units(c.open_units(Order::Linear)),
             units(c.open_units(Order::Random)),
             percent(open_au),
@@ -93,9 +89,15 @@ fn units(found: Option<(OpenUnits, OpenUnits)>) -> String {
         Some((units, true)) => format!("≥ {units}"),
         None => "cannot tell".to_string(),
     };
-    found.map_or("–".to_string(), |(a, b)| {
-        format!("{} / {}", one(a), one(b))
-    })
+    found.map_or("–".to_string(), |(a, b)| pair(one(a), one(b)))
+}
+
+/// A measured value and a simulated one; one alone if they are equal.
+fn pair(measured: String, simulated: String) -> String {
+    match measured == simulated {
+        true => measured,
+        false => format!("{measured} / {simulated}"),
+    }
 }
 
 fn align_table(page: &mut String, c: &Comparison) {

@@ -135,44 +135,36 @@ impl Table {
 
     /// The tables as docs/inference.md shows them.
     pub fn markdown(&self) -> String {
-        let mut text = "| question | devices | right | wrong | cannot tell | right where it can be seen | stated confidence: right of stated |\n|---|---|---|---|---|---|---|\n".to_string();
+        let mut text = "| question | devices | right | wrong | cannot tell | right where it can be seen |\n|---|---|---|---|---|---|\n".to_string();
         for (id, row) in &self.rows {
-            let classes = row.classes.iter().rev();
-            let classes: Vec<String> = classes
-                .map(|(percent, c)| format!("{percent} %: {} of {}", c.right, c.stated))
-                .collect();
             let visible = match row.visible {
-                Class { stated: 0, .. } => "no rule".to_string(),
-                Class { stated, right } => format!("{right} of {stated}"),
+                Class { stated: 0, .. } => "–".to_string(),
+                Class { stated, right } => format!("{right}/{stated}"),
             };
             // Writing to a string cannot fail.
             let _ = writeln!(
                 text,
-                "| {id} | {} | {} | {} | {} | {visible} | {} |",
-                row.asked,
-                row.right,
-                row.wrong,
-                row.not_told,
-                classes.join("; ")
+                "| {id} | {} | {} | {} | {} | {visible} |",
+                row.asked, row.right, row.wrong, row.not_told
             );
         }
         let _ = writeln!(
             text,
-            "\n{} devices, of which {} ended early; at most {:.2} GB were written to one, and {:.0} s of its time spent. {} were busy with the first write for all of their time.\n",
+            "\n{} devices, of which {} ended early; at most {:.2} GB were written to one, in at most {:.0} s. The first write took all of the time of {}.\n",
             self.devices,
             self.cut_short,
             self.most_written as f64 / 1e9,
             self.longest_s,
             self.unanswered
         );
-        text.push_str("| question | evidence | counted half: right of stated | confidence that follows | held-out half: right of stated | chance of so few |\n|---|---|---|---|---|---|\n");
+        text.push_str("| question, evidence | counted half: right/stated | confidence, % | held-out half: right/stated | chance of so few |\n|---|---|---|---|---|\n");
         for (id, row) in &self.rows {
             for (strength, halves) in row.strengths.iter().rev() {
                 let (counted, held) = (halves.counted, halves.held);
                 let confidence = level(counted.right, counted.stated);
                 let _ = writeln!(
                     text,
-                    "| {id} | {} | {} of {} | {:.0} % | {} of {} | {:.2} |",
+                    "| {id}, {} | {}/{} | {:.0} | {}/{} | {:.2} |",
                     strength.name(),
                     counted.right,
                     counted.stated,
