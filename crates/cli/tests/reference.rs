@@ -442,10 +442,13 @@ fn figures_of_a_family_share_a_row() {
     assert_eq!(rows, expected);
 }
 
+/// Titles and units of figures, by identifier.
+type Titles = BTreeMap<String, (String, String)>;
+
 #[test]
 fn figures_are_those_of_quick_reviews() {
     let folder = Folder::new("reference-figures");
-    let mut suites: Vec<(&str, BTreeMap<String, (String, String)>)> = Vec::new();
+    let mut suites: Vec<(&str, Titles)> = Vec::new();
     for (device, suite) in REVIEWS {
         folder.run(&["review", device, "--suite", suite, "--quick", "-o", suite]);
         let result: Value =
