@@ -52,8 +52,6 @@ struct Flushes {
     writes: u64,
     /// The last operation was a flush.
     last: bool,
-    /// One that was still due when a run ended.
-    owed: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -135,7 +133,6 @@ impl Generator {
                 at_end: writes && (job.end_fsync || job.fsync_on_close),
                 writes: 0,
                 last: false,
-                owed: false,
             },
             progress: Progress::default(),
             largest: sizes.max().unwrap_or(0),
@@ -252,11 +249,6 @@ impl Generator {
 
     #[inline]
     fn next(&mut self, pace: Option<&Pace>) -> Option<TimedOp> {
-        if std::mem::take(&mut self.flush.owed) {
-            let flush = self.flush();
-            self.flush.last = false;
-            return Some(flush);
-        }
         if self.progress.ended || self.reached_limit() {
             return self.end();
         }
@@ -371,7 +363,6 @@ impl OpSource for Generator {
     }
 
     fn restart(&mut self) {
-        self.flush.owed = self.flush.is_due();
         // What stopped by its budget goes on where it was, and finds by itself that nothing is left.
         if self.progress.exhausted {
             self.renew();
