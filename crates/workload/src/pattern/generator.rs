@@ -6,7 +6,7 @@ use super::fio_sequences::FioSequences;
 use super::place::{Dice, Place, sizes_by_order};
 use super::region::fault;
 use super::service::Service;
-use super::setup::{check_sizes, lfsr, map};
+use super::setup::{check_sizes, once};
 use super::{Mix, Offsets, Random, Region, Strides};
 use crate::job::{Access, Job, JobError, Rw};
 use crate::{Op, OpKind, OpSource, Pace, TimedOp};
@@ -316,8 +316,7 @@ fn place(
         length: range.unwrap_or(region.length),
         ..region
     };
-    let map = map(job, &work)?;
-    let lfsr = lfsr(job, &work, fio)?;
+    let once = once(job, &work, fio)?;
     let purpose = |kind| match kind {
         OpKind::Read => 3,
         OpKind::Write | OpKind::Flush => 4,
@@ -327,7 +326,7 @@ fn place(
     let heat = |kind| (kind != OpKind::Read).then(|| random(3));
     let end = range.unwrap_or(end);
     let random = |kind| random(purpose(kind));
-    Ok(Place::new(job, work, end, zones, map, lfsr, random, heat))
+    Ok(Place::new(job, work, end, zones, once, random, heat))
 }
 
 fn untimed(op: Op) -> TimedOp {

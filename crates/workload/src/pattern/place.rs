@@ -22,9 +22,16 @@ pub(super) struct Place {
     /// Where the target, or the part of it that a file is, ends: from the start of the region.
     end: u64,
     streams: PerKind<Stream>,
-    map: Option<RandomMap>,
-    /// Gives the random offsets in place of the streams and the map.
-    lfsr: Option<Lfsr>,
+    once: Option<Once>,
+}
+
+/// How each block of a pass comes once.
+#[derive(Clone, Debug)]
+pub(super) enum Once {
+    /// Used blocks are marked.
+    Map(RandomMap),
+    /// A shift register gives the random offsets in place of the streams.
+    Register(Lfsr),
 }
 
 /// What all places of a job draw from, beside the offsets.
@@ -90,8 +97,7 @@ impl Place {
         region: Region,
         end: u64,
         zones: Option<Strides>,
-        map: Option<RandomMap>,
-        lfsr: Option<Lfsr>,
+        once: Option<Once>,
         random: impl Fn(OpKind) -> Random,
         heat: impl Fn(OpKind) -> Option<Random>,
     ) -> Self {
@@ -107,18 +113,16 @@ impl Place {
                 write: stream(OpKind::Write),
                 trim: stream(OpKind::Trim),
             },
-            map,
-            lfsr,
+            once,
         }
     }
 
     /// Begins a new pass: offsets in order start again, all blocks are free.
     pub(super) fn renew(&mut self) {
-        if let Some(map) = &mut self.map {
-            map.clear();
-        }
-        if let Some(lfsr) = &mut self.lfsr {
-            lfsr.restart();
+        match &mut self.once {
+            Some(Once::Map(map)) => map.clear(),
+            Some(Once::Register(lfsr)) => lfsr.restart(),
+            None => {}
         }
         for kind in [OpKind::Read, OpKind::Write, OpKind::Trim] {
             let stream = self.streams.get_mut(kind);
@@ -158,7 +162,7 @@ impl Place {
         let room = room.checked_sub(offset)?;
         let random = size_dice(&mut dice.size, &mut dice.fio, drawn_as);
         let mut size = sizes.draw(room, random)?;
-        if let Some(map) = &mut self.map {
+        if let Some(Once::Map(map)) = &mut self.once {
             let unit = u64::from(stream.sizes.min());
             let (block, want) = (offset / unit, u64::from(size).div_ceil(unit));
             // As in fio, operations in order leave the map alone, and blocks behind a random one may be used, which cuts it
@@ -228,11 +232,11 @@ impl Place {
         }
         // As in fio, what should have been in order and has no room there leaves no trace in the map.
         let fresh = !in_order;
-        if let Some(lfsr) = &mut self.lfsr {
+        if let Some(Once::Register(lfsr)) = &mut self.once {
             return Some((lfsr.draw()? * stream.align, fresh));
         }
         let mut block = stream.draw(&mut dice.fio);
-        if let Some(map) = &self.map {
+        if let Some(Once::Map(map)) = &self.once {
             block = map.next_free(block)?;
         }
         Some((block * stream.align, fresh))

@@ -2,6 +2,7 @@
 
 use super::fio_sequences::FioSequences;
 use super::lfsr::Lfsr;
+use super::place::Once;
 use super::region::fault;
 use super::{MAX_BLOCKS, RandomMap, Region};
 use crate::OpKind;
@@ -31,9 +32,21 @@ pub(super) fn check_sizes(job: &Job) -> Result<(), JobError> {
     Ok(())
 }
 
+/// What keeps the random blocks of a part of the target from coming twice, if the job wants that.
+pub(super) fn once(
+    job: &Job,
+    region: &Region,
+    fio: Option<&FioSequences>,
+) -> Result<Option<Once>, JobError> {
+    if let Some(lfsr) = lfsr(job, region, fio)? {
+        return Ok(Some(Once::Register(lfsr)));
+    }
+    Ok(map(job, region)?.map(Once::Map))
+}
+
 /// The random map of a part of the target, if the job keeps one. As in fio all directions share it, each
 /// counts in its own smallest blocks, and an alignment other than those switches it off.
-pub(super) fn map(job: &Job, region: &Region) -> Result<Option<RandomMap>, JobError> {
+fn map(job: &Job, region: &Region) -> Result<Option<RandomMap>, JobError> {
     let is_lfsr = job.generator == Some(RandomGenerator::Lfsr);
     let unit = |kind: &OpKind| u64::from(job.bs.get(*kind).min());
     let is_aligned = |kind: &OpKind| {
@@ -75,11 +88,7 @@ fn smallest_block(job: &Job) -> u64 {
 }
 
 /// The shift register of a part of the target, if the job draws its offsets from one.
-pub(super) fn lfsr(
-    job: &Job,
-    region: &Region,
-    fio: Option<&FioSequences>,
-) -> Result<Option<Lfsr>, JobError> {
+fn lfsr(job: &Job, region: &Region, fio: Option<&FioSequences>) -> Result<Option<Lfsr>, JobError> {
     let is_uniform = job.rw.random && job.distribution == Distribution::Uniform;
     let Some(fio) = fio.filter(|fio| fio.is_lfsr() && is_uniform) else {
         return Ok(None);
