@@ -6,7 +6,8 @@ use crate::support::{Folder, tiny};
 use nandscope_units::random::SplitMix64;
 use std::process::Command;
 
-const JOBS: u64 = 200;
+/// Four of five have a trace.
+const JOBS: u64 = 250;
 const REGION: u64 = 1 << 20;
 
 fn pick<'a>(dice: &mut SplitMix64, of: &[&'a str]) -> &'a str {
@@ -59,11 +60,6 @@ fn job(number: u64) -> String {
             "percentage_random=60\n",
         ],
     );
-    // In rare cases a mix begins its second pass in the other direction than with fio.
-    let more = match (access, more) {
-        ("rw" | "randrw", "loops=2\n") => "",
-        _ => more,
-    };
     let mix = 10 + dice.below(81);
     text += &format!("{sizes}\n{seed}{more}rwmixread={mix}\nwrite_iolog=j{number}\n");
     text

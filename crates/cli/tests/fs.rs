@@ -291,7 +291,7 @@ fn slow_a_sweep_holds_the_variants_against_the_default() {
     assert_eq!(rows[1]["cells"][0], time("-segments-of-2-mib"));
     let page = folder.read("page.md");
     assert!(
-        page.contains("| NILFS2 | segments of an AU | `-B 1024` |"),
+        page.contains("within 5 % of the default: segments of 2 MiB; segments of an AU;"),
         "{page}"
     );
 

@@ -259,6 +259,7 @@ impl Generator {
             let kind = self.mix.next_kind(pace);
             if let Some(op) = self.place(kind) {
                 self.count(op.kind, op.length);
+                self.mix.issue(op.kind);
                 return Some(untimed(op));
             }
             self.progress.exhausted = true;
