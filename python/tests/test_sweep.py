@@ -290,7 +290,7 @@ def test_threads_give_the_same(tiny: str, expected: list[Outcome]) -> None:
 
 
 def test_ctrl_c_ends_a_sweep_and_keeps_what_is_done(tiny: str, tmp_path: Path) -> None:
-    endless = nandscope.Job("[a]\nrw=randwrite\nbs=4k\ntime_based=1\nruntime=1000000\nioengine=libaio\n")
+    endless = nandscope.Job("[a]\nrw=randread\nbs=4k\ntime_based=1\nruntime=1000000\nioengine=libaio\n")
     timer = threading.Timer(0.5, signal.raise_signal, [signal.SIGINT])
     timer.start()
     begun = time.monotonic()
