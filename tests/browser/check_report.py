@@ -200,12 +200,16 @@ class Check:
         at = self.browser.run(f"reportChecks.aimSave({index}, '{form}')")
         for event in ("mousePressed", "mouseReleased"):
             self.mouse(event, at["x"], at["y"], button="left", clickCount=1)
-        saved = None
+        saved, size = None, 0
         for _ in range(100):
-            new = [n for n in os.listdir(folder) if n not in before and n.endswith("." + form.lower())]
-            if new:
-                saved = os.path.join(folder, new[0])
-                break
+            names = os.listdir(folder)
+            new = [n for n in names if n not in before and n.endswith("." + form.lower())]
+            # The browser makes the file first, and fills it then.
+            if new and not any(n.endswith(".crdownload") for n in names):
+                last, size = size, os.path.getsize(os.path.join(folder, new[0]))
+                if size > 0 and size == last:
+                    saved = os.path.join(folder, new[0])
+                    break
             time.sleep(0.1)
         if saved is None:
             self.note("export", [f"a click on {form} of a {kind} saves nothing"])
