@@ -107,14 +107,9 @@ impl Lfsr {
         self.drawn = 0;
     }
 
-    /// Whether every block was drawn.
-    pub(super) fn is_used_up(&self) -> bool {
-        self.drawn >= self.blocks
-    }
-
     /// The next block; `None` once every one was drawn.
     pub(super) fn draw(&mut self) -> Option<u64> {
-        if self.is_used_up() {
+        if self.drawn >= self.blocks {
             return None;
         }
         self.drawn += 1;

@@ -48,30 +48,6 @@ pub(super) struct Dice {
     pub(super) fio: Option<FioDice>,
 }
 
-/// What the size of an operation is drawn from.
-fn size_dice<'a>(
-    own: &'a mut Random,
-    fio: &'a mut Option<FioDice>,
-    kind: OpKind,
-) -> &'a mut Random {
-    match fio {
-        Some(fio) => fio.sizes.get_mut(kind),
-        None => own,
-    }
-}
-
-/// What the choice between order and chance is drawn from.
-fn order_dice<'a>(
-    own: &'a mut Random,
-    fio: &'a mut Option<FioDice>,
-    kind: OpKind,
-) -> &'a mut Random {
-    match fio {
-        Some(fio) => fio.order.get_mut(kind),
-        None => own,
-    }
-}
-
 /// State of one direction.
 #[derive(Clone, Debug)]
 struct Stream {
@@ -160,7 +136,10 @@ impl Place {
             false => length,
         };
         let room = room.checked_sub(offset)?;
-        let random = size_dice(&mut dice.size, &mut dice.fio, drawn_as);
+        let random = match &mut dice.fio {
+            Some(fio) => fio.sizes.get_mut(drawn_as),
+            None => &mut dice.size,
+        };
         let mut size = sizes.draw(room, random)?;
         if let Some(Once::Map(map)) = &mut self.once {
             let unit = u64::from(stream.sizes.min());
@@ -222,7 +201,10 @@ impl Place {
                 place > 0
             }
             None if stream.random_percent < 100 => {
-                let random = order_dice(&mut dice.order, &mut dice.fio, kind);
+                let random = match &mut dice.fio {
+                    Some(fio) => fio.order.get_mut(kind),
+                    None => &mut dice.order,
+                };
                 !random.percent(stream.random_percent)
             }
             None => false,

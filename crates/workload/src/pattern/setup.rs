@@ -6,7 +6,7 @@ use super::place::Once;
 use super::region::fault;
 use super::{MAX_BLOCKS, RandomMap, Region};
 use crate::OpKind;
-use crate::job::{BlockSizes, Distribution, Job, JobError, RandomGenerator};
+use crate::job::{BlockSizes, Distribution, Job, JobError};
 
 /// Sizes of a job built by a program are checked here; those of a file were checked as it was read.
 pub(super) fn check_sizes(job: &Job) -> Result<(), JobError> {
@@ -47,15 +47,13 @@ pub(super) fn once(
 /// The random map of a part of the target, if the job keeps one. As in fio all directions share it, each
 /// counts in its own smallest blocks, and an alignment other than those switches it off.
 fn map(job: &Job, region: &Region) -> Result<Option<RandomMap>, JobError> {
-    let is_lfsr = job.generator == Some(RandomGenerator::Lfsr);
     let unit = |kind: &OpKind| u64::from(job.bs.get(*kind).min());
     let is_aligned = |kind: &OpKind| {
         let align = job.block_align.get(*kind);
         align.is_none_or(|align| u64::from(align) == unit(kind))
     };
     let kinds = job.rw.kinds();
-    let wanted =
-        job.rw.random && job.random_map && !is_lfsr && job.distribution == Distribution::Uniform;
+    let wanted = job.rw.random && job.random_map && job.distribution == Distribution::Uniform;
     if !wanted || !kinds.iter().all(is_aligned) {
         return Ok(None);
     }
