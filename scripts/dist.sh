@@ -24,42 +24,33 @@ trap 'rm -rf "$work"' EXIT
 mkdir "$work/completions"
 for shell in bash zsh fish; do "$command" completions "$shell" > "$work/completions/nandscope.$shell"; done
 
-# The files of a package below $1, with the binary of machine $2.
+tree=target/dist-tree
+# The files of archive and package in $tree, with the binary of machine $1.
 tree() {
-    install -D -m 755 "target/static/nandscope-$2" "$1/usr/bin/nandscope"
-    install -D -m 644 "$work/completions/nandscope.bash" "$1/usr/share/bash-completion/completions/nandscope"
-    install -D -m 644 "$work/completions/nandscope.zsh" "$1/usr/share/zsh/vendor-completions/_nandscope"
-    install -D -m 644 "$work/completions/nandscope.fish" "$1/usr/share/fish/vendor_completions.d/nandscope.fish"
-    mkdir -p "$1/usr/share/man/man1" "$1/usr/share/man/man7" "$1/usr/share/doc/nandscope"
+    rm -rf "$tree"
+    install -D -m 755 "target/static/nandscope-$1" "$tree/bin/nandscope"
+    install -D -m 644 "$work/completions/nandscope.bash" "$tree/share/bash-completion/completions/nandscope"
+    install -D -m 644 "$work/completions/nandscope.zsh" "$tree/share/zsh/vendor-completions/_nandscope"
+    install -D -m 644 "$work/completions/nandscope.fish" "$tree/share/fish/vendor_completions.d/nandscope.fish"
+    mkdir -p "$tree/share/man/man1" "$tree/share/man/man7" "$tree/share/doc/nandscope"
     for page in "$work"/man/*.[17]; do
-        gzip -9nc "$page" > "$1/usr/share/man/man${page##*.}/$(basename "$page").gz"
+        gzip -9nc "$page" > "$tree/share/man/man${page##*.}/$(basename "$page").gz"
     done
-    cat LICENSE-MIT LICENSE-APACHE > "$1/usr/share/doc/nandscope/copyright"
-    gzip -9nc CHANGELOG.md > "$1/usr/share/doc/nandscope/changelog.gz"
+    cat LICENSE-MIT LICENSE-APACHE > "$tree/share/doc/nandscope/copyright"
+    gzip -9nc CHANGELOG.md > "$tree/share/doc/nandscope/changelog.gz"
+    find "$tree" -type d -exec chmod 755 {} +
 }
+
+part "cargo-deb"
+cargo install --quiet --locked --root target/dist-tools 'cargo-deb@^3'
 
 for machine in $machines; do
     part "archive and Debian package, $machine"
-    case $machine in x86_64) arch=amd64 ;; aarch64) arch=arm64 ;; *) echo "unknown machine $machine" >&2; exit 2 ;; esac
-    root=$work/$machine
-    tree "$root" "$machine"
-    find "$root" -type d -exec chmod 755 {} +
-    tar -C "$root/usr" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" \
+    tree "$machine"
+    tar -C "$tree" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" \
         -czf "$dist/nandscope-$version-$machine-linux.tar.gz" .
-    mkdir "$root/DEBIAN"
-    cat > "$root/DEBIAN/control" <<CONTROL
-Package: nandscope
-Version: $version
-Architecture: $arch
-Maintainer: The nandscope authors <nandscope@localhost>
-Section: utils
-Priority: optional
-Installed-Size: $(du -sk "$root/usr" | cut -f1)
-Description: open laboratory for flash storage
- Runs storage reviews and flash-card surveys on real and simulated devices,
- and writes a publishable report. The binary is static and has no dependencies.
-CONTROL
-    dpkg-deb --root-owner-group --build "$root" "$dist/nandscope_${version}_$arch.deb" > /dev/null
+    target/dist-tools/bin/cargo-deb --quiet --package nandscope --target "$machine-unknown-linux-musl" --no-build --no-strip \
+        --deb-version "$version" --output "$dist/"
 done
 
 part "wheels"

@@ -2,7 +2,7 @@
 //! reference point of a closed queueing network.
 
 use crate::support;
-use crate::support::plain::{FAST_LINK, Flash, attach, link_ns};
+use crate::support::plain::{EIGHT_DIES, FAST_LINK, Flash, attach, link_ns};
 use crate::support::{Draw, Run, closed_loop, device, near, one, read, sound, write};
 use nandscope_device::profile::Profile;
 use nandscope_device::profile::schema::MapLocation;
@@ -147,17 +147,7 @@ fn read_speed_grows_with_the_number_of_dies_and_planes() {
 
 /// Which part limits, and what it gives in MB/s.
 fn bounds() -> Vec<(&'static str, Flash, &'static str, f64, f64)> {
-    let base = Flash {
-        channels: 2,
-        dies_per_channel: 4,
-        planes: 1,
-        blocks: 32,
-        pages_per_block: 128,
-        page_kib: 16,
-        mt_per_s: 4000.0,
-        read_us: 100.0,
-        program_us: 400.0,
-    };
+    let base = EIGHT_DIES;
     let page = 16_384.0;
     // What a link carries is the link table's affair, with its own tests.
     let slow_link = nandscope_device::link::link_mode("pcie-1.0-x1")

@@ -1,6 +1,6 @@
 //! Discards cost what they change: a record in the journal, and the pages of the map that held something.
 
-use crate::support::plain::Flash;
+use crate::support::plain::FOUR_DIES;
 use crate::support::{self, bare, closed_loop, device, discard, one, sound, write};
 use nandscope_device::profile::Profile;
 use nandscope_device::profile::schema::MapLocation;
@@ -11,18 +11,7 @@ use nandscope_units::Nanos;
 const PER_PAGE: u64 = 1024;
 
 fn windowed() -> Profile {
-    let mut p = Flash {
-        channels: 1,
-        dies_per_channel: 4,
-        planes: 1,
-        blocks: 80,
-        pages_per_block: 256,
-        page_kib: 4,
-        mt_per_s: 1000.0,
-        read_us: 50.0,
-        program_us: 100.0,
-    }
-    .profile(10);
+    let mut p = FOUR_DIES.profile(10);
     let ftl = p.ftl.as_mut().expect("page-mapped");
     ftl.map.location = MapLocation::Window;
     ftl.map.window_kib = Some(16);

@@ -2,7 +2,7 @@
 //! the host's memory; read-ahead spares sequential reads the array's time.
 
 use crate::support;
-use crate::support::plain::{FAST_LINK, Flash, link_ns};
+use crate::support::plain::{FAST_LINK, FOUR_DIES, link_ns};
 use crate::support::{Draw, closed_loop, device, one, read, sound, write};
 use nandscope_device::profile::Profile;
 use nandscope_device::profile::schema::MapLocation;
@@ -10,18 +10,7 @@ use nandscope_device::{Device, Fill};
 use nandscope_units::Nanos;
 
 fn plain() -> Profile {
-    Flash {
-        channels: 1,
-        dies_per_channel: 4,
-        planes: 1,
-        blocks: 80,
-        pages_per_block: 256,
-        page_kib: 4,
-        mt_per_s: 1000.0,
-        read_us: 50.0,
-        program_us: 100.0,
-    }
-    .profile(10)
+    FOUR_DIES.profile(10)
 }
 
 fn filled(p: &Profile) -> Device {

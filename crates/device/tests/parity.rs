@@ -1,6 +1,6 @@
 //! Parity across dies against closed forms: of n dies, p hold parity in each row.
 
-use crate::support::plain::Flash;
+use crate::support::plain::{EIGHT_DIES, Flash};
 use crate::support::{Draw, bare, closed_loop, device, near, one, rest, sound, write};
 use nandscope_device::profile::check_profile;
 use nandscope_device::profile::schema::{Cell, SlcCacheSection};
@@ -9,20 +9,6 @@ use nandscope_units::Nanos;
 
 const DIES: u32 = 8;
 const PAGE: u64 = 16 * 1024;
-
-fn flash() -> Flash {
-    Flash {
-        channels: 2,
-        dies_per_channel: 4,
-        planes: 1,
-        blocks: 32,
-        pages_per_block: 128,
-        page_kib: 16,
-        mt_per_s: 4000.0,
-        read_us: 100.0,
-        program_us: 400.0,
-    }
-}
 
 /// A device in which `parity` dies of each row hold parity, with as much room for data as `spare` superblocks leave.
 fn with_parity(flash: Flash, parity: u32, spare: u32) -> Device {
@@ -45,7 +31,7 @@ fn write_in_order(d: &mut Device, from: u64, bytes: u64, length: u64) -> f64 {
 fn the_dies_write_their_share_of_data() {
     let die_us = 400.0 + PAGE as f64 / 4000.0;
     for parity in [0, 1, 2, 4] {
-        let mut d = with_parity(flash(), parity, 6);
+        let mut d = with_parity(EIGHT_DIES, parity, 6);
         // The buffer is full when the measurement begins.
         let begin = 128 << 20;
         write_in_order(&mut d, 0, begin, 4 * PAGE);
@@ -66,7 +52,7 @@ fn full_rows_program_parity_in_its_exact_share() {
         (1, Cell::Tlc),
         (3, Cell::Tlc),
     ] {
-        let mut p = flash().profile(6);
+        let mut p = EIGHT_DIES.profile(6);
         p.ftl.as_mut().expect("page-mapped").parity_dies = parity;
         p.nand.cell = cell;
         p.device.capacity_bytes /= 4;
@@ -96,7 +82,7 @@ fn full_rows_program_parity_in_its_exact_share() {
 
 #[test]
 fn a_row_that_a_flush_leaves_incomplete_has_no_parity_yet() {
-    let mut d = with_parity(flash(), 2, 6);
+    let mut d = with_parity(EIGHT_DIES, 2, 6);
     let (data, parity) = (u64::from(DIES) - 2, 2);
     write_in_order(&mut d, 0, (data - 1) * PAGE, PAGE);
     one(&mut d, bare(0, CommandKind::Flush));
@@ -120,7 +106,7 @@ fn parity_matches(c: &Counters, parity: u64) {
 
 #[test]
 fn relocation_writes_parity_as_well() {
-    let mut d = with_parity(flash(), 2, 8);
+    let mut d = with_parity(EIGHT_DIES, 2, 8);
     let units = d.capacity().0 / 4096;
     d.precondition(1.0, Fill::Random { seed: 7 });
     assert_eq!(d.counters().parity.0, 0, "a starting state is not counted");
@@ -138,7 +124,7 @@ fn relocation_writes_parity_as_well() {
 /// Programs alone draw power here.
 #[test]
 fn each_program_of_the_counters_is_one_of_the_array() {
-    let mut p = flash().profile(8);
+    let mut p = EIGHT_DIES.profile(8);
     p.nand.energy.read_mw = 0.0;
     p.nand.energy.erase_mw = 0.0;
     p.nand.energy.program_mw = 1000.0;
@@ -166,7 +152,7 @@ fn each_program_of_the_counters_is_one_of_the_array() {
 
 #[test]
 fn cached_data_has_parity_in_slc_and_again_where_it_is_folded_to() {
-    let mut p = flash().profile(6);
+    let mut p = EIGHT_DIES.profile(6);
     p.nand.cell = Cell::Tlc;
     let mut native = p.nand.slc.clone();
     native.read_us = vec![100.0; 3];
@@ -198,7 +184,7 @@ fn cached_data_has_parity_in_slc_and_again_where_it_is_folded_to() {
 
 #[test]
 fn a_saved_device_goes_on_in_the_middle_of_a_row() {
-    let mut d = with_parity(flash(), 1, 6);
+    let mut d = with_parity(EIGHT_DIES, 1, 6);
     for i in 0..5 {
         let now = d.now();
         d.submit(write(i, i * 3 * PAGE, 3 * PAGE as u32), now)
@@ -224,7 +210,7 @@ fn rest_with_completions(d: &mut Device) {
 
 #[test]
 fn parity_on_all_dies_is_refused() {
-    let mut p = flash().profile(6);
+    let mut p = EIGHT_DIES.profile(6);
     p.ftl.as_mut().expect("page-mapped").parity_dies = DIES;
     let errors = check_profile(&p).expect_err("no die is left");
     assert_eq!(errors.len(), 1, "{errors:?}");

@@ -209,23 +209,7 @@ fn timed_random_writes_agree_with_the_formula() {
 fn hot_and_cold_data_that_are_not_separated() {
     let (mut p, alpha) = with_spare(2048, 64, 7.0);
     p.ftl.as_mut().expect("page-mapped").collection = VictimPolicy::Fifo;
-    let mut d = device(&p, "direct");
-    assert!(d.precondition(1.0, Fill::Random { seed: 7 }));
-    let logical = d.capacity().0 / 4096;
-    let hot = logical / 5;
-    let mut draw = Draw(11);
-    let mut command = |i| {
-        let page = if draw.below(10) < 8 {
-            draw.below(hot)
-        } else {
-            hot + draw.below(logical - hot)
-        };
-        write(i, page * 4096, 4096)
-    };
-    closed_loop(&mut d, 4, |i| (i < 4 * logical).then(|| command(i)));
-    let before = Account::of(&d);
-    closed_loop(&mut d, 4, |i| (i < 4 * logical).then(|| command(i)));
-    let got = Account::of(&d).amplification_since(&before);
+    let got = skewed(&p, 4);
     near("80/20", got, two_temperatures(alpha, 0.2, 0.8), 0.01);
 }
 
@@ -240,8 +224,8 @@ fn separated(blocks: u32, b: u32, spare_percent: f64) -> (Profile, f64) {
     (p, holding / logical as f64)
 }
 
-/// Amplification in the steady state of timed writes, of which 80 % go to 20 % of the pages.
-fn skewed(p: &Profile) -> f64 {
+/// Amplification of timed writes, of which 80 % go to 20 % of the pages, after so many times the capacity.
+fn skewed(p: &Profile, warm_up: u64) -> f64 {
     let mut d = device(p, "direct");
     assert!(d.precondition(1.0, Fill::Random { seed: 7 }));
     let logical = d.capacity().0 / 4096;
@@ -255,7 +239,7 @@ fn skewed(p: &Profile) -> f64 {
         };
         write(i, page * 4096, 4096)
     };
-    closed_loop(&mut d, 4, |i| (i < 6 * logical).then(|| command(i)));
+    closed_loop(&mut d, 4, |i| (i < warm_up * logical).then(|| command(i)));
     let before = Account::of(&d);
     closed_loop(&mut d, 4, |i| (i < 4 * logical).then(|| command(i)));
     sound(&d);
@@ -267,9 +251,9 @@ fn hot_and_cold_data_in_pools_of_their_own() {
     for percent in [7.0, 28.0] {
         let (mut p, alpha) = separated(1024, 64, percent);
         p.ftl.as_mut().expect("page-mapped").collection = VictimPolicy::CostBenefit;
-        let apart = skewed(&p);
+        let apart = skewed(&p, 6);
         p.ftl.as_mut().expect("page-mapped").separate_by_heat = false;
-        let together = skewed(&p);
+        let together = skewed(&p, 6);
         let best = two_pools(alpha, 0.2, 0.8, 64);
         assert!(apart >= 0.99 * best, "{percent} %: {apart} beats {best}");
         assert!(apart <= 1.05 * best, "{percent} %: {apart} for {best}");

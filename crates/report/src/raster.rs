@@ -80,20 +80,27 @@ fn fine(at: BackendCoord) -> BackendCoord {
     (at.0.saturating_mul(FINE), at.1.saturating_mul(FINE))
 }
 
+/// What every surface in memory has: a size, and nothing that can fail.
+macro_rules! in_memory {
+    () => {
+        type ErrorType = Infallible;
+
+        fn get_size(&self) -> (u32, u32) {
+            self.size
+        }
+
+        fn ensure_prepared(&mut self) -> Drawn {
+            Ok(())
+        }
+
+        fn present(&mut self) -> Drawn {
+            Ok(())
+        }
+    };
+}
+
 impl DrawingBackend for &mut Raster {
-    type ErrorType = Infallible;
-
-    fn get_size(&self) -> (u32, u32) {
-        self.size
-    }
-
-    fn ensure_prepared(&mut self) -> Drawn {
-        Ok(())
-    }
-
-    fn present(&mut self) -> Drawn {
-        Ok(())
-    }
+    in_memory!();
 
     fn draw_pixel(&mut self, point: BackendCoord, colour: BackendColor) -> Drawn {
         let next = (point.0 + 1, point.1 + 1);
@@ -281,19 +288,7 @@ impl Samples {
 }
 
 impl DrawingBackend for Samples {
-    type ErrorType = Infallible;
-
-    fn get_size(&self) -> (u32, u32) {
-        self.size
-    }
-
-    fn ensure_prepared(&mut self) -> Drawn {
-        Ok(())
-    }
-
-    fn present(&mut self) -> Drawn {
-        Ok(())
-    }
+    in_memory!();
 
     fn draw_pixel(&mut self, point: BackendCoord, colour: BackendColor) -> Drawn {
         self.put(point, colour);

@@ -18,6 +18,32 @@ pub struct Flash {
     pub program_us: f64,
 }
 
+/// Eight dies with large pages on a fast bus.
+pub const EIGHT_DIES: Flash = Flash {
+    channels: 2,
+    dies_per_channel: 4,
+    planes: 1,
+    blocks: 32,
+    pages_per_block: 128,
+    page_kib: 16,
+    mt_per_s: 4000.0,
+    read_us: 100.0,
+    program_us: 400.0,
+};
+
+/// Four dies with small pages on one channel.
+pub const FOUR_DIES: Flash = Flash {
+    channels: 1,
+    dies_per_channel: 4,
+    planes: 1,
+    blocks: 80,
+    pages_per_block: 256,
+    page_kib: 4,
+    mt_per_s: 1000.0,
+    read_us: 50.0,
+    program_us: 100.0,
+};
+
 /// A fast link, whose transfer of 4 KiB takes 72 ns.
 pub const FAST_LINK: &str = "pcie-5.0-x16";
 
