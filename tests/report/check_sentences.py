@@ -411,7 +411,7 @@ def verification(document, text):
         (r"the end is at [\d.]+ \w+ \((\d+) bytes\)",
          lambda m: real is not None and near(int(m[1]) / 1e9, real, 1e-9) and near(kept["threshold"], real, 1e-9)
          and not any(v for x, v in zip(kept["x"], kept["y"]) if x >= real)),
-        (r"(\d+) of (\d+) tagged blocks were wrong, \d+ changed when they were read again; the device goes on behind them",
+        (r"(\d+) of (\d+) tagged blocks were wrong, \d+ changed when they were read again; the device goes on after them",
          lambda m: int(m[1]) == wrong and int(m[2]) == len(kept["y"]) and kept["y"][-1] == 1),
     ]
     rest = text[0].lower() + text[1:]

@@ -28,7 +28,7 @@ pub struct Mark {
     pub text: String,
 }
 
-/// Manufacturer identifiers that stand for nobody: the values of erased and zeroed memory and the one
+/// Manufacturer identifiers that belong to nobody: the values of erased and zeroed memory and the one
 /// next to it, seen on 86 of the 215 collected cards and on no genuine one.
 const NOBODY: [u8; 3] = [0x00, 0xfe, 0xff];
 /// Serial numbers are 32 bits, and given in some order or at random; one below this is as likely as
@@ -112,7 +112,7 @@ fn maker(cid: &Cid) -> Option<Mark> {
     unknown.then(|| mark("maker", Weight::Note, format!("{ids}: not known")))
 }
 
-/// 12 34 56: what stands in the example of a manual.
+/// True for 12 34 56, as in the example of a manual.
 fn counts_up(cid: &Cid) -> bool {
     let [high, low] = cid.oem.to_be_bytes();
     matches!(
@@ -144,12 +144,12 @@ fn name(cid: &Cid) -> Option<Mark> {
 /// The number of gigabytes in a product name, such as SD16G, SL08G or SD256.
 fn gigabytes(product: &str) -> Option<u64> {
     let digits = product.find(|c: char| c.is_ascii_digit())?;
-    let behind = &product[digits..];
-    let end = behind
+    let rest = &product[digits..];
+    let end = rest
         .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(behind.len());
-    let number: u64 = behind[..end].parse().ok()?;
-    let unit = &behind[end..];
+        .unwrap_or(rest.len());
+    let number: u64 = rest[..end].parse().ok()?;
+    let unit = &rest[end..];
     let plausible = unit.starts_with('G') || (unit.is_empty() && number >= 128);
     (plausible && number.is_power_of_two()).then_some(number)
 }

@@ -95,7 +95,7 @@ fn draw(random: &mut SplitMix64, number: u64, most: u64) -> Device {
         4 if random.below(2) == 0 => Fault::Keeps { real },
         4 => Fault::Mirror { real },
         5 => Fault::First { real },
-        // A cache that holds everything behind the real end is found by nothing but a power cut.
+        // A cache that holds everything past the real end is found by nothing but a power cut.
         6 => {
             let real = real.min(claims - 16);
             let cache = 1 + random.below((claims - real - 8).min(most));

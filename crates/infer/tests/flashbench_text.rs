@@ -75,7 +75,7 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// What stood in the terminal.
+/// The text as printed in the terminal.
 fn align_text(all: &Recorded, run: &RunId) -> String {
     let mut text = String::new();
     for table in &all.align[run] {

@@ -175,7 +175,7 @@ fn flip(path: &Path, bits: u64, random: &mut SplitMix64) {
     std::fs::write(path, bytes).unwrap();
 }
 
-/// Half a record behind the last one, or zeros.
+/// Appends half a record or zeros after the last record.
 fn tear(path: &Path, random: &mut SplitMix64) {
     let mut bytes = std::fs::read(path).unwrap();
     let length = random.below(500) as usize;
@@ -273,7 +273,7 @@ fn no_data_is_lost_in_four_hundred_faults() {
             continue;
         };
         named += u32::from(!restored.is_complete());
-        // Each flip damages one record at most, and a wrap may hide another block behind it.
+        // Each flip damages one record at most, and a wrap may hide another block.
         assert!(changed.len() as u64 <= 2 * bits, "{said} {changed:?}");
         if faults[which] == Fault::None {
             let missing = restored.missing_blocks();

@@ -1,4 +1,4 @@
-//! `flashbench -a`: reads of one block before, across and behind boundaries, from the largest that
+//! `flashbench -a`: reads of one block before, across and after boundaries, from the largest that
 //! the device holds down to twice the block. Each of seven places keeps its quickest read; the
 //! row is the mean of the places.
 //!
@@ -112,7 +112,7 @@ fn row<T: Target>(
 ) -> Result<AlignRow, ProbeError> {
     let capacity = probe.capacity().0;
     let block = plan.block.0;
-    // Before, across, behind: by how much a read begins before the boundary.
+    // Before, across, after: by how much a read begins before the boundary.
     let starts = [block, block / 2, 0];
     let mut quickest = [[Nanos::MAX; PLACES as usize]; 3];
     for _ in 0..plan.tries.max(1) {

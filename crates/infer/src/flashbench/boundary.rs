@@ -4,7 +4,7 @@
 use crate::quantile::median;
 use std::cmp::Reverse;
 
-/// One row: reads of one block before, across and behind the multiples of `align`.
+/// One row: reads of one block before, across and after the multiples of `align`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AlignRow {
     /// The boundary, bytes.
@@ -203,7 +203,7 @@ fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// The change of level among the rows above the page that stands out most, where it does.
+/// The largest change of level among the rows above the page, if it is large enough.
 fn level(rows: &[AlignRow], page: u64) -> Option<CardStep> {
     let inside = |r: &&AlignRow| r.off_boundary == 0 && r.align > page && r.align <= UNIT_MAX;
     let mut rows: Vec<&AlignRow> = rows.iter().filter(inside).collect();

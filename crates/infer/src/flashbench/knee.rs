@@ -10,9 +10,9 @@ pub enum Knee {
     At {
         /// The last number before that.
         units: u32,
-        /// The best rate before over that behind.
+        /// The best rate before, divided by that after.
         drop: f64,
-        /// The rate of that number over that of the next: a collapse, where it is large, and a slope, where it is near 1.
+        /// The rate of that number divided by that of the next: large for a collapse, near 1 for a slope.
         step: f64,
     },
     /// So many were measured, and the rate did not collapse.

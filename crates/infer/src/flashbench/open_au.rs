@@ -10,10 +10,10 @@ use crate::timed::{Probe, ProbeError};
 use nandscope_measure::target::Target;
 use nandscope_units::{Bytes, Nanos};
 
-/// In which order the pieces of a unit are written; each comes once.
+/// Order in which the pieces of a unit are written, each once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Order {
-    /// One behind the other.
+    /// One after another.
     Linear,
     /// In a random order.
     Random,
@@ -52,7 +52,7 @@ pub struct Rate {
 
 /// Units between the starts of two that are written in turn, as in flashbench.
 const APART: u64 = 12;
-/// Where the units begin: behind the file allocation table.
+/// Start of the units, after the file allocation table.
 const FIRST: u64 = 16 << 20;
 /// Rounds over all units that a rate is based on at least, however long they take.
 const ROUNDS_MIN: u32 = 8;

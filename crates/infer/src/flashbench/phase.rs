@@ -194,8 +194,8 @@ fn period_among<T: Target>(
 /// Odd factors of distances.
 const FACTORS: [u64; 5] = [1, 3, 5, 7, 9];
 
-/// Distance and first of the places that stand out, if they lie equally far apart, hardly one is missing, and few
-/// lie elsewhere. Of several distances the shortest: what is at every second place is at every fourth too.
+/// Distance and first of the outliers, if they are equally far apart, hardly one is missing, and few are elsewhere. Of
+/// several distances the shortest: what is at every second place is at every fourth too.
 fn equal_distances(high: &[u64], places: &[u64]) -> Option<(u64, u64)> {
     let (low, top) = places.first().zip(places.last())?;
     let range = top - low;

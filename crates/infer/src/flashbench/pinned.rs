@@ -28,7 +28,7 @@ pub struct FatRounds {
     pub fat_s: f64,
     /// k + 1 data units, a small write to that unit.
     pub fat_more_s: f64,
-    /// k data units, a small write to a unit behind them.
+    /// k data units, a small write to a unit after them.
     pub control_s: f64,
 }
 

@@ -172,10 +172,10 @@ pub struct Line<'a> {
     fields: Vec<&'a str>,
 }
 
-/// The lines behind the headings.
+/// The lines after the headings.
 ///
 /// # Errors
-/// Where the text is empty, or a line has not as many fields as there are columns.
+/// A message if the text is empty, or a line does not have as many fields as there are columns.
 pub fn lines<'a>(name: &'a str, text: &'a str) -> Result<Vec<Line<'a>>, RecordError> {
     let mut all = text.lines().enumerate();
     let Some((_, heading)) = all.next() else {

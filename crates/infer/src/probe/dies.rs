@@ -69,7 +69,7 @@ fn quickest_pairs<T: Target>(
 pub(super) fn dies<T: Target>(probing: &mut Probing<'_, T>, span: Bytes) -> Result<(), ProbeError> {
     let (id, question) = ASKED;
     if probing.overlaps().is_none() {
-        let why = "it does one read after another, and nothing can be told of what lies behind";
+        let why = "it does one read after another, so its internal parallelism cannot be seen";
         probing.add(Finding::cannot_tell(id, question, why));
         return Ok(());
     }

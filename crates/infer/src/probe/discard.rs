@@ -160,12 +160,12 @@ fn in_cache<T: Target>(
         }
     }
     probing.target.idle(REST)?;
-    let (restored, behind) = again(probing, &mut next, bar)?;
+    let (restored, after) = again(probing, &mut next, bar)?;
     let evidence = format!(
         "the SLC cache full, and {} s later: {:.0} MB/s; everything discarded, and as long later: {:.0} MB/s",
         REST.as_secs_f64(),
         before / 1e6,
-        behind / 1e6
+        after / 1e6
     );
     probing.add(if kept {
         let why = format!("the SLC cache did not stay full: {evidence}");

@@ -91,8 +91,8 @@ pub(super) fn first_units<T: Target>(
     Ok(())
 }
 
-/// Rates of the first units, `rates[pass][unit]`; each pass in another order, behind a unit that does not count, so that
-/// what is left of the work before falls on none of them.
+/// Rates of the first units, `rates[pass][unit]`. Each pass has another order and starts with a unit that does not
+/// count, so that work left over from before slows none of them.
 fn rates<T: Target>(
     probing: &mut Probing<'_, T>,
     unit: u64,

@@ -24,7 +24,7 @@ const TRIES: [u32; 2] = [5, 20];
 /// Where the page is not known.
 const SMALLEST_PAGE: u64 = 16 << 10;
 
-/// Looks for page and unit within the first `span` bytes, and writes behind them; `filled` is what writing them showed.
+/// Looks for page and unit within the first `span` bytes, and writes after them; `filled` is what writing them showed.
 pub(super) fn boundaries<T: Target>(
     probing: &mut Probing<'_, T>,
     span: Bytes,
@@ -261,7 +261,7 @@ struct AtMultiples {
     fivefold: Vec<CardStep>,
 }
 
-/// Reads before, across and behind multiples, as flashbench does.
+/// Reads before, across and after multiples, as flashbench does.
 fn at_multiples<T: Target>(probing: &mut Probing<'_, T>) -> Result<AtMultiples, ProbeError> {
     // Two passes, so that a stall in one of them makes no boundary.
     let first = families(probing, TRIES[0])?;
@@ -358,7 +358,7 @@ fn of_period(id: &'static str, question: &'static str, found: &BoundaryPeriod) -
         size(found.period),
         Strength::Fair,
         format!(
-            "a read across takes {:.0} µs at every place that lies {} bytes behind a multiple of it, and {:.0} µs elsewhere",
+            "a read across takes {:.0} µs at every place {} bytes after a multiple of it, and {:.0} µs elsewhere",
             found.across_us, found.first, found.between_us
         ),
     )
@@ -373,7 +373,7 @@ fn offset_of(first: u64, unit: u64) -> Finding {
         )
     } else {
         (
-            format!("{first} bytes behind the beginning: not aligned"),
+            format!("{first} bytes after the beginning: not aligned"),
             format!(
                 "boundaries of {} were seen from there on, and none at multiples from the beginning on",
                 size(unit)

@@ -99,7 +99,7 @@ fn answers(rates: &[Rate]) -> Option<OpenUnits> {
     open_units(&rates.collect::<Vec<_>>())
 }
 
-/// Rates beyond a shallow fall, if there is another one behind it.
+/// Rates beyond a shallow fall, if another fall follows it.
 fn further<T: Target>(
     probing: &mut Probing<'_, T>,
     plan: &OpenAu,
@@ -145,7 +145,7 @@ fn deepest(rates: &[Rate], length: u64) -> Option<OpenUnits> {
             step: w[0].bytes_per_s / here,
         }
     });
-    // The last one is the one of which everything behind is as slow.
+    // The last one is the one after which all rates stay as low.
     let knee = knees.rfind(|k| matches!(k, Knee::At { step, .. } if *step >= STEP))?;
     Some(OpenUnits { knee, length })
 }

@@ -1,6 +1,6 @@
 //! The same conclusions from a recorded output of flashbench: the text that `flashbench -a`,
-//! `flashbench --open-au` and `flashbench --find-fat` print, as it stands in a terminal. Rates do not say of how many
-//! units they are and in which order; the command lines above them do, and must be kept.
+//! `flashbench --open-au` and `flashbench --find-fat` print, copied from a terminal. Rates do not include the number
+//! of units and their order; the command lines above them do, and must be kept.
 
 use super::confidence::Strength;
 use super::fat::{FACTOR, compare};
@@ -251,18 +251,18 @@ fn rate(text: &str) -> Option<f64> {
 }
 
 fn row(words: &[&str]) -> Option<AlignRow> {
-    let behind = |name: &str| {
+    let after = |name: &str| {
         let at = words.iter().position(|w| *w == name)?;
         Some(words.get(at + 1).and_then(|w| micros(w)))
     };
-    // A time that the edge of a screen cut off is missing with its name; the difference stands at the end.
-    let time = |name: &str| behind(name).unwrap_or(Some(f64::NAN));
+    // A time that the edge of a screen cut off is missing with its name; the difference is the last column.
+    let time = |name: &str| after(name).unwrap_or(Some(f64::NAN));
     Some(AlignRow {
         align: words.get(1)?.parse().ok().filter(|a| *a > 0)?,
         pre_us: time("pre")?,
         on_us: time("on")?,
         post_us: time("post")?,
-        diff_us: behind("diff")??,
+        diff_us: after("diff")??,
         off_boundary: 0,
     })
 }

@@ -62,12 +62,12 @@ fn plateaus<T: Target>(probing: &mut Probing<'_, T>, filled: &Filled) {
         ));
         return;
     };
-    let behind = &filled.rates[end..];
-    let (answer, evidence) = match region(behind) {
+    let after = &filled.rates[end..];
+    let (answer, evidence) = match region(after) {
         Some((at, second, third)) => (
             format!("{}, then {}, then {}", mb(fast), mb(second), mb(third)),
             format!(
-                "a third region begins {} behind the cache: {} there, as where folding blocks writing",
+                "a third region begins {} after the end of the cache: {} there, as if folding blocks writing",
                 size(at as u64 * BATCH),
                 mb(third)
             ),
@@ -75,8 +75,8 @@ fn plateaus<T: Target>(probing: &mut Probing<'_, T>, filled: &Filled) {
         None => (
             format!("{}, then {}", mb(fast), mb(slow)),
             format!(
-                "no third region within {} behind the cache",
-                size(behind.len() as u64 * BATCH)
+                "no third region within {} after the end of the cache",
+                size(after.len() as u64 * BATCH)
             ),
         ),
     };
@@ -90,34 +90,32 @@ fn plateaus<T: Target>(probing: &mut Probing<'_, T>, filled: &Filled) {
     ));
 }
 
-/// Where the level behind the cache changes once more, and the levels before and behind.
+/// The point after the cache at which the level changes once more, and the levels before and after it.
 fn region(rates: &[f64]) -> Option<(usize, f64, f64)> {
     let splits = (LASTING..=rates.len().checked_sub(LASTING)?).map(|i| {
-        let (before, behind) = rates.split_at(i);
-        let levels = (median(before), median(behind));
+        let (before, after) = rates.split_at(i);
+        let levels = (median(before), median(after));
         let misfit = |part: &[f64], level: f64| part.iter().map(|r| (r - level).abs()).sum::<f64>();
         (
             i,
             levels,
-            misfit(before, levels.0) + misfit(behind, levels.1),
+            misfit(before, levels.0) + misfit(after, levels.1),
         )
     });
     let (at, (second, third), _) = splits.min_by(|a, b| a.2.total_cmp(&b.2))?;
-    // The two levels must not overlap: rates that swing are no regions.
-    let (before, behind) = rates.split_at(at);
+    // The two levels must not overlap: fluctuating rates are not regions.
+    let (before, after) = rates.split_at(at);
     let apart = (second * third).sqrt();
     let off = if third < second {
-        before.iter().filter(|r| **r < apart).count()
-            + behind.iter().filter(|r| **r > apart).count()
+        before.iter().filter(|r| **r < apart).count() + after.iter().filter(|r| **r > apart).count()
     } else {
-        before.iter().filter(|r| **r > apart).count()
-            + behind.iter().filter(|r| **r < apart).count()
+        before.iter().filter(|r| **r > apart).count() + after.iter().filter(|r| **r < apart).count()
     };
     let ratio = (second / third).max(third / second);
     (ratio >= REGION && off * 10 <= rates.len()).then_some((at, second, third))
 }
 
-/// Batches that may be slow before a cache is used again: a block that was opened behind it is filled first.
+/// Batches that may be slow before a cache is used again: a block that was opened after it is filled first.
 pub(super) const PATIENCE: usize = 24;
 
 /// Writes on until the rate has been above the bar and is below it again, at most `most` bytes above it; what was

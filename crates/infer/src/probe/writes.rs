@@ -1,4 +1,4 @@
-//! What writing in order shows: plateaus (an SLC cache and what comes behind it), stalls with their
+//! Conclusions from sequential writes: plateaus (an SLC cache and what follows it), stalls with their
 //! period, and the RAM in which writes are gathered.
 
 use super::confidence::Strength;
@@ -27,9 +27,9 @@ pub(super) const BATCH: u64 = PIECE * TOGETHER as u64;
 const DEPTH: u32 = 4;
 /// A plateau is over where the rate stays below this share of it.
 const OVER: f64 = 0.75;
-/// Rates that must lie below.
+/// Number of consecutive rates that must be below.
 const STAYS: usize = 6;
-/// One in so many of the rates behind a plateau may be as quick as it.
+/// One in so many of the rates after a plateau may be as high as it.
 const LASTS: usize = 10;
 /// A smaller plateau may be a write buffer, or what was erased before.
 const SMALLEST: u64 = 128 << 20;
@@ -71,9 +71,9 @@ pub(super) fn in_order<T: Target>(
         budget - KEPT.min(budget / 2)
     };
     let most = share.clamp(least, whole) / PIECE * PIECE;
-    // What lies behind a cache is watched for as long.
-    let behind = usize::try_from(budget / 20 / BATCH).unwrap_or(usize::MAX);
-    let behind = behind.max(2 * STAYS);
+    // The rates after a cache are watched for as long.
+    let watched = usize::try_from(budget / 20 / BATCH).unwrap_or(usize::MAX);
+    let watched = watched.max(2 * STAYS);
     let mut times: Vec<f64> = Vec::new();
     let mut done = 0;
     let mut rates: Vec<f64> = Vec::new();
@@ -91,7 +91,7 @@ pub(super) fn in_order<T: Target>(
         times.extend(ends.iter().map(|t| base + t.as_secs_f64()));
         rates.push(batch as f64 / spent.max(1e-9));
         done += batch;
-        let settled = cache_end(&rates).is_some_and(|end| rates.len() >= end + behind);
+        let settled = cache_end(&rates).is_some_and(|end| rates.len() >= end + watched);
         if done >= least && (settled || slow(&rates, done)) {
             break;
         }
@@ -135,15 +135,15 @@ fn slow(rates: &[f64], done: u64) -> bool {
 /// The number of rates after which the first plateau is over for good.
 fn cache_end(rates: &[f64]) -> Option<usize> {
     let end = (CACHE_MIN..rates.len()).find(|i| {
-        let behind = &rates[*i..rates.len().min(i + STAYS)];
+        let after = &rates[*i..rates.len().min(i + STAYS)];
         let before = median(&rates[..*i]);
-        behind.len() == STAYS && behind.iter().all(|r| *r < OVER * before)
+        after.len() == STAYS && after.iter().all(|r| *r < OVER * before)
     })?;
-    // For good: of all that follows nearly nothing is as quick again. Garbage collection and other work swing.
+    // For good: nearly none of the later rates is as high again. Garbage collection makes rates fluctuate.
     let before = median(&rates[..end]);
-    let behind = &rates[end..];
-    let quick = behind.iter().filter(|r| **r >= OVER * before).count();
-    (quick * LASTS <= behind.len()).then_some(end)
+    let after = &rates[end..];
+    let quick = after.iter().filter(|r| **r >= OVER * before).count();
+    (quick * LASTS <= after.len()).then_some(end)
 }
 
 fn cache<T: Target>(probing: &mut Probing<'_, T>, rates: &[f64], times: &[f64]) -> Option<u64> {
@@ -208,7 +208,7 @@ fn knee(times: &[f64], near: usize, fast: f64, slow: f64) -> u64 {
     best.unwrap_or(near) as u64 * PIECE
 }
 
-/// Pauses between completions that stand out, and the time between them.
+/// Unusually long pauses between completions, and the time between them.
 fn stalls<T: Target>(probing: &mut Probing<'_, T>, times: &[f64]) {
     let gaps: Vec<f64> = times.windows(2).map(|w| w[1] - w[0]).collect();
     let usual = median(&gaps);
@@ -320,18 +320,18 @@ pub(super) fn buffer<T: Target>(
 /// A gap between completions this many times the usual one is a pause.
 const PAUSE: f64 = 8.0;
 
-/// Pauses behind the first one from which their period is taken.
+/// Pauses after the first one from which their period is taken.
 const PAUSES: usize = 4;
 
 /// How many writes of a burst lie in memory when it is full for the first time: those before the first pause,
-/// less those that were programmed until then. Programming goes on in waves, all dies at once; behind the first
+/// less those that were programmed until then. Programming goes on in waves, all dies at once; after the first
 /// pause every wave makes room for as many writes as the one before, after a pause of its own. The
 /// end of the first pause is the end of a wave as well, and the first began with the burst.
 fn held(ends: &[f64]) -> Option<f64> {
     let first = first_pause(ends)?;
     let long = PAUSE * ends[first - 1] / first as f64;
-    let behind = (first + 1..ends.len()).filter(|i| ends[*i] - ends[*i - 1] > long);
-    let pauses: Vec<usize> = std::iter::once(first).chain(behind).collect();
+    let later = (first + 1..ends.len()).filter(|i| ends[*i] - ends[*i - 1] > long);
+    let pauses: Vec<usize> = std::iter::once(first).chain(later).collect();
     if pauses.len() <= PAUSES {
         return None;
     }
@@ -345,8 +345,8 @@ fn held(ends: &[f64]) -> Option<f64> {
 }
 
 /// How many writes of a burst were done before the first pause; `None` where there is none in its first
-/// half, if it is at the very beginning, where one before it could not be told, or where the writes behind it are as quick as
-/// those before.
+/// half, if it is at the very beginning, where an earlier one could not be detected, or if the writes after it are as
+/// fast as those before.
 fn first_pause(ends: &[f64]) -> Option<usize> {
     const SETTLED: usize = 8;
     let gaps: Vec<f64> = ends.windows(2).map(|w| w[1] - w[0]).collect();

@@ -47,8 +47,8 @@ pub(super) fn of_wrap<M: Medium>(
             period /= factor;
         }
     }
-    // Where nothing but the plain wrap is at work, the first block that has another name is the one
-    // behind the period. A wrap that leaves the beginning alone has it further up.
+    // With a plain wrap, the first block that has another name is the one
+    // after the period. A wrap that leaves the beginning alone has it further up.
     let top = aliases
         .iter()
         .map(|a| a.written)
@@ -93,7 +93,7 @@ fn wraps<M: Medium>(work: &mut Work<'_, M>, place: u64, period: u64) -> Result<b
 /// How a block is tested for keeping what it is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Test {
-    /// Blocks that are written behind it at the end of the device, to push it out of a cache.
+    /// Blocks that are written after it at the end of the device, to push it out of a cache.
     pub(super) flood: u64,
     /// Whether it is tagged twice, for devices that keep the first thing they were given.
     pub(super) twice: bool,
@@ -195,7 +195,7 @@ fn keeps<M: Medium>(
             work.tag(places[*i])?;
         }
     }
-    // Only blocks behind those that are tested: they are surely not real.
+    // Only blocks after the tested ones: they are surely not real.
     let end = sampling.places.run_first + sampling.places.run;
     let run = test.flood.min(end.saturating_sub(high + 1));
     if run > 0 {

@@ -150,7 +150,7 @@ fn reasons(finding: &Finding) -> Vec<String> {
     } else {
         let wrong = finding.wrong_places.len();
         reasons.push(format!(
-            "{wrong} of {} tagged blocks were wrong, {} changed when they were read again; the device goes on behind them",
+            "{wrong} of {} tagged blocks were wrong, {} changed when they were read again; the device goes on after them",
             sampling.readings.len(),
             sampling.unstable.len()
         ));
@@ -539,12 +539,12 @@ impl Full {
     /// that keeps nothing at all, prove no false capacity.
     pub fn verdict(&self) -> Verdict {
         let wrong = self.blocks - self.right.min(self.blocks);
-        let behind = self.first_wrong.map_or(0, |first| self.blocks - first);
+        let rest = self.first_wrong.map_or(0, |first| self.blocks - first);
         let errors = self.unreadable + self.refused;
         match wrong {
             0 if self.refused == 0 => Verdict::Genuine,
             _ if self.elsewhere > 0 => Verdict::Fake,
-            _ if errors == 0 && self.right > 0 && wrong * 2 > behind => Verdict::Fake,
+            _ if errors == 0 && self.right > 0 && wrong * 2 > rest => Verdict::Fake,
             _ => Verdict::Failing,
         }
     }

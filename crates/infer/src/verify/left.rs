@@ -21,8 +21,8 @@ pub struct Kept {
     pub elapsed: Nanos,
 }
 
-/// Where at least this share of the tags from the first wrong one on is gone, the last one among them, nothing but a
-/// cache stood for them.
+/// If at least this share of the tags from the first wrong one on is gone, the last one among them, they were only in a
+/// cache.
 const GONE: f64 = 0.5;
 
 /// Reads the tags that were left, and reads them again as often as asked for. Nothing is written.
@@ -99,14 +99,14 @@ impl Kept {
                 false => Verdict::Suspicious,
             };
         };
-        let behind = &self.readings[first..];
+        let rest = &self.readings[first..];
         let gone = |r: &&Reading| r.seen == Seen::Foreign;
         if self.readings.iter().any(|r| r.seen.failed()) {
             // A contact, a cable or a reader, or what may be read again another day: no proof of anything.
             return Verdict::Failing;
         }
-        let many = behind.iter().filter(gone).count() as f64 >= GONE * behind.len() as f64;
-        if many && behind.last().is_some_and(|r| !r.seen.right()) {
+        let many = rest.iter().filter(gone).count() as f64 >= GONE * rest.len() as f64;
+        if many && rest.last().is_some_and(|r| !r.seen.right()) {
             Verdict::Fake
         } else {
             Verdict::Failing
@@ -144,7 +144,7 @@ impl Kept {
             "gave other contents when they were read again",
         );
         if self.verdict() == Verdict::Fake {
-            reasons.push("from some place on nearly all of them are gone: nothing but a cache, which power keeps, stood for them".to_string());
+            reasons.push("from some place on nearly all of them are gone: they were only in a cache, which loses its contents without power".to_string());
         }
         reasons
     }

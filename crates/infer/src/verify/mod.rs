@@ -1,6 +1,6 @@
 //! Whether a device keeps what it claims to keep: a few tags at chosen places instead of a full
-//! write and read. [`verify`] finds wraps of any size, blocks that lose what is written, that answer with what
-//! was there before, or that only a cache stands behind; and the real capacity to the block.
+//! write and read. [`verify`] finds wraps of any size; blocks that lose what is written, return older contents, or
+//! exist only in a cache; and the real capacity to the block.
 //!
 //! Everything that is written is in the [`Journal`] first, and is put back at the end, after an
 //! interruption, or by the next run ([`restore`]).
@@ -180,7 +180,7 @@ fn examine<M: Medium>(work: &mut Work<'_, M>, options: &Options) -> Result<Findi
     let test = Test {
         flood: match behaviour {
             Behaviour::Cached { blocks } => blocks + 8,
-            // A device may answer with what it was given last: something else comes behind.
+            // A device may answer with the data of the last write, so another write follows.
             _ => 1,
         },
         twice: behaviour == Behaviour::Stale,
@@ -256,7 +256,7 @@ fn ends_in_errors<M: Medium>(
     Ok(true)
 }
 
-/// Whether a device that loses what is written behind its end answers there with what lies in the
+/// Whether a device that loses writes past its end answers there with the contents of the
 /// block modulo its size. On a blank device that looks like any other loss until a tag is put there.
 fn mirrors<M: Medium>(work: &mut Work<'_, M>, real: u64) -> Result<bool, VerifyError> {
     let last = work.medium.blocks() - 1;

@@ -22,7 +22,7 @@ pub struct Places {
     pub probe_lbas: Vec<u64>,
     /// The first block of the run by which caches are filled.
     pub run_first: u64,
-    /// Its length in blocks; the last block of the device is behind it.
+    /// Its length in blocks; the last block of the device comes after it.
     pub run: u64,
 }
 

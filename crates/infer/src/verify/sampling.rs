@@ -61,7 +61,7 @@ pub struct SamplingPass {
 }
 
 impl SamplingPass {
-    /// Everything stood where it should.
+    /// Every tag was found in its place.
     pub fn is_clean(&self) -> bool {
         self.readings.iter().all(|r| r.seen.right())
             && self.aliases.is_empty()
@@ -93,7 +93,7 @@ pub(super) fn sampling_pass<M: Medium>(
     let blocks = work.medium.blocks();
     let places = Places::new(blocks, cache);
     work.tell(Stage::Tagging, 0.0);
-    // The last block goes first, so that everything else is written behind it.
+    // The last block goes first, so that everything else is written after it.
     let last = blocks - 1;
     work.keep(&[last])?;
     work.tag(last)?;

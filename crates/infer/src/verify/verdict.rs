@@ -36,9 +36,9 @@ pub enum Behaviour {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// Everything stood where it should.
+    /// Every tag was found in its place.
     Genuine,
-    /// It has less than it claims.
+    /// It has less capacity than it claims.
     Fake,
     /// Single blocks lose or change data.
     Failing,
@@ -77,7 +77,7 @@ pub struct Finding {
     pub elapsed: Nanos,
 }
 
-/// Where at least this share of the tags behind the first wrong one is wrong, the device ends there.
+/// If at least this share of the tags after the first wrong one is wrong, the device ends there.
 const ENDS: f64 = 0.5;
 
 impl Finding {
@@ -165,17 +165,17 @@ impl Finding {
         // The run is one place: its blocks share a fate.
         let single =
             |r: &&Reading| r.place < sampling.places.run_first || r.place + 1 == self.blocks;
-        let behind = sampling.readings.iter().filter(single);
-        let behind: Vec<&Reading> = behind.filter(|r| r.place >= first).collect();
-        let wrong = behind.iter().filter(|r| !r.seen.right()).count();
+        let rest = sampling.readings.iter().filter(single);
+        let rest: Vec<&Reading> = rest.filter(|r| r.place >= first).collect();
+        let wrong = rest.iter().filter(|r| !r.seen.right()).count();
         let last_is_right = sampling.readings.first().is_some_and(|r| r.seen.right());
-        let many = wrong as f64 >= ENDS * behind.len() as f64;
+        let many = wrong as f64 >= ENDS * rest.len() as f64;
         if last_is_right || !many {
             return None;
         }
-        let failed = behind.iter().filter(|r| r.seen.failed()).count();
+        let failed = rest.iter().filter(|r| r.seen.failed()).count();
         match failed {
-            0 => Some(self.kind_of(&behind)),
+            0 => Some(self.kind_of(&rest)),
             _ => (failed * 2 > wrong).then_some(Behaviour::Errors),
         }
     }
@@ -188,8 +188,8 @@ impl Finding {
         period > 64 || self.sampling.readings.iter().all(|r| r.seen.right())
     }
 
-    fn kind_of(&self, behind: &[&Reading]) -> Behaviour {
-        let wrong = behind.iter().filter(|r| !r.seen.right());
+    fn kind_of(&self, rest: &[&Reading]) -> Behaviour {
+        let wrong = rest.iter().filter(|r| !r.seen.right());
         let others = wrong.clone().filter(|r| matches!(r.seen, Seen::Tag { .. }));
         // A device that answers with what it was given last does so right after a write too.
         let echoes = others.count() * 2 > wrong.clone().count();
@@ -259,7 +259,7 @@ impl Finding {
         }
     }
 
-    /// Tags that stood for themselves: the run and the last block count as one.
+    /// Number of independent tags: the run and the last block count as one.
     pub fn tags(&self) -> u64 {
         let run = self.sampling.places.run_first;
         let single = self.sampling.readings.iter().filter(|r| r.place < run);

@@ -102,7 +102,7 @@ fn partition(device: &str, unit: Option<u64>, offset: Option<u64>, report: &Repo
         (Some(unit), Some(first)) => {
             let begin = first + unit * (1_u64 << 20).saturating_sub(first).div_ceil(unit);
             let reason = format!(
-                "allocation unit {}, and the first boundary lies {first} bytes behind the beginning: {}. If what was probed is a partition, it is not aligned; moved back by {} bytes it would be",
+                "allocation unit {}, and the first boundary is {first} bytes after the beginning: {}. If the probed device is a partition, it is not aligned; moving it back by {} bytes aligns it",
                 size(unit),
                 why("offset"),
                 unit - first
@@ -212,7 +212,7 @@ fn nilfs2(device: &str, unit: Option<u64>) -> Advice {
 
 fn exfat(device: &str, unit: Option<u64>) -> Advice {
     // mkfs.exfat wants a power of two. The FAT begins one boundary into the partition: with half a unit it lies in
-    // the first unit, with the bitmap packed behind it, and clusters begin with the second unit.
+    // the first unit, with the bitmap packed after it, and clusters begin with the second unit.
     let align = unit.filter(|u| u.is_power_of_two() && *u >= 1 << 20);
     let option = align
         .map(|u| format!("-b {}K --pack-bitmap ", u >> 11))
@@ -313,7 +313,7 @@ mod tests {
         let unit = ("unit", Value::Bytes(4 << 20));
         assert_eq!(begin(&[unit]), "4194304B");
         assert_eq!(begin(&[unit, ("offset", Value::Bytes(0))]), "4194304B");
-        // 1 MiB at least; the boundary itself where it lies behind that.
+        // 1 MiB at least; the boundary itself if it comes later.
         assert_eq!(
             begin(&[unit, ("offset", Value::Bytes(512))]),
             format!("{}B", 512 + (4 << 20))

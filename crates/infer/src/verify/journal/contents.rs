@@ -202,7 +202,7 @@ impl Contents {
         &self.head.subject
     }
 
-    /// The salt of the tags that may stand in the blocks.
+    /// The salt of the tags that the blocks may hold.
     pub fn salt(&self) -> Salt {
         self.head.salt
     }
