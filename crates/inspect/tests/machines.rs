@@ -1,4 +1,4 @@
-//! Trees of sysfs and procfs that stand for other machines: what is read from them, and what the
+//! Trees of sysfs and procfs that represent other machines: what is read from them, and what the
 //! guard concludes from stacks of devices that this kernel may not be able to build.
 
 use crate::support::Folder;

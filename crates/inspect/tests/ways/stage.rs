@@ -158,7 +158,7 @@ impl Stage {
         Ok(())
     }
 
-    /// A file with room behind every byte, as swap needs it.
+    /// A file without holes, as swap needs it.
     pub fn full(&mut self, path: &Path, mib: u64) -> Result<PathBuf, Cannot> {
         std::fs::create_dir_all(path.parent().unwrap()).map_err(|e| e.to_string())?;
         std::fs::write(path, vec![0; (mib * MIB) as usize]).map_err(|e| e.to_string())?;
