@@ -177,7 +177,7 @@ FAULTS = [
     ("ftl/au_map/open.rs", "        ops.merged += left;", "",
      "card: what is left in the oldest block is not moved", "cards"),
     ("ftl/au_map/open.rs", "            *word &= !bit;\n        }\n", "        }\n",
-     "card: a page written anew stays in the oldest block", "cards"),
+     "card: a rewritten page stays in the oldest block", "cards"),
     ("ftl/au_map/open.rs", "        ops.fills += u32::from(self.filled == 0 && from > 0 && self.has_old);", "",
      "card: what lies before a part of a page is not read", "cards"),
     ("ftl/au_map/open.rs", "            && self.parts < policy.partial_programs;\n        if !in_order", ";\n        if !in_order",

@@ -223,7 +223,7 @@ impl EventQueue {
         }));
     }
 
-    /// Inserts into the ring, behind the events of the same time.
+    /// Inserts into the ring, after the events of the same time.
     #[inline]
     fn insert(&mut self, at: u64, event: Event) {
         let node = self.new_node(at, event);
@@ -362,10 +362,10 @@ impl EventQueue {
         let bits = if here != 0 {
             Some((word, here))
         } else if self.occupied_words != 0 {
-            // The words behind this one, around the ring, this one last: its bits before `from` are
+            // The words after this one, around the ring, this one last: its bits before `from` are
             // the end of the ring.
-            let behind = self.occupied_words.rotate_right(word as u32 + 1);
-            let word = (word + 1 + behind.trailing_zeros() as usize) % WORDS;
+            let later = self.occupied_words.rotate_right(word as u32 + 1);
+            let word = (word + 1 + later.trailing_zeros() as usize) % WORDS;
             Some((word, self.occupied[word]))
         } else {
             None

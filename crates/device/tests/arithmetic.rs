@@ -9,7 +9,7 @@ use nandscope_device::profile::schema::MapLocation;
 use nandscope_device::{Device, Fill};
 use nandscope_units::Nanos;
 
-/// The reference point: 64 dies behind 8 channels, 50 µs in the array, 5.12 µs for 4 KiB.
+/// The reference point: 64 dies on 8 channels, 50 µs in the array, 5.12 µs for 4 KiB.
 fn reference_point() -> Flash {
     Flash {
         channels: 8,
@@ -116,7 +116,7 @@ fn dies_alone_stay_between_the_balanced_network_and_the_bounds() {
 
 #[test]
 fn read_speed_grows_with_the_number_of_dies_and_planes() {
-    // A page of 16 KiB every 115 µs is 142 MB/s; with cache reads the bus hides behind the array.
+    // A page of 16 KiB every 115 µs is 142 MB/s; with cache reads the array time hides the bus time.
     // The parallel speed-up is the number of dies: none of them stays idle. Two planes double it.
     for (channels, per_channel, planes) in [(1, 1, 1), (1, 2, 1), (4, 1, 1), (4, 4, 1), (1, 1, 2)] {
         let flash = Flash {

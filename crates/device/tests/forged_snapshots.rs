@@ -1,5 +1,5 @@
-//! Snapshots that were tampered with: whatever stands in them, with a checksum that fits, they are
-//! refused, or the device that they describe works as any other does.
+//! Snapshots that were tampered with, with a valid checksum: they are refused whatever they contain,
+//! or the device that they describe works as any other does.
 
 use crate::support;
 use crate::support::{Draw, device_on, plain::FAST_LINK};

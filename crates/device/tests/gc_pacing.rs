@@ -125,7 +125,7 @@ fn collection_in_idle_time_makes_room() {
         let mut p = nearly_full(spare);
         p.ftl.as_mut().expect("page-mapped").idle_collection = idle_collection;
         let mut d = aged(&p);
-        // Idle time begins behind a command.
+        // Idle time begins after a command.
         random_writes(&mut d, 1.0);
         let before = d.counters();
         rest(&mut d, Nanos::from_secs(20));

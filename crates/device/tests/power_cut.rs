@@ -354,7 +354,7 @@ fn a_write_under_way_is_torn_where_the_card_was() {
         .iter()
         .map(|d| d.first.0 + u64::from(d.sectors))
         .max();
-    assert_eq!(end, Some(4096), "all behind it is lost: {damage:?}");
+    assert_eq!(end, Some(4096), "everything after it is lost: {damage:?}");
 }
 
 /// The page before on the same word line goes with the torn one, unless it was flushed.

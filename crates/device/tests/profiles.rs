@@ -321,7 +321,7 @@ fn broken_profiles_are_refused_with_line_key_and_remedy() {
             .find(|e| e.key == *key && e.message.contains(part))
             .unwrap_or_else(|| panic!("{replacement}: {errors:?}"));
         if *key == "nand.native" {
-            // The table at fault stands elsewhere than the key that makes it one.
+            // The wrong table is elsewhere than the key that makes it wrong.
             let table = 1 + TEXT[..TEXT.find("[nand.native]").unwrap_or(0)]
                 .matches('\n')
                 .count();

@@ -93,7 +93,7 @@ fn writes_are_fast_while_the_cache_lasts_and_go_through_behind_it() {
             "{fast} of {cache}: {got:?}"
         );
         near("in the cache", got[2], SLC_MB_S, 0.05);
-        near("behind it", got[20], TLC_MB_S, 0.05);
+        near("after it", got[20], TLC_MB_S, 0.05);
         assert_eq!(d.counters().folded.0, 0, "nothing had to be folded yet");
         sound(&d);
     }

@@ -8,7 +8,7 @@
 //! die, one plane and a mapping unit of one page, so that a superblock is a block of b pages.
 //!
 //! With a fraction q of discards of mapped pages among the commands, α/s with s = (1 − 2q)/(1 − q)
-//! stands in place of α.
+//! replaces α.
 
 use crate::support;
 use crate::support::plain::Flash;

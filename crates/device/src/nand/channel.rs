@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(channel.end_program(1, Nanos(1270)), None);
         assert_eq!(channel.end_program(2, Nanos(2400)), Some(Nanos(2470)));
         assert_eq!(channel.end_program(2, Nanos(2470)), None);
-        // A program that comes later is behind both.
+        // A program that comes later follows both.
         assert_eq!(program(&mut channel, 3, 1, 2470), 2570);
     }
 
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(read(&mut channel, 0), 70);
         assert_eq!(read(&mut channel, 10), 140);
         assert_eq!(read(&mut channel, 200), 270);
-        // A program that was asked for behind them does not hold up reads that come after it by more than a page.
+        // A program requested after them delays later reads by one page at most.
         assert_eq!(program(&mut channel, 1, 3, 200), 570);
         assert_eq!(read(&mut channel, 200), 440);
         assert_eq!(channel.end_program(1, Nanos(570)), Some(Nanos(640)));

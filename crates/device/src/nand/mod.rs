@@ -1,4 +1,4 @@
-//! Timing of the flash array: parallel dies behind channels that carry one transfer at a time.
+//! Timing of the flash array: parallel dies on channels that carry one transfer at a time.
 //! Operations queue per die; host reads go first, and suspend programs and erases if the part can do so.
 //! Contents and read errors are handled elsewhere.
 

@@ -1,5 +1,5 @@
 //! The text form of a card with allocation units: the table `[card]` of a device profile, which
-//! stands in place of `[ftl]` and `[controller]`. It is the translation layer of SD cards, eMMC
+//! replaces `[ftl]` and `[controller]`. It is the translation layer of SD cards, eMMC
 //! and USB sticks as P. Chubb ("Which SD card?", 2015) and A. Bergmann (flashbench, 2011) found it
 //! from outside, in the terms of the literature on block-mapped and log-block translation (Kim et
 //! al., "A space-efficient flash translation layer for CompactFlash systems", 2002).
@@ -51,7 +51,7 @@ pub struct CardSection {
 #[serde(rename_all = "kebab-case")]
 pub enum OutOfOrder {
     /// The open AU is linear: going forward copies what lies between, going back closes the AU and
-    /// opens it anew.
+    /// reopens it.
     Rewrite,
     /// The page goes to a log of the open AU. When the log is full, or the AU is closed, log and
     /// AU are merged into page order.
@@ -105,8 +105,8 @@ pub struct CardControllerSection {
     pub au_lookup_us: f64,
     /// Firmware time of each page that is read or written for the host, µs.
     pub page_us: f64,
-    /// Firmware time to find each page of a read, µs, where that is not `page_us`; behind the
-    /// first page it overlaps with the transfer of the one before.
+    /// Firmware time to find each page of a read, µs, if it differs from `page_us`; after the
+    /// first page it overlaps with the transfer of the page before.
     pub read_page_us: Option<f64>,
     /// Firmware time of each page that is moved, µs.
     pub move_us: f64,

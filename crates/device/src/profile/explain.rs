@@ -32,8 +32,8 @@ impl Explained {
     }
 }
 
-/// Reads keys, values and remarks of a profile's text, in order. The text is taken to be valid
-/// TOML in which a value stands on one line, except for lists of strings.
+/// Reads keys, values and remarks of a profile's text, in order. The text must be valid
+/// TOML in which each value is on one line, except for lists of strings.
 pub fn explain(text: &str) -> Vec<Explained> {
     let mut rows = Vec::new();
     let mut table = String::new();

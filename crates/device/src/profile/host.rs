@@ -14,7 +14,7 @@ use crate::link::{LinkMode, Protocol, link_mode};
 use nandscope_units::{Bytes, Nanos, Rate};
 use serde::{Deserialize, Serialize};
 
-/// A host profile as it stands in its file (`profiles/hosts/*.toml`).
+/// A host profile, with the keys of its file (`profiles/hosts/*.toml`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostProfile {

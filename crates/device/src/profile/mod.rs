@@ -1,7 +1,7 @@
 //! Device and host profiles: the text form, its checks, and the library that is built in.
 //!
-//! [`schema`] says what stands in a file, [`check`](self) what must hold between the values,
-//! [`library`] what comes with nandscope. Nothing here reads files: callers hand in the text.
+//! [`schema`] defines the keys of a file, [`check`](self) the conditions on their values,
+//! [`library`] the profiles included in nandscope. Nothing here reads files: callers pass the text.
 
 pub mod card;
 mod check;

@@ -15,7 +15,7 @@ fn closing_an_au_copies_the_pages_that_were_not_written() {
         let opened = link_us(PAGE) + WRITE_PAGE_US + ERASE_US;
         exactly("a new AU", write_us(&mut d, au * AU, PAGE), opened);
     }
-    // A fourth AU closes the first: a partial merge of the 15 pages behind the one written.
+    // A fourth AU closes the first: a partial merge of the 15 pages after the one written.
     let merged = link_us(PAGE) + WRITE_PAGE_US + ERASE_US + (PAGES - 1) as f64 * MOVE_PAGE_US;
     exactly("a merge", write_us(&mut d, 3 * AU, PAGE), merged);
     assert_eq!(d.counters().gc_writes.0, (PAGES - 1) * PAGE);
@@ -49,7 +49,7 @@ fn pages_out_of_order_go_to_the_log_until_a_full_merge() {
             logged,
         );
     }
-    // The ninth waits for all 16 pages: those of the log go behind those of the old block into the
+    // The ninth waits for all 16 pages: those of the log go after those of the old block into the
     // new one. Then log and new block are erased for what follows.
     let merge = PAGES as f64 * MOVE_PAGE_US + 2.0 * ERASE_US;
     let expected = link_us(PAGE) + WRITE_PAGE_US + merge;
@@ -81,8 +81,8 @@ fn one_au_more_than_can_be_open_costs_a_merge_for_every_page() {
     for aus in 1..=3 {
         exactly("AUs up to the limit", in_turn(&p, aus), free);
     }
-    // Beyond it each page opens its AU anew, where it goes to the log (page 0 does not), and has
-    // another AU merged: all pages but the one in place, and the log's block where there is one.
+    // Beyond it each page reopens its AU, goes to the log there (page 0 does not), and forces
+    // a merge of another AU: all pages but the one in place, and the log's block if there is one.
     for aus in 4..=6 {
         let merges = PAGES * aus - 3;
         let without_log = aus;
@@ -120,7 +120,7 @@ fn a_page_in_order_that_was_written_again_asks_for_a_full_merge() {
     let merge = PAGES as f64 * MOVE_PAGE_US + 2.0 * ERASE_US;
     let expected = link_us(PAGE) + WRITE_PAGE_US + ERASE_US + merge;
     exactly("a full merge", write_us(&mut d, AU, PAGE), expected);
-    // A page ahead in the log goes behind those in order, and the log alone is erased.
+    // A page ahead in the log goes after those in order, and only the log is erased.
     for page in [1, 2, 8] {
         write_us(&mut d, AU + page * PAGE, PAGE);
     }
@@ -161,7 +161,7 @@ fn merges_that_were_put_off_stall_all_at_once() {
         write_us(&mut d, 5 * AU, PAGE),
         opened + 3.0 * merge,
     );
-    // None is left: it begins anew.
+    // None is left: it starts over.
     exactly("the next", write_us(&mut d, 6 * AU, PAGE), opened);
     sound(&d);
 }
@@ -183,7 +183,7 @@ fn merges_that_were_put_off_are_done_in_idle_time() {
     // In the middle of the first one a command waits for its end.
     let opened = link_us(PAGE) + WRITE_PAGE_US + ERASE_US;
     let got = write_us(&mut d, 5 * AU, PAGE);
-    near("behind a merge", got, merge / 2.0 + opened, 0.001);
+    near("after a merge", got, merge / 2.0 + opened, 0.001);
     rest(&mut d, Nanos::from_micros_f64(100e3 + 3.0 * merge));
     assert_eq!(d.counters().gc_writes.0, 3 * (PAGES - 1) * PAGE);
     for au in 6..8 {

@@ -11,7 +11,7 @@ use nandscope_device::{Command, CommandKind, Device, Fill};
 fn linear_writing_runs_at_the_rate_of_programs() {
     let mut d = full(&plain());
     for i in 0..8 {
-        // An AU in order: its pages one after another behind the first one's transfer, an erase,
+        // An AU in order: its pages one after another after the first one's transfer, an erase,
         // and nothing to copy at the end.
         let expected = link_us(PAGE) + PAGES as f64 * WRITE_PAGE_US + ERASE_US;
         exactly("an AU", write_us(&mut d, i * AU, AU), expected);

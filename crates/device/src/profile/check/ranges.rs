@@ -185,7 +185,7 @@ mod tests {
         })
     }
 
-    /// The page with the ranges of this build behind the kinds of values of devices: `integer 1..64`.
+    /// The page with the ranges of this build after the types of device keys: `integer 1..64`.
     fn updated(page: &str) -> (String, usize) {
         let (mut out, mut tables, mut found) = (String::new(), Vec::new(), 0);
         for line in page.lines() {
