@@ -99,7 +99,7 @@ fn job(number: u64) -> Job {
         size -= 1 + dice.0.below(3);
     }
     options.push(format!("size={size}k"));
-    // With an offset, the writes of fio 3.33 are that far behind the trims that they belong to.
+    // With an offset, the writes of fio 3.33 are that far after the trims that they belong to.
     let offset = match access {
         "randtrimwrite" => 0,
         _ => 48 * dice.0.below(40),

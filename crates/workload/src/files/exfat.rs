@@ -98,7 +98,7 @@ impl ExfatLayout {
         let unit = boundary_unit(capacity);
         let partition = unit;
         let fat = partition + unit / 2;
-        // Entries for more clusters than there will be: the heap begins behind the FAT.
+        // Entries for more clusters than there will be: the heap begins after the FAT.
         let most_clusters = capacity.0 / cluster;
         let fat_bytes = ((most_clusters + FIRST_CLUSTER) * FAT_ENTRY_BYTES).next_multiple_of(512);
         let heap = (fat + fat_bytes).next_multiple_of(unit);

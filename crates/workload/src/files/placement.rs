@@ -69,9 +69,9 @@ impl ExfatLayout {
                 None => self.root_entries(bytes),
             };
             placed.directories.push(placer.directory(used, entries));
-            let (here, behind) = rest.split_at(rest.partition_point(|f| f.folder <= number));
+            let (here, later) = rest.split_at(rest.partition_point(|f| f.folder <= number));
             placed.files.extend(here.iter().map(|f| placer.file(f)));
-            rest = behind;
+            rest = later;
         }
         self.next_free = placer.next;
         Ok(placed)
@@ -228,7 +228,7 @@ mod tests {
             prop_assert!(all.windows(2).all(|w| w[0].0 + w[0].1 <= w[1].0));
             prop_assert!(all.iter().all(|&(start, length)| start >= layout.root().0 + layout.root().1 && start + length <= capacity));
             prop_assert_eq!(all.iter().map(|a| a.1).sum::<u64>(), before.0 - layout.free().0);
-            // Entries lie within the directory of the parent, one behind another.
+            // Entries are within the directory of the parent, one after another.
             let mut entries: Vec<_> = tree.files.iter().map(|f| f.entries).chain(tree.directories.iter().map(|d| d.entries)).collect();
             entries.sort_unstable();
             prop_assert!(entries.windows(2).all(|w| w[0].0 + w[0].1 <= w[1].0));

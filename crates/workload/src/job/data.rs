@@ -5,19 +5,19 @@ use super::{error::Problem, surroundings::Surroundings};
 
 /// fio's own limit, bytes.
 const LONGEST: usize = 512;
-/// What stands for the offset of a block in a pattern: eight bytes, the lowest first.
+/// Length of the offset of a block in a pattern: eight bytes, the lowest first.
 const OFFSET: usize = size_of::<u64>();
 
 /// Bytes that are repeated, `buffer_pattern` and `verify_pattern`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DataPattern {
     bytes: Vec<u8>,
-    /// Where in them the offset of a block stands (`%o`), ascending.
+    /// Positions in `bytes` of the offset of a block (`%o`), ascending.
     offsets: Vec<usize>,
 }
 
 impl DataPattern {
-    /// Fills `block`, which stands at `offset` of the target, from the beginning of the pattern on.
+    /// Fills `block`, which is at `offset` of the target, from the beginning of the pattern on.
     pub fn fill(&self, block: &mut [u8], offset: u64) {
         let mut once = self.bytes.clone();
         for at in &self.offsets {
@@ -38,8 +38,8 @@ impl DataPattern {
         !self.offsets.is_empty()
     }
 
-    /// Reads numbers (`0xdeadface`, `-12`), texts (`"abcd"`) and, in patterns to verify, offsets (`%o`), one behind
-    /// the other.
+    /// Reads numbers (`0xdeadface`, `-12`), texts (`"abcd"`) and, in patterns to verify, offsets (`%o`), one after
+    /// another.
     pub(super) fn parse(v: Value<'_>, takes_offsets: bool) -> Result<DataPattern, Problem> {
         let remedy = "write such as 0xdeadface, \"abcd\" or -12";
         let mut pattern = DataPattern::default();
@@ -51,15 +51,15 @@ impl DataPattern {
                     .ok_or_else(|| v.bad("a text that is not closed", remedy))?;
                 pattern.bytes.extend_from_slice(&text.as_bytes()[..end]);
                 &text[end + 1..]
-            } else if let Some(behind) = rest.strip_prefix("%o").filter(|_| takes_offsets) {
+            } else if let Some(after) = rest.strip_prefix("%o").filter(|_| takes_offsets) {
                 pattern.offsets.push(pattern.bytes.len());
                 pattern.bytes.extend([0; OFFSET]);
-                behind
+                after
             } else {
-                let (bytes, behind) = number(rest)
+                let (bytes, after) = number(rest)
                     .ok_or_else(|| v.bad(format!("`{rest}` is no pattern of bytes"), remedy))?;
                 pattern.bytes.extend(bytes);
-                behind
+                after
             };
         }
         if pattern.bytes.is_empty() || pattern.bytes.len() > LONGEST {
@@ -95,23 +95,23 @@ fn number(text: &str) -> Option<(Vec<u8>, &str)> {
     let split =
         |text: &str, is_digit: fn(char) -> bool| text.find(|c| !is_digit(c)).unwrap_or(text.len());
     if let Some(hex) = text.strip_prefix("0x").or(text.strip_prefix("0X")) {
-        let (digits, behind) = hex.split_at(split(hex, |c| c.is_ascii_hexdigit()));
+        let (digits, after) = hex.split_at(split(hex, |c| c.is_ascii_hexdigit()));
         let nibble = |c: char| c.to_digit(16).map(|d| d as u8);
         let mut nibbles: Vec<u8> = digits.chars().filter_map(nibble).collect();
         if nibbles.len() % 2 == 1 {
             nibbles.insert(0, 0);
         }
         let bytes = nibbles.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]);
-        return (!digits.is_empty()).then(|| (bytes.collect(), behind));
+        return (!digits.is_empty()).then(|| (bytes.collect(), after));
     }
     let unsigned = text.trim_start_matches(['+', '-']);
     let digits = split(unsigned, |c| c.is_ascii_digit());
-    let (number, behind) = text.split_at(text.len() - unsigned.len() + digits);
+    let (number, after) = text.split_at(text.len() - unsigned.len() + digits);
     let mut bytes = number.parse::<i32>().ok()?.to_le_bytes().to_vec();
     while bytes.len() > 1 && bytes.last() == Some(&0) {
         bytes.pop();
     }
-    Some((bytes, behind))
+    Some((bytes, after))
 }
 
 /// Puts in the contents of the files (`'name'`) that a pattern names.
@@ -125,7 +125,7 @@ pub(super) fn with_files(
     while let Some(at) = rest.find(['\'', '"']) {
         let (before, quoted) = rest.split_at(at);
         let (quote, inside) = quoted.split_at(1);
-        let Some((inside, behind)) = inside.split_once(quote) else {
+        let Some((inside, after)) = inside.split_once(quote) else {
             break;
         };
         out.push_str(before);
@@ -142,7 +142,7 @@ pub(super) fn with_files(
             out.push_str("\"\"0x");
             out.extend(bytes.iter().map(|byte| format!("{byte:02x}")));
         }
-        rest = behind;
+        rest = after;
     }
     out.push_str(rest);
     Ok(out)

@@ -1,5 +1,4 @@
-//! fio's I/O engines: which of them name a way of doing block I/O, for which the engine here stands,
-//! and which do something else.
+//! fio's I/O engines: those that do block I/O, which the engine here replaces, and those that do something else.
 
 /// What an engine of fio is to a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +65,7 @@ const ENGINES: &[(&str, Engine)] = &[
     ("ime_aio", Foreign("is a client of DDN IME")),
     ("libcufile", Foreign("moves data to the memory of a GPU")),
     ("libzbc", Foreign("is for zoned devices")),
-    ("mtd", Foreign("is for bare flash behind Linux's MTD layer")),
+    ("mtd", Foreign("is for raw flash of Linux's MTD layer")),
     ("pmemblk", Foreign("is for persistent memory")),
     ("dev-dax", Foreign("is for persistent memory")),
     ("libpmem", Foreign("is for persistent memory")),
@@ -87,7 +86,7 @@ pub(crate) fn find(name: &str) -> Option<Engine> {
     found.map(|(_, engine)| *engine)
 }
 
-/// The engines for which the one here stands.
+/// The engines that the one here replaces.
 pub(crate) fn block_engines() -> String {
     let block = ENGINES.iter().filter(|(_, e)| !matches!(e, Foreign(_)));
     let names: Vec<&str> = block.map(|(name, _)| *name).collect();

@@ -187,7 +187,7 @@ impl Reader<'_> {
                 );
                 template.job.origin.notices.push(text);
             }
-            // As in fio, kb_base holds for the whole section, wherever it stands in it.
+            // As in fio, kb_base applies to the whole section, wherever it is in it.
             if name == "kb_base" {
                 match assignment.value.as_deref() {
                     Some("1024") => template.base = SizeBase::Binary,

@@ -56,7 +56,7 @@ impl Files {
     /// How many there are, at least 1.
     pub fn count(&self) -> u32 {
         match &self.names {
-            // A colon behind a backslash belongs to its name.
+            // A colon after a backslash belongs to its name.
             Some(names) => {
                 let colons = names.matches(':').count() - names.matches("\\:").count();
                 saturating_u32(colons as u64 + 1)

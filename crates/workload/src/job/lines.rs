@@ -18,7 +18,7 @@ pub(crate) struct Assignment {
     /// `None` for a flag without `=`.
     pub(crate) value: Option<String>,
     pub(crate) file: Rc<str>,
-    /// From 1; 0 for one that stands in no file.
+    /// From 1; 0 for one that is not from a file.
     pub(crate) line: usize,
     pub(crate) span: Range<usize>,
 }
@@ -114,7 +114,7 @@ impl Splitter<'_> {
         });
     }
 
-    /// The text of another file, as if it stood here.
+    /// Reads the text of another file, as if it were here.
     fn include(&mut self, name: &str, place: &Place<'_>, depth: usize) {
         if !self.includes {
             return;

@@ -22,7 +22,7 @@ fn variables(name: &str, text: &str, around: &dyn Surroundings) -> Result<String
     let mut out = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("${") {
-        let Some((variable, behind)) = after.split_once('}') else {
+        let Some((variable, tail)) = after.split_once('}') else {
             return Err(Problem::new(
                 format!("`{name}={text}`: `${{` is not closed"),
                 "write `${NAME}`",
@@ -36,7 +36,7 @@ fn variables(name: &str, text: &str, around: &dyn Surroundings) -> Result<String
         };
         out.push_str(before);
         out.push_str(&value);
-        rest = behind;
+        rest = tail;
     }
     out.push_str(rest);
     Ok(out)

@@ -97,7 +97,7 @@ impl VerifyMethod {
         entry.map_or("", |(_, name, _)| name)
     }
 
-    /// Bytes of the checksum behind the header.
+    /// Bytes of the checksum after the header.
     pub fn checksum_length(self) -> u32 {
         let entry = METHODS.iter().find(|(method, ..)| *method == self);
         entry.map_or(0, |(.., length)| *length)

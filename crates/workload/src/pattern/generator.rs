@@ -277,7 +277,7 @@ impl Generator {
 }
 
 impl Flushes {
-    /// As in fio: after so many writes, also those of the passes before, and again behind each read
+    /// As in fio: after so many writes, also those of the passes before, and again after each read
     /// until the next write.
     #[inline]
     fn is_due(&self) -> bool {

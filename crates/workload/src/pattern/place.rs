@@ -144,7 +144,7 @@ impl Place {
         if let Some(Once::Map(map)) = &mut self.once {
             let unit = u64::from(stream.sizes.min());
             let (block, want) = (offset / unit, u64::from(size).div_ceil(unit));
-            // As in fio, operations in order leave the map alone, and blocks behind a random one may be used, which cuts it
+            // As in fio, operations in order leave the map alone, and blocks after a random one may be used, which cuts it
             // short.
             let got = if fresh {
                 map.take(block, want).max(1)

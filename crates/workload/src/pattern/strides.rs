@@ -58,7 +58,7 @@ impl Strides {
         }))
     }
 
-    /// Moves on where the zone has had its I/O, behind the last zone to the first; whether it did.
+    /// Goes to the next zone when this one has had its I/O, after the last to the first. Returns whether it did.
     pub(super) fn moves(&mut self) -> bool {
         if self.done < self.size {
             return false;

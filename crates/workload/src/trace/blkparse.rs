@@ -160,7 +160,7 @@ fn push(
     builder.push(line, time, kind, offset, length)?;
     if what.fua && kind == OpKind::Write {
         // Operations know no FUA. Linux itself does this on a device without FUA.
-        builder.note("forced unit access, as a flush behind the write");
+        builder.note("forced unit access, as a flush after the write");
         builder.push(line, time, OpKind::Flush, 0, 0)?;
     }
     Ok(())

@@ -159,9 +159,9 @@ impl Moves {
             return record;
         }
         let block = record.offset.0 / BLOCK;
-        let behind = self.0.partition_point(|a| a.from <= block);
-        // Every block of the trace lies in an area, so there is always one before `behind`.
-        let Some(area) = behind.checked_sub(1).and_then(|i| self.0.get(i)) else {
+        let after = self.0.partition_point(|a| a.from <= block);
+        // Every block of the trace is in an area, so there is always one before `after`.
+        let Some(area) = after.checked_sub(1).and_then(|i| self.0.get(i)) else {
             return record;
         };
         Record {

@@ -107,7 +107,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
         Other(
             "`none`, `read`, `write`, `io`, `verify` or `all`",
             |j, v| {
-                // As in fio, the bare name stands for `all`.
+                // As in fio, the bare name means `all`.
                 let v = Value {
                     text: v.text.or(Some("all")),
                     ..v

@@ -204,7 +204,7 @@ fn number(n: impl ToString) -> Option<String> {
     Some(n.to_string())
 }
 
-/// The first word of a table that stands for this value.
+/// The first word of a table with this value.
 fn word_of<T: PartialEq>(words: &[(&str, T)], value: T) -> Option<String> {
     let (word, _) = words.iter().find(|(_, meaning)| *meaning == value)?;
     Some((*word).to_string())

@@ -23,7 +23,7 @@ pub(super) const OPTIONS: &[JobOption] = &[
     ),
     option(
         "verify_pattern",
-        "What the blocks carry. With `verify=pattern` that is all, otherwise it stands between what the method needs; `%o` is the offset of the block",
+        "Contents of the blocks: all of a block with `verify=pattern`, otherwise its data after the header; `%o` is the offset of the block",
         Other("as `buffer_pattern`, and `%o`", |j, v| {
             j.verify.pattern = Some(DataPattern::parse(v, true)?);
             Ok(())
