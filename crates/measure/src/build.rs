@@ -454,9 +454,9 @@ pub fn device_counters(counters: &Counters) -> [(&'static str, u64); 15] {
         read_retries,
         uncorrectable_reads,
         map_misses,
-        // Said as a notice.
+        // Reported as a notice.
         unmapped_read: _,
-        // States, not counts: they stand in the series.
+        // States, not counts: they are in the series.
         slc_used: _,
         slc_limit: _,
         free: _,

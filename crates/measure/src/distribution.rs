@@ -168,7 +168,7 @@ impl Distribution {
         Nanos(ns.clamp(self.min, self.max))
     }
 
-    /// The form that stands in the result document.
+    /// Summarises the distribution for the result document.
     pub fn summary(&self, percentiles: &[f64]) -> Latency {
         if self.count == 0 {
             return Latency::default();

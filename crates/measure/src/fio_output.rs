@@ -1,5 +1,5 @@
-//! Results of fio (`--output-format=json` or `json+`) as result documents, so that they stand in
-//! reports and comparisons beside ours.
+//! Results of fio (`--output-format=json` or `json+`) as result documents, to be reported and
+//! compared like ours.
 //!
 //! Nothing is made up for what fio does not write: its JSON has no time series and no device, so a
 //! report of it has neither. Latencies are fio's total latencies where it lists percentiles of
@@ -31,7 +31,7 @@ pub enum FioOutputError {
         job: String,
         /// Which number.
         what: &'static str,
-        /// As it stands there.
+        /// The text in the file.
         value: String,
     },
 }
@@ -177,7 +177,7 @@ fn add(step: &mut StepResult, job: JobResult) {
     step.jobs.push(job);
 }
 
-/// fio writes no starts: steps stand one behind the other.
+/// Places steps one after another, as fio writes no start times.
 fn place_in_time(steps: &mut [StepResult]) {
     let mut start = 0.0;
     for step in steps {

@@ -2,7 +2,7 @@
 
 use nandscope_units::random::{SplitMix64, mix};
 
-/// A tag stands at the start of every sector.
+/// Distance of tags, bytes: every sector starts with one.
 const SECTOR: usize = 512;
 
 /// Fills with the sequence of SplitMix64 from `seed`.

@@ -1,5 +1,5 @@
-//! The seam between the runner and whatever it measures. A simulated device in virtual time and a
-//! real one behind io_uring implement the same trait; the runner cannot tell which it drives.
+//! The interface between the runner and what it measures. A simulated device in virtual time and a
+//! real one driven by io_uring implement the same trait; the runner does not know which it drives.
 
 use nandscope_units::{Bytes, Nanos};
 use nandscope_workload::OpKind;

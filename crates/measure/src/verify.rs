@@ -285,7 +285,7 @@ impl Verifier {
         while !rest.is_empty() {
             let within = position % parts.interval();
             let length = (parts.interval() - within).min(rest.len() as u64) as usize;
-            let (part, behind) = rest.split_at(length);
+            let (part, after) = rest.split_at(length);
             let place = describe::Place {
                 offset: at,
                 position,
@@ -303,7 +303,7 @@ impl Verifier {
                     Some(place.fragment(parts, part))
                 }),
             }
-            rest = behind;
+            rest = after;
             at += length as u64;
             position += length as u64;
         }

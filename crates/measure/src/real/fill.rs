@@ -86,8 +86,7 @@ fn fill(file: &File, all: u64, progress: &mut dyn FnMut(f64) -> bool) -> io::Res
     Ok(true)
 }
 
-/// The first hole at or behind a place: where it begins and ends. Nothing behind the end of the file
-/// counts as one.
+/// Begin and end of the first hole at or after a place. The end of the file is not a hole.
 fn next_hole(file: &File, from: u64) -> io::Result<Option<(u64, u64)>> {
     let length = file.metadata()?.len();
     if from >= length {
@@ -99,7 +98,7 @@ fn next_hole(file: &File, from: u64) -> io::Result<Option<(u64, u64)>> {
     }
     let end = match seek(file, SeekFrom::Data(begin)) {
         Ok(end) => end,
-        // No data behind the hole.
+        // No data after the hole.
         Err(Errno::NXIO) => length,
         Err(e) => return Err(e.into()),
     };

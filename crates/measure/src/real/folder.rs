@@ -26,7 +26,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 /// Files begin at multiples of this, and are written in multiples of it, so that direct I/O is
-/// possible; behind their last byte they are cut off again.
+/// possible; they are then truncated after their last byte.
 pub const BLOCK: u64 = ALIGNMENT as u64;
 
 /// A file with its place in the row.
@@ -368,8 +368,8 @@ fn number_of(error: std::io::Error) -> Errno {
     Errno::from_io_error(&error).unwrap_or(Errno::IO)
 }
 
-/// Opens a file; one that is to be written is new, and the folders above it are made where they are
-/// missing. What of a file stands in the page cache is dropped before it is read.
+/// Opens a file. To write, it creates the file and missing folders above it; to read, it first drops the
+/// file's pages from the page cache.
 fn open(shared: &Shared, path: &str, writing: bool) -> Result<File, Errno> {
     let direct = if shared.direct {
         OFlags::DIRECT

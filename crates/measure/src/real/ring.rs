@@ -5,7 +5,7 @@
 //! neighbours that come in one call, and the device would see other sizes than the job asked for.
 //! The last one goes with the next [`Ring::wait`], which waits in the same call. A job may ask for
 //! more at once (`iodepth_batch`). A wait that ends by time is rare:
-//! for far instants a timer stands in the ring, so that the common wait needs none.
+//! for far instants a timer is in the ring, so that the common wait needs none.
 
 use super::clock::{AWAKE, Clock};
 use super::slot::Slot;

@@ -177,7 +177,8 @@ impl RealTarget {
     /// What a reader must know of how it is driven.
     pub fn warnings(&self) -> Vec<String> {
         let buffered = (!self.shared.volume.is_direct()).then(|| {
-            "the file system does not take direct I/O: the page cache stands between this measurement and the device".to_string()
+            "the file system does not take direct I/O: the measurement includes the page cache"
+                .to_string()
         });
         self.fallback.iter().cloned().chain(buffered).collect()
     }

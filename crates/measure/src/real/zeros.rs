@@ -1,5 +1,5 @@
-//! Which parts of a block device hold nothing. The file system knows it of the file behind a loop device; other devices
-//! are sampled: what reads as zeros may never have been written.
+//! Finds the unwritten parts of a block device. For a loop device, the file system knows the holes of the file behind
+//! it; other devices are sampled, and parts that read as zeros may never have been written.
 
 use super::buffer::Buffer;
 use super::fill::hole_ranges;

@@ -90,8 +90,8 @@ impl Timeline {
         &self.closed
     }
 
-    /// What the instruments showed, in order. The first sample stands at or before the origin
-    /// where the runner could take one, and only serves to form differences.
+    /// Samples of the instruments, in order. The first one is at or before the origin, if the
+    /// runner could take one, and only serves to form differences.
     pub fn samples(&self) -> &[Sample] {
         &self.samples
     }
@@ -147,7 +147,7 @@ impl Timeline {
         while other.interval < self.interval {
             other.merge();
         }
-        // Both now stand in the same interval, the later one's.
+        // Both are brought to the same interval, the later one's.
         if self.current_end < other.current_end {
             self.advance(other.current_end);
         }

@@ -221,7 +221,7 @@ impl<'a, T: Target + ?Sized> Run<'a, T> {
             standstill = if now == self.now { standstill + 1 } else { 0 };
             if standstill > STANDSTILL {
                 return Err(TargetError::Other(format!(
-                    "the target's clock has stood still at {now} for {STANDSTILL} waits; the target answers without taking time, or not at all"
+                    "the target's clock has not advanced from {now} in {STANDSTILL} waits; the target answers without taking time, or not at all"
                 )));
             }
             self.now = now;

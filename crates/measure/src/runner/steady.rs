@@ -91,7 +91,7 @@ impl Judge {
         self.before = (self.operations, self.bytes);
         self.looked = Some(now);
         let ramp = self.criterion.ramp;
-        // As in fio, the first second behind the ramp is left out.
+        // As in fio, the first second after the ramp is left out.
         if !ramp.is_zero() && now.saturating_sub(start) < ramp + SECOND {
             return false;
         }

@@ -55,7 +55,7 @@ pub(super) struct ThreadState {
     pub(super) sync: bool,
     /// A longer operation ends the thread.
     pub(super) max_latency: [Nanos; Direction::COUNT],
-    /// Latest wake-up that stands in the loop's heap.
+    /// Latest wake-up in the loop's heap.
     pub(super) wake: Nanos,
     /// Whether the loop has seen it finish.
     pub(super) counted_out: bool,
@@ -76,9 +76,9 @@ pub(super) struct ThreadState {
     held_until: Nanos,
     search: Option<Search>,
     lowest: Option<Watch>,
-    /// When its steady state is judged next; [`Nanos::MAX`] where it is not.
+    /// When its steady state is checked next; [`Nanos::MAX`] if it is not.
     pub(super) next_look: Nanos,
-    /// Wake-up for that, which stands in the loop's heap.
+    /// Wake-up for that in the loop's heap.
     pub(super) look_wake: Nanos,
     schedule: Schedule,
     pauses: Pauses,

@@ -77,8 +77,8 @@ impl Journal {
         lock(&journal.file, path)?;
         let begun = journal.begin(head);
         if begun.is_err() {
-            // A journal without a head would stand in the way of the next run. This one is ours: nobody
-            // else could lock it. The first error is the one to report.
+            // A journal without a head would block the next run. This one is ours: nobody else
+            // could lock it. The first error is the one to report.
             let _ = std::fs::remove_file(path);
         }
         begun.map(|()| journal)
@@ -126,7 +126,7 @@ impl Journal {
         Ok((journal, contents))
     }
 
-    /// Goes back to after the first `records` records of `contents`. Those behind are expected to be
+    /// Goes back to the end of the first `records` records of `contents`. Later ones are expected to be
     /// appended again: they stay in the file as long as the new ones are equal to them.
     pub fn rewind(&mut self, contents: &Contents, records: usize) {
         let expected = contents.records.iter().skip(records);
@@ -199,7 +199,7 @@ impl Journal {
         self.next - 1
     }
 
-    /// Writes at the end of what counts; what lay behind it (a torn record) goes.
+    /// Writes at the end of the valid records and removes what follows them (a torn record).
     fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.file.metadata()?.len() > self.end {
             self.file.set_len(self.end)?;

@@ -12,8 +12,8 @@
 //! | 4 | CRC-32 of the payload |
 //! | 4 | CRC-32 of the 28 bytes before |
 //!
-//! The head has a checksum of its own so that a damaged payload can be skipped by its length; behind a
-//! damaged head the next valid head is searched.
+//! The head has a checksum of its own so that a damaged payload can be skipped by its length; after a
+//! damaged head, reading continues at the next valid one.
 
 /// First bytes of every frame.
 const MARK: &[u8; 4] = b"NSJF";

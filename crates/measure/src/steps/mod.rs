@@ -100,7 +100,7 @@ pub struct Contents {
     next: u64,
 }
 
-/// Why bytes are no journal, in words that fit behind the name of the file.
+/// Why bytes are not a journal, worded to follow the name of the file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
     /// The first line is another one.
@@ -232,7 +232,7 @@ impl Contents {
         self.records.iter().map(|r| r.entry.steps.len()).sum()
     }
 
-    /// Damage with valid records behind it.
+    /// Damage followed by valid records.
     pub fn holes(&self) -> impl Iterator<Item = &Damage> {
         self.damages.iter().filter(|d| !d.torn)
     }

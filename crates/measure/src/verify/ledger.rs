@@ -32,7 +32,7 @@ pub(super) enum Holds {
     Either,
     /// Trimmed, and to be read as zeros.
     Zeros,
-    /// The data of this write, from `position` bytes behind its start on.
+    /// The data of this write, from `position` bytes after its start on.
     Written {
         /// Number of the write.
         generation: u32,

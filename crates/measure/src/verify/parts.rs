@@ -173,7 +173,7 @@ impl Parts {
     }
 }
 
-/// Fills with a pattern from `position` bytes behind the start of a write at `offset - position` on.
+/// Fills with a pattern from `position` bytes after the start of a write at `offset - position` on.
 pub(super) fn fill_pattern(pattern: &DataPattern, bytes: &mut [u8], offset: u64, position: u64) {
     if position == 0 {
         return pattern.fill(bytes, offset);

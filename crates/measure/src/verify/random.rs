@@ -8,7 +8,7 @@ const STARTS: [u64; 4] = [1, 2, 3, 5];
 /// From one word of a sequence to the next.
 const STEP: u64 = 0x61c8_8646_80b5_83eb;
 
-/// Fills with the data that are `position` bytes behind the start of those of a seed, and go on behind the end.
+/// Fills with the data of a seed from `position` bytes after their start on.
 pub(super) fn fill(bytes: &mut [u8], seed: u64, position: u64) {
     let group = GROUP as u64;
     let (groups, within) = (position / group, (position % group) as usize);
@@ -47,7 +47,7 @@ fn fill_groups(bytes: &mut [u8], start: u64) -> u64 {
     words[0]
 }
 
-/// The seed of data that begin `position` bytes behind its start; `None` if they are no such data.
+/// The seed of data that begin `position` bytes after its start; `None` if they do not come from a seed.
 pub(super) fn seed_of(bytes: &[u8], position: u64) -> Option<u64> {
     if !position.is_multiple_of(GROUP as u64) {
         return None;

@@ -188,7 +188,7 @@ fn a_clock_that_stands_still_is_an_error_and_no_endless_run() {
             .incomplete()
             .unwrap()
             .as_str()
-            .contains("stood still")
+            .contains("has not advanced")
     );
 }
 

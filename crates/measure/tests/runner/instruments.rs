@@ -61,7 +61,7 @@ fn instruments_stay_on_the_grid_when_intervals_are_merged() {
     let step = step_result(&outcome, StepMeta::default(), &[]);
     for series in &step.series {
         assert_eq!(series.interval_s, 0.01, "{}", series.name);
-        // The last operation ends a little behind the grid; of a rate, that rest is averaged into
+        // The last operation ends a little after the grid; the rate of that rest is averaged into
         // the interval before it.
         let rate = matches!(series.unit.as_str(), "MB/s" | "IOPS" | "W");
         assert_eq!(series.t_s.len(), 11 - usize::from(rate), "{}", series.name);

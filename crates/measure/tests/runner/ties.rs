@@ -223,7 +223,7 @@ fn a_rate_catches_up_after_a_pause_unless_told_otherwise() {
         let outcome = run(&mut target(), vec![Thread::new(reads(1000), pacing, 0)]);
         operations(&outcome, 0)
     };
-    // Fifty in 50 ms, then a pause of 50 ms; who catches up has fifty at once behind it.
+    // Fifty in 50 ms, then a pause of 50 ms; a thread that catches up has fifty at once after it.
     assert!((495..=510).contains(&done(true)), "{}", done(true));
     assert!((850..=1000).contains(&done(false)), "{}", done(false));
 }
