@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn the_pieces_run_at_the_same_time() {
-        // Nobody passes before all four stand here.
+        // No piece passes before all four have arrived.
         let all = Barrier::new(4);
         let outcomes = run(4, 4, &|| false, |_| all.wait().is_leader(), |_| {});
         assert_eq!(outcomes.into_iter().flatten().filter(|l| *l).count(), 1);

@@ -49,7 +49,7 @@ struct Flash {
     program_us: f64,
 }
 
-/// 64 dies behind 8 channels, 50 µs in the array, 5.12 µs on the bus for 4 KiB.
+/// 64 dies on 8 channels, 50 µs in the array, 5.12 µs on the bus for 4 KiB.
 const REFERENCE: Flash = Flash {
     channels: 8,
     dies_per_channel: 8,

@@ -1,12 +1,11 @@
-//! The result document of a procedure: how it begins, and looking a figure up in it. What stands in
-//! it comes from the session.
+//! The result document of a procedure: creates it, and looks up figures. The session fills it.
 
 use crate::options::ReviewOptions;
 use crate::spec::SimSpec;
 use nandscope_result::{Notice, ResultDocument, TargetInfo};
 
-/// A document in which nothing has been measured yet. `shortened` says what a quick run leaves out;
-/// it stands in the document where the run is one.
+/// A document without measurements. `shortened` describes what a quick run leaves out; a quick run
+/// has it as a notice.
 pub(crate) fn blank(
     spec: &SimSpec,
     options: &ReviewOptions,
@@ -50,7 +49,7 @@ pub(crate) fn empty(
     }
 }
 
-/// The value of the figure of that identifier, wherever in the document it stands.
+/// The value of the figure with that identifier, wherever it is in the document.
 pub(crate) fn value(document: &ResultDocument, id: &str) -> Option<f64> {
     document.all_figures().find(|f| f.id == id).map(|f| f.value)
 }

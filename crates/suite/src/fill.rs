@@ -1,7 +1,7 @@
-//! Two fills of the whole device, one behind the other: sequential writes of 128 KiB with 32
+//! Two fills of the whole device, one after the other: sequential writes of 128 KiB with 32
 //! commands outstanding, first on a device fresh from the factory, then over what the first fill
-//! left. Where the cache ends and what comes behind it shows in the first; what the device does
-//! when nothing is free any more, in the second. There is no idle time between them.
+//! left. The first shows the end of the cache and what follows it; the second, what the device does
+//! when nothing is free any more. There is no idle time between them.
 
 use crate::document::{begun, empty};
 use crate::jobs::phase;
@@ -29,7 +29,7 @@ const SECONDLY: u64 = 500_000_000_000;
 /// The shortest interval.
 const SHORTEST: Nanos = Nanos::from_millis(20);
 /// What a quick run leaves out.
-const SHORTENED: &str = "Quick run: the first tenth of the device is filled, so that regions behind the cache may not be reached; nothing is compared with publications.";
+const SHORTENED: &str = "Quick run: the first tenth of the device is filled, so that regions beyond the cache may not be reached; nothing is compared with publications.";
 
 /// Fills the device twice in every mode that is asked for, each time from a fresh one. `stop` is
 /// asked often; when it answers true, what has been measured is returned, marked as incomplete.

@@ -3,7 +3,7 @@
 
 use nandscope_result::{Series, StepResult, counter};
 
-/// Adds a part to a step: jobs behind jobs, series behind series of the same name.
+/// Appends a part to a step: its jobs, and its series to those of the same name.
 pub(crate) fn join(step: &mut StepResult, part: StepResult) {
     step.end_s = part.end_s;
     step.jobs.extend(part.jobs);

@@ -24,8 +24,8 @@ struct Part {
     how: &'static str,
 }
 
-/// Where the second write and everything behind it begins, as `dd seek=10 bs=4M` has it: behind a file allocation table.
-const BEHIND: &str = "offset=40m\n";
+/// Start of the second write and everything after it, as with `dd seek=10 bs=4M`: after a file allocation table.
+const AFTER_FAT: &str = "offset=40m\n";
 
 const PARTS: [Part; 5] = [
     Part {
@@ -38,7 +38,7 @@ const PARTS: [Part; 5] = [
         id: "write",
         title: "Sequential write",
         options: "rw=write\nbs=512k\niodepth=2\nsize=256m\n",
-        how: "The same 40 MiB behind the start.",
+        how: "The same 40 MiB after the start.",
     },
     Part {
         id: "read",
@@ -90,7 +90,11 @@ fn all<T: Target>(session: &mut Session<'_, T>) -> Result<Flow, SuiteError> {
 fn one<T: Target>(session: &mut Session<'_, T>, part: &Part) -> Result<Flow, SuiteError> {
     let id = format!("plain-{}", part.id);
     session.begin_step(&id, part.title, SECTION, part.how.to_string(), 1);
-    let place = if part.id == "write-start" { "" } else { BEHIND };
+    let place = if part.id == "write-start" {
+        ""
+    } else {
+        AFTER_FAT
+    };
     let text = format!("[{}]\n{}{place}", part.id, part.options);
     let flow = phase(part.title, &text, session.capacity(), session.seed)
         .and_then(|phase| session.run(phase));

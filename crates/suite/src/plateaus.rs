@@ -1,5 +1,5 @@
-//! Plateaus of a bandwidth curve: the stretches over which it stays about the same, such as inside
-//! an SLC cache and behind it.
+//! Plateaus of a bandwidth curve: the stretches over which it stays about the same, such as in
+//! the SLC cache and after it.
 //!
 //! Binary segmentation on the logarithm of the bandwidth: a stretch is split where the split
 //! explains most of its variance, as long as the two sides differ by a quarter or more; then

@@ -18,7 +18,7 @@ use nandscope_workload::files::das_suite;
 use nandscope_workload::trace::library;
 
 /// What a quick review leaves out.
-pub(crate) const SHORTENED: &str = "Quick review: a tenth of the device and of the folders, one pass, short runs. Regions behind the cache may not be reached, and nothing is compared with publications.";
+pub(crate) const SHORTENED: &str = "Quick review: a tenth of the device and of the folders, one pass, short runs. Regions beyond the cache may not be reached, and nothing is compared with publications.";
 
 /// A stage of the procedure; its weight is its share of the work, roughly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! A sequential write over the whole device, then a sequential read of it, as fio does it with
-//! 128 KiB and one command at a time: where the cache ends, what comes behind it, and what the
-//! write leaves behind for the read.
+//! 128 KiB and one command at a time: the end of the cache, what follows it, and what the
+//! write leaves for the read.
 
 use crate::jobs::phase;
 use crate::plateaus::{Plateau, plateaus};
@@ -31,7 +31,7 @@ pub(crate) fn run<T: Target>(
         return Ok(Flow::Stop);
     }
     let how = format!(
-        "A read over {part} {HOW}, right after the write: what the device still has to do behind it shows at the start."
+        "A read over {part} {HOW}, right after the write: work that the device deferred shows at the start."
     );
     pass(session, "read", state, percent, &how, |session| {
         read_figures(session, state);

@@ -1,6 +1,6 @@
 //! A light and a heavy application trace with their pauses, as AnandTech's storage bench replayed
 //! its own: as recorded, with every pause cut to 25 ms. Those recordings are not public; the
-//! project's own stand in. The light one is one program after the other, the heavy one all of them
+//! project's own replace them. The light one is one program after the other, the heavy one all of them
 //! at the same time. As in that bench, flushes and discards are left out (AnandTech, 2021 SSD
 //! benchmark suite). What counts is the mean latency of reads and writes from the instant the drive
 //! gets them.

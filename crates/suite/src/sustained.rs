@@ -1,6 +1,6 @@
 //! Sustained random access: queue depths from 1 to 32, each for a minute or 32 GB, with idle time
 //! between them. The score is the mean of queue depths 1, 2 and 4, as few programs queue deeper;
-//! power stands beside it, and what a watt buys.
+//! power is listed with it, and IOPS per watt.
 
 use crate::jobs::phase;
 use crate::session::{Flow, Pick, Session, SuiteError};
@@ -49,7 +49,7 @@ pub(crate) fn run<T: Target>(
             &format!("{id}-qd{depth}"),
             &format!("{title}, queue depth {depth}"),
             "Sustained random access",
-            format!("Random {direction}s of 4 KiB over {SPAN_GIB} GiB at queue depth {depth}, a minute or {DATA_GB} GB, whichever ends first; {} s of idle time behind it.", IDLE.as_secs_f64()),
+            format!("Random {direction}s of 4 KiB over {SPAN_GIB} GiB at queue depth {depth}, a minute or {DATA_GB} GB, whichever ends first; {} s of idle time after it.", IDLE.as_secs_f64()),
             2,
         );
         let flow = one_depth(session, direction, depth, quick, &mut scored);

@@ -66,7 +66,7 @@ fn the_regions_of_a_drive_are_found_where_they_are() {
     );
     assert!((first / 2000.0 - 1.0).abs() < 0.05, "{first}");
     assert!((second / 500.0 - 1.0).abs() < 0.05, "{second}");
-    // Folding behind the host's writes is slower than writing alone.
+    // Folding during the host's writes is slower than writing alone.
     assert!(figure(&document, "pass-1.last-third") < 0.9 * second);
     // The second fill finds no free space to use as a cache.
     assert!(figure(&document, "pass-2.high") < 0.5 * first);

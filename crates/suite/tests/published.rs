@@ -74,10 +74,10 @@ fn shapes(document: &nandscope_result::ResultDocument) {
         gain("sd-express"),
         gain("uhs-i")
     );
-    // The cache is harder to see in UHS-I mode, says the review: there the step behind it was less than half as
+    // The cache is harder to see in UHS-I mode, says the review: there the step after it was less than half as
     // high. Known to be missed: a write is acknowledged there when all of its data is programmed, and the model
     // pads the TLC program unit (96 KiB) that holds the end of a write of 128 KiB. That costs a third of the rate
-    // behind the cache. A card that secures such an end in an SLC page and leaves the unit open would not pay it.
+    // after the cache. A card that secures such an end in an SLC page and leaves the unit open would not pay it.
     let step_down = |mode: &str| {
         figure(&format!("{mode}.fio.fresh.write.plateau-1"))
             / figure(&format!("{mode}.fio.fresh.write.plateau-2"))

@@ -78,7 +78,7 @@ fn an_area_in_use_costs_what_must_be_moved() {
     let moving = found.moving.unwrap();
     near(moving, unit as f64 / 0.2);
     assert!((found.busy_s - 0.2 - write_s).abs() < 1e-6);
-    // A quarter in use: after each used unit three are written, one of them behind a gap.
+    // A quarter in use: after each used unit three are written, one of them after a gap.
     let quarter = found.rates.iter().find(|r| r.quarters == 1).unwrap();
     near(quarter.least, 3.0 * unit as f64 / (3.0 * write_s + 0.2));
     near(quarter.formula.unwrap(), quarter.mean);

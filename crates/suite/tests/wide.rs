@@ -182,7 +182,7 @@ fn slow_wrong_answers_are_rare_and_confidences_hold_on_the_other_half() {
 }
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/inference.md");
-/// What stands before and behind the tables.
+/// Marks before and after the tables.
 const MARKS: [&str; 2] = [
     "<!-- written by the wide blind test, WIDE_WRITE=1 -->\n\n",
     "\n<!-- end -->",

@@ -47,9 +47,9 @@ pub struct Drawn {
 
 /// Of so many devices one is page-mapped.
 const PAGED_EVERY: u64 = 5;
-/// Of so many cards one is probed from the middle of a unit on.
+/// One in this many cards is probed from the middle of a unit on.
 const PART_EVERY: u64 = 4;
-/// Where partitions of old began: behind a track of 63 sectors.
+/// Start of old partitions: after a track of 63 sectors.
 const TRACK: u64 = 63 * 512;
 
 struct Dice(SplitMix64);
@@ -103,7 +103,7 @@ pub fn draw(number: u64, seed: u64) -> Result<Drawn, BlindError> {
     })
 }
 
-/// Where a part begins: behind a track, at a MiB, at a page or at any sector, in the middle of a unit or not.
+/// Start of a part: after a track, at a MiB, at a page or at any sector, in the middle of a unit or not.
 fn begin(truth: &Truth, dice: &mut Dice) -> u64 {
     let (unit, page) = (truth.unit.unwrap_or(1 << 20), truth.page.unwrap_or(512));
     match dice.0.below(5) {

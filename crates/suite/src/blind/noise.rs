@@ -1,5 +1,5 @@
-//! A target behind a host that is not alone: every operation takes a little longer than the device
-//! needs, by chance, and now and then much longer.
+//! A target on a busy host: every operation takes a random time longer than the device
+//! needs, sometimes much longer.
 
 use nandscope_measure::target::{Reading, Reply, Request, Target, TargetError};
 use nandscope_units::random::SplitMix64;

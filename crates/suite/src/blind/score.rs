@@ -202,7 +202,7 @@ impl Table {
         }
     }
 
-    /// The table as it stands in docs/inference.md.
+    /// The table for docs/inference.md.
     pub fn markdown(&self) -> String {
         let mut text = "| question | devices | right | by one | wrong | cannot tell | 99 %: right of | 95 %: right of | 90 %: right of |\n|---|---|---|---|---|---|---|---|---|\n".to_string();
         for (id, row) in &self.rows {

@@ -1,8 +1,8 @@
 //! Simulated cards against recorded ones: the same flashbench runs, with the parameters that were
-//! recorded, on the simulated device that stands for a card; measured and simulated side by side. A table
-//! such as `facts/cards.toml` says which device stands for which card.
+//! recorded, on the simulated device that represents a card; measured and simulated side by side. A table
+//! such as `facts/cards.toml` says which device represents which card.
 //!
-//! Nothing is fitted here. What the profile of a card was calibrated on, its comments say.
+//! Nothing is fitted here. The comments of a profile say what it was calibrated on.
 
 mod compare;
 mod page;
@@ -18,7 +18,7 @@ use nandscope_measure::sim::SimTarget;
 use nandscope_units::{Bytes, SizeBase, parse_size};
 use serde::Deserialize;
 
-/// A table of simulated cards that stand for recorded ones.
+/// A table of simulated cards that represent recorded ones.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cards {
@@ -27,7 +27,7 @@ pub struct Cards {
     pub card: Vec<Card>,
 }
 
-/// A simulated card and the recorded one it stands for.
+/// A simulated card and the recorded one it represents.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Card {

@@ -19,7 +19,7 @@ prints every rate. [The model](cards-model.md#differences-from-recorded-cards) h
 pub fn page(cards: &[(Card, Comparison)], details: bool) -> String {
     let mut page = INTRODUCTION.to_string();
     if cards.is_empty() {
-        page.push_str("No simulated card stands for a recorded one yet.\n");
+        page.push_str("No simulated card represents a recorded one yet.\n");
         return page;
     }
     summary(&mut page, cards);

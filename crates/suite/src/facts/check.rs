@@ -1,4 +1,4 @@
-//! The checks: which figure stands for which fact, and what is known about the choice of parameters.
+//! The checks: which figure represents which fact, and what is known about the choice of parameters.
 
 use super::criterion::{Criterion, CriterionError};
 use super::record::Fact;
@@ -24,7 +24,7 @@ pub enum Basis {
     Predicted,
 }
 
-/// Which figure stands for which fact.
+/// A figure and the fact that it represents.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Check {

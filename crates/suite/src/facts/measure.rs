@@ -23,8 +23,8 @@ impl Validation {
         Ok(spec)
     }
 
-    /// Carries the procedure out on `spec` and compares its figures with the facts. Where `stop` said so in between, the
-    /// figures behind that are missing.
+    /// Runs the procedure on `spec` and compares its figures with the facts. If `stop` ended it, the later figures are
+    /// missing.
     ///
     /// # Errors
     /// [`SuiteError::Target`] if the device cannot be made or attached, [`SuiteError::Step`] if a step cannot be done on it.

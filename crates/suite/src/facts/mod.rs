@@ -1,5 +1,5 @@
 //! Published measurements as tests. `facts/published.toml`, `facts/drives.toml` and `facts/plain.toml` say what was
-//! measured on real devices and by whom; `facts/checks.toml` says which figure of a procedure stands for which fact, how
+//! measured on real devices and by whom; `facts/checks.toml` says which figure of a procedure represents which fact, how
 //! close it must come, and whether a parameter was chosen with the fact in sight; `facts/unchecked.toml` says why a
 //! measurement is compared with nothing. [`publish`] puts the comparison into a result document, [`compare`] makes
 //! the rows of docs/validation.md, [`page`] the page.
@@ -57,8 +57,8 @@ pub fn validations() -> Result<Vec<Validation>, SuiteError> {
     Ok(all)
 }
 
-/// Puts published values beside the figures of a review of `device`, in the document and its steps. Where several
-/// facts are compared with one figure, the first one stands there.
+/// Puts published values beside the figures of a review of `device`, in the document and its steps. If several
+/// facts are compared with one figure, the first one is used.
 ///
 /// # Errors
 /// `Facts` if the built-in facts or checks cannot be read or do not fit together.

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 /// A parameter that nothing is published of.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assumed {
-    /// Table and key; of an interface, its link in brackets behind.
+    /// Table and key; for an interface, followed by its link in brackets.
     pub name: String,
     /// Value in the profile; the mean of a list.
     pub now: f64,

@@ -247,7 +247,7 @@ pub(super) fn pinned(open: u32, length: u64, units: &[(u64, FatRounds)]) -> Conc
     let ms = |s: f64| format!("{:.2} ms", s * 1e3);
     let evidence = units.iter().map(|(unit, r)| {
         format!(
-            "unit {unit}: a piece of {} into each of {open} data units takes {}, {piece} to the unit {}, both together {}, with {piece} to a unit behind the data instead {}; {} data units and {piece} to the unit {}",
+            "unit {unit}: a piece of {} into each of {open} data units takes {}, {piece} to the unit {}, both together {}, with {piece} to a unit after the data instead {}; {} data units and {piece} to the unit {}",
             size(length),
             ms(r.data_s),
             ms(r.small_s),

@@ -132,7 +132,7 @@ impl Target for Card {
             request.offset.0,
             request.offset.0 + u64::from(request.length),
         );
-        assert!(to <= self.capacity.0, "{request:?} lies behind the end");
+        assert!(to <= self.capacity.0, "{request:?} extends past the end");
         assert!(from.is_multiple_of(512) && request.length.is_multiple_of(512));
         let time = match request.kind {
             OpKind::Read => self.read(from, to),
