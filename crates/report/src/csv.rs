@@ -99,8 +99,8 @@ fn text(v: f64) -> String {
     }
 }
 
-/// Quoted where a comma, a quote or a line break stands in it; a leading sign that a spreadsheet
-/// would take for a formula is kept from it by a quote in front.
+/// Quotes a text that contains a comma, a quote or a line break. A leading sign that a spreadsheet
+/// would take for a formula gets a quote in front.
 fn quoted(text: &str) -> String {
     let text = match text.chars().next() {
         Some('=' | '+' | '-' | '@' | '\t' | '\r') => format!("'{text}"),

@@ -217,7 +217,7 @@ fn text_of(scale: &Scale, place: impl Fn(f64) -> f64, at: f64) -> String {
     tick.map_or_else(String::new, |t| t.text.clone())
 }
 
-/// Names that stand beside each other beneath a plot: as many as the longest one leaves room for.
+/// Number of names in a row beneath a plot: as many as the longest one leaves room for.
 fn legend_columns(plot: &Plot) -> usize {
     let named = plot.lines.iter().filter(|l| !l.edge);
     let lengths = named.map(|l| l.name.chars().count());
@@ -343,7 +343,7 @@ mod tests {
         assert!(text.contains("Time since start of step (s)"));
         assert!(text.contains("(MB/s)"));
         assert!(!text.contains("<b>") && !text.contains("A <step>"));
-        // A single sample behind the gap draws no line; the first two do.
+        // A single sample after the gap draws no line; the first two do.
         assert!(text.contains("<polyline"));
     }
 

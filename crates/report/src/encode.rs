@@ -1,4 +1,4 @@
-//! The data of a plot as JSON for the page's script. The text can stand inside a `script` element:
+//! The data of a plot as JSON for the page's script. The text is safe inside a `script` element:
 //! it holds no `<`, `>` or `&`, whatever the names in the document are.
 
 use crate::error::{ReportError, Result};
@@ -119,8 +119,8 @@ pub fn for_markup(text: String) -> String {
     }
 }
 
-/// Replaces what could end a `script` element or begin a comment in it. In JSON these signs stand
-/// in strings only, where their escapes mean the same.
+/// Replaces what could end a `script` element or begin a comment in it. In JSON these characters
+/// occur in strings only, where their escapes mean the same.
 pub fn for_script(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {

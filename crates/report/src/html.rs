@@ -163,7 +163,7 @@ fn encoded(chapter: Chapter) -> Result<ChapterView> {
     Ok(ChapterView { chapter, data })
 }
 
-/// Figures of the whole document that do not stand in a chapter already.
+/// Figures of the whole document that are not in a chapter.
 fn key_figures(document: &ResultDocument) -> Option<Matrix> {
     let in_steps: std::collections::BTreeSet<&str> = document
         .steps

@@ -1,5 +1,5 @@
-//! Names that are fit for files, anchors and element ids, whatever stands in the document. Two
-//! different names never end as the same one within a [`Unique`] set.
+//! Names that are valid for files, anchors and element ids, whatever the document contains. Two
+//! different names never become the same one within a [`Unique`] set.
 
 use std::collections::BTreeSet;
 
@@ -34,7 +34,7 @@ pub struct Unique {
 }
 
 impl Unique {
-    /// The slug of `text`, with a number behind it where it was given out before.
+    /// The slug of `text`, followed by a number if it was returned before.
     pub fn slug(&mut self, text: &str) -> String {
         let base = slug(text);
         let mut name = base.clone();

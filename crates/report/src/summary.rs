@@ -91,7 +91,7 @@ fn latency_line(text: &mut String, name: &str, l: &Latency) {
     let _ = writeln!(
         text,
         "    {name} ({unit}): min={}, max={}, avg={:.2}, stdev={:.2}",
-        // Rounded away from the mean, which has more digits: it must not stand outside of them.
+        // Rounded away from the mean, which has more digits and must stay between them.
         l.min_ns / scale,
         l.max_ns.div_ceil(scale),
         l.mean_ns / scale as f64,

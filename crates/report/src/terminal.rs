@@ -91,7 +91,7 @@ pub(crate) fn clean(text: &str, options: &Options) -> String {
     }
 }
 
-/// Conditions that stand in the summary where they are known; the report has them all.
+/// Conditions that the summary lists if they are known; the report has them all.
 const CONDITIONS: [&str; 12] = [
     "engine",
     "direct I/O",

@@ -39,7 +39,7 @@ fn holds_every_chapter_step_and_figure() {
         .collect();
     assert!(
         places.is_sorted(),
-        "chapters stand in the order of the document"
+        "chapters are in the order of the document"
     );
     for text in [
         "not met",

@@ -1,4 +1,4 @@
-//! What stands around a report on the site: the way back, photo, price, notes, further results, ranks.
+//! The frame of a report on the site: the link back, photo, price, notes, further results, ranks.
 
 use super::tests_of::TestSet;
 use super::{Drive, Price, ranks, unusual};
@@ -6,7 +6,7 @@ use crate::number::short;
 use crate::view::around::Around;
 use crate::view::author::Author;
 
-/// What stands around the report of result `result` of drive `number`.
+/// The frame of the report of result `result` of drive `number`.
 pub(super) fn around(
     drive: &Drive,
     number: usize,

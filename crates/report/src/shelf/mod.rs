@@ -106,7 +106,7 @@ pub fn procedure_name(document: &ResultDocument) -> String {
     slug(&document.procedure)
 }
 
-/// Titles of the drives; those that several share have their name behind them.
+/// Titles of the drives; a title that several share is followed by the name.
 fn titles(drives: &[Drive]) -> Vec<String> {
     let same = |drive: &Drive| drives.iter().filter(|d| d.title() == drive.title()).count() > 1;
     drives

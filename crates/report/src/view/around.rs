@@ -1,5 +1,5 @@
-//! What stands around the report of a drive that is one of several: the way back to the others, its photo, price and
-//! notes, and its ranks among them. A report by itself has none of it.
+//! The frame of a report of one of several drives: the link back to the others, its photo, price and
+//! notes, and its ranks among them. A single report has none of it.
 
 use super::author::Author;
 

@@ -124,7 +124,7 @@ fn upright(least: f64, greatest: f64, unit: &str) -> Scale {
         return linear(libm::floor(least - room), libm::ceil(greatest + room), UP);
     }
     if least == 0.0 && greatest == 0.0 {
-        // A line of zeros would vanish behind the axis.
+        // The axis would hide a line of zeros.
         return scale(-0.05, 1.0, 0.2);
     }
     let step = tick_step(greatest.max(0.0) - least.min(0.0), UP);

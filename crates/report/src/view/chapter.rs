@@ -35,13 +35,13 @@ pub struct Chapter {
     pub open: bool,
     /// What the chapter says, in a line.
     pub verdict: String,
-    /// The chart that stands on the first page; the others are in the chapter.
+    /// The chart for the first page; the others are in the chapter.
     pub glance: Option<BarChart>,
     /// Answers of all its steps.
     pub answers: Vec<Answer>,
     /// Figures of all its steps.
     pub charts: Vec<BarChart>,
-    /// Figures that stand crosswise, before the charts.
+    /// Tables of figures, before the charts.
     pub tables: Vec<Matrix>,
     /// Further tables, folded.
     pub details: Vec<Matrix>,
@@ -126,7 +126,7 @@ pub struct Step {
     pub errors: Vec<(String, String, String)>,
     /// Differences of the device's counters.
     pub counters: Vec<(String, String)>,
-    /// What stands out: how long after the start of the step, and what.
+    /// Events: time since the start of the step, and text.
     pub marks: Vec<(String, String)>,
 }
 
@@ -284,7 +284,7 @@ fn verdict(steps: &[&StepResult]) -> String {
 
 /// Begin of an answer where the evidence is too thin.
 pub const CANNOT_TELL: &str = "cannot tell";
-/// Answers that stand in a line.
+/// Most answers in one line.
 const MOST_TOLD: usize = 3;
 
 fn chapter(

@@ -11,7 +11,7 @@ use nandscope_result::{Curve, ResultDocument, StepResult};
 /// Lines that one plot holds; more could not be told apart.
 const MOST_LINES: usize = 8;
 
-/// The plots of one step, in the order in which their first curves stand.
+/// The plots of one step, in the order of their first curves.
 pub fn of_step(step: &StepResult, names: &mut Unique) -> Vec<Plot> {
     let mut groups: Vec<Vec<&Curve>> = Vec::new();
     for curve in step.curves.iter().filter(|c| has_points(c)) {

@@ -1,6 +1,5 @@
-//! Tables in which figures stand crosswise: what was measured down the side, modes or states of
-//! the device across. Where many figures share a shape, a reader compares them faster in such a
-//! table than in as many bars.
+//! Tables of figures: a row for each measured quantity, a column for each mode or state of the
+//! device. A reader compares many similar figures faster in a table than in bars.
 
 use crate::number::{self, short, with_unit};
 use nandscope_result::{DataColumn, DataTable, Figure};
@@ -21,7 +20,7 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// A table of the document; the units stand with the headings of the columns.
+    /// Converts a table of the document; the headings of the columns include the units.
     pub fn of_data(table: &DataTable) -> Matrix {
         let heading = |c: &DataColumn| match c.unit.as_str() {
             "" => c.name.clone(),
@@ -131,7 +130,7 @@ pub fn answer(value: f64) -> &'static str {
     if value == 0.0 { "no" } else { "yes" }
 }
 
-/// Words in the identifiers of figures that decide under which heading they stand.
+/// Words in the identifiers of figures that decide under which heading they are listed.
 const GROUPS: [(&str, &[&str]); 3] = [
     ("Power", &["power", "energy"]),
     ("Temperature", &["temperature", "throttle"]),

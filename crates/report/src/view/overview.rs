@@ -167,7 +167,7 @@ fn inside(document: &ResultDocument) -> Option<Paragraph> {
         let Some(conclusion) = conclusions.iter().find(|c| c.id == id) else {
             continue;
         };
-        // The confidence behind an answer is in the table.
+        // The confidence of an answer is in the table.
         let answer = conclusion
             .answer
             .rsplit_once(" (")
@@ -237,7 +237,7 @@ fn measured(document: &ResultDocument) -> Overview {
     overview
 }
 
-/// Modes in the document's order, those of steps that no one declared behind them.
+/// Modes in the document's order, followed by undeclared modes of steps.
 pub fn modes(document: &ResultDocument) -> Vec<Option<String>> {
     let mut modes: Vec<Option<String>> = Vec::new();
     let declared = document.target.modes.iter().map(|m| Some(m.name.clone()));

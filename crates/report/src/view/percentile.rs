@@ -47,7 +47,7 @@ pub fn of_step(step: &StepResult, names: &mut Unique) -> Vec<Plot> {
 }
 
 /// The median latencies of every test of a document, by the title of the step and the name of the test; a test that
-/// ran in several modes stands with the first.
+/// ran in several modes is listed with the first.
 pub fn medians(document: &ResultDocument) -> Vec<(String, Samples)> {
     let mut found: Vec<(String, Samples)> = Vec::new();
     for step in &document.steps {

@@ -1,6 +1,6 @@
-//! How the device behaved apart from its speed: heat, throttling, power, and what formatting
-//! gives back. Figures of the document come first, as they say over what they were taken; the
-//! instruments' series stand in where there are none.
+//! Behaviour of the device apart from its speed: heat, throttling, power, and what formatting
+//! restores. Figures of the document come first, as they say over what they were taken; without
+//! them the series of the instruments are used.
 
 use super::overview::{Overview, Paragraph, modes, tile};
 use crate::number::with_unit;

@@ -66,7 +66,7 @@ pub struct Placed<'a> {
 }
 
 impl Placed<'_> {
-    /// Title that stands for itself: the same figure may occur in several steps.
+    /// Title with the step, as the same figure may occur in several steps.
     pub fn title(&self) -> String {
         match self.step {
             Some(step) if !step.is_empty() && !says(&self.figure.title, step) => {
@@ -76,7 +76,7 @@ impl Placed<'_> {
         }
     }
 
-    /// The same with the mode behind it.
+    /// The same, followed by the mode.
     pub fn title_with_mode(&self) -> String {
         match &self.figure.mode {
             Some(mode) => format!("{}, {mode}", self.title()),
@@ -85,7 +85,7 @@ impl Placed<'_> {
     }
 }
 
-/// True where a title already says what its step's title would add: the state behind its comma.
+/// True if a title already contains what the step's title would add: the state after its comma.
 fn says(title: &str, step: &str) -> bool {
     let state = step.rsplit(", ").next().unwrap_or(step);
     // `Application trace: Copying photos` adds to `Copying photos, time` only what kind of step it was.
@@ -99,7 +99,7 @@ fn says(title: &str, step: &str) -> bool {
 }
 
 /// Every figure once, in the order of the document: those of the whole, then those of the steps.
-/// A figure that stands in both places counts where it stands first.
+/// A figure in both places counts at the first.
 pub fn all_figures(document: &ResultDocument) -> Vec<Placed<'_>> {
     let mut seen = std::collections::BTreeSet::new();
     let own = document

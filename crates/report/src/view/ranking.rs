@@ -3,7 +3,7 @@
 
 use nandscope_result::Figure;
 
-/// Parts of identifiers, in the order in which their figures stand; the first that fits decides.
+/// Parts of identifiers, in the order of their figures; the first that matches decides.
 const ORDER: [&[&str]; 9] = [
     // Extremes and regions come late, whatever test they are of.
     &["high", "low"],
@@ -36,7 +36,7 @@ pub fn rank(id: &str) -> usize {
 /// Tests by which drives are known.
 const HEADLINES: [&str; 3] = ["cdm", "iometer", "sustained"];
 
-/// Whether a figure of a step stands among the figures of the whole: the rates of a well-known test.
+/// True if a figure of a step is also listed with those of the whole: the rates of a well-known test.
 pub fn is_headline(figure: &Figure) -> bool {
     let rate = matches!(figure.unit.as_str(), "MB/s" | "IOPS");
     let mut parts = figure.id.split('.');

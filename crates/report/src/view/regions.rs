@@ -6,7 +6,7 @@ use super::matrix::{Body, Cell, Matrix, Row};
 use crate::number::with_unit;
 use nandscope_result::StepResult;
 
-/// What stands between the name of the run and the number of the region.
+/// Separates the name of the run from the number of the region.
 const MARK: &str = ".plateau-";
 
 /// One region.

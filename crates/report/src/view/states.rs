@@ -1,5 +1,5 @@
 //! Chapters in which the same things are measured in several states of the device (fresh, used,
-//! refreshed): CrystalDiskMark, and reading and writing across the device. The state stands in the
+//! refreshed): CrystalDiskMark, and reading and writing across the device. The state is part of the
 //! identifier of a figure: `<mode>.cdm.<state>.<test>.<read|write>[.latency|.iops]`,
 //! `<mode>.fio.<state>.<read|write>[.<what>]`. Other figures are not taken.
 
@@ -117,7 +117,7 @@ fn all_tests(
     bars::of_labelled(&capital(state), &chosen, modes)
 }
 
-/// The test as its figure calls it: what stands before the direction.
+/// Name of the test in the identifier of a figure: the part before the direction.
 fn test_name(entry: &Entry) -> String {
     let kind = entry.rest.get(1).copied().unwrap_or_default();
     let title = &entry.figure.title;
@@ -200,7 +200,7 @@ fn details(mode: &str, of_mode: &[&Entry], kinds: &[&str], states: &[&str]) -> O
 }
 
 /// Reading and writing across the device, a column for each mode and state; `None` where there
-/// are no such figures. Regions stand in a table of their own.
+/// are no such figures. Regions have a table of their own.
 pub fn across(steps: &[&StepResult]) -> Option<Matrix> {
     let all: Vec<Entry> = entries(steps, "fio")
         .into_iter()

@@ -210,7 +210,7 @@ mod tests {
             text(&step(&["write"], falling())),
             "400 MB/s for about the first 8.00 GB and 40.0 MB/s in the last quarter of the time, over 12.0 GB written without pause, consistent with a fast write cache of about 8.00 GB."
         );
-        // A fill and random writes behind it are two runs, whatever course they make together.
+        // A fill and random writes after it are two runs, whatever profile they form together.
         for rw in [&["write", "randwrite"][..], &["randwrite"], &[]] {
             assert_eq!(text(&step(rw, falling())), "", "{rw:?}");
         }

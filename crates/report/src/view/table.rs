@@ -125,8 +125,8 @@ impl Table {
         Table { xs, columns }
     }
 
-    /// Puts samples that are points, and no lines, over the union of their places. A place stands in as many rows
-    /// as a column has points there: commands may begin at the same instant.
+    /// Arranges samples that are points, not lines, by their places. A place has as many rows as a column has points
+    /// there: commands may begin at the same instant.
     pub fn scatter(columns: &[Samples]) -> Self {
         let mut rows: Vec<(f64, usize)> = columns.iter().flat_map(ranked).map(|p| p.0).collect();
         let ascending =

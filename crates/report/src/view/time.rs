@@ -1,12 +1,12 @@
-//! Plots over time: which series of a step share a plot, in which order the plots stand, what
-//! their axes are called. Series with the same unit share a plot.
+//! Plots over time: groups the series of a step into plots, orders the plots and names
+//! their axes. Series with the same unit share a plot.
 
 use super::plot::{Axis, Kind, Line, Mark, Plot};
 use super::table::{Samples, Table};
 use crate::names::{Unique, capital, slug};
 use nandscope_result::{ADDRESS_UNIT, Operation, Series, StepResult, series};
 
-/// Units in the order in which their plots stand; others follow.
+/// Units in the order of their plots; others follow.
 const ORDER: [&str; 8] = ["MB/s", "IOPS", "µs", "ms", "W", "°C", "%", "GB"];
 
 /// A series on its way into a plot: its name, unit and samples, times already relative to the origin.
@@ -208,7 +208,7 @@ fn has_places(xs: &[f64]) -> bool {
     xs.len() >= POINTS_MIN
 }
 
-/// Fewer points than this are no curve: they stand in the tables and the CSV files alone.
+/// Fewer points than this are not a curve: they are in the tables and the CSV files only.
 const POINTS_MIN: usize = 3;
 
 fn is_curve(track: &Track) -> bool {
