@@ -1,4 +1,4 @@
-//! A used device in a file: its own snapshot behind the profiles it was made from, so that it can
+//! A used device in a file: the profiles it was made from, followed by its snapshot, so that it can
 //! be continued, attached elsewhere and described without the files of that day.
 //!
 //! The file: the line `nandscope kept device 2 CHECKSUM`, one line of JSON ([`Kept`]), the snapshot.
@@ -46,7 +46,7 @@ pub enum KeptError {
     Snapshot(#[from] SnapshotError),
 }
 
-/// What stands before the snapshot.
+/// The header before the snapshot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Kept {
@@ -61,7 +61,7 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// What stands before the snapshot of this target.
+    /// The header for the snapshot of this target.
     pub fn of(target: &Simulated) -> Kept {
         Kept {
             profile_file: target.device_source.file.clone(),
@@ -103,7 +103,7 @@ impl Kept {
         Ok((kept, Device::load(snapshot)?))
     }
 
-    /// Reads what stands before the snapshot; the device may need more memory than there is.
+    /// Reads the header only; the device may need more memory than there is.
     ///
     /// # Errors
     /// As [`Kept::read`].

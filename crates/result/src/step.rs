@@ -12,7 +12,7 @@ pub struct StepResult {
     pub id: String,
     /// For people.
     pub title: String,
-    /// The chapter of the report in which the step stands, such as `CrystalDiskMark`.
+    /// The chapter of the report that lists the step, such as `CrystalDiskMark`.
     pub section: String,
     /// Name of a `ModeInfo`, where there are several.
     #[serde(default)]

@@ -1,6 +1,6 @@
 //! Sustained random access: queue depths from 1 to 32, each for a minute or 32 GB, with idle time
 //! between them. The score is the mean of queue depths 1, 2 and 4, as few programs queue deeper;
-//! power is listed with it, and IOPS per watt.
+//! power is listed with it, and throughput per watt.
 
 use crate::jobs::phase;
 use crate::session::{Flow, Pick, Session, SuiteError};

@@ -27,7 +27,7 @@ const WHOLE: u64 = 128_000_000_000;
 const SPAN: f64 = 32.0;
 /// Operations of the measured mix.
 const OPERATIONS: u64 = 40_000;
-/// Idle time behind every 16 operations in the curves with idle time, ms.
+/// Idle time after every 16 operations in the curves with idle time, ms.
 const IDLE_MS: u32 = 5;
 /// A rise of latency between two neighbouring points that counts as a threshold.
 const RISE: f64 = 1.25;
@@ -232,7 +232,7 @@ fn job(capacity: u64) -> String {
     )
 }
 
-/// Idle time behind every 16 operations.
+/// Value of `thinktime`, the idle time after every 16 operations.
 fn thinktime(idle: bool) -> String {
     match idle {
         true => format!("{IDLE_MS}ms"),
@@ -397,7 +397,7 @@ fn step(measured: &[(Case, Measured)]) -> StepResult {
         title: "Performance by fullness".to_string(),
         section: "Fullness".to_string(),
         description: format!(
-            "Reads (a third) and writes of 4 to 128 KiB at queue depth 1 over a 32nd of the drive, at every {STRIDE} % of fullness; with idle time, {IDLE_MS} ms behind every 16 operations. The threshold is the end of the step over which latency rises most, where it rises by a quarter or more."
+            "Reads (a third) and writes of 4 to 128 KiB at queue depth 1 over a 32nd of the drive, at every {STRIDE} % of fullness; with idle time, {IDLE_MS} ms after every 16 operations. The threshold is the end of the step over which latency rises most, where it rises by a quarter or more."
         ),
         figures,
         curves: latency,

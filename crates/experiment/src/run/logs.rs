@@ -176,8 +176,8 @@ impl Watch {
 const TRACED: &str = "target";
 const TRACE_BEGIN: &str = "fio version 3 iolog\n0 target add\n0 target open\n";
 
-/// Adds the logs of a group to those of the groups before it. A trace goes on where the group before it
-/// ended; as a whole it stands behind its former part.
+/// Adds the logs of a group to those of the groups before it. A trace continues that of the group
+/// before; the whole trace is added after the shorter one.
 pub fn add(logs: &mut Vec<(String, String)>, files: Vec<(String, String)>) {
     for (name, text) in files {
         let before = logs.iter().rev().find(|(known, _)| *known == name);
@@ -268,7 +268,7 @@ impl ThreadLog {
         lines.into_iter().map(|(_, line)| line).collect()
     }
 
-    /// The columns behind that of block sizes.
+    /// The columns after that of block sizes.
     fn rest(&self, offset: Bytes) -> String {
         let priority = if self.logs.priorities { "0x0000" } else { "0" };
         match self.logs.offsets {

@@ -314,7 +314,7 @@ impl<'a, T: RunTarget> Session<'a, T> {
     }
 }
 
-/// What stands before the names of logs and dumps among the attachments of a journal.
+/// Prefixes of the names of logs and dumps among the attachments of a journal.
 const LOG: &str = "log ";
 const DUMP: &str = "dump ";
 

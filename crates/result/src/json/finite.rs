@@ -1,4 +1,4 @@
-//! Finds numbers that JSON cannot hold, and says where they stand.
+//! Finds numbers that JSON cannot represent, and their paths.
 
 use crate::{DataTable, DirectionResult, Figure, JobResult, Latency, ResultDocument, StepResult};
 
