@@ -232,7 +232,7 @@ fn sources(sources: &[String], console: &Console) -> String {
     out
 }
 
-/// Keys grouped by table; those that stand in words above are left out.
+/// Keys grouped by table, without those that the text above describes.
 fn keys(text: &str, said_above: &str, console: &Console) -> String {
     let rows = explain(text);
     let mut out = String::new();

@@ -55,9 +55,9 @@ impl From<Exit> for ExitCode {
 pub struct Failure {
     /// The exit code.
     pub exit: Exit,
-    /// What to say.
+    /// The message.
     pub text: String,
-    /// The text shows the place in the source already and stands for itself.
+    /// True if the text already shows the place in the source.
     pub rendered: bool,
     /// What was to be written is on a disk all the same, elsewhere or without what is made of it.
     pub saved: bool,

@@ -428,11 +428,11 @@ fn swept(group: &sweep::Group, steps: &mut [StepResult]) -> Vec<Figure> {
     let section = format!("Workload {workload}");
     let conclusion = variants::conclusion(workload, fs, &group.rows);
     if let Some(first) = steps.iter_mut().find(|s| s.section == section) {
-        let behind = first
+        let earlier = first
             .conclusions
             .iter()
             .filter(|c| c.id.ends_with(".options"));
-        let at = behind.count();
+        let at = earlier.count();
         first.conclusions.splice(at..at, conclusion);
     }
     let id = format!("{workload}-{}", fs.name());

@@ -143,8 +143,8 @@ pub fn jobs_failure(error: &JobsError, console: &Console) -> Failure {
     }
 }
 
-/// The job file that fio's command line stands for: `--name` begins a job, options before the first
-/// one hold for all, and a value may follow its option as the next word.
+/// Converts a fio command line to a job file: `--name` begins a job, options before the first
+/// one apply to all, and a value may follow its option as the next word.
 fn text_of(options: &[String]) -> String {
     let mut text = "[global]\n".to_string();
     let mut has_job = false;

@@ -39,10 +39,10 @@ pub fn check_file(path: &Path) -> Result<(), Failure> {
     Ok(nandscope_files::check(path)?)
 }
 
-/// Folders that were made for results. Where nothing was written into them when this goes, they go
-/// too: a command that was refused leaves nothing behind.
+/// Folders that were made for results. If they are empty when this is dropped, they are removed,
+/// so that a refused command leaves nothing behind.
 #[derive(Debug)]
-#[must_use = "an empty folder goes when this does"]
+#[must_use = "dropping this removes empty folders"]
 pub struct Made(Vec<PathBuf>);
 
 impl Drop for Made {
@@ -154,7 +154,7 @@ pub fn write_report(document: &ResultDocument, folder: &Path) -> Result<Vec<Path
     write_report_around(document, folder, &Around::default())
 }
 
-/// The same, with what stands around the result: ranks among other drives, and what the author says.
+/// Writes a report with its frame: ranks among other drives, and the author's texts.
 ///
 /// # Errors
 /// As [`write_report`].

@@ -53,8 +53,8 @@ impl Asked {
     }
 }
 
-/// The journal that belongs to a result file: its name with `.steps` behind. None where the result goes to
-/// something that is no regular file, such as a pipe.
+/// The journal that belongs to a result file: its name followed by `.steps`. `None` if the result goes to
+/// something that is not a regular file, such as a pipe.
 pub fn beside(result: &Path) -> Option<PathBuf> {
     if std::fs::metadata(result).is_ok_and(|about| !about.is_file()) {
         return None;

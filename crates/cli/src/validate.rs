@@ -195,7 +195,7 @@ fn by_device(all: Vec<Measured>) -> Result<Vec<(String, Comparison)>, Failure> {
     Ok(devices)
 }
 
-/// What stands above the table of closed forms.
+/// Text above the table of closed forms.
 const CLOSED_FORMS: &str = "\
 Geometries whose result is known without a measurement. Every time, error and policy but the one in question is zero, so there
 is nothing to fit. H: harmonic numbers extended to real arguments; b: pages of a block; α: physical pages per logical one with

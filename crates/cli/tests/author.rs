@@ -38,7 +38,7 @@ fn texts_and_photos_are_where_they_belong() {
     ];
     assert!(places.is_sorted(), "{places:?}");
     assert!(!page.contains("<script>alert"));
-    // Without them, nothing stands in their place.
+    // Without them, nothing is shown instead.
     folder.run(&REPORT[..4]).succeeds();
     let page = folder.read("out/report.html");
     assert!(!page.contains("id=\"introduction\"") && !page.contains("id=\"conclusion\""));

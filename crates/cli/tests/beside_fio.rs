@@ -318,7 +318,7 @@ fn pauses_to_think() {
     }
 }
 
-/// The second thread moves less than its region, the third reads four blocks in order behind each
+/// The second thread moves less than its region, the third reads four blocks in order from each
 /// random offset: which blocks these are, and how often one comes, is left to chance.
 #[test]
 fn the_life_of_a_card() {

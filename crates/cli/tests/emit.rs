@@ -42,7 +42,7 @@ fn emit(procedure: Procedure) {
         assert!(text.contains(&heading), "{name}: {heading}");
     }
     assert_eq!(text.matches("\n[").count(), in_grammar, "{name}");
-    // What fio does not know stands under a comment.
+    // Options that fio does not know follow a comment.
     let fios: Vec<&str> = text
         .lines()
         .filter(|line| !line.starts_with("nandscope_"))

@@ -1,4 +1,4 @@
-//! fio's side of things: what fio wrote stands beside our results, and what a suite did goes to fio.
+//! Exchange with fio: fio's results are reported like ours, and a suite's jobs are emitted for fio.
 
 use crate::support::{Folder, tiny};
 

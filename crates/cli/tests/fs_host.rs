@@ -1,5 +1,5 @@
-//! What `nandscope fs` does to the machine that it runs on: nothing that a script inside changes, no folder that
-//! stays behind, and no source of a kernel but the one that was meant. Slow, and only where `nandscope kernel build`
+//! Effects of `nandscope fs` on the machine that it runs on: a script inside changes nothing, no folder is left
+//! behind, and only the chosen source of a kernel is used. Slow, and only if `nandscope kernel build`
 //! has made a kernel: without one each of these tests says that it was skipped.
 
 #![cfg(target_os = "linux")]

@@ -94,7 +94,7 @@ fn a_full_disk_leaves_nothing_half_written() {
     std::fs::create_dir(folder.0.join("disk")).unwrap();
     let path = folder.0.join("disk");
     let Some(_disk) = SmallDisk::mount(&path) else {
-        eprintln!("SKIPPED: mounting a small file system needs root; /dev/full stands in for it");
+        eprintln!("SKIPPED: mounting a small file system needs root; /dev/full is used instead");
         let ran = Command::new("sh")
             .args([
                 "-c",

@@ -1,5 +1,5 @@
-//! What stands in the place of a file that is to be written, or comes to stand there while a run is
-//! going on: nothing is lost or overwritten that was not named.
+//! Other files in the place of an output, before a run or made during it: nothing is lost or overwritten that was
+//! not named.
 #![cfg(target_os = "linux")]
 use crate::support;
 use crate::support::loops::{skipped, tool};
@@ -87,7 +87,7 @@ fn character_devices_and_fifos_are_written_to_and_stay() {
 #[test]
 fn block_devices_and_folders_are_refused_before_the_run() {
     let folder = prepared("outputs-refused");
-    // A loop device that nothing is behind.
+    // A loop device without a backing file.
     let Some(block) = node(&folder, &["block", "b", "7", "251"]) else {
         return;
     };
@@ -158,7 +158,7 @@ fn contents_of_a_served_card_are_kept_in_regular_files_only() {
         assert_eq!(fs::symlink_metadata(&path).unwrap().file_type(), before);
         assert!(!folder.0.join(format!("{}.device", arguments[0])).exists());
     }
-    // A state or a journal in place of which something else stands.
+    // Something else in the place of a state or a journal.
     let foreign = folder.file("foreign", "foreign");
     symlink(&foreign, folder.0.join("card.journal.0")).unwrap();
     let serve = ["serve", &tiny(), "--nbd", "unix:s", "--store", "card"];

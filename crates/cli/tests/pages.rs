@@ -1,7 +1,7 @@
 //! Every command that the README and the documentation show is run, and prints what the page shows.
 //!
 //! A block that begins with ```` ```console ```` holds commands (`$ command`, continued on lines that begin with `> `) and what they print
-//! on both outputs; an exit code other than 0 is a line `? CODE` behind the command. A line `...` stands for any
+//! on both outputs; an exit code other than 0 is a line `? CODE` after the command. A line `...` matches any
 //! number of lines, `[..]` for any text in a line. The commands of a page run in one folder, one after the other. A command that
 //! cannot be run here is in a block of another language, whose first line has the reason: `# not run: needs a card`.
 //! `UPDATE=1` writes what the commands print into the pages. A command that ends with ` &` serves the following ones: its first
@@ -45,7 +45,7 @@ fn pages() -> Vec<String> {
     pages
 }
 
-/// A block between fences: its info string, its first line and the line behind its last.
+/// A block between fences: its info string, its first line and the line after its last.
 struct Block {
     info: String,
     lines: std::ops::Range<usize>,

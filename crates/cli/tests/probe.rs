@@ -79,7 +79,7 @@ fn reading_only_writes_nothing_and_asks_less() {
     assert!(findings.iter().all(|f| f["id"] != "open-linear"));
 }
 
-/// What is found by times stands beside what the card states in its registers.
+/// The result has both the measured values and those of the card's registers.
 #[test]
 fn the_registers_of_a_simulated_card_are_in_the_result() {
     let folder = Folder::new("probe-registers");

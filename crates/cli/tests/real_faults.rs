@@ -55,7 +55,7 @@ fn a_file_system_that_answers_eio_at_some_places_fails_exactly_there() {
         return;
     }
     let folder = Folder::new("real-fuse-eio");
-    // A card behind FUSE whose bytes from 5 to 7 MiB cannot be read.
+    // A card served by FUSE whose bytes from 5 to 7 MiB cannot be read.
     let fault = format!("unreadable {} {}", 5 << 20, 2 << 20);
     let arguments = ["--speed", "max", "--fault", &fault];
     let mounted = Mounted::start(&folder, "sim:kingston-8gb", &arguments);

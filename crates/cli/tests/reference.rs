@@ -479,7 +479,7 @@ fn figures_are_those_of_quick_reviews() {
     }
     suites.insert(0, ("", common));
     let mut text = "# Figures\n\nGenerated from quick reviews of simulated devices. A figure is a number that follows from a step; programs find it under \
-        its identifier in the [result document](result.md). Braces stand for every choice, as in a shell. Where a device has several modes, \
+        its identifier in the [result document](result.md). Braces list alternatives, as in a shell. Where a device has several modes, \
         the mode comes before the identifier.\n\n"
         .to_string();
     for (suite, rows) in suites {

@@ -5,7 +5,7 @@ use nandscope_result::json;
 
 const NOTHING_READ: &str = "was never written, or was trimmed";
 
-/// The notices of a run, which stand in its output as well.
+/// The notices of a run, which are in its output as well.
 fn notices(name: &str, job: &str, more: &[&str]) -> Vec<String> {
     let folder = Folder::new(&format!("notices-{name}"));
     folder.file("job.fio", &format!("[global]\ndirect=1\nbs=4k\n{job}"));
@@ -90,7 +90,7 @@ fn a_job_shorter_than_an_interval() {
     ));
 }
 
-/// Notices of a job file as it stands.
+/// Notices of an unchanged job file.
 fn notices_of(name: &str, job: &str, more: &[&str]) -> Vec<nandscope_result::Notice> {
     let folder = Folder::new(&format!("notices-{name}"));
     folder.file("job.fio", job);

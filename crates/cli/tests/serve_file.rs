@@ -147,8 +147,8 @@ fn small_card(folder: &Folder) -> String {
     format!("sim:{}", folder.file("small.toml", &text).display())
 }
 
-/// What `flashbench -a` prints: alignment and the last column in µs. It cuts that off behind seven characters, so
-/// that negative numbers, which it always gives in ns, lose their unit.
+/// Reads alignment and the last column (µs) of the output of `flashbench -a`. It truncates that column to seven
+/// characters, so that negative numbers, which it always prints in ns, lose their unit.
 fn differences(printed: &str) -> Vec<(u64, f64)> {
     let row = |line: &str| {
         let rest = line.strip_prefix("align ")?;

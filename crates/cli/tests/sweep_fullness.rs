@@ -59,7 +59,7 @@ fn a_sweep_finds_the_threshold_and_shows_it_everywhere() {
             "{}: {threshold}",
             curve.name
         );
-        // Flat before it, flat behind it, and not a line between the ends.
+        // Flat before it, flat after it, and not a line between the ends.
         let at = |percent: usize| curve.y[percent / 5];
         assert!(
             (at(25) / at(0) - 1.0).abs() < 0.1,

@@ -25,7 +25,7 @@ fn a_file_that_is_no_journal_is_refused_and_stays() {
         ("zeros", &[0; 40_000]),
         (
             "former",
-            b"nandscope-undo-1 and what a former version wrote behind it",
+            b"nandscope-undo-1 and what a former version wrote after it",
         ),
         ("later", b"nandscope-undo-9"),
     ];

@@ -126,7 +126,7 @@ fn tags_that_are_left_are_checked_after_a_power_cycle() {
     }
     let cases = [
         (&[][..], 0, "genuine"),
-        // A card with which only a cache stood for all behind 1 GiB, and that lost it.
+        // A card that kept everything past 1 GiB in a cache only, and lost it.
         (&["fake 1GiB drop"][..], 10, "fake"),
         // Every read but the first gives other bytes: that the data is back cannot be proven.
         (

@@ -1,4 +1,4 @@
-//! `calc flash`: throughput of a die, of all dies, of the channels and of a drive behind its link,
+//! `calc flash`: throughput of a die, of all dies, of the channels and of a drive on its link,
 //! from the times of the flash. It is the ideal of dies that are never idle: no firmware, no
 //! errors, no collection; for those there is the simulator.
 

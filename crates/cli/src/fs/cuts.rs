@@ -172,7 +172,7 @@ struct Record<'a> {
     /// Exit code of the repair; null where mounting repairs, or where it came to no end.
     repair: Option<i32>,
     mounted: bool,
-    /// Exit code of the check behind it all; null where there is no such program.
+    /// Exit code of the check at the end; null if there is no such program.
     check: Option<i32>,
     finished: bool,
     /// What the programs said.

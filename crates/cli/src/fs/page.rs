@@ -78,7 +78,7 @@ pub fn plans(subjects: &[Subject], chosen: &Chosen) -> Vec<Plan> {
                 .to_vec(),
             ..s
         };
-        // Both end at the same place: what stands at a partition's end must not make the difference.
+        // Both end at the same place: the structures at a partition's end must not make the difference.
         let off_by = |distance: Bytes| {
             let start = Bytes(first.card.unit.0 + distance.0);
             move |s: Settings| Settings {

@@ -118,7 +118,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// Writes the text so far as a paragraph, in a list behind the mark of its item.
+    /// Writes the text so far as a paragraph, in a list after the mark of its item.
     fn flush(&mut self) {
         let text = std::mem::take(&mut self.text);
         if text.trim().is_empty() {

@@ -18,7 +18,7 @@ pub struct Line {
     bar: ProgressBar,
     began: Instant,
     told: Instant,
-    /// What stands behind times of the target's clock.
+    /// Suffix of times of the target's clock.
     clock: &'static str,
 }
 

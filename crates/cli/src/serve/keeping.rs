@@ -1,6 +1,6 @@
 //! What is kept beside the contents of a served device: its state in `FILE.device`, and, while it is
-//! served, a journal of the commands since in `FILE.journal.N`. Where a server was killed, the next
-//! one does again what stands in the journals.
+//! served, a journal of the commands since in `FILE.journal.N`. After a server was killed, the next
+//! one replays the journals.
 //!
 //! A journal that has become long is closed, and another thread brings `FILE.device` to its end, on a
 //! copy of the device, so that clients notice nothing. Which journal continues which state is known by
@@ -278,7 +278,7 @@ impl Keeper {
         remove(&journals(&self.store))
     }
 
-    /// Leaves state and journals to the next server, which does again what stands there.
+    /// Leaves state and journals to the next server, which replays the journals.
     pub fn leave(self) {
         *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = true;
     }

@@ -116,7 +116,7 @@ pub fn plan_failure(error: &PlanError, console: &Console) -> Failure {
         _ => return Failure::of(error.class(), error),
     };
     match (shown.rendered, at) {
-        // What is shown stands for itself; the point is named beneath.
+        // The text is complete; the point is named beneath.
         (true, Some(at)) => Failure {
             text: format!("{}\nat {at}", shown.text),
             ..shown

@@ -134,7 +134,7 @@ fn none_found(arguments: &Arguments, place: &Path) -> Failure {
     })
 }
 
-/// Puts back what a journal has, which was left behind.
+/// Restores the contents from a journal that was left behind.
 ///
 /// # Errors
 /// Returns an error if the device goes away.

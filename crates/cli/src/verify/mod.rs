@@ -54,7 +54,7 @@ pub struct Arguments {
     /// Blocks that may be written, those included by which the data is put back
     #[arg(long, value_name = "N", default_value_t = Options::default().budget)]
     budget: u32,
-    /// Blocks written behind the others, to find caches of up to this size
+    /// Blocks written after the others, to find caches of up to this size
     #[arg(long, value_name = "N", default_value_t = Options::default().cache)]
     cache: u64,
     /// How often all tagged blocks are read once more

@@ -49,7 +49,7 @@ pub fn journals() -> Result<Vec<PathBuf>, Failure> {
     Ok(journals)
 }
 
-/// What says which tags stand on a device whose data is in that journal.
+/// Path of the list of tags on a device whose data is in that journal.
 pub fn left_place(journal: &Path) -> PathBuf {
     let mut name = journal.as_os_str().to_os_string();
     name.push(".left");

@@ -242,7 +242,7 @@ fn change_line(bytes: &mut Vec<u8>, seeds: &[Vec<u8>], random: &mut Random) {
     }
 }
 
-/// Where some line begins, and where it ends behind its line break.
+/// Begin of a random line, and its end after the line break.
 fn line(bytes: &[u8], random: &mut Random) -> (usize, usize) {
     let at = random.below(bytes.len());
     let before = bytes[..at].iter().rposition(|b| *b == b'\n');

@@ -69,7 +69,7 @@ pub fn wait_until_under_way(child: &Child) {
     const TICKS: u64 = 30;
     wait_for("progress", || {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
-        // The name in brackets may hold spaces; behind it, user time is the twelfth field.
+        // The name in brackets may hold spaces; user time is the twelfth field after it.
         let field = stat.rsplit(')').next()?.split_whitespace().nth(11)?;
         (field.parse::<u64>().ok()? >= TICKS).then_some(())
     });

@@ -31,7 +31,7 @@ pub struct Folder {
     pub environment: BTreeMap<String, String>,
     /// What a reader must know.
     pub warnings: Vec<String>,
-    /// The folder that was made; removed when this goes, behind the target.
+    /// The folder that was made; removed when this is dropped, after the target.
     pub made: Made,
 }
 

@@ -67,7 +67,7 @@ impl Energy {
 }
 
 impl Shared {
-    /// A thread that panicked while it held this left whole numbers behind.
+    /// Locks the readings. They are complete even if a thread panicked while it held the lock.
     fn shown(&self) -> MutexGuard<'_, Shown> {
         self.shown.lock().unwrap_or_else(|e| e.into_inner())
     }
