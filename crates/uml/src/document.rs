@@ -41,7 +41,7 @@ pub fn step(cell: &Cell, card: Card, first_seed: u64) -> StepResult {
 fn settings_in_words(cell: &Cell) -> String {
     let s = &cell.settings;
     let mut text = format!(
-        "Linux writes behind the programs from {} of dirty pages on; requests of at most {}",
+        "Linux starts writeback at {} of dirty pages; requests of at most {}",
         s.dirty_background, s.max_request
     );
     if s.fullness > 0 {

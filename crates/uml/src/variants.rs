@@ -129,17 +129,17 @@ fn ext4(unit: Bytes, page: Bytes) -> Vec<Variant> {
         Variant::of(
             "no joined groups",
             "-G 1",
-            "bitmaps and inodes stand in each group of 128 MiB, near its data",
+            "bitmaps and inodes are in each group of 128 MiB, near its data",
         ),
         Variant::of(
             "64 joined groups",
             "-G 64",
-            "bitmaps and inodes of 8 GiB stand side by side, by default of 2 GiB",
+            "bitmaps and inodes of 8 GiB are side by side, by default of 2 GiB",
         ),
         Variant::of(
             "metadata in front",
             "-E packed_meta_blocks=1",
-            "bitmaps, inodes and journal stand at the beginning, where cards expect a FAT",
+            "bitmaps, inodes and journal are at the beginning, where cards expect a FAT",
         ),
         Variant::of(
             "clusters of 64 KiB",

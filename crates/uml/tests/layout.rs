@@ -1,6 +1,6 @@
-//! What stands where, held against what the file systems' own programs say: xfs_db of every block, `btrfs
-//! inspect-internal` of every chunk, dump.f2fs of every segment. On images as mkfs makes them with files in them,
-//! and on what a run of the kernel leaves, where there is one (`nandscope kernel build`).
+//! Compares layouts with the output of the file systems' own programs: xfs_db for every block, `btrfs
+//! inspect-internal` for every chunk, dump.f2fs for every segment. The images come from mkfs with files in them,
+//! and from runs of the kernel if there is one (`nandscope kernel build`).
 
 #![cfg(target_os = "linux")]
 use nandscope_blockio::image::Image;
@@ -93,7 +93,7 @@ fn contents_of(image: &Path) -> Image {
     contents
 }
 
-/// Holds what is to stand at each of many places against the layout, and says how many there were of each kind.
+/// Compares the expected kinds of many places with the layout, and returns the number of each kind.
 fn hold(
     layout: &Layout,
     start: u64,
@@ -294,7 +294,7 @@ fn btrfs_as_mkfs_makes_it() {
         return;
     }
     let folder = Folder::new("btrfs");
-    // The second superblock stands inside a chunk of metadata.
+    // The second superblock is inside a chunk of metadata.
     let image = folder.image(Bytes::gib(1));
     folder.run(&["mkfs.btrfs", "-q", "-f", "image"]);
     let contents = contents_of(&image);
@@ -480,7 +480,7 @@ fn images() -> Vec<(FileSystem, Image)> {
     images
 }
 
-/// The pieces in which structures stand, as far as there is anything.
+/// Addresses of the pieces that contain structures and are not all zeros.
 fn structures(fs: FileSystem, contents: &Image) -> Vec<u64> {
     let layout = Layout::read(fs, contents, 0);
     let mut piece = [0; PIECE];

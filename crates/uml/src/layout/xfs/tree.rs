@@ -68,12 +68,12 @@ impl Shape {
     /// follow the space for the maximum number of keys.
     pub(super) fn pointers(&self, node: &[u8], count: usize) -> Vec<u64> {
         let room = node.len() / (self.key + self.pointer);
-        let behind = node.get(room * self.key..).unwrap_or_default();
+        let rest = node.get(room * self.key..).unwrap_or_default();
         let of = |pointer: &[u8]| match self.pointer {
             4 => be32_at(pointer, 0),
             _ => be64_at(pointer, 0),
         };
-        let pointers = behind.chunks_exact(self.pointer);
+        let pointers = rest.chunks_exact(self.pointer);
         pointers.take(count.min(room)).filter_map(of).collect()
     }
 }
