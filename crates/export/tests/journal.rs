@@ -312,7 +312,7 @@ fn what_is_cut_off_is_left_out_and_what_does_not_fit_is_refused() {
     assert!(error.to_string().contains("does not fit"), "{error}");
 }
 
-/// Damage at this entry is found, and what stands before it can still be read.
+/// Checks that damage at this entry is found, and that the entries before it can still be read.
 #[track_caller]
 fn damages(bytes: &[u8], whole: &Journal, entry: usize) {
     let Err(JournalError::Damaged(damage)) = Journal::read(bytes) else {

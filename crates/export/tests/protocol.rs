@@ -178,7 +178,7 @@ fn negotiation() {
     assert_eq!(facts[1], b"\0\x01even");
     assert_eq!(facts[2], b"\0\x02for tests");
     assert_eq!(facts[3], [0, 3, 0, 0, 2, 0, 0, 0, 16, 0, 2, 0, 0, 0]);
-    // The oldest way in, with and without the zeroes behind it.
+    // The oldest way in, with and without the zeroes after it.
     client.option(wire::OPT_EXPORT_NAME, b"even");
     let mut head = [0; 10];
     std::io::Read::read_exact(&mut client.0, &mut head).unwrap();

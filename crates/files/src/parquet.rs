@@ -138,7 +138,7 @@ impl Table {
     }
 }
 
-/// Where the pages of a column stand in the file.
+/// Positions of the pages of a column in the file.
 struct Chunk {
     dictionary: Option<usize>,
     data: usize,

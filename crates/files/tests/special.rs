@@ -46,7 +46,7 @@ fn character_devices_are_written_to_and_stay() {
 #[test]
 fn block_devices_are_refused_and_stay() {
     let folder = Folder::new("block");
-    // A loop device that nothing is behind.
+    // A loop device without a backing file.
     let Some(node) = folder.node("node", FileType::BlockDevice, 7, 250) else {
         return;
     };

@@ -1,4 +1,4 @@
-//! A regular file is the old one or the new one, with the right mode, whatever stands around it.
+//! A regular file is the old one or the new one, with the right mode, whatever else is in its folder.
 #![cfg(unix)]
 
 use crate::support::{Folder, skip};

@@ -48,7 +48,7 @@ impl Builders {
         }
     }
 
-    /// Adds a row; cells of each type stand in the order of the columns of that type.
+    /// Adds a row; cells of each type are in the order of the columns of that type.
     fn row(&mut self, cells: &[Cell<'_>]) {
         let (mut text, mut float, mut count) = (0, 0, 0);
         for cell in cells {
